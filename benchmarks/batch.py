@@ -137,13 +137,20 @@ def _others(robot: Robot) -> dict[str, tuple[Contender, Contender]]:
     names = robot.model.body_names
     kernels: dict[str, Function | None] = {
         "forward dynamics": robot._kernel("hybrid", 0, KernelSpec()),
-        "partials of inverse dynamics, r = 0": robot._kernel_of("inverse_dynamics_derivatives", 0),
-        "partials of forward dynamics, r = 0": robot._kernel_of("forward_dynamics_derivatives", 0),
-        "kinematics of the last body, r = 2": robot._frame_kernel(2, names[-1:], "body_fixed"),
-        **{f"kinematics of all bodies, r = {r}": robot._frame_kernel(r, names, "spatial") for r in (0, 2, 4)},
-        "Jacobian of the last body, r = 2": robot._jacobian_kernel(2, names[-1], "spatial"),
+        "partials of inverse dynamics, r = 0": robot._traced_kernel("inverse_dynamics_derivatives", 0),
+        "partials of forward dynamics, r = 0": robot._traced_kernel("forward_dynamics_derivatives", 0),
+        "kinematics of the last body, r = 2": robot._traced_kernel(
+            "forward_kinematics", 2, names[-1:], "body_fixed"
+        ),
         **{
-            f"{what.replace('_', ' ')}, r = {r}": robot._kernel_of(what, r)
+            f"kinematics of all bodies, r = {r}": robot._traced_kernel(
+                "forward_kinematics", r, names, "spatial"
+            )
+            for r in (0, 2, 4)
+        },
+        "Jacobian of the last body, r = 2": robot._traced_kernel("jacobian", 2, names[-1], "spatial"),
+        **{
+            f"{what.replace('_', ' ')}, r = {r}": robot._traced_kernel(what, r)
             for what in ("mass_matrix", "coriolis_matrix", "gravity_torque", "regressor")
             for r in (0, 2)
         },

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from hodyn_ros.array import Array
-from hodyn_ros.codegen.kernel import Program, Shape, Stack
+from hodyn_ros.codegen.kernel import Shape, Stack, Traceable
 from hodyn_ros.lie.jets import multiply, power, to_derivatives, to_taylor
 from hodyn_ros.lie.motion import BaseRepresentation
 
 
 def propeller_program(
     allocation: Array, inverse: Array, tilts: Sequence[bool], orders: int, frame: BaseRepresentation | None
-) -> Program:
+) -> Traceable:
     """Return what computes thrusts, tilts and what is left of a wrench (orders, 6) on the base, by order.
 
     With a `frame` the wrench is one in the world frame, and the pose (4, 4) of the base and its twists

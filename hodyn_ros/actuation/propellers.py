@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.actuation.compiled_propellers import propeller_program
 from hodyn_ros.checks import check_finite, finite_array, finite_result, real_array
-from hodyn_ros.codegen.kernel import Kernel, Program
+from hodyn_ros.codegen.kernel import Kernel, Traceable
 from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.errors import InputError, ModelError, OverflowingError, SingularError
 from hodyn_ros.lie.jets import power, to_derivatives, to_taylor
@@ -140,7 +140,7 @@ class Propellers:
             kernel = self._kernels[orders, frame] = Kernel(*self.program(orders, frame))
         return kernel
 
-    def program(self, orders: int, frame: BaseRepresentation | None) -> Program:
+    def program(self, orders: int, frame: BaseRepresentation | None) -> Traceable:
         """Return what `motion` compiles: `hodyn_ros.actuation.compiled_propellers.propeller_program`."""
         tilts = [propeller.tilts for propeller in self.propellers]
         return propeller_program(self.allocation, self._inverse, tilts, orders, frame)

@@ -182,9 +182,9 @@ class Function(Call, ABC):
         return alone, ctypes.CFUNCTYPE(count, *kinds, count, count, ctypes.c_void_p)(code.address)
 
 
-# What a kernel is compiled from, which code in another language can be written of as well: a function of one
-# stack of scalars for every argument, and names and shapes of these.
-Program = tuple[Callable[..., Stack], list[tuple[str, Shape]]]
+# What a kernel is compiled from, and code in other languages is written from: a function of one stack of
+# scalars for every argument, with names and shapes of these.
+Traceable = tuple[Callable[..., Stack], list[tuple[str, Shape]]]
 
 
 class Kernel(Function):
@@ -194,14 +194,30 @@ class Kernel(Function):
     counts the additions, multiplications and divisions of one call.
     """
 
-    def __init__(self, trace: Callable[..., Stack], arguments: Sequence[tuple[str, Shape]]) -> None:
+    def __init__(
+        self,
+        trace: Callable[..., Stack],
+        arguments: Sequence[tuple[str, Shape]],
+        known: tuple[Graph, list[Any], Shape] | None = None,
+    ) -> None:
+        """Compile; `known`: what `traced` returns of it, where that has run before."""
         self._trace = trace
         self._shapes = [shape for _, shape in arguments]
-        graph, outputs, result = self._traced()
+        graph, outputs, result = self._traced() if known is None else known
         self.operations = graph.count_operations(outputs)
         super().__init__(
             kernel_text(graph, outputs, len(arguments)), arguments, result, ObjectCache.default()
         )
+
+    @staticmethod
+    def unless_long(
+        trace: Callable[..., Stack], arguments: Sequence[tuple[str, Shape]], limit: float | None = None
+    ) -> Kernel | None:
+        """Compile; None where there are more operations than a limit, by default `STRAIGHT_LINE_LIMIT`."""
+        graph, outputs, result = traced(trace, [shape for _, shape in arguments])
+        if graph.count_operations(outputs) > (STRAIGHT_LINE_LIMIT if limit is None else limit):
+            return None
+        return Kernel(trace, arguments, (graph, outputs, result))
 
     def _batch_text(self) -> str:
         graph, outputs, _ = self._traced()

@@ -60,17 +60,17 @@ class GroupRobot:
     @finite_result
     def mass_matrix(self, motion: JointMotion) -> Array:
         """Compute the mass matrix, (order, m) velocities -> (order + 1, m, m)."""
-        return matrices.rows(*self._bodies(motion, 0), ["mass"])
+        return matrices.mass_matrix(*self._bodies(motion, 0))
 
     @finite_result
     def coriolis_matrix(self, motion: JointMotion) -> Array:
         """Compute the Coriolis matrix, (order + 1, m) velocities -> (order + 1, m, m); `M' - 2 C` is skew."""
-        return matrices.rows(*self._bodies(motion, 1), ["coriolis"])
+        return matrices.coriolis_matrix(*self._bodies(motion, 1))
 
     @finite_result
     def gravity_torque(self, motion: JointMotion) -> Array:
         """Compute what holds the robot against gravity, (order, m) velocities -> (order + 1, m)."""
-        return matrices.rows(*self._bodies(motion, 0), ["gravity"])[..., 0, :]
+        return matrices.gravity_torque(*self._bodies(motion, 0))
 
     @finite_result
     def dynamic_matrices(self, motion: JointMotion) -> DynamicMatrices:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb
 from typing import NamedTuple
@@ -16,12 +15,6 @@ from hodyn_ros.formulations.state_derivatives import state_derivatives
 from hodyn_ros.lie.representations import Representation, convert_screws
 from hodyn_ros.lie.se3 import Ad, Array, inverse
 from hodyn_ros.model.readers.assembly import Frame
-
-_PUBLISHED = {
-    "mass": published.mass_matrices,
-    "coriolis": published.coriolis_matrices,
-    "gravity": published.gravity_forces,
-}
 
 
 class DynamicMatrices(NamedTuple):
@@ -46,20 +39,32 @@ class MatrixDerivatives:
     gravity_by_position: Array  # (order + 1, h, row)
 
 
-def rows(bodies: BodyJacobians, order: int, parts: Sequence[str]) -> Array:
-    """Return "mass", "coriolis", "gravity" in closed form, below each other, (..., order + 1, rows, m)."""
-    blocks = []
-    for part in parts:
-        values = _PUBLISHED[part](bodies, order)
-        blocks.append(in_place([v[..., None, :] if part == "gravity" else v for v in values], bodies.batch))
-    return np.concatenate(blocks, axis=-2)
+def mass_matrix(bodies: BodyJacobians, order: int) -> Array:
+    """Return M (..., order + 1, m, m) in closed form."""
+    return in_place(published.mass_matrices(bodies, order), bodies.batch)
+
+
+def coriolis_matrix(bodies: BodyJacobians, order: int) -> Array:
+    """Return C (..., order + 1, m, m) in closed form."""
+    return in_place(published.coriolis_matrices(bodies, order), bodies.batch)
+
+
+def gravity_torque(bodies: BodyJacobians, order: int) -> Array:
+    """Return g (..., order + 1, m) in closed form."""
+    return in_place(published.gravity_forces(bodies, order), bodies.batch)
 
 
 def dynamic_matrices(bodies: BodyJacobians, order: int) -> DynamicMatrices:
     """Return M, C and g in closed form."""
     return DynamicMatrices(
-        *(in_place(formula(bodies, order), bodies.batch) for formula in _PUBLISHED.values())
+        mass_matrix(bodies, order), coriolis_matrix(bodies, order), gravity_torque(bodies, order)
     )
+
+
+def rows(bodies: BodyJacobians, order: int) -> Array:
+    """Return M, C and g in closed form, below each other, (..., order + 1, 2 m + 1, m)."""
+    mass, coriolis, gravity = dynamic_matrices(bodies, order)
+    return np.concatenate([mass, coriolis, gravity[..., None, :]], axis=-2)
 
 
 def coefficient_matrices(matrices: DynamicMatrices) -> Array:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from hodyn_ros.errors import InputError
+from hodyn_ros.lie.representations import check_representation
 from hodyn_ros.model.readers.assembly import Frame
 from hodyn_ros.model.tree import TreeModel
 
@@ -22,6 +24,26 @@ def find_frame(model: TreeModel, frames: Mapping[str, Frame], name: str | int) -
         known = list(dict.fromkeys([*model.body_names, *frames]))
         raise InputError(f"there is no body or frame {name!r}; the robot has {known}")
     return Frame(model.body_index(name), np.eye(4))
+
+
+def placed(
+    model: TreeModel, frames: Mapping[str, Frame], of: tuple[Any, ...], shift: int = 0
+) -> tuple[Any, ...]:
+    """Return what the law of an operation is of: a frame, or several, and a representation.
+
+    `of`: nothing, or a name or a tuple of names, and a representation; bodies come `shift` later. Raises
+    InputError for names and representations that there are not.
+    """
+    if not of:
+        return ()
+    names, representation = of
+    check_representation(representation)
+
+    def place(name: str | int) -> Frame:
+        body, pose = find_frame(model, frames, name)
+        return Frame(body + shift if body >= 0 else body, pose)
+
+    return [place(name) for name in names] if isinstance(names, tuple) else place(names), representation
 
 
 def supporting_bodies(model: TreeModel, body: int) -> list[int]:

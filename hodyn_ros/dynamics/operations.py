@@ -1,13 +1,21 @@
-"""The operations of a robot: one table of what is computed, from what, for which robots.
+"""The operations of a robot: one table of what is computed, from what, by which law, for which robots.
 
-`Robot.compile` and `compile_batch`, the compiled matrices of robots with loops, `hodyn export` with its help,
-and sweeps of the tests read it.
+`Robot.compile` with its description, `compile_batch`, the calls of `Robot`, `hodyn export` with its help, the
+reference and sweeps of the tests read it. How to add one: docs/contributing/add_an_operation.md.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:  # names of operations are known before NumPy is loaded, as for `hodyn --help`
+    from collections.abc import Callable
+
+    from hodyn_ros.codegen.kernel import Traceable
+    from hodyn_ros.engine.loops.loop_matrices import ProductCode
 
 Kind = Literal["tree", "loops"]
 _BOTH: frozenset[Kind] = frozenset(("tree", "loops"))
@@ -19,28 +27,88 @@ _NOWHERE: frozenset[Kind] = frozenset()
 class Operation:
     """One operation, up to derivative `order` of its result; n coordinates, m velocities.
 
-    `q` has order + 1 + `rates` rows. `of_frames`: takes names of bodies and frames. `compiled`, `batched`,
-    `exported`: the robots of which `Robot.compile`, `Robot.compile_batch` and `hodyn export` offer it.
-    `product`: of robots with loops a straight-line function of their motion.
+    `result`: the shape of what the call returns. `q` has order + 1 + `rates` rows, and twists of a base come
+    in the representation `base`. `frames`: how many bodies and frames it is of, with a representation.
+
+    `tree` and `loops` name the laws, as "module:function" of `hodyn_ros.engine`:
+    `tree(model, order, [frame or frames, representation])` returns what is traced, and
+    `loops(closure, chosen, order, [frame or frames, representation])` the code of robots with loops. Both are
+    of what follows from the motion alone; dynamics of other kinds have calls of their own in
+    `hodyn_ros.dynamics.calls.compiling` and plans of their own in `hodyn_ros.export`.
+
+    `compiled`, `batched`, `exported`: the robots of which `Robot.compile`, `Robot.compile_batch` and `hodyn
+    export` offer it. `in_c`: the name of the result in C, and `about` what headers say of it; `about_base` is
+    added where a base floats.
     """
 
     name: str
-    result: str  # shape of what the call returns
+    result: str
     rates: int = 0
+    tree: str = ""
+    loops: str = ""
     of_state: bool = False  # takes a state (2, n) and efforts (order + 1, n) instead of a motion
-    of_frames: bool = False
+    frames: Literal["none", "one", "several"] = "none"
+    base: Literal["spatial", "body_fixed"] = "body_fixed"
+    in_c: str = ""
+    about: str = ""
+    about_base: str = ""
+    besides: str = ""  # what it takes besides the motion
     compiled: frozenset[Kind] = field(default=_BOTH, kw_only=True)
     batched: frozenset[Kind] = field(default=_BOTH, kw_only=True)
     exported: frozenset[Kind] = field(default=_BOTH, kw_only=True)
-    product: bool = field(default=False, kw_only=True)
+
+    @cached_property
+    def tree_law(self) -> Callable[..., Traceable]:
+        """What is traced for a tree."""
+        law: Callable[..., Traceable] = _engine(self.tree)
+        return law
+
+    @cached_property
+    def loops_law(self) -> Callable[..., ProductCode]:
+        """The code of a robot with loops."""
+        law: Callable[..., ProductCode] = _engine(self.loops)
+        return law
+
+    @cached_property
+    def shape(self) -> tuple[str, ...]:
+        """The shape of one order of the result, in symbols."""
+        return tuple(self.result.strip("()").split(", ")[1:])
+
+    @property
+    def by_parameter(self) -> bool:
+        """Whether the columns are of the dynamic parameters."""
+        return self.shape[-1:] == ("10 bodies",)
+
+    def sizes(self, **symbols: int) -> tuple[int, ...]:
+        """Return the shape of one order, from the values of the symbols in it."""
+        return tuple(symbols[one] if one in symbols else int(one) for one in self.shape)
 
 
-def _called(name: str, result: str, rates: int = 0, *, product: bool = False) -> Operation:
+def _engine(law: str) -> Any:
+    module, _, name = law.partition(":")
+    return getattr(import_module(f"hodyn_ros.engine.{module}"), name)
+
+
+def _called(
+    name: str, result: str, rates: int = 0, tree: str = "", loops: str = "", besides: str = ""
+) -> Operation:
     """Return an operation that a robot has as a call alone."""
     return Operation(
-        name, result, rates, compiled=_NOWHERE, batched=_NOWHERE, exported=_NOWHERE, product=product
+        name,
+        result,
+        rates,
+        tree,
+        loops,
+        besides=besides,
+        compiled=_NOWHERE,
+        batched=_NOWHERE,
+        exported=_NOWHERE,
     )
 
+
+_KINEMATICS, _MATRICES, _OF_LOOPS = "recursions.kinematics", "matrix_kernels", "loops.loop_products"
+_BASE_FIRST = "Velocities are the body-fixed twist of the base, then those of the joints."
+_BY_ORDER = "({m}, {m}) by rows, one order up to {order} after the other."
 
 OPERATIONS: dict[str, Operation] = {
     one.name: one
@@ -48,33 +116,141 @@ OPERATIONS: dict[str, Operation] = {
         Operation("inverse_dynamics", "(order + 1, n)", 2),
         Operation("drive_state", "(2 order + 4, n)", 2, compiled=_LOOPS, batched=_NOWHERE, exported=_NOWHERE),
         Operation("forward_dynamics", "(order + 1, n)", of_state=True),
-        Operation("forward_kinematics", "(frames, 16 + 6 order)", of_frames=True),
         Operation(
-            "inverse_kinematics", "(order + 1, n)", of_frames=True, batched=_NOWHERE, exported=_NOWHERE
+            "forward_kinematics",
+            "(frames, 16 + 6 order)",
+            tree=f"{_KINEMATICS}:frame_motion",
+            loops=f"{_OF_LOOPS}:FrameMotionCode",
+            frames="several",
+            base="spatial",
         ),
-        Operation("jacobian", "(order + 1, 6, m)", of_frames=True, product=True),
-        Operation("com", "(order + 1, 3)", product=True),
-        Operation("mass_matrix", "(order + 1, m, m)", product=True),
-        Operation("coriolis_matrix", "(order + 1, m, m)", 1, product=True),
-        Operation("gravity_torque", "(order + 1, m)", product=True),
-        Operation("regressor", "(order + 1, m, 10 bodies)", 2, product=True),
-        Operation("inverse_dynamics_derivatives", "(order + 1, order + 3, m, m)", 2),
-        Operation("forward_dynamics_derivatives", "(order + 1, order + 3, m, m)", of_state=True),
+        Operation(
+            "inverse_kinematics", "(order + 1, n)", frames="several", batched=_NOWHERE, exported=_NOWHERE
+        ),
+        Operation(
+            "jacobian",
+            "(order + 1, 6, m)",
+            tree=f"{_KINEMATICS}:frame_jacobian",
+            loops=f"{_OF_LOOPS}:FrameJacobianCode",
+            frames="one",
+            base="spatial",
+            in_c="jacobian",
+            about="of {frame}, for each order up to {order} a matrix (6, {m}) by rows, which takes "
+            "velocities to the twist {twist}.",
+            about_base=_BASE_FIRST,
+        ),
+        Operation(
+            "com",
+            "(order + 1, 3)",
+            tree=f"{_KINEMATICS}:com",
+            loops=f"{_OF_LOOPS}:ComCode",
+            base="spatial",
+            in_c="com",
+            about="centre of mass in the world [m], with derivatives up to order {order}.",
+        ),
+        Operation(
+            "mass_matrix",
+            "(order + 1, m, m)",
+            tree=f"{_MATRICES}:mass_matrix",
+            loops=f"{_OF_LOOPS}:mass_matrix",
+            in_c="mass",
+            about=f"mass matrix {_BY_ORDER}",
+            about_base=_BASE_FIRST,
+        ),
+        Operation(
+            "coriolis_matrix",
+            "(order + 1, m, m)",
+            1,
+            tree=f"{_MATRICES}:coriolis_matrix",
+            loops=f"{_OF_LOOPS}:coriolis_matrix",
+            in_c="coriolis",
+            about=f"coriolis matrix {_BY_ORDER}",
+            about_base=_BASE_FIRST,
+        ),
+        Operation(
+            "gravity_torque",
+            "(order + 1, m)",
+            tree=f"{_MATRICES}:gravity_torque",
+            loops=f"{_OF_LOOPS}:gravity_torque",
+            in_c="gravity",
+            about="gravity torque ({m}), one order up to {order} after the other.",
+            about_base=_BASE_FIRST,
+        ),
+        Operation(
+            "regressor",
+            "(order + 1, efforts, 10 bodies)",
+            2,
+            tree=f"{_MATRICES}:regressors",
+            loops=f"{_OF_LOOPS}:RegressorCode",
+            in_c="regressor",
+            about="for each order up to {order} a matrix ({efforts}, {parameters}) by rows, which takes the "
+            "dynamic parameters of all bodies to the torques.",
+        ),
+        Operation(
+            "inverse_dynamics_derivatives",
+            "(order + 1, order + 3, m, m)",
+            2,
+            tree=f"{_MATRICES}:inverse_dynamics_derivatives",
+            in_c="derivatives",
+            about="matrix ({m}, {m}) by rows of torque derivative r (0 to {order}) by derivative k of q "
+            "(0 to {order_2}), from [(r * {order_3} + k) * {square}] on.",
+            about_base="Six rows of the body-fixed wrench on the base stand first, and six columns: k = 0 is "
+            "a small body-fixed displacement of the base, k > 0 derivative k - 1 of its body-fixed twist.",
+        ),
+        Operation(
+            "forward_dynamics_derivatives",
+            "(order + 1, order + 3, m, m)",
+            tree="partial_kernels:hybrid_dynamics_derivatives",
+            of_state=True,
+        ),
         Operation("joint_motion", "(order + 1, joints)", compiled=_LOOPS, batched=_LOOPS, exported=_LOOPS),
         Operation("motion_from_drives", "(1, numbers)", compiled=_LOOPS, batched=_LOOPS, exported=_LOOPS),
-        _called("dynamic_matrices", "mass, Coriolis, gravity", 1),
-        _called("drive_jacobian", "(order + 1, driven, m)", product=True),
-        _called("com_jacobian", "(order + 1, 3, m)", product=True),
-        _called("centroidal_momentum", "(order + 1, 6)", 1, product=True),
-        _called("centroidal_momentum_matrix", "(order + 1, 6, m)", product=True),
-        _called("parameter_derivatives", "mass, Coriolis, gravity by parameter", 1),
-        _called("slotine_li_regressor", "(order + 1, m, 10 bodies)", 1),
+        _called("dynamic_matrices", "mass, Coriolis, gravity", 1, f"{_MATRICES}:dynamic_matrices"),
+        _called("drive_jacobian", "(order + 1, driven, m)", loops=f"{_OF_LOOPS}:DriveJacobianCode"),
+        _called(
+            "com_jacobian", "(order + 1, 3, m)", 0, f"{_MATRICES}:com_jacobian", f"{_OF_LOOPS}:com_jacobian"
+        ),
+        _called(
+            "centroidal_momentum",
+            "(order + 1, 6)",
+            1,
+            f"{_MATRICES}:centroidal_momentum",
+            f"{_OF_LOOPS}:CentroidalMomentumCode",
+        ),
+        _called(
+            "centroidal_momentum_matrix",
+            "(order + 1, 6, m)",
+            0,
+            f"{_MATRICES}:centroidal_momentum_matrix",
+            f"{_OF_LOOPS}:centroidal_momentum_matrix",
+        ),
+        _called(
+            "parameter_derivatives",
+            "mass, Coriolis, gravity by parameter",
+            1,
+            f"{_MATRICES}:by_parameter",
+            f"{_OF_LOOPS}:ParameterCode",
+        ),
+        _called(
+            "slotine_li_regressor",
+            "(order + 1, m, 10 bodies)",
+            1,
+            f"{_MATRICES}:slotine_li_regressors",
+            f"{_OF_LOOPS}:SlotineLiCode",
+            "the reference (order + 2, m)",
+        ),
     )
 }
 
 COMPILED = tuple(name for name, one in OPERATIONS.items() if one.compiled)
-PRODUCTS = tuple(name for name, one in OPERATIONS.items() if one.product)
 EXPORTED = tuple(name for name, one in OPERATIONS.items() if one.exported)
 EXPORTED_WITH_LOOPS = tuple(name for name in EXPORTED if OPERATIONS[name].exported == _LOOPS)
 RATES = {name: one.rates for name, one in OPERATIONS.items()}
 EXPORTED_OF_TREES = tuple(name for name in EXPORTED if name not in EXPORTED_WITH_LOOPS)
+
+# of robots with loops straight-line functions of their motion and nothing else, returned as they are
+PRODUCTS = tuple(
+    name
+    for name, one in OPERATIONS.items()
+    if one.loops and not one.besides and one.result.startswith("(order + 1, ")
+)

@@ -36,6 +36,13 @@ def parameter_derivatives(bodies: BodyJacobians, order: int) -> DynamicMatrices:
     return DynamicMatrices(*(in_place(values, bodies.batch) for values in found))
 
 
+def parameter_rows(bodies: BodyJacobians, order: int) -> Array:
+    """Return `parameter_derivatives` as rows (..., order + 1, 10 bodies (2 m + 1), m), as code does."""
+    found = parameter_derivatives(bodies, order)
+    shape = *bodies.batch, order + 1, -1, found.mass.shape[-1]
+    return np.concatenate([part.reshape(shape) for part in found], axis=-2)
+
+
 def by_parameter(rows: Array) -> DynamicMatrices:
     """Return as derivatives of M, C and g the rows (..., 10 bodies (2 m + 1), m) that code computes."""
     m = rows.shape[-1]

@@ -22,7 +22,7 @@ from hodyn_ros.actuation.compiled_motors import MotorMotion
 from hodyn_ros.codegen.kernel import Stack
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.engine.kernels import KernelSpec, inverse_dynamics_trace
-from hodyn_ros.engine.recursions.kinematics import POSE, frame_motion_trace
+from hodyn_ros.engine.recursions.kinematics import POSE, frame_motion
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.lie.jets import Array, multiply, to_derivatives, to_taylor
 from hodyn_ros.lie.motion import AppliedWrench
@@ -135,7 +135,7 @@ class RotorCoupling:
         model = self.robot.tree
         bodies = sorted({rotor.body for rotor in self.all if rotor.body >= 0})
         frames = [Frame(body, np.eye(4)) for body in bodies]
-        moved = frame_motion_trace(model, len(q) - 1, frames, "body_fixed")[0](q)
+        moved = frame_motion(model, len(q) - 1, frames, "body_fixed")[0](q)
         turning = {
             body: np.array([row[k : k + 3] for k in range(POSE, len(row), 6)], dtype=object)
             for body, row in zip(bodies, moved)

@@ -21,7 +21,7 @@ from hodyn_ros.engine.kernels import (
     solved_efforts,
     solved_motion,
 )
-from hodyn_ros.engine.matrix_kernels import bracket_rows, dynamic_matrices_trace
+from hodyn_ros.engine.matrix_kernels import bracket_rows, dynamic_matrices
 from hodyn_ros.engine.recursions.recursion import Recursion
 from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.engine.series.vectors import cross, dot
@@ -93,11 +93,11 @@ def matrix_changes(model: TreeModel, order: int) -> LaneKernel | None:
     Of positions, then velocities; with a floating base as above, its displacement being the same all the
     time: its twists w change by `[w, eta]` with all their derivatives. None as above.
     """
-    program, arguments = dynamic_matrices_trace(model, order)
+    trace_matrices, arguments = dynamic_matrices(model, order)
 
     def trace(q: Stack, *others: Stack) -> Stack:
         *given, (positions, velocities) = others
-        found = program(q, *given)
+        found = trace_matrices(q, *given)
         first = len(positions) - len(q[0])
         changes = _changes(q[:2], [positions[first:], velocities[first:]])
         if first:

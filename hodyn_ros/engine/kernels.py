@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import factorial
 from typing import Any
 
-from hodyn_ros.codegen.kernel import Kernel, Program, Shape, Stack
+from hodyn_ros.codegen.kernel import Kernel, Shape, Stack, Traceable
 from hodyn_ros.engine.large_trees.forward import TreeHybridKernel, hybrid_arguments
 from hodyn_ros.engine.large_trees.inverse import TreeKernel, load_arguments
 from hodyn_ros.engine.recursions.articulated import ArticulatedRecursion
@@ -38,6 +38,11 @@ class KernelSpec:
     prescribed: tuple[int, ...] = ()
     base_prescribed: bool = False
 
+    @classmethod
+    def of(cls, model: TreeModel, loads: tuple[tuple[int, BaseRepresentation], ...] = ()) -> KernelSpec:
+        """Return that of a tree: nothing prescribed, twists of a floating base in the world frame."""
+        return cls(base="spatial" if model.floating_base else None, loads=loads)
+
 
 def fits_straight_line(model: TreeModel, order: int) -> bool:
     """Say whether straight-line code compiles in a second or two; it grows with bodies and order squared."""
@@ -58,7 +63,7 @@ def inverse_dynamics(model: TreeModel, order: int, setting: KernelSpec = KernelS
     return TreeKernel(model, order, setting.base, setting.loads)
 
 
-def inverse_dynamics_trace(model: TreeModel, order: int, setting: KernelSpec = KernelSpec()) -> Program:
+def inverse_dynamics_trace(model: TreeModel, order: int, setting: KernelSpec = KernelSpec()) -> Traceable:
     """Return what `inverse_dynamics` compiles."""
 
     def trace(q: Stack, *others: Stack) -> Stack:
@@ -112,7 +117,7 @@ def hybrid_dynamics(
     return Kernel(*hybrid_dynamics_trace(model, order, setting))
 
 
-def hybrid_dynamics_trace(model: TreeModel, order: int, setting: KernelSpec = KernelSpec()) -> Program:
+def hybrid_dynamics_trace(model: TreeModel, order: int, setting: KernelSpec = KernelSpec()) -> Traceable:
     """Return what `hybrid_dynamics` compiles."""
 
     def trace(state: Stack, given: Stack, *others: Stack) -> Stack:

@@ -1,6 +1,7 @@
-"""Kernels of matrices of dynamics: mass and Coriolis matrix, gravity, and partial derivatives of torques.
+"""What is traced of matrices of dynamics: mass and Coriolis matrix, gravity, partial derivatives of torques.
 
-Every function returns None where straight-line code would have more operations than a limit.
+Of a tree and an order: `q (order + 1, n), ... -> rows`, one order after the other. With a floating base its
+pose (4, 4) and body-fixed twists (one less than rows of q) follow q, and its six columns stand first.
 """
 
 from __future__ import annotations
@@ -9,11 +10,10 @@ from collections.abc import Callable, Sequence
 from math import comb, factorial
 from typing import Any
 
-from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Kernel, Program, Shape, Stack, traced
+from hodyn_ros.codegen.kernel import Shape, Stack, Traceable
 from hodyn_ros.engine.large_trees.inverse import load_arguments
+from hodyn_ros.engine.recursions import matrices, momentum
 from hodyn_ros.engine.recursions.composite import Composite, Rows, Spatial
-from hodyn_ros.engine.recursions.matrices import coriolis_matrix, gravity_forces, mass_matrix
-from hodyn_ros.engine.recursions.momentum import com_jacobian, momentum, momentum_matrix
 from hodyn_ros.engine.recursions.partials import Load, add_load, applied_loads, partial_derivatives
 from hodyn_ros.engine.recursions.regressor import parameter_derivatives, regressor, slotine_li_regressor
 from hodyn_ros.engine.series.canonical import canonical_bodies
@@ -22,65 +22,48 @@ from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.model.joint_tree import JointTree
 from hodyn_ros.model.tree import TreeModel
 
-PARTS = ("mass", "coriolis", "gravity")
-MOMENTA: dict[str, Callable[[Composite], Rows]] = {
-    "com_jacobian": com_jacobian,
-    "centroidal_momentum_matrix": momentum_matrix,
-    "centroidal_momentum": lambda tree: [momentum(tree)],
-}
-
+Law = Callable[[TreeModel, int], Traceable]
 Loads = Sequence[tuple[int, BaseRepresentation]]  # body and frame of every applied wrench
 
 
-def dynamic_matrices(
-    model: TreeModel, order: int, parts: Sequence[str] = PARTS, limit: float = STRAIGHT_LINE_LIMIT
-) -> Kernel | None:
-    """Compile `q (order + 1 or 2, n), ... -> rows of M, of C and of Q_grav`, for one order after the other.
+def _of_sums(rows: Callable[[Composite], Rows], further: int = 0) -> Law:
+    """Return the law of what follows from the sums over the tree, with so many more rows of q."""
 
-    With a floating base its pose (4, 4) and body-fixed twists (one less than rows of q) follow, and its six
-    columns stand first. Velocities are needed beyond `order` where `parts` names "coriolis".
-    """
-    return _compiled(*dynamic_matrices_trace(model, order, parts), limit)
+    def law(model: TreeModel, order: int) -> Traceable:
+        def trace(q: Stack, *others: Stack) -> Stack:
+            found = rows(_composite(model, order, q, others, regroup=False))
+            return [_derivatives(row, k) for k in range(order + 1) for row in found]
+
+        return trace, _arguments(model, order + further)
+
+    return law
 
 
-def dynamic_matrices_trace(model: TreeModel, order: int, parts: Sequence[str] = PARTS) -> Program:
-    """Return what `dynamic_matrices` compiles."""
-    rates = order + 1 if "coriolis" in parts else order
+mass_matrix = _of_sums(matrices.mass_matrix)
+coriolis_matrix = _of_sums(matrices.coriolis_matrix, 1)
+gravity_torque = _of_sums(lambda tree: [matrices.gravity_forces(tree)])
+com_jacobian = _of_sums(momentum.com_jacobian)
+centroidal_momentum = _of_sums(lambda tree: [momentum.momentum(tree)], 1)
+centroidal_momentum_matrix = _of_sums(momentum.momentum_matrix)
+
+
+def dynamic_matrices(model: TreeModel, order: int) -> Traceable:
+    """Trace `q (order + 2, n), ... -> rows of M, of C and of Q_grav`, for one order after the other."""
     orders = range(order + 1)
 
     def trace(q: Stack, *others: Stack) -> Stack:
         tree = _composite(model, order, q, others, regroup=False)
-        made = {
-            "mass": lambda: mass_matrix(tree),
-            "coriolis": lambda: coriolis_matrix(tree),
-            "gravity": lambda: [gravity_forces(tree)],
-        }
-        rows = {part: made[part]() for part in parts}
-        stacks = {part: [[_derivatives(row, k) for row in rows[part]] for k in orders] for part in parts}
-        if "mass" in parts and "coriolis" in parts:
-            for k in orders[1:]:  # M' = C + C^T costs less than the derivative of M
-                stacks["mass"][k] = _plus_transposed(stacks["coriolis"][k - 1])
-        return [row for k in orders for part in parts for row in stacks[part][k]]
+        parts = (matrices.mass_matrix(tree), matrices.coriolis_matrix(tree), [matrices.gravity_forces(tree)])
+        mass, coriolis, gravity = ([[_derivatives(row, k) for row in rows] for k in orders] for rows in parts)
+        for k in orders[1:]:  # M' = C + C^T costs less than the derivative of M
+            mass[k] = _plus_transposed(coriolis[k - 1])
+        return [row for k in orders for part in (mass, coriolis, gravity) for row in part[k]]
 
-    return trace, _arguments(model, rates)
+    return trace, _arguments(model, order + 1)
 
 
-def momenta(model: TreeModel, order: int, what: str) -> Kernel | None:
-    """Compile `q (order + 1 or 2, n), ... -> rows` of one of `MOMENTA`, for one order after the other.
-
-    Arguments as of `dynamic_matrices`; the momentum itself needs velocities beyond `order`.
-    """
-    rates = order + (what == "centroidal_momentum")
-
-    def trace(q: Stack, *others: Stack) -> Stack:
-        rows = MOMENTA[what](_composite(model, order, q, others, regroup=False))
-        return [_derivatives(row, k) for k in range(order + 1) for row in rows]
-
-    return _compiled(trace, _arguments(model, rates))
-
-
-def inverse_dynamics_derivatives(model: TreeModel, order: int, loads: Loads = ()) -> Kernel | None:
-    """Compile `q (order + 3, n), ... -> rows of dQ^(r)/dq^(k)`: k within r, both from zero.
+def inverse_dynamics_derivatives(model: TreeModel, order: int, loads: Loads = ()) -> Traceable:
+    """Trace `q (order + 3, n), ... -> rows of dQ^(r)/dq^(k)`: k within r, both from zero.
 
     Since Q^(r) is the r-th time derivative of Q(q, q', q''), the series in time of three matrices hold all:
     `dQ^(r)/dq^(k) = C(r,k) (dQ/dq)^(r-k) + C(r,k-1) (dQ/dq')^(r-k+1) + C(r,k-2) (dQ/dq'')^(r-k+2)`. With a
@@ -88,11 +71,6 @@ def inverse_dynamics_derivatives(model: TreeModel, order: int, loads: Loads = ()
     and what displacements become in time is added: `hodyn_ros.dynamics.partials.assemble`. Applied wrenches
     come last, (order + 1, 6) each.
     """
-    return _compiled(*inverse_dynamics_derivatives_trace(model, order, loads))
-
-
-def inverse_dynamics_derivatives_trace(model: TreeModel, order: int, loads: Loads = ()) -> Program:
-    """Return what `inverse_dynamics_derivatives` compiles."""
     m = model.n_joints + (6 if model.floating_base else 0)
 
     def trace(q: Stack, *given: Stack) -> Stack:
@@ -151,13 +129,8 @@ def _product(a: Stack, b: Stack) -> Stack:
     return [[sum(x * y for x, y in zip(row, column)) for column in zip(*b)] for row in a]
 
 
-def regressors(model: TreeModel, order: int) -> Kernel | None:
-    """Compile `q (order + 3, n), ... -> rows of Y (m, 10 bodies)`, for one order after the other."""
-    return _compiled(*regressors_trace(model, order))
-
-
-def regressors_trace(model: TreeModel, order: int) -> Program:
-    """Return what `regressors` compiles."""
+def regressors(model: TreeModel, order: int) -> Traceable:
+    """Trace `q (order + 3, n), ... -> rows of Y (m, 10 bodies)`, for one order after the other."""
     screws = screws_of(model)
 
     def trace(q: Stack, *others: Stack) -> Stack:
@@ -168,8 +141,8 @@ def regressors_trace(model: TreeModel, order: int) -> Program:
     return trace, _arguments(model, order + 2)
 
 
-def slotine_li_regressors(model: TreeModel, order: int) -> Kernel | None:
-    """Compile `q (order + 2, n), ..., reference (order + 2, m) -> rows of Y`, one order after the other.
+def slotine_li_regressors(model: TreeModel, order: int) -> Traceable:
+    """Trace `q (order + 2, n), ..., reference (order + 2, m) -> rows of Y`, one order after the other.
 
     The reference by order: velocities of a floating base, body-fixed, and of the joints.
     """
@@ -182,11 +155,11 @@ def slotine_li_regressors(model: TreeModel, order: int) -> Kernel | None:
         rows = slotine_li_regressor(tree, speeds, rates, screws)
         return [_derivatives(row, k) for k in range(order + 1) for row in rows]
 
-    return _compiled(trace, [*_arguments(model, order + 1), ("the reference", (order + 2, size))])
+    return trace, [*_arguments(model, order + 1), ("the reference", (order + 2, size))]
 
 
-def parameter_derivatives_kernel(model: TreeModel, order: int) -> Kernel | None:
-    """Compile `q (order + 2, n), ... -> rows (m,)` of derivatives by parameter, one order after the other.
+def by_parameter(model: TreeModel, order: int) -> Traceable:
+    """Trace `q (order + 2, n), ... -> rows (m,)` of derivatives by parameter, one order after the other.
 
     Those of M (10 bodies, m, m), of C, and of g (10 bodies, m).
     """
@@ -197,7 +170,7 @@ def parameter_derivatives_kernel(model: TreeModel, order: int) -> Kernel | None:
         rows = [row for matrix in (*mass, *coriolis, gravity) for row in matrix]
         return [_derivatives(row, k) for k in range(order + 1) for row in rows]
 
-    return _compiled(trace, _arguments(model, order + 1))
+    return trace, _arguments(model, order + 1)
 
 
 def screws_of(model: TreeModel) -> list[list[Spatial]]:
@@ -207,16 +180,11 @@ def screws_of(model: TreeModel) -> list[list[Spatial]]:
     ]
 
 
-def partial_series(model: TreeModel, order: int, loads: Loads = ()) -> Kernel | None:
-    """Compile `q (order + 3, n), ... -> rows of dQ/dq, dQ/dq', dQ/dq''`, for one order after the other.
+def partial_series(model: TreeModel, order: int, loads: Loads = ()) -> Traceable:
+    """Trace `q (order + 3, n), ... -> rows of dQ/dq, dQ/dq', dQ/dq''`, for one order after the other.
 
     Arguments as of `inverse_dynamics_derivatives`.
     """
-    return _compiled(*partial_series_trace(model, order, loads))
-
-
-def partial_series_trace(model: TreeModel, order: int, loads: Loads = ()) -> Program:
-    """Return what `partial_series` compiles."""
 
     def trace(q: Stack, *given: Stack) -> Stack:
         others, wrenches = _without_loads(model, given)
@@ -226,8 +194,8 @@ def partial_series_trace(model: TreeModel, order: int, loads: Loads = ()) -> Pro
     return trace, [*_arguments(model, order + 2), *load_arguments(loads, order)]
 
 
-def load_series(model: TreeModel, order: int, loads: Loads) -> Kernel:
-    """Compile what applied wrenches add to the rows of dQ/dq, arguments as of `partial_series`."""
+def load_series(model: TreeModel, order: int, loads: Loads) -> Traceable:
+    """Trace what applied wrenches add to the rows of dQ/dq, arguments as of `partial_series`."""
     arguments = [*_arguments(model, order + 2), *load_arguments(loads, order)]
     size = model.n_joints + (6 if model.floating_base else 0)
 
@@ -239,7 +207,7 @@ def load_series(model: TreeModel, order: int, loads: Loads) -> Kernel:
             add_load(tree, load, total)
         return [_derivatives(row, k) for k in range(order + 1) for row in total]
 
-    return Kernel(trace, arguments)
+    return trace, arguments
 
 
 def _applied(
@@ -253,18 +221,6 @@ def _without_loads(model: TreeModel, given: Sequence[Stack]) -> tuple[list[Stack
     """Split what follows the motion of the joints into that of the base, and wrenches."""
     count = 2 if model.floating_base else 0
     return list(given[:count]), list(given[count:])
-
-
-def _compiled(
-    trace: Callable[..., Stack],
-    arguments: Sequence[tuple[str, Shape]],
-    limit: float = STRAIGHT_LINE_LIMIT,
-) -> Kernel | None:
-    """Compile a function, or return None where that would keep the caller waiting."""
-    graph, outputs, _ = traced(trace, [shape for _, shape in arguments])
-    if graph.count_operations(outputs) > limit:
-        return None
-    return Kernel(trace, arguments)
 
 
 def _traced_partials(

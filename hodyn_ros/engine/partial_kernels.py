@@ -1,11 +1,11 @@
-"""Kernels of the partial derivatives of forward and hybrid dynamics, of any order."""
+"""What is traced of the partial derivatives of forward and hybrid dynamics, of any order."""
 
 from __future__ import annotations
 
 from math import factorial
 from typing import Any
 
-from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Kernel, Program, Stack, traced
+from hodyn_ros.codegen.kernel import Stack, Traceable
 from hodyn_ros.engine.kernels import KernelSpec, hybrid_dynamics_trace, solved_motion
 from hodyn_ros.engine.matrix_kernels import bracket_rows
 from hodyn_ros.engine.recursions.articulated import ArticulatedRecursion
@@ -17,25 +17,15 @@ from hodyn_ros.engine.series.series import Series, coefficient
 from hodyn_ros.model.tree import TreeModel
 
 
-def hybrid_dynamics_derivatives(
-    model: TreeModel, order: int, setting: KernelSpec, limit: float = STRAIGHT_LINE_LIMIT
-) -> Kernel | None:
-    """Compile `state (2, n), given (order + 1, n), ... -> rows of dx^(r)/dy^(k)`: k within r, from zero.
+def hybrid_dynamics_derivatives(model: TreeModel, order: int, setting: KernelSpec | None = None) -> Traceable:
+    """Trace `state (2, n), given (order + 1, n), ... -> rows of dx^(r)/dy^(k)`: k within r, from zero.
 
     x is what hybrid dynamics finds, y^(0) displacements, y^(1) velocities, y^(k + 2) derivative k of what is
     given. Arguments as of `hodyn_ros.engine.kernels.hybrid_dynamics`. With a floating base six entries of x
     and y stand before those of the joints: its body-fixed displacement, twist and the derivatives of that,
-    and the body-fixed wrench on it. None where straight-line code would have more operations than a limit.
+    and the body-fixed wrench on it. By default, of forward dynamics without applied wrenches.
     """
-    trace, arguments = hybrid_dynamics_derivatives_trace(model, order, setting)
-    graph, outputs, _ = traced(trace, [shape for _, shape in arguments])
-    if graph.count_operations(outputs) > limit:
-        return None
-    return Kernel(trace, arguments)
-
-
-def hybrid_dynamics_derivatives_trace(model: TreeModel, order: int, setting: KernelSpec) -> Program:
-    """Return what `hybrid_dynamics_derivatives` compiles."""
+    setting = setting or KernelSpec.of(model)
     first = 6 if setting.base else 0
     prescribed = [
         *(range(first) if setting.base_prescribed else ()),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hodyn_ros.dynamics.operations import EXPORTED, EXPORTED_WITH_LOOPS
+from hodyn_ros.dynamics.operations import EXPORTED, EXPORTED_WITH_LOOPS, OPERATIONS
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.export.c_function import CFunction, Memory
@@ -129,8 +129,9 @@ def _checked(wanted: Sequence[str], frames: Sequence[str | int] | None, wrenches
             raise InputError(f"there is no {each!r} to export; choose some of {', '.join(ALL)}")
     if not wanted:
         raise InputError(f"there is nothing to export; choose some of {', '.join(ALL)}")
-    if frames and not {"forward_kinematics", "jacobian"} & set(wanted):
-        raise InputError("frames are of forward_kinematics and jacobian; leave them out")
+    of_frames = [name for name in EXPORTED if OPERATIONS[name].frames != "none"]
+    if frames and not set(of_frames) & set(wanted):
+        raise InputError(f"frames are of {' and '.join(of_frames)}; leave them out")
     if wrenches and not {"inverse_dynamics", "forward_dynamics"} & set(wanted):
         raise InputError("wrenches are of inverse_dynamics and forward_dynamics; leave them out")
     return list(dict.fromkeys(wanted))

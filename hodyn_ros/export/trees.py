@@ -10,17 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hodyn_ros.codegen.kernel import Program, Shape, traced
-from hodyn_ros.dynamics.named_frames import find_frame
+from hodyn_ros.codegen.kernel import Shape, Traceable, traced
+from hodyn_ros.dynamics.named_frames import placed
+from hodyn_ros.dynamics.operations import OPERATIONS
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.engine import kernels, matrix_kernels, partial_kernels
-from hodyn_ros.engine.recursions import kinematics
-from hodyn_ros.errors import InputError
+from hodyn_ros.engine import kernels
 from hodyn_ros.export import motions, words
 from hodyn_ros.export.c_function import Cases, CFunction
 from hodyn_ros.export.request import Request
 from hodyn_ros.export.straight_line import StraightLine, Tables, checked_length
-from hodyn_ros.lie.motion import BaseMotion, BaseRepresentation
 from hodyn_ros.lie.se3 import Array
 
 
@@ -31,7 +29,7 @@ class _Plan:
     `results`: shapes by name and the columns of the engine's matrix that they take.
     """
 
-    program: Program
+    traceable: Traceable
     inputs: Sequence[str]
     results: dict[str, tuple[Shape, int]]
     about: Sequence[str]
@@ -41,8 +39,8 @@ class _Plan:
 
 def tree_function(robot: Robot, request: Request, what: str, tables: Tables) -> CFunction:
     """Write one of the functions that `Robot.compile` offers, or the partial derivatives."""
-    plan = _PLANS[what](robot, request)
-    trace, arguments = plan.program
+    plan = _OWN_PLANS.get(what, _of_motion)(robot, request, what)
+    trace, arguments = plan.traceable
     shapes = [shape for _, shape in arguments]
     graph, outputs, matrix = traced(trace, shapes)
     operations = checked_length(graph, outputs, f"{what} of robot {robot.name!r} at order {request.order}")
@@ -80,9 +78,9 @@ def _cases(plan: _Plan, shapes: list[Shape]) -> Cases:
     return Cases(inputs, {name: np.array([one[name] for one in found]) for name in plan.results})
 
 
-def _inverse_dynamics(robot: Robot, request: Request) -> _Plan:
+def _inverse_dynamics(robot: Robot, request: Request, what: str) -> _Plan:
     model, order, n = robot.model, request.order, robot.n_coordinates
-    setting = _setting(robot, request)
+    setting = kernels.KernelSpec.of(model, request.loads(model))
     wrench = {"base_wrench": ((order + 1, 6), 6)} if model.floating_base else {}
     return _Plan(
         kernels.inverse_dynamics_trace(model, order, setting),
@@ -99,15 +97,10 @@ def _inverse_dynamics(robot: Robot, request: Request) -> _Plan:
     )
 
 
-def _setting(robot: Robot, request: Request) -> kernels.KernelSpec:
-    base: BaseRepresentation | None = "spatial" if robot.model.floating_base else None
-    return kernels.KernelSpec(base=base, loads=request.loads(robot.model))
-
-
-def _forward_dynamics(robot: Robot, request: Request) -> _Plan:
+def _forward_dynamics(robot: Robot, request: Request, what: str) -> _Plan:
     model, order, n = robot.model, request.order, robot.n_coordinates
     floating = model.floating_base
-    setting = _setting(robot, request)
+    setting = kernels.KernelSpec.of(model, request.loads(model))
     torques, chosen = (
         kernels.inverse_dynamics(model, order, setting).function,
         _motion_chooser(robot, request),
@@ -143,15 +136,29 @@ def _forward_dynamics(robot: Robot, request: Request) -> _Plan:
     )
 
 
-def _forward_kinematics(robot: Robot, request: Request) -> _Plan:
-    model, order, names = robot.model, request.order, request.frames or robot.model.body_names
-    places = [find_frame(model, robot.frames, name) for name in names]
+def _of_motion(robot: Robot, request: Request, what: str) -> _Plan:
+    """Plan what follows from a motion alone, by its law."""
+    model, order, operation = robot.model, request.order, OPERATIONS[what]
+    of = request.of_frames(what, model.body_names)
+    m = robot.n_coordinates + (6 if model.floating_base else 0)
+    symbols = {"m": m, "efforts": m, "10 bodies": 10 * model.n_bodies, "order + 3": order + 3}
+    results, about = frame_results(len(of[0]), order) if what == "forward_kinematics" else {}, []
+    if not results:
+        sizes = operation.sizes(**symbols)
+        results = {operation.in_c: ((order + 1, int(np.prod(sizes))), sizes[-1])}
+        about = [operation.about_base] if operation.about_base and model.floating_base else []
+    rates = order + operation.rates
     return _Plan(
-        kinematics.frame_motion_trace(model, order, places, request.representation),
+        operation.tree_law(model, order, *placed(model, robot.frames, of)),
         _moved_inputs(robot),
-        frame_results(len(names), order),
-        [words.motion(order), *_base(robot, order - 1), *words.frame_motion(names, request)],
-        robot.compile(order, "forward_kinematics", names, request.representation),
+        results,
+        [
+            words.motion(rates),
+            *(words.base(rates - 1, frame=operation.base) if model.floating_base else []),
+            *words.result(operation, request, of, m=m, efforts=m, bodies=model.n_bodies),
+            *about,
+        ],
+        robot.compile(order, what, request.frames or None, request.representation),
         _motion_chooser(robot),
     )
 
@@ -162,107 +169,10 @@ def frame_results(count: int, order: int) -> dict[str, tuple[Shape, int]]:
     return {"frame_poses": ((count, 16), 16), **twists}
 
 
-def _jacobian(robot: Robot, request: Request) -> _Plan:
-    model, order, m = robot.model, request.order, _velocities(robot)
-    names = request.frames or model.body_names[-1:]
-    if len(names) != 1:
-        raise InputError(f"a Jacobian is of one frame; found {list(names)}")
-    place = find_frame(model, robot.frames, names[0])
-    return _Plan(
-        kinematics.frame_jacobian_trace(model, order, place, request.representation),
-        _moved_inputs(robot),
-        {"jacobian": ((order + 1, 6 * m), m)},
-        [words.motion(order), *_base(robot, order - 1), words.jacobian(names[0], m, request), *_first(robot)],
-        robot.compile(order, "jacobian", names, request.representation),
-        _motion_chooser(robot),
-    )
-
-
-def _com(robot: Robot, request: Request) -> _Plan:
+def _forward_derivatives(robot: Robot, request: Request, what: str) -> _Plan:
     order = request.order
-    return _Plan(
-        kinematics.com_trace(robot.model, order),
-        _moved_inputs(robot),
-        {"com": ((order + 1, 3), 3)},
-        [
-            words.motion(order),
-            *_base(robot, order - 1),
-            words.com(order),
-        ],
-        robot.compile(order, "com"),
-        _motion_chooser(robot),
-    )
-
-
-def _matrix(part: str, name: str, what: str) -> Callable[[Robot, Request], _Plan]:
-    def plan(robot: Robot, request: Request) -> _Plan:
-        order, m = request.order, _velocities(robot)
-        rates = order + 1 if part == "coriolis" else order
-        size = m if part == "gravity" else m * m
-        return _Plan(
-            matrix_kernels.dynamic_matrices_trace(robot.model, order, (part,)),
-            _moved_inputs(robot),
-            {name: ((order + 1, size), m)},
-            [
-                words.motion(rates),
-                *_base(robot, rates - 1, "body_fixed"),
-                words.by_order(what, m, order),
-                *_first(robot),
-            ],
-            robot.compile(order, what),
-            _motion_chooser(robot),
-        )
-
-    return plan
-
-
-def _regressor(robot: Robot, request: Request) -> _Plan:
-    order, m, columns = request.order, _velocities(robot), 10 * robot.model.n_bodies
-    return _Plan(
-        matrix_kernels.regressors_trace(robot.model, order),
-        _moved_inputs(robot),
-        {"regressor": ((order + 1, m * columns), columns)},
-        [
-            words.motion(order + 2),
-            *_base(robot, order + 1, "body_fixed"),
-            words.regressor(m, robot.model.n_bodies, order),
-        ],
-        robot.compile(order, "regressor"),
-        _motion_chooser(robot),
-    )
-
-
-def _derivatives(robot: Robot, request: Request) -> _Plan:
-    order, m = request.order, _velocities(robot)
-
-    def compute(q: Array, *base: Array) -> Array:
-        moving = BaseMotion(*base, representation="body_fixed") if base else None
-        return robot.inverse_dynamics_derivatives(q, moving)
-
-    about = [
-        words.motion(order + 2),
-        *_base(robot, order + 1, "body_fixed"),
-        f"derivatives: matrix ({m}, {m}) by rows of torque derivative r (0 to {order}) by derivative k of q "
-        f"(0 to {order + 2}), from [(r * {order + 3} + k) * {m * m}] on.",
-    ]
-    if robot.model.floating_base:
-        about.append(
-            "Six rows of the body-fixed wrench on the base stand first, and six columns: k = 0 is a small "
-            "body-fixed displacement of the base, k > 0 derivative k - 1 of its body-fixed twist."
-        )
-    return _Plan(
-        matrix_kernels.inverse_dynamics_derivatives_trace(robot.model, order),
-        _moved_inputs(robot),
-        {"derivatives": ((order + 1, (order + 3) * m * m), m)},
-        about,
-        compute,
-        _motion_chooser(robot),
-    )
-
-
-def _forward_derivatives(robot: Robot, request: Request) -> _Plan:
-    order, m = request.order, _velocities(robot)
-    given = _forward_dynamics(robot, replace(request, wrenches=()))
+    m = robot.n_coordinates + (6 if robot.model.floating_base else 0)
+    given = _forward_dynamics(robot, replace(request, wrenches=()), what)
     about = [
         *given.about[:2],
         *(given.about[3:6] if robot.model.floating_base else ()),
@@ -276,49 +186,25 @@ def _forward_derivatives(robot: Robot, request: Request) -> _Plan:
             "small body-fixed displacement, the body-fixed twist, and the body-fixed wrench on the base."
         )
     return _Plan(
-        partial_kernels.hybrid_dynamics_derivatives_trace(
-            robot.model, order, _setting(robot, replace(request, wrenches=()))
-        ),
+        OPERATIONS[what].tree_law(robot.model, order),
         given.inputs,
         {"derivatives": ((order + 1, (order + 3) * m * m), m)},
         about,
-        robot.compile(order, "forward_dynamics_derivatives"),
+        robot.compile(order, what),
         given.choose,
     )
 
 
-_PLANS: dict[str, Callable[[Robot, Request], _Plan]] = {
+# of what takes more than a motion, or returns wrenches on a base besides
+_OWN_PLANS: dict[str, Callable[[Robot, Request, str], _Plan]] = {
     "inverse_dynamics": _inverse_dynamics,
     "forward_dynamics": _forward_dynamics,
-    "forward_kinematics": _forward_kinematics,
-    "jacobian": _jacobian,
-    "com": _com,
-    "mass_matrix": _matrix("mass", "mass", "mass_matrix"),
-    "coriolis_matrix": _matrix("coriolis", "coriolis", "coriolis_matrix"),
-    "gravity_torque": _matrix("gravity", "gravity", "gravity_torque"),
-    "regressor": _regressor,
-    "inverse_dynamics_derivatives": _derivatives,
     "forward_dynamics_derivatives": _forward_derivatives,
 }
 
 
-def _velocities(robot: Robot) -> int:
-    return robot.n_coordinates + (6 if robot.model.floating_base else 0)
-
-
-def _first(robot: Robot) -> list[str]:
-    """Say which velocities stand before those of the joints."""
-    return ["Velocities are the body-fixed twist of the base, then those of the joints."] * (
-        robot.tree.floating_base
-    )
-
-
 def _moved_inputs(robot: Robot) -> list[str]:
     return ["q", *(["pose", "twists"] if robot.model.floating_base else [])]
-
-
-def _base(robot: Robot, order: int, frame: BaseRepresentation = "spatial") -> list[str]:
-    return words.base(order, frame=frame) if robot.model.floating_base else []
 
 
 def _motion_chooser(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from hodyn_ros.dynamics.operations import Operation
 from hodyn_ros.export.request import Request
 from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.representations import Representation
@@ -67,28 +69,22 @@ def frame_motion(names: Sequence[str | int], request: Request) -> list[str]:
     return lines
 
 
-def jacobian(name: str | int, m: int, request: Request) -> str:
-    """Say what a Jacobian is."""
-    return (
-        f"jacobian: of {name}, for each order up to {request.order} a matrix (6, {m}) by rows, which takes "
-        f"velocities to the twist {_TWISTS[request.representation]}."
+def result(
+    operation: Operation, request: Request, of: tuple[Any, ...], *, m: int, efforts: int, bodies: int
+) -> list[str]:
+    """Say what an operation gives: `of` frames by name, of m velocities, and so many efforts and bodies."""
+    if operation.frames == "several":
+        return frame_motion(of[0], request)
+    order = request.order
+    about = operation.about.format(
+        frame=of[0] if of else "",
+        twist=_TWISTS[request.representation],
+        order=order,
+        order_2=order + 2,
+        order_3=order + 3,
+        m=m,
+        square=m * m,
+        efforts=efforts,
+        parameters=10 * bodies,
     )
-
-
-def by_order(what: str, m: int, order: int) -> str:
-    """Say what a matrix of the dynamics is."""
-    shape = f"({m})" if what == "gravity_torque" else f"({m}, {m}) by rows"
-    return f"{what.split('_')[0]}: {what.replace('_', ' ')} {shape}, one order up to {order} after the other."
-
-
-def com(order: int) -> str:
-    """Say what the centre of mass is."""
-    return f"com: centre of mass in the world [m], with derivatives up to order {order}."
-
-
-def regressor(rows: int, bodies: int, order: int) -> str:
-    """Say what a regressor is."""
-    return (
-        f"regressor: for each order up to {order} a matrix ({rows}, {10 * bodies}) by rows, which takes the "
-        "dynamic parameters of all bodies to the torques."
-    )
+    return [f"{operation.in_c}: {about}"]

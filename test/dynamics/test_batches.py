@@ -127,7 +127,7 @@ def test_robots_too_large_for_compiled_partials_take_batches(monkeypatch: pytest
     pushes = np.array([random_stack(50 + seed, 1, 6) for seed in range(COUNT)])
     expected = robot.forward_dynamics_derivatives(q, torques, whole, pushes)
     monkeypatch.setattr(Robot, "_partial_kernel", lambda *_: None)
-    monkeypatch.setattr(Robot, "_frame_kernel", lambda *_: None)
+    monkeypatch.setattr(Robot, "_screw_kernel", lambda *_: None)
     assert_same(robot.forward_dynamics_derivatives(q, torques, whole, pushes), list(expected))
     alone = [
         robot.forward_dynamics_derivatives(*one, pushes[0]) for one in zip(q, torques, each, strict=True)
@@ -200,7 +200,8 @@ def test_batches_of_float32_lose_some_of_its_roundings(what: Any) -> None:
 
     for order in ORDERS[what]:
         whole, halves = (robot.compile_batch(order, what, dtype=kind) for kind in (np.float64, np.float32))
-        shapes = [shape for _, shape in robot._kernel_for(order, what, None, "spatial").arguments]
+        of = robot._of_frames(what, None, "spatial")
+        shapes = [shape for _, shape in robot._kernel_for(order, what, of, None).arguments]
         arrays = [rng.uniform(-1.0, 1.0, (count, *shape)).astype(np.float32) for shape in shapes]
         doubles = [array.astype(np.float64) for array in arrays]
         right = whole(*doubles)

@@ -158,7 +158,7 @@ def test_a_kilometre_from_the_origin_costs_no_digits_near_the_robot() -> None:
     {
         "unknown": (lambda r: r.compile(1, "torque"), "there is no 'torque' to compile; choose one of"),
         "frames": (lambda r: r.compile(1, "com", ["tool"]), "com has no frames"),
-        "two": (lambda r: r.compile(1, "jacobian", ["tool", 0]), "a Jacobian is of one frame"),
+        "two": (lambda r: r.compile(1, "jacobian", ["tool", 0]), "jacobian is of one frame"),
         "frame": (lambda r: r.compile(1, "jacobian", ["hand"]), "there is no body or frame 'hand'"),
         "order": (lambda r: r.compile(-1, "com"), "the order must be 0 or a positive integer"),
         "shape": (lambda r: r.compile(1, "com")(np.zeros((3, 3))), "the motion must have shape"),

@@ -17,8 +17,8 @@ from oracles.differences import derivative
 from oracles.motions import Base, Frame
 
 from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot, share
-from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT
-from hodyn_ros.engine import direction_lanes, matrix_kernels, partial_kernels
+from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Kernel
+from hodyn_ros.engine import direction_lanes
 
 pytestmark = pytest.mark.thorough
 
@@ -157,8 +157,7 @@ class Exact:
 
 def in_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nothing be straight-line code, as of robots and orders that are too large."""
-    monkeypatch.setattr(partial_kernels.hybrid_dynamics_derivatives, "__defaults__", (0,))
-    monkeypatch.setattr(matrix_kernels._compiled, "__defaults__", (0,))
+    monkeypatch.setattr(Kernel, "unless_long", lambda *_: None)
 
 
 @cache

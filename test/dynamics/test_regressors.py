@@ -16,7 +16,6 @@ from sweeps import examples
 from hodyn_ros import BaseMotion, InputError, Robot, share
 from hodyn_ros.dynamics.group_robot import GroupRobot
 from hodyn_ros.dynamics.matrices import DynamicMatrices
-from hodyn_ros.engine import matrix_kernels
 from hodyn_ros.formulations.body_jacobians import joint_motion
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.motion import wrenches_to_body
@@ -116,8 +115,8 @@ def test_compiled_forms_are_the_published_ones(floating: bool) -> None:
     assert closeness(regressor, room.slotine_li_regressor(motion, reference)) < 1e-13
     again = robot.slotine_li_regressor(case.q[:-1], joints, base, twists)
     np.testing.assert_array_equal(again, regressor)
-    for make in (matrix_kernels.parameter_derivatives_kernel, matrix_kernels.slotine_li_regressors):
-        assert robot._matrix_kernels[make, ORDER] is not None  # type: ignore[attr-defined]
+    for name in ("parameter_derivatives", "slotine_li_regressor"):
+        assert robot._matrix_kernels[name, ORDER] is not None
 
 
 def test_batches_of_regressors_are_their_samples() -> None:

@@ -279,7 +279,7 @@ class TestWhat:
             ({"what": "torques"}, "there is no 'torques' to export; choose some of inverse_dynamics, "),
             ({"what": ()}, "there is nothing to export"),
             ({"frames": ["panda_link1"]}, "frames are of forward_kinematics and jacobian"),
-            ({"what": "jacobian", "frames": ["panda_link1", "panda_link2"]}, "a Jacobian is of one frame"),
+            ({"what": "jacobian", "frames": ["panda_link1", "panda_link2"]}, "jacobian is of one frame"),
             ({"what": "jacobian", "frames": ["gripper"]}, "gripper"),
             (
                 {"what": "motion_from_drives"},

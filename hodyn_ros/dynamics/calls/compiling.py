@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -12,16 +12,16 @@ from hodyn_ros.checks import check_result, into
 from hodyn_ros.codegen.kernel import Call, Function
 from hodyn_ros.dynamics.calls.description import check_order
 from hodyn_ros.dynamics.calls.kinematics import KinematicCalls
-from hodyn_ros.dynamics.calls.matrices import MatrixCalls
+from hodyn_ros.dynamics.calls.matrices import MatrixCalls, too_large
 from hodyn_ros.dynamics.kinematics.carriers import last_body
 from hodyn_ros.dynamics.loops import looped_partials
 from hodyn_ros.dynamics.loops.compiled_partials import quick_call
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, drive_rows
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.operations import COMPILED, OPERATIONS, PRODUCTS, RATES
-from hodyn_ros.engine import kernels
+from hodyn_ros.engine.kernels import KernelSpec
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.motion import BaseMotion, BaseRepresentation
+from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.representations import Representation, check_representation
 from hodyn_ros.lie.se3 import Array
 
@@ -75,15 +75,12 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         code on disk.
         """
         order = self._checked_order(order, what, frames, representation)
-        if what == "drive_state":
-            return self._need_loops(what).compile(order, drives=True)
-        if what == "joint_motion":
-            return self._need_loops(what).compile_joint_motion(order)
-        if what == "motion_from_drives":
-            return self._need_loops(what).compile_move_drives(order)
+        of = self._of_frames(what, frames, representation)
+        if "tree" not in OPERATIONS[what].compiled:
+            self._need_loops(what)
         if self._looped is not None:
-            return self._compiled_of_loops(self._looped, order, what, frames, representation)
-        return self._kernel_for(order, what, frames, representation).function
+            return self._compiled_of_loops(self._looped, order, what, of, frames)
+        return self._kernel_for(order, what, of, frames).function
 
     def compile_batch(
         self,
@@ -112,15 +109,16 @@ class CompileCalls(KinematicCalls, MatrixCalls):
             raise InputError(f"batches are of float64 or float32, found {kind.name}")
         if not OPERATIONS[what].batched:
             raise InputError(f"there are no compiled batches of {what}")
+        of = self._of_frames(what, frames, representation)
         if self._looped is not None:
             if kind != np.float64:
                 raise InputError(f"robot {self.name!r} has loops, which batches of float64 are for")
             if what == "motion_from_drives":
                 return _in_one_thread(self._looped.compile_drives_of_samples(order))
-            return _in_one_thread(self._batches_of_loops(self._looped, order, what, frames, representation))
+            return _in_one_thread(self._batches_of_loops(self._looped, order, what, of))
         if "tree" not in OPERATIONS[what].batched:
             self._need_loops(what)
-        kernel = self._kernel_for(order, what, frames, representation)
+        kernel = self._kernel_for(order, what, of, frames)
         assert isinstance(kernel, Function)
 
         def batch(*arrays: Array, out: Array | None = None, threads: int | None = None) -> Array:
@@ -150,42 +148,40 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         check_representation(representation)
         if what not in COMPILED:
             raise InputError(f"there is no {what!r} to compile; choose one of {list(COMPILED)}")
-        if frames is not None and not OPERATIONS[what].of_frames:
+        if frames is not None and OPERATIONS[what].frames == "none":
             raise InputError(f"{what} has no frames; leave them out")
         return order
 
+    def _of_frames(
+        self, what: str, frames: Sequence[str | int] | None, representation: Representation
+    ) -> tuple[Any, ...]:
+        """Return the frames that an operation is of by name, and the representation of their twists."""
+        kind = OPERATIONS[what].frames
+        if kind == "none":
+            return ()
+        names = self._tree.body_names if frames is None else tuple(frames)
+        if kind == "several":
+            return names, representation
+        names = names[-1:] if frames is None else names
+        if len(names) != 1:
+            raise InputError(f"{what} is of one frame; found {list(names)}")
+        return names[0], representation
+
     def _kernel_for(
-        self,
-        order: int,
-        what: str,
-        frames: Sequence[str | int] | None,
-        representation: Representation,
+        self, order: int, what: str, of: tuple[Any, ...], frames: Sequence[str | int] | None
     ) -> Call:
-        base: BaseRepresentation | None = "spatial" if self.model.floating_base else None
-        if what in ("inverse_dynamics", "forward_dynamics"):
-            kind: Literal["inverse", "hybrid"] = "inverse" if what == "inverse_dynamics" else "hybrid"
-            return self._kernel(kind, order, kernels.KernelSpec(base=base))
-        names: tuple[str | int, ...] = self.model.body_names
-        if frames is not None:
-            names = tuple(frames)
-        elif what == "jacobian":
-            names = names[-1:]
+        """Return the code of an operation of a tree: by its law, or what takes no motion alone by its own."""
+        if what == "inverse_dynamics":
+            return self._kernel("inverse", order, KernelSpec.of(self.model))
+        if what == "forward_dynamics":
+            return self._kernel("hybrid", order, KernelSpec.of(self.model))
         kernel: Call | None
-        if what == "forward_kinematics":
-            kernel = self._frame_kernel(order, names, representation)
-        elif what == "inverse_kinematics":
-            kernel = self._inverse_kinematics.compiled(order, frames, representation)
-        elif what == "jacobian":
-            if len(names) != 1:
-                raise InputError(f"a Jacobian is of one frame; found {list(names)}")
-            kernel = self._jacobian_kernel(order, names[0], representation)
+        if what == "inverse_kinematics":
+            kernel = self._inverse_kinematics.compiled(order, frames, of[1])
         else:
-            kernel = self._kernel_of(what, order)
+            kernel = self._traced_kernel(what, order, *of)
         if kernel is None:
-            raise InputError(
-                f"robot {self.name!r} is too large to compile {what} of order {order} in seconds; the call "
-                f"robot.{what}(...) computes it"
-            )
+            raise too_large(self.model, what, order)
         return kernel
 
     def _compiled_of_loops(
@@ -193,82 +189,88 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         looped: LoopedDynamics,
         order: int,
         what: str,
+        of: tuple[Any, ...],
         frames: Sequence[str | int] | None,
-        representation: Representation,
     ) -> Callable[..., Array]:
-        if what == "inverse_dynamics":
-            return looped.compile(order)
-        if what == "inverse_kinematics":
-            if looped.closure.platform is not None:
-                raise InputError(
-                    f"there is no compiled inverse kinematics of robot {self.name!r}, which a platform moves"
-                )
-            moved = frames or [last_body(self._tree)]
-            return into(looped.compiled_frames.compiled(order, moved, representation))
-        if what == "forward_dynamics":
-            return into(looped.forward_call(order))
-        if what == "forward_dynamics_derivatives":
-            return into(_forward_partials(looped, order))
-        names = tuple(frames) if frames is not None else self._tree.body_names
-        names = names if frames is not None or what != "jacobian" else names[-1:]
-        if what == "jacobian" and len(names) != 1:
-            raise InputError(f"a Jacobian is of one frame; found {list(names)}")
+        """Return the call of an operation of a robot with loops: by its law, or its own."""
+        if OPERATIONS[what].loops:
+            return into(self._product_of_loops(looped, order, what, of))
+        own: dict[str, Callable[[], Callable[..., Array]]] = {
+            "inverse_dynamics": lambda: looped.compile(order),
+            "drive_state": lambda: looped.compile(order, drives=True),
+            "joint_motion": lambda: looped.compile_joint_motion(order),
+            "motion_from_drives": lambda: looped.compile_move_drives(order),
+            "inverse_kinematics": lambda: into(self._goals_of_loops(looped, order, frames, of[1])),
+            "forward_dynamics": lambda: into(looped.forward_call(order)),
+            "inverse_dynamics_derivatives": lambda: into(self._inverse_partials(looped, order)),
+            "forward_dynamics_derivatives": lambda: into(_forward_partials(looped, order)),
+        }
+        return own[what]()
 
-        further: tuple[Any, ...] = ()
-        if what == "jacobian":
-            further = names[0], representation
-        elif what == "forward_kinematics":
-            further = names, representation
-        compiled = what in PRODUCTS or what == "forward_kinematics"
-        product = looped.product_call(what, order, *further) if compiled and not looped.drifts else None
-        partials = quick_call(looped, "efforts", order) if what == "inverse_dynamics_derivatives" else None
-        n_given, rows = 0 if looped.closure.leader is None else 2, order + 1
-        rows += RATES[what]
-
-        def compute(*arguments: Array) -> Array:
-            if len(arguments) != 1 + n_given or np.shape(arguments[0]) != (rows, self.n_coordinates):
-                besides = ", pose and twists of base or platform" * bool(n_given)
-                raise InputError(f"expected a motion of shape {(rows, self.n_coordinates)}{besides}")
-            if product is not None:
-                found = product.function(*arguments, looped.memory)
-                if found.item(product.bad) < 1.0:
-                    return found[:-1]
-            if partials is not None and (changes := partials(*arguments)) is not None:
-                return changes.reshape(-1, changes.shape[-1])
-            q, *motion = arguments
-            base = None
-            if motion:
-                base = BaseMotion(motion[0], motion[1] if len(motion[1]) else np.zeros((1, 6)))
-            if what == "forward_kinematics":
-                return self._poses_of_loops(looped, q, base, names, representation)
-            if what == "inverse_dynamics_derivatives":
-                whole = looped_partials.inverse_dynamics_partials(
-                    looped, *coordinate_motion(looped.closure, q, base, 2)
-                )
-                check_result(whole)
-            else:
-                whole = looped.computed(what, q, base, *further)
-            return np.ascontiguousarray(whole.reshape(-1, whole.shape[-1]))
-
-        return into(compute)
-
-    def _batches_of_loops(
+    def _goals_of_loops(
         self,
         looped: LoopedDynamics,
         order: int,
-        what: str,
         frames: Sequence[str | int] | None,
         representation: Representation,
     ) -> Callable[..., Array]:
-        closure = looped.closure
-        names = self._tree.body_names if frames is None else tuple(frames)
-        names = names[-1:] if frames is None and what == "jacobian" else names
-        if what == "jacobian" and len(names) != 1:
-            raise InputError(f"a Jacobian is of one frame; found {list(names)}")
-        forward = OPERATIONS[what].of_state
+        if looped.closure.platform is not None:
+            raise InputError(
+                f"there is no compiled inverse kinematics of robot {self.name!r}, which a platform moves"
+            )
+        moved = frames or [last_body(self._tree)]
+        return looped.compiled_frames.compiled(order, moved, representation)
+
+    def _check_motion(self, looped: LoopedDynamics, rows: int, arguments: Sequence[Array]) -> None:
+        n_given = 0 if looped.closure.leader is None else 2
+        if len(arguments) != 1 + n_given or np.shape(arguments[0]) != (rows, self.n_coordinates):
+            besides = ", pose and twists of base or platform" * bool(n_given)
+            raise InputError(f"expected a motion of shape {(rows, self.n_coordinates)}{besides}")
+
+    def _product_of_loops(
+        self, looped: LoopedDynamics, order: int, what: str, of: tuple[Any, ...]
+    ) -> Callable[..., Array]:
+        """Return `f(q, [pose, twists])` of what follows from the motion of the coordinates alone."""
+        product = None if looped.drifts else looped.product_call(what, order, *of)
+        rows = order + 1 + RATES[what]
+
+        def compute(*arguments: Array) -> Array:
+            self._check_motion(looped, rows, arguments)
+            if product is not None:
+                table = product.function(*arguments, looped.memory)
+                if table.item(product.bad) < 1.0:
+                    return table[:-1]
+            base = _base_among(arguments)
+            if what not in PRODUCTS:
+                return self._poses_of_loops(looped, arguments[0], base, of)
+            whole = looped.computed(what, arguments[0], base, *of)
+            return np.ascontiguousarray(whole.reshape(-1, whole.shape[-1]))
+
+        return compute
+
+    def _inverse_partials(self, looped: LoopedDynamics, order: int) -> Callable[..., Array]:
+        """Return `f(q, [pose, twists])` of the partial derivatives of inverse dynamics."""
+        quick, rows = quick_call(looped, "efforts", order), order + 3
+
+        def compute(*arguments: Array) -> Array:
+            self._check_motion(looped, rows, arguments)
+            whole = quick(*arguments)
+            if whole is None:
+                motion = coordinate_motion(looped.closure, arguments[0], _base_among(arguments), 2)
+                whole = looped_partials.inverse_dynamics_partials(looped, *motion)
+                check_result(whole)
+            return np.ascontiguousarray(whole.reshape(-1, whole.shape[-1]))
+
+        return compute
+
+    def _batches_of_loops(
+        self, looped: LoopedDynamics, order: int, what: str, of: tuple[Any, ...]
+    ) -> Callable[..., Array]:
+        closure, operation = looped.closure, OPERATIONS[what]
+        forward = operation.of_state
         told = bool(closure.joints) or what not in ("inverse_dynamics", "joint_motion")
         count = told + (0 if closure.leader is None else 2) + forward + (forward and closure.base_given)
-        rows = 2 if forward else order + 1 + RATES[what]
+        rows = 2 if forward else order + 1 + operation.rates
 
         def compute(*arrays: Array) -> Array:
             if len(arrays) != count or any(np.ndim(array) != 3 for array in arrays):
@@ -282,18 +284,18 @@ class CompileCalls(KinematicCalls, MatrixCalls):
                 base = BaseMotion(pose, twists if np.shape(twists)[1] else np.zeros((samples, 1, 6)))
             if np.shape(q)[1] != rows or (forward and np.shape(rest[0])[1] != order + 1):
                 raise InputError(f"expected motions of {rows} rows, found {np.shape(q)[1]}")
-            found: Any
-            if what == "forward_kinematics":
-                return self._poses_of_loops(looped, q, base, names, representation)
-            if what == "jacobian":
-                found = self.jacobian(q, body=names[0], representation=representation, base=base)
+            result: Any
+            if what in PRODUCTS:
+                result = looped.computed(what, q, base, *of)
+            elif operation.loops:
+                return self._poses_of_loops(looped, q, base, of)
             elif forward:
-                found = getattr(self, what)(q, rest[0], base, *rest[1:])
-                found = np.concatenate(found, axis=2) if isinstance(found, tuple) else found
+                result = getattr(self, what)(q, rest[0], base, *rest[1:])
             else:
-                found = getattr(self, what)(q, base)
-                found = np.concatenate(found, axis=2) if isinstance(found, tuple) else found
-            return np.ascontiguousarray(found.reshape(samples, -1, found.shape[-1]))
+                result = getattr(self, what)(q, base)
+            if isinstance(result, tuple):
+                result = np.concatenate(result, axis=2)
+            return np.ascontiguousarray(result.reshape(samples, -1, result.shape[-1]))
 
         return compute
 
@@ -302,17 +304,24 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         looped: LoopedDynamics,
         q: Array,
         base: BaseMotion | None,
-        names: tuple[str | int, ...],
-        representation: Representation,
+        of: tuple[Any, ...],
     ) -> Array:
         joints, moving = self._joints_of_loops(looped, q, base)
         order, batch = joints.shape[-2] - 1, joints.shape[:-2]
-        kernel = self._frame_kernel(order, names, representation)
+        kernel = self._traced_kernel("forward_kinematics", order, *of)
         if kernel is None:
             raise InputError(f"robot {self.name!r} is too large to compile its kinematics of that order")
         motion = [] if moving is None else moving.arrays(order, batch)
         found: Array = (kernel.batch if batch else kernel.function)(np.ascontiguousarray(joints), *motion)
         return found
+
+
+def _base_among(arguments: Sequence[Array]) -> BaseMotion | None:
+    """Return the motion of base or platform that follows that of the coordinates."""
+    if len(arguments) == 1:
+        return None
+    _, pose, twists = arguments
+    return BaseMotion(pose, twists if len(twists) else np.zeros((1, 6)))
 
 
 def _in_one_thread(call: Callable[..., Array]) -> Callable[..., Array]:

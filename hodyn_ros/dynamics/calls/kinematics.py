@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_result
-from hodyn_ros.codegen.kernel import Function
+from hodyn_ros.codegen.kernel import Function, Kernel
 from hodyn_ros.dynamics.calls.description import HIGHEST_ORDER, RobotProperties
 from hodyn_ros.dynamics.calls.results import CoordinateMotion
 from hodyn_ros.dynamics.kinematics.forward_kinematics import (
@@ -35,12 +35,12 @@ from hodyn_ros.dynamics.loops.coordinate_motion import (
 )
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.looped_frames import solve_frames
-from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.engine.recursions.kinematics import frame_motion
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.representations import Representation, check_representation
 from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.readers.assembly import Frame
 
 
 class KinematicCalls(RobotProperties):
@@ -91,8 +91,7 @@ class KinematicCalls(RobotProperties):
         tree = self._tree
         stack, moving = checked_motion(tree, q, base, representation)
         order = stack.shape[-2] - 1
-        bodies = tuple(tree.body_names)
-        kernel = self._frame_kernel(order, bodies, representation, True) if order <= HIGHEST_ORDER else None
+        kernel = self._screw_kernel(order, representation) if order <= HIGHEST_ORDER else None
         if kernel is None:
             return forward_kinematics(tree, stack, moving, representation, self.frames)
         if stack.ndim == 2:
@@ -102,14 +101,14 @@ class KinematicCalls(RobotProperties):
         table = call(np.ascontiguousarray(stack), *others)
         return unpacked(tree, table, representation, self.frames)
 
-    def _frame_kernel(
-        self, order: int, names: tuple[str | int, ...], representation: Representation, screws: bool = False
-    ) -> Function | None:
-        key = (order, names, representation, screws)
-        if key not in self._frame_kernels:
-            places = [find_frame(self._tree, self.frames, name) for name in names]
-            self._frame_kernels[key] = frame_motion(self._tree, order, places, representation, screws)
-        return self._frame_kernels[key]
+    def _screw_kernel(self, order: int, representation: Representation) -> Function | None:
+        """Return the kernel of poses, twists and screws of all bodies; None where it compiles too long."""
+        tree = self._tree
+        bodies = [Frame(body, np.eye(4)) for body in range(tree.n_bodies)]
+        return self._frame_kernels.made(
+            (order, representation),
+            lambda: Kernel.unless_long(*frame_motion(tree, order, bodies, representation, screws=True)),
+        )
 
     def inverse_kinematics(
         self,

@@ -16,15 +16,13 @@ from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.dynamics import centroid, matrices, regressors
 from hodyn_ros.dynamics.matrices import DynamicMatrices
 from hodyn_ros.dynamics.motion_stack import MotionStack, applied, joint_stack, motion_stack
-from hodyn_ros.dynamics.named_frames import find_frame
-from hodyn_ros.engine import matrix_kernels
+from hodyn_ros.dynamics.named_frames import placed
+from hodyn_ros.dynamics.operations import OPERATIONS
 from hodyn_ros.engine.kernels import KernelSpec
-from hodyn_ros.engine.partial_kernels import hybrid_dynamics_derivatives
-from hodyn_ros.engine.recursions import kinematics
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations.parameters import dynamic_parameters
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, BaseRepresentation
-from hodyn_ros.lie.representations import Representation, check_representation
+from hodyn_ros.lie.representations import Representation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.joint_tree import JointTree
 from hodyn_ros.model.readers.assembly import Frame
@@ -114,7 +112,7 @@ class MatrixCalls(ABC):
 
         Kumar & Mueller (2021), eqs. 39 and 54; compiled.
         """
-        return self._rows("mass_matrix", motion_stack(self.model, q, base, 0), "mass")
+        return self._computed("mass_matrix", q, base, matrices.mass_matrix)
 
     @_quick
     def coriolis_matrix(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
@@ -122,7 +120,7 @@ class MatrixCalls(ABC):
 
         `M' - 2 C` is skew. Kumar & Mueller (2021), eqs. 39 and 55, Garofalo et al. (2013), eq. 6b; compiled.
         """
-        return self._rows("coriolis_matrix", motion_stack(self.model, q, base, 1), "coriolis")
+        return self._computed("coriolis_matrix", q, base, matrices.coriolis_matrix)
 
     @_quick
     def gravity_torque(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
@@ -130,7 +128,7 @@ class MatrixCalls(ABC):
 
         Kumar & Mueller (2021), eqs. 43 and 58; compiled.
         """
-        return self._rows("gravity_torque", motion_stack(self.model, q, base, 0), "gravity")[..., 0, :]
+        return self._computed("gravity_torque", q, base, matrices.gravity_torque)
 
     def dynamic_matrices(self, q: ArrayLike | None, base: BaseMotion | None = None) -> DynamicMatrices:
         """Compute `mass`, `coriolis` and `gravity` in one go, from `q` (order + 2, n)."""
@@ -141,7 +139,7 @@ class MatrixCalls(ABC):
 
     @_quick
     def _rows_of_all(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
-        return self._rows("_rows_of_all", motion_stack(self.model, q, base, 1), *matrix_kernels.PARTS)
+        return self._computed("dynamic_matrices", q, base, matrices.rows, call="_rows_of_all")
 
     def compile_matrices(self, order: int) -> None:
         """Compile `dynamic_matrices` of one order for this robot, however long that takes.
@@ -154,10 +152,8 @@ class MatrixCalls(ABC):
         if self._looped is not None:
             self._looped.compile_matrices(int(order))
             return
-        parts = matrix_kernels.PARTS
-        self._matrix_kernels[matrix_kernels.dynamic_matrices, int(order), parts] = (
-            matrix_kernels.dynamic_matrices(self.model, int(order), parts, limit=float("inf"))
-        )
+        law = OPERATIONS["dynamic_matrices"].tree_law(self.model, int(order))
+        self._matrix_kernels["dynamic_matrices", int(order)] = Kernel(*law)
 
     @finite_result
     def coefficient_matrices(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
@@ -185,44 +181,23 @@ class MatrixCalls(ABC):
         found = self._by_noted(q, base, "jacobian", body, representation)
         if found is not None:
             return found
-        if self._looped is not None:
-            return self._looped.computed("jacobian", q, base, body, representation)
-        return self._jacobian(q, body, representation, base)
-
-    @finite_result
-    def _jacobian(
-        self, q: ArrayLike | None, body: str | int, representation: Representation, base: BaseMotion | None
-    ) -> Array:
-        check_representation(representation)
-        stack = motion_stack(self.model, q, base, 0, "spatial")
-        kernel = self._jacobian_kernel(stack.order, body, representation)
-        if kernel is None:
-            place = find_frame(self.model, self.frames, body)
-            return matrices.jacobian(stack.bodies(self._joint_tree), place, representation)
-        self._note(kernel, stack, (6, self._m), "jacobian", body, representation)
-        return called(kernel, stack).reshape(*stack.batch, stack.order + 1, 6, self._m)
-
-    def _jacobian_kernel(self, order: int, name: str | int, representation: Representation) -> Kernel | None:
-        key = (kinematics.frame_jacobian, order, name, representation)
-        place = find_frame(self.model, self.frames, name)
-        return self._matrix_kernels.made(
-            key, lambda: kinematics.frame_jacobian(self.model, order, place, representation)
+        return self._of_frame(
+            "jacobian", q, base, body, representation, lambda bodies, _, *of: matrices.jacobian(bodies, *of)
         )
 
-    def _kernel_of(self, what: str, order: int) -> Kernel | None:
-        """Return the kernel of a call by its name; None where it takes too long to compile."""
-        if what == "com":
-            return self._matrix_kernel(kinematics.com, order)
-        if what == "regressor":
-            return self._matrix_kernel(matrix_kernels.regressors, order)
-        if what == "inverse_dynamics_derivatives":
-            return self._matrix_kernel(matrix_kernels.inverse_dynamics_derivatives, order, ())
-        if what == "forward_dynamics_derivatives":
-            return self._partial_kernel(
-                order, KernelSpec(base="spatial" if self.model.floating_base else None)
-            )
-        part = {"mass_matrix": "mass", "coriolis_matrix": "coriolis", "gravity_torque": "gravity"}[what]
-        return self._matrix_kernel(matrix_kernels.dynamic_matrices, order, (part,))
+    def _of_frame(
+        self,
+        name: str,
+        q: ArrayLike | None,
+        base: BaseMotion | None,
+        body: str | int,
+        representation: Representation,
+        readable: Callable[..., Array] | None = None,
+    ) -> Array:
+        """Compute what an operation of one frame returns; `readable` as of `_computed`."""
+        if self._looped is not None:
+            return self._looped.computed(name, q, base, body, representation)
+        return self._computed_finite(name, q, base, readable, (body, representation))
 
     @_quick
     def com(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
@@ -230,12 +205,7 @@ class MatrixCalls(ABC):
 
         Compiled.
         """
-        stack = motion_stack(self.model, q, base, 0, "spatial")
-        kernel = self._matrix_kernel(kinematics.com, stack.order)
-        if kernel is None:
-            return centroid.com(stack.bodies(self._joint_tree), stack.order)
-        self._note(kernel, stack, (3,), "com")
-        return called(kernel, stack)
+        return self._computed("com", q, base, centroid.com)
 
     @_quick
     def com_jacobian(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
@@ -243,7 +213,7 @@ class MatrixCalls(ABC):
 
         Garofalo et al. (2013), eq. 7; compiled.
         """
-        return self._momenta("com_jacobian", motion_stack(self.model, q, base, 0), 3, self._m)
+        return self._computed("com_jacobian", q, base, centroid.com_jacobian)
 
     @_quick
     def centroidal_momentum(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
@@ -251,7 +221,7 @@ class MatrixCalls(ABC):
 
         World axes; angular [kg m^2/s], then linear [kg m/s]. Compiled.
         """
-        return self._momenta("centroidal_momentum", motion_stack(self.model, q, base, 1), 6)
+        return self._computed("centroidal_momentum", q, base, centroid.centroidal_momentum)
 
     @_quick
     def centroidal_momentum_matrix(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
@@ -259,15 +229,7 @@ class MatrixCalls(ABC):
 
         Compiled.
         """
-        return self._momenta("centroidal_momentum_matrix", motion_stack(self.model, q, base, 0), 6, self._m)
-
-    def _momenta(self, name: str, stack: MotionStack, *shape: int) -> Array:
-        kernel = self._matrix_kernel(matrix_kernels.momenta, stack.order, name)
-        if kernel is None:
-            readable: Callable[..., Array] = getattr(centroid, name)
-            return readable(stack.bodies(self._joint_tree), stack.order)
-        self._note(kernel, stack, shape, name)
-        return called(kernel, stack).reshape(*stack.batch, stack.order + 1, *shape)
+        return self._computed("centroidal_momentum_matrix", q, base, centroid.centroidal_momentum_matrix)
 
     def dynamic_parameters(self) -> Array:
         """Return the parameters (10 bodies,): of every body m, m r, and Ixx, Iyy, Izz, Ixy, Ixz, Iyz.
@@ -282,12 +244,7 @@ class MatrixCalls(ABC):
 
         Shape (order + 1, m, 10 bodies). Garofalo et al. (2013), eq. 16; compiled.
         """
-        stack = motion_stack(self.model, q, base, 2)
-        kernel = self._matrix_kernel(matrix_kernels.regressors, stack.order)
-        if kernel is None:
-            return regressors.regressor(stack.bodies(self._joint_tree), stack.order)
-        self._note(kernel, stack, (self._m, 10 * self.model.n_bodies), "regressor")
-        return called(kernel, stack).reshape(*stack.batch, stack.order + 1, self._m, -1)
+        return self._computed("regressor", q, base, regressors.regressor)
 
     def slotine_li_regressor(
         self,
@@ -322,7 +279,7 @@ class MatrixCalls(ABC):
         stack = motion_stack(self.model, q, base, 1)
         reference = joint_stack(self.model, qr, 2, "the reference")
         rates = regressors.reference_velocities(self.model, stack, reference, base_reference)
-        kernel = self._matrix_kernel(matrix_kernels.slotine_li_regressors, stack.order)
+        kernel = self._traced_kernel("slotine_li_regressor", stack.order)
         if kernel is None:
             return regressors.slotine_li_regressor(stack.bodies(self._joint_tree), rates, stack.order)
         self._note(kernel, stack, (self._m, 10 * self.model.n_bodies), "slotine_li_regressor")
@@ -341,32 +298,60 @@ class MatrixCalls(ABC):
 
     @_quick
     def _parameter_rows(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
-        stack = motion_stack(self.model, q, base, 1)
-        kernel, m = self._matrix_kernel(matrix_kernels.parameter_derivatives_kernel, stack.order), self._m
-        if kernel is None:
-            found = regressors.parameter_derivatives(stack.bodies(self._joint_tree), stack.order)
-            parts = (found.mass, found.coriolis, found.gravity)
-            shape = *stack.batch, stack.order + 1, -1, m
-            return np.concatenate([part.reshape(shape) for part in parts], axis=-2)
-        self._note(kernel, stack, (-1, m), "_parameter_rows")
-        return called(kernel, stack).reshape(*stack.batch, stack.order + 1, -1, m)
+        return self._computed(
+            "parameter_derivatives", q, base, regressors.parameter_rows, call="_parameter_rows"
+        )
 
     @property
     def _m(self) -> int:
         return self.model.n_joints + (6 if self.model.floating_base else 0)
 
-    def _rows(self, name: str, stack: MotionStack, *parts: str) -> Array:
-        """Return the rows of matrices (..., order + 1, rows, m), compiled or in readable form."""
-        kernel = self._matrix_kernel(matrix_kernels.dynamic_matrices, stack.order, parts)
+    def _computed(
+        self,
+        name: str,
+        q: ArrayLike | None,
+        base: BaseMotion | None,
+        readable: Callable[..., Array] | None = None,
+        of: tuple[Any, ...] = (),
+        call: str = "",
+    ) -> Array:
+        """Compute what an operation of a tree returns, and let the next call go straight to its kernel.
+
+        `of`: a frame by name and a representation, of an operation that is of a frame. `readable` computes
+        what takes too long to compile, `readable(bodies, order, [frame, representation])`. `call`: the method
+        that `_quick` knows, by default that of the same name.
+        """
+        operation, tree = OPERATIONS[name], self.model
+        stack = motion_stack(tree, q, base, operation.rates, operation.base)
+        kernel = self._traced_kernel(name, stack.order, *of)
+        if kernel is None and readable is None:
+            raise too_large(tree, name, stack.order)
         if kernel is None:
-            return matrices.rows(stack.bodies(self._joint_tree), stack.order, parts)
-        m = self._m
-        self._note(kernel, stack, (m,) if name == "gravity_torque" else (-1, m), name)
-        return called(kernel, stack).reshape(*stack.batch, stack.order + 1, -1, self._m)
+            assert readable is not None
+            return readable(stack.bodies(self._joint_tree), stack.order, *placed(tree, self.frames, of))
+        rows, columns = kernel.result
+        shape = (columns,) if len(operation.shape) == 1 else (rows // (stack.order + 1), columns)
+        self._note(kernel, stack, shape, call or name, *of)
+        return called(kernel, stack).reshape(*stack.batch, stack.order + 1, *shape)
+
+    _computed_finite = finite_result(_computed)
+
+    def _traced_kernel(self, name: str, order: int, *of: Any) -> Kernel | None:
+        """Return the kernel of an operation by its law; None where it takes too long to compile.
+
+        `of`: names of frames and a representation, of what is of frames; else what the law takes.
+        """
+        operation, tree = OPERATIONS[name], self.tree
+
+        def make() -> Kernel | None:
+            further = of if operation.frames == "none" else placed(tree, self.frames, of)
+            return Kernel.unless_long(*operation.tree_law(tree, order, *further))
+
+        return self._matrix_kernels.made((name, order, *of), make)
 
     def _partial_kernel(self, order: int, setting: KernelSpec) -> Kernel | None:
-        key = (hybrid_dynamics_derivatives, order, setting)
-        return self._matrix_kernels.made(key, lambda: hybrid_dynamics_derivatives(self.model, order, setting))
+        plain = setting == KernelSpec.of(self.model)
+        return self._traced_kernel("forward_dynamics_derivatives", order, *(() if plain else (setting,)))
 
     def _matrix_kernel(
         self, make: Callable[..., Kernel | None], order: int, *others: Hashable
@@ -386,6 +371,14 @@ def _reference_rates(q: Any, qr: Any, base: BaseMotion | None, base_reference: A
     if type(base_reference) is not np.ndarray or base_reference.shape != (len(q), 6):
         return None
     return np.concatenate([base_reference, qr[1:]], axis=1)
+
+
+def too_large(tree: TreeModel, what: str, order: int) -> InputError:
+    """Say that code would take too long to compile."""
+    return InputError(
+        f"robot {tree.name!r} is too large to compile {what} of order {order} in seconds; the call "
+        f"robot.{what}(...) computes it"
+    )
 
 
 def called(kernel: Kernel, stack: MotionStack, loads: Sequence[AppliedWrench] = ()) -> Array:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_array, finite_result
+from hodyn_ros.codegen.kernel import Kernel
 from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.codegen.sample_loop import each_sample, one_by_one
 from hodyn_ros.dynamics import matrices, partials
@@ -44,7 +45,6 @@ from hodyn_ros.dynamics.loops.looped_partials import (
 from hodyn_ros.dynamics.matrices import MatrixDerivatives
 from hodyn_ros.dynamics.motion_stack import MotionStack, applied, motion_stack
 from hodyn_ros.dynamics.partials import LinearisedDynamics
-from hodyn_ros.engine import matrix_kernels
 from hodyn_ros.engine.direction_lanes import (
     hybrid_dynamics_changes,
     in_all_directions,
@@ -52,8 +52,10 @@ from hodyn_ros.engine.direction_lanes import (
     matrix_changes,
 )
 from hodyn_ros.engine.kernels import KernelSpec
+from hodyn_ros.engine.matrix_kernels import Loads, load_series, partial_series
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array, ad
+from hodyn_ros.model.tree import TreeModel
 
 
 class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
@@ -131,7 +133,7 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
             return found
         stack = motion_stack(self.model, q, base, 2)
         order, m, places = stack.order, self._m, load_places(self.model, loads)
-        kernel = self._matrix_kernel(matrix_kernels.inverse_dynamics_derivatives, order, places)
+        kernel = self._traced_kernel("inverse_dynamics_derivatives", order, *([places] if places else []))
         if kernel is not None:
             shape = (order + 1, order + 3, m, m)
             if not loads:
@@ -173,13 +175,13 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
     ) -> tuple[Array, list[Array]]:
         """Return the series of Q's derivatives (..., order + 1, 3, m, m), and the brackets of velocities."""
         order, m, places = stack.order, self._m, load_places(self.model, loads)
-        kernel = self._matrix_kernel(matrix_kernels.partial_series, order, places)
+        kernel = self._matrix_kernel(_partial_series_kernel, order, places)
         if kernel is not None:
             series = called(kernel, stack, loads).reshape(*stack.batch, order + 1, 3, m, m)
         else:
             series = partials.closed_form_series(stack.bodies(self._joint_tree), order)
             if loads:
-                pushed = self._matrix_kernel(matrix_kernels.load_series, order, places)
+                pushed = self._matrix_kernel(_load_series_kernel, order, places)
                 assert pushed is not None
                 change = called(pushed, stack, loads)
                 series[..., 0, :, :] += change.reshape(*stack.batch, order + 1, m, m)
@@ -385,3 +387,11 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         y, moving = coordinate_motion(closure, state, base, 1)
         efforts = finite_array("the torques", torques, (len(closure.driven),))
         return linearised(looped, y, moving, efforts)
+
+
+def _partial_series_kernel(model: TreeModel, order: int, loads: Loads) -> Kernel | None:
+    return Kernel.unless_long(*partial_series(model, order, loads))
+
+
+def _load_series_kernel(model: TreeModel, order: int, loads: Loads) -> Kernel:
+    return Kernel(*load_series(model, order, loads))

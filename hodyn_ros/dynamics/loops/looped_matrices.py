@@ -21,21 +21,16 @@ from hodyn_ros.dynamics.loops.digit_check import CheckedCall, OneByOne
 from hodyn_ros.dynamics.loops.grounded import SHIFT, DriftingFunction, loop_code
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.dynamics.matrices import DynamicMatrices
-from hodyn_ros.dynamics.named_frames import find_frame
-from hodyn_ros.dynamics.operations import PRODUCTS, RATES
+from hodyn_ros.dynamics.named_frames import placed
+from hodyn_ros.dynamics.operations import OPERATIONS, PRODUCTS, RATES
 from hodyn_ros.dynamics.regressors import by_parameter
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction, LoopProduct
 from hodyn_ros.engine.loops.loop_matrices import MATRICES
-from hodyn_ros.engine.loops.loop_products import FrameJacobian, FrameMotion
 from hodyn_ros.engine.recursions.regressor import PER_BODY
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseMotion
-from hodyn_ros.lie.representations import check_representation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
-from hodyn_ros.model.readers.assembly import Frame
-
-_BY_PARAMETER = ("regressor", "slotine_li_regressor")  # with a column for each parameter
 
 
 class LoopedMatrices(LoopedMotion):
@@ -117,21 +112,13 @@ class LoopedMatrices(LoopedMotion):
         return self._products[key]
 
     def _product_code(
-        self, name: str, order: int, others: Sequence[Any], limit: float = STRAIGHT_LINE_LIMIT
+        self, name: str, order: int, others: tuple[Any, ...], limit: float = STRAIGHT_LINE_LIMIT
     ) -> LoopFunction | DriftingFunction:
-        tree, chosen = self.closure.tree, self.independence.given
+        law, chosen = OPERATIONS[name].loops_law, self.independence.given
 
         def make(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
-            what: Any = name
-            if name == "jacobian":
-                body, pose = find_frame(tree, self.frames, others[0])
-                frame = Frame(body + shift if body >= 0 else body, pose)
-                check_representation(others[1])
-                what = FrameJacobian(frame, others[1])
-            if name == "forward_kinematics":
-                frames = [find_frame(tree, self.frames, one) for one in others[0]]
-                what = FrameMotion([Frame(body + shift, pose) for body, pose in frames], others[1])
-            return LoopProduct(closure, chosen, order, what, limit, on_numbers=on_numbers)
+            of = placed(self.closure.tree, self.frames, others, shift)
+            return LoopProduct(law(closure, chosen, order, *of), limit, on_numbers=on_numbers)
 
         return loop_code(self.closure, order, order + RATES[name], make)
 
@@ -149,14 +136,14 @@ class LoopedMatrices(LoopedMotion):
         motion = [] if given is None else [given.pose, np.ascontiguousarray(given.twists[: len(y) - 1])]
         arrays = [np.ascontiguousarray(y), *motion, *reference]
         table = call.function(*arrays, self.memory)
-        table = self.finished(call, table, arrays, y, given, held=name == "regressor")
+        table = self.finished(call, table, arrays, y, given, held="efforts" in OPERATIONS[name].shape)
         return self._rows(name, call, table)
 
     def _rows(self, name: str, call: CheckedCall, table: Array) -> Array:
         """Return the rows of all orders, without those of bodies that hold a drifting base on the ground."""
         code: Any = call.call.near if isinstance(call.call, DriftingFunction) else call.call
         rows: Array = table[:-1].reshape(-1, *code.shape)
-        return rows[..., PER_BODY * SHIFT :] if self.drifts and name in _BY_PARAMETER else rows
+        return rows[..., PER_BODY * SHIFT :] if self.drifts and OPERATIONS[name].by_parameter else rows
 
     def dynamic_matrices(self, y: Array, given: BaseMotion | None) -> DynamicMatrices:
         """Compute the matrices by order for y (order + 2, k), and the motion of platform or base."""

@@ -23,7 +23,7 @@ from hodyn_ros.dynamics.loops.platform_dynamics import PlatformDynamics
 from hodyn_ros.engine import kernels
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction, LoopKernel, LoopProduct
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
-from hodyn_ros.engine.loops.loop_products import FrameMotion
+from hodyn_ros.engine.loops.loop_products import FrameMotionCode
 from hodyn_ros.engine.recursions.kinematics import POSE
 from hodyn_ros.errors import ConvergenceError, HodynError, InputError, SingularError
 from hodyn_ros.formulations import embedding
@@ -225,8 +225,9 @@ class LoopedMotion:
             chosen = self.independence.given
 
             def make(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
-                what = FrameMotion([Frame(shift, np.eye(4))], "spatial")
-                return LoopProduct(closure, chosen, order, what, on_numbers=on_numbers)
+                base = [Frame(shift, np.eye(4))]
+                code = FrameMotionCode(closure, chosen, order, base, "spatial")
+                return LoopProduct(code, on_numbers=on_numbers)
 
             self._base_calls[order] = loop_code(self.closure, order, order, make)
         row = self._base_calls[order].function(*arguments, self.memory)[0]

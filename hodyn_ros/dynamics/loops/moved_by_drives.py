@@ -130,7 +130,9 @@ class MovedByDrives:
         assert platform is not None
         body = platform.body + (SHIFT if self.start is not None else 0)
         if order not in self._platforms:
-            self._platforms[order] = frame_motion(tree, order, [Frame(body, np.eye(4))], "spatial")
+            self._platforms[order] = Kernel.unless_long(
+                *frame_motion(tree, order, [Frame(body, np.eye(4))], "spatial")
+            )
         kernel = self._platforms[order]
         if kernel is None:
             motion = forward_kinematics(tree, joints, given, "spatial", {})

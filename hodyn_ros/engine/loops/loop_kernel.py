@@ -25,8 +25,9 @@ from hodyn_ros.engine.large_trees.inverse import load_arguments
 from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode
 from hodyn_ros.engine.loops.loop_efforts import EffortCode, solution_width
 from hodyn_ros.engine.loops.loop_lanes import driver_text
+from hodyn_ros.engine.loops.loop_matrices import ProductCode
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces, LoopCode
-from hodyn_ros.engine.loops.loop_products import VECTORS, FrameMotion, FromDrivesCode, Product, product_code
+from hodyn_ros.engine.loops.loop_products import FromDrivesCode
 from hodyn_ros.engine.newton import ITERATIONS, newton, where_right
 from hodyn_ros.engine.series.validity import ARRIVED
 from hodyn_ros.errors import InputError
@@ -362,24 +363,15 @@ class LoopProduct(LoopFunction):
     """
 
     def __init__(
-        self,
-        closure: Closure,
-        chosen: Array,
-        order: int,
-        what: Product,
-        limit: float = STRAIGHT_LINE_LIMIT,
-        *,
-        on_numbers: bool = False,
+        self, code: ProductCode, limit: float = STRAIGHT_LINE_LIMIT, *, on_numbers: bool = False
     ) -> None:
         """Trace and compile; raise TooLong beyond a limit of operations."""
-        code = product_code(closure, chosen, order, what)
+        closure, (rows, columns) = code.closure, code.shape
         told: list[tuple[str, Shape]] = [("the motion", (code.count + 1, len(closure.joints)))]
         if closure.leader is not None:
             told += [("the pose", (4, 4)), ("the twists", (code.count, 6))]
-        rows, columns = code.shape
-        self.shape: tuple[int, ...] = (columns,) if what in VECTORS else (rows, columns)
-        orders = 1 if isinstance(what, FrameMotion) else order + 1
-        result = orders * rows + 1, columns
+        self.shape: tuple[int, ...] = (columns,) if code.vector else (rows, columns)
+        result = (code.terms if code.stacked else 1) * rows + 1, columns
         super().__init__(code, told, code.others, result, code.matrices, limit=limit, on_numbers=on_numbers)
 
 

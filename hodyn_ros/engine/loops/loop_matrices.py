@@ -155,10 +155,13 @@ class Moved(NamedTuple):
 class ProductCode(LoopCode):
     """What follows from the motion of the coordinates, and that alone, by order up to `order`.
 
-    `further`: as many derivatives more are needed of the velocities. `shape`: rows and columns of one order.
+    `further`: as many derivatives more are needed of the velocities. `shape`: rows and columns of one order,
+    whose one row is a `vector`; not `stacked`, of all orders.
     """
 
     further = 0
+    vector = False
+    stacked = True
     shape: tuple[int, int]
     others: Sequence[tuple[str, Shape]] = ()  # arguments besides the motion
 
@@ -212,7 +215,8 @@ class MatrixCode(ProductCode):
     def __init__(self, closure: Closure, chosen: Array, order: int, part: Matrix) -> None:
         self.part, self.further = part, int(part == "coriolis_matrix")
         size = closure.n_coordinates
-        self.shape = (1 if part == "gravity_torque" else size), size
+        self.vector = part == "gravity_torque"
+        self.shape = (1 if self.vector else size), size
         super().__init__(closure, chosen, order)
 
     def rows(self, moved: Moved) -> tuple[Stack, Scalar]:

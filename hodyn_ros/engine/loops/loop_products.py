@@ -1,29 +1,32 @@
 """Jacobians, momentum, regressor and kinematics of robots with loops, over abstract scalars.
 
-What the tree makes of the motion of all its joints, as the coordinates move them; see `loop_matrices`.
+What the tree makes of the motion of all its joints, as the coordinates move them; see `loop_matrices`. Each
+is made from a closure, its chosen rows and an order, those of frames from these and a representation besides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from functools import partial
 from math import factorial
-from typing import Literal
 
 import numpy as np
 
-from hodyn_ros.codegen.kernel import Program, Stack
+from hodyn_ros.codegen.kernel import Stack, Traceable
 from hodyn_ros.engine.loops.loop_matrices import (
+    MATRICES,
     Column,
-    Matrix,
     MatrixCode,
     Moved,
     ProductCode,
     part_of,
     times_columns,
 )
-from hodyn_ros.engine.matrix_kernels import MOMENTA, screws_of
+from hodyn_ros.engine.matrix_kernels import screws_of
 from hodyn_ros.engine.recursions import kinematics
+from hodyn_ros.engine.recursions.composite import Composite, Rows
+from hodyn_ros.engine.recursions.momentum import com_jacobian as of_com
+from hodyn_ros.engine.recursions.momentum import momentum, momentum_matrix
 from hodyn_ros.engine.recursions.regressor import (
     PER_BODY,
     parameter_derivatives,
@@ -40,73 +43,45 @@ from hodyn_ros.model.readers.assembly import Frame
 
 AGREE = 1e-9  # share of the fastest drive, and of the robot's size, in which redundant drives may differ
 
-Momentum = Literal["com_jacobian", "centroidal_momentum_matrix", "centroidal_momentum"]
-
-
-@dataclass(frozen=True, eq=False)
-class FrameJacobian:
-    """The Jacobian of a frame, in a representation of its twist."""
-
-    frame: Frame
-    representation: Representation
-
-
-@dataclass(frozen=True, eq=False)
-class FrameMotion:
-    """Poses and twists of frames, in one row each: 16 numbers of the pose, then twists by order."""
-
-    frames: Sequence[Frame]
-    representation: Representation
-
-
-VECTORS = ("gravity_torque", "com", "centroidal_momentum")  # one row of each order
-
-Product = (
-    Matrix
-    | Momentum
-    | Literal["com", "drive_jacobian", "regressor", "slotine_li_regressor", "parameter_derivatives"]
-    | FrameJacobian
-    | FrameMotion
-)
-
-
-def product_code(closure: Closure, chosen: Array, order: int, what: Product) -> ProductCode:
-    """Return the code of what follows from the motion of the coordinates."""
-    if isinstance(what, FrameJacobian):
-        return _FrameJacobianCode(closure, chosen, order, what)
-    if isinstance(what, FrameMotion) or what == "com":
-        return _TreeCode(closure, chosen, order, what)
-    if what == "drive_jacobian":
-        return _DriveJacobianCode(closure, chosen, order)
-    if what == "regressor":
-        return _RegressorCode(closure, chosen, order)
-    if what == "slotine_li_regressor":
-        return _SlotineLiCode(closure, chosen, order)
-    if what == "parameter_derivatives":
-        return _ParameterCode(closure, chosen, order)
-    if what == "mass_matrix" or what == "coriolis_matrix" or what == "gravity_torque":
-        return MatrixCode(closure, chosen, order, what)
-    return _MomentumCode(closure, chosen, order, what)
-
 
 class _TreeCode(ProductCode):
     """What the tree computes of the motion of its joints, as it is."""
 
-    def __init__(
-        self, closure: Closure, chosen: Array, order: int, what: FrameMotion | Literal["com"]
-    ) -> None:
-        tree = closure.tree
-        if isinstance(what, FrameMotion):
-            program = kinematics.frame_motion_trace(tree, order, what.frames, what.representation)
-            self.shape = len(what.frames), kinematics.POSE + 6 * order
-        else:
-            program, self.shape = kinematics.com_trace(tree, order), (1, 3)
-        self._program = program
+    def __init__(self, closure: Closure, chosen: Array, order: int, traceable: Traceable) -> None:
+        self._traceable = traceable
         super().__init__(closure, chosen, order)
 
     def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
         """Return what the tree computes."""
-        return _called(self, self._program, moved), 0.0
+        return _called(self, self._traceable, moved), 0.0
+
+
+class ComCode(_TreeCode):
+    """The centre of mass."""
+
+    shape, vector = (1, 3), True
+
+    def __init__(self, closure: Closure, chosen: Array, order: int) -> None:
+        super().__init__(closure, chosen, order, kinematics.com(closure.tree, order))
+
+
+class FrameMotionCode(_TreeCode):
+    """Poses and twists of frames, in one row each: 16 numbers of the pose, then twists by order."""
+
+    stacked = False
+
+    def __init__(
+        self,
+        closure: Closure,
+        chosen: Array,
+        order: int,
+        frames: Sequence[Frame],
+        representation: Representation,
+    ) -> None:
+        self.shape = len(frames), kinematics.POSE + 6 * order
+        super().__init__(
+            closure, chosen, order, kinematics.frame_motion(closure.tree, order, frames, representation)
+        )
 
 
 class FromDrivesCode(ProductCode):
@@ -117,7 +92,7 @@ class FromDrivesCode(ProductCode):
     """
 
     def __init__(self, closure: Closure, twin: Closure, chosen: Array, order: int) -> None:
-        self._program = None
+        self._of_platform: Traceable | None = None
         ahead = twin.tree.n_joints - closure.tree.n_joints
         self._joints = [joint + ahead for joint in closure.joints]
         driven = [joint + ahead for joint in closure.driven]
@@ -127,9 +102,7 @@ class FromDrivesCode(ProductCode):
         size = (order + 1) * len(closure.joints)
         if closure.platform is not None:
             body = closure.platform.body + twin.tree.n_bodies - closure.tree.n_bodies
-            self._program = kinematics.frame_motion_trace(
-                twin.tree, order, [Frame(body, np.eye(4))], "spatial"
-            )
+            self._of_platform = kinematics.frame_motion(twin.tree, order, [Frame(body, np.eye(4))], "spatial")
             size += kinematics.POSE + 6 * order
         self.shape = 1, size
         super().__init__(twin, chosen, order)
@@ -151,7 +124,7 @@ class FromDrivesCode(ProductCode):
 
     def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
         """Return the row of the platform, then those of the coordinates, and of the other drives by order."""
-        row = [] if self._program is None else _called(self, self._program, moved)[0]
+        row = [] if self._of_platform is None else _called(self, self._of_platform, moved)[0]
         motion = [self.positions(moved.leading), *self.derivatives(moved.rates, range(len(moved.rates)))]
         for joints in (self._joints, self._others_driven):
             row = [*row, *(values[joint] for values in motion for joint in joints)]
@@ -161,21 +134,25 @@ class FromDrivesCode(ProductCode):
         return [[row[i] for i in self._told] for row in q]
 
 
-def _called(code: ProductCode, program: Program, moved: Moved) -> Stack:
+def _called(code: ProductCode, traceable: Traceable, moved: Moved) -> Stack:
     """Call what a tree computes of the derivatives of its motion."""
     joints = [code.positions(moved.leading), *code.derivatives(moved.rates, range(len(moved.rates)))]
-    return program[0](joints, *(moved.given if moved.base else ()))
+    return traceable[0](joints, *(moved.given if moved.base else ()))
 
 
-class _FrameJacobianCode(ProductCode):
-    def __init__(self, closure: Closure, chosen: Array, order: int, what: FrameJacobian) -> None:
+class FrameJacobianCode(ProductCode):
+    """The Jacobian of a frame, in a representation of its twist."""
+
+    def __init__(
+        self, closure: Closure, chosen: Array, order: int, frame: Frame, representation: Representation
+    ) -> None:
         self.shape = 6, closure.n_coordinates
-        self._program = kinematics.frame_jacobian_trace(closure.tree, order, what.frame, what.representation)
+        self._of_tree = kinematics.frame_jacobian(closure.tree, order, frame, representation)
         super().__init__(closure, chosen, order)
 
     def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
         """Return the Jacobian of the tree times F."""
-        found, size = _called(self, self._program, moved), self.shape[0]
+        found, size = _called(self, self._of_tree, moved), 6
         of_tree = [
             [
                 _series([found[k * size + i][j] * (1.0 / factorial(k)) for k in range(self.terms)])
@@ -192,23 +169,45 @@ def _series(coefficients: list[Scalar]) -> Series | float:
     return Series(coefficients) if present else 0.0
 
 
-class _MomentumCode(ProductCode):
-    def __init__(self, closure: Closure, chosen: Array, order: int, what: str) -> None:
-        self._what, self.further = what, int(what == "centroidal_momentum")
-        self.shape = (1, 6) if self.further else (6, closure.n_coordinates)
-        if what == "com_jacobian":
-            self.shape = 3, closure.n_coordinates
+class CentroidalMomentumCode(ProductCode):
+    """The momentum about the centre of mass."""
+
+    shape, vector, further = (1, 6), True, 1
+
+    def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
+        """Return the momentum of the tree."""
+        return self.by_order([momentum(self.tree(moved))]), 0.0
+
+
+class _OfVelocities(ProductCode):
+    """What takes velocities to something, which the sums of the tree have for its own."""
+
+    def __init__(
+        self,
+        closure: Closure,
+        chosen: Array,
+        order: int,
+        of_tree: Callable[[Composite], Rows],
+        n_rows: int,
+    ) -> None:
+        self.shape = n_rows, closure.n_coordinates
+        self._of_tree = of_tree
         super().__init__(closure, chosen, order)
 
     def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
-        """Return the momentum, or what takes velocities of the tree to it, times F."""
-        found = MOMENTA[self._what](self.tree(moved))
-        if not self.further:
-            found = times_columns(found, self.distribution(moved, self.terms))
-        return self.by_order(found), 0.0
+        """Return that of the tree times F."""
+        found = self._of_tree(self.tree(moved))
+        return self.by_order(times_columns(found, self.distribution(moved, self.terms))), 0.0
 
 
-class _DriveJacobianCode(ProductCode):
+com_jacobian = partial(_OfVelocities, of_tree=of_com, n_rows=3)
+centroidal_momentum_matrix = partial(_OfVelocities, of_tree=momentum_matrix, n_rows=6)
+mass_matrix, coriolis_matrix, gravity_torque = (partial(MatrixCode, part=part) for part in MATRICES)
+
+
+class DriveJacobianCode(ProductCode):
+    """What the driven joints move by the coordinates."""
+
     def __init__(self, closure: Closure, chosen: Array, order: int) -> None:
         self.shape = len(closure.driven), closure.n_coordinates
         super().__init__(closure, chosen, order)
@@ -223,7 +222,7 @@ def _driven(code: ProductCode, F: Sequence[Column]) -> list[Column]:
     return [[column[closure.first + joint] for column in F] for joint in closure.driven]
 
 
-class _SlotineLiCode(ProductCode):
+class SlotineLiCode(ProductCode):
     """Y in the coordinates, with `F^T Y_tree` of the velocities `F w` of the tree."""
 
     further = 1
@@ -251,7 +250,7 @@ class _SlotineLiCode(ProductCode):
         return self.by_order([[dot(column, row) for row in zip(*found)] for column in columns]), 0.0
 
 
-class _ParameterCode(ProductCode):
+class ParameterCode(ProductCode):
     """Derivatives of M, C and g by parameter: what moves a body is `F` times what moves it in the tree."""
 
     further = 1
@@ -272,7 +271,7 @@ class _ParameterCode(ProductCode):
         return self.by_order([row for matrix in (*mass, *coriolis, gravity) for row in matrix]), 0.0
 
 
-class _RegressorCode(ProductCode):
+class RegressorCode(ProductCode):
     """Y with `u = Y pi`: as `F^T S u = F^T Q`, and `Q = Y_tree pi`."""
 
     further = 2

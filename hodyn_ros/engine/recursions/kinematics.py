@@ -1,4 +1,4 @@
-"""Kernels of kinematics: poses, twists and joint screws of frames, and Jacobians, with their derivatives.
+"""What is traced of kinematics: poses, twists and joint screws of frames, Jacobians, with derivatives.
 
 The recursion in spatial representation (Mueller 2020, Algorithm 1) on Taylor coefficients, seen from a point
 near the robot, whatever its distance from the world's origin; other representations follow by the series of
@@ -7,12 +7,12 @@ axes and origin of each frame.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import factorial
 
 import numpy as np
 
-from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Kernel, Program, Shape, Stack, traced
+from hodyn_ros.codegen.kernel import Shape, Stack, Traceable
 from hodyn_ros.engine.loops.loop_series import Cluster, ClusterMotion, MovingFrame
 from hodyn_ros.engine.recursions.composite import Spatial
 from hodyn_ros.engine.series.canonical import canonical_bodies
@@ -33,24 +33,12 @@ def frame_motion(
     frames: Sequence[Frame],
     representation: Representation,
     screws: bool = False,
-) -> Kernel | None:
-    """Compile `q (order + 1, n), ... -> (frames, 16 + 6 order)`: pose by rows, twist and its derivatives.
+) -> Traceable:
+    """Trace `q (order + 1, n), ... -> (frames, 16 + 6 order)`: pose by rows, twist and its derivatives.
 
     With a floating base its pose (4, 4) and spatial twists (order, 6) follow q. With `screws` each row goes
-    on with the screw of the joint that moves the frame's body, (order + 1, 6), zero where none does. None
-    where that would take too long to compile.
+    on with the screw of the joint that moves the frame's body, (order + 1, 6), zero where none does.
     """
-    return _compiled(*frame_motion_trace(model, order, frames, representation, screws))
-
-
-def frame_motion_trace(
-    model: TreeModel,
-    order: int,
-    frames: Sequence[Frame],
-    representation: Representation,
-    screws: bool = False,
-) -> Program:
-    """Return what `frame_motion` compiles."""
 
     def trace(q: Stack, *others: Stack) -> Stack:
         moved = _Moved(model, order, q, others)
@@ -68,20 +56,11 @@ def frame_motion_trace(
     return trace, arguments(model, order)
 
 
-def frame_jacobian(
-    model: TreeModel, order: int, frame: Frame, representation: Representation
-) -> Kernel | None:
-    """Compile `q (order + 1, n), ... -> ((order + 1) 6, m)`, arguments as of `frame_motion`.
+def frame_jacobian(model: TreeModel, order: int, frame: Frame, representation: Representation) -> Traceable:
+    """Trace `q (order + 1, n), ... -> ((order + 1) 6, m)`, arguments as of `frame_motion`.
 
     The m velocities are q', after the body-fixed twist of a floating base.
     """
-    return _compiled(*frame_jacobian_trace(model, order, frame, representation))
-
-
-def frame_jacobian_trace(
-    model: TreeModel, order: int, frame: Frame, representation: Representation
-) -> Program:
-    """Return what `frame_jacobian` compiles."""
 
     def trace(q: Stack, *others: Stack) -> Stack:
         moved = _Moved(model, order, q, others)
@@ -110,13 +89,8 @@ def frame_jacobian_trace(
     return trace, arguments(model, order)
 
 
-def com(model: TreeModel, order: int) -> Kernel | None:
-    """Compile `q (order + 1, n), ... -> (order + 1, 3)`, the centre of mass [m] and its derivatives."""
-    return _compiled(*com_trace(model, order))
-
-
-def com_trace(model: TreeModel, order: int) -> Program:
-    """Return what `com` compiles."""
+def com(model: TreeModel, order: int) -> Traceable:
+    """Trace `q (order + 1, n), ... -> (order + 1, 3)`, the centre of mass [m] and its derivatives."""
 
     def trace(q: Stack, *others: Stack) -> Stack:
         moved = _Moved(model, order, q, others)
@@ -140,13 +114,6 @@ def arguments(model: TreeModel, order: int) -> list[tuple[str, Shape]]:
     if model.floating_base:
         names += [("the pose", (4, 4)), ("the twists", (order, 6))]
     return names
-
-
-def _compiled(trace: Callable[..., Stack], inputs: Sequence[tuple[str, Shape]]) -> Kernel | None:
-    graph, outputs, _ = traced(trace, [shape for _, shape in inputs])
-    if graph.count_operations(outputs) > STRAIGHT_LINE_LIMIT:
-        return None
-    return Kernel(trace, inputs)
 
 
 class _Moved:

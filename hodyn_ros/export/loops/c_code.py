@@ -10,7 +10,6 @@ from hodyn_ros.codegen.kernel import traced
 from hodyn_ros.codegen.program import Code, Copy, Put, Run, View, arrays
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.engine.newton import newton
-from hodyn_ros.errors import InputError
 from hodyn_ros.export.c_function import (
     ALL_FINITE,
     CFunction,
@@ -23,23 +22,17 @@ from hodyn_ros.export.loops.dynamics import forward_dynamics, inverse_dynamics
 from hodyn_ros.export.loops.from_drives import motion_from_drives
 from hodyn_ros.export.loops.partials import forward_derivatives, inverse_derivatives
 from hodyn_ros.export.loops.plan import Plan
-from hodyn_ros.export.loops.products import com, forward_kinematics, jacobian, joint_motion, matrix, regressor
+from hodyn_ros.export.loops.products import joint_motion, of_motion
 from hodyn_ros.export.program_c import statement_lines
 from hodyn_ros.export.request import Request
 from hodyn_ros.export.straight_line import StraightLine, Tables
 
-_PLANS: dict[str, Callable[[Robot, Request], Plan]] = {
+# of what does not follow from the motion of the coordinates alone, or has no law of its own
+_OWN_PLANS: dict[str, Callable[[Robot, Request, str], Plan]] = {
     "inverse_dynamics": inverse_dynamics,
     "forward_dynamics": forward_dynamics,
-    "forward_kinematics": forward_kinematics,
     "joint_motion": joint_motion,
     "motion_from_drives": motion_from_drives,
-    "jacobian": jacobian,
-    "com": com,
-    "mass_matrix": matrix("mass_matrix"),
-    "coriolis_matrix": matrix("coriolis_matrix"),
-    "gravity_torque": matrix("gravity_torque"),
-    "regressor": regressor,
     "inverse_dynamics_derivatives": inverse_derivatives,
     "forward_dynamics_derivatives": forward_derivatives,
 }
@@ -50,12 +43,7 @@ def loop_function(robot: Robot, request: Request, what: str, tables: Tables) -> 
 
     It takes a memory and the motion of the coordinates, and returns a code.
     """
-    if what not in _PLANS:
-        raise InputError(
-            f"{what} of robot {robot.name!r} cannot be exported: of robots with couplings or loops there are "
-            f"{' and '.join(_PLANS)}"
-        )
-    plan = _PLANS[what](robot, request)
+    plan = _OWN_PLANS.get(what, of_motion)(robot, request, what)
     memory = _memory(plan)
     body = plan.body(f"{what} of robot {robot.name!r} at order {request.order}", tables)
     step, more = _newton_step(plan, tables)

@@ -19,7 +19,7 @@ from hodyn_ros.export.loops.plan import Plan, about_motion, check_compiled, clos
 from hodyn_ros.export.request import Request
 
 
-def inverse_dynamics(robot: Robot, request: Request) -> Plan:
+def inverse_dynamics(robot: Robot, request: Request, what: str) -> Plan:
     """Plan efforts and the motion of the drives."""
     closure, order = closure_of(robot), request.order
     check_compiled(robot, compiles(closure, order), f"inverse dynamics of order {order}")
@@ -47,7 +47,7 @@ def inverse_dynamics(robot: Robot, request: Request) -> Plan:
     )
 
 
-def forward_dynamics(robot: Robot, request: Request) -> Plan:
+def forward_dynamics(robot: Robot, request: Request, what: str) -> Plan:
     """Plan accelerations of the coordinates, and of platform or base."""
     closure, order = closure_of(robot), request.order
     looped = LoopedDynamics(closure)

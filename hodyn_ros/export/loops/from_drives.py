@@ -72,7 +72,7 @@ class _OnLimbsPlan(Plan):
         return self.kernel
 
 
-def motion_from_drives(robot: Robot, request: Request) -> Plan:
+def motion_from_drives(robot: Robot, request: Request, what: str) -> Plan:
     """Plan the motion of the coordinates, and of a platform, from that of the drives."""
     closure, order = closure_of(robot), request.order
     looped, names = LoopedDynamics(closure), robot.tree.joint_names

@@ -62,7 +62,7 @@ class _PartialsPlan(Plan):
         return {"derivatives": changes.reshape(len(changes), -1)}
 
 
-def inverse_derivatives(robot: Robot, request: Request) -> Plan:
+def inverse_derivatives(robot: Robot, request: Request, what: str) -> Plan:
     """Plan partial derivatives of efforts."""
     closure, order = closure_of(robot), request.order
     c, e = closure.n_coordinates, closure.n_efforts
@@ -85,7 +85,7 @@ def inverse_derivatives(robot: Robot, request: Request) -> Plan:
     )
 
 
-def forward_derivatives(robot: Robot, request: Request) -> Plan:
+def forward_derivatives(robot: Robot, request: Request, what: str) -> Plan:
     """Plan partial derivatives of accelerations."""
     closure, order = closure_of(robot), request.order
     c, e = closure.n_coordinates, closure.n_efforts

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 import numpy as np
 
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
-from hodyn_ros.dynamics.named_frames import find_frame
+from hodyn_ros.dynamics.named_frames import find_frame, placed
+from hodyn_ros.dynamics.operations import OPERATIONS
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.engine.loops.loop_kernel import (
     LoopKernel,
@@ -15,8 +14,6 @@ from hodyn_ros.engine.loops.loop_kernel import (
     TooLong,
     compiles,
 )
-from hodyn_ros.engine.loops.loop_matrices import Matrix
-from hodyn_ros.engine.loops.loop_products import FrameJacobian, FrameMotion, Product
 from hodyn_ros.engine.recursions.kinematics import POSE
 from hodyn_ros.errors import InputError
 from hodyn_ros.export import words
@@ -24,7 +21,7 @@ from hodyn_ros.export.loops.plan import Plan, about_motion, check_compiled, clos
 from hodyn_ros.export.request import Request
 
 
-def joint_motion(robot: Robot, request: Request) -> Plan:
+def joint_motion(robot: Robot, request: Request, what: str) -> Plan:
     """Plan the motion of all joints."""
     closure, order = closure_of(robot), request.order
     check_compiled(robot, compiles(closure, max(order - 2, 0), "joints"), f"joint motion of order {order}")
@@ -36,88 +33,57 @@ def joint_motion(robot: Robot, request: Request) -> Plan:
     return Plan(looped, kernel, inputs_of(closure, order), places, about)
 
 
-def forward_kinematics(robot: Robot, request: Request) -> Plan:
-    """Plan poses and twists of frames, by default of all that move."""
-    order, tree = request.order, robot.tree
-    names = request.frames or _frames_that_move(robot)
-    motion = FrameMotion([find_frame(tree, robot.frames, name) for name in names], request.representation)
-    plan = _product(robot, request, "forward_kinematics", motion, words.frame_motion(names, request))
-    found = plan.places.pop("forward_kinematics").reshape(len(names), -1)
-    plan.places["frame_poses"] = found[:, :POSE]
-    if order:
-        plan.places["frame_twists"] = found[:, POSE:]
-    return plan
-
-
-def jacobian(robot: Robot, request: Request) -> Plan:
-    """Plan the Jacobian of one frame, by default of the last that moves."""
+def of_motion(robot: Robot, request: Request, what: str) -> Plan:
+    """Plan what follows from the motion of the coordinates alone, by its law."""
+    closure, order, operation = closure_of(robot), request.order, OPERATIONS[what]
     moving = _frames_that_move(robot)
-    names = request.frames or moving[-1:]
-    if len(names) != 1:
-        raise InputError(f"a Jacobian is of one frame; found {list(names)}")
-    frame = find_frame(robot.tree, robot.frames, names[0])
-    if frame.body < 0 or robot.tree.body_names[frame.body] not in moving:
-        raise InputError(f"loops hold {names[0]!r} where it is; choose a frame that moves")
-    about = words.jacobian(names[0], closure_of(robot).n_coordinates, request)
-    return _product(
-        robot, request, "jacobian", FrameJacobian(frame, request.representation), [about, *_velocities(robot)]
-    )
-
-
-def com(robot: Robot, request: Request) -> Plan:
-    """Plan the center of mass."""
-    return _product(robot, request, "com", "com", [words.com(request.order)])
-
-
-def matrix(what: Matrix) -> Callable[[Robot, Request], Plan]:
-    """Return what plans a matrix, or the gravity."""
-
-    def plan(robot: Robot, request: Request) -> Plan:
-        about = words.by_order(what, closure_of(robot).n_coordinates, request.order)
-        return _product(robot, request, what.split("_")[0], what, [about, *_velocities(robot)])
-
-    return plan
-
-
-def regressor(robot: Robot, request: Request) -> Plan:
-    """Plan the regressor of the efforts."""
-    closure = closure_of(robot)
-    about = [words.regressor(closure.n_efforts, closure.tree.n_bodies, request.order)]
-    if closure.base_given:
-        about.append("Six rows of the body-fixed wrench on the base stand first.")
-    return _product(robot, request, "regressor", "regressor", about)
-
-
-def _product(robot: Robot, request: Request, name: str, what: Product, about: Sequence[str]) -> Plan:
-    """Plan what follows from the motion of the coordinates alone, whose one result has a name."""
-    closure, order = closure_of(robot), request.order
+    of = request.of_frames(what, moving)
+    if operation.frames == "one":
+        body = find_frame(robot.tree, robot.frames, of[0]).body
+        if body < 0 or robot.tree.body_names[body] not in moving:
+            raise InputError(f"loops hold {of[0]!r} where it is; choose a frame that moves")
+    name = operation.in_c or what
     said = f"{name.replace('_', ' ')} of order {order}"
     check_compiled(robot, compiles(closure, order), said)
     looped = LoopedDynamics(closure)
+    frames = placed(robot.tree, robot.frames, of)
     try:
-        kernel = LoopProduct(closure, looped.independence.given, order, what)
+        kernel = LoopProduct(operation.loops_law(closure, looped.independence.given, order, *frames))
     except TooLong:
         check_compiled(robot, False, said)
         raise
     rows, columns = kernel.result
     further = kernel.arguments[0][1][0] - 1  # the highest derivative of the motion
+    table = np.arange((rows - 1) * columns).reshape(-1, np.prod(kernel.shape))
+    about = words.result(
+        operation,
+        request,
+        of,
+        m=closure.n_coordinates,
+        efforts=closure.n_efforts,
+        bodies=closure.tree.n_bodies,
+    )
+    if "m" in operation.shape:
+        about.append(_velocities(robot))
+    if "efforts" in operation.shape and closure.base_given:
+        about.append("Six rows of the body-fixed wrench on the base stand first.")
+    places = {name: table}
+    if operation.frames == "several":
+        table = table.reshape(len(of[0]), -1)
+        places = {"frame_poses": table[:, :POSE], **({"frame_twists": table[:, POSE:]} if order else {})}
     return Plan(
-        looped,
-        kernel,
-        inputs_of(closure, further),
-        {name: np.arange((rows - 1) * columns).reshape(-1, np.prod(kernel.shape))},
-        [*about_motion(closure, further), *about],
+        looped, kernel, inputs_of(closure, further), places, [*about_motion(closure, further), *about]
     )
 
 
-def _velocities(robot: Robot) -> list[str]:
+def _velocities(robot: Robot) -> str:
     """Say which velocities matrices take, or give forces of."""
     closure = closure_of(robot)
     parts = ["of the body-fixed twist of the base"] if closure.base_given else []
     parts += ["of the coordinates in q"] if closure.joints else []
     if closure.platform is not None:
         parts.append(f"{' '.join(closure.platform.rows)} of the body-fixed twist of the platform")
-    return [f"Velocities are those {', then '.join(parts)}."]
+    return f"Velocities are those {', then '.join(parts)}."
 
 
 def _frames_that_move(robot: Robot) -> tuple[str, ...]:
