@@ -17,7 +17,7 @@ from hodyn_ros import Robot
 from hodyn_ros.control.motor_pd import FeedforwardMode
 from hodyn_ros.planning.time_optimal import time_optimal
 from hodyn_ros.planning.time_optimal.insensitive import Uncertainty
-from hodyn_ros.simulation.tracking_study import Loop, RobotErrors, TrackingStudy
+from hodyn_ros.simulation.tracking_study import Loop, RobotErrors, StudyConfig, TrackingStudy
 from hodyn_ros.trajectory import ScaledTime, WaypointSpline
 from hodyn_ros.trajectory.base import Trajectory
 
@@ -69,7 +69,7 @@ def swings(
     The largest deviation of a deflection from its mean over a period of the slowest swing: what the feedback
     of the motors brings to its place meanwhile, ten times slower, is no swing.
     """
-    study = TrackingStudy(robot, motion, None, 0.0, Loop(), _AFTERWARDS)
+    study = TrackingStudy(robot, motion, StudyConfig(ramp=0.0, afterwards=_AFTERWARDS))
     window = round(2.0 * np.pi / slowest_swing(robot, motion.sample(motion.duration, 0)[0]) * Loop().rate)
     found = np.empty((len(modes), len(errors)))
     for i, mode in enumerate(modes):

@@ -21,7 +21,7 @@ from rich.progress import track
 
 from hodyn_ros import Robot, share
 from hodyn_ros.control.motor_pd import FeedforwardMode
-from hodyn_ros.simulation.tracking_study import Loop, RobotErrors, TrackingStudy
+from hodyn_ros.simulation.tracking_study import Loop, RobotErrors, StudyConfig, TrackingStudy
 from hodyn_ros.trajectory import WaypointSpline
 
 LOOP = Loop()
@@ -68,7 +68,7 @@ def main(
 ) -> None:
     """Let the arm follow in both simulators, and draw the errors."""
     robot = Robot.load(share.find("config", "panda.yaml"))
-    study = TrackingStudy(robot, MOTION, 0.2 if quick else None, 0.1, LOOP)
+    study = TrackingStudy(robot, MOTION, StudyConfig(0.2 if quick else None, 0.1, LOOP))
     shares = (0.0,) if quick else SHARES
     errors: dict[str, dict[FeedforwardMode, list[float]]] = {
         name: {mode: [] for mode in MODES} for name in ("mujoco", "hodyn_ros")

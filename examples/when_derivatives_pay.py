@@ -31,7 +31,7 @@ from hodyn_ros.control.motor_pd import FeedforwardMode
 from hodyn_ros.model.drive_spec import FrictionSpec
 from hodyn_ros.planning.time_optimal.planner import time_optimal
 from hodyn_ros.simulation.model_errors import with_stiffness
-from hodyn_ros.simulation.tracking_study import Loop, RobotErrors, TrackingStudy
+from hodyn_ros.simulation.tracking_study import Loop, RobotErrors, StudyConfig, TrackingStudy
 from hodyn_ros.trajectory import WaypointSpline
 from hodyn_ros.trajectory.robot_motion import RobotMotion
 
@@ -102,7 +102,8 @@ def run_all(path: WaypointSpline, softer: Sequence[int], cases: Sequence[str]) -
             known = rubbing(robot, unknown.friction) if unknown.friction else robot
             real = rubbing(robot, 1.0) if unknown.friction else robot
             loop = Loop(unknown.rate, damping_time=0.0)
-            study = TrackingStudy(known, motion, None, 0.0, loop, settling=REST, real=real)
+            config = StudyConfig(ramp=0.0, loop=loop, settling=REST)
+            study = TrackingStudy(known, motion, config, real)
             found = study.run(unknown.errors, mode, simulator=MujocoArm)
             errors[case][mode.value].append(found.rms)
     return errors

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
     from hodyn_ros.model.drive_spec import DriveSpec, series_elastic
     from hodyn_ros.model.joint_tree import JointTree
-    from hodyn_ros.model.loops import Coupling, Loop
+    from hodyn_ros.model.loops import Constraints, Coupling, Loop
     from hodyn_ros.model.parallel.limb import Limb
     from hodyn_ros.model.parallel.platform import Platform
     from hodyn_ros.model.propeller import Propeller, PropellerLimits
@@ -39,6 +39,7 @@ __all__ = [
     "AppliedWrench",
     "BaseAndJoints",
     "BaseMotion",
+    "Constraints",
     "ConvergenceError",
     "CoordinateMotion",
     "Coupling",
@@ -72,6 +73,7 @@ _HOMES = {
     "AppliedWrench": "lie.motion",
     "BaseAndJoints": "dynamics.calls.results",
     "BaseMotion": "lie.motion",
+    "Constraints": "model.loops",
     "ConvergenceError": "errors",
     "CoordinateMotion": "dynamics.calls.results",
     "Coupling": "model.loops",

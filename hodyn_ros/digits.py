@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import SingularError
-from hodyn_ros.lie.se3 import Array
 
 FEWEST = 6.0  # digits; with fewer left a call refuses
 DRAWS = 3

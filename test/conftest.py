@@ -84,6 +84,16 @@ def pytest_configure() -> None:
         step_back()
 
 
+@pytest.hookimpl(optionalhook=True, tryfirst=True)
+def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool | None:
+    """Count the processor time of tests that compute beside others, who may keep them from the processors."""
+    if not COMPUTES:
+        return None
+    from worker_scheduling import limit_processor_time
+
+    return limit_processor_time(item, settings)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def compiled_code(request: pytest.FixtureRequest) -> Iterator[Path]:
     """Share compiled robots with other workers, with the processes they start, and with the runs to come.

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hodyn_ros.array import Array
 from hodyn_ros.codegen.emit import loop_text
 from hodyn_ros.codegen.kernel import Kernel, Shape, Stack
 from hodyn_ros.codegen.object_cache import Kept
-from hodyn_ros.lie.jets import Array
 
 _LARGEST = 4000  # joints times squared orders: beyond, the code would take more than a second to compile
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hodyn_ros.codegen.kernel import Traceable, Shape, Stack
+from hodyn_ros.array import Array
+from hodyn_ros.codegen.kernel import Shape, Stack, Traceable
 from hodyn_ros.lie.jets import multiply, power, to_derivatives, to_taylor
 from hodyn_ros.lie.motion import BaseRepresentation
-from hodyn_ros.lie.se3 import Array
 
 
 def propeller_program(

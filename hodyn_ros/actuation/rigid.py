@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from hodyn_ros.actuation.transmission import Loads, Transmission
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 
 
 @dataclass(frozen=True)

@@ -413,9 +413,9 @@ def simulate(
     with --real what robot it is. --record writes what sensors show of the first case with elastic
     feedforward, for `hodyn identify`.
     """
-    from hodyn_ros.cli.simulate import run_simulate, share_of, shares_of
+    from hodyn_ros.cli.simulate import SensorRecord, run_simulate, share_of, shares_of
     from hodyn_ros.simulation.instruments import Instruments
-    from hodyn_ros.simulation.tracking_study import Loop
+    from hodyn_ros.simulation.tracking_study import Loop, RobotErrors, StudyConfig
     from hodyn_ros.tables import console
 
     instruments = Instruments(
@@ -425,20 +425,16 @@ def simulate(
         effort_delay=effort_delay,
         seed=seed,
     )
+    stiffness_errors, inertia = shares_of(stiffness_error or ["0"]), share_of(inertia_error)
     figures = run_simulate(
         _choice(robot, floating_base, settings),
         motion,
-        shares_of(stiffness_error or ["0"]),
-        share_of(inertia_error),
-        payload_error,
-        duration,
-        ramp,
-        Loop(rate, natural_frequency, damping_ratio, order=order),
-        None if real is None else _choice(real, floating_base, settings),
-        record,
-        instruments,
+        [RobotErrors(stiffness, inertia, payload_error) for stiffness in stiffness_errors],
+        StudyConfig(duration, ramp, Loop(rate, natural_frequency, damping_ratio, order=order)),
         out,
         console(as_json),
+        real=None if real is None else _choice(real, floating_base, settings),
+        sensor_record=None if record is None else SensorRecord(record, instruments),
     )
     if as_json:
         print_figures(figures)
@@ -656,9 +652,11 @@ def replay(
     robot: Annotated[
         str | None,
         typer.Option(
-            help="Another robot: path of a YAML file, or a shipped one.", show_default="as recorded"
+            help="Another robot: path of a YAML, URDF or MJCF file, or a shipped one.",
+            show_default="as recorded",
         ),
     ] = None,
+    floating_base: FloatingBase = False,
     order: Annotated[
         int | None,
         typer.Option(
@@ -682,7 +680,7 @@ def replay(
     from hodyn_ros.replay.replay import Changes
     from hodyn_ros.replay.replay_command import run_replay
 
-    run_replay(bag, out, Changes(robot, order), namespace, topic, Console())
+    run_replay(bag, out, Changes(robot, order, floating_base), namespace, topic, Console())
 
 
 @app.command()

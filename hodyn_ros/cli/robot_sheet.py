@@ -9,10 +9,10 @@ from math import isfinite
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.read_robot import format_of
 from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import FigureWarning
-from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.description import RobotDescription
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
+from hodyn_ros.array import Array
 from hodyn_ros.cli.robot_sheet import Sheet, read_sheet
 from hodyn_ros.dynamics.kinematics.skeleton import robot_lines
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.robot_choice import RobotChoice
-from hodyn_ros.lie.se3 import Array
 from hodyn_ros.tables import table
 
 

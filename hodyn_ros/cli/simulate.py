@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -17,60 +17,67 @@ from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import InputError
 from hodyn_ros.model.tree import JointKind
-from hodyn_ros.pictures import plain, save_picture
+from hodyn_ros.pictures import legend_below, plain, save_picture
 from hodyn_ros.simulation.instruments import Instruments
 from hodyn_ros.simulation.pictures import MODE_STYLES, windowed_rms
-from hodyn_ros.simulation.tracking_study import SETTLING, Loop, Outcome, RobotErrors, TrackingStudy, all_runs
+from hodyn_ros.simulation.tracking_study import (
+    Loop,
+    Outcome,
+    RobotErrors,
+    StudyConfig,
+    TrackingStudy,
+    all_runs,
+)
 from hodyn_ros.tables import progress_bar, table
 from hodyn_ros.trajectory.files.reader import read_motion
 
 Outcomes = Mapping[FeedforwardMode, Outcome]
 
 
+class SensorRecord(NamedTuple):
+    """What sensors show of the first case with elastic feedforward, and the CSV or bag that it goes to."""
+
+    path: Path
+    instruments: Instruments
+
+
 def run_simulate(
     robot: RobotChoice,
     motion: str,
-    stiffness_errors: Sequence[float],
-    inertia_error: float,
-    payload_error: float,
-    duration: float | None,
-    ramp: float,
-    loop: Loop,
-    real: RobotChoice | None,
-    record: Path | None,
-    instruments: Instruments,
+    cases: Sequence[RobotErrors],
+    config: StudyConfig,
     out: Path,
     console: Console,
+    *,
+    real: RobotChoice | None = None,
+    sensor_record: SensorRecord | None = None,
 ) -> dict[str, Any]:
     """Print how well each feedforward tracks; write a picture and figures to the folder `out`, return these.
 
-    `real` is the robot that runs, where that is not the model's; what `instruments` show of the first case
-    with elastic feedforward goes to `record`.
-    `stiffness_errors`, `inertia_error`: shares; `payload_error` [kg]. Raises InputError.
+    `real` is the robot that runs, where that is not the model's. Raises InputError.
     """
     model = robot.robot()
     other = None if real is None else real.robot()
     source = share.find("config", motion)
     wanted = read_motion(source)
-    cases = [RobotErrors(each, inertia_error, payload_error) for each in stiffness_errors]
     for case in cases:
         case.applied(other or model)  # what cannot be is said before any work
     with progress_bar(console, "simulating") as progress:
-        study = TrackingStudy(model, wanted, duration, ramp, loop, real=other)
-        found = all_runs(study, cases, progress)
+        runs = all_runs(TrackingStudy(model, wanted, config, other), cases, progress)
     unit = _unit(model)
-    console.print(_heading(model, source, case=cases[0], loop=loop), markup=False, highlight=False)
-    console.print(_table(cases, found, unit))
-    for line in _notes(found):
+    console.print(_heading(model, source, cases[0], config.loop), markup=False, highlight=False)
+    console.print(_table(cases, runs, unit))
+    for line in _notes(runs):
         console.print(line, markup=False, highlight=False)
     out.mkdir(parents=True, exist_ok=True)
-    figures = _figures(cases, found, unit)
+    figures = _figures(cases, runs, unit)
     (out / "simulate.json").write_text(json.dumps(figures, indent=2) + "\n")
-    picture = draw_tracking(cases, found, unit, f"{model.name} on {source.name}", out / "simulate.png")
+    picture = draw_tracking(cases, runs, unit, f"{model.name} on {source.name}", out / "simulate.png")
     written = [picture, out / "simulate.json"]
-    run = found[0][FeedforwardMode.ELASTIC].record
-    if record is not None and run is not None:
-        written.append(instruments.measure(run, SETTLING).save(record, model.joint_names))
+    first = runs[0][FeedforwardMode.ELASTIC].record
+    if sensor_record is not None and first is not None:
+        path, instruments = sensor_record
+        written.append(instruments.measure(first, config.settling).save(path, model.joint_names))
     console.print(f"written: {', '.join(map(str, written))}", soft_wrap=True, highlight=False)
     return figures
 
@@ -89,24 +96,24 @@ def shares_of(texts: Sequence[str]) -> list[float]:
 
 
 def draw_tracking(
-    cases: Sequence[RobotErrors], found: Sequence[Outcomes], unit: str, title: str, path: Path
+    cases: Sequence[RobotErrors], runs: Sequence[Outcomes], unit: str, title: str, path: Path
 ) -> Path:
     """Draw errors over time of the first case, and beside it those of all cases where there are several."""
     figure = Figure(figsize=(11.0, 4.8), layout="constrained")
     figure.suptitle(f"Tracking error of {title}, with each kind of feedforward")
     axes = figure.subplots(1, 2 if len(cases) > 1 else 1, squeeze=False)[0]
-    for mode, outcome in found[0].items():
-        label, colour = MODE_STYLES[mode.value]
+    for mode, outcome in runs[0].items():
+        colour = MODE_STYLES[mode.value][1]
         times, rms = windowed_rms(outcome.times, outcome.errors)
-        axes[0].plot(times, rms, color=colour, linewidth=1.8, label=f"{label}, {outcome.rms:.1e} {unit}")
+        axes[0].plot(times, rms, color=colour, linewidth=1.8)
     axes[0].set_title(f"stiffness {_signed(cases[0].stiffness)}", loc="left", fontsize=11)
     axes[0].set_xlabel("time [s]")
-    axes[0].legend(frameon=False, fontsize=9)
+    legend_below(figure, axes[0].get_lines(), [MODE_STYLES[mode.value][0] for mode in runs[0]])
     if len(cases) > 1:
         order = np.argsort([case.stiffness for case in cases], kind="stable")
-        for mode in found[0]:
-            label, colour = MODE_STYLES[mode.value]
-            errors = [found[i][mode].rms for i in order]
+        for mode in runs[0]:
+            colour = MODE_STYLES[mode.value][1]
+            errors = [runs[i][mode].rms for i in order]
             axes[1].plot(
                 [100.0 * cases[i].stiffness for i in order], errors, "o-", color=colour, linewidth=1.8
             )
@@ -131,8 +138,8 @@ def _heading(model: Robot, source: Path, case: RobotErrors, loop: Loop) -> str:
     )
 
 
-def _table(cases: Sequence[RobotErrors], found: Sequence[Outcomes], unit: str) -> Any:
-    modes = list(found[0])
+def _table(cases: Sequence[RobotErrors], runs: Sequence[Outcomes], unit: str) -> Any:
+    modes = list(runs[0])
     heads = [
         "stiffness of the robot",
         *(f"{mode.value}\nRMS [{unit}]" for mode in modes),
@@ -141,7 +148,7 @@ def _table(cases: Sequence[RobotErrors], found: Sequence[Outcomes], unit: str) -
         "gain over\noffset",
     ]
     rows = []
-    for case, outcomes in zip(cases, found, strict=True):
+    for case, outcomes in zip(cases, runs, strict=True):
         elastic = outcomes[FeedforwardMode.ELASTIC]
         rows.append(
             [
@@ -156,13 +163,13 @@ def _table(cases: Sequence[RobotErrors], found: Sequence[Outcomes], unit: str) -
 
 def _gains(outcomes: Outcomes) -> list[str]:
     """How many times the elastic feedforward tracks better than the others."""
-    best, others = outcomes[FeedforwardMode.ELASTIC].rms, (FeedforwardMode.RIGID, FeedforwardMode.OFFSET)
-    return [f"{outcomes[mode].rms / best:.3g}" if mode in outcomes else "" for mode in others]
+    best, worse = outcomes[FeedforwardMode.ELASTIC].rms, (FeedforwardMode.RIGID, FeedforwardMode.OFFSET)
+    return [f"{outcomes[mode].rms / best:.3g}" if mode in outcomes else "" for mode in worse]
 
 
-def _notes(found: Sequence[Outcomes]) -> list[str]:
+def _notes(runs: Sequence[Outcomes]) -> list[str]:
     notes = []
-    if FeedforwardMode.RIGID in found[0]:
+    if FeedforwardMode.RIGID in runs[0]:
         notes.append(
             "gain: how many times the elastic feedforward tracks better (RMS); offset: the rigid one, and "
             "motors that lead by torque over stiffness"
@@ -172,13 +179,13 @@ def _notes(found: Sequence[Outcomes]) -> list[str]:
             "elastic alone: with friction at links, or springs that are damped or not linear, the others "
             "leave out part of what the drives do"
         )
-    saturated = sum(outcome.saturated for outcomes in found for outcome in outcomes.values())
+    saturated = sum(outcome.saturated for outcomes in runs for outcome in outcomes.values())
     if saturated:
         notes.append(f"motors were at their limits in {saturated} samples; hodyn check says which, and when")
     return notes
 
 
-def _figures(cases: Sequence[RobotErrors], found: Sequence[Outcomes], unit: str) -> dict[str, Any]:
+def _figures(cases: Sequence[RobotErrors], runs: Sequence[Outcomes], unit: str) -> dict[str, Any]:
     return {
         "unit": unit,
         "cases": [
@@ -195,7 +202,7 @@ def _figures(cases: Sequence[RobotErrors], found: Sequence[Outcomes], unit: str)
                     for mode, outcome in outcomes.items()
                 },
             }
-            for case, outcomes in zip(cases, found, strict=True)
+            for case, outcomes in zip(cases, runs, strict=True)
         ],
     }
 

@@ -12,8 +12,9 @@ from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from hodyn_ros.array import Array as Array
 from hodyn_ros.checks import check_finite, check_out, check_result, finite_array
 from hodyn_ros.codegen.emit import batch_text, kernel_text, shared_text, single_text
 from hodyn_ros.codegen.fast_call import data_of, fast_call
@@ -23,7 +24,6 @@ from hodyn_ros.codegen.processor import lanes
 from hodyn_ros.codegen.tracer import Graph
 from hodyn_ros.errors import InputError
 
-Array = NDArray[np.float64]
 Stack = list[list[Any]]  # scalars by row and column
 Shape = tuple[int, int]
 _BatchCalls = tuple[Callable[..., int], Callable[..., int]]  # of one thread alone, and of each of several

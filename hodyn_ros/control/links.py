@@ -9,11 +9,11 @@ from math import ceil
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.calls.inverse_dynamics import DriveState
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import ConvergenceError, InputError
 from hodyn_ros.lie.exponential import body_twists, coordinate_rates, differential
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.se3 import Ad, exp, inverse, log
 from hodyn_ros.model.loops import ROWS

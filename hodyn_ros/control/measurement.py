@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hodyn_ros.lie.jets import Array
+from hodyn_ros.array import Array
 
 
 class Measurement(NamedTuple):

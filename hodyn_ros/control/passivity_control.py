@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hodyn_ros.array import Array
 from hodyn_ros.control.links import Links
 from hodyn_ros.control.measurement import Measurement
 from hodyn_ros.dynamics.calls.inverse_dynamics import DriveState
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import ConvergenceError, InputError
-from hodyn_ros.lie.jets import Array
 
 _ITERATIONS = 50
 _PRECISION = 1e-13

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 
 
 def gains_from_poles(poles: Sequence[complex], degree: int) -> Array:

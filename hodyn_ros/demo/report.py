@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hodyn_ros.lie.jets import Array
+from hodyn_ros.array import Array
 from hodyn_ros.simulation.recording import Recording, latencies, tracking
 from hodyn_ros.tables import FittingTable, number, table
 

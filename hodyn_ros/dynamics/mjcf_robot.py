@@ -16,6 +16,7 @@ from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.description import RobotDescription
 from hodyn_ros.model.drive_spec import DriveChanges, DriveSpec, FrictionSpec
 from hodyn_ros.model.limits import JointLimits
+from hodyn_ros.model.loops import Constraints
 from hodyn_ros.model.readers.closure_reader import place_error, read_coordinates, read_coupling, read_loop
 from hodyn_ros.model.readers.mjcf import MjcfModel, MjcfRobot, in_words, read_mjcf
 from hodyn_ros.model.readers.robot_entries import MjcfFile
@@ -75,9 +76,8 @@ def _chosen(mjcf: MjcfRobot) -> tuple[tuple[int, ...], bool]:
     """Return joints that determine the pose, those with actuators first, and whether these hold it."""
     tree, assembly = mjcf.assembly.model, mjcf.assembly
     # built to choose from: the freedom is not known yet
-    all_joints = Closure.build(
-        tree, mjcf.loops, assembly.couplings, tree.joint_names, frames=assembly.frames, start=mjcf.home
-    )
+    constraints = Constraints(mjcf.loops, assembly.couplings, tree.joint_names)
+    all_joints = Closure.build(tree, constraints, assembly.frames, mjcf.home)
     actuated = [tree.joint_index(name) for name in mjcf.actuated]
     chosen, holds = choose_coordinates(all_joints, actuated)
     redundant = len(actuated) > len(chosen)
@@ -105,12 +105,10 @@ def _build(file: MjcfFile, mjcf: MjcfRobot) -> RobotDescription:
                     f"its actuators do not hold it; as driven count {', '.join(map(repr, others))} too "
                     "(say by `driven`, `coordinates` and `locked` joints what moves)"
                 )
-    closure = None
-    if mjcf.loops or assembly.couplings or coordinates is not None or driven is not None:
+    closure, constraints = None, Constraints(mjcf.loops, assembly.couplings, coordinates, driven)
+    if not constraints.empty:
         try:
-            closure = Closure.build(
-                tree, mjcf.loops, assembly.couplings, coordinates, driven, assembly.frames, start=mjcf.home
-            )
+            closure = Closure.build(tree, constraints, assembly.frames, mjcf.home)
         except ModelError as error:
             raise place_error(file, error) from error
     joints = range(tree.n_joints) if closure is None else closure.joints

@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.dynamics.loops.closing import assembled
 from hodyn_ros.dynamics.mjcf_robot import build_mjcf
-from hodyn_ros.errors import ModelError
-from hodyn_ros.model.closure import Closure, Coordinate
+from hodyn_ros.errors import InputError, ModelError
+from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.description import RobotDescription
+from hodyn_ros.model.loops import Constraints, Coordinate
 from hodyn_ros.model.parallel.limbs_file import read_limbs
 from hodyn_ros.model.readers.changes import check_joints, merged
 from hodyn_ros.model.readers.document import document_of
@@ -33,6 +34,16 @@ def format_of(path: Path) -> Format:
     if is_mjcf(path):
         return "mjcf"
     return "urdf" if path.suffix.lower() in URDF_SUFFIXES else "yaml"
+
+
+def require_silent_about_base(path: Path) -> None:
+    """Raise InputError for a file that says itself whether the base floats: any but a URDF."""
+    form = format_of(path)
+    if form != "urdf":
+        said = "MJCF says itself whether a base floats: by a free joint in"
+        if form == "yaml":
+            said = "a robot's YAML file says itself whether its base floats: set it in"
+        raise InputError(f"{said} '{path.name}'")
 
 
 def read_robot(
@@ -114,7 +125,7 @@ def read_urdf_robot(
     read = RobotDescription(assembly.model, limits, frames=assembly.frames, grounded=assembly.grounded)
     if not assembly.couplings:
         return read
-    closure = Closure.build(assembly.model, couplings=assembly.couplings)
+    closure = Closure.build(assembly.model, Constraints(couplings=assembly.couplings))
     return replace(read, limits=limits.of_joints(closure.driven), closure=closure)
 
 

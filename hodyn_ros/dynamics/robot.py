@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,13 +20,13 @@ from hodyn_ros.dynamics.loops.closing import assembled
 from hodyn_ros.dynamics.read_robot import read_mjcf_robot, read_robot, read_urdf_robot
 from hodyn_ros.errors import ModelError
 from hodyn_ros.model.arrays import unique_names
-from hodyn_ros.model.closure import TOLERANCE, Closure, Coordinate, Named
-from hodyn_ros.model.composite_joints import CompositeJoint, unfold_arrays
+from hodyn_ros.model.closure import Closure
+from hodyn_ros.model.composite_joints import CompositeJoint, has_composite, unfold_arrays
 from hodyn_ros.model.description import RobotDescription
 from hodyn_ros.model.drive_spec import DriveSpec
 from hodyn_ros.model.frames import DhConvention, dh_chain
-from hodyn_ros.model.loops import Coupling, Loop
-from hodyn_ros.model.tree import TreeModel
+from hodyn_ros.model.loops import Constraints, Coordinate
+from hodyn_ros.model.tree import TreeArrays, TreeModel
 
 
 class Robot(
@@ -186,12 +186,7 @@ class Robot(
         joint_names: Sequence[str] | None = None,
         body_names: Sequence[str] | None = None,
         name: str = "robot",
-        loops: Sequence[Loop] = (),
-        couplings: Sequence[Coupling] = (),
-        coordinates: Sequence[Coordinate] | None = None,
-        driven: Sequence[str | int] | None = None,
-        tolerance: float = TOLERANCE,
-        home: Mapping[str, float] | None = None,
+        constraints: Constraints | None = None,
     ) -> Robot:
         """Build a robot of n bodies from screws and body frames in the world at its zero configuration.
 
@@ -204,29 +199,18 @@ class Robot(
         "hip_rz" and so on, with bodies without mass between, such as "hip_rz_link". Other arguments then
         count bodies as given, and such joints by name.
 
-        `couplings` of joints to others, and `loops` that join bodies besides, closed at the zero
-        configuration. `coordinates`: the independent ones, joints by name or index, or `(body, rows)` with
-        rows out of "rx", "ry", "rz", "x", "y", "z" of a body's pose; by default the `driven` joints, which
-        are by default the coordinates. `home`: positions by joint near which loops are closed, instead of
-        zero, at which they are then only described; where exactly is found. `tolerance`: rows of loops whose
-        singular values are smaller, relative to the largest, count as redundant. `docs/loops.md` explains
-        them. Raises ModelError naming the body, joint, loop or coordinate at fault.
+        `constraints`: couplings of joints to others, loops that join bodies besides, and which coordinates
+        and drives move the robot then (`docs/loops.md`). Raises ModelError naming the body, joint, loop or
+        coordinate at fault.
         """
-        closes = bool(loops or couplings or home) or coordinates is not None or driven is not None
-        if isinstance(screws, (list, tuple)) and any(isinstance(x, CompositeJoint) for x in screws):
+        held = Constraints() if constraints is None else constraints
+        arrays = TreeArrays(parents, screws, placements, masses, coms, inertias, joint_names, body_names)
+        if has_composite(screws):
             bodies = unique_names("body_names", body_names, len(screws), "body")
             joints = unique_names("joint_names", joint_names, len(screws) - bool(floating_base), "joint")
-            named = Named(bodies, joints)
-            loops, couplings = named.loops(loops), named.couplings(couplings)
-            coordinates, driven = named.coordinates(coordinates), named.coordinates(driven)
-            tree = unfold_arrays(parents, screws, placements, masses, coms, inertias, joints, bodies)
-        else:
-            tree = {"parents": parents, "screws": screws, "placements": placements, "masses": masses}
-            tree |= {"coms": coms, "inertias": inertias, "joint_names": joint_names, "body_names": body_names}
-        model = TreeModel.build(
-            **tree, gravity=gravity, floating_base=floating_base, name=name, any_rank=closes
-        )
-        if not closes:
+            held, arrays = held.by_name(bodies, joints), unfold_arrays(arrays, joints, bodies)
+        model = TreeModel.build(arrays, gravity, floating_base, name=name, any_rank=not held.empty)
+        if held.empty:
             return cls(model)
-        closure = Closure.build(model, loops, couplings, coordinates, driven, tolerance=tolerance, home=home)
-        return cls(model, closure=closure if home is None else assembled(closure))
+        closure = Closure.build(model, held)
+        return cls(model, closure=closure if held.home is None else assembled(closure))

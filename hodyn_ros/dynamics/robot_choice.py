@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hodyn_ros import share
-from hodyn_ros.dynamics.read_robot import format_of, read_robot
+from hodyn_ros.dynamics.read_robot import read_robot, require_silent_about_base
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.errors import InputError
 from hodyn_ros.model.description import RobotDescription
 from hodyn_ros.model.readers.changes import parse_settings
 
@@ -30,12 +29,7 @@ class RobotChoice:
         """Read what the file and the command line say. Raises InputError or ModelError."""
         path, changes = self.path, parse_settings(self.settings)
         if self.floating_base:
-            form = format_of(path)
-            if form != "urdf":
-                said = "MJCF says itself whether a base floats: by a free joint in"
-                if form == "yaml":
-                    said = "a robot's YAML file says itself whether its base floats: set it in"
-                raise InputError(f"{said} '{path.name}'")
+            require_silent_about_base(path)
             changes["floating_base"] = True
         return read_robot(path, changes=changes)
 

@@ -84,7 +84,8 @@ class StraightLine:
         places = {node: place for place, node in enumerate(sorted(handed))}
         calls = [self._part(part, arguments, places) for part in parts]
         self._local = {node: f"work[{place}]" for node, place in places.items()}
-        direct = [node for node in needed if node in set(shown) - part_of.keys()]
+        read = set(shown) - part_of.keys()
+        direct = [node for node in needed if node in read]
         self.lines = [f"  double work[{len(places)}];", *calls, *self._statements(direct, arguments)]
 
     def _part(self, part: Sequence[int], arguments: Sequence[str], places: dict[int, int]) -> str:

@@ -7,12 +7,12 @@ from itertools import accumulate
 import numpy as np
 
 from hodyn_ros.actuation.drive_train import DriveTrain
+from hodyn_ros.array import Array
 from hodyn_ros.codegen.kernel import Kernel, Stack
 from hodyn_ros.dynamics.rotor_coupling import RotorCoupling
 from hodyn_ros.engine.kernels import inverse_dynamics_trace
 from hodyn_ros.feedforward.feedforward import Feedforward
 from hodyn_ros.feedforward.limits import FeedforwardLimits, limit_status
-from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.tree import TreeModel
 
 _NO_WRENCH = np.empty((0, 6))

@@ -7,9 +7,9 @@ from math import factorial
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.feedforward import Feedforward, Status
-from hodyn_ros.lie.se3 import Array
 
 
 def error_bound(next_derivative: ArrayLike, order: int, h: float) -> Array:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hodyn_ros.lie.se3 import Array
+from hodyn_ros.array import Array
 
 
 class Status(IntFlag):

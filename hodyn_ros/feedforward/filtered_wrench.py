@@ -14,8 +14,8 @@ from math import comb, factorial, pi, sqrt
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.se3 import Array
 
 # What the states of a filter can hold: its derivatives are larger by omega^order, and those of a step of
 # thousands of years by (omega t)^order.

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from hodyn_ros.actuation.drive_train import DriveTrain
+from hodyn_ros.array import Array
 from hodyn_ros.codegen.kernel import Kernel, Stack
 from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.feedforward.feedforward import Status
-from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.drive_spec import DriveLimits
 from hodyn_ros.model.limits import JointLimits
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.checks import check_result
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.rotor_coupling import RotorCoupling
@@ -16,7 +17,6 @@ from hodyn_ros.feedforward.feedforward import Feedforward, Status
 from hodyn_ros.feedforward.limits import FeedforwardLimits
 from hodyn_ros.feedforward.wrench_frames import WRENCH_FRAMES, WrenchFrame
 from hodyn_ros.lie.motion import BASE_REPRESENTATIONS, AppliedWrench, BaseMotion
-from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.limits import JointLimits
 
 _ROTORS_LIMIT = 2000  # seven joints, each carrying the motor of the next one: 36 000 operations at order 2

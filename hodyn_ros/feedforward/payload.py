@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.readers.assembly import Frame, Link, carrying
 from hodyn_ros.model.tree import TreeModel
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from hodyn_ros.dynamics.read_robot import format_of, read_yaml_robot
+from hodyn_ros.dynamics.read_robot import format_of, read_yaml_robot, require_silent_about_base
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import ModelError
 from hodyn_ros.model.readers.files import read_file
@@ -42,12 +42,17 @@ class RobotFiles:
                 raise ModelError(f"{name!r} is no name of a file with a robot; leave out folders")
 
     @classmethod
-    def from_file(cls, path: str | Path) -> RobotFiles:
-        """Read a file and those that it names; ModelError where one cannot be read."""
+    def from_file(cls, path: str | Path, floating_base: bool = False) -> RobotFiles:
+        """Read a file and those that it names; ModelError where one cannot be read.
+
+        Raises InputError for a floating base of a file that says itself whether it has one.
+        """
         source = Path(path)
         kind = format_of(source)
+        if floating_base:
+            require_silent_about_base(source)
         if kind != "yaml":
-            return cls(source.name, _complete(_read(source), source.name), kind=kind)
+            return cls(source.name, _complete(_read(source), source.name), {}, kind, floating_base)
         data = read_yaml(source).data
         text = _read(source)
         urdfs: dict[str, str] = {}

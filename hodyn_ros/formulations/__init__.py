@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from hodyn_ros.array import Array
 from hodyn_ros.formulations import body_fixed, closed_form, hybrid, spatial
-from hodyn_ros.lie.se3 import Array
 
 InverseDynamics = Callable[..., tuple[Array, Array]]
 

@@ -61,7 +61,7 @@ KIND_ROWS: dict[LoopKind, tuple[Row, ...]] = {  # of "rows" the loop says them i
 PLATFORM_ROWS = dict(zip(("rx", "ry", "rz", "x", "y", "z"), (*_TURN, *_POINT)))
 
 
-class MovingFrame:
+class ClosureFrame:
     """A frame on a moving body: `point[r]` (3,) and `axes[r]` (3, 3), rows x, y, z, by derivative order."""
 
     def __init__(self, frame: LoopFrame, pose: Array) -> None:
@@ -104,7 +104,7 @@ def slope(function: JointFunction, motion: Array) -> float:
     return float(jets.to_derivatives(jets.compose(rate, jets.to_taylor(motion)))[-1])
 
 
-def residual(row: Row, a: MovingFrame, b: MovingFrame, length: float = 0.0) -> float:
+def residual(row: Row, a: ClosureFrame, b: ClosureFrame, length: float = 0.0) -> float:
     """Return by how much a row is open, g [m or rad]."""
     A, B = a.axes[0], b.axes[0]
     apart = b.point[0] - a.point[0]
@@ -120,14 +120,14 @@ def residual(row: Row, a: MovingFrame, b: MovingFrame, length: float = 0.0) -> f
     return 0.0
 
 
-def wrenches(rows: Sequence[Row], a: MovingFrame, b: MovingFrame, order: int, length: float = 0.0) -> Array:
+def wrenches(rows: Sequence[Row], a: ClosureFrame, b: ClosureFrame, order: int, length: float = 0.0) -> Array:
     """Return the derivative of one order of the wrenches (rows, 6) of rows between two frames."""
     groups = [(what, list(group)) for what, group in groupby(rows, key=lambda row: row.what)]
     return np.concatenate([_wrenches(what, group, a, b, order, length) for what, group in groups])
 
 
 def _wrenches(
-    what: str, rows: Sequence[Row], a: MovingFrame, b: MovingFrame, order: int, length: float
+    what: str, rows: Sequence[Row], a: ClosureFrame, b: ClosureFrame, order: int, length: float
 ) -> Array:
     i = np.array([row.i for row in rows])
     if what == "point":

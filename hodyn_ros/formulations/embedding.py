@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from hodyn_ros.formulations import spatial
 from hodyn_ros.formulations.closure_rows import (
     PLATFORM_ROWS,
-    MovingFrame,
+    ClosureFrame,
     Row,
     residual,
     rows_of,
@@ -72,9 +72,9 @@ class LoopMotion:
         base = None if place.base is None else BaseMotion(place.base, np.zeros((1, 6)))
         self._tree_motion = spatial.SpatialMotion(tree, place.joints[None], base)
         self._twists: list[Array] = []  # prescribed, of the platform or the base
-        self._joined: list[tuple[tuple[Row, ...], MovingFrame, MovingFrame, float]] = []  # loops, platform
+        self._joined: list[tuple[tuple[Row, ...], ClosureFrame, ClosureFrame, float]] = []  # loops, platform
         self._masks: list[Array] = []  # per row
-        self._frames: list[tuple[int, MovingFrame]] = []
+        self._frames: list[tuple[int, ClosureFrame]] = []
         self.loop_slices: list[slice] = []  # of the rows of each loop
         for loop in closure.loops:
             frames = self._frame(loop.a), self._frame(loop.b)
@@ -83,10 +83,10 @@ class LoopMotion:
             self._join(rows, loop.a.body, loop.b.body, *frames, loop.length)
         self._n_joined = len(self._masks)
         self.n_loop_rows = self._n_joined + len(closure.followers)
-        self._target: MovingFrame | None = None
+        self._target: ClosureFrame | None = None
         if closure.platform is not None and closure.platform.rows and pose is not None:
             origin = LoopFrame(closure.platform.body, np.zeros(3), np.eye(3))
-            self._target = MovingFrame(origin, pose)
+            self._target = ClosureFrame(origin, pose)
             names = tuple(PLATFORM_ROWS[row] for row in closure.platform.rows)
             self._join(names, -1, closure.platform.body, self._target, self._frame(origin), 0.0)
         self._mask = np.array(self._masks).reshape(-1, len(closure.spread))
@@ -168,20 +168,20 @@ class LoopMotion:
             rates = np.concatenate([twist if closure.base_given else np.zeros(0), joints, rows])
         return rates
 
-    def _frame(self, frame: LoopFrame) -> MovingFrame:
+    def _frame(self, frame: LoopFrame) -> ClosureFrame:
         pose = self._tree_motion.poses[frame.body] if frame.body >= 0 else np.eye(4)
-        moving = MovingFrame(frame, pose)
+        moving = ClosureFrame(frame, pose)
         self._frames.append((frame.body, moving))
         return moving
 
     def _join(
-        self, rows: tuple[Row, ...], body_a: int, body_b: int, a: MovingFrame, b: MovingFrame, length: float
+        self, rows: tuple[Row, ...], body_a: int, body_b: int, a: ClosureFrame, b: ClosureFrame, length: float
     ) -> None:
         mask = _support(self.closure, body_b) - _support(self.closure, body_a)
         self._joined.append((rows, a, b, length))
         self._masks += [mask] * len(rows)
 
-    def _open(self, joined: Sequence[tuple[tuple[Row, ...], MovingFrame, MovingFrame, float]]) -> Array:
+    def _open(self, joined: Sequence[tuple[tuple[Row, ...], ClosureFrame, ClosureFrame, float]]) -> Array:
         return np.array([residual(row, a, b, length) for rows, a, b, length in joined for row in rows])
 
     def _append_rows(self) -> None:

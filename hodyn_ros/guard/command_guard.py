@@ -225,6 +225,7 @@ class CommandGuard:
             self._acted_for = 0.0
             return None
         acts = self._t + self.config.lead
+        self._catch_up(acts)
         motion, left = self._motion(acts), self._released(acts)
         feedback = left * self._feedback()
         total = left * self._feedforward(acts) + feedback
@@ -446,8 +447,7 @@ class CommandGuard:
 
         They have stayed where they were sent last, and would pull as hard as they can.
         """
-        loops = self._gains is None and not self.config.efforts_act
-        if not (loops and self._late) or self._issued is None:
+        if not (self._drives_follow and self._late) or self._issued is None:
             return None
         leap = np.abs(self._motion(self._t + self.config.lead).position - self._issued.motion.position)
         joint, most = int(np.argmax(leap)), self.config.join_within or np.inf
@@ -592,7 +592,7 @@ class CommandGuard:
     def _first_effort(self, start: Motion, acts: float) -> Array:
         """Return the efforts (n,) that the joints carry before the first command.
 
-        Those of the feedforward, not far from the model's, as it may be false from the start; they fade to it.
+        Those of the feedforward, near those of the model, as it may be false from the start; they fade to it.
         """
         if self.config.first_effort is FirstEffort.ZERO:
             return self._nothing
@@ -699,6 +699,19 @@ class CommandGuard:
         return bool((np.abs(self.measured.velocity) <= self.config.join_speed).all())
 
     # the reference and the efforts, at the guard's own time
+
+    @property
+    def _drives_follow(self) -> bool:
+        """Whether drives have a loop of their own, which follows the reference."""
+        return self._gains is None and not self.config.efforts_act
+
+    def _catch_up(self, acts: float) -> None:
+        """Let a reference that is late go on from the last one: drives have stayed there, and would leap."""
+        if not (self._drives_follow and self._late and self._following) or self._issued is None:
+            return
+        was, motion = self._issued.motion, self.desired.motion(self._instant(acts))
+        off, slow = was.position - motion.position, was.velocity - motion.velocity
+        self._offset = Fading(off, slow, acts, self.config.fade)
 
     def _motion(self, t: float) -> Motion:
         if self._braking is not None:

@@ -11,12 +11,12 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
 from hodyn_ros.identification.estimate import Data
 from hodyn_ros.identification.recording import JointRecording
 from hodyn_ros.identification.smoothing import BANDWIDTHS
 from hodyn_ros.identification.torque_model import TorqueModel
-from hodyn_ros.lie.jets import Array
 
 _ROWS = 3000  # instants at which bandwidths are compared
 _CLEAR = 0.05  # share of the variance that another one has to leave less
@@ -67,8 +67,8 @@ def _score(
         for _ in range(2):
             rows = (scaled[half] / sigma[:, None]).reshape(-1, scaled.shape[2])
             right = (left[half] / sigma).ravel()
-            found = np.linalg.solve(rows.T @ rows + np.eye(rows.shape[1]), rows.T @ right)
-            sigma = np.maximum(np.std(left[half] - scaled[half] @ found, axis=0), 1e-3 * sigma)
-        residual[~half] = left[~half] - scaled[~half] @ found
+            solution = np.linalg.solve(rows.T @ rows + np.eye(rows.shape[1]), rows.T @ right)
+            sigma = np.maximum(np.std(left[half] - scaled[half] @ solution, axis=0), 1e-3 * sigma)
+        residual[~half] = left[~half] - scaled[~half] @ solution
     size = np.abs(residual)
     return float(np.log(np.mean(np.minimum(size, _OUTLIER * np.median(size, axis=0)) ** 2, axis=0)).mean())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import qr
 
-from hodyn_ros.lie.jets import Array
+from hodyn_ros.array import Array
 
 _RANK = 1e-7  # share of the largest diagonal of R
 
@@ -47,7 +47,7 @@ def base_parameters(
 
 
 def _label(row: Array, chosen: int, names: tuple[str, ...]) -> str:
-    others = [i for i in np.flatnonzero(row) if i != chosen]
-    parts = [f"{row[i]:+.4g} {names[i]}" for i in others[:3]]
-    more = f" + {len(others) - 3} more" if len(others) > 3 else ""
+    grouped = [i for i in np.flatnonzero(row) if i != chosen]
+    parts = [f"{row[i]:+.4g} {names[i]}" for i in grouped[:3]]
+    more = f" + {len(grouped) - 3} more" if len(grouped) > 3 else ""
     return " ".join([names[chosen], *parts]) + more

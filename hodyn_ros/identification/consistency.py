@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations.parameters import PER_BODY
 from hodyn_ros.identification.torque_model import inertia_matrices
-from hodyn_ros.lie.jets import Array
 
 _SLIMMEST = 1e-4  # share of the size of the prior's pseudo-inertia that each eigenvalue has at least
 _ROWS, _COLUMNS = np.triu_indices(4)
@@ -87,10 +87,10 @@ def _solution(metric: Array, rows: Array, right: Array, bounds: int, bodies: int
     upper = sparse.csc_matrix(np.triu(0.5 * (metric + metric.T)))
     nothing = np.zeros(len(metric))
     solver = clarabel.DefaultSolver(upper, nothing, sparse.csc_matrix(rows), right, cones, settings)
-    found = solver.solve()
-    if str(found.status) not in ("Solved", "AlmostSolved"):
+    result = solver.solve()
+    if str(result.status) not in ("Solved", "AlmostSolved"):
         raise InputError(
-            f"no robot with positive inertias is near to what was measured ({found.status}); move the joints "
-            "more, or lower --trust"
+            f"no robot with positive inertias is near to what was measured ({result.status}); move the "
+            "joints more, or lower --trust"
         )
-    return np.asarray(found.x)
+    return np.asarray(result.x)

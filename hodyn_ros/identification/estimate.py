@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from hodyn_ros.array import Array
 from hodyn_ros.identification.recording import Channel, JointRecording
 from hodyn_ros.identification.smoothing import Smooth, smooth
 from hodyn_ros.identification.springs.curve import Curve
@@ -31,7 +32,6 @@ from hodyn_ros.identification.springs.deflection import (
     without_outliers,
 )
 from hodyn_ros.identification.torque_model import Motion, TorqueModel
-from hodyn_ros.lie.jets import Array
 
 MOST_ROWS = 20_000  # samples of a channel that are used; of longer recordings every second, third, ...
 _OUTER, _INNER = 6, 6
@@ -234,11 +234,11 @@ def _linearised(
     columns = model.columns(motion, data.recording.at_motor)
     predicted = columns @ now.parameters
     rates = _slow_rates(predicted, data)
-    found: dict[int, Rows] = {}
+    rows_by_joint: dict[int, Rows] = {}
     for j in measured:
         rows = Rows(data.effort_times, data.efforts[:, j], predicted[:, j])
         _weigh_as_before(rows, groups.get(j), 0.1 * float(np.std(data.efforts[:, j])))
-        found[j] = rows
+        rows_by_joint[j] = rows
         target = rows.measured - rates[:, j] * now.effort_delay
         systems.append((int(j), 0, _triangle([columns[:, j], -rates[:, [j]], target[:, None]], rows.scale)))
     bent: dict[int, Rows] = {}
@@ -250,7 +250,7 @@ def _linearised(
             rows.repeated += data.motor_noise[j] / rows.sigma**2
             bent[j] = rows
             systems.append((j, 1 + i, _triangle([part, rows.measured[:, None]], rows.scale)))
-    return found, bent, systems
+    return rows_by_joint, bent, systems
 
 
 def _slow_rates(predicted: Array, data: Data) -> Array:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.identification.base_parameters import BaseParameters
 from hodyn_ros.identification.estimate import Data, Estimate, Unknowns
 from hodyn_ros.identification.result import Figure
@@ -13,7 +14,6 @@ from hodyn_ros.identification.springs.deflection import COMPLIANCE, DELAY, OFFSE
 from hodyn_ros.identification.springs.resonance import Resonance
 from hodyn_ros.identification.springs.terms import Terms, ripple_size, share_behind
 from hodyn_ros.identification.torque_model import Motion, TorqueModel
-from hodyn_ros.lie.jets import Array
 
 _CERTAIN = 2.0  # standard deviations that a figure is away from zero, to count as identified: 95 %
 _LEARNT = 0.5  # share of the spread of the prior to which a recording has to bring a base parameter
@@ -39,9 +39,9 @@ def base_figures(
     return figures
 
 
-def friction_figures(model: TorqueModel, data: Data, found: Estimate, unknowns: Unknowns) -> list[Figure]:
+def friction_figures(model: TorqueModel, data: Data, estimate: Estimate, unknowns: Unknowns) -> list[Figure]:
     """Return viscous and Coulomb friction and offsets of efforts of joints whose efforts were measured."""
-    deviation = np.sqrt(np.maximum(np.diag(found.covariance), 0.0))
+    deviation = np.sqrt(np.maximum(np.diag(estimate.covariance), 0.0))
     figures = []
     for kind in range(1, model.kinds):
         for j in np.flatnonzero(data.recording.efforts.measured).tolist():
@@ -59,7 +59,7 @@ def friction_figures(model: TorqueModel, data: Data, found: Estimate, unknowns: 
 def spring_figures(
     model: TorqueModel,
     data: Data,
-    found: Estimate,
+    estimate: Estimate,
     unknowns: Unknowns,
     terms: Mapping[int, Terms],
     resonances: Mapping[int, Resonance],
@@ -67,7 +67,7 @@ def spring_figures(
     """Return what is known of the springs of all joints, by their encoders or by their resonances."""
     figures = []
     for i, j in enumerate(data.elastic):
-        figures += _bent(model, data, found, unknowns, terms.get(j), i)
+        figures += _bent(model, data, estimate, unknowns, terms.get(j), i)
     names = model.robot.joint_names
     for j in sorted(set(range(model.n)) - set(data.elastic)):
         prior = model.specs[j].stiffness
@@ -86,20 +86,20 @@ def spring_figures(
 
 
 def _bent(
-    model: TorqueModel, data: Data, found: Estimate, unknowns: Unknowns, terms: Terms | None, i: int
+    model: TorqueModel, data: Data, estimate: Estimate, unknowns: Unknowns, terms: Terms | None, i: int
 ) -> list[Figure]:
     """Figures of a joint with two encoders."""
     p, e, j = len(unknowns.parameters), len(data.elastic), data.elastic[i]
-    deviation = np.sqrt(np.maximum(np.diag(found.covariance), 0.0))
+    deviation = np.sqrt(np.maximum(np.diag(estimate.covariance), 0.0))
     name, prior = model.robot.joint_names[j], model.specs[j].stiffness
     compliance, width = float(unknowns.springs[COMPLIANCE, i]), float(deviation[p + i])
     if terms is not None:
-        width = _width_with_terms(found, terms, p + i)
+        width = _width_with_terms(estimate, terms, p + i)
     sure = compliance > _CERTAIN * width
     value = 1.0 / compliance if compliance else np.inf
     reason = ""
     if not sure:
-        reason = _soft_reason(compliance, width, found.deflections[j].sigma, _carries(model, data, j))
+        reason = _soft_reason(compliance, width, estimate.deflections[j].sigma, _carries(model, data, j))
     figures = [Figure(f"stiffness of {name}", "N·m/rad", value, width * value**2, prior, bool(sure), reason)]
     for kind, what, unit in (
         (DELAY, "delay of the link encoder of", "s"),
@@ -114,15 +114,15 @@ def _bent(
     )
 
 
-def _width_with_terms(found: Estimate, terms: Terms, place: int) -> float:
+def _width_with_terms(estimate: Estimate, terms: Terms, place: int) -> float:
     """Return the deviation of a compliance that was sought again with the load held: of both, added up."""
-    p = len(found.unknowns.parameters)
-    size = np.sqrt(np.diag(found.covariance)[:p])
+    p = len(estimate.unknowns.parameters)
+    size = np.sqrt(np.diag(estimate.covariance)[:p])
     used = size > 0.0
-    alike = found.covariance[:p, :p][np.ix_(used, used)] / np.outer(size[used], size[used])
-    cross = found.covariance[:p, place][used] / size[used]
+    alike = estimate.covariance[:p, :p][np.ix_(used, used)] / np.outer(size[used], size[used])
+    cross = estimate.covariance[:p, place][used] / size[used]
     of_load = float(cross @ np.linalg.pinv(alike, rcond=1e-10, hermitian=True) @ cross)
-    ratio = terms.spring[COMPLIANCE] / found.unknowns.vector[place]
+    ratio = terms.spring[COMPLIANCE] / estimate.unknowns.vector[place]
     return float(np.sqrt(max(of_load, 0.0) * ratio**2 + terms.deviation[COMPLIANCE] ** 2))
 
 

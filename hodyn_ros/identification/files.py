@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.identification.recording import Channel, JointRecording
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.model.keys import Entry, key
 from hodyn_ros.model.readers.document import read_document
 
@@ -136,16 +136,16 @@ def _read_map(path: Path) -> ColumnMap:
 
 
 def _usual_map(table: dict[str, Array], joint_names: Sequence[str]) -> ColumnMap:
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for what in ("effort", "position", "motor_position"):
         names = [f"{n}.{what}" if f"{n}.{what}" in table else NOTHING for n in joint_names]
-        found[what] = tuple(names) if set(names) != {NOTHING} else ()
-    if not found["effort"]:
+        columns[what] = tuple(names) if set(names) != {NOTHING} else ()
+    if not columns["effort"]:
         raise InputError(
             f"there are no efforts called {joint_names[0]}.effort and so on; say with --columns which "
             f"columns mean what. Columns are {_listed(table, 12)}"
         )
-    return ColumnMap(time="time", **found)
+    return ColumnMap(time="time", **columns)
 
 
 def _column(path: Path, table: dict[str, Array], name: str, count: int | None = None) -> Array:
@@ -189,20 +189,20 @@ def _parquet(path: Path) -> dict[str, Array]:
     import pyarrow.parquet  # only in the extra `parquet`
     from pyarrow import ArrowException, compute, float64, int64, timestamp, types
 
-    found: dict[str, Array] = {}
+    columns: dict[str, Array] = {}
     try:
         table = pyarrow.parquet.read_table(path)
         for name in table.column_names:
             column = table[name]
             if types.is_timestamp(column.type):
                 nanoseconds = compute.cast(compute.cast(column, timestamp("ns")), int64()).to_numpy()
-                found[name] = 1e-9 * (nanoseconds - nanoseconds[0])  # or doubles would cut them
+                columns[name] = 1e-9 * (nanoseconds - nanoseconds[0])  # or doubles would cut them
             elif types.is_integer(column.type) or types.is_floating(column.type):
                 numbers = compute.cast(column, float64(), safe=False).to_numpy()
-                found[name] = np.asarray(numbers, dtype=np.float64)
+                columns[name] = np.asarray(numbers, dtype=np.float64)
     except (OSError, ValueError, IndexError, ArrowException) as error:  # IndexError: no row
         raise _unreadable(path, "Parquet file", error) from None
-    return found
+    return columns
 
 
 def _npz(path: Path) -> dict[str, Array]:

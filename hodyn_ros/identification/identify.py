@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.identification.bandwidth import best_data
@@ -28,7 +29,6 @@ from hodyn_ros.identification.springs.deflection import (
 from hodyn_ros.identification.springs.resonance import Resonance, resonances
 from hodyn_ros.identification.springs.terms import Terms, share_behind, spring_terms
 from hodyn_ros.identification.torque_model import SpringFigures, TorqueModel
-from hodyn_ros.lie.jets import Array
 
 
 @dataclass(frozen=True)
@@ -70,14 +70,14 @@ def identify(
     if options.bandwidth is None:
         data = best_data(model, recording, lambda each: _freedom(model, each, options))
     free, prior_deviations = _freedom(model, data, options)
-    found = estimate(model, data, free, prior_deviations, progress)
-    parameters, unknowns = _possible(model, found, free, prior_deviations)
+    estimated = estimate(model, data, free, prior_deviations, progress)
+    parameters, unknowns = _possible(model, estimated, free, prior_deviations)
     terms = spring_terms(model, data, parameters, unknowns)
     for i, j in enumerate(data.elastic):
         if j in terms:
             unknowns.springs[:, i] = terms[j].spring
     heard = resonances(model, data, parameters, unknowns) if options.only == "all" else {}
-    result = _result(model, data, found, parameters, unknowns, terms, heard, free, prior_deviations)
+    result = _result(model, data, estimated, parameters, unknowns, terms, heard, free, prior_deviations)
     return replace(result, notes=(*(f"to be looked at: {doubt}" for doubt in doubts), *result.notes))
 
 
@@ -118,34 +118,34 @@ def _freedom(model: TorqueModel, data: Data, options: Options) -> tuple[NDArray[
 
 
 def _possible(
-    model: TorqueModel, found: Estimate, free: NDArray[np.bool_], prior_deviations: Array
+    model: TorqueModel, estimated: Estimate, free: NDArray[np.bool_], prior_deviations: Array
 ) -> tuple[Array, Unknowns]:
     """Return the parameters nearest to the estimate that a robot can have, and what follows for the rest."""
     p = len(free)
     lower = np.full(p, -np.inf)
     lower[model.bodies :] = 0.0
     lower[model.place(3)] = -np.inf
-    information = found.information + np.diag(
+    information = estimated.information + np.diag(
         np.where(free, 1.0, 0.0) / np.where(free, prior_deviations, 1.0) ** 2
     )
     information[~free] = information[:, ~free] = 0.0
     scale = np.where(free, prior_deviations, 1.0)
-    best = found.unknowns.parameters
+    best = estimated.unknowns.parameters
     possible = nearest_bodies(best, information, model.prior, lower, model.bodies)
     if np.array_equal(possible, best):
-        return best, found.unknowns
-    covariance = found.covariance
+        return best, estimated.unknowns
+    covariance = estimated.covariance
     inner = covariance[:p, :p] / np.outer(scale, scale)
     moved = np.linalg.pinv(inner, rcond=1e-12, hermitian=True) @ ((possible - best) / scale)
     step = covariance[:, :p] @ (moved / scale)
     step[:p] = possible - best
-    return possible, found.unknowns.moved(step)
+    return possible, estimated.unknowns.moved(step)
 
 
 def _result(
     model: TorqueModel,
     data: Data,
-    found: Estimate,
+    estimated: Estimate,
     parameters: Array,
     unknowns: Unknowns,
     terms: Mapping[int, Terms],
@@ -154,11 +154,11 @@ def _result(
     prior_deviations: Array,
 ) -> Identified:
     p = len(free)
-    covariance = found.covariance
-    base = _base(model, data, found, free, prior_deviations)
+    covariance = estimated.covariance
+    base = _base(model, data, estimated, free, prior_deviations)
     figures = base_figures(model, base, parameters, covariance[:p, :p], prior_deviations)
-    figures += friction_figures(model, data, found, unknowns)
-    figures += spring_figures(model, data, found, unknowns, terms, heard)
+    figures += friction_figures(model, data, estimated, unknowns)
+    figures += spring_figures(model, data, estimated, unknowns, terms, heard)
     delay = float(np.sqrt(covariance[-1, -1]))
     effort_delay = Figure("delay of the efforts", "s", unknowns.effort_delay, delay, 0.0, True)
     springs = _springs(model, figures, terms)
@@ -168,15 +168,15 @@ def _result(
         robot,
         data.recording.source,
         parameters,
-        found.unknowns.parameters,
+        estimated.unknowns.parameters,
         covariance[:p, :p],
         model.prior,
         model.names,
         base,
         tuple(figures),
         effort_delay,
-        _condition(found.information, base),
-        found.bandwidths,
+        _condition(estimated.information, base),
+        estimated.bandwidths,
         efforts,
         deflections,
         unknowns,
@@ -188,7 +188,7 @@ def _result(
 
 
 def _base(
-    model: TorqueModel, data: Data, found: Estimate, free: NDArray[np.bool_], prior_deviations: Array
+    model: TorqueModel, data: Data, estimated: Estimate, free: NDArray[np.bool_], prior_deviations: Array
 ) -> BaseParameters:
     """Base parameters of the bodies and motors, from motion of any kind within the recorded range."""
     motion = data.motion(data.effort_times, np.zeros(model.n))
@@ -215,15 +215,15 @@ def _springs(
     known = {each.name: each for each in figures if each.identified}
     springs = {}
     for j, name in enumerate(model.robot.joint_names):
-        found = known.get(f"stiffness of {name}")
-        if found is None:
+        stiffness = known.get(f"stiffness of {name}")
+        if stiffness is None:
             continue
         damping = known.get(f"spring damping of {name}")
         extra = terms.get(j)
         share = float(np.clip(share_behind(extra)[0], 0.0, 1.0)) if extra and extra.friction else None
-        cubic = extra.curve.cubic_stiffness(found.value) if extra else 0.0
+        cubic = extra.curve.cubic_stiffness(stiffness.value) if extra else 0.0
         table = extra.curve.table if extra else None
-        springs[j] = SpringFigures(found.value, damping.value if damping else 0.0, cubic, table, share)
+        springs[j] = SpringFigures(stiffness.value, damping.value if damping else 0.0, cubic, table, share)
     return springs
 
 
@@ -243,16 +243,17 @@ def fits(
         return tuple(efforts), ()
     deflections = []
     for i, (j, part) in enumerate(zip(data.elastic, data.springs(model, unknowns))):
-        found = part @ coefficients(model, parameters, unknowns.springs[:, i], j)
+        deflection = part @ coefficients(model, parameters, unknowns.springs[:, i], j)
         if j in data.curves:
             load = part[:, : model.bodies] @ parameters[: model.bodies]
-            found = found + data.curves[j].beyond(load, data.link_times, unknowns.springs[COMPLIANCE, i])
+            compliance = unknowns.springs[COMPLIANCE, i]
+            deflection = deflection + data.curves[j].beyond(load, data.link_times, compliance)
         spring = np.array(
             [1.0 / model.specs[j].stiffness, *unknowns.springs[DELAY : OFFSET + 1, i], 0.0, 0.0, 0.0]
         )
         file = part @ coefficients(model, model.prior, spring, j)
         file = np.full_like(file, np.nan) if np.isinf(model.specs[j].stiffness) else file
-        deflections.append(Fit(names[j], data.link_times, data.deflections[:, j], found, file))
+        deflections.append(Fit(names[j], data.link_times, data.deflections[:, j], deflection, file))
     return tuple(efforts), tuple(deflections)
 
 

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
 from hodyn_ros.identification.estimate import Data, correlation_length
 from hodyn_ros.identification.torque_model import Motion, TorqueModel
-from hodyn_ros.lie.jets import Array
 
 _TURN = 4.0 * np.pi  # [rad] that no joint with limits moves over
 _ALIKE = (
@@ -85,12 +85,12 @@ def _check_gears(model: TorqueModel, data: Data) -> None:
     for i, j in enumerate(joints):
         if np.ptp(links[:, i]) <= _MOVES:
             continue
-        others = np.column_stack([loads[:, i], motion.qd[:, j], np.ones(len(links))])
-        columns = np.column_stack([links[:, i], others])
+        regressors = np.column_stack([loads[:, i], motion.qd[:, j], np.ones(len(links))])
+        columns = np.column_stack([links[:, i], regressors])
         size = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
         fit = np.linalg.lstsq(columns / size, motors[:, i], rcond=None)[0] / size
         slope, bent = float(fit[0]), float(np.std(loads[:, i] * fit[1]) / np.std(links[:, i]))
-        doubt = _SIGMA * _deviation(links[:, i], others, motors[:, i] - columns @ fit)
+        doubt = _SIGMA * _deviation(links[:, i], regressors, motors[:, i] - columns @ fit)
         if slope < -doubt:
             raise InputError(
                 f"motor and link of joint {names[j]!r} move against each other (slope {slope:.4g}); turn the "
@@ -155,8 +155,8 @@ def _check_orders_and_signs(model: TorqueModel, data: Data) -> list[str]:
                     comparison.deviations(j, pairs[j], pairs[j].predicted - before[:, j])
                     for j in touched.tolist()
                 ]
-                found = refused if np.linalg.norm(apart) > _SIGMA else doubted
-                found.append((float(np.log(now).mean()), said.format(what)))
+                suspects = refused if np.linalg.norm(apart) > _SIGMA else doubted
+                suspects.append((float(np.log(now).mean()), said.format(what)))
     if refused:
         raise InputError(min(refused, key=lambda pair: pair[0])[1])
     return [min(doubted, key=lambda pair: pair[0])[1]] if doubted else []
@@ -247,12 +247,12 @@ def _pair(own: Array, effort: Array, predicted: Array) -> _Pair:
     return pair._replace(friction=float(np.std(effort - pair.slope * predicted - remains)))
 
 
-def _deviation(values: Array, others: Array, residual: Array) -> float:
+def _deviation(values: Array, beside: Array, residual: Array) -> float:
     """Return the standard deviation of the slope over values (N,) beside others (N, k), from residuals (N,).
 
     Residuals that are alike from sample to sample count as the fewer that they stand for.
     """
-    free = values - others @ np.linalg.lstsq(others, values, rcond=None)[0]
+    free = values - beside @ np.linalg.lstsq(beside, values, rcond=None)[0]
     deviation = float(np.std(residual)) * np.sqrt(correlation_length(residual))
     return deviation / max(float(np.linalg.norm(free)), 1e-300)
 

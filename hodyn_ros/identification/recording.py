@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 
 LEAST_SAMPLES = 100
 _SHORTEST_STEP, _LONGEST_STEP = 1e-5, 0.5  # [s] between samples; a millisecond taken for a second is longer

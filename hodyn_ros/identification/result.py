@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.identification.base_parameters import BaseParameters
 from hodyn_ros.identification.estimate import Unknowns
 from hodyn_ros.identification.springs.curve import Curve
-from hodyn_ros.lie.jets import Array
 
 
 @dataclass(frozen=True)

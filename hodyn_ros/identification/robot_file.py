@@ -10,9 +10,9 @@ import numpy as np
 import yaml
 from scipy.spatial.transform import Rotation
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.identification.result import Identified
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.model.drive_spec import DriveLimits, DriveSpec
 from hodyn_ros.model.limits import JointLimit
 from hodyn_ros.model.tree import JointKind, TreeModel
@@ -123,14 +123,14 @@ def _drive(result: Identified, robot: Robot, spec: DriveSpec, j: int) -> dict[st
         "motor_inertia": _sourced(result, f"motor inertia of {name}", spec.motor_inertia)
     }
     stiffness: Any = "rigid" if np.isinf(spec.stiffness) else spec.stiffness
-    found = result.figure(f"stiffness of {name}")
-    if found.identified:
+    figure = result.figure(f"stiffness of {name}")
+    if figure.identified:
         drive["stiffness"] = {
             "value": stiffness,
-            "source": f"identified from {result.source}, standard deviation {found.deviation:.2g} N·m/rad",
+            "source": f"identified from {result.source}, standard deviation {figure.deviation:.2g} N·m/rad",
         }
     else:
-        drive["stiffness"] = {"value": stiffness, "source": "as in the file before", "note": found.reason}
+        drive["stiffness"] = {"value": stiffness, "source": "as in the file before", "note": figure.reason}
     for key in ("spring_damping", "cubic_stiffness"):
         if getattr(spec, key):
             drive[key] = float(getattr(spec, key))

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import BSpline, make_lsq_spline
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
 from hodyn_ros.identification.recording import Channel
-from hodyn_ros.lie.jets import Array
 
 DEGREE = 7  # so that the acceleration, and the jerk of a torque rate, are smooth
 BANDWIDTHS = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)  # [Hz] that are tried where none is given
@@ -62,12 +62,12 @@ def smooth(channel: Channel, bandwidth: float | None = None) -> Smooth:
     failure: InputError | None = None
     for each in tried:
         try:
-            score, found = _fit(channel, each)
+            score, smoothed = _fit(channel, each)
         except InputError as error:
             failure = error
             continue
         if best is None or score < best[0]:
-            best = score, found
+            best = score, smoothed
     if best is None:
         assert failure is not None
         raise failure

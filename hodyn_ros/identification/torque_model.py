@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.formulations.parameters import PER_BODY
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.model.drive_spec import DriveSpec, SpringTable
 
 _BODY = (("m", "kg"), *((f"m c{a}", "kg m") for a in "xyz")) + tuple(

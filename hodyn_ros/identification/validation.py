@@ -16,20 +16,20 @@ from hodyn_ros.identification.torque_model import TorqueModel
 
 
 def validate(
-    found: Identified, prior: Robot, recording: JointRecording, bandwidth: float | None = None
+    result: Identified, prior: Robot, recording: JointRecording, bandwidth: float | None = None
 ) -> tuple[tuple[Fit, ...], tuple[Fit, ...]]:
-    """Return efforts and deflections of another recording beside what `found` predicts of them.
+    """Return efforts and deflections of another recording beside what a result predicts of them.
 
-    `prior` is the robot that `found` started from. Delays and offsets are those that were identified. Of
-    deflections the mean is left out: encoders are set to zero anew each time that a robot is switched on.
+    `prior` is the robot that identification started from. Delays and offsets are those that were identified.
+    Of deflections the mean is left out: encoders are set to zero anew each time that a robot is switched on.
     """
-    data = Data(recording.of_joints(prior.joint_names), bandwidth or min(found.bandwidths))
-    kept = [i for i, j in enumerate(found.elastic) if j in data.elastic]
-    data.elastic = [found.elastic[i] for i in kept]
-    data.ripples, data.curves = found.ripples, dict(found.curves)
-    unknowns = Unknowns(found.parameters, found.unknowns.springs[:, kept], found.effort_delay.value)
+    data = Data(recording.of_joints(prior.joint_names), bandwidth or min(result.bandwidths))
+    kept = [i for i, j in enumerate(result.elastic) if j in data.elastic]
+    data.elastic = [result.elastic[i] for i in kept]
+    data.ripples, data.curves = result.ripples, dict(result.curves)
+    unknowns = Unknowns(result.parameters, result.unknowns.springs[:, kept], result.effort_delay.value)
     model = TorqueModel(prior, recording.transmission)
-    efforts, deflections = fits(model, data, found.parameters, unknowns)
+    efforts, deflections = fits(model, data, result.parameters, unknowns)
     return efforts, tuple(_without_mean(fit) for fit in deflections)
 
 
@@ -39,14 +39,14 @@ def rates(fits_of: Sequence[Fit], bandwidth: float) -> dict[str, tuple[float, fl
     By joint. Rates are those of splines of degree 7 through measured and predicted efforts up to a bandwidth
     [Hz]. Where the first is not smaller than the second, the sensor does not tell a rate.
     """
-    found = {}
+    deviations = {}
     for fit in fits_of:
         both = Channel(fit.times, np.column_stack([fit.measured, fit.measured - fit.predicted]))
         inside = (fit.times - fit.times[0] > 1.0 / bandwidth) & (fit.times[-1] - fit.times > 1.0 / bandwidth)
         rate = smooth(both, bandwidth).sample(fit.times[inside], 1)[1]  # splines are poor at their ends
         whole, left = np.sqrt(np.mean(rate**2, axis=0))
-        found[fit.joint] = float(left), float(whole)
-    return found
+        deviations[fit.joint] = float(left), float(whole)
+    return deviations
 
 
 def _without_mean(fit: Fit) -> Fit:

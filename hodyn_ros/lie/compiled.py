@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.checks import finite_result
 from hodyn_ros.codegen.kernel import Kernel
-from hodyn_ros.lie.se3 import Array
 
 _LONGEST = 16  # rows of a stack for which conversions are compiled, in half a second at most
 

@@ -13,6 +13,7 @@ from math import factorial
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hodyn_ros.array import Array
 from hodyn_ros.checks import check_finite, real_array
 from hodyn_ros.digits import (
     DRAWS,
@@ -27,7 +28,6 @@ from hodyn_ros.errors import InputError, SingularError
 from hodyn_ros.lie.jets import multiply, sin_cos, to_derivatives, to_taylor
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.motion import BaseMotion, BaseRepresentation
-from hodyn_ros.lie.se3 import Array
 
 _SINGULAR = 1e-6  # of the cosine of the pitch
 _ROUNDING = float(np.finfo(np.float64).eps)

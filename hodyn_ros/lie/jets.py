@@ -16,9 +16,8 @@ from math import factorial
 import numpy as np
 from numpy.typing import NDArray
 
+from hodyn_ros.array import Array as Array
 from hodyn_ros.errors import InputError
-
-Array = NDArray[np.float64]
 
 
 def to_taylor(derivatives: Array) -> Array:

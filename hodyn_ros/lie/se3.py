@@ -7,9 +7,8 @@ matrices `C = (R, r)`. Every function takes leading batch axes, written `...`.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from hodyn_ros.array import Array as Array
 
 _NEXT, _LAST = np.array([1, 2, 0]), np.array([2, 0, 1])  # the cyclic permutations of x, y, z
 _SMALL_ANGLE = 0.02  # [rad] where power series of three terms are exact to rounding, and quotients are not

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import ModelError, nearest
-from hodyn_ros.lie.se3 import Array
 
 
 def frozen_array(name: str, values: ArrayLike, shape: tuple[int, ...] | None) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,15 +14,10 @@ from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.lie.se3 import Array, inverse, pose
 from hodyn_ros.model.arrays import frozen_array, rounded
 from hodyn_ros.model.joint_function import JointFunction
-from hodyn_ros.model.loops import ROWS, Coupling, Loop, LoopKind
+from hodyn_ros.model.loops import ROWS, TOLERANCE, Constraints, Coordinate, Coupling, Loop, LoopKind
 from hodyn_ros.model.readers.assembly import Frame
 from hodyn_ros.model.tree import TreeModel
 
-Coordinate = str | int | tuple[str | int, Sequence[str]]
-"""A joint, or (body, rows) with components of the pose of a body, out of "rx", "ry", "rz", "x", "y", "z"."""
-
-Item = TypeVar("Item")
-TOLERANCE = 1e-4
 _CLOSED = 1e-5  # share of the robot's size, and angle [rad], by which a loop may be open at home
 
 
@@ -90,29 +85,22 @@ class Closure:
     def build(
         cls,
         tree: TreeModel,
-        loops: Sequence[Loop] = (),
-        couplings: Sequence[Coupling] = (),
-        coordinates: Sequence[Coordinate] | None = None,
-        driven: Sequence[str | int] | None = None,
+        constraints: Constraints,
         frames: Mapping[str, Frame] | None = None,
-        tolerance: float = TOLERANCE,
         start: ArrayLike | None = None,
-        home: Mapping[str, float] | None = None,
     ) -> Closure:
         """Resolve names and place the loops; ModelError names the loop, joint or coordinate at fault.
 
         `start` (n,): the joint positions [rad or m] at which the loops are described and closed, instead of
-        zero. `home`: positions of joints by name near which loops are closed that are described at zero, the
-        others at zero; where they are closed is then found by `hodyn_ros.dynamics.loops.closing.assembled`.
+        zero. Where loops are closed that have a `home` is found by
+        `hodyn_ros.dynamics.loops.closing.assembled`.
         """
         if start is not None:
             start = frozen_array("start", start, (tree.n_joints,))
-        ratios, offsets, leading, followers = _couple(tree, _listed("couplings", couplings, Coupling))
+        ratios, offsets, leading, followers = _couple(tree, constraints.couplings)
         described = tree if start is None else replace(tree, placements=tree.poses(start))
-        closed = home is None
-        placed = tuple(
-            place_loop(described, frames or {}, loop, closed) for loop in _listed("loops", loops, Loop)
-        )
+        coordinates, driven, home = constraints.coordinates, constraints.driven, constraints.home
+        placed = tuple(place_loop(described, frames or {}, loop, home is None) for loop in constraints.loops)
         if home is not None:
             start = _home(tree, home, placed)
         names = [loop.name for loop in placed]
@@ -155,7 +143,7 @@ class Closure:
             joints,
             platform,
             drives,
-            float(tolerance),
+            float(constraints.tolerance),
             followers,
             start,
         )
@@ -264,41 +252,6 @@ class Closure:
                 )
 
 
-class Named(NamedTuple):
-    """Names of bodies and joints, put in place of their indices where these change."""
-
-    bodies: Sequence[str]
-    joints: Sequence[str]
-
-    def loops(self, loops: Sequence[Loop]) -> list[Loop]:
-        """Return loops that name their bodies."""
-        given = _listed("loops", loops, Loop)
-        return [replace(x, a=named(self.bodies, x.a), b=named(self.bodies, x.b)) for x in given]
-
-    def couplings(self, couplings: Sequence[Coupling]) -> list[Coupling]:
-        """Return couplings that name their joints."""
-        given = _listed("couplings", couplings, Coupling)
-        return [replace(x, joint=named(self.joints, x.joint), of=named(self.joints, x.of)) for x in given]
-
-    def coordinates(self, given: Any) -> Any:
-        """Return joints and platforms by name; what is no list is left to those who read it."""
-        if not isinstance(given, (list, tuple)):
-            return given
-        return [
-            (named(self.bodies, x[0]), *x[1:]) if isinstance(x, tuple) and x else named(self.joints, x)
-            for x in given
-        ]
-
-
-def named(names: Sequence[str], key: Any) -> Any:
-    """Return the name at an index; other keys as they are. Raises ModelError for an index that is none."""
-    if not isinstance(key, (int, np.integer)) or isinstance(key, bool):
-        return key
-    if not 0 <= key < len(names):
-        raise ModelError(f"there is no index {key}; there are {len(names)}: {list(names)}")
-    return names[int(key)]
-
-
 def robot_size(tree: TreeModel) -> float:
     """Return a length [m] of the size of a robot: how far bodies and axes lie from each other, or a metre."""
     places = tree.placements[:, :3, 3]
@@ -306,16 +259,6 @@ def robot_size(tree: TreeModel) -> float:
     turning = tree.screws[tree.screws[:, :3].any(axis=1)]
     feet = np.cross(turning[:, :3], turning[:, 3:] + np.cross(turning[:, :3], center))  # from the center
     return float(np.linalg.norm(np.ptp(np.concatenate([places - center, feet]), axis=0))) or 1.0
-
-
-def _listed(what: str, items: Sequence[Item], kind: type[Item]) -> list[Item]:
-    given: object = items
-    if not isinstance(given, (list, tuple)):
-        raise ModelError(f"{what} must be a list of {kind.__name__}, found {type(items).__name__}")
-    for item in given:
-        if not isinstance(item, kind):
-            raise ModelError(f"{what} must be a list of {kind.__name__}, found {type(item).__name__} in it")
-    return list(items)
 
 
 def _couple(
@@ -384,7 +327,7 @@ def _coordinates(
         return (), None
     if isinstance(coordinates, str) or not isinstance(coordinates, Sequence):
         raise ModelError(f"coordinates must be a list of joints or (body, rows), found {coordinates!r}")
-    platforms = [given for given in coordinates if isinstance(given, tuple)]
+    platforms = [x for x in coordinates if isinstance(x, tuple)]
     joints = _joint_indices(tree, "coordinates", [x for x in coordinates if not isinstance(x, tuple)])
     if len(platforms) > 1:
         raise ModelError(f"coordinates name {len(platforms)} platforms; the pose of one body may be given")

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import ModelError
-from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.arrays import frozen_array, unique_names
 from hodyn_ros.model.joint_groups import prismatic, revolute
+from hodyn_ros.model.tree import TreeArrays, parent_indices
 
 _PARALLEL = 1e-6  # [rad]
 _ORIGIN = (0.0, 0.0, 0.0)
@@ -102,34 +103,26 @@ def between(joint: str, composite: CompositeJoint) -> list[tuple[str, str]]:
     return [(name, f"{name}_link") for name in names[:-1]] + [(names[-1], "")]
 
 
-def unfold_arrays(
-    parents: Sequence[int],
-    screws: Sequence[ArrayLike | CompositeJoint],
-    placements: ArrayLike,
-    masses: ArrayLike,
-    coms: ArrayLike,
-    inertias: ArrayLike,
-    joint_names: Sequence[str],
-    body_names: Sequence[str],
-) -> dict[str, Any]:
-    """Return the arguments of `TreeModel.build` of a tree with composite joints among its screws.
+def has_composite(screws: object) -> TypeGuard[Sequence[Any]]:
+    """Tell whether there are composite joints among screws."""
+    return isinstance(screws, (list, tuple)) and any(isinstance(x, CompositeJoint) for x in screws)
+
+
+def unfold_arrays(arrays: TreeArrays, joint_names: Sequence[str], body_names: Sequence[str]) -> TreeArrays:
+    """Return a tree with composite joints among its screws as one of joints of one degree of freedom.
 
     The bodies between are at the places of those that they carry. Names are those of the bodies and joints
-    given, without a name for the joint of a floating base.
+    of `arrays`, without a name for the joint of a floating base.
     """
-    try:
-        indices = [int(parent) for parent in parents]
-    except (TypeError, ValueError) as error:
-        raise ModelError(f"parents must be integers, one per body: {error}") from error
+    indices, screws = parent_indices(arrays.parents), arrays.screws
     n = len(indices)
     if len(screws) != n:
         raise ModelError(f"screws must hold one joint per body, {n} in all, found {len(screws)}")
-    given = {"placements": (4, 4), "masses": (), "coms": (3,), "inertias": (3, 3)}
-    values = [placements, masses, coms, inertias]
-    arrays = [frozen_array(what, v, (n, *shape)) for v, (what, shape) in zip(values, given.items())]
+    shapes = {"placements": (4, 4), "masses": (), "coms": (3,), "inertias": (3, 3)}
+    rows = {what: frozen_array(what, getattr(arrays, what), (n, *shape)) for what, shape in shapes.items()}
     first = n - len(joint_names)
-    last: list[int] = []  # where the bodies given are
-    tree: dict[str, Any] = {key: [] for key in ("parents", "screws", *given, "joint_names", "body_names")}
+    last: list[int] = []  # where the bodies of `arrays` are
+    tree: dict[str, Any] = {key: [] for key in ("parents", "screws", *shapes, "joint_names", "body_names")}
     for i, (parent, screw) in enumerate(zip(indices, screws)):
         name = joint_names[i - first] if i >= first else ""
         parts, names = [screw if name else np.zeros(6)], [(name, "")]
@@ -142,11 +135,11 @@ def unfold_arrays(
             tree["screws"].append(part)
             tree["joint_names"] += [joint] if joint else []
             tree["body_names"].append(link or body_names[i])
-            for (what, shape), array in zip(given.items(), arrays):
+            for what, shape in shapes.items():
                 kept = not link or what == "placements"
-                tree[what].append(array[i] if kept else np.zeros(shape))
+                tree[what].append(rows[what][i] if kept else np.zeros(shape))
         last.append(above)
-    return tree
+    return TreeArrays(**tree)
 
 
 def _frame(axes: ArrayLike | None) -> Sequence[Array]:

@@ -9,9 +9,9 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import ModelError
 from hodyn_ros.lie import se3
-from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.arrays import frozen_array
 
 # A right angle that is written as a decimal number has a cosine of about 6e-17. Reading it as zero keeps the

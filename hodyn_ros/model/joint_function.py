@@ -8,8 +8,8 @@ from math import factorial
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import ModelError
-from hodyn_ros.lie.se3 import Array
 
 DEGREES = (3, 5, 7, 9, 11, 13, 15)
 SLACK = 1e-12  # share of its range by which a position may leave a table through rounding

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import ModelError
-from hodyn_ros.lie.se3 import Array
 
 _ORIGIN = (0.0, 0.0, 0.0)
 

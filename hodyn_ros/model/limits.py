@@ -7,9 +7,9 @@ from dataclasses import InitVar, dataclass, field, fields
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import ModelError
 from hodyn_ros.model.keys import Entry, key
-from hodyn_ros.model.tree import Array
 
 
 class JointLimit(Entry, kw_only=False):

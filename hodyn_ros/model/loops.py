@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import ModelError
-from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.arrays import frozen_array
 from hodyn_ros.model.joint_function import JointFunction
 
 LoopKind = Literal["weld", "ball", "universal", "hinge", "cylinder", "slider", "rod", "spin", "rows"]
 KINDS: tuple[LoopKind, ...] = get_args(LoopKind)
 ROWS = ("rx", "ry", "rz", "x", "y", "z")
+TOLERANCE = 1e-4
 _WITH_AXIS = ("universal", "hinge", "cylinder", "slider", "spin")
+
+Coordinate = str | int | tuple[str | int, Sequence[str]]
+"""A joint, or (body, rows) with components of the pose of a body, out of "rx", "ry", "rz", "x", "y", "z"."""
 
 
 @dataclass(frozen=True)
@@ -184,12 +188,78 @@ class Loop:
                     )
                 object.__setattr__(self, field, axes)
 
-    def _vector(self, field: str, given: ArrayLike | None) -> Array:
+    def _vector(self, field: str, values: ArrayLike | None) -> Array:
         try:
-            vector = np.array(given, dtype=np.float64)
+            vector = np.array(values, dtype=np.float64)
         except (TypeError, ValueError):
             vector = np.full(1, np.nan)
         if vector.shape != (3,) or not np.isfinite(vector).all():
-            raise ModelError(f"loop {self.name!r}: {field!r} must be three numbers, found {given!r}")
+            raise ModelError(f"loop {self.name!r}: {field!r} must be three numbers, found {values!r}")
         vector.setflags(write=False)
         return vector
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """What holds the bodies of a tree besides its joints, and which coordinates and drives move it then.
+
+    `coordinates`: the independent ones, joints by name or index, or `(body, rows)` with rows out of "rx",
+    "ry", "rz", "x", "y", "z" of a body's pose; by default the `driven` joints, which are by default the
+    coordinates. `home`: positions of joints by name near which loops are closed that are described at zero,
+    the others at zero; None where they are closed as described. `tolerance`: rows of loops whose singular
+    values are smaller, relative to the largest, count as redundant. `docs/loops.md` explains them. Raises
+    ModelError for lists of anything else; `Closure.build` resolves names.
+    """
+
+    loops: Sequence[Loop] = ()
+    couplings: Sequence[Coupling] = ()
+    coordinates: Sequence[Coordinate] | None = None
+    driven: Sequence[str | int] | None = None
+    home: Mapping[str, float] | None = None
+    tolerance: float = TOLERANCE
+
+    def __post_init__(self) -> None:
+        for what, items, kind in (("loops", self.loops, Loop), ("couplings", self.couplings, Coupling)):
+            if not isinstance(items, (list, tuple)):
+                raise ModelError(f"{what} must be a list of {kind.__name__}, found {type(items).__name__}")
+            for item in items:
+                if not isinstance(item, kind):
+                    raise ModelError(
+                        f"{what} must be a list of {kind.__name__}, found {type(item).__name__} in it"
+                    )
+
+    @property
+    def empty(self) -> bool:
+        """Whether the tree stays one that each of its joints moves by itself."""
+        chosen = self.coordinates is not None or self.driven is not None
+        return not (self.loops or self.couplings or self.home or chosen)
+
+    def by_name(self, bodies: Sequence[str], joints: Sequence[str]) -> Constraints:
+        """Return the same with names of bodies and joints for their indices, for a tree that has others."""
+
+        def coordinates(items: Any) -> Any:
+            if not isinstance(items, (list, tuple)):
+                return items  # left to those who read it
+            return [
+                (named(bodies, x[0]), *x[1:]) if isinstance(x, tuple) and x else named(joints, x)
+                for x in items
+            ]
+
+        return replace(
+            self,
+            loops=[replace(x, a=named(bodies, x.a), b=named(bodies, x.b)) for x in self.loops],
+            couplings=[
+                replace(x, joint=named(joints, x.joint), of=named(joints, x.of)) for x in self.couplings
+            ],
+            coordinates=coordinates(self.coordinates),
+            driven=coordinates(self.driven),
+        )
+
+
+def named(names: Sequence[str], key: Any) -> Any:
+    """Return the name at an index; other keys as they are. Raises ModelError for an index that is none."""
+    if not isinstance(key, (int, np.integer)) or isinstance(key, bool):
+        return key
+    if not 0 <= key < len(names):
+        raise ModelError(f"there is no index {key}; there are {len(names)}: {list(names)}")
+    return names[int(key)]

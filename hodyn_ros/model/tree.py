@@ -6,15 +6,15 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.lie.se3 import exp_screw, nearest_rotation
 from hodyn_ros.model.arrays import frozen_array, unique_names
-
-Array = NDArray[np.float64]
 
 _UNIT_TOLERANCE = 1e-9
 _ROUNDING = 1e-15  # [m^2] of links merged into a body, per mass
@@ -28,6 +28,20 @@ class JointKind(enum.Enum):
     PRISMATIC = "prismatic"
     HELICAL = "helical"
     BASE = "base"
+
+
+@dataclass(frozen=True, eq=False)
+class TreeArrays:
+    """The bodies of a tree, a row each; shapes and units as on `TreeModel`, whose `build` checks them."""
+
+    parents: Sequence[int]
+    screws: Any  # or composite joints among them, for `unfold_arrays`
+    placements: ArrayLike
+    masses: ArrayLike
+    coms: ArrayLike
+    inertias: ArrayLike
+    joint_names: Sequence[str] | None = None  # numbered ones by default
+    body_names: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,44 +68,34 @@ class TreeModel:
     @classmethod
     def build(
         cls,
-        parents: Sequence[int],
-        screws: ArrayLike,
-        placements: ArrayLike,
-        masses: ArrayLike,
-        coms: ArrayLike,
-        inertias: ArrayLike,
+        arrays: TreeArrays,
         gravity: ArrayLike = (0.0, 0.0, -9.81),
         floating_base: bool = False,
         *,
-        joint_names: Sequence[str] | None = None,
-        body_names: Sequence[str] | None = None,
         name: str = "robot",
         any_rank: bool = False,
     ) -> TreeModel:
         """Validate the arrays of a tree and freeze them.
 
-        Shapes and units as on the attributes. Bodies need mass and inertia of full rank, but for those
+        `gravity` (3,) points down [m/s^2]. Bodies need mass and inertia of full rank, but for those
         without any that carry others; where couplings or loops hold them (`any_rank`) they may have less, and
         whoever builds the robot has to check that each of its motions costs effort. Raises ModelError
         naming the body, joint or array at fault.
         """
-        try:
-            parent_indices = tuple(int(p) for p in np.asarray(parents, dtype=int).reshape(-1))
-        except (TypeError, ValueError) as error:
-            raise ModelError(f"parents must be integers, one per body: {error}") from error
-        n = len(parent_indices)
+        parents = parent_indices(arrays.parents)
+        n = len(parents)
         if n == 0:
             raise ModelError("a robot needs at least one body; parents is empty")
         n_joints = n - 1 if floating_base else n
-        bodies = unique_names("body_names", body_names, n, "body")
-        joints = unique_names("joint_names", joint_names, n_joints, "joint")
+        bodies = unique_names("body_names", arrays.body_names, n, "body")
+        joints = unique_names("joint_names", arrays.joint_names, n_joints, "joint")
         model = cls(
-            parents=parent_indices,
-            screws=frozen_array("screws", screws, (n, 6)),
-            placements=frozen_array("placements", placements, (n, 4, 4)),
-            masses=frozen_array("masses", masses, (n,)),
-            coms=frozen_array("coms", coms, (n, 3)),
-            inertias=frozen_array("inertias", inertias, (n, 3, 3)),
+            parents=parents,
+            screws=frozen_array("screws", arrays.screws, (n, 6)),
+            placements=frozen_array("placements", arrays.placements, (n, 4, 4)),
+            masses=frozen_array("masses", arrays.masses, (n,)),
+            coms=frozen_array("coms", arrays.coms, (n, 3)),
+            inertias=frozen_array("inertias", arrays.inertias, (n, 3, 3)),
             gravity=frozen_array("gravity", gravity, (3,)),
             floating_base=bool(floating_base),
             joint_names=joints,
@@ -269,6 +273,14 @@ class TreeModel:
                     f"the inertia of body {name!r} is {kind}: mass {mass:g} kg, principal moments about the "
                     f"centre of mass {np.array2string(moments, precision=6)} kg m^2; all must be positive"
                 )
+
+
+def parent_indices(parents: Sequence[int]) -> tuple[int, ...]:
+    """Return the parents of bodies as integers; ModelError where they are none."""
+    try:
+        return tuple(int(parent) for parent in np.asarray(parents, dtype=int).reshape(-1))
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"parents must be integers, one per body: {error}") from error
 
 
 def _index(what: str, key: str | int, names: tuple[str, ...]) -> int:

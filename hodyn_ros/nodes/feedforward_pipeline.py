@@ -11,13 +11,13 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import ConvergenceError, HodynError, InputError, OverflowingError, SingularError
 from hodyn_ros.feedforward.config import FeedforwardConfig
 from hodyn_ros.feedforward.feedforward import Feedforward
 from hodyn_ros.feedforward.robot_files import RobotFiles
 from hodyn_ros.feedforward.wrench_frames import WRENCH_FRAMES
-from hodyn_ros.lie.se3 import Array
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.ros.conversions.layout import instant
 from hodyn_ros.ros.conversions.messages import nanoseconds, warm_up_poses

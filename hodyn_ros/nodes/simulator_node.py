@@ -29,10 +29,10 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from hodyn_ros import share
+from hodyn_ros.array import Array
 from hodyn_ros.control.links import Links
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import HodynError, InputError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.ros.conversions.fields import float64s
 from hodyn_ros.ros.conversions.messages import time_message

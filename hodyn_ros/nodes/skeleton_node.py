@@ -16,9 +16,9 @@ from rclpy.node import Node
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.kinematics.skeleton import read_skeleton
 from hodyn_ros.errors import HodynError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.msg import DesiredMotion
 from hodyn_ros.ros.conversions.fields import JointOrder
 from hodyn_ros.ros.conversions.messages import read_base_motion, read_desired_motion, warm_up_poses

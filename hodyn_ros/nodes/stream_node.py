@@ -27,11 +27,11 @@ from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.msg import DesiredMotion
-from hodyn_ros.planning.streams.stream_config import Mode, StreamConfig, StreamError, Trouble
+from hodyn_ros.planning.streams.stream_config import Mode, PointsError, StreamConfig, Trouble
 from hodyn_ros.planning.streams.stream_coordinates import StreamCoordinates
 from hodyn_ros.planning.streams.stream_planner import StreamPlanner, Taken
 from hodyn_ros.ros.conversions.fields import JointOrder
@@ -260,7 +260,7 @@ class StreamNode(Node):
                     "motion before them goes on to its stop. Send slower points",
                 )
             self._taken.tick(time.perf_counter() - started)
-        except StreamError as error:
+        except PointsError as error:
             self._rejections[topic].add(MessageRejected(_REASONS[error.trouble], str(error)))
         except MessageRejected as rejected:
             self._rejections[topic].add(rejected)

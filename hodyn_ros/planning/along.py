@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.planning.limit_set import LimitSet
 from hodyn_ros.planning.motion_evaluator import SampleError
 from hodyn_ros.planning.motion_peaks import MotionPeaks
@@ -56,15 +56,15 @@ class DemandAlong:
         columns = self.motion.trajectory.sample(times[order], self.demand.order)
         powers = np.power(speed, np.arange(self.demand.order + 1.0))[:, None]
         try:
-            found = self.demand.relative(self.motion.of_columns(columns * powers, representation="spatial"))
+            samples = self.demand.relative(self.motion.of_columns(columns * powers, representation="spatial"))
         except SampleError as error:
             time = times[order[error.sample]]
             raise InputError(f"at {time:.6g} s of the motion: {error}") from error
         back = np.empty_like(order)
         back[order] = np.arange(len(order))
         # in the time of the motion as given, which passes by faster
-        integrals = None if found.integrals is None else found.integrals[back] * speed
-        return Samples(found.values[back], integrals)
+        integrals = None if samples.integrals is None else samples.integrals[back] * speed
+        return Samples(samples.values[back], integrals)
 
     def sizes(self, relative: Array) -> Array:
         """Return what counts of relative quantities: the magnitude, or the value where there is one bound."""
@@ -87,8 +87,8 @@ class DemandAlong:
 
     def position_peaks(self) -> Peaks:
         """Return the peaks of positions, the same at any speed; nothing is said of other columns."""
-        others = self.demand.timed | self._exact.known
-        return self._exact.joined(None if others.all() else self._searched(passed_over=others), 1.0)
+        known = self.demand.timed | self._exact.known
+        return self._exact.joined(None if known.all() else self._searched(passed_over=known), 1.0)
 
     def _searched(
         self,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.planning.along import DemandAlong
 from hodyn_ros.planning.limit_set import ROUNDING, Column, LimitSet
 from hodyn_ros.planning.peaks import TOLERANCE
@@ -46,8 +46,8 @@ class Report:
     @property
     def violations(self) -> tuple[Finding, ...]:
         """The limits that are exceeded, the worst first."""
-        found = [finding for finding in self.findings if finding.violated]
-        return tuple(sorted(found, key=lambda finding: -finding.usage))
+        violated = [finding for finding in self.findings if finding.violated]
+        return tuple(sorted(violated, key=lambda finding: -finding.usage))
 
     @property
     def tightest(self) -> Finding:

@@ -7,9 +7,9 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.planning.check import Finding, check
 from hodyn_ros.planning.limit_set import LimitSet
 from hodyn_ros.planning.motion_evaluator import MotionEvaluator

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
-from hodyn_ros.lie.jets import Array
+from hodyn_ros.array import Array
 from hodyn_ros.trajectory.pieces import Pieces
 
 HIGHEST_DEGREE = 120  # of a polynomial whose roots are looked for
@@ -85,10 +85,10 @@ class _Search:
         self._evaluate(np.concatenate([begin + gap[:-1], end - gap[1:]]))
         half, middle = 0.5 * (end - begin), 0.5 * (begin + end)
         u = middle[:, None] + half[:, None] * self._nodes
-        found = self._evaluate(u.ravel()).reshape(self._order + 2, *u.shape, -1)
+        derivatives = self._evaluate(u.ravel()).reshape(self._order + 2, *u.shape, -1)
         speeds = self._pieces.speeds(u.ravel()).reshape(u.shape)
-        found[1::2] /= speeds[:, :, None]
-        series = np.moveaxis(self._to_series @ found, 2, -1)  # (orders + 1, pieces, n, coefficients)
+        derivatives[1::2] /= speeds[:, :, None]
+        series = np.moveaxis(self._to_series @ derivatives, 2, -1)  # (orders + 1, pieces, n, coefficients)
         fastest = np.sqrt(np.abs(speeds**2 @ self._to_series.T).sum(axis=1))
         for k in range(self._order + 1):
             pieces, columns = np.nonzero(self._may_be_higher(k, series[k], fastest[:, None] ** (k % 2)))
@@ -106,9 +106,9 @@ class _Search:
 
     def _evaluate(self, u: Array) -> Array:
         """Return derivatives (orders + 1, N, n) at places (N,), and remember those that are extreme."""
-        found = self._pieces.derivatives(u, self._order + 1)
+        derivatives = self._pieces.derivatives(u, self._order + 1)
         self._evaluations += len(u)
-        both = np.stack([-found[:-1], found[:-1]])
+        both = np.stack([-derivatives[:-1], derivatives[:-1]])
         at = np.argmax(both, axis=2)
         sizes = np.take_along_axis(both, at[:, :, None], axis=2)[:, :, 0]
         better = sizes > self._sizes
@@ -116,7 +116,7 @@ class _Search:
             np.where(better, sizes, self._sizes),
             np.where(better, u[at], self._places),
         )
-        return found
+        return derivatives
 
 
 def _real_roots(series: Array) -> tuple[NDArray[np.intp], Array]:

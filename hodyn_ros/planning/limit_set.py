@@ -10,9 +10,9 @@ import numpy as np
 
 from hodyn_ros.actuation.compiled_motors import MotorMotion
 from hodyn_ros.actuation.propellers import UNREACHED
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.planning.motion_evaluator import MotionEvaluator
 from hodyn_ros.planning.peaks import Samples

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from hodyn_ros.actuation.propellers import UNREACHED
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import HodynError, InputError, SingularError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.model.tree import JointKind
 from hodyn_ros.trajectory.robot_motion import MotionSample, RobotMotion

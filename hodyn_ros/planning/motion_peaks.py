@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hodyn_ros.lie.jets import Array
+from hodyn_ros.array import Array
 from hodyn_ros.planning.extrema import Extrema, find_extrema, has_extrema
 from hodyn_ros.planning.limit_set import LimitSet
 from hodyn_ros.planning.peaks import Peaks
@@ -38,16 +38,16 @@ class MotionPeaks:
         assert pieces is not None
         return find_extrema(pieces, int(self._orders.max()), self._end)
 
-    def joined(self, found: Peaks | None, speed: float) -> Peaks:
-        """Return peaks at a speed, and what a search `found` of the columns that are not known.
+    def joined(self, searched: Peaks | None, speed: float) -> Peaks:
+        """Return peaks at a speed; `searched` are those of the columns that are not known.
 
         Times are those of the motion as given; nothing is said of columns that were not looked for.
         """
-        if found is None:
+        if searched is None:
             nothing = np.zeros(len(self.known))
-            found = Peaks(nothing, nothing, nothing, nothing, 0)
+            searched = Peaks(nothing, nothing, nothing, nothing, 0)
         if not self.known.any():
-            return found
+            return searched
         extrema, at = self._extrema, (self._orders, self._joints)
         values = np.stack([extrema.highest[at], extrema.lowest[at]]) * speed**self._orders
         centre, span = self._demand.scale[:, self.known]
@@ -56,17 +56,17 @@ class MotionPeaks:
         higher = np.argmax(sizes, axis=0)[None]
         times = np.stack([extrema.highest_times[at], extrema.lowest_times[at]])
 
-        def joined(others: Array, both: Array) -> Array:
-            result = others.copy()
+        def joined(of_search: Array, both: Array) -> Array:
+            result = of_search.copy()
             result[self.known] = np.take_along_axis(both, higher, axis=0)[0]
             return result
 
         return Peaks(
-            joined(found.sizes, sizes),
-            joined(found.times, times),
-            joined(found.values, relative),
-            joined(found.errors, np.zeros_like(sizes)),
-            found.evaluations + extrema.evaluations,
+            joined(searched.sizes, sizes),
+            joined(searched.times, times),
+            joined(searched.values, relative),
+            joined(searched.errors, np.zeros_like(sizes)),
+            searched.evaluations + extrema.evaluations,
         )
 
 

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 
 TOLERANCE = 1e-3
 PRECISION = 1e-10  # to which peaks themselves are known where rounding allows
@@ -152,8 +152,8 @@ class _Panels:
     def chosen(self, which: NDArray[np.bool_]) -> _Panels:
         return _Panels(*(array[which] for array in vars(self).values()))
 
-    def joined(self, others: _Panels) -> _Panels:
-        return _Panels(*map(np.concatenate, zip(vars(self).values(), vars(others).values())))
+    def joined(self, other: _Panels) -> _Panels:
+        return _Panels(*map(np.concatenate, zip(vars(self).values(), vars(other).values())))
 
 
 class _Search:
@@ -273,11 +273,11 @@ class _Search:
         times = begin[:, None, None] + half[:, None, None] * (1.0 + at)
         samples = self._evaluated(times.ravel())
         integrals = samples.values if samples.integrals is None else samples.integrals
-        found = []
+        noise = []
         for values in (samples.values, integrals):
             high = np.diff(values.reshape(*times.shape, -1), _DIFFERENCE, axis=2)
-            found.append(_OF_DIFFERENCE * np.sqrt((high**2).mean(axis=2)).min(axis=1))
-        return found[0], found[1]
+            noise.append(_OF_DIFFERENCE * np.sqrt((high**2).mean(axis=2)).min(axis=1))
+        return noise[0], noise[1]
 
     def _halved(self, panels: _Panels, which: NDArray[np.bool_]) -> _Panels:
         if len(panels.begin) > _MOST:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hodyn_ros.lie.jets import Array
+from hodyn_ros.array import Array
 
 _MOST = 20_000  # samples that are kept as they are
 _STRETCHES = 2000  # that longer recordings are divided into

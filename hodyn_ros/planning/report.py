@@ -21,11 +21,11 @@ def findings_table(report: Report) -> Table:
         table.add_column(head, justify="right", no_wrap=True)
     quantities = list(dict.fromkeys(finding.column.quantity for finding in report.findings))
     for quantity in quantities:
-        found = [finding for finding in report.findings if finding.column.quantity == quantity]
-        units = " or ".join(dict.fromkeys(finding.column.unit for finding in found))
+        findings = [finding for finding in report.findings if finding.column.quantity == quantity]
+        units = " or ".join(dict.fromkeys(finding.column.unit for finding in findings))
         table.add_section()
         table.add_row(f"{quantity} [{units}]".replace("[", r"\["), style="bold")
-        for finding in found:
+        for finding in findings:
             table.add_row(
                 finding.column.joint,
                 f"{finding.time:.4f}",

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.planning.along import DemandAlong
 from hodyn_ros.planning.limit_set import Column, LimitSet
 from hodyn_ros.planning.peaks import TOLERANCE, Peaks

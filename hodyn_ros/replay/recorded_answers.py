@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.bags.files.decoder import Decoder
 from hodyn_ros.bags.messages import stamp_of
 from hodyn_ros.bags.reader import Bag
-from hodyn_ros.lie.se3 import Array
 from hodyn_ros.ros.conversions.messages import read_wrenches
 
 

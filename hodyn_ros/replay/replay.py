@@ -16,17 +16,16 @@ import numpy as np
 from std_msgs.msg import String
 
 from hodyn_ros import share
+from hodyn_ros.array import Array
 from hodyn_ros.bags.comparison.gaps import find_gaps
 from hodyn_ros.bags.comparison.sources import DESIRED_MOTION, FEEDFORWARD_TORQUE, STRING, Sources
 from hodyn_ros.bags.files.types import todays_hash, type_hash
 from hodyn_ros.bags.messages import Message, Topic, stamp_of
 from hodyn_ros.bags.reader import Bag
 from hodyn_ros.bags.writer import BagWriter
-from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.config import FeedforwardConfig
 from hodyn_ros.feedforward.robot_files import RobotFiles
-from hodyn_ros.lie.se3 import Array
 from hodyn_ros.msg import DesiredMotion
 from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
 from hodyn_ros.outputs import complete
@@ -43,8 +42,14 @@ class NothingAnsweredError(InputError):
 class Changes(NamedTuple):
     """What a replay does in another way than the recorded node; None: as recorded."""
 
-    robot: str | None = None  # path of a YAML file, or the name of a shipped one
+    robot: str | None = None  # path of a YAML, URDF or MJCF file, or the name of a shipped one
     order: int | None = None
+    floating_base: bool = False  # of a robot in a URDF, which does not say it
+
+    def robot_files(self) -> RobotFiles:
+        """Read the other robot. Raises InputError or ModelError."""
+        assert self.robot is not None
+        return RobotFiles.from_file(share.find("config", self.robot), self.floating_base)
 
 
 AS_RECORDED = Changes()
@@ -180,7 +185,7 @@ class Replay:
             return settings
         data = json.loads(settings)
         if self._changes.robot is not None:
-            data["robot"] = RobotFiles.from_file(share.find("config", self._changes.robot)).to_json()
+            data["robot"] = self._changes.robot_files().to_json()
             data["positions"] = None
         if self._changes.order is not None:
             data["feedforward"]["order"] = self._changes.order
@@ -193,8 +198,8 @@ class Replay:
                 f"'{self._bag.path}' holds nothing on {self._sources.settings}; say which robot it was with "
                 "--robot"
             )
-        path = share.find("config", self._changes.robot)
-        pipeline = FeedforwardPipeline(RobotFiles.from_file(path), Robot.load(path), FeedforwardConfig())
+        files = self._changes.robot_files()
+        pipeline = FeedforwardPipeline(files, files.robot(), FeedforwardConfig())
         return SettingsInterval(0, pipeline.settings(), False)
 
 

@@ -8,13 +8,13 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.control.measurement import Measurement
 from hodyn_ros.control.motor_pd import Reference
 from hodyn_ros.errors import InputError
 from hodyn_ros.guard.command_guard import CommandGuard
 from hodyn_ros.guard.effort_limiter import EffortLimiter
 from hodyn_ros.guard.guard_config import StreamError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.simulation.sensors import Sensors
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from scipy.interpolate import CubicSpline
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.outputs import complete
 from hodyn_ros.simulation.closed_loop import LoopRecord
 

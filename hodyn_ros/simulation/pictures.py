@@ -11,8 +11,8 @@ from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.pictures import joint_style, legend_below, plain, save_picture
 from hodyn_ros.simulation.recording import Recording, seconds, tracking
 

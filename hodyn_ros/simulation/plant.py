@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.actuation.drive_train import DriveTrain
+from hodyn_ros.array import Array
 from hodyn_ros.checks import finite_array
 from hodyn_ros.codegen.kernel import Kernel, Stack
 from hodyn_ros.control.links import BaseAt, Links
@@ -18,7 +19,6 @@ from hodyn_ros.control.measurement import Measurement
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.rotor_coupling import RotorCoupling
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.model.drive_spec import DriveSpec
 
 Row = Sequence[Any]  # numbers, or scalars of the tracer

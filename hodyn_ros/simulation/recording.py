@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.feedforward import taylor
-from hodyn_ros.lie.jets import Array
 
 Stamps = NDArray[np.int64]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hodyn_ros.lie.jets import Array
+from hodyn_ros.array import Array
 
 
 def runge_kutta(rates: Callable[[Array, float], Array], state: Array, step: float, count: int) -> Array:

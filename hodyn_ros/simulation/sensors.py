@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.control.measurement import Measurement
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from typing import Literal, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hodyn_ros.array import Array
 from hodyn_ros.checks import finite_array, shaped_array
 from hodyn_ros.control.links import BaseAt
 from hodyn_ros.control.measurement import Measurement
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.engine.kernels import driven_step
 from hodyn_ros.errors import ConvergenceError, InputError, SingularError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.simulation.plant import Law, Plant
 from hodyn_ros.simulation.runge_kutta import runge_kutta
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.control.links import Links
 from hodyn_ros.control.motor_pd import FeedforwardMode, MotorGains, Reference, motor_reference
 from hodyn_ros.dynamics.robot import Robot
@@ -18,7 +19,6 @@ from hodyn_ros.feedforward.payload import Payload
 from hodyn_ros.guard.command_guard import CommandGuard
 from hodyn_ros.guard.guard_config import GuardConfig, GuardLimits
 from hodyn_ros.lie.motion import BaseMotion
-from hodyn_ros.lie.se3 import Array
 from hodyn_ros.simulation.closed_loop import GuardedController, LoopRecord, Simulated, run_loop
 from hodyn_ros.simulation.model_errors import with_scaled_inertia, with_stiffness
 from hodyn_ros.simulation.simulation import RobotSimulation
@@ -69,6 +69,17 @@ class Loop:
     order: int = 2  # highest derivative of the efforts in a feedforward; springs need 2
 
 
+@dataclass(frozen=True)
+class StudyConfig:
+    """Which part of a motion is followed, and how; all in seconds but the loop."""
+
+    duration: float | None = None  # of the motion that counts; None: all of it
+    ramp: float = 2.0  # of a smooth start and stop, where the motion has none
+    loop: Loop = field(default_factory=Loop)
+    afterwards: float = 0.0  # of standing at the end that counts too
+    settling: float = SETTLING  # of standing at the start before anything counts
+
+
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """One run; the times and errors are those that count, without settling and ramps."""
@@ -96,22 +107,17 @@ class TrackingStudy:
 
     `real` is the robot that runs, where it is another one than its model says; errors come on top of it.
     `motion` of the joints that are coordinates, and of a platform or of a base, which moves as it says
-    without error; it gets a smooth start and stop of `ramp` [s] where it has none. `duration` [s] of it
-    counts, None for all, and what happens `afterwards` [s] at its end; before, the first position is held for
-    `settling` [s]. Raises InputError for a robot without drives, and for a motion without end.
+    without error. Raises InputError for a robot without drives, and for a motion without end.
     """
 
     def __init__(
         self,
         model: Robot,
         motion: Trajectory | RobotMotion,
-        duration: float | None,
-        ramp: float,
-        loop: Loop,
-        afterwards: float = 0.0,
-        settling: float = SETTLING,
+        config: StudyConfig,
         real: Robot | None = None,
     ) -> None:
+        duration, ramp, loop, settling = config.duration, config.ramp, config.loop, config.settling
         train, moved = model.require_drives(), RobotMotion.of(motion)
         if train.commanded.any():
             joint = train.joint_names[int(train.commanded.argmax())]
@@ -136,11 +142,11 @@ class TrackingStudy:
         self._motion = moved.rest_to_rest(ramp, duration, law.motion_orders - 1)
         self._begin = 0.0 if own.starts_at_rest else ramp
         self._settling = settling
-        self._length = (own.duration if duration is None else duration) + afterwards
+        self._length = (own.duration if duration is None else duration) + config.afterwards
         self.modes = tuple(FeedforwardMode) if train.linear_springs else (FeedforwardMode.ELASTIC,)
         self._gains = MotorGains.of_drives(train, loop.natural_frequency, loop.damping_ratio)
         self._effort_limits = train.effort_limits(model.limits.effort)
-        count = round((settling + self._motion.trajectory.duration + afterwards) * loop.rate)
+        count = round((settling + self._motion.trajectory.duration + config.afterwards) * loop.rate)
         desired = [self._desired(i / loop.rate) for i in range(count + 1)]
         links = Links(model, self._base)
         self._wanted = np.stack([links.coordinates(*each)[0] for each in desired])
@@ -220,7 +226,7 @@ def all_runs(
 ) -> list[dict[FeedforwardMode, Outcome]]:
     """Return the outcome of each mode for each case."""
     total, done = len(cases) * len(study.modes), 0
-    found = []
+    runs = []
     for case in cases:
         outcomes = {}
         for mode in study.modes:
@@ -231,5 +237,5 @@ def all_runs(
 
             outcomes[mode] = study.run(case, mode, tell)
             done += 1
-        found.append(outcomes)
-    return found
+        runs.append(outcomes)
+    return runs

@@ -9,9 +9,9 @@ from typing import SupportsIndex
 
 from numpy.typing import ArrayLike
 
+from hodyn_ros.array import Array
 from hodyn_ros.checks import check_finite, real_array
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 
 
 def frozen_array(name: str, values: ArrayLike, shape: tuple[int | str, ...]) -> Array:

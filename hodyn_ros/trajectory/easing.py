@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie import jets
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.trajectory.base import Trajectory
 from hodyn_ros.trajectory.checks import real_number, whole_number
 from hodyn_ros.trajectory.splines.bernstein import derivatives

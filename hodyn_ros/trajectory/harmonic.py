@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.trajectory.base import Trajectory, derivative_name
 from hodyn_ros.trajectory.checks import duration_or_endless, frozen_array, real_number, unique_names
 

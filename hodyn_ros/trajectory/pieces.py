@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hodyn_ros.lie.jets import Array
+from hodyn_ros.array import Array
 
 if TYPE_CHECKING:
     from hodyn_ros.trajectory.base import Trajectory

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.trajectory.base import Trajectory
 from hodyn_ros.trajectory.easing import EasedStart, EasedStop
 from hodyn_ros.trajectory.splines.densify import REST, Waypoints, eased

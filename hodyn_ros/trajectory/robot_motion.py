@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hodyn_ros.array import Array
 from hodyn_ros.checks import rigid_pose
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.lie.motion import BaseMotion, BaseRepresentation
 from hodyn_ros.lie.se3 import Ad
 from hodyn_ros.trajectory.base import Trajectory

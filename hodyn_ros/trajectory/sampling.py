@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError, OverflowingError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.trajectory.robot_motion import MotionSample, RobotMotion
 
 # Samples computed at a time. One sample costs nearly as much as twenty, as most of the time goes into calls.

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.trajectory.base import TIME_RESOLUTION, Trajectory
 
 

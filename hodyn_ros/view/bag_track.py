@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.bags.comparison.sources import FEEDFORWARD_TORQUE, Sources, find_sources
 from hodyn_ros.bags.files.decoder import Decoder
 from hodyn_ros.bags.joint_states import JOINT_STATE, JointStates, increasing, read_joint_states
 from hodyn_ros.bags.reader import Bag
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.view.track import MOST, RATE, Track, drive_limits
 
 

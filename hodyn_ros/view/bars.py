@@ -7,7 +7,7 @@ from html import escape
 
 import numpy as np
 
-from hodyn_ros.lie.jets import Array
+from hodyn_ros.array import Array
 from hodyn_ros.view.track import DriveLimit
 
 _CALM, _HIGH, _BEYOND = "#4477AA", "#CCBB44", "#EE6677"

@@ -15,8 +15,8 @@ import viser
 from numpy.typing import NDArray
 from viser._messages import RunJavascriptMessage
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.view.bars import bars
 from hodyn_ros.view.meshes import triangles
 from hodyn_ros.view.own_pages import only_own_pages

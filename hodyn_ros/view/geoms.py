@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import FigureWarning, InputError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.lie.se3 import pose
 from hodyn_ros.model.readers.mjcf_file import compile_mjcf
 from hodyn_ros.view.visuals import Visual

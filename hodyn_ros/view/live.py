@@ -12,8 +12,8 @@ from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import JointState
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.ros.conversions.fields import JointOrder
 from hodyn_ros.ros.conversions.messages import read_base_motion, read_desired_motion

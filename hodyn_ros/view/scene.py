@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.kinematics.skeleton import body_lines, body_poses, loop_lines
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import HodynError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.model.tree import JointKind
 from hodyn_ros.view.track import Instant
 from hodyn_ros.view.visuals import Visual

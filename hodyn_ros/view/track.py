@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.planning.motion_evaluator import MotionEvaluator
 from hodyn_ros.trajectory.robot_motion import RobotMotion
 

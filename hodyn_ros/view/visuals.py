@@ -10,11 +10,11 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.dynamics.read_robot import format_of, kind_of
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.model.frames import from_rpy
 from hodyn_ros.model.readers.document import read_document
 from hodyn_ros.model.readers.files import read_file

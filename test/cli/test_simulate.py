@@ -15,7 +15,7 @@ from hodyn_ros import Robot, share
 from hodyn_ros.cli.simulate import share_of, shares_of
 from hodyn_ros.control.motor_pd import FeedforwardMode
 from hodyn_ros.errors import InputError
-from hodyn_ros.simulation.tracking_study import Loop, RobotErrors, TrackingStudy
+from hodyn_ros.simulation.tracking_study import Loop, RobotErrors, StudyConfig, TrackingStudy
 from hodyn_ros.trajectory import Cosines, WaypointSpline
 
 pytestmark = pytest.mark.thorough
@@ -48,7 +48,7 @@ def swing() -> WaypointSpline:
 
 
 def test_the_elastic_feedforward_tracks_where_the_model_is_right(pendulum: Robot) -> None:
-    study = TrackingStudy(pendulum, swing(), None, 2.0, Loop())
+    study = TrackingStudy(pendulum, swing(), StudyConfig())
     found = {mode: study.run(RobotErrors(), mode) for mode in study.modes}
     assert found[ELASTIC].rms < 2e-3 * found[RIGID].rms < found[NONE].rms
     assert 3.0 * found[ELASTIC].rms < found[OFFSET].rms < 0.5 * found[RIGID].rms
@@ -61,7 +61,7 @@ def test_a_wrong_stiffness_shows_as_the_statics_say(pendulum: Robot, error: floa
     """A robot that stands still is where its spring, its weight and the feedback on its motor agree."""
     at = 0.3
     still = WaypointSpline([0.0, 0.3, 0.6], [[at], [at], [at]], order=6)
-    study = TrackingStudy(pendulum, still, None, 2.0, Loop())
+    study = TrackingStudy(pendulum, still, StudyConfig())
     gain = 0.2 * 30.0**2  # B w^2
 
     def weight(q: float) -> float:
@@ -91,11 +91,11 @@ def test_payload_and_inertia_are_those_of_the_robot_alone(pendulum: Robot) -> No
 
 def test_only_what_is_between_the_ramps_counts(pendulum: Robot) -> None:
     motion = Cosines([0.5], [2.0])
-    study = TrackingStudy(pendulum, motion, 1.0, 0.5, Loop(rate=500.0))
+    study = TrackingStudy(pendulum, motion, StudyConfig(1.0, 0.5, Loop(rate=500.0)))
     outcome = study.run(RobotErrors(), ELASTIC)
     assert (outcome.times[0], outcome.times[-1]) == pytest.approx((0.0, 1.0), abs=2e-3)
     with pytest.raises(InputError, match="the motion has no end"):
-        TrackingStudy(pendulum, motion, None, 0.5, Loop())
+        TrackingStudy(pendulum, motion, StudyConfig(ramp=0.5))
 
 
 @pytest.mark.parametrize(("text", "share"), [("20%", 0.2), ("-50%", -0.5), ("0.05", 0.05), ("0", 0.0)])

@@ -35,7 +35,7 @@ Scalars = Sequence[Sequence[Any]]
 
 
 def model_of(tree: Tree) -> TreeModel:
-    return TreeModel.build(**tree.arguments())
+    return Robot.from_screws(**tree.arguments()).tree
 
 
 def panda() -> TreeModel:

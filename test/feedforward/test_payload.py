@@ -12,7 +12,7 @@ from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.config import FeedforwardConfig
 from hodyn_ros.feedforward.payload import Payload
-from hodyn_ros.model.tree import TreeModel
+from hodyn_ros.model.tree import TreeArrays, TreeModel
 
 RNG = np.random.default_rng(3)
 
@@ -22,15 +22,15 @@ def with_load_as_a_body(model: TreeModel, payload: Payload, place: np.ndarray) -
     axis = np.array([0.0, 0.0, 1.0])
     placement = model.placements[-1] @ place
     screw = np.concatenate([axis, np.cross(placement[:3, 3], axis)])
-    return TreeModel.build(
+    arrays = TreeArrays(
         [*model.parents, model.n_bodies - 1],
         [*model.screws, screw],
         [*model.placements, placement],
         [*model.masses, payload.mass],
         [*model.coms, payload.centre],
         [*model.inertias, payload.tensor],
-        model.gravity,
     )
+    return TreeModel.build(arrays, model.gravity)
 
 
 def test_a_payload_counts_like_a_body_that_does_not_move_on_its_carrier() -> None:

@@ -12,7 +12,7 @@ from oracles.motions import Base
 from oracles.random_trees import Tree
 from sweeps import examples
 
-from hodyn_ros import BaseMotion
+from hodyn_ros import BaseMotion, Robot
 from hodyn_ros.dynamics.kinematics.forward_kinematics import forward_kinematics
 from hodyn_ros.formulations import closed_form
 from hodyn_ros.lie.leibniz import product_derivative
@@ -28,7 +28,7 @@ both_bases = pytest.mark.parametrize("floating_base", [False, True], ids=["fixed
 
 def parts_of(case: Case) -> tuple[TreeModel, BaseMotion | None]:
     base = case.base and BaseMotion(case.base.pose, case.base.twists, representation=case.base.representation)
-    return TreeModel.build(**case.tree.arguments()), base
+    return Robot.from_screws(**case.tree.arguments()).tree, base
 
 
 def system_of(case: Case) -> closed_form.SystemMatrices:

@@ -576,7 +576,7 @@ def unseen(lies: tuple[Lie, ...], drives: str) -> Unseen | None:
     if robot & {"turned", "swapped", "weak", "payload", "pushed"} and any(lie.silent > 5 for lie in lies):
         return Unseen("the process stands still while drives carry out the last command", np.inf)
     blind = any(lie.signal.startswith("measure") and _blinds(lie) for lie in lies)
-    if blind and robot & {"turned", "swapped", "weak", "payload", "pushed"}:
+    if blind and robot & {"turned", "swapped", "weak", "payload", "pushed", "blocked"}:
         return Unseen("nothing shows that the robot does not do what it is told", np.inf)
     return None
 
@@ -587,9 +587,13 @@ _HIDDEN = (
 )
 
 
+_LEAPS = 0.01  # [rad] steps of a measurement that no joint moves by in a millisecond
+
+
 def _blinds(lie: Lie) -> bool:
     """Whether it leaves no measurement that says anything, or that can be believed any more."""
-    return lie.kind in (
+    leaps = lie.kind in ("quantised", "offset") and abs(lie.amount) > _LEAPS
+    return leaps or lie.kind in (
         "lost",
         "late",
         "not a number",
@@ -598,5 +602,6 @@ def _blinds(lie: Lie) -> bool:
         "stamps zero",
         "stamps off",
         "stamps freeze",
+        "stamps run",
         "swapped",
     )

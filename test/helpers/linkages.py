@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from oracles.mechanisms import Mechanism
 from oracles.random_trees import random_inertia
 
-from hodyn_ros import AppliedWrench, BaseMotion, Coupling, Loop, Robot, share
+from hodyn_ros import AppliedWrench, BaseMotion, Constraints, Coupling, Loop, Robot, share
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, preload_rows
 from hodyn_ros.dynamics.loops.looped_efforts import LoopSolution
 from hodyn_ros.formulations import embedding
@@ -46,7 +46,8 @@ def _built(m: Mechanism, **others: object) -> Robot:
     arguments = {"loops": loops, "coordinates": coordinates, "driven": list(m.driven), **others}
     couplings = [Coupling(*coupling) for coupling in m.couplings]
     couplings += [Coupling(**curve.arguments()) for curve in m.curves]
-    return Robot.from_screws(**m.tree.arguments(), couplings=couplings, **arguments)
+    constraints = Constraints(couplings=couplings, **arguments)
+    return Robot.from_screws(**m.tree.arguments(), constraints=constraints)
 
 
 def readable_solution(
@@ -162,7 +163,5 @@ def three_rps(floating: bool = False, seed: int = 6) -> Robot:
         floating_base=floating,
         joint_names=joints,
         body_names=[f"body{i}" for i in order],
-        loops=loops,
-        coordinates=[(platform, ("rx", "ry", "z"))],
-        driven=driven,
+        constraints=Constraints(loops, coordinates=[(platform, ("rx", "ry", "z"))], driven=driven),
     )

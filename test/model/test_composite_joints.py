@@ -17,7 +17,18 @@ from oracles.motions import Base
 from oracles.random_trees import Tree, random_inertia, random_pose
 from sweeps import THOROUGH
 
-from hodyn_ros import BaseMotion, Coupling, InputError, Limb, Loop, ParallelRobot, Platform, Robot, share
+from hodyn_ros import (
+    BaseMotion,
+    Constraints,
+    Coupling,
+    InputError,
+    Limb,
+    Loop,
+    ParallelRobot,
+    Platform,
+    Robot,
+    share,
+)
 from hodyn_ros.errors import ModelError
 from hodyn_ros.model.composite_joints import CompositeJoint, ball, floating, planar, universal
 from hodyn_ros.model.frames import from_rpy
@@ -181,7 +192,8 @@ class TestLoops:
             Loop(1, 2, "ball", end),
             Loop("world", 1, "spin", end, line),
         ]
-        robot = Robot.from_screws(**self.arguments(), loops=loops, coordinates=[0], driven=["joint1"])
+        constraints = Constraints(loops, coordinates=[0], driven=["joint1"])
+        robot = Robot.from_screws(**self.arguments(), constraints=constraints)
         assert robot.tree.joint_names == ("joint1", "joint2_rz", "joint2_ry", "joint2_rx", "joint3")
         closed = (Closed("ball", 3, 4, end), Closed("spin", -1, 3, end, axis=line))
         order = 6 if THOROUGH else 3
@@ -214,7 +226,8 @@ class TestLoops:
         rest["inertias"] = np.array([random_inertia(rng, mass) for mass in masses])
         loops = [Loop(3, 6, "ball", top[1]), Loop(5, 6, "ball", top[2])]
         rows = ("rx", "ry", "z")
-        robot = Robot.from_screws(**given, **rest, loops=loops, coordinates=[(6, rows)], driven=[1, 3, 5])
+        constraints = Constraints(loops, coordinates=[(6, rows)], driven=[1, 3, 5])
+        robot = Robot.from_screws(**given, **rest, constraints=constraints)
         assert robot.coordinates == ("body7.rx", "body7.ry", "body7.z")
         tree = Tree.of(robot.tree)
         closed = tuple(Closed("ball", body, 8, point) for body, point in zip((3, 5), top[1:]))
@@ -234,16 +247,23 @@ class TestLoops:
         couplings = [Coupling(2, 0, 2.0)]
         platform = [("body2", ["rx", "ry", "rz"]), 0]
         drives = ["joint1", "joint2_rz", "joint2_ry", "joint2_rx"]
-        robot = Robot.from_screws(**arguments, couplings=couplings, coordinates=platform, driven=drives)
+        constraints = Constraints(couplings=couplings, coordinates=platform, driven=drives)
+        robot = Robot.from_screws(**arguments, constraints=constraints)
         assert robot.coordinates == ("joint1", "body2.rx", "body2.ry", "body2.rz")
         assert robot.tree.body_names == ("body1", "joint2_rz_link", "joint2_ry_link", "body2", "body3")
 
     @pytest.mark.parametrize(
         ("change", "said"),
         [
-            ({"coordinates": [1]}, "coordinates: there is no joint 'joint2'; the model has .*'joint2_rz'"),
-            ({"coordinates": [3]}, "there is no index 3; there are 3: .*'joint3'"),
-            ({"loops": [Loop(4, 0, "ball", (0, 0, 0))]}, "there is no index 4; there are 3"),
+            (
+                {"constraints": Constraints(coordinates=[1])},
+                "coordinates: there is no joint 'joint2'; the model has .*'joint2_rz'",
+            ),
+            ({"constraints": Constraints(coordinates=[3])}, "there is no index 3; there are 3: .*'joint3'"),
+            (
+                {"constraints": Constraints([Loop(4, 0, "ball", (0, 0, 0))])},
+                "there is no index 4; there are 3",
+            ),
             ({"screws": [ball()]}, "screws must hold one joint per body, 3 in all, found 1"),
             ({"screws": [ball(), (0, 0, 1), ball()]}, "screws must be numbers of shape"),
             ({"masses": [1.0]}, "masses must have shape"),

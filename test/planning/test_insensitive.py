@@ -21,7 +21,7 @@ from hodyn_ros.planning.streams.stream_config import StreamConfig
 from hodyn_ros.planning.streams.stream_planner import StreamPlanner
 from hodyn_ros.planning.time_optimal.insensitive import Uncertainty
 from hodyn_ros.planning.time_optimal.planner import time_optimal
-from hodyn_ros.simulation.tracking_study import Loop, RobotErrors, TrackingStudy
+from hodyn_ros.simulation.tracking_study import RobotErrors, StudyConfig, TrackingStudy
 from hodyn_ros.trajectory import RobotMotion, WaypointSpline
 from hodyn_ros.trajectory.base import Trajectory
 
@@ -113,7 +113,7 @@ def test_a_panda_hardly_swings_where_its_springs_are_not_as_modelled(error: floa
 
 def swing_of(robot: Robot, motion: Trajectory, error: float) -> Array:
     """Return by how much the torques of springs (n,) swing after the end, as shares of their limits."""
-    run = TrackingStudy(robot, motion, None, 0.0, Loop(), 0.2).run(
+    run = TrackingStudy(robot, motion, StudyConfig(ramp=0.0, afterwards=0.2)).run(
         RobotErrors(stiffness=error), FeedforwardMode.ELASTIC
     )
     bent = (run.positions - run.motor_positions)[run.times >= motion.duration]

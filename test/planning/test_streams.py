@@ -22,7 +22,7 @@ from hodyn_ros.planning.check import check
 from hodyn_ros.planning.limit_set import LimitSet
 from hodyn_ros.planning.streams.span_limits import SpanLimits
 from hodyn_ros.planning.streams.stream_clock import ClockState, readings
-from hodyn_ros.planning.streams.stream_config import Mode, StreamConfig, StreamError, Trouble
+from hodyn_ros.planning.streams.stream_config import Mode, PointsError, StreamConfig, Trouble
 from hodyn_ros.planning.streams.stream_planner import StreamPlanner, Taken
 from hodyn_ros.planning.streams.uniform_spline import (
     DEGREE,
@@ -81,7 +81,7 @@ def follow(
         before = planner.sample(around, 5)
         try:
             taken.append(planner.take(message.times, message.positions, message.arrival))
-        except StreamError as error:
+        except PointsError as error:
             assert error.trouble in (Trouble.LATE, Trouble.JUMP)
         np.testing.assert_allclose(planner.sample(around, 5)[:2], before[:2], rtol=1e-9, atol=1e-7)
     pieces.append(planner.sample(instants[instants >= since], 5))
@@ -241,7 +241,7 @@ def test_bad_points_are_named_and_change_nothing(
     planner.take(0.02 * np.arange(50), wave(0.02 * np.arange(50)) * 1.0, 0.0)
     later = np.arange(0.4, 2.0, 0.1)
     before = planner.sample(later, 5)
-    with pytest.raises(StreamError, match=words) as caught:
+    with pytest.raises(PointsError, match=words) as caught:
         planner.take(times, positions, 0.4)
     assert caught.value.trouble is trouble
     np.testing.assert_array_equal(planner.sample(later, 5), before)
@@ -278,7 +278,7 @@ def test_platforms_and_robots_with_loops_keep_the_limits_of_their_drives(name: s
     motion = planner.sample(np.arange(0.5, planner.ends + 0.1, 0.01), wanted.order)
     used = wanted.usage(np.abs(wanted.relative(planner.coordinates.sample(motion)).values))
     assert 0.5 < used.max() <= 1.0
-    with pytest.raises(StreamError, match="is wanted .* from where the motion is"):
+    with pytest.raises(PointsError, match="is wanted .* from where the motion is"):
         planner.take([1.0], home[None] + 3.0, 0.6)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -84,6 +85,29 @@ def test_a_worker_that_computes_has_the_lowest_priority() -> None:
         [sys.executable, "-c", asked], cwd=HELPERS, capture_output=True, text=True, check=True
     )
     assert found.stdout.split() == ["19", "True"]
+
+
+TIMED = """
+import time
+
+def test_waits_for_the_processors():
+    time.sleep(0.6)
+
+def test_computes():
+    while True:
+        pass
+"""
+
+
+def test_a_worker_that_computes_is_timed_by_what_it_had_of_the_processors(tmp_path: Path) -> None:
+    (tmp_path / "test_timed.py").write_text(TIMED)
+    hook = "from worker_scheduling import limit_processor_time as pytest_timeout_set_timer\n"
+    (tmp_path / "conftest.py").write_text(hook)
+    asked = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--timeout=0.3", str(tmp_path)]
+    environment = os.environ | {"PYTHONPATH": str(HELPERS)}
+    found = subprocess.run(asked, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+    assert "1 failed, 1 passed" in found.stdout
+    assert "test_computes - Failed: Timeout" in found.stdout
 
 
 def test_a_worker_knows_the_file_that_a_test_belongs_to(request: pytest.FixtureRequest) -> None:

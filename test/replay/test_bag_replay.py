@@ -475,6 +475,8 @@ def test_a_bag_without_settings_needs_the_robot(plain: Path, tmp_path: Path) -> 
     bag = without(plain, tmp_path / "bag", SETTINGS)
     with pytest.raises(InputError, match=f"holds nothing on {SETTINGS}; say which robot it was with --robot"):
         replayed(bag, tmp_path / "out")
+    with pytest.raises(InputError, match=r"says itself whether its base floats: set it in 'panda\.yaml'"):
+        replayed(bag, tmp_path / "out", Changes(robot="panda.yaml", floating_base=True))
     replayed(bag, tmp_path / "out", Changes(robot="panda.yaml"))
     assert_same_answers(bag, tmp_path / "out", 500)
 

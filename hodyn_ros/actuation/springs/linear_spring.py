@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hodyn_ros.actuation.transmission import Loads, Transmission, require_positive
-from hodyn_ros.lie.jets import Array
+from hodyn_ros.array import Array
 
 
 @dataclass(frozen=True)

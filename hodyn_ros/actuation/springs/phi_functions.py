@@ -10,7 +10,7 @@ from math import factorial
 
 import numpy as np
 
-from hodyn_ros.lie.jets import Array
+from hodyn_ros.array import Array
 
 # Gauss' quadrature with so many points is exact to rounding for z up to the bound; beyond it, the recurrence
 # phi_{k+1} = (1/k! - phi_k) / z loses no digits that matter.

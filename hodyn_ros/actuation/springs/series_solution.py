@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hodyn_ros.lie.jets import Array
+from hodyn_ros.array import Array
 
 
 def reverted(function: Callable[[Array], Array], target: Array, start: Array, slope: Array) -> Array:

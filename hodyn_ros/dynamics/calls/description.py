@@ -27,7 +27,7 @@ from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.drive_spec import DriveSpec
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.model.propeller import Propeller
-from hodyn_ros.model.readers.assembly import Frame as NamedFrame
+from hodyn_ros.model.readers.assembly import Frame
 from hodyn_ros.model.tree import TreeModel
 from hodyn_ros.model.uncertainty import RobotUncertainty
 
@@ -42,7 +42,7 @@ class RobotProperties:
         model: TreeModel,
         limits: JointLimits | None = None,
         drives: Sequence[DriveSpec] | DriveTrain | None = None,
-        frames: Mapping[str, NamedFrame] | None = None,
+        frames: Mapping[str, Frame] | None = None,
         closure: Closure | None = None,
         coordinate_limits: JointLimits | None = None,
         propellers: Sequence[Propeller] | Propellers | None = None,
@@ -65,7 +65,7 @@ class RobotProperties:
         if propellers and not model.floating_base:
             raise ModelError(f"robot {model.name!r} has propellers, but a base that does not float")
         self._propellers = Propellers.of(propellers) if propellers else None
-        self._frames: Mapping[str, NamedFrame] = MappingProxyType(dict(frames or {}))
+        self._frames: Mapping[str, Frame] = MappingProxyType(dict(frames or {}))
         # inverse dynamics by shape of the motion, or of the twists
         self._compiled: Kept[tuple[int, ...], Callable[..., Any]] = Kept()
         self._compiled_with_base: Kept[Any, Callable[..., Any]] = Kept()  # by shape and frame of the twists
@@ -96,7 +96,7 @@ class RobotProperties:
         return self._propellers
 
     @property
-    def frames(self) -> Mapping[str, NamedFrame]:
+    def frames(self) -> Mapping[str, Frame]:
         """Named frames besides those of the bodies."""
         return self._frames
 

@@ -20,7 +20,14 @@ from hodyn_ros.dynamics.kinematics.forward_kinematics import (
     unpacked,
 )
 from hodyn_ros.dynamics.kinematics.inverse_kinematics import InverseKinematics
-from hodyn_ros.dynamics.kinematics.inverse_problem import Bodies, Method, Targets, Tasks, read_targets
+from hodyn_ros.dynamics.kinematics.inverse_problem import (
+    Bodies,
+    Method,
+    Redundancy,
+    Targets,
+    Tasks,
+    read_targets,
+)
 from hodyn_ros.dynamics.loops.coordinate_motion import (
     coordinate_motions,
     drive_values,
@@ -139,9 +146,9 @@ class KinematicCalls(RobotProperties):
         over the coordinates follows the loops from the last success and so keeps their branch; further calls
         go on from the result.
         """
+        redundancy = Redundancy(weights, method, independent)
         if self._looped is None:
-            further = {"weights": weights, "method": method, "independent": independent, "base": base}
-            return self._inverse_kinematics(pose, twists, representation, body, seed, task, further)
+            return self._inverse_kinematics(pose, twists, representation, body, seed, task, base, redundancy)
         if self._looped.closure.platform is None and method is None and independent is None:
             found = self._looped.compiled_frames.at_once(
                 pose, twists, representation, body, seed, task, base, weights
@@ -149,7 +156,7 @@ class KinematicCalls(RobotProperties):
             if found is not None:
                 return found
         targets = read_targets(self._tree, pose, twists, representation, body, task)
-        moved = self._looped_inverse_kinematics(targets, base, seed, weights, method, independent)
+        moved = self._looped_inverse_kinematics(targets, base, seed, redundancy)
         return moved.joints if moved.base is None else moved
 
     @finite_result
@@ -158,21 +165,20 @@ class KinematicCalls(RobotProperties):
         targets: Targets,
         base: BaseMotion | None,
         seed: ArrayLike | None,
-        weights: ArrayLike | None,
-        method: Method | None,
-        independent: Mapping[str | int, ArrayLike] | None,
+        redundancy: Redundancy,
     ) -> CoordinateMotion:
         looped = self._need_loops("this")
         if looped.closure.base_given:
             base = given_base(looped.closure, base, targets.order)
         elif base is not None:
             raise InputError(f"robot {self.name!r} has no base that moves as prescribed; leave `base` out")
-        further = weights, method, independent or {}
-        if len(targets.names) == 1 and not any(x is not None for x in (weights, method, independent)):
-            found = looped.compiled_frames.solve(targets, seed, base)
+        if len(targets.names) == 1 and redundancy.usual:
+            motion = looped.compiled_frames.solve(targets, seed, base)
         else:
-            found = looped.compiled_frames.solve_together(targets, seed, *further, base)
-        joints, platform = solve_frames(looped, targets, seed, *further, base) if found is None else found
+            motion = looped.compiled_frames.solve_together(targets, seed, redundancy, base)
+        if motion is None:
+            motion = solve_frames(looped, targets, seed, redundancy, base)
+        joints, platform = motion
         return CoordinateMotion(platform, joints)
 
     @cached_property

@@ -25,7 +25,7 @@ from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, BaseRepresentation
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.joint_tree import JointTree
-from hodyn_ros.model.readers.assembly import Frame as NamedFrame
+from hodyn_ros.model.readers.assembly import Frame
 from hodyn_ros.model.tree import TreeModel
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class MatrixCalls(ABC):
 
     @property
     @abstractmethod
-    def frames(self) -> Mapping[str, NamedFrame]:
+    def frames(self) -> Mapping[str, Frame]:
         """Named frames besides those of the bodies."""
 
     @property

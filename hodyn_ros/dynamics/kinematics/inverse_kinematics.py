@@ -11,7 +11,13 @@ from numpy.typing import ArrayLike
 from hodyn_ros.checks import finite_array, finite_result
 from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.dynamics.kinematics.carriers import carriers_of, last_body
-from hodyn_ros.dynamics.kinematics.inverse_problem import Bodies, Tasks, read_problem
+from hodyn_ros.dynamics.kinematics.inverse_problem import (
+    Bodies,
+    Redundancy,
+    Tasks,
+    read_problem,
+    read_targets,
+)
 from hodyn_ros.dynamics.kinematics.pose_solver import ROWS, Task
 from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.engine.inverse_kinematics import GoalKernel, goal_kernel
@@ -19,7 +25,7 @@ from hodyn_ros.engine.recursions.frame_goals import Goals
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.lie.se3 import Array
-from hodyn_ros.model.readers.assembly import Frame as NamedFrame
+from hodyn_ros.model.readers.assembly import Frame
 from hodyn_ros.model.tree import TreeModel
 
 _NO_TWISTS = np.zeros((0, 6))
@@ -39,7 +45,7 @@ class _Choice(NamedTuple):
 class InverseKinematics:
     """Inverse kinematics of one robot, compiled for what it has been asked for."""
 
-    def __init__(self, model: TreeModel, frames: Mapping[str, NamedFrame]) -> None:
+    def __init__(self, model: TreeModel, frames: Mapping[str, Frame]) -> None:
         self._model, self._frames = model, frames
         self._kernels: Kept[_Choice, GoalKernel | None] = Kept()
         self._quick: Kept[Any, Callable[..., Array]] = Kept()  # by what an ordinary call names
@@ -52,24 +58,16 @@ class InverseKinematics:
         body: Bodies,
         seed: ArrayLike | None,
         task: Tasks,
-        further: Mapping[str, Any],
+        base: BaseMotion | None,
+        redundancy: Redundancy,
     ) -> Array:
-        """Solve; arguments as of `read_problem`, `further` those that few calls have."""
-        key, arrays = _plain(pose, twists, representation, body, seed, task, further)
+        """Solve; arguments as of `read_targets` and `read_problem`."""
+        key, arrays = _plain(pose, twists, representation, body, seed, task, base, redundancy)
         if key is not None and (quick := self._quick.get(key)) is not None:
             return quick(*arrays)
-        problem = read_problem(
-            self._model,
-            pose,
-            twists,
-            representation,
-            body,
-            seed=seed,
-            task=task,
-            frames=self._frames,
-            **further,
-        )
-        targets, weighted = problem.targets, problem.weights is not None
+        targets = read_targets(self._model, pose, twists, representation, body, task)
+        problem = read_problem(self._model, targets, seed, redundancy, base, self._frames)
+        weighted = problem.weights is not None
         independent = tuple(sorted(problem.independent))
         choice = _Choice(
             problem.order, targets.names, targets.representation, targets.tasks, independent, weighted
@@ -79,8 +77,8 @@ class InverseKinematics:
             return finite_result(problem.solve)()
         if key is not None:
             self._quick[key] = kernel.function
-        found: Array = kernel.function(*(arrays if key is not None else problem.arguments()))
-        return found
+        motion: Array = kernel.function(*(arrays if key is not None else problem.arguments()))
+        return motion
 
     def compiled(
         self, order: int, names: Sequence[str | int] | None, representation: Representation
@@ -118,41 +116,46 @@ class InverseKinematics:
         n, count, order = self._model.n_joints, len(choice.names), choice.order
         start = finite_array("the seed", seed, (1, n))[0]
         moved = finite_array("the poses", poses, (4 * count, 4)).reshape(count, 4, 4)
-        given = finite_array("the twists", twists, (count * order, 6)).reshape(count, order, 6)
-        base, motions = None, {}
+        moving = finite_array("the twists", twists, (count * order, 6)).reshape(count, order, 6)
+        motions: dict[str | int, ArrayLike] = {}
+        base = None
         if base_pose is not None:
             at = finite_array("the base pose", base_pose, (4, 4))
-            moving = finite_array("the base twists", base_twists, (order, 6))
-            base = BaseMotion(at, moving if order else np.zeros((1, 6)))
+            rates_of_base = finite_array("the base twists", base_twists, (order, 6))
+            base = BaseMotion(at, rates_of_base if order else np.zeros((1, 6)))
         if rates is not None:
             values = finite_array("the rates of independent joints", rates, (order, n))
             motions = {j: np.append(start[j], values[:, j]) for j in choice.independent}
         return inverse_kinematics(
             self._model,
             moved,
-            given,
-            body=choice.names,
+            moving,
+            choice.representation,
+            choice.names,
+            choice.tasks,
             seed=start,
-            weights=None if weights is None else finite_array("the weights", weights, (1, n))[0],
-            independent=motions,
-            task=choice.tasks,
             base=base,
             frames=self._frames,
-            representation=choice.representation,
+            weights=None if weights is None else finite_array("the weights", weights, (1, n))[0],
+            independent=motions,
         )
 
 
 def _plain(
-    pose: Any, twists: Any, representation: Any, body: Any, seed: Any, task: Any, further: Mapping[str, Any]
+    pose: Any,
+    twists: Any,
+    representation: Any,
+    body: Any,
+    seed: Any,
+    task: Any,
+    base: Any,
+    redundancy: Redundancy,
 ) -> tuple[Any, list[Array]]:
     """Return what an ordinary call names, and its arrays as kernels take them; None of any other call."""
     rates = _NO_TWISTS if twists is None else twists
     if not type(seed) is type(rates) is type(pose) is np.ndarray:
         return None, []
-    if pose.shape[-2:] != (4, 4) or rates.ndim < 2 or rates.shape[-1] != 6:
-        return None, []
-    base = further["base"]
-    if any(value is not None for name, value in further.items() if name != "base"):
+    if not redundancy.usual or pose.shape[-2:] != (4, 4) or rates.ndim < 2 or rates.shape[-1] != 6:
         return None, []
     if not (base is None or (type(base) is BaseMotion and not base.batch)):
         return None, []
@@ -169,9 +172,23 @@ def _plain(
 
 
 @finite_result
-def inverse_kinematics(model: TreeModel, pose: ArrayLike, *others: Any, **named: Any) -> Array:
+def inverse_kinematics(
+    model: TreeModel,
+    pose: ArrayLike,
+    twists: ArrayLike | None = None,
+    representation: Representation = "spatial",
+    body: Bodies = None,
+    task: Tasks = "pose",
+    *,
+    seed: ArrayLike | None = None,
+    base: BaseMotion | None = None,
+    frames: Mapping[str, Frame] | None = None,
+    **redundancy: Any,
+) -> Array:
     """Find the joint motion (order + 1, n) that moves bodies as given, in readable form.
 
-    Arguments and errors as of `hodyn_ros.dynamics.kinematics.inverse_problem.read_problem`.
+    Arguments and errors as of `read_targets` and `read_problem` in
+    `hodyn_ros.dynamics.kinematics.inverse_problem`, and those of `Redundancy` by name.
     """
-    return read_problem(model, pose, *others, **named).solve()
+    targets = read_targets(model, pose, twists, representation, body, task)
+    return read_problem(model, targets, seed, Redundancy(**redundancy), base, frames).solve()

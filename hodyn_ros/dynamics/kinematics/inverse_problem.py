@@ -19,7 +19,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.representations import Representation, check_representation, convert_screws
 from hodyn_ros.lie.se3 import Array
-from hodyn_ros.model.readers.assembly import Frame as NamedFrame
+from hodyn_ros.model.readers.assembly import Frame
 from hodyn_ros.model.tree import TreeModel
 
 Method = Literal["solve", "pseudo_inverse", "decomposition"]
@@ -60,6 +60,22 @@ class Targets(NamedTuple):
             whole = np.concatenate([np.zeros((1, found.shape[1])), found])
             check_accuracy(motion, whole, wanted, rows, movable, weights)
         return motion
+
+
+class Redundancy(NamedTuple):
+    """How the motions that targets leave open are chosen; `read_problem` explains it."""
+
+    weights: ArrayLike | None = None  # (n,)
+    method: Method | None = None
+    independent: Mapping[str | int, ArrayLike] | None = None  # motions by name or index of joints
+
+    @property
+    def usual(self) -> bool:
+        """Whether nothing is said, as in most calls."""
+        return self.weights is None and self.method is None and self.independent is None
+
+
+NO_CHOICE = Redundancy()
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,30 +127,17 @@ class Problem:
 
 def read_problem(
     model: TreeModel,
-    pose: ArrayLike,
-    twists: ArrayLike | None = None,
-    representation: Representation = "spatial",
-    body: Bodies = None,
-    *,
+    targets: Targets,
     seed: ArrayLike | None = None,
-    weights: ArrayLike | None = None,
-    method: Method | None = None,
-    independent: Mapping[str | int, ArrayLike] | None = None,
-    task: Tasks = "pose",
+    redundancy: Redundancy = NO_CHOICE,
     base: BaseMotion | None = None,
-    frames: Mapping[str, NamedFrame] | None = None,
+    frames: Mapping[str, Frame] | None = None,
 ) -> Problem:
-    """Check what inverse kinematics is asked for.
+    """Check what inverse kinematics is asked for, with targets as `read_targets` returns them.
 
-    `pose` (4, 4) in the world [m]; `twists` (order, 6): the twist `(omega; v)` of the body and its
-    derivatives, in `representation` "spatial" (world axes, at the world origin), "body_fixed" (body axes, at
-    the body origin) or "hybrid" (world axes, at the body origin). `body` may be left out where a robot has a
-    single last body. `task` "position" or "orientation" prescribes only that of the body. With a list of F
-    names as `body`, poses are (F, 4, 4), twists (F, order, 6), and `task` one for all or a list. Joints that
-    carry none of them stay where `seed` is.
-
-    Positions come from Newton's method, started at `seed` (n,) [rad or m], default zero. The derivatives then
-    follow order by order (Mueller 2020, Algorithm 2). `method`:
+    Joints that carry none of the frames stay where `seed` is. Positions come from Newton's method, started at
+    `seed` (n,) [rad or m], default zero. The derivatives then follow order by order (Mueller 2020, Algorithm
+    2). `redundancy` has a `method`:
 
     - "solve", the default where the joints are no more than the components prescribed: they are determined.
       Fewer joints than components serve motions that they are able to follow, as of a SCARA arm.
@@ -151,29 +154,37 @@ def read_problem(
     with the distance left where the pose is out of reach, InputError for wrong shapes, names and numbers. All
     of them leave the robot as it was.
     """
-    targets = read_targets(model, pose, twists, representation, body, task)
     base = fitting_base(model, base, targets.order)
     carriers = carriers_of(model, frames or {}, targets.names)
     start = np.zeros(model.n_joints) if seed is None else finite_array("the seed", seed, (model.n_joints,))
+    weights = redundancy.weights
     w = None if weights is None else read_weights(weights, model.n_joints)
-    prescribed = _independent(independent or {}, model, carriers, targets.order)
-    check_method(method, targets, len(carriers.joints), len(prescribed))
+    prescribed = _independent(redundancy.independent or {}, model, carriers, targets.order)
+    check_method(redundancy.method, targets, len(carriers.joints), len(prescribed))
     return Problem(model, carriers, targets, start, w, prescribed, base)
 
 
 def read_targets(
     model: TreeModel,
     pose: ArrayLike,
-    twists: ArrayLike | None,
-    representation: Representation,
-    body: Bodies,
-    task: Tasks,
+    twists: ArrayLike | None = None,
+    representation: Representation = "spatial",
+    body: Bodies = None,
+    task: Tasks = "pose",
 ) -> Targets:
-    """Check where frames are to be; arguments as of `read_problem`."""
+    """Check where frames are to be, and how they move.
+
+    `pose` (4, 4) in the world [m]; `twists` (order, 6): the twist `(omega; v)` of the body and its
+    derivatives, in `representation` "spatial" (world axes, at the world origin), "body_fixed" (body axes, at
+    the body origin) or "hybrid" (world axes, at the body origin). `body` may be left out where a robot has a
+    single last body. `task` "position" or "orientation" prescribes only that of the body. With a list of F
+    names as `body`, poses are (F, 4, 4), twists (F, order, 6), and `task` one for all or a list. Raises
+    InputError saying what was expected.
+    """
     check_representation(representation)
     names, several = _names(model, body)
-    poses, given = _poses(pose, len(names), several), _twists(twists, len(names), several)
-    return Targets(names, poses, given, representation, _tasks(task, len(names)))
+    poses, rates = _poses(pose, len(names), several), _twists(twists, len(names), several)
+    return Targets(names, poses, rates, representation, _tasks(task, len(names)))
 
 
 def _names(model: TreeModel, body: Bodies) -> tuple[tuple[str | int, ...], bool]:

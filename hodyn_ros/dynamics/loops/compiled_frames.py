@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 from hodyn_ros.checks import finite_array, finite_result
 from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.dynamics.kinematics.inverse_problem import (
+    NO_CHOICE,
     Bodies,
-    Method,
+    Redundancy,
     Targets,
     Tasks,
     check_method,
@@ -107,7 +108,7 @@ class CompiledFrames:
         asked = Asked(targets.names[0], targets.tasks[0], targets.order, targets.representation)
         kernel = self.kernel(asked)
         if kernel is None:
-            return self.solve_together(targets, seed, None, None, {}, base)
+            return self.solve_together(targets, seed, NO_CHOICE, base)
         moved = targets.poses[0], targets.twists[0]
         if base is not None:
             moved = _stacked(*moved, base.pose, base.twists[: targets.order])
@@ -121,9 +122,7 @@ class CompiledFrames:
         self,
         targets: Targets,
         seed: ArrayLike | None,
-        weights: ArrayLike | None,
-        method: Method | None,
-        independent: Mapping[str | int, ArrayLike],
+        redundancy: Redundancy,
         base: BaseMotion | None,
     ) -> tuple[Array, BaseMotion | None] | None:
         """Return what `solve_frames` does of several frames, or of some coordinates; None as `solve`."""
@@ -131,6 +130,7 @@ class CompiledFrames:
         closure = looped.closure
         if closure.platform is not None:
             return None
+        independent, weights = redundancy.independent or {}, redundancy.weights
         motions = {coordinate_named(looped, name): values for name, values in independent.items()}
         asked = _AskedTogether(
             targets.names, targets.tasks, order, targets.representation, frozenset(motions)
@@ -138,7 +138,7 @@ class CompiledFrames:
         kernel, moving = self._kernel_together(asked)
         if kernel is None:
             return None
-        check_method(method, targets, moving, len(motions))
+        check_method(redundancy.method, targets, moving, len(motions))
         k = len(closure.joints)
         y = looped.known.y if seed is None else finite_array("the seed", seed, (k,))
         held = _held(order, y, None if weights is None else read_weights(weights, k))
@@ -262,7 +262,7 @@ class CompiledFrames:
             moved = poses.reshape(F, 4, 4), twists.reshape(F, order, 6)
             targets = read_targets(tree, *moved, representation, list(names), "pose")
             base = BaseMotion(of_base[0], of_base[1] if order else np.zeros((1, 6))) if of_base else None
-            return solve_frames(looped, targets, seed[0], None, None, {}, base)[0]
+            return solve_frames(looped, targets, seed[0], NO_CHOICE, base)[0]
 
         def call(*given: Array) -> Array:
             if kernel is not None and [getattr(x, "shape", None) for x in given] == shapes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TypeVar
 
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from hodyn_ros.checks import finite_array
 from hodyn_ros.dynamics.kinematics.carriers import FrameMotion
 from hodyn_ros.dynamics.kinematics.inverse_problem import (
-    Method,
+    Redundancy,
     Targets,
     check_method,
     read_motion,
@@ -45,9 +45,7 @@ def solve_frames(
     looped: LoopedMatrices,
     targets: Targets,
     seed: ArrayLike | None,
-    weights: ArrayLike | None,
-    method: Method | None,
-    independent: Mapping[str | int, ArrayLike],
+    redundancy: Redundancy,
     base: BaseMotion | None,
 ) -> tuple[Array, BaseMotion | None]:
     """Return the motion (order + 1, k) of the joints that are coordinates, and that of a platform.
@@ -60,6 +58,7 @@ def solve_frames(
     closure, order = looped.closure, targets.order
     k = len(closure.joints)
     count = closure.n_coordinates - (6 if closure.base_given else 0)
+    independent, weights = redundancy.independent or {}, redundancy.weights
     motions = {coordinate_named(looped, name): values for name, values in independent.items()}
     names = closure.tree.joint_names
     rates = np.zeros((order, count))
@@ -79,7 +78,7 @@ def solve_frames(
     if idle is not None:
         label = names[closure.joints[idle]]
         raise InputError(f"joint {label!r} does not move {start.name!r}, so it cannot be independent")
-    check_method(method, targets, len(moving), len(motions))
+    check_method(redundancy.method, targets, len(moving), len(motions))
     found = targets.followed(start, rates, movable, w)
     moved = found.moved
     closure.check_curves(moved.place.joints, order)

@@ -10,7 +10,7 @@ from hodyn_ros.engine.series.canonical import CanonicalBody, canonical_bodies
 from hodyn_ros.lie.se3 import Ad, Array, inverse
 from hodyn_ros.model.parallel.limb import LimbModel
 from hodyn_ros.model.parallel.platform import Platform
-from hodyn_ros.model.tree import TreeModel
+from hodyn_ros.model.tree import TreeArrays, TreeModel
 
 _ROUNDING = 1e-13  # by which constants of limbs of one build may differ, relative to the largest of a kind
 _SNAP = 1e-14
@@ -112,17 +112,9 @@ def _moved(model: TreeModel, frame: Array) -> TreeModel:
     screws = model.screws @ Ad(inverse(frame)).T
     nearest = np.round(screws)
     screws = np.where(np.abs(screws - nearest) < _SNAP, nearest, screws)
-    return TreeModel.build(
-        model.parents,
-        screws,
-        inverse(frame) @ model.placements,
-        model.masses,
-        model.coms,
-        model.inertias,
-        model.gravity,
-        name=model.name,
-        any_rank=True,
-    )
+    placements = inverse(frame) @ model.placements
+    arrays = TreeArrays(model.parents, screws, placements, model.masses, model.coms, model.inertias)
+    return TreeModel.build(arrays, model.gravity, name=model.name, any_rank=True)
 
 
 def _like(model: TreeModel, placements: Array) -> TreeModel:

@@ -55,7 +55,7 @@ class LoopGoal:
         return len(self.rows) < self.part.stop - self.part.start
 
 
-class GoalCode(LoopCode):
+class LoopGoalCode(LoopCode):
     """The motion of the coordinates, `order` derivatives, from that of a frame.
 
     Poses are that of a prescribed base, if there is one, above that of the frame, and so are twists: those of
@@ -210,7 +210,7 @@ class GoalMotion(LoopFunction):
     """
 
     def __init__(self, closure: Closure, chosen: Array, order: int, goal: LoopGoal) -> None:
-        code = GoalCode(closure, chosen, order, goal)
+        code = LoopGoalCode(closure, chosen, order, goal)
         self.held = goal.held
         bodies = 2 if closure.base_given else 1
         told: list[tuple[str, Shape]] = [

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 
 _AXES = "xyz"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import null_space
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.trajectory.harmonic import FourierSeries
 
 LEAST_HARMONICS = 4  # three rest up to the snap only where they do not move

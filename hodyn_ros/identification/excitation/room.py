@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.identification.excitation.boxes import Box, BoxSet
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.planning.along import DemandAlong
 from hodyn_ros.planning.limit_set import LimitSet
 from hodyn_ros.planning.peaks import Samples, find_peaks
@@ -73,7 +73,7 @@ class Room:
             def inside(times: Array) -> Samples:
                 return Samples(self.boxes.values(motion.sample(times, 0)[:, 0]))
 
-            found = find_peaks(inside, along.edges, signed=self.boxes.one_sided)
-            shares += [*(found.sizes + found.errors)]
+            of_boxes = find_peaks(inside, along.edges, signed=self.boxes.one_sided)
+            shares += [*(of_boxes.sizes + of_boxes.errors)]
         worst = int(np.argmax(shares))
         return float(shares[worst]), self.labels[worst]

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.identification.excitation.boxes import Box
 from hodyn_ros.identification.excitation.fourier_basis import FourierBasis
 from hodyn_ros.identification.excitation.room import Room
 from hodyn_ros.identification.excitation.visibility import Visibility
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.trajectory.base import Trajectory
 from hodyn_ros.trajectory.harmonic import FourierSeries
 
@@ -135,8 +135,8 @@ class _Search:
             back = np.einsum("ktd,tkn->dn", self.matrices, gradient)
             return condition + cost * penalty, back.ravel()
 
-        found = minimize(value, x.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": _STEPS})
-        return np.asarray(found.x.reshape(x.shape))
+        optimum = minimize(value, x.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": _STEPS})
+        return np.asarray(optimum.x.reshape(x.shape))
 
     def inside(self, x: Array) -> Array:
         """Return a motion near to one whose peaks, between samples too, keep all limits."""
@@ -167,12 +167,12 @@ class _Search:
         """Return the motion with what is to be said of it."""
         motion = self.basis.series(x, self.robot.joint_names)
         usage, limit = self.room.peak(motion)
-        others = [self.visibility.condition(self.samples(self.random(random))[:, :3]) for _ in range(_FAIR)]
+        at_random = [self.samples(self.random(random))[:, :3] for _ in range(_FAIR)]
         end = motion.duration
         return Excitation(
             motion,
             self.measure(motion, end),
-            float(np.median(others)),
+            float(np.median([self.visibility.condition(samples) for samples in at_random])),
             self.visibility.base.names,
             usage,
             limit,

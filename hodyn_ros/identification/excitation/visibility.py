@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.identification.base_parameters import base_parameters
 from hodyn_ros.identification.torque_model import Motion, TorqueModel
-from hodyn_ros.lie.jets import Array
 
 _ROWS = 80  # random samples, from which the base parameters are found
 _STEP = 1e-6  # of differences [rad, rad/s, rad/s^2]
@@ -37,9 +37,9 @@ class Visibility:
             scales[self.model.place(0)] = 0.0
         motion = self._anywhere(speed, acceleration)
         rows = self.model.columns(motion, at_motor) * self.weights[:, None]
-        found = base_parameters(rows.reshape(-1, rows.shape[2]), scales, self.model.names, self.model.units)
-        self.base = found
-        self.chosen = np.array([int(np.flatnonzero(row == 1.0)[0]) for row in found.combination])
+        base = base_parameters(rows.reshape(-1, rows.shape[2]), scales, self.model.names, self.model.units)
+        self.base = base
+        self.chosen = np.array([int(np.flatnonzero(row == 1.0)[0]) for row in base.combination])
         self.scales = scales[self.chosen]
 
     def _anywhere(self, speed: Array, acceleration: Array) -> Motion:

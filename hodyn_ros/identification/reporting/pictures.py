@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+from hodyn_ros.array import Array
 from hodyn_ros.identification.result import Fit, Identified
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.pictures import plain, save_picture
 
 _BLUE, _RED, _GREY = "#0072B2", "#D55E00", "#888888"

@@ -13,27 +13,27 @@ from hodyn_ros.identification.result import Identified
 from hodyn_ros.outputs import complete
 
 
-def write_report(found: Identified, runs: Sequence[Run], folder: Path) -> list[Path]:
+def write_report(result: Identified, runs: Sequence[Run], folder: Path) -> list[Path]:
     """Write a report on what was found from the first of the runs; return its files."""
     folder.mkdir(parents=True, exist_ok=True)
-    own, *others = runs
-    data = found.as_data() | {
+    own, *validations = runs
+    data = result.as_data() | {
         "effort_rates": own.as_data()["effort_rates"],
-        "validation": [run.as_data() for run in others],
+        "validation": [run.as_data() for run in validations],
     }
     with complete(folder / "identified.json") as path:
         path.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
     pictures: list[tuple[str, Path]] = []
     for i, run in enumerate(runs):
         start = f"validation{i}-" if i else ""
-        title = f"{found.robot.name} on {run.title}"
+        title = f"{result.robot.name} on {run.title}"
         path = draw_fits(run.efforts, "N·m", 1.0, f"Efforts of {title}", folder / f"{start}efforts.png")
         pictures.append((f"Efforts of {run.title}", path))
         if run.deflections:
             where = folder / f"{start}deflections.png"
             path = draw_fits(run.deflections, "µrad", 1e6, f"Motor minus link of {title}", where)
             pictures.append((f"Motor minus link of {run.title}", path))
-    pictures.append(("Figures with their intervals", draw_figures(found, folder / "figures.png")))
+    pictures.append(("Figures with their intervals", draw_figures(result, folder / "figures.png")))
     with complete(folder / "report.html") as path:
-        path.write_text(page(found, runs, pictures), encoding="utf-8")
+        path.write_text(page(result, runs, pictures), encoding="utf-8")
     return [folder / "report.html", folder / "identified.json", *(path for _, path in pictures)]

@@ -10,8 +10,8 @@ from scipy.optimize import minimize_scalar
 
 from hodyn_ros.actuation.springs.hardening_spring import cubic_root
 from hodyn_ros.actuation.springs.tabulated_spring import TabulatedSpring
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 
 _NARROW = 0.01  # of the largest load, within which a backlash is passed
 _SMEARED = 0.25  # periods of the bandwidth over which a smooth motion passes it
@@ -54,20 +54,20 @@ def hardened(load: Array, hardness: float) -> Array:
     return np.asarray(cubic_root(load, 1.0, hardness)) if hardness else load
 
 
-def hardness_of(load: Array, others: Array, values: Array) -> float:
+def hardness_of(load: Array, regressors: Array, values: Array) -> float:
     """Return the hardness with which `c u(load) + others @ x` is nearest to values (N,), c and x free."""
     largest = float(np.abs(load).max())
 
     def left(log: float) -> float:
-        columns = np.column_stack([hardened(load, 10.0**log / largest**2), others])
+        columns = np.column_stack([hardened(load, 10.0**log / largest**2), regressors])
         size = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
         fit = np.linalg.lstsq(columns / size, values, rcond=None)[0]
         return float(np.sum((values - columns / size @ fit) ** 2))
 
     tried = np.linspace(-3.0, 3.0, 13)
     best = float(tried[int(np.argmin([left(each) for each in tried]))])
-    found = minimize_scalar(left, bounds=(best - 0.5, best + 0.5), method="bounded")
-    return float(10.0**found.x / largest**2)
+    minimum = minimize_scalar(left, bounds=(best - 0.5, best + 0.5), method="bounded")
+    return float(10.0**minimum.x / largest**2)
 
 
 def backlash_width(load: Array, rate: Array, bandwidth: float) -> float:

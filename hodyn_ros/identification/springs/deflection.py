@@ -13,10 +13,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.ndimage import median_filter
 
+from hodyn_ros.array import Array
 from hodyn_ros.identification.recording import Channel
 from hodyn_ros.identification.smoothing import smooth
 from hodyn_ros.identification.torque_model import TorqueModel
-from hodyn_ros.lie.jets import Array
 
 # unknowns of each joint: compliance [rad/(N·m)], delay of the link's stamps behind the motor's [s], motor
 # minus link without load [rad], compliance to friction s [rad/(N·m)], ripple [rad]

@@ -18,13 +18,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import least_squares
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.identification.estimate import Data, Unknowns
 from hodyn_ros.identification.recording import Channel
 from hodyn_ros.identification.smoothing import Smooth, moving_frequency, smooth
 from hodyn_ros.identification.torque_model import TorqueModel
-from hodyn_ros.lie.jets import Array
 
 _ABOVE = 2.0  # times the highest frequency of the motion, above which vibration is looked at
 _FASTEST = 0.3  # share of the sampling rate up to which it is
@@ -72,17 +72,17 @@ class _Spectra:
 def resonances(model: TorqueModel, data: Data, parameters: Array, unknowns: Unknowns) -> dict[int, Resonance]:
     """Return what each joint without encoders on both sides of its gear says of its spring."""
     joints = [j for j in range(model.n) if j not in data.elastic]
-    found = {j: reason for j in joints if (reason := _unmeasured(data, j)) is not None}
-    left = [j for j in joints if j not in found]
+    results = {j: reason for j in joints if (reason := _unmeasured(data, j)) is not None}
+    left = [j for j in joints if j not in results]
     if not left:
-        return found
+        return results
     recording = data.recording
     if recording.coupled.any():
         why = "motors turn with more than one joint"
-        return found | {j: Resonance(reason=_WHY + why) for j in left}
+        return results | {j: Resonance(reason=_WHY + why) for j in left}
     if len(left) + len(data.elastic) < model.n or recording.motors is None or data.motors is None:
         why = "the other joints are not all measured at their motors"
-        return found | {j: Resonance(reason=_WHY + why) for j in left}
+        return results | {j: Resonance(reason=_WHY + why) for j in left}
     slowest = _ABOVE * moving_frequency(data.motors, recording.motors.times)
     rate = min(_rate(recording.motors), _rate(recording.efforts))
     fastest = _FASTEST * rate
@@ -91,15 +91,15 @@ def resonances(model: TorqueModel, data: Data, parameters: Array, unknowns: Unkn
             f"samples at {rate:.3g} Hz leave no room above the motion, which has {slowest / _ABOVE:.3g} Hz; "
             "record faster, or encoders at the links"
         )
-        return found | {j: Resonance(reason=_WHY + why) for j in left}
+        return results | {j: Resonance(reason=_WHY + why) for j in left}
     try:
         spectra = _spectra(model, data, parameters, unknowns, slowest, fastest)
     except InputError as error:  # gaps between stamps
-        return found | {j: Resonance(reason=_WHY + str(error)) for j in left}
+        return results | {j: Resonance(reason=_WHY + str(error)) for j in left}
     band = f"{slowest:.3g} and {fastest:.3g} Hz"
     if spectra is None:
         why = "the pose changes too fast beside the vibration; shake the joints about one pose"
-        return found | {j: Resonance(reason=_WHY + why) for j in left}
+        return results | {j: Resonance(reason=_WHY + why) for j in left}
     pushed = (np.abs(spectra.efforts) ** 2 > _LOUD * spectra.effort_noise).any(axis=0)
     moved = (np.abs(spectra.motors) ** 2 > _LOUD * spectra.motor_noise).any(axis=0)
     loud = np.count_nonzero(pushed & moved, axis=0)
@@ -109,9 +109,9 @@ def resonances(model: TorqueModel, data: Data, parameters: Array, unknowns: Unkn
             f"between {band}, where a spring would show, its motor hardly moves; shake it there about one "
             "pose (a sweep of frequencies), or record an encoder at the link"
         )
-        found[j] = Resonance(reason=_WHY + why)
+        results[j] = Resonance(reason=_WHY + why)
     left = [j for j in left if j not in quiet]
-    return found | _Fit(model, spectra, parameters, left, band).resonances() if left else found
+    return results | _Fit(model, spectra, parameters, left, band).resonances() if left else results
 
 
 def _unmeasured(data: Data, joint: int) -> Resonance | None:
@@ -217,12 +217,12 @@ class _Fit:
         self.names = model.robot.joint_names
         middle = np.sqrt(spectra.frequencies[0] * spectra.frequencies[-1])
         at_joint = np.diagonal(spectra.masses, axis1=1, axis2=2).mean(axis=0)
-        given = np.array([s.stiffness for s in model.specs])
-        start = np.where(np.isfinite(given), given, middle**2 * at_joint)
+        nominal = np.array([s.stiffness for s in model.specs])
+        start = np.where(np.isfinite(nominal), nominal, middle**2 * at_joint)
         self.start = np.stack([np.log(start), np.full(self.n, 1e-4), np.ones(self.n), np.zeros(self.n)])
         self.at_joint = at_joint
 
-    def _told(self, x: Array) -> tuple[Array, Array, Array, Array]:
+    def _response(self, x: Array) -> tuple[Array, Array, Array, Array]:
         """Return efforts over motor positions (w, f, n, n), and what these change with, of the springs.
 
         With A = (Z + G - w^2 M)^-1 the change by Z_j is column j of `I - Z A` times row j of `I - A Z`.
@@ -242,7 +242,7 @@ class _Fit:
 
     def _residual(self, x: Array) -> Array:
         """Return what is not explained over its noise (2 w f n,), real and imaginary parts."""
-        response, *_ = self._told(x)
+        response, *_ = self._response(x)
         return _split(self._missed(response) * self._weights(response))
 
     def _missed(self, response: Array) -> Array:
@@ -256,7 +256,7 @@ class _Fit:
     def _jacobian(self, x: Array) -> Array:
         """Return the derivatives of `_residual` (2 w f n, 4 n); weights change with the springs as well."""
         data, w, n = self.spectra, self.spectra.frequencies, self.n
-        response, left, right, spring = self._told(x)
+        response, left, right, spring = self._response(x)
         missed, weights = self._missed(response), self._weights(response)
         result = np.zeros((*missed.shape, 4, n), dtype=complex)
         for j in range(n):
@@ -285,7 +285,7 @@ class _Fit:
             x[moving] = part
             return x
 
-        found = least_squares(
+        solution = least_squares(
             lambda part: self._residual(whole(part)),
             start[moving],
             jac=lambda part: self._jacobian(whole(part))[:, moving],
@@ -294,7 +294,7 @@ class _Fit:
             f_scale=3.0,
             max_nfev=40,
         )
-        return whole(found.x)
+        return whole(solution.x)
 
     def _scanned(self, x: Array) -> Array:
         """Return unknowns with the best of stiffnesses that resonate in the band, joint after joint."""
@@ -322,7 +322,7 @@ class _Fit:
 
     def _of_joint(self, x: Array, deviation: Array, scale: float, j: int) -> Resonance:
         stiffness, width = float(np.exp(x[j])), float(np.hypot(deviation[j], _LINEARISED))
-        response, *_ = self._told(x)
+        response, *_ = self._response(x)
         weight = self._weights(response)[:, :, j]
         missed = float(np.sum(np.abs(weight * self._missed(response)[:, :, j]) ** 2))
         whole = float(np.sum(np.abs(weight * self.spectra.efforts[:, :, j]) ** 2))

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import next_fast_len, rfft
 
+from hodyn_ros.array import Array
 from hodyn_ros.identification.estimate import Data, Unknowns, correlation_length
 from hodyn_ros.identification.springs.curve import (
     Curve,
@@ -26,7 +27,6 @@ from hodyn_ros.identification.springs.curve import (
 )
 from hodyn_ros.identification.springs.deflection import COMPLIANCE, DELAY, FRICTION, KINDS, OFFSET, RIPPLE
 from hodyn_ros.identification.torque_model import TorqueModel
-from hodyn_ros.lie.jets import Array
 
 _BETTER = 0.95  # of the residual of each half that a term may leave
 _MUCH_BETTER = 0.8  # of one that changes what the stiffness means: a curve, damping, backlash
@@ -66,16 +66,16 @@ class Terms:
 
 def spring_terms(model: TorqueModel, data: Data, parameters: Array, unknowns: Unknowns) -> dict[int, Terms]:
     """Return joints that have more than compliance, delay and offset, by joint."""
-    found = {}
+    terms_by_joint = {}
     for i, j in enumerate(data.elastic):
         data.ripples[j] = 0.0
         measured = data.recording.at_motor and bool(data.recording.efforts.measured[j])
         terms = _Search(model, data, parameters, unknowns, i, measured).terms()
         if terms is not None:
-            found[j] = terms
+            terms_by_joint[j] = terms
             data.ripples[j] = terms.turns
             data.curves[j] = terms.curve
-    return found
+    return terms_by_joint
 
 
 class _Search:
@@ -122,8 +122,8 @@ class _Search:
         if self.width and not chosen.backlash:
             tried.append(replace(chosen, backlash=True))
         if chosen.shape == "line":
-            others, _ = self._chosen(replace(chosen, shape="line"))
-            self.hardness = hardness_of(self.load, others[:, 1:], self.values)
+            columns, _ = self._chosen(replace(chosen, shape="line"))
+            self.hardness = hardness_of(self.load, columns[:, 1:], self.values)
             tried.append(replace(chosen, shape="hardening"))
         if chosen.shape != "table":
             tried.append(replace(chosen, shape="table"))
@@ -133,13 +133,13 @@ class _Search:
 
     def _can_be(self, chosen: _Choice) -> bool:
         """Whether it is a spring: no negative damping, gap or stiffness, not more friction than there is."""
-        found = self._fitted(chosen)
-        curve = found.curve
-        if chosen.friction and not 0.0 <= share_behind(found)[0] <= 1.0:
+        fit = self._fitted(chosen)
+        curve = fit.curve
+        if chosen.friction and not 0.0 <= share_behind(fit)[0] <= 1.0:
             return False
         if (chosen.shape == "table") == (curve.table is None):
             return False
-        return curve.damping >= 0.0 and curve.gap >= 0.0 and (chosen.shape == "line" or found.spring[0] > 0.0)
+        return curve.damping >= 0.0 and curve.gap >= 0.0 and (chosen.shape == "line" or fit.spring[0] > 0.0)
 
     def _chosen(self, chosen: _Choice) -> tuple[Array, list[str]]:
         """Return columns (N, k) and what each is."""

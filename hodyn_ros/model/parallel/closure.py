@@ -15,11 +15,11 @@ import numpy as np
 from hodyn_ros.errors import ModelError
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure, PlatformRows
-from hodyn_ros.model.loops import ROWS, Loop
+from hodyn_ros.model.loops import ROWS, Constraints, Loop
 from hodyn_ros.model.parallel.limb import Limb
 from hodyn_ros.model.parallel.model import ParallelModel
 from hodyn_ros.model.parallel.platform import Platform
-from hodyn_ros.model.tree import TreeModel
+from hodyn_ros.model.tree import TreeArrays, TreeModel
 
 _ALONG = 1e-9
 
@@ -49,25 +49,13 @@ def closure_of(model: ParallelModel, idle: Array) -> Closure:
             coms.append(chain.coms[i - 1] if own else np.zeros(3))
             inertias.append(chain.inertias[i - 1] if own else np.zeros((3, 3)))
         loops.append(Loop("world", parent, "weld", placements[-1][:3, 3], name=limb.name))
-    tree = TreeModel.build(
-        parents,
-        screws,
-        placements,
-        masses,
-        coms,
-        inertias,
-        model.gravity,
-        True,
-        joint_names=joints,
-        body_names=bodies,
-        name=model.name,
-        any_rank=True,
-    )
+    arrays = TreeArrays(parents, screws, placements, masses, coms, inertias, joints, bodies)
+    tree = TreeModel.build(arrays, model.gravity, True, name=model.name, any_rank=True)
     if idle.shape[1]:
         loops += _locks(platform, model.dof, idle)
     rows = _determining_rows(model.dof, model.length)
     driven = [model.joint_names[i] for i in model.driven]
-    built = Closure.build(tree, loops, coordinates=[(0, rows)], driven=driven)
+    built = Closure.build(tree, Constraints(loops, coordinates=[(0, rows)], driven=driven))
     return replace(built, platform=PlatformRows(0, rows, model.dof))
 
 

@@ -11,10 +11,10 @@ import numpy as np
 from hodyn_ros.errors import ModelError
 from hodyn_ros.lie.se3 import Ad, Array, exp_screw, inverse, log
 from hodyn_ros.model.arrays import frozen_array, known_fields, unique_names
-from hodyn_ros.model.closure import named
-from hodyn_ros.model.composite_joints import CompositeJoint, unfold_arrays
+from hodyn_ros.model.composite_joints import has_composite, unfold_arrays
+from hodyn_ros.model.loops import named
 from hodyn_ros.model.parallel.platform import Platform
-from hodyn_ros.model.tree import TreeModel
+from hodyn_ros.model.tree import TreeArrays, TreeModel
 
 _CLOSED = 1e-9  # [rad], and of the size of the robot: how far a limb may end from the platform
 
@@ -109,61 +109,57 @@ def limb_model(limb: Limb, platform: Platform, gravity: Array, number: int, size
     placements, masses, coms, inertias = _bodies(limb, name, k, platform, size)
     joints = _joint_names(limb, name, k)
     try:
-        chain = TreeModel.build(
+        arrays = TreeArrays(
             range(-1, k - 1),
             screws,
             [*placements, platform.placement],
             [*masses, 1.0],
             [*coms, np.zeros(3)],
             [*inertias, np.eye(3)],
-            gravity,
-            joint_names=joints,
-            body_names=[*(f"body{i + 1}" for i in range(k - 1)), platform.name],
-            name=name,
-            any_rank=True,  # whether each motion moves mass is seen when the loops are closed
+            joints,
+            [*(f"body{i + 1}" for i in range(k - 1)), platform.name],
         )
+        # whether each motion moves mass is seen when the loops are closed
+        chain = TreeModel.build(arrays, gravity, name=name, any_rank=True)
     except ModelError as error:
         raise ModelError(f"limb {name!r}: {error}") from None
     heavy = [i for i in range(k - 1) if masses[i] > 0.0 or np.any(inertias[i])]
     n = heavy[-1] + 1 if heavy else 0
     cut = None
     if n:
-        cut = TreeModel.build(
+        arrays = TreeArrays(
             range(-1, n - 1),
             chain.screws[:n],
             chain.placements[:n],
             chain.masses[:n],
             chain.coms[:n],
             chain.inertias[:n],
-            gravity,
-            joint_names=joints[:n],
-            name=name,
-            any_rank=True,
+            joints[:n],
         )
+        cut = TreeModel.build(arrays, gravity, name=name, any_rank=True)
     return LimbModel(name, chain, cut, _driven(limb, name, joints))
 
 
 def unfolded(limb: Limb, number: int, platform: Platform) -> Limb:
     """Return a limb whose joints of several degrees of freedom are rows of single ones."""
-    given, name = limb.screws, str(limb.name) or f"limb{number + 1}"
-    if not isinstance(given, (list, tuple)) or not any(isinstance(x, CompositeJoint) for x in given):
+    screws, name = limb.screws, str(limb.name) or f"limb{number + 1}"
+    if not has_composite(screws):
         return limb
-    k = len(given)
+    k = len(screws)
     joints = _joint_names(limb, name, k)
     driven = limb.driven if isinstance(limb.driven, (list, tuple)) else [limb.driven]
     own = {"placements": platform.placement, "masses": 0.0, "coms": np.zeros(3), "inertias": np.zeros((3, 3))}
-    bodies = []
+    rows: dict[str, Any] = {}
     for what, of_platform in own.items():
         array = frozen_array(f"limb {name!r}: {what}", getattr(limb, what), None)
-        bodies.append([*array, of_platform] if array.ndim and len(array) == k - 1 else array)
-    placements, masses, coms, inertias = bodies
+        rows[what] = [*array, of_platform] if array.ndim and len(array) == k - 1 else array
     names = [f"body{i + 1}" for i in range(k)]
     try:
-        tree = unfold_arrays(range(-1, k - 1), given, placements, masses, coms, inertias, joints, names)
+        tree = unfold_arrays(TreeArrays(range(-1, k - 1), screws, **rows), joints, names)
     except ModelError as error:
         raise ModelError(f"limb {name!r}: {error}") from None
-    found = {what: tree[what] for what in ("screws", "joint_names", *own)}
-    return replace(limb, **found, driven=[named(joints, joint) for joint in driven])
+    unfolded_rows = {what: getattr(tree, what) for what in ("screws", "joint_names", *rows)}
+    return replace(limb, **unfolded_rows, driven=[named(joints, joint) for joint in driven])
 
 
 def _bodies(

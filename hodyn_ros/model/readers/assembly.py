@@ -10,13 +10,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import ModelError
 from hodyn_ros.lie import se3
 from hodyn_ros.model.composite_joints import CompositeJoint, between
 from hodyn_ros.model.drive_spec import FrictionSpec
 from hodyn_ros.model.limits import JointLimit
 from hodyn_ros.model.loops import Coupling
-from hodyn_ros.model.tree import Array, TreeModel
+from hodyn_ros.model.tree import TreeArrays, TreeModel
 
 MOVING_KINDS = ("revolute", "continuous", "prismatic", "helical")
 
@@ -196,20 +197,17 @@ class _Builder:
 
     def model(self, name: str, gravity: ArrayLike, any_rank: bool) -> TreeModel:
         inertias = [merged_inertia(parts) for parts in self.parts]
-        return TreeModel.build(
+        arrays = TreeArrays(
             self.parents,
             self.screws,
             self.placements,
             [mass for mass, _, _ in inertias],
             [com for _, com, _ in inertias],
             [inertia for _, _, inertia in inertias],
-            gravity,
-            self.floating_base,
-            joint_names=self.joint_names,
-            body_names=self.body_names,
-            name=name,
-            any_rank=any_rank,
+            self.joint_names,
+            self.body_names,
         )
+        return TreeModel.build(arrays, gravity, self.floating_base, name=name, any_rank=any_rank)
 
 
 def _reject_repeated_names(links: Sequence[Link], joints: Sequence[Joint], link_word: str) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import ModelError
-from hodyn_ros.lie.se3 import Array
-from hodyn_ros.model.closure import Closure, Coordinate, place_loop
-from hodyn_ros.model.loops import Coupling, Loop
+from hodyn_ros.model.closure import Closure, place_loop
+from hodyn_ros.model.loops import Constraints, Coordinate, Coupling, Loop
 from hodyn_ros.model.readers.assembly import Frame
 from hodyn_ros.model.readers.robot_entries import CouplingEntry, LoopEntry, PoseRowsEntry, TreeFile
 from hodyn_ros.model.tree import TreeModel
@@ -39,7 +39,7 @@ def read_closure(
     if root.coordinates is not None:
         coordinates = read_coordinates(root.coordinates)
     try:
-        return Closure.build(model, loops, couplings, coordinates, driven, frames, home=root.home)
+        return Closure.build(model, Constraints(loops, couplings, coordinates, driven, root.home), frames)
     except ModelError as error:
         raise place_error(root, error) from error
 
@@ -51,9 +51,9 @@ def place_error(root: TreeFile, error: ModelError) -> ModelError:
     return root.error(said.removeprefix(f"{key}: "), key)
 
 
-def read_coordinates(given: Sequence[Any]) -> list[Coordinate]:
+def read_coordinates(entries: Sequence[Any]) -> list[Coordinate]:
     """Return joints by name, and rows of the pose of a body as a tuple of both."""
-    return [(x.body, x.rows) if isinstance(x, PoseRowsEntry) else x for x in given]
+    return [(x.body, x.rows) if isinstance(x, PoseRowsEntry) else x for x in entries]
 
 
 def read_coupling(entry: CouplingEntry) -> Coupling:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.polynomial import Polynomial
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import ModelError, nearest
 from hodyn_ros.lie.se3 import exp_screw, inverse, pose
 from hodyn_ros.model.composite_joints import FREEDOMS
@@ -20,7 +21,6 @@ from hodyn_ros.model.loops import Coupling, Loop
 from hodyn_ros.model.readers.assembly import Assembly, Frame, Joint, Link, assemble, locked
 from hodyn_ros.model.readers.mjcf_file import compile_mjcf, import_mujoco
 from hodyn_ros.model.readers.mjcf_motors import SpringMotor, find_spring_motors
-from hodyn_ros.model.tree import Array
 
 OWN_KEYS = "hodyn_ros"  # name of the <text> with keys of a robot file for what MJCF has no word for
 _WORLD = 0  # MuJoCo's index of the world

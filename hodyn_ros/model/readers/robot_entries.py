@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from hodyn_ros.lie.se3 import Array
+from hodyn_ros.array import Array
 from hodyn_ros.model.drive_spec import DriveChanges, DriveSpec
 from hodyn_ros.model.frames import DhConvention, from_dh, from_rpy
 from hodyn_ros.model.keys import Entry, key

@@ -11,6 +11,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import FigureWarning, ModelError
 from hodyn_ros.lie import se3
 from hodyn_ros.model.composite_joints import FREEDOMS, of_kind
@@ -48,7 +49,7 @@ from hodyn_ros.model.readers.robot_entries import (
     UrdfJointEntry,
 )
 from hodyn_ros.model.readers.urdf import GRAVITY, read_urdf_assembly
-from hodyn_ros.model.tree import Array, TreeModel
+from hodyn_ros.model.tree import TreeModel
 
 WORLD = "world"
 _ROUNDING = 1e-12  # share of the largest moment

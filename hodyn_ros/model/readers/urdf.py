@@ -12,6 +12,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.model.composite_joints import FREEDOMS, of_kind
 from hodyn_ros.model.drive_spec import FrictionSpec
@@ -20,7 +21,7 @@ from hodyn_ros.model.limits import JointLimit, JointLimits
 from hodyn_ros.model.loops import Coupling
 from hodyn_ros.model.readers.assembly import Assembly, Joint, Link, assemble, locked, unfold
 from hodyn_ros.model.readers.files import MEGABYTE, read_file
-from hodyn_ros.model.tree import Array, TreeModel
+from hodyn_ros.model.tree import TreeModel
 
 URDF_SUFFIXES = (".urdf", ".xml")  # of files that are taken for URDF
 GRAVITY = (0.0, 0.0, -9.81)  # URDF does not say it

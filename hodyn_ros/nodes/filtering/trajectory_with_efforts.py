@@ -12,8 +12,8 @@ from builtin_interfaces.msg import Duration
 from numpy.typing import NDArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError, OverflowingError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.planning.check import Finding
 from hodyn_ros.planning.effort_trajectory import EffortFilter, EffortTrajectory
 from hodyn_ros.planning.report import nearer_limit

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.polynomial import polynomial
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.planning.limit_set import LimitSet
 from hodyn_ros.planning.motion_evaluator import MotionEvaluator, SampleError
@@ -129,17 +129,17 @@ class SpanLimits:
         if remember and self._joints is not None:
             self._subject.approach(sample)
             self._joints = self.robot.positions
-        found = self._subject.evaluate(sample)
+        evaluated = self._subject.evaluate(sample)
         if self._set is None:  # loops close, and nothing else is asked for
             return 0.0, ""
-        values = self._set.of_derivatives(sample.joints, *found).reshape(count, _PLACES, -1)
+        values = self._set.of_derivatives(sample.joints, *evaluated).reshape(count, _PLACES, -1)
         return self._worst(self._set, values)
 
     def _worst(self, limits: LimitSet, values: Array) -> tuple[float, str]:
         """Return the largest use of a limit, and which one, of quantities (spans, places, columns)."""
-        found = _TO_HULL_AND_CHECKS @ values[:, : len(_NODES)]  # (spans, coefficients, columns)
-        missed = np.abs(values[:, len(_NODES) :] - found[:, len(_NODES) :]).max(axis=1)
-        hull = found[:, : len(_NODES)]
+        coefficients = _TO_HULL_AND_CHECKS @ values[:, : len(_NODES)]  # (spans, coefficients, columns)
+        missed = np.abs(values[:, len(_NODES) :] - coefficients[:, len(_NODES) :]).max(axis=1)
+        hull = coefficients[:, : len(_NODES)]
         hull = np.where(limits.one_sided, hull, np.abs(hull)) if limits.one_sided.any() else np.abs(hull)
         sizes = limits.usage((hull.max(axis=1) + 2.0 * missed).max(axis=0))
         if not np.isfinite(sizes).all():

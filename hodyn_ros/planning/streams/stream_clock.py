@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hodyn_ros.lie.jets import Array
+from hodyn_ros.array import Array
 
 
 class ClockState(NamedTuple):

@@ -27,7 +27,7 @@ class Trouble(str, Enum):
     NUMBERS = "numbers"
 
 
-class StreamError(InputError):
+class PointsError(InputError):
     """Points cannot be followed; the motion before them goes on."""
 
     def __init__(self, trouble: Trouble, message: str) -> None:
@@ -80,9 +80,9 @@ class StreamConfig:
 
     def __post_init__(self) -> None:
         for entry in fields(self):
-            said, given = said_of(entry), getattr(self, entry.name)
-            if "minimum" in said and not said["minimum"] <= given <= said["maximum"]:
+            said, number = said_of(entry), getattr(self, entry.name)
+            if "minimum" in said and not said["minimum"] <= number <= said["maximum"]:
                 raise InputError(
                     f"{entry.name} must lie between {said['minimum']:g} and {said['maximum']:g}, "
-                    f"found {given}"
+                    f"found {number}"
                 )

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.planning.streams.uniform_spline import DEGREE, UniformSpline

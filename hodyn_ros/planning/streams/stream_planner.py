@@ -16,12 +16,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.planning.streams.span_limits import SpanLimits
 from hodyn_ros.planning.streams.stream_clock import ClockState, readings
-from hodyn_ros.planning.streams.stream_config import Mode, StreamConfig, StreamError, Trouble
+from hodyn_ros.planning.streams.stream_config import Mode, PointsError, StreamConfig, Trouble
 from hodyn_ros.planning.streams.target_path import TargetPath, slopes_of
 from hodyn_ros.planning.streams.uniform_spline import DEGREE, evaluate, interpolating_filter
 from hodyn_ros.planning.time_optimal.insensitive import Uncertainty
@@ -113,12 +113,12 @@ class StreamPlanner:
     def take(self, times: ArrayLike, positions: ArrayLike, now: float, reserve: float = 0.0) -> Taken:
         """Take points at `times` (N,) [s], increasing, that want `positions` (N, n); they replace later ones.
 
-        The motion until `reserve` [s] from now is not changed. Raises StreamError for points that cannot be
+        The motion until `reserve` [s] from now is not changed. Raises PointsError for points that cannot be
         meant; the motion then goes on as if they had not come.
         """
         new = self._checked(times, positions)
         if new.end > now + _FURTHEST:
-            raise StreamError(
+            raise PointsError(
                 Trouble.TIMES,
                 f"the last point is for {new.end - now:.3g} s from now, and may be for {_FURTHEST:g} s; let "
                 "both run by the same clock, or send points later",
@@ -174,20 +174,20 @@ class StreamPlanner:
 
     def _require_in_time(self, lag: float) -> None:
         if lag > self.config.delay:
-            raise StreamError(
+            raise PointsError(
                 Trouble.LATE,
                 f"the last point is for {lag:.3g} s before what the motion can still reach, and 'delay' is "
                 f"{self.config.delay:g} s; send points further ahead, or allow more delay",
             )
 
     def _blend(self, path: TargetPath, new: TargetPath, since: float, stands: bool) -> float:
-        """Return how long [s] to blend; StreamError for points that lie too far from the motion."""
+        """Return how long [s] to blend; PointsError for points that lie too far from the motion."""
         appended = not stands and new.times[0] > path.end
         at = path.end if appended else since
         away = np.abs(new.one(at) - path.one(at))
         joint = int(np.argmax(away))
         if away[joint] > self.config.jump:
-            raise StreamError(
+            raise PointsError(
                 Trouble.JUMP,
                 f"joint {self.joint_names[joint]!r} is wanted {away[joint]:.3g} rad (or m) from where the "
                 f"motion is, and 'jump' is {self.config.jump:g}; start where the robot is, or allow more",
@@ -281,16 +281,16 @@ class StreamPlanner:
     def _checked(self, times: ArrayLike, positions: ArrayLike) -> TargetPath:
         when, where = np.array(times, dtype=np.float64), np.array(positions, dtype=np.float64)
         if when.ndim != 1 or not len(when) or where.shape != (len(when), len(self.joint_names)):
-            raise StreamError(
+            raise PointsError(
                 Trouble.NUMBERS,
                 f"{when.shape} times and {where.shape} positions; send a position of each of the "
                 f"{len(self.joint_names)} joints for each time",
             )
         if not np.isfinite(when).all():
-            raise StreamError(Trouble.NUMBERS, "a time is not finite; send numbers")
+            raise PointsError(Trouble.NUMBERS, "a time is not finite; send numbers")
         if not np.isfinite(where).all():
             point, joint = np.argwhere(~np.isfinite(where))[0]
-            raise StreamError(
+            raise PointsError(
                 Trouble.NUMBERS,
                 f"point {point} holds {where[point, joint]} for joint {self.joint_names[joint]!r}; send "
                 "finite numbers",
@@ -298,13 +298,13 @@ class StreamPlanner:
         back = when[1:] <= when[:-1]
         if back.any():
             point = int(np.argmax(back)) + 1
-            raise StreamError(
+            raise PointsError(
                 Trouble.TIMES, f"point {point} is not after the one before it; times must increase"
             )
         over = (where < self._lower) | (where > self._upper)
         if over.any():
             point, joint = np.argwhere(over)[0]
-            raise StreamError(
+            raise PointsError(
                 Trouble.LIMITS,
                 f"point {point} wants joint {self.joint_names[joint]!r} at {where[point, joint]:.6g}, and "
                 f"its limits are {self._lower[joint]:g} and {self._upper[joint]:g}; keep within",

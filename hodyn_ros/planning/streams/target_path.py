@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hodyn_ros.lie.jets import Array
+from hodyn_ros.array import Array
 
 _NEAR = 1e-6  # [s] for differences
 
@@ -56,11 +56,11 @@ class TargetPath:
 
     def beyond(self, times: Array) -> Array:
         """Return the targets (M, n); behind the last point they go straight on."""
-        found = self.at(times)
+        positions = self.at(times)
         if len(self.times) > 1:
             slope = (self.points[-1] - self.points[-2]) / (self.times[-1] - self.times[-2])
-            found = found + np.maximum(times - self.end, 0.0)[:, None] * slope
-        return found
+            positions = positions + np.maximum(times - self.end, 0.0)[:, None] * slope
+        return positions
 
     def later(self, by: float) -> TargetPath:
         """Return the same path with other times [s]."""

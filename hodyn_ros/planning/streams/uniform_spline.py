@@ -14,8 +14,8 @@ import numpy as np
 from numpy.polynomial import polynomial
 from numpy.typing import ArrayLike
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.trajectory.base import Trajectory
 
 DEGREE = 5
@@ -86,8 +86,8 @@ def interpolating_filter(lookahead: int) -> Array:
     moments = np.stack([places**power for power in (0, 2, 4)])
     kept = moments @ product
     system = np.block([[product.T @ product, kept.T], [kept, np.zeros((3, 3))]])
-    found = np.linalg.solve(system, np.concatenate([product.T @ wanted, moments @ wanted]))[:count]
-    return np.asarray(0.5 * (found + found[::-1]))
+    weights = np.linalg.solve(system, np.concatenate([product.T @ wanted, moments @ wanted]))[:count]
+    return np.asarray(0.5 * (weights + weights[::-1]))
 
 
 class UniformSpline(Trajectory):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hodyn_ros.lie.jets import Array
+from hodyn_ros.array import Array
 
 HIGHEST = 5  # derivative by time
 SPEEDS = 5  # b and its derivatives that these follow from
@@ -87,10 +87,10 @@ class _Products:
     def _power(self, i: int, power: float) -> Any:
         if (i, power) not in self._powers:
             if power == 0.5:
-                found = np.sqrt(self._y[i])
+                value = np.sqrt(self._y[i])
             elif power < 0.0:
-                found = 1.0 / self._power(i, -power)
+                value = 1.0 / self._power(i, -power)
             else:
-                found = self._y[i] if power == 1 else self._y[i] * self._power(i, power - 1)
-            self._powers[i, power] = found
+                value = self._y[i] if power == 1 else self._y[i] * self._power(i, power - 1)
+            self._powers[i, power] = value
         return self._powers[i, power]

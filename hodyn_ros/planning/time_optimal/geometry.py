@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.planning.limit_set import LimitSet
 from hodyn_ros.planning.retime import InfeasibleError
 from hodyn_ros.trajectory.base import Trajectory, derivative_name

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.payload import Payload
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.planning.limit_set import LimitSet
 from hodyn_ros.planning.time_optimal.path_dynamics import PathDynamics
 from hodyn_ros.trajectory.robot_motion import RobotMotion

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.planning.time_optimal.path_dynamics import PathDynamics
 from hodyn_ros.planning.time_optimal.path_usage import PathUsage
 from hodyn_ros.planning.time_optimal.speed_spline import DEGREE, Stations

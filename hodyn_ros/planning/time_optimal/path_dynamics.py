@@ -19,7 +19,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from hodyn_ros.lie.jets import Array
+from hodyn_ros.array import Array
 from hodyn_ros.planning.limit_set import LimitSet
 from hodyn_ros.planning.time_optimal.chain_rule import SPEEDS, chain_rule
 from hodyn_ros.planning.time_optimal.joint_rates import joint_rates
@@ -116,8 +116,8 @@ class PathDynamics:
         if slopes not in self._results:  # a new one each time costs more than what is computed
             self._results[slopes] = np.empty((channels * count, *kernel.result))
         speeds = np.tile(y, (channels, 1))[:, None]
-        found = kernel.batch(speeds, self._rows.reshape(-1, 1, numbers), out=self._results[slopes])
-        return found.reshape(channels, count, *kernel.result)
+        rates = kernel.batch(speeds, self._rows.reshape(-1, 1, numbers), out=self._results[slopes])
+        return rates.reshape(channels, count, *kernel.result)
 
 
 def _laws(duration: float) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hodyn_ros.lie.jets import Array
+from hodyn_ros.array import Array
 from hodyn_ros.planning.limit_set import POWERS, LimitSet, Place
 from hodyn_ros.planning.time_optimal.chain_rule import SPEEDS
 from hodyn_ros.planning.time_optimal.path_dynamics import PathDynamics
@@ -48,8 +48,8 @@ class PathUsage:
         self.offset = self._parts(zero)[0]
         self.linear_weights: Array | None = self._differences(zero, np.ones_like(zero))[0]
         trial = np.random.default_rng(0).normal(size=(self._channels, 3, 2 * self.order))
-        found, linear = self._parts(trial), self.offset + self._linear(trial, self.linear_weights)
-        if not np.abs(found - linear).max() <= _LINEAR * max(1.0, float(np.abs(found).max())):
+        usage, linear = self._parts(trial), self.offset + self._linear(trial, self.linear_weights)
+        if not np.abs(usage - linear).max() <= _LINEAR * max(1.0, float(np.abs(usage).max())):
             self.linear_weights = None
 
     def values(self, path: PathDynamics, y: Array) -> Array:
@@ -63,12 +63,12 @@ class PathUsage:
 
     def with_gradient(self, path: PathDynamics, y: Array) -> tuple[Array, Array]:
         """Return the same, and the derivatives (N, 5, columns) by y."""
-        found = path.rates_with_slopes(y)
+        series = path.rates_with_slopes(y)
         if self.linear_weights is not None:
-            by_order = found.reshape(len(found), -1, 2 * self.order)
+            by_order = series.reshape(len(series), -1, 2 * self.order)
             both = self._linear(by_order, self.linear_weights).reshape(len(y), 1 + SPEEDS, -1)
             return self._multiplied(self.offset + both[:, 0], both[:, 1:])
-        rates, slopes = found[:, :, 0], found[:, :, 1:]
+        rates, slopes = series[:, :, 0], series[:, :, 1:]
         sizes = np.abs(rates)
         weights = self._differences(rates, np.maximum(sizes, sizes.mean(axis=1, keepdims=True)) + 1e-9)
         gradient = np.einsum("cnir,nrc->nic", slopes[self.channel], weights)
@@ -122,13 +122,13 @@ class PathUsage:
     def _differences(self, rates: Array, sizes: Array) -> Array:
         """Return the derivatives (N, rates, columns) of each column by the rates of its own joint."""
         steps = _STEP * sizes
-        found = []
+        slopes = []
         for row in range(rates.shape[2]):
             change = np.zeros_like(rates)
             change[:, :, row] = steps[:, :, row]
             rise = self._parts(rates + change) - self._parts(rates - change)
-            found.append(rise / (2.0 * steps[self.channel, :, row].T))
-        return np.stack(found, axis=1)
+            slopes.append(rise / (2.0 * steps[self.channel, :, row].T))
+        return np.stack(slopes, axis=1)
 
     def _channel(self, place: Place) -> int:
         """Return the channel of the joint that a quantity belongs to."""

@@ -11,17 +11,17 @@ from hodyn_ros.pictures import joint_style, legend_below, plain, save_picture
 from hodyn_ros.planning.time_optimal.planner import TimeOptimal
 
 
-def draw_plan(found: TimeOptimal, title: str, path: Path) -> Path:
+def draw_plan(plan: TimeOptimal, title: str, path: Path) -> Path:
     """Draw the share of each limit over the path, before and after: a row per quantity, a line per joint."""
-    columns = [binding.column for binding in found.bindings]
+    columns = [binding.column for binding in plan.bindings]
     quantities = list(dict.fromkeys(column.quantity for column in columns))
     joints = list(dict.fromkeys(column.joint for column in columns))
     figure = Figure(figsize=(11.0, 1.6 + 1.75 * (len(quantities) + 1)), layout="constrained")
     axes = figure.subplots(len(quantities) + 1, 2, sharex=True, sharey="row", squeeze=False)
-    place = 100.0 * (found.places - found.places[0]) / (found.places[-1] - found.places[0])
+    place = 100.0 * (plan.places - plan.places[0]) / (plan.places[-1] - plan.places[0])
     sides = (
-        (f"even speed: {found.even_duration:.2f} s", found.even_usage),
-        (f"time-optimal: {found.duration:.2f} s", found.usage),
+        (f"even speed: {plan.even_duration:.2f} s", plan.even_usage),
+        (f"time-optimal: {plan.duration:.2f} s", plan.usage),
     )
     lines = {}
     for side, (name, usage) in enumerate(sides):
@@ -37,9 +37,9 @@ def draw_plan(found: TimeOptimal, title: str, path: Path) -> Path:
             ax.set_ylim(0.0, 108.0)
             if not side:
                 ax.set_ylabel(f"{quantity}\n% of limit", fontsize=8)
-    length = found.places[-1] - found.places[0]
-    even = np.full_like(place, length / found.even_duration)
-    fast = np.sqrt(found.law.squared_speeds_at(found.places))
+    length = plan.places[-1] - plan.places[0]
+    even = np.full_like(place, length / plan.even_duration)
+    fast = np.sqrt(plan.law.squared_speeds_at(plan.places))
     for side, speed in enumerate((even, fast)):
         axes[-1, side].plot(place, 100.0 * speed / length, color="black", linewidth=1.2)
         axes[-1, side].set_xlabel("path [%]")

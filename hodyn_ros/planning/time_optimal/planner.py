@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.planning.along import DemandAlong
 from hodyn_ros.planning.limit_set import ROUNDING, Column, LimitSet
@@ -115,8 +115,8 @@ def time_optimal(
             "chooses; retime the motion instead"
         )
     if isinstance(limits, JointLimits):
-        others = robot.frames, robot.closure, robot.coordinate_limits, robot.propellers
-        robot, limits = Robot(robot.tree, limits, robot.drive_train, *others), None
+        attributes = robot.frames, robot.closure, robot.coordinate_limits, robot.propellers
+        robot, limits = Robot(robot.tree, limits, robot.drive_train, *attributes), None
     fitted = MotionEvaluator(robot).fitted(_plain(RobotMotion.of(path)))
     bends = None if uncertainty is None else uncertainty.torque_accelerations(robot, fitted)
     demand = LimitSet(robot, limits, torque_accelerations=bends)
@@ -180,16 +180,16 @@ class _Search:
         coefficients, gap = self._first_guess(), 1.0
         optimum: Optimum | None = None
         for count in range(_ROUNDS):
-            found = self.solved(stations, coefficients, gap, progress if count == 0 else None)
+            refined = self.solved(stations, coefficients, gap, progress if count == 0 else None)
             if optimum is not None:
-                found = found._replace(steps=found.steps + optimum.steps)
-            optimum = found
-            sizes = self.sizes(found.coefficients)
+                refined = refined._replace(steps=refined.steps + optimum.steps)
+            optimum = refined
+            sizes = self.sizes(refined.coefficients)
             beyond = (sizes > 1.0 + _BEYOND).any(axis=1) & ~stations
             if not beyond.any():
                 break
             stations |= _highest(sizes) & beyond
-            gap, coefficients = 0.5, found.coefficients
+            gap, coefficients = 0.5, refined.coefficients
             if self.rests:  # all may go slower to leave the limits some room
                 gap = 0.05
                 coefficients = coefficients * self._slower(self.path, self.dense, coefficients, 1.0 - 1e-4)
@@ -205,9 +205,9 @@ class _Search:
         coefficients = np.linspace(first, last, self.dense.count)
         for side, speeds in zip((0, -1), self.ends):
             if speeds is not None:
-                given = slice(_GIVEN) if side == 0 else slice(-_GIVEN, None)
+                prescribed = slice(_GIVEN) if side == 0 else slice(-_GIVEN, None)
                 at = Stations(self.padded, self.knots[[side]])
-                coefficients[given] = np.linalg.solve(at.basis[0, :_GIVEN, given], speeds)
+                coefficients[prescribed] = np.linalg.solve(at.basis[0, :_GIVEN, prescribed], speeds)
         return coefficients
 
     def solved(

@@ -24,11 +24,11 @@ class Stretch(NamedTuple):
     binding: int | None  # None where no limit is touched
 
 
-def stretches(found: TimeOptimal) -> list[Stretch]:
+def stretches(plan: TimeOptimal) -> list[Stretch]:
     """Return which limit binds from when to when, in order of time."""
-    times = found.law.times_at(found.places)
-    most = np.argmax(found.usage, axis=1)
-    touched = found.usage[np.arange(len(most)), most] >= _BINDS
+    times = plan.law.times_at(plan.places)
+    most = np.argmax(plan.usage, axis=1)
+    touched = plan.usage[np.arange(len(most)), most] >= _BINDS
     which = np.where(touched, most, -1)
     starts = np.flatnonzero(np.diff(which, prepend=-2))
     ends = np.append(starts[1:], len(which) - 1)
@@ -38,10 +38,10 @@ def stretches(found: TimeOptimal) -> list[Stretch]:
     ]
 
 
-def bindings_table(found: TimeOptimal) -> Table:
+def bindings_table(plan: TimeOptimal) -> Table:
     """Return a table of the limits that bind, those first that a larger value would bring most for."""
-    held = np.zeros(len(found.bindings))
-    for stretch in stretches(found):
+    held = np.zeros(len(plan.bindings))
+    for stretch in stretches(plan):
         if stretch.binding is not None:
             held[stretch.binding] += stretch.end - stretch.start
     table = Table(
@@ -50,9 +50,9 @@ def bindings_table(found: TimeOptimal) -> Table:
     table.add_column("limit, joint", overflow="fold")
     for head in (r"limit", "used", "binds for", r"gain \[s]"):
         table.add_column(head, justify="right", no_wrap=True)
-    order = sorted(range(len(held)), key=lambda i: -found.bindings[i].gain)
+    order = sorted(range(len(held)), key=lambda i: -plan.bindings[i].gain)
     for i in order:
-        binding = found.bindings[i]
+        binding = plan.bindings[i]
         if binding.usage < _BINDS:
             continue
         column = binding.column
@@ -60,18 +60,18 @@ def bindings_table(found: TimeOptimal) -> Table:
             f"{column.quantity} of {column.joint}",
             f"{number(column.upper, 5)} {column.unit}",
             percent(binding.usage),
-            percent(held[i] / found.duration),
+            percent(held[i] / plan.duration),
             number(_MORE * binding.gain, 3),
         )
     return table
 
 
-def outcome(found: TimeOptimal) -> str:
+def outcome(plan: TimeOptimal) -> str:
     """Return in one line how long the motion lasts."""
-    share = found.duration / found.even_duration
+    share = plan.duration / plan.even_duration
     if share >= 1.0:  # an end that is given may be slower than the path at even speed
-        return f"the motion lasts {found.duration:.4f} s"
+        return f"the motion lasts {plan.duration:.4f} s"
     return (
-        f"the motion lasts {found.duration:.4f} s, {share:.3f} of the {found.even_duration:.4f} s that it "
+        f"the motion lasts {plan.duration:.4f} s, {share:.3f} of the {plan.even_duration:.4f} s that it "
         "takes where its path parameter runs evenly"
     )

@@ -7,7 +7,7 @@ from copy import copy
 import numpy as np
 from numpy.typing import NDArray
 
-from hodyn_ros.lie.jets import Array
+from hodyn_ros.array import Array
 from hodyn_ros.planning.time_optimal.chain_rule import SPEEDS
 from hodyn_ros.trajectory.timed import lowest_value
 

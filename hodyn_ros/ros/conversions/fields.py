@@ -10,10 +10,10 @@ from reprlib import Repr
 import numpy as np
 from numpy.typing import NDArray
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import ModelError
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason
 
-Array = NDArray[np.float64]
 Places = NDArray[np.intp] | None  # what JointOrder.places returns
 
 # A robot of a hundred joints, or a name of a thousand letters, must not fill the screen.

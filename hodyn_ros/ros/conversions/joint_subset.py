@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from sensor_msgs.msg import JointState
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.feedforward import Feedforward
 from hodyn_ros.msg import FeedforwardTorque
 from hodyn_ros.ros.conversions.fields import (
-    Array,
     JointOrder,
     all_finite,
     check_one_per_joint,

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from rclpy.serialization import deserialize_message
 from std_msgs.msg import Header
 
+from hodyn_ros.array import Array
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason
 
-Array = NDArray[np.float64]
 Places = NDArray[np.intp]
 Content = TypeVar("Content")
 

@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Point, Pose, Quaternion
-from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from hodyn_ros.array import Array
 from hodyn_ros.feedforward.feedforward import Feedforward, Status
 from hodyn_ros.lie.motion import BaseMotion, BaseRepresentation
 from hodyn_ros.lie.representations import convert_screws
@@ -37,8 +37,6 @@ from hodyn_ros.ros.conversions.fields import (
     wrong_length,
 )
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason
-
-Array = NDArray[np.float64]
 
 MOTION_FIELDS = ("positions", "velocities", "accelerations", "jerks", "snaps")
 EFFORT_FIELDS = ("efforts", "effort_rates", "effort_accelerations")

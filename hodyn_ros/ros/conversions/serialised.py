@@ -14,12 +14,13 @@ import numpy as np
 from rclpy.serialization import serialize_message
 from std_msgs.msg import Header
 
+from hodyn_ros.array import Array
 from hodyn_ros.feedforward.feedforward import Feedforward
 from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.lie.motion import BaseMotion, BaseRepresentation
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.ros.conversions.fields import JointOrder, all_finite
-from hodyn_ros.ros.conversions.layout import STAMP, Array, Layout, StreamReader, unpacked
+from hodyn_ros.ros.conversions.layout import STAMP, Layout, StreamReader, unpacked
 from hodyn_ros.ros.conversions.messages import (
     MOTION_FIELDS,
     MOTOR_POSITION_FIELDS,

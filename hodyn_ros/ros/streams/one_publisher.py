@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from rclpy.node import Node
 
-from hodyn_ros.lie.se3 import Array
+from hodyn_ros.array import Array
 from hodyn_ros.msg import DesiredMotion
 from hodyn_ros.ros.conversions.messages import nanoseconds
 from hodyn_ros.ros.streams.qos_events import UNKNOWN_NAME, full_name

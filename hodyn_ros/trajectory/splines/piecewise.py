@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hodyn_ros.lie.jets import Array
+from hodyn_ros.array import Array
 from hodyn_ros.trajectory.splines.bernstein import derivatives
 from hodyn_ros.trajectory.splines.waypoints import WaypointTrajectory
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array
 from hodyn_ros.trajectory.splines.densify import Waypoints
 
 # Slower than this is at rest, and what is measured is noise [rad/s or m/s].

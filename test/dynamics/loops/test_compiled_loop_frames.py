@@ -16,7 +16,7 @@ from sweeps import some
 
 from hodyn_ros import BaseMotion, ConvergenceError, InputError, Robot
 from hodyn_ros.dynamics.calls import kinematics as calls
-from hodyn_ros.dynamics.kinematics.inverse_problem import read_targets
+from hodyn_ros.dynamics.kinematics.inverse_problem import Redundancy, read_targets
 from hodyn_ros.dynamics.loops import compiled_frames
 from hodyn_ros.dynamics.loops.looped_frames import solve_frames
 from hodyn_ros.lie.se3 import exp
@@ -69,7 +69,7 @@ def readable(
     looped, before = robot._looped, robot.positions
     assert looped is not None
     targets = read_targets(robot.tree, *arguments)
-    found = solve_frames(looped, targets, seed, weights, None, independent or {}, base)
+    found = solve_frames(looped, targets, seed, Redundancy(weights, independent=independent), base)
     after = robot.positions
     robot.reset(before)
     return (*found, after)

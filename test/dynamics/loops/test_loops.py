@@ -19,7 +19,7 @@ from oracles.random_trees import Tree
 from scipy.interpolate import make_interp_spline
 from sweeps import THOROUGH, some
 
-from hodyn_ros import AppliedWrench, BaseMotion, Coupling, Loop, ParallelRobot, Robot, share
+from hodyn_ros import AppliedWrench, BaseMotion, Constraints, Coupling, Loop, ParallelRobot, Robot, share
 from hodyn_ros.dynamics.kinematics.forward_kinematics import forward_kinematics
 from hodyn_ros.dynamics.loops.looped_efforts import LoopSolution
 from hodyn_ros.engine.kernels import fits_straight_line
@@ -359,9 +359,11 @@ class TestRedundantDrives:
         couplings = [Coupling("joint2", "joint1")]
         robot = Robot.from_screws(
             **tree.arguments(),
-            couplings=couplings,
-            coordinates=["joint1", "joint3", "joint4", "joint5", "joint6"],
-            driven=[f"joint{i + 1}" for i in range(6)],
+            constraints=Constraints(
+                couplings=couplings,
+                coordinates=["joint1", "joint3", "joint4", "joint5", "joint6"],
+                driven=[f"joint{i + 1}" for i in range(6)],
+            ),
         )
         y = np.random.default_rng(0).normal(size=(4, 5))
         efforts = robot.inverse_dynamics(y)
@@ -708,7 +710,8 @@ class TestBranches:
         tree = four_bar().tree
         couplings = [Coupling("joint2", "joint1", polynomial=[0.0, 0.0, 1.0])]
         with pytest.raises(ModelError, match="at the zero configuration, the pose of robot 'robot' is sing"):
-            Robot.from_screws(**tree.arguments(), couplings=couplings, coordinates=["joint2", "joint3"])
+            constraints = Constraints(couplings=couplings, coordinates=["joint2", "joint3"])
+            Robot.from_screws(**tree.arguments(), constraints=constraints)
 
     def test_what_fails_leaves_the_robot_where_it_was(self) -> None:
         mechanism = rssr()
@@ -736,7 +739,8 @@ class TestCurves:
     @staticmethod
     def cam(**curve: object) -> Robot:
         tree = four_bar().tree
-        return Robot.from_screws(**tree.arguments(), couplings=[Coupling("joint2", "joint1", **curve)])
+        constraints = Constraints(couplings=[Coupling("joint2", "joint1", **curve)])
+        return Robot.from_screws(**tree.arguments(), constraints=constraints)
 
     def test_straight_curves_are_ratios(self) -> None:
         y = np.random.default_rng(0).uniform(-0.5, 0.5, (6, 2))
@@ -818,7 +822,8 @@ class TestCurves:
     def test_followers_may_lead_as_far_as_they_reach(self) -> None:
         tree = four_bar().tree
         couplings = [Coupling("joint2", "joint1", polynomial=[0.0, 1.0, -1.0])]
-        robot = Robot.from_screws(**tree.arguments(), couplings=couplings, coordinates=["joint2", "joint3"])
+        constraints = Constraints(couplings=couplings, coordinates=["joint2", "joint3"])
+        robot = Robot.from_screws(**tree.arguments(), constraints=constraints)
         y = np.zeros((3, 2))
         y[0, 0] = 0.21
         assert robot.solve_loops(y).joints[0, 0] == pytest.approx(0.3, rel=1e-12)
@@ -1024,7 +1029,7 @@ class TestDescriptions:
     )
     def test_couplings(self, couplings: list[Coupling], said: str) -> None:
         with pytest.raises(ModelError, match=said):
-            Robot.from_screws(**four_bar().tree.arguments(), couplings=couplings)
+            Robot.from_screws(**four_bar().tree.arguments(), constraints=Constraints(couplings=couplings))
 
     @pytest.mark.parametrize(
         ("arguments", "said"),
@@ -1160,7 +1165,5 @@ def _as_tree(model: ParallelModel) -> Robot:
         parts["coms"],
         parts["inertias"],
         model.gravity,
-        loops=loops,
-        coordinates=[(platform, rows)],
-        driven=driven,
+        constraints=Constraints(loops, coordinates=[(platform, rows)], driven=driven),
     )

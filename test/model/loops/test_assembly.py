@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from oracles.cases import relative_errors
 
-from hodyn_ros import Loop, ModelError, Robot
+from hodyn_ros import Constraints, Loop, ModelError, Robot
 from hodyn_ros.lie.se3 import exp, exp_screw
 
 Array = NDArray[np.float64]
@@ -33,6 +33,8 @@ def four_bar(**changes: Any) -> Robot:
         "inertias": [np.diag([0.01, 0.02, 0.02])] * 3,
         "gravity": (0.0, -9.81, 0.0),
         "joint_names": ["crank", "coupler", "rocker"],
+    }
+    constraints: dict[str, Any] = {
         "loops": [
             Loop(
                 1,
@@ -47,7 +49,8 @@ def four_bar(**changes: Any) -> Robot:
         "driven": ["crank"],
         "home": {"crank": 1.2, "rocker": 1.5},
     }
-    return Robot.from_screws(**{**arguments, **changes})
+    arguments |= {name: changes.pop(name) for name in arguments if name in changes}
+    return Robot.from_screws(**arguments, constraints=Constraints(**{**constraints, **changes}))
 
 
 def closed_positions(crank: float) -> Array:
@@ -140,9 +143,11 @@ def test_frames_that_are_far_turned_at_zero(kind: str) -> None:
         np.ones(n),
         np.zeros((n, 3)),
         [np.eye(3) * 0.01] * n,
-        loops=[loop],
-        coordinates=["joint1"],
-        home={f"joint{i + 1}": float(a) + 0.3 * rng.uniform(-1, 1) for i, a in enumerate(closed)},
+        constraints=Constraints(
+            [loop],
+            coordinates=["joint1"],
+            home={f"joint{i + 1}": float(a) + 0.3 * rng.uniform(-1, 1) for i, a in enumerate(closed)},
+        ),
     )
     joints = robot.joint_motion(robot.home[0][None])[0]
     found = np.eye(4)

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from oracles.cases import relative_errors
 
-from hodyn_ros import BaseMotion, Coupling, InputError, Loop, Robot
+from hodyn_ros import BaseMotion, Constraints, Coupling, InputError, Loop, Robot
 from hodyn_ros.errors import ModelError
 from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.readers.urdf import read_urdf
@@ -203,8 +203,7 @@ class TestRobotFiles:
             [[0.05, 0.1, 0], [0.2, 0.1, 0], [0, 0.1, 0]],
             [np.diag([0.01, 0.01, 0.02])] * 3,
             (0, -9.81, 0),
-            loops=[Loop(1, 2, "hinge", (0.55, 0.35, 0), (0, 0, 1))],
-            driven=["joint1"],
+            constraints=Constraints([Loop(1, 2, "hinge", (0.55, 0.35, 0), (0, 0, 1))], driven=["joint1"]),
         )
         q = np.random.default_rng(0).uniform(-0.5, 0.5, (5, 1))
         np.testing.assert_allclose(robot.inverse_dynamics(q), expected.inverse_dynamics(q), rtol=1e-12)
@@ -266,7 +265,7 @@ class TestRobotFiles:
             other = Coupling("wrist", "finger", **curve)
             assert arm.closure is not None
             mimics = [Coupling("other", "finger", -1.0, 0.03), Coupling("nail", "other", 20.0)]
-            closure = Closure.build(arm.tree, couplings=[*mimics, other])
+            closure = Closure.build(arm.tree, Constraints(couplings=[*mimics, other]))
             expected = Robot(arm.tree, closure=closure).inverse_dynamics(y)
             np.testing.assert_allclose(robot.inverse_dynamics(y), expected, rtol=1e-12)
 
