@@ -1,7 +1,7 @@
 """The operations of a robot: one table of what is computed, from what, by which law, for which robots.
 
-`Robot.compile` with its description, `compile_batch`, the calls of `Robot`, `hodyn export` with its help, the
-reference and sweeps of the tests read it. How to add one: docs/contributing/add_an_operation.md.
+`Robot.compile`, `compile_batch`, the calls of `Robot`, `hodyn export` with its help, and
+sweeps of the tests read it.
 """
 
 from __future__ import annotations
