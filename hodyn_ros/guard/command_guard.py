@@ -581,8 +581,7 @@ class CommandGuard:
                 start = start._replace(acceleration=self._nothing)
             first = self._first_effort(start, acts)
             self._issued, self._limiter.last = _Issued(start, first, first), first
-        off, slow = start.position - motion.position, start.velocity - motion.velocity
-        self._offset, self._braking = Fading(off, slow, acts, self.config.fade), None
+        self._offset, self._braking = self._fading_from(start, motion, acts), None
         self._release_from, self._fault, self._tripped, self.ended = np.inf, None, False, False
         self._asked, self._contradiction = False, None
         self._borne = anew and self.config.first_effort is not FirstEffort.FEEDFORWARD
@@ -709,9 +708,12 @@ class CommandGuard:
         """Let a reference that is late go on from the last one: drives have stayed there, and would leap."""
         if not (self._drives_follow and self._late and self._following) or self._issued is None:
             return
-        was, motion = self._issued.motion, self.desired.motion(self._instant(acts))
-        off, slow = was.position - motion.position, was.velocity - motion.velocity
-        self._offset = Fading(off, slow, acts, self.config.fade)
+        self._offset = self._fading_from(self._issued.motion, self.desired.motion(self._instant(acts)), acts)
+
+    def _fading_from(self, start: Motion, motion: Motion, acts: float) -> Fading:
+        """Return the offset of the reference that takes it from a start to the motion."""
+        off, slow = start.position - motion.position, start.velocity - motion.velocity
+        return Fading(off, slow, acts, self.config.fade)
 
     def _motion(self, t: float) -> Motion:
         if self._braking is not None:

@@ -665,8 +665,8 @@ private:
       }
       for (std::size_t j = 0; j < joints(); ++j) {
         const double known = model_ ? effort_[j] : issued.effort[j];
-        const double most = model_ ? command_guard::kFirstStep * config.effort_step : 0.0;
-        issued.effort[j] = within(known + within(issued.effort[j] - known, most), limiter_.limit()[j]);
+        const double off = within(issued.effort[j] - known, command_guard::kFirstStep * config.effort_step);
+        issued.effort[j] = within(known + off, limiter_.limit()[j]);
       }
     } else if (config.first_effort == FirstEffort::kZero) {
       std::fill(issued.effort.begin(), issued.effort.end(), 0.0);
