@@ -147,7 +147,7 @@ def test_those_of_kinematics_are_exact(representation: Representation, floating:
             assert np.abs(first[:, :, k, i] - right).max() <= 1e-12 * np.abs(first).max()
 
 
-@pytest.mark.parametrize("frame", [None, "body_fixed", "spatial"])
+@pytest.mark.parametrize("frame", [None, "spatial", pytest.param("body_fixed", marks=pytest.mark.thorough)])
 def test_every_way_finds_the_same_numbers(frame: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Straight-line code, changes in lanes, what follows from inverse dynamics, and batches of them."""
     orders = 1 if frame else 2

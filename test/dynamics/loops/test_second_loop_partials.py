@@ -13,6 +13,8 @@ from hodyn_ros import BaseMotion, InputError
 
 Array = NDArray[np.float64]
 CASES = [
+    ("rssr", 1),
+    ("flying_cam", 0),
     ("rssr", 2),
     ("palletiser", 1),
     ("planar_3rrr", 1),
@@ -30,7 +32,7 @@ def curved(case: Case, change: Array, body: bool = True) -> Array:
         return mp.to_float((there - 2 * here + back) / (step * step))
 
 
-@pytest.mark.parametrize(("name", "order"), some(CASES, ("rssr", 2), ("palletiser", 1), ("flying_cam", 1)))
+@pytest.mark.parametrize(("name", "order"), some(CASES, ("rssr", 1), ("flying_cam", 0)))
 def test_those_of_inverse_dynamics_are_exact(name: str, order: int) -> None:
     case, rng = Case(name, order), np.random.default_rng(2)
     weights = rng.normal(size=(order + 1, case.closure.n_efforts))
