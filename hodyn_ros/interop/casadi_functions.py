@@ -47,7 +47,7 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class External:
-    """An external function: input i is argument i of the graph, and `values[j]` are the numbers of output j."""
+    """An external function: input i is argument i of the graph, `values[j]` are the numbers of output j."""
 
     name: str
     inputs: tuple[Block, ...]
@@ -123,7 +123,9 @@ def _hessian(
     values: list[list[Scalar]] = []
     start = 0
     for one, count in zip(given, function.sizes):
-        part = _split(rows[start : start + count], [*function.sizes, size, size], f"jac_adj_{one.name}", names)
+        part = _split(
+            rows[start : start + count], [*function.sizes, size, size], f"jac_adj_{one.name}", names
+        )
         outputs, values, start = [*outputs, *part[0]], [*values, *part[1]], start + count
     seed = Block(f"adj_{result.name}", result.shape)
     return External(f"jac_adj1_{name}", (*given, nominal, seed, *outs), (*outputs,), graph, (*values,))

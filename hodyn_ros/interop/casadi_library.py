@@ -13,6 +13,7 @@ from pathlib import Path
 from hodyn_ros.codegen.emit import function_text
 from hodyn_ros.codegen.llvm import relocatable
 from hodyn_ros.codegen.object_cache import ObjectCache
+from hodyn_ros.codegen.processor import target
 from hodyn_ros.codegen.sincos import sincos_function
 from hodyn_ros.errors import InputError
 from hodyn_ros.interop.casadi_functions import Block, External
@@ -21,13 +22,17 @@ from hodyn_ros.interop.elf import shared_object
 _PARTS = ("n_in", "n_out", "name_in", "name_out", "sparsity_in", "sparsity_out", "work", "incref", "decref")
 
 
+def makes_libraries() -> bool:
+    """Whether shared objects can be made for this machine."""
+    return (platform.machine(), platform.system()) == ("x86_64", "Linux")
+
+
 def library(functions: Sequence[External]) -> bytes:
     """Return a shared object with external functions; InputError where none can be made."""
-    machine, system = platform.machine(), platform.system()
-    if (machine, system) != ("x86_64", "Linux"):
+    if not makes_libraries():
         raise InputError(
-            f"shared objects are made for x86_64 and Linux, not {machine} and {system}; compile the C code "
-            "that `hodyn export --lang casadi` writes"
+            f"shared objects are made for x86_64 and Linux, not {platform.machine()} and "
+            f"{platform.system()}; compile the C code that `hodyn export --lang casadi` writes"
         )
     texts, widths = [], set[int]()
     for function in functions:
@@ -36,7 +41,14 @@ def library(functions: Sequence[External]) -> bytes:
         widths |= used
     texts += [sincos_function(width) for width in sorted(widths)]
     names = [name for one in functions for name in (one.name, *(f"{one.name}_{part}" for part in _PARTS))]
-    return shared_object(relocatable(_joined(texts)), names)
+    text, kept = _joined(texts), ObjectCache.default()
+    key = "\n".join(["relocatable", text, *target()])
+    code = kept.get(key) if kept else None
+    if code is None:
+        code = relocatable(text)
+        if kept:
+            kept.put(key, code)
+    return shared_object(code, names)
 
 
 def write_library(content: bytes) -> Path:

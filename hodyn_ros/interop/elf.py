@@ -1,7 +1,7 @@
 """From the object code of one module to a shared object, without a linker: x86-64, ELF.
 
-System V ABI, AMD64 supplement (2023), chapters 4 and 5. What the code calls from elsewhere, such as the slow way
-of sine and cosine, goes through a stub and a slot that the dynamic linker fills.
+System V ABI, AMD64 supplement (2023), chapters 4 and 5. What the code calls from elsewhere, such as the slow
+way of sine and cosine, goes through a stub and a slot that the dynamic linker fills.
 """
 
 from __future__ import annotations
@@ -176,7 +176,9 @@ def shared_object(code: bytes, exported: Sequence[str], needed: Sequence[str] = 
         struct.pack_into("<QQ", image, dynamic_place + 16 * i, *pair)
 
     identity = b"\x7fELF\x02\x01\x01" + bytes(9)
-    struct.pack_into("<16sHHIQQQIHHHHHH", image, 0, identity, 3, 62, 1, 0, 64, 0, 0, 64, 56, _HEADERS, 64, 0, 0)
+    struct.pack_into(
+        "<16sHHIQQQIHHHHHH", image, 0, identity, 3, 62, 1, 0, 64, 0, 0, 64, 56, _HEADERS, 64, 0, 0
+    )
     size = len(image) - start_of_data
     headers = [
         (1, 5, 0, 0, 0, end_of_code, end_of_code, _PAGE),

@@ -6,15 +6,15 @@ from importlib import import_module
 from typing import Any
 
 from hodyn_ros.errors import InputError
+from hodyn_ros.extras import missing_extra
 
 
-def needed(module: str, extra: str) -> Any:
-    """Return a module; where it is missing, InputError says how to get it."""
+def needed(module: str) -> Any:
+    """Return a module of an extra; where it is missing, InputError says how to get it."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.split(".")[0] != module.split(".")[0]:
+        missing = missing_extra(error)
+        if missing is None:
             raise
-        raise InputError(
-            f"this needs {module}, which is missing: pip install {module}, or hodyn_ros[{extra}]"
-        ) from None
+        raise InputError(missing) from None

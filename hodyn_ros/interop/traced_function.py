@@ -18,7 +18,7 @@ from hodyn_ros.dynamics.named_frames import placed
 from hodyn_ros.dynamics.operations import OPERATIONS
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.engine import kernels
-from hodyn_ros.engine.second_partials import Coordinates, hessian
+from hodyn_ros.engine.second_partials import Coordinates, has_many_entries, hessian
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.representations import Representation, check_representation
 
@@ -49,8 +49,9 @@ _RESULTS = {
 class TracedFunction:
     """`name(arguments) -> result`, all matrices by rows.
 
-    `law` is traced; `jacobian_law` returns its derivatives [row of the result][k] by row k of the arguments
-    together, (columns, columns), where there is such a law.
+    `law` is traced. Where there are such laws, `jacobian_law` returns rows of the derivatives of each row of
+    the result by each row of the arguments, and `hessian_law`, which takes a multiplier last, rows of the
+    second derivatives by each two of them.
     """
 
     name: str
@@ -58,6 +59,7 @@ class TracedFunction:
     result: tuple[str, Shape]
     law: Callable[..., Stack]
     jacobian_law: Callable[..., Stack] | None = None
+    hessian_law: Callable[..., Stack] | None = None
 
     @classmethod
     def of(
@@ -78,14 +80,14 @@ class TracedFunction:
             raise InputError(f"the order must be 0 or a positive integer, found {order!r}")
         if robot.closure is not None:
             raise InputError(
-                f"robot {robot.name!r} has couplings or loops, whose positions are found by iteration; functions "
-                "for other libraries are of robots without"
+                f"robot {robot.name!r} has couplings or loops, whose positions are found by iteration; "
+                "functions for other libraries are of robots without"
             )
         check_representation(representation)
         operation, model = OPERATIONS[what], robot.model
         if frames is not None and operation.frames == "none":
             raise InputError(f"{what} has no frames; leave them out")
-        setting, jacobian_law = kernels.KernelSpec.of(model), None
+        setting, jacobian_law, hessian_law = kernels.KernelSpec.of(model), None, None
         names = ["q", "pose", "twists"]
         if what == "inverse_dynamics":
             law, arguments = kernels.inverse_dynamics_trace(model, order, setting)
@@ -102,12 +104,13 @@ class TracedFunction:
             law, arguments = operation.tree_law(model, order, *placed(model, robot.frames, chosen))
         if what in ("inverse_dynamics", "forward_dynamics") and not model.floating_base:
             jacobian_law = OPERATIONS[f"{what}_derivatives"].tree_law(model, order)[0]
+            if what == "forward_dynamics" and not has_many_entries(model, order, "hybrid contracted"):
+                hessian_law = OPERATIONS[f"{what}_hessian"].tree_law(model, order)[0]
         shapes = tuple((name, shape) for name, (_, shape) in zip(names, arguments))
-        graph, stacks = _inputs([shape for _, shape in shapes])
+        _, stacks = _inputs([shape for _, shape in shapes])
         found = law(*stacks)
-        del graph
         result = _RESULTS.get(what, what), (len(found), len(found[0]))
-        return cls(what, shapes, result, law, jacobian_law)
+        return cls(what, shapes, result, law, jacobian_law, hessian_law)
 
     @property
     def sizes(self) -> list[int]:
@@ -157,6 +160,15 @@ class TracedFunction:
     def hessian(self, graph: Graph, stacks: Sequence[Stack], weights: Sequence[Scalar]) -> Matrix:
         """Return the second derivatives of `weights · result` by all numbers of the arguments."""
         rows = [row for stack in stacks for row in stack]
+        if self.hessian_law is not None:
+            n = self.result[1][1]
+            multiplier = [list(weights[i : i + n]) for i in range(0, len(weights), n)]
+            blocks = self.hessian_law(*stacks, multiplier)
+            return [
+                [x for l in range(len(rows)) for x in blocks[(k * len(rows) + l) * n + i]]
+                for k in range(len(rows))
+                for i in range(n)
+            ]
         # derivatives of lower order come second, as more depends on them
         order = [x.number for row in reversed(rows) for x in row]
         place = {number: i for i, number in enumerate(order)}
