@@ -8,6 +8,7 @@ from typing import Any
 
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.robot_choice import RobotChoice
+from hodyn_ros.errors import InputError
 from hodyn_ros.export.c_text import checked_name, name_from
 from hodyn_ros.interop.casadi_functions import externals
 from hodyn_ros.interop.casadi_library import library, makes_libraries, write_library
@@ -25,6 +26,7 @@ def function(
     frames: Sequence[str | int] | None = None,
     representation: Representation = "spatial",
     name: str | None = None,
+    samples: int = 1,
 ) -> Any:
     """Return a `casadi.Function` of one operation of a robot without loops, as machine code.
 
@@ -33,15 +35,18 @@ def function(
     transposed: a column for each derivative order. Inverse dynamics of order 0 takes q (n, 3), the positions,
     velocities and accelerations, and gives tau (n, 1). `jac`, `fwd`, `adj` and the Hessian of a sum are exact
     and compiled along; all numbers of the arguments count as independent, entries of a pose too. `name`
-    begins with a letter; by default it is made of the robot's.
+    begins with a letter; by default it is made of the robot's. `samples`: a function of so many motions side
+    by side, as `map` makes one, that computes several in the lanes of vector registers.
 
     The function is a shared object in the cache of machine code, which no compiler or linker makes: code that
     CasADi generates can be linked with it. Raises InputError for what is not offered.
     """
     casadi = needed("casadi")
     traced = TracedFunction.of(robot, what, order, frames, representation)
+    if isinstance(samples, bool) or not isinstance(samples, int) or samples < 1:
+        raise InputError(f"samples must be a positive whole number, found {samples!r}")
     called = checked_name(f"{name_from(robot.name)}_{what}_{order}" if name is None else name)
-    path = write_library(library(externals(traced, called)))
+    path = write_library(library(externals(traced, called, samples)))
     return casadi.external(called, str(path))
 
 
@@ -68,10 +73,10 @@ def export_casadi(
         traced = TracedFunction.of(robot, each, order, frames, representation)
         called = checked_name(f"{name_from(robot.name) if name is None else name}_{each}_{order}")
         functions = externals(traced, called)
+        subject = each.replace("_", " ").capitalize()
         title = [
-            f"{each.replace('_', ' ').capitalize()} of robot {robot.name!r} of order {order} as an external",
-            "function of CasADi with exact derivatives, written by `hodyn export --lang casadi`. Do not edit;",
-            "export again.",
+            f"{subject} of robot {robot.name!r} of order {order} as an external function of CasADi with "
+            "exact derivatives, written by `hodyn export --lang casadi`. Do not edit; export again.",
             "",
             "Matrices are by columns, one for each derivative order. A shared object of it:",
             f"  cc -std=c99 -O2 -fPIC -shared {called}.c -lm -o {called}.so",

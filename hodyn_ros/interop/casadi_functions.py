@@ -8,7 +8,7 @@ together: our matrices by rows, derivative orders on axis 0, are its matrices wi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hodyn_ros.codegen.differentiate import Scalar
 from hodyn_ros.codegen.kernel import Shape
@@ -34,6 +34,18 @@ class Block:
         rows, columns = self.shape
         return rows * columns if self.pattern is None else sum(map(len, self.pattern))
 
+    def beside(self, count: int) -> Block:
+        """Return so many of them side by side."""
+        rows, columns = self.shape
+        return Block(self.name, (rows, columns * count), self.pattern and self.pattern * count)
+
+    def diagonal(self, count: int) -> Block:
+        """Return so many of them as the blocks on a diagonal."""
+        rows, columns = self.shape
+        pattern = [tuple(range(rows))] * columns if self.pattern is None else self.pattern
+        there = (tuple(rows * k + row for row in column) for k in range(count) for column in pattern)
+        return Block(self.name, (rows * count, columns * count), tuple(there))
+
     @property
     def sparsity(self) -> list[int]:
         """Rows, columns, and the pattern in compressed columns, or 1 where all entries are there."""
@@ -47,27 +59,39 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class External:
-    """An external function: input i is argument i of the graph, `values[j]` are the numbers of output j."""
+    """An external function: input i is argument i of the graph, `values[j]` are the numbers of output j.
+
+    With `samples` it is of so many, `values` being those of each.
+    """
 
     name: str
     inputs: tuple[Block, ...]
     outputs: tuple[Block, ...]
     graph: Graph
     values: tuple[list[Scalar], ...]
+    samples: int = 1
+
+    def of_samples(self, count: int) -> External:
+        """Return it of several samples side by side, of which each has derivatives by its own arguments."""
+        inputs = tuple(block.beside(count) for block in self.inputs)
+        jacobian = self.name.startswith("jac_")
+        outputs = tuple(block.diagonal(count) if jacobian else block.beside(count) for block in self.outputs)
+        return replace(self, inputs=inputs, outputs=outputs, samples=count)
 
 
-def externals(function: TracedFunction, name: str) -> list[External]:
-    """Return a function with its derivatives, as CasADi names them."""
+def externals(function: TracedFunction, name: str, samples: int = 1) -> list[External]:
+    """Return a function with its derivatives, as CasADi names them, of one sample or several."""
     given = [Block(one, _turned(shape)) for one, shape in function.arguments]
     result = Block(function.result[0], _turned(function.result[1]))
     nominal = Block(f"out_{result.name}", result.shape)
-    return [
+    of_one = [
         _value(function, name, given, result),
         _jacobian(function, name, given, result, nominal),
         _forward(function, name, given, result, nominal),
         _reverse(function, name, given, result, nominal),
         _hessian(function, name, given, result, nominal),
     ]
+    return of_one if samples == 1 else [one.of_samples(samples) for one in of_one]
 
 
 def _value(function: TracedFunction, name: str, given: list[Block], result: Block) -> External:

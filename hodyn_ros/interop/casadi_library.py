@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from hodyn_ros.codegen.emit import function_text
+from hodyn_ros.codegen.emit import batch_text, function_text
 from hodyn_ros.codegen.llvm import relocatable
 from hodyn_ros.codegen.object_cache import ObjectCache
-from hodyn_ros.codegen.processor import target
+from hodyn_ros.codegen.processor import lanes, target
 from hodyn_ros.codegen.sincos import sincos_function
 from hodyn_ros.errors import InputError
 from hodyn_ros.interop.casadi_functions import Block, External
@@ -80,6 +80,7 @@ def _written(path: Path, content: bytes) -> Path:
 def _joined(texts: Sequence[str]) -> str:
     """Join modules, in which the same function may be declared more than once."""
     lines = dict.fromkeys(line for text in texts for line in text.split("\n") if line.startswith("declare "))
+    lines["declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"] = None
     rest = [line for text in texts for line in text.split("\n") if not line.startswith("declare ")]
     return "\n".join([*rest, *lines]) + "\n"
 
@@ -90,19 +91,20 @@ def _function_text(function: External) -> tuple[str, set[int]]:
     `int f(const double **arg, double **res, int64_t *iw, double *w, int mem)`; arguments that are NULL are
     zero, and results that are go into `w`.
     """
-    n_in, n_out = len(function.inputs), len(function.outputs)
-    stores = [
-        (n_in + j, i, value) for j, values in enumerate(function.values) for i, value in enumerate(values)
-    ]
-    text, widths = function_text(f"{function.name}_numbers", function.graph, stores, n_in + n_out)
-    text = text.replace("define void", "define internal void", 1).replace("@table", f"@{function.name}_table")
-    text = text.replace("@search_", f"@{function.name}_search_")
+    name, n_in, n_out = function.name, len(function.inputs), len(function.outputs)
+    text, widths = _numbers_text(function)
+    text = text.replace("@table", f"@{name}_table").replace("@search_", f"@{name}_search_")
     most = max([1, *(one.size for one in function.inputs)])
+    # several samples come one after the other, all outputs of each together
+    whole = sum(one.size for one in function.outputs) if function.samples > 1 else 0
+    scratch = max([0, *(one.size for one in function.outputs)])
     lines = [
-        f"@{function.name}_zeros = private unnamed_addr constant [{most} x double] zeroinitializer, align 64",
-        f"define i32 @{function.name}(ptr %arg, ptr %res, ptr %iw, ptr %w, i32 %mem) {{",
+        f"@{name}_zeros = private unnamed_addr constant [{most} x double] zeroinitializer, align 64",
+        f"define i32 @{name}(ptr %arg, ptr %res, ptr %iw, ptr %w, i32 %mem) {{",
+        "entry:",
+        f"%rest = getelementptr double, ptr %w, i64 {whole}",
     ]
-    for kind, count, missing in (("arg", n_in, f"@{function.name}_zeros"), ("res", n_out, "%w")):
+    for kind, count, missing in (("arg", n_in, f"@{name}_zeros"), ("res", n_out, "%rest")):
         for i in range(count):
             lines += [
                 f"%{kind}{i}_place = getelementptr ptr, ptr %{kind}, i64 {i}",
@@ -110,10 +112,65 @@ def _function_text(function: External) -> tuple[str, set[int]]:
                 f"%{kind}{i}_absent = icmp eq ptr %{kind}{i}_given, null",
                 f"%{kind}{i} = select i1 %{kind}{i}_absent, ptr {missing}, ptr %{kind}{i}_given",
             ]
-    passed = ", ".join([*(f"ptr %arg{i}" for i in range(n_in)), *(f"ptr %res{j}" for j in range(n_out))])
-    lines += [f"call void @{function.name}_numbers({passed})", "ret i32 0", "}"]
-    scratch = max([0, *(one.size for one in function.outputs)])
-    return text + "\n".join([*lines, *_about(function, scratch)]) + "\n", widths
+    given = [f"ptr %arg{i}" for i in range(n_in)]
+    if function.samples == 1:
+        passed = ", ".join([*given, *(f"ptr %res{j}" for j in range(n_out))])
+        lines += [f"call void @{name}_numbers({passed})", "ret i32 0", "}"]
+    else:
+        lines += [*_of_samples(function, given), "ret i32 0", "}"]
+    return text + "\n".join([*lines, *_about(function, whole + scratch)]) + "\n", widths
+
+
+def _numbers_text(function: External) -> tuple[str, set[int]]:
+    """Write what computes all numbers of one sample, or of several in lanes."""
+    name, n_in, n_out = function.name, len(function.inputs), len(function.outputs)
+    if function.samples == 1:
+        stores = [
+            (n_in + j, i, value) for j, values in enumerate(function.values) for i, value in enumerate(values)
+        ]
+        text, widths = function_text(f"{name}_numbers", function.graph, stores, n_in + n_out)
+        return text.replace("define void", "define internal void", 1), widths
+    flat = [value for values in function.values for value in values]
+    used = {
+        function.graph.nodes[number][1]
+        for number in function.graph.needed(flat)
+        if function.graph.nodes[number][0] == "input"
+    }
+    sizes = [one.size // function.samples if i in used else 0 for i, one in enumerate(function.inputs)]
+    text = batch_text(function.graph, flat, sizes, lanes())
+    text = text.replace("define i64 @hodyn_batch", f"define internal i64 @{name}_numbers", 1)
+    widths = {lanes()} if f"@sincos{lanes()}" in text else set()
+    for width in widths:
+        text = text.replace(sincos_function(width), "")
+    return text, widths
+
+
+def _of_samples(function: External, given: Sequence[str]) -> list[str]:
+    """Compute all samples, and part the numbers of each among the outputs."""
+    counts = [len(values) for values in function.values]
+    filled = [j for j, count in enumerate(counts) if count]
+    out = f"%res{filled[0]}" if len(filled) == 1 else "%w"
+    call = f"call i64 @{function.name}_numbers({', '.join(given)}, ptr {out}, i64 {function.samples})"
+    lines = [f"%spoiled = {call}"]
+    if len(filled) == 1:
+        return lines
+    lines += ["br label %part", "part:", "%sample = phi i64 [0, %entry], [%next, %part]"]
+    lines.append(f"%first = mul i64 %sample, {sum(counts)}")
+    for j in filled:
+        lines += [
+            f"%own{j} = add i64 %first, {sum(counts[:j])}",
+            f"%from{j} = getelementptr double, ptr %w, i64 %own{j}",
+            f"%behind{j} = mul i64 %sample, {counts[j]}",
+            f"%to{j} = getelementptr double, ptr %res{j}, i64 %behind{j}",
+            f"call void @llvm.memcpy.p0.p0.i64(ptr %to{j}, ptr %from{j}, i64 {8 * counts[j]}, i1 false)",
+        ]
+    return [
+        *lines,
+        "%next = add i64 %sample, 1",
+        f"%more = icmp slt i64 %next, {function.samples}",
+        "br i1 %more, label %part, label %done",
+        "done:",
+    ]
 
 
 def _about(function: External, scratch: int) -> list[str]:

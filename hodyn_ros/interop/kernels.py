@@ -17,8 +17,8 @@ class DerivativeKernels:
     """`value`, `jacobian` and `second` of a traced function, as kernels of single samples and batches.
 
     Rows of `jacobian` (result, arguments) are of the numbers of the result, those of `second` (result
-    arguments, arguments) of the matrices of second derivatives of each of them. `gradient` and `curvature`
-    are what reverse mode needs.
+    arguments, arguments) of the matrices of second derivatives of each of them. `gradient`, `change`
+    and `curvature` are what reverse and forward mode need.
     """
 
     def __init__(self, function: TracedFunction) -> None:
@@ -51,8 +51,20 @@ class DerivativeKernels:
         return Kernel(trace, [*self.function.arguments, ("the weights", self.function.result[1])])
 
     @cached_property
+    def change(self) -> Kernel:
+        """How the result changes in a direction (1, arguments), which comes last."""
+
+        def trace(*stacks: Stack) -> Stack:
+            *given, (direction,) = stacks
+            found = self.function.change(given[0][0][0].graph, given, direction)
+            columns = self.function.result[1][1]
+            return [found[i : i + columns] for i in range(0, len(found), columns)]
+
+        return Kernel(trace, [*self.function.arguments, ("the direction", (1, self.n_arguments))])
+
+    @cached_property
     def curvature(self) -> Kernel:
-        """How that gradient changes in a direction (1, arguments), which comes last, and then the result."""
+        """How that gradient changes in a direction, which comes last: (1, arguments), and then the result."""
 
         def trace(*stacks: Stack) -> Stack:
             *given, weights, (direction,) = stacks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,10 +31,9 @@ def function(
     `what`: "inverse_dynamics", "forward_dynamics", "forward_kinematics", "jacobian", "com", "mass_matrix",
     "coriolis_matrix" or "gravity_torque", with arguments and result of one order as of `Robot.compile`:
     inverse dynamics of order 0 takes q (3, n) and gives (1, n). Axes in front are those of a batch, and
-    `torch.vmap` adds one; either way the kernels of batches compute it. Gradients are exact and may be
-    differentiated once more (`create_graph=True`, `torch.func.jacrev` of `jacrev`); PyTorch's forward mode
-    does not know custom operators. `torch.compile` keeps the call as it is. All numbers of the arguments
-    count as independent.
+    `torch.vmap` adds one; either way the kernels of batches compute it. Derivatives are exact, by autograd
+    and by `torch.func` (`grad`, `jvp`, `jacrev`, `jacfwd`, `hessian`), up to the second. `torch.compile`
+    keeps calls as they are. All numbers of the arguments count as independent.
 
     Raises InputError for what is not offered, and for numbers that are not finite.
     """
@@ -45,30 +44,19 @@ def function(
     shapes, row = [shape for _, shape in traced.arguments], (1, n)
     result = traced.result[1]
 
-    curvature = _operator(
-        torch, f"{prefix}_curvature", lambda: kernels.curvature, [*shapes, result, row], (1, n + traced.size)
+    of = _Operators(
+        value=_operator(torch, f"{prefix}_value", lambda: kernels.value, shapes, result),
+        gradient=_operator(torch, f"{prefix}_gradient", lambda: kernels.gradient, [*shapes, result], row),
+        change=_operator(torch, f"{prefix}_change", lambda: kernels.change, [*shapes, row], result),
+        curvature=_operator(
+            torch,
+            f"{prefix}_curvature",
+            lambda: kernels.curvature,
+            [*shapes, result, row],
+            (1, n + traced.size),
+        ),
     )
-    gradient = _operator(torch, f"{prefix}_gradient", lambda: kernels.gradient, [*shapes, result], row)
-    value = _operator(torch, f"{prefix}_value", lambda: kernels.value, shapes, result)
-
-    def parts(flat: Any) -> list[Any]:
-        """Cut gradients (..., 1, n) into those of the arguments."""
-        cut = torch.split(flat.squeeze(-2), traced.sizes, dim=-1)
-        return [one.reshape(*one.shape[:-1], *shape) for one, shape in zip(cut, shapes)]
-
-    def keep(ctx: Any, inputs: Any, output: Any) -> None:
-        ctx.save_for_backward(*inputs[0])
-
-    def backward_of_value(ctx: Any, slope: Any) -> list[Any]:
-        return parts(gradient([*ctx.saved_tensors, slope.contiguous()]))
-
-    def backward_of_gradient(ctx: Any, slope: Any) -> list[Any]:
-        found = curvature([*ctx.saved_tensors, slope.contiguous()])
-        by_weights = found[..., n:]
-        return [*parts(found[..., :n]), by_weights.reshape(*by_weights.shape[:-2], *result)]
-
-    value.register_autograd(backward_of_value, setup_context=keep)
-    gradient.register_autograd(backward_of_gradient, setup_context=keep)
+    value = _differentiable(torch, of, shapes, result)
 
     def call(*arrays: Any) -> Any:
         found = [torch.as_tensor(array) for array in arrays]
@@ -77,9 +65,117 @@ def function(
             raise TypeError(f"{what} takes {expected}; found {[tuple(x.shape) for x in found]}")
         kind = found[0].dtype
         batch = torch.broadcast_shapes(*(x.shape[:-2] for x in found))
-        return value([x.expand(*batch, *x.shape[-2:]).to(kind) for x in found])
+        return value.apply(*(x.expand(*batch, *x.shape[-2:]).to(kind) for x in found))
 
     return call
+
+
+class _Operators(NamedTuple):
+    """Custom operators of a function and its derivatives, as of `DerivativeKernels`."""
+
+    value: Any
+    gradient: Any
+    change: Any
+    curvature: Any
+
+
+def _differentiable(torch: Any, of: _Operators, shapes: Sequence[Shape], result: Shape) -> Any:
+    """Return a `torch.autograd.Function` of the value, in both modes, that can be differentiated twice."""
+    sizes = [rows * columns for rows, columns in shapes]
+    n = sum(sizes)
+
+    def parts(flat: Any) -> tuple[Any, ...]:
+        """Cut gradients (..., 1, n) into those of the arguments."""
+        cut = torch.split(flat.squeeze(-2), sizes, dim=-1)
+        return tuple(one.reshape(*one.shape[:-1], *shape) for one, shape in zip(cut, shapes))
+
+    def joined(arrays: Sequence[Any], changes: Sequence[Any]) -> Any:
+        """Return the direction (..., 1, n) of changes, of which there may be none of some arguments."""
+        filled = [torch.zeros_like(x) if one is None else one for x, one in zip(arrays, changes)]
+        return torch.cat([one.flatten(-2) for one in filled], dim=-1).unsqueeze(-2)
+
+    def of_result(flat: Any) -> Any:
+        return flat[..., n:].reshape(*flat.shape[:-2], *result)
+
+    def over_batch(function: Any) -> Any:
+        def vmap(info: Any, in_dims: Any, *arrays: Any) -> tuple[Any, int]:
+            moved = [x.unsqueeze(0) if dim is None else x.movedim(dim, 0) for x, dim in zip(arrays, in_dims)]
+            axes = max(x.dim() for x in moved)
+            wide = [x.reshape(x.shape[0], *[1] * (axes - x.dim()), *x.shape[1:]) for x in moved]
+            batch = torch.broadcast_shapes(
+                *(x.shape[:-2] for x in wide), (info.batch_size, *[1] * (axes - 3))
+            )
+            return function().apply(*(x.expand(*batch, *x.shape[-2:]) for x in wide)), 0
+
+        return staticmethod(vmap)
+
+    def keep(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    class Change(torch.autograd.Function):  # type: ignore[misc,name-defined]
+        setup_context = staticmethod(keep)
+        vmap = over_batch(lambda: Change)
+
+        @staticmethod
+        def forward(*arrays: Any) -> Any:
+            return of.change(list(arrays))
+
+        @staticmethod
+        def backward(ctx: Any, slope: Any) -> tuple[Any, ...]:
+            *arrays, direction = ctx.saved_tensors
+            found = of.curvature([*arrays, slope, direction])
+            return *parts(found[..., :n]), Gradient.apply(*arrays, slope)
+
+    class Gradient(torch.autograd.Function):  # type: ignore[misc,name-defined]
+        setup_context = staticmethod(keep)
+        vmap = over_batch(lambda: Gradient)
+
+        @staticmethod
+        def forward(*arrays: Any) -> Any:
+            return of.gradient(list(arrays))
+
+        @staticmethod
+        def backward(ctx: Any, slope: Any) -> tuple[Any, ...]:
+            found = Curvature.apply(*ctx.saved_tensors, slope)
+            return *parts(found[..., :n]), of_result(found)
+
+        @staticmethod
+        def jvp(ctx: Any, *changes: Any) -> Any:
+            *arrays, weights = ctx.saved_tensors
+            found = Curvature.apply(*arrays, weights, joined(arrays, changes[:-1]))[..., :n]
+            return found if changes[-1] is None else found + Gradient.apply(*arrays, changes[-1])
+
+    class Curvature(torch.autograd.Function):  # type: ignore[misc,name-defined]
+        setup_context = staticmethod(keep)
+        vmap = over_batch(lambda: Curvature)
+
+        @staticmethod
+        def forward(*arrays: Any) -> Any:
+            return of.curvature(list(arrays))
+
+        @staticmethod
+        def backward(ctx: Any, slope: Any) -> tuple[Any, ...]:
+            raise NotImplementedError("third derivatives are not offered")
+
+    class Value(torch.autograd.Function):  # type: ignore[misc,name-defined]
+        setup_context = staticmethod(keep)
+        vmap = over_batch(lambda: Value)
+
+        @staticmethod
+        def forward(*arrays: Any) -> Any:
+            return of.value(list(arrays))
+
+        @staticmethod
+        def backward(ctx: Any, slope: Any) -> tuple[Any, ...]:
+            return parts(Gradient.apply(*ctx.saved_tensors, slope))
+
+        @staticmethod
+        def jvp(ctx: Any, *changes: Any) -> Any:
+            arrays = ctx.saved_tensors
+            return Change.apply(*arrays, joined(arrays, changes))
+
+    return Value
 
 
 def _operator(
@@ -102,13 +198,4 @@ def _operator(
 
     operator = torch.library.custom_op(name, compute, mutates_args=(), schema="(Tensor[] arrays) -> Tensor")
     operator.register_fake(lambda arrays: arrays[0].new_empty((*arrays[0].shape[:-2], *result)))
-
-    def over_batch(info: Any, in_dims: Any, arrays: Sequence[Any]) -> tuple[Any, int]:
-        moved = []
-        for x, dim in zip(arrays, in_dims[0]):
-            first = x.unsqueeze(0) if dim is None else x.movedim(dim, 0)
-            moved.append(first.expand(info.batch_size, *first.shape[1:]))
-        return operator(moved), 0
-
-    operator.register_vmap(over_batch)
     return operator
