@@ -7,9 +7,11 @@ from collections import deque
 from hodyn_ros.array import Array
 from hodyn_ros.planning.streams.stream_config import PointsError, Trouble
 
-_MESSAGES = 25  # that show at which rate stamps advance
-_LEAST = 0.3  # [s] that they must take
-_OFF = 0.1  # by which share stamps may advance faster or more slowly than time does
+_MESSAGES = 250  # that show at which rate stamps advance
+_OFF, _JITTER = (
+    0.1,
+    0.25,
+)  # by which share [of the time], and by how much more [s], they may advance otherwise
 _AGREE = 3  # messages that must say so, for time to go back
 
 
@@ -31,17 +33,16 @@ class Arrivals:
         self._require_advance(first)
         self._seen.append((now, first))
         arrived, stamped = self._seen[-1][0] - self._seen[0][0], self._seen[-1][1] - self._seen[0][1]
-        if len(self._seen) >= _MESSAGES // 2 and arrived > _LEAST and abs(stamped / arrived - 1.0) > _OFF:
+        if abs(stamped - arrived) > _OFF * arrived + _JITTER:
             return now - first, PointsError(
                 Trouble.TIMES,
-                f"its stamps advance {stamped / arrived:.3g} times as fast as they come; points count as of "
-                "their arrival",
+                f"its stamps advance {stamped:.3g} s in {arrived:.3g} s; points count as of their arrival",
             )
         if now - last > self._delay:
             return now - first, PointsError(
                 Trouble.LATE,
-                f"its last point is {now - last:.3g} s late, and 'delay' is {self._delay:g} s; points count as "
-                "of their arrival. Let both run by the same clock",
+                f"its last point is {now - last:.3g} s late, and 'delay' is {self._delay:g} s; points count "
+                "as of their arrival. Let both run by the same clock",
             )
         return 0.0, None
 

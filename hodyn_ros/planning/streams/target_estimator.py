@@ -26,7 +26,7 @@ class TargetEstimator:
     """The state of a target of joints (n,) at the time of its last point."""
 
     def __init__(self, noise: float, acceleration: Array) -> None:
-        """Take the standard deviation of points [rad or m], and the accelerations (n,) that joints may have."""
+        """Take the standard deviation of points [rad or m], and the accelerations (n,) of joints."""
         self._variance, self._acceleration = max(noise, 1e-9) ** 2, acceleration
         self.time = -np.inf  # [s]
         self.state = np.zeros((3, len(acceleration)))  # position, velocity, acceleration

@@ -12,8 +12,6 @@ needs is never changed, and where no plan is found the last one goes on, to rest
 
 from __future__ import annotations
 
-from math import factorial
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -22,6 +20,7 @@ from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.planning.streams.approach import Approach, Bounds, State
 from hodyn_ros.planning.streams.arrivals import Arrivals
+from hodyn_ros.planning.streams.joining import fading, joining, within
 from hodyn_ros.planning.streams.points import Taken, beyond_limits, checked
 from hodyn_ros.planning.streams.span_limits import HOLDS, SpanLimits, torque_accelerations
 from hodyn_ros.planning.streams.stream_config import PointsError, StreamConfig, Trouble
@@ -32,17 +31,20 @@ from hodyn_ros.planning.streams.uniform_spline import DEGREE, evaluate
 
 STEP = 0.008  # [s] between two control points of the motion
 _LAG = 2  # control point i is nearest to the motion at knot i - 2
-_JOIN = 0.06  # [s] in which the motion joins single points that are near
-# times as long where that is beyond limits: of motions, and of what is found out later
-_JOINS = ((1.0, 1.6), (1.6, 2.5), (2.5, 4.0))
-_GENTLE = np.array([[1.0], [0.5], [0.25]])  # of velocity, acceleration and jerk: to rest, where nothing hurries
+_JOIN = 0.07  # [s] in which the motion joins single points that are near
+_LONGER = (1.0, 1.6, 2.5, 4.0)  # times as long where limits are exceeded
+_FADED = 2.5  # times as long, and the last plan fades away: its jerk does not jump
+_GENTLE = np.array(
+    [[1.0], [0.5], [0.25]]
+)  # of velocity, acceleration and jerk: to rest, where nothing hurries
 _PREDICTED = 0.1  # [s] that a target may be predicted
 _SPEED = 0.9  # of the velocity limit that a target may have
 _CATCH_UP, _FASTER = 2.0, 0.15  # [s] in which a delay is made up for, and how much faster at most
 _RECOVERY = 1.05  # by which limits that had to be lower rise with each message
 _TRIES = 10
+_ROUNDING = 1e-9  # of bounds, that differences of control points lose
 _WITNESSES = 3  # messages that say the same, for a jump to be believed
-_LONGEST = 60.0  # [s] that a plan may take
+_MOST = 2500  # control points of a plan, so that finding it never takes long
 # what stands in for limits that a robot does not have [rad/s or m/s], and times [s] to reach them
 _VELOCITY, _TO_VELOCITY, _TO_ACCELERATION = 2.0, 0.05, 0.02
 
@@ -76,11 +78,13 @@ class TrackingPlanner:
         velocity = np.where(np.isfinite(limits.velocity), limits.velocity, _VELOCITY)
         acceleration = np.minimum(limits.acceleration, velocity / _TO_VELOCITY)
         jerk = np.minimum(limits.jerk, acceleration / _TO_ACCELERATION)
-        self._bounds = np.stack([velocity, acceleration, jerk])
+        self._bounds = (1.0 - _ROUNDING) * np.stack([velocity, acceleration, jerk])
         self._shares = np.ones((3, 1))  # of these bounds, that torques and motors leave
         self._estimator = TargetEstimator(self.config.noise, acceleration)
         self._arrivals = Arrivals(self.config.delay)
         self._rate = 1.0  # of known targets, as their limits leave it
+        self._target: ExpectedTarget | KnownTarget | None
+        self._doubted: list[Array]  # where points have been that are far from the target
         self.delay = 0.0  # [s] of the last points
         self._stand(place, now)
         usage, limit = self._limits.usage(self._states[:, 0])
@@ -155,8 +159,9 @@ class TrackingPlanner:
         if len(self._doubted) < _WITNESSES:
             raise PointsError(
                 Trouble.JUMP,
-                f"joint {self.joint_names[joint]!r} is wanted {away[joint]:.3g} rad (or m) from where it was, "
-                f"and 'jump' is {self.config.jump:g}; the {_WITNESSES}rd message that says so is followed",
+                f"joint {self.joint_names[joint]!r} is wanted {away[joint]:.3g} rad (or m) from where it "
+                f"was, and 'jump' is {self.config.jump:g}; the {_WITNESSES}rd message that says so is "
+                "followed",
             )
         self._doubted = []
 
@@ -178,8 +183,8 @@ class TrackingPlanner:
         if over[joint] > 1.0:
             note = PointsError(
                 Trouble.LIMITS,
-                f"the target moves joint {self.joint_names[joint]!r} at {velocity[joint]:.3g} rad/s (or m/s), "
-                f"and its limit is {highest[joint]:g}; it is followed late",
+                f"the target moves joint {self.joint_names[joint]!r} at {velocity[joint]:.3g} rad/s (or "
+                f"m/s), and its limit is {highest[joint]:g}; it is followed late",
             )
         velocity = np.clip(velocity, -allowed, allowed)
         acceleration = np.clip(acceleration, -0.5 * most, 0.5 * most)
@@ -223,13 +228,15 @@ class TrackingPlanner:
         slower = min(self._rate * _RECOVERY, 1.0) if isinstance(target, KnownTarget) else 1.0
         wish = target.rate if isinstance(target, KnownTarget) else 1.0
         usage, limit = np.inf, ""
+        hurries = np.zeros(len(self.joint_names), dtype=bool)
         for tried in range(_TRIES):
             if isinstance(target, KnownTarget):
                 target = target.timed(wish * slower, self._bounds)
-            if target.until - since > _LONGEST:
-                usage, limit = (target.until - since) / _LONGEST, f"{_LONGEST:g} s of a plan"
+            longer = _LONGER[min(tried, len(_LONGER) - 1)]
+            rows, hurries = self._plan(target, frozen, shares * self._bounds, longer, hurries)
+            if rows is None:
+                usage, limit = np.inf, f"{_MOST * STEP:g} s of a plan"
                 break
-            rows, hurries = self._plan(target, past, since, shares * self._bounds, _JOINS[min(tried, 2)])
             states = np.concatenate([past, rows])
             # the spans up to the present one are those of the last plan, and have been found within limits
             usage, limit = self._limits.usage(states[self._kept + 1 :, 0])
@@ -240,7 +247,7 @@ class TrackingPlanner:
                     self._rate = slower
                 return Taken(True, self.delay, wish * slower, slower, usage, limit, note)
             quantity = limit.partition(" of ")[0]
-            if isinstance(target, KnownTarget) and (not hurries or tried > _TRIES // 2):
+            if isinstance(target, KnownTarget) and (not hurries.any() or tried > _TRIES // 2):
                 slower *= 0.75
             elif quantity == "position" and isinstance(target, ExpectedTarget):
                 target = target.standing()
@@ -259,37 +266,41 @@ class TrackingPlanner:
     def _plan(
         self,
         target: ExpectedTarget | KnownTarget,
-        past: Array,
-        since: float,
+        frozen: int,
         limits: Array,
-        joins: tuple[float, ...],
-    ) -> tuple[Array, bool]:
-        """Return states (N, 3, n) every `STEP` behind the frozen ones, to rest, and whether joints hurry.
+        longer: float,
+        hurries: NDArray[np.bool_],
+    ) -> tuple[Array | None, NDArray[np.bool_]]:
+        """Return states (N, 3, n) every `STEP` behind the frozen ones, to rest, and which joints (n,) hurry.
 
-        Those hurry that do not join the target within the time in which they should.
+        No states where they are too many. Those hurry that have done so in the try before, or cannot join the
+        target in time, `longer` times as long as usual.
         """
         bounds = Bounds.symmetric(*limits)
+        past, since = self._rows(frozen - 2, frozen), (frozen - _LAG) * STEP
         count = max(int(np.ceil((target.until - since) / STEP)), 1)
-        times = STEP * np.arange(count + 1)
+        if count > _MOST:
+            return None, hurries
+        times = np.asarray(STEP * np.arange(count + 1), dtype=np.float64)
         wanted = target.at(since + times)
-        states = np.empty_like(wanted[1:])
-        hurries = np.ones(len(self.joint_names), dtype=bool)
-        join = _JOIN if isinstance(target, ExpectedTarget) else self.config.blend
-        for longer in joins:
-            joined = wanted[1:] + _joining(past[-1] - wanted[0], times[1:], join * longer)
-            keep = hurries & _within(np.concatenate([past[-3:, 0], joined[:, 0]]), self._bounds)
-            keep &= (np.abs(joined[-1, 1:]) <= self._bounds[:2]).all(axis=0)
-            states[:, :, keep] = joined[:, :, keep]
-            hurries &= ~keep
-            if not hurries.any():
-                break
+        join = longer * (_JOIN if isinstance(target, ExpectedTarget) else self.config.blend)
+        if longer < _FADED:
+            states = wanted[1:] + joining(past[-1] - wanted[0], times[1:], join)
+        else:
+            states = wanted[1:] + fading(self._rows(frozen + 1, frozen + count) - wanted[1:], times[1:], join)
+        near = within(np.concatenate([past[:, 0], states[:, 0]]), STEP, self._bounds)
+        near &= (np.abs(states[-1, 1:]) <= self._bounds[:2]).all(axis=0)  # where it is not there yet
+        hurries = hurries | ~near
         if hurries.any():
             states[:, :, hurries] = self._hurrying(target, past[-1], since, times, bounds, hurries)
         end = State(*states[-1])
         bounds = Bounds.symmetric(*np.where(hurries, limits, limits * _GENTLE))
-        rest = _sampled(Approach(end._replace(position=end.position - target.rest), bounds))
+        way = Approach(end._replace(position=end.position - target.rest), bounds)
+        if count + way.duration / STEP > _MOST:
+            return None, hurries
+        rest = _sampled(way)
         rest[:, 0] += target.rest
-        return np.concatenate([states, rest]), bool(hurries.any())
+        return np.concatenate([states, rest]), hurries
 
     def _hurrying(
         self,
@@ -325,8 +336,8 @@ class TrackingPlanner:
         self._states = np.zeros((2 * DEGREE + 2 + self._kept, 3, len(place)))
         self._states[:, 0] = place
         self._last = self._first
-        self._target: ExpectedTarget | KnownTarget | None = None
-        self._doubted: list[Array] = []
+        self._target = None
+        self._doubted = []
 
     def _rows(self, first: int, last: int) -> Array:
         """Return the states (N, 3, n) from one number to another one; the last one is held."""
@@ -337,40 +348,4 @@ class TrackingPlanner:
 def _sampled(way: Approach) -> Array:
     """Return the states (N, 3, n) of an approach every `STEP`, and as many at rest as a span needs."""
     count = int(np.ceil(way.duration / STEP)) + DEGREE + 1
-    return way.at(STEP * np.arange(1, count + 1))
-
-
-def _within(controls: Array, bounds: Array) -> NDArray[np.bool_]:
-    """Return of which joints the differences of control points (N, n) are within bounds (3, n)."""
-    kept, differences = np.ones(controls.shape[1], dtype=bool), controls
-    for order, bound in enumerate(bounds, start=1):
-        differences = np.diff(differences, axis=0)
-        kept &= (np.abs(differences) <= bound * STEP**order).all(axis=0)
-    return kept
-
-
-def _joining(off: Array, times: Array, join: float) -> Array:
-    """Return how what is off (3, n), with derivatives, goes to zero in `join` [s]: (N, 3, n) at times (N,)."""
-    u = np.minimum(times / join, 1.0)[:, None]
-    scale = join ** np.arange(3)
-    p, v, a = off * scale[:, None]
-    powers = (
-        p,
-        v,
-        a / 2.0,
-        -10.0 * p - 6.0 * v - 1.5 * a,
-        15.0 * p + 8.0 * v + 1.5 * a,
-        -6.0 * p - 3.0 * v - 0.5 * a,
-    )
-    found = np.stack(
-        [
-            sum(
-                factorial(k) // factorial(k - order) * power * u ** (k - order)
-                for k, power in enumerate(powers)
-                if k >= order
-            )
-            for order in range(3)
-        ],
-        axis=1,
-    )
-    return np.asarray(found / scale[:, None])
+    return way.at(np.asarray(STEP * np.arange(1, count + 1), dtype=np.float64))
