@@ -68,9 +68,9 @@ SETTINGS = (
     ParameterSpec(
         "mode",
         Mode.TRACK.value,
-        "track: single points are predicted, and followed as soon as limits allow, as chunks are; approximate: "
-        "the motion stays in the hull of the points; interpolate: it passes through them, later; latest: as "
-        "late as `delay` allows.",
+        "track: single points are predicted, and followed as soon as limits allow, as chunks are; "
+        "approximate: it stays in the hull of the points; interpolate: it passes through them, later; "
+        "latest: as late as `delay` allows.",
         read_only=True,
     ),
     *specs_of(StreamConfig, read_only=True),

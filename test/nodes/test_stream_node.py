@@ -173,7 +173,11 @@ def test_targets_are_tracked_and_what_is_wrong_with_them_is_said_counted_and_fol
         send(away, 0.0, lambda: abs(heard[-1].positions[0] - away[0]) < 1e-3)
         send(away, 3.0, lambda: "before the last one; send points in order" in node.output())
         send(away, 3.0, lambda: "joint_targets followed, though wrong: its last point is" in node.output())
-        send(away * np.nan, 0.0, lambda: "joint_targets rejected: position holds nan for joint" in node.output())
+        send(
+            away * np.nan,
+            0.0,
+            lambda: "joint_targets rejected: position holds nan for joint" in node.output(),
+        )
         facts = talk.status("stream_node", lambda status, _: status.message == "standing: no new points")
         assert node.stop(signal.SIGINT) == 0, node.output()
     motion = require_smooth(heard)
@@ -208,10 +212,11 @@ def test_a_platform_follows_poses_that_it_can_have() -> None:
 
         send(0.0, 0.0, 0.2, lambda: "the pose has roll 0.2 from the home of" in node.output())
         send(0.01, 0.0, 0.0, lambda: bool(heard))
-        send(0.036, 0.018, 0.0, lambda: heard[-1].base_pose[0].position.x > 0.0359)
+        send(0.036, 0.018, 0.0, lambda: abs(heard[-1].base_pose[0].position.x - 0.036) < 1e-10)
         send(float("nan"), 0.0, 0.0, lambda: "pose holds NaN or infinite numbers" in node.output())
         send(0.04, 5.0, 0.0, lambda: "'y' is wanted" in node.output())
         assert node.stop(signal.SIGINT) == 0, node.output()
+        talk.hear_out(heard)
     places = np.array([[msg.base_pose[0].position.x, msg.base_pose[0].position.y] for msg in heard])
     speeds = np.array([np.array(msg.base_twists).reshape(4, 6)[:, 3:5] for msg in heard])
     np.testing.assert_allclose(places[-1], [0.036, 0.018], atol=1e-9)
@@ -219,7 +224,8 @@ def test_a_platform_follows_poses_that_it_can_have() -> None:
     stamps = 1e-9 * np.array([nanoseconds(msg.header.stamp) for msg in heard])
     step, followed = np.diff(stamps)[:, None], np.diff(stamps) < 0.0075  # a busy machine skips samples
     missed = np.diff(places, axis=0) - 0.5 * step * (speeds[1:, 0] + speeds[:-1, 0])
-    assert followed.any() and np.abs(missed[followed]).max() < 1e-5  # of steps of some 4e-4
+    rule = step[followed].max() ** 3 / 12.0 * np.abs(speeds[:, 2]).max()  # what the trapezoidal rule misses
+    assert followed.any() and np.abs(missed[followed]).max() <= 1.5 * rule + 1e-9
 
 
 @pytest.mark.parametrize(

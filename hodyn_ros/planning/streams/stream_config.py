@@ -75,7 +75,7 @@ class StreamConfig:
     )
     lag: float = key(
         "Mode track: how far [s] the motion is behind single points; less predicts more, and noise with it.",
-        default=0.055,
+        default=0.058,
         within=(0.0, 0.5),
     )
     stiffness_error: float = key(

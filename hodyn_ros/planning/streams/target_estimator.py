@@ -16,6 +16,7 @@ import numpy as np
 from hodyn_ros.array import Array
 
 _JERK = 10.0  # density of the jerk of a target [rad²/s⁵]: hands and policies, up to about 2 Hz
+_ABRUPT = 10.0  # [rad/s²] that a target is accelerated by at most, where joints allow more
 _SURPRISE = 8.0  # standard deviations that no noise is off
 _FIRST = np.array([0.1, 1.0])  # of velocity [rad/s] and acceleration [rad/s²] of a target that is set anew
 _GAP, _REMEMBERED = 0.05, 0.2  # [s] between two points at first, and how much the newest one counts
@@ -27,7 +28,7 @@ class TargetEstimator:
 
     def __init__(self, noise: float, acceleration: Array) -> None:
         """Take the standard deviation of points [rad or m], and the accelerations (n,) of joints."""
-        self._variance, self._acceleration = max(noise, 1e-9) ** 2, acceleration
+        self._variance, self._acceleration = max(noise, 1e-9) ** 2, np.minimum(acceleration, _ABRUPT)
         self.time = -np.inf  # [s]
         self.state = np.zeros((3, len(acceleration)))  # position, velocity, acceleration
         self.gap = _GAP  # [s] between two points, as a mean

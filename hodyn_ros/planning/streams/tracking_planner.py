@@ -37,7 +37,8 @@ _FADED = 2.5  # times as long, and the last plan fades away: its jerk does not j
 _GENTLE = np.array(
     [[1.0], [0.5], [0.25]]
 )  # of velocity, acceleration and jerk: to rest, where nothing hurries
-_PREDICTED = 0.1  # [s] that a target may be predicted
+_PREDICTED = 0.05  # [s] that a target is predicted until the next point is to come
+_WAITED = 0.2  # [s] for the next point at most, until the motion goes to rest at the last one
 _SPEED = 0.9  # of the velocity limit that a target may have
 _CATCH_UP, _FASTER = 2.0, 0.15  # [s] in which a delay is made up for, and how much faster at most
 _RECOVERY = 1.05  # by which limits that had to be lower rise with each message
@@ -121,9 +122,9 @@ class TrackingPlanner:
         return self._follow(self._known(new, since, frozen), frozen, since, note)
 
     def stop(self, now: float, reserve: float = 0.0) -> None:
-        """Come to rest as soon as the limits allow; at the latest where the present plan does."""
+        """Come to rest as soon as the limits allow; where the present plan does, if that takes no longer."""
         frozen, since = self._frozen(now + reserve)
-        if frozen >= self._last:
+        if self.ends <= since + self.config.stop:
             return
         past = self._rows(frozen - DEGREE - self._kept, frozen)
         for share in (1.0, 0.7, 0.5, 0.35):
@@ -193,7 +194,7 @@ class TrackingPlanner:
             velocity + ahead * acceleration,
             acceleration,
         )
-        until = since + max(_JOIN, min(1.5 * gap, 2.0 * _PREDICTED))
+        until = since + max(_JOIN, min(1.5 * gap, _WAITED))
         return ExpectedTarget(since, until, place, state, _JOIN), note
 
     def _known(self, new: TargetPath, since: float, frozen: int) -> KnownTarget:
