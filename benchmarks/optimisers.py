@@ -21,6 +21,7 @@ from hodyn_ros.codegen.llvm import compile_text
 from hodyn_ros.interop.casadi_functions import External, externals
 from hodyn_ros.interop.casadi_library import library, write_library
 from hodyn_ros.interop.traced_function import TracedFunction
+from hodyn_ros.simulation.gradients import MotionParameters, ParametricSimulation
 
 _NODES = 24
 _SAMPLES = 16
@@ -47,6 +48,7 @@ def measure(stage: Stage) -> Section:
                 peer = f"CasADi's {edition} C code: {_PARTS[part].split(',')[0]}"
                 contenders.append(_casadi(peer, robot, part, edition))
                 peers[part].append(peer)
+    contenders += _motions_and_back(robot)
     with_jax = find_spec("jax") is not None
     if with_jax:
         contenders += _batches(robot)
@@ -71,6 +73,16 @@ def measure(stage: Stage) -> Section:
                 aim=Bound(0.2) if count > 1 else None,
             )
         )
+    rows.append(
+        Row(
+            work="a simulated motion with derivatives by all parameters",
+            against="the motion alone",
+            result=times.ratio(_BACK, _FORTH),
+            ours=times.seconds(_BACK).median,
+            theirs=times.seconds(_FORTH).median,
+            must=Bound(5.0),
+        )
+    )
     if with_jax:
         rows.append(
             Row(
@@ -157,6 +169,25 @@ def _casadi(name: str, robot: Robot, part: str, edition: str) -> Contender:
     given = np.concatenate([motions.reshape(_SAMPLES, -1), weights.reshape(_SAMPLES, -1)], axis=1)
     results = np.empty((_SAMPLES, 1, function.nnz_out(0)))
     return compiled_call(name, code.addresses, [given[:, None].copy()], results, keep=code)
+
+
+_FORTH, _BACK = "motion", "motion and back"
+
+
+def _motions_and_back(robot: Robot) -> Sequence[Contender]:
+    """Return 100 steps of the arm with its elastic joints, and those with derivatives."""
+    simulation, parameters = ParametricSimulation(robot), MotionParameters.of(robot)
+    efforts = np.random.default_rng(7).normal(size=(100, robot.n_joints))
+    start = np.zeros((2, simulation.width))
+    states = simulation.simulate(start, efforts, 1e-4, parameters)
+    names: dict[str, Any] = {"s": simulation, "x": start, "u": efforts, "p": parameters}
+    names["w"] = np.ones_like(states)
+    simulation.gradient(states, efforts, 1e-4, parameters, names["w"])
+    forth = "s.simulate(x, u, 1e-4, p)"
+    return [
+        python_call(_FORTH, forth, names),
+        python_call(_BACK, f"s.gradient({forth}, u, 1e-4, p, w)", names),
+    ]
 
 
 def _batches(robot: Robot) -> Sequence[Contender]:

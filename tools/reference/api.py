@@ -75,6 +75,7 @@ SUBJECTS = {
         "Simulation",
         "simulation.plant",
         "simulation.simulation",
+        "simulation.gradients",
         "simulation.closed_loop",
         "simulation.sensors",
         "simulation.model_errors",
