@@ -198,7 +198,7 @@ def export(
         str,
         typer.Option(
             help="Language: c, C99 that C++ compiles as well; casadi, external functions of CasADi with "
-            "exact derivatives; or mjcf, a model of MuJoCo."
+            "exact derivatives; cuda, kernels of batches; or mjcf, a model of MuJoCo."
         ),
     ] = "c",
     out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path(),
@@ -234,11 +234,18 @@ def export(
         for note in model.notes:
             print(f"note: {note}")
         return
+    if lang in ("casadi", "cuda") and (shared or wrench or period is not None):
+        raise InputError(f"--lang {lang} takes no --shared, --wrench and --period")
+    if lang == "cuda":
+        from hodyn_ros.interop.cuda import export_cuda
+
+        chosen = _choice(robot, floating_base, settings)
+        of: dict[str, Any] = {"frames": frame, "representation": representation}
+        print(f"wrote {export_cuda(chosen, what or ['inverse_dynamics'], order, out, name, **of)}")
+        return
     if lang == "casadi":
         from hodyn_ros.interop.casadi import export_casadi
 
-        if shared or wrench or period is not None:
-            raise InputError("external functions of CasADi take no --shared, --wrench and --period")
         files = export_casadi(
             _choice(robot, floating_base, settings),
             what or ["inverse_dynamics"],
@@ -251,7 +258,7 @@ def export(
         print(f"wrote {' and '.join(map(str, files))}")
         return
     if lang != "c":
-        raise InputError(f"there is no export to {lang!r}; choose --lang c, --lang casadi or --lang mjcf")
+        raise InputError(f"there is no export to {lang!r}; choose --lang c, casadi, cuda or mjcf")
     if shared:
         if what or frame or wrench or period is not None:
             raise InputError(

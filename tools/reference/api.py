@@ -104,7 +104,7 @@ SUBJECTS = {
     ),
     "bags": ("Recordings", "bags.reader", "bags.writer", "bags.comparison.compare"),
     "export": ("C code and MJCF", "export"),
-    "interop": ("CasADi, JAX, PyTorch", "interop.casadi", "interop.jax", "interop.torch"),
+    "interop": ("CasADi, JAX, PyTorch", "interop.casadi", "interop.jax", "interop.torch", "interop.cuda"),
     "launching": ("Launch files", "launching"),
 }
 """The pages after that of `Robot`: title, then modules or single classes below hodyn_ros."""
