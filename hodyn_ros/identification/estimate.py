@@ -12,20 +12,23 @@ count as the fewer independent ones that they stand for.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hodyn_ros.array import Array
+from hodyn_ros.errors import InputError
 from hodyn_ros.identification.recording import Channel, JointRecording
-from hodyn_ros.identification.smoothing import Smooth, smooth
+from hodyn_ros.identification.reversals import unexplained
+from hodyn_ros.identification.smoothing import SAMPLES_PER_KNOT, LowPass, Smooth, smooth
 from hodyn_ros.identification.springs.curve import Curve
 from hodyn_ros.identification.springs.deflection import (
     COMPLIANCE,
     DELAY,
     FRICTION,
     KINDS,
+    LAG,
     coefficients,
     jacobian,
     parts,
@@ -34,57 +37,102 @@ from hodyn_ros.identification.springs.deflection import (
 from hodyn_ros.identification.torque_model import Motion, TorqueModel
 
 MOST_ROWS = 20_000  # samples of a channel that are used; of longer recordings every second, third, ...
-_OUTER, _INNER = 6, 6
-_SLOW = 2.0 / 3.0  # of the bandwidth, up to which the delay of efforts is sought
-_RESONANT = 8.0  # [Hz] below which joints hardly resonate
+_OUTER, _INNER = 20, 6
+_CONVERGED = 0.05  # standard deviations that a turn moves an unknown at most, at the end
+_SHARP = 1.0  # of friction whose turnover is left out
+_FIRST_FIT = 4  # turns after which samples are looked at
+_SHAPE = 1.0, 1.0  # spreads of the logarithm of a transition speed about the file's, and of the sharpness
+_LARGEST_STEP = 0.5  # of these, as friction is far from linear in them
+_LONGEST_LAG = 3e-3  # [s] spread of D / K of a spring
+_NEIGHBOURS = 20  # frequencies on either side, that noise is averaged over, and a quarter of those below
 _HUBER = 3.0  # standard deviations from which on a residual counts less
 
 
 @dataclass(eq=False)
 class Unknowns:
-    """What is sought: parameters p (P,), springs (6, e) of joints with two encoders, delay of efforts."""
+    """What is sought: parameters p (P,), how friction turns over (2, n), springs (7, e) of joints with two
+    encoders, delay of efforts."""
 
     parameters: Array
+    friction_shape: Array  # as in `TorqueModel`
     springs: Array  # rows as in `deflection`
     effort_delay: float  # [s]
 
     @property
     def vector(self) -> Array:
-        """All in one row (P + 6 e + 1,)."""
-        return np.concatenate([self.parameters, self.springs.ravel(), [self.effort_delay]])
+        """All in one row (P + 2 n + 7 e + 1,), logarithms of the transition speeds."""
+        speed, sharpness = self.friction_shape
+        springs = self.springs.ravel()
+        return np.concatenate([self.parameters, np.log(speed), sharpness, springs, [self.effort_delay]])
+
+    @property
+    def of_shape(self) -> slice:
+        """Where in the vector the friction's shape is."""
+        return slice(len(self.parameters), len(self.parameters) + self.friction_shape.size)
+
+    @property
+    def of_springs(self) -> slice:
+        """Where in the vector the springs are."""
+        return slice(self.of_shape.stop, self.of_shape.stop + self.springs.size)
+
+    def of_spring(self, kind: int, i: int) -> int:
+        """Where in the vector a figure of the i-th spring is."""
+        return self.of_springs.start + kind * self.springs.shape[1] + i
+
+    def turning_sharply(self, model: TorqueModel, joints: NDArray[np.bool_]) -> Unknowns:
+        """Return them with friction of some joints (n,) that turns over sharply at the speeds of the file."""
+        sharp = np.vstack([model.friction_shape[0], np.full(model.n, _SHARP)])
+        return replace(self, friction_shape=np.where(joints, sharp, self.friction_shape))
 
     def moved(self, step: Array) -> Unknowns:
         """Return the unknowns a step further."""
-        p = len(self.parameters)
         x = self.vector + step
-        return Unknowns(x[:p], x[p:-1].reshape(self.springs.shape), float(x[-1]))
+        springs = x[self.of_springs].reshape(self.springs.shape)
+        speed, sharpness = x[self.of_shape].reshape(self.friction_shape.shape)
+        shape = np.array([np.exp(speed), sharpness])
+        return Unknowns(x[: len(self.parameters)], shape, springs, float(x[-1]))
 
 
 @dataclass(eq=False)
 class Rows:
-    """What one joint was measured to do, against what the unknowns say of it."""
+    """What one joint was measured to do, against what the unknowns say of it; both pass the same filter."""
 
-    times: Array
     measured: Array
     predicted: Array
-    sigma: float = 0.0  # standard deviation of the residual
-    repeated: float = 1.0  # how many samples are worth one that is independent
-    weights: Array = field(default_factory=lambda: np.ones(0))
+    low_pass: LowPass
+    deviations: Array = field(default_factory=lambda: np.ones(1))  # (m,) of the amplitudes of the residual
+    largest: float = np.inf  # residual of a sample from which on it counts as an outlier
 
-    def weigh(self) -> None:
-        """Estimate noise and weights from the residuals."""
+    def weigh(self, unknowns: float | None) -> None:
+        """Estimate noise by frequency, and outliers, from the residuals, from which so many unknowns follow.
+
+        Before anything was fitted there is neither: all that was measured counts alike.
+        """
+        if unknowns is None:
+            self.deviations = np.array([0.1 * np.std(self.measured)])
+            return
         residual = self.measured - self.predicted
         scatter = 1.4826 * float(np.median(np.abs(residual - np.median(residual))))
         rms = float(np.sqrt(np.mean(residual**2)))
-        robust = max(scatter, 1e-3 * rms, 1e-12)
-        self.weights = np.minimum(1.0, _HUBER * robust / np.maximum(np.abs(residual), 1e-300))
-        self.sigma = max(float(np.sqrt(np.mean(self.weights * residual**2))), 1e-12)
-        self.repeated = correlation_length(residual * np.sqrt(self.weights))
+        self.largest = _HUBER * max(scatter, 1e-3 * rms, 1e-12)
+        amplitudes = self.low_pass.spectrum(self.without_outliers - self.predicted)
+        count = len(amplitudes)
+        places = np.arange(count)
+        width = _NEIGHBOURS + places // 4
+        first, last = np.maximum(places - width, 0), np.minimum(places + width + 1, count)
+        power = np.concatenate([[0.0], np.cumsum(amplitudes**2)])
+        power = (power[last] - power[first]) / (last - first)
+        self.deviations = np.sqrt(np.maximum(power * count / max(count - unknowns, 1.0), 1e-24))
 
     @property
-    def scale(self) -> Array:
-        """What rows are multiplied by (N,) so that their noise has the variance one."""
-        return np.asarray(np.sqrt(self.weights) / (self.sigma * np.sqrt(self.repeated)))
+    def without_outliers(self) -> Array:
+        """What was measured, outliers as far from the prediction as others are at most (Huber)."""
+        return self.predicted + np.clip(self.measured - self.predicted, -self.largest, self.largest)
+
+    @property
+    def sigma(self) -> float:
+        """Standard deviation of what is not explained."""
+        return float(np.std(self.measured - self.predicted))
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +149,12 @@ class Estimate:
 
 
 class Data:
-    """A recording as smooth motion and rows at the stamps of its efforts and link encoders."""
+    """A recording as smooth motion, and samples at the stamps of its efforts and link encoders.
+
+    Efforts and deflections are compared below `bandwidths`, but what the model says of them follows from the
+    motion as fast as the encoders tell it, and passes the same filter: friction at a reversal is over in
+    milliseconds, and a motion that was smoothed before lingers there (errors in variables).
+    """
 
     def __init__(self, recording: JointRecording, bandwidth: float | None = None) -> None:
         self.recording = recording
@@ -110,32 +163,60 @@ class Data:
         self.elastic: list[int] = np.flatnonzero(recording.both_sides).tolist()
         bands = [s.bandwidth for s in (self.motors, self.links) if s is not None]
         self.bandwidths = tuple(bands)
+        self._fast_motors, self._fast_links = (
+            None if channel is None else _as_fast_as_it_tells(channel, signal)
+            for channel, signal in ((recording.motors, self.motors), (recording.links, self.links))
+        )
+        self._fastest = min(s.bandwidth for s in (self._fast_motors, self._fast_links) if s is not None)
         begin, end = recording.interval
         margin = min(2.0 / min(bands), 0.1 * (end - begin))  # derivatives are poor at the ends
         self.interval = begin + margin, end - margin
         self.effort_times, self.efforts = self._rows(recording.efforts)
         self.link_times = np.empty(0)
         self.deflections = np.empty((0, len(recording.joint_names)))
-        if len(self.elastic) and recording.links is not None and self.motors is not None:
+        if len(self.elastic) and recording.links is not None and self._fast_motors is not None:
             self.link_times, links = self._rows(recording.links)
-            self.deflections = self.motors.sample(self.link_times, 0)[0] - links
-        self.motor_noise = self._motor_noise()
+            self.deflections = self._fast_motors.sample(self.link_times, 0)[0] - links
+            self.slow_deflection = self._low_pass(self.link_times)
+        self.slow_effort = self._low_pass(self.effort_times)
+        self.slow_efforts = [self.slow_effort] * len(recording.joint_names)  # by joint
+        self.reversals_left_out = np.zeros(len(recording.joint_names))  # share of the samples of each effort
         self.ripples = np.zeros(len(recording.joint_names))  # in a turn of each link; 0 where there are none
         self.curves: dict[int, Curve] = {}  # by joint, of springs that are no lines
         self._calm = without_outliers(recording.efforts, min(bands)) if self.elastic else recording.efforts
 
-    def _motor_noise(self) -> Array:
-        """Return the variances (n,) that noise of the motors' encoders has beside that of each link's sample.
+    def leave_reversals_out(self, model: TorqueModel, now: Unknowns) -> NDArray[np.bool_]:
+        """Leave samples of efforts out about reversals where friction is not the function of the velocity.
 
-        The spline through their samples keeps what is slow of it: among deflections it is alike from sample
-        to sample, and as much at low frequencies as if each sample had it all.
+        Return of which motors or links (n,), whose friction then does not show how it turns over.
         """
-        motors, links = self.recording.motors, self.recording.links
-        if motors is None or links is None or self.motors is None:
-            return np.zeros(len(self.recording.joint_names))
-        residual = motors.values - self.motors.sample(motors.times, 0)[0]
-        period = np.median(np.diff(motors.times)) / np.median(np.diff(links.times))
-        return np.asarray(np.nan_to_num(residual.var(axis=0)) * period)
+        at_motor, times = self.recording.at_motor, self.effort_times
+        motion = self.fast_motion(times - now.effort_delay, self.late(now))
+        predicted = model.columns(motion, at_motor, now.friction_shape) @ now.parameters
+        fast = self._low_pass(times, self._fastest)
+        speeds, turned_by = model.rubbing(motion, at_motor)
+        reach = round(0.5 * len(times) / (times[-1] - times[0]) / fast.bandwidth)
+        transitions = model.friction_shape[0]
+        hidden = np.zeros(model.n, dtype=bool)
+        for j in np.flatnonzero(self.recording.efforts.measured):
+            residual = fast(self.efforts[:, j] - predicted[:, j])
+            out = np.zeros(len(times), dtype=bool)
+            for i in np.flatnonzero(turned_by[j]):
+                of_one = unexplained(speeds[:, i], residual, transitions[i], reach)
+                hidden[i] |= of_one.any()
+                out |= of_one
+            self.reversals_left_out[j] = out.mean()
+            if out.any():
+                self.slow_efforts[j] = self._low_pass(times, used=~out)
+        return hidden
+
+    def _low_pass(
+        self, times: Array, bandwidth: float | None = None, used: NDArray[np.bool_] | None = None
+    ) -> LowPass:
+        rate = (len(times) - 1) / (times[-1] - times[0])
+        return LowPass(
+            times, min(bandwidth or min(self.bandwidths), rate / (2.0 * SAMPLES_PER_KNOT)), used
+        )
 
     def _rows(self, channel: Channel) -> tuple[Array, Array]:
         inside = (channel.times >= self.interval[0]) & (channel.times <= self.interval[1])
@@ -144,23 +225,31 @@ class Data:
 
     def motion(self, times: Array, delays: Array) -> Motion:
         """Return the motion at `times` by the clock of the motors; `delays` (n,) of the links' stamps."""
-        link = self._sampled(self.links, times, delays)
-        motor = self._sampled(self.motors, times, None)
+        return self._motion(self.links, self.motors, times, delays)
+
+    def fast_motion(self, times: Array, delays: Array) -> Motion:
+        """Return the motion with all that the encoders tell, vibration included."""
+        return self._motion(self._fast_links, self._fast_motors, times, delays)
+
+    def _motion(self, links: Smooth | None, motors: Smooth | None, times: Array, delays: Array) -> Motion:
+        link = self._sampled(links, times, delays)
+        motor = self._sampled(motors, times, None)
         q = np.where(np.isnan(link), motor, link)
         theta = np.where(np.isnan(motor), link, motor)
         return Motion(q[0], q[1], q[2], theta[1], theta[2])
 
     def springs(self, model: TorqueModel, now: Unknowns) -> list[Array]:
-        """Return columns (N, bodies + 6) of what bends the springs, of each joint with two encoders."""
+        """Return columns (N, bodies + 7) of what bends the springs, of each joint with two encoders."""
         late = self.late(now)
-        motion = self.motion(self.link_times, late)
+        motion = self.fast_motion(self.link_times, late)
         loads = model.regressor(motion)
-        halfway = self.motion(self.link_times, 0.5 * late).qd  # of the links at t - T / 2
+        halfway = self.fast_motion(self.link_times, 0.5 * late).qd  # of the links at t - T / 2
         times = self.link_times + now.effort_delay
         recorded = self.recorded_positions()
         return [
             parts(
                 loads[:, j],
+                np.gradient(loads[:, j] @ now.parameters[: model.bodies], self.link_times),
                 motion.motor_acceleration[:, j],
                 np.interp(times, self._calm.times, self._calm.values[:, j]),
                 halfway[:, j],
@@ -186,6 +275,14 @@ class Data:
         return signal.sample(times, 2, delays)
 
 
+def _as_fast_as_it_tells(channel: Channel, signal: Smooth | None) -> Smooth | None:
+    try:
+        fast = smooth(channel, beyond_motion=True)
+    except InputError:  # gaps between stamps
+        return signal
+    return signal if signal is not None and signal.bandwidth > fast.bandwidth else fast
+
+
 def estimate(
     model: TorqueModel,
     data: Data,
@@ -202,20 +299,26 @@ def estimate(
     springs[COMPLIANCE] = [1.0 / model.specs[j].stiffness for j in data.elastic]
     free_springs = np.ones(springs.shape, dtype=bool)
     free_springs[FRICTION:] = False  # `spring_terms` seeks them
-    moving = np.concatenate([free, free_springs.ravel(), [True]])
-    now = start = Unknowns(model.prior, springs, 0.0)
-    groups: dict[int, Rows] = {}
-    bends: dict[int, Rows] = {}
-    normal = np.zeros((0, 0))
+    of_shape = free[model.place(2)] * np.array(_SHAPE)[:, None]
+    of_springs = np.where(free_springs, np.inf, 0.0)
+    of_springs[LAG] = _LONGEST_LAG * springs[COMPLIANCE]
+    spreads = np.concatenate([prior_deviations, of_shape.ravel(), of_springs.ravel(), [np.inf]])
+    now = start = Unknowns(model.prior, model.friction_shape, springs, 0.0)
+    spent: dict[tuple[int, int], float] = {}  # unknowns by joint and kind of rows; none before the first turn
     for turn in range(_OUTER):
-        groups, bends, systems = _linearised(model, data, now, measured, groups, bends)
-        now, normal = _solved(model, systems, now, start, free, prior_deviations, moving)
+        if turn == _FIRST_FIT:
+            hidden = data.leave_reversals_out(model, now)
+            now, start = now.turning_sharply(model, hidden), start.turning_sharply(model, hidden)
+            spreads[now.of_shape] *= np.tile(~hidden, 2)
+        _, _, systems = _linearised(model, data, now, measured, spent)
+        before = now.vector
+        now, normal, covariance, spent = _solved(model, systems, now, start, spreads)
         if progress is not None:
             progress((turn + 1) / _OUTER)
-    groups, bends, systems = _linearised(model, data, now, measured, groups, bends)
-    prior = _prior_information(prior_deviations, free, len(moving))
-    covariance = np.zeros((len(moving), len(moving)))
-    covariance[np.ix_(moving, moving)] = _inverse((normal + prior)[np.ix_(moving, moving)])
+        near = np.abs(now.vector - before) <= _CONVERGED * np.sqrt(np.diag(covariance))
+        if turn > _FIRST_FIT and near.all():
+            break
+    groups, bends, _ = _linearised(model, data, now, measured, spent)
     p = len(free)
     return Estimate(now, covariance, normal[:p, :p], groups, bends, data.elastic, data.bandwidths)
 
@@ -225,59 +328,43 @@ def _linearised(
     data: Data,
     now: Unknowns,
     measured: list[int],
-    groups: dict[int, Rows],
-    bends: dict[int, Rows],
+    spent: dict[tuple[int, int], float],
 ) -> tuple[dict[int, Rows], dict[int, Rows], list[tuple[int, int, Array]]]:
     """Return residuals of each joint, and their rows, compressed to triangles by QR."""
     systems: list[tuple[int, int, Array]] = []
-    motion = data.motion(data.effort_times - now.effort_delay, data.late(now))
-    columns = model.columns(motion, data.recording.at_motor)
+    motion = data.fast_motion(data.effort_times - now.effort_delay, data.late(now))
+    at_motor = data.recording.at_motor
+    columns = model.columns(motion, at_motor, now.friction_shape)
+    turning = model.shape_columns(motion, at_motor, now.parameters, now.friction_shape)
     predicted = columns @ now.parameters
-    rates = _slow_rates(predicted, data)
+    rates = np.gradient(predicted, data.effort_times, axis=0)
     rows_by_joint: dict[int, Rows] = {}
     for j in measured:
-        rows = Rows(data.effort_times, data.efforts[:, j], predicted[:, j])
-        _weigh_as_before(rows, groups.get(j), 0.1 * float(np.std(data.efforts[:, j])))
+        rows = Rows(data.efforts[:, j], predicted[:, j], data.slow_efforts[j])
+        rows.weigh(spent.get((j, 0)))
         rows_by_joint[j] = rows
-        target = rows.measured - rates[:, j] * now.effort_delay
-        systems.append((int(j), 0, _triangle([columns[:, j], -rates[:, [j]], target[:, None]], rows.scale)))
+        known = turning[:, j] @ now.vector[now.of_shape] - rates[:, j] * now.effort_delay
+        target = rows.without_outliers + known
+        parts = [columns[:, j], turning[:, j], -rates[:, [j]], target[:, None]]
+        systems.append((int(j), 0, _triangle(parts, rows)))
     bent: dict[int, Rows] = {}
     if len(data.elastic):
         for i, (j, part) in enumerate(zip(data.elastic, data.springs(model, now))):
             modelled = part @ coefficients(model, now.parameters, now.springs[:, i], j)
-            rows = Rows(data.link_times, data.deflections[:, j], modelled)
-            _weigh_as_before(rows, bends.get(j), float(np.std(data.deflections[:, j])))
-            rows.repeated += data.motor_noise[j] / rows.sigma**2
+            rows = Rows(data.deflections[:, j], modelled, data.slow_deflection)
+            rows.weigh(spent.get((j, 1 + i)))
             bent[j] = rows
-            systems.append((j, 1 + i, _triangle([part, rows.measured[:, None]], rows.scale)))
+            systems.append((j, 1 + i, _triangle([part, rows.without_outliers[:, None]], rows)))
     return rows_by_joint, bent, systems
 
 
-def _slow_rates(predicted: Array, data: Data) -> Array:
-    """Return rates (N, n) of predicted efforts, from which their delay follows.
-
-    Of what is well below a bandwidth with room for resonances: near it, motion is cut off, and what is left
-    of a resonance there looks like a delay of its own.
-    """
-    slow = _SLOW * min(data.bandwidths)
-    if slow < _RESONANT:
-        return np.asarray(np.gradient(predicted, data.effort_times, axis=0))
-    return smooth(Channel(data.effort_times, predicted), slow).sample(data.effort_times, 1)[1]
-
-
-def _weigh_as_before(rows: Rows, before: Rows | None, first: float) -> None:
-    if before is None:
-        rows.sigma, rows.weights = first, np.ones(len(rows.times))
-    else:
-        rows.weigh()
-
-
-def _triangle(parts: list[Array], scale: Array) -> Array:
-    """Return a triangle that tells of the unknowns what weighted rows (N, k) tell; most of them are zero."""
-    rows = np.concatenate(parts, axis=1) * scale[:, None]
-    used = np.flatnonzero(rows.any(axis=0) | (np.arange(rows.shape[1]) == rows.shape[1] - 1))
-    small = np.linalg.qr(rows[:, used], mode="r")
-    result = np.zeros((len(small), rows.shape[1]))
+def _triangle(parts: list[Array], rows: Rows) -> Array:
+    """Return a triangle that tells of the unknowns what rows of samples (N, k) tell; most of them are zero."""
+    samples = np.concatenate(parts, axis=1)
+    used = np.flatnonzero(samples.any(axis=0) | (np.arange(samples.shape[1]) == samples.shape[1] - 1))
+    amplitudes = rows.low_pass.spectrum(samples[:, used]) / rows.deviations[:, None]
+    small = np.linalg.qr(amplitudes, mode="r")
+    result = np.zeros((len(small), samples.shape[1]))
     result[:, used] = small
     return result
 
@@ -287,46 +374,57 @@ def _solved(
     systems: list[tuple[int, int, Array]],
     now: Unknowns,
     start: Unknowns,
-    free: NDArray[np.bool_],
-    prior_deviations: Array,
-    moving: NDArray[np.bool_],
-) -> tuple[Unknowns, Array]:
-    """Solve the bilinear problem by Gauss-Newton; return the information of its rows as well."""
-    p, size = len(now.parameters), len(moving)
-    scale = np.ones(size)
-    scale[:p] = np.where(free, prior_deviations, 1.0)
+    spreads: Array,
+) -> tuple[Unknowns, Array, Array, dict[tuple[int, int], float]]:
+    """Solve the bilinear problem by Gauss-Newton.
+
+    Return the unknowns, the information of the rows alone, the covariance, and how many unknowns follow from the
+    rows of each system.
+    `spreads` are those of all unknowns about the prior: zero where they are held, infinite where it says nothing.
+    """
+    p, size, known = len(now.parameters), len(spreads), now.of_shape.stop
+    moving = spreads > 0.0
+    pull = np.diag(1.0 / spreads[moving])
     normal = np.zeros((size, size))
     for _ in range(_INNER):
         blocks, residuals = [], []
+        x = now.vector
         for joint, kind, triangle in systems:
             jacobians = np.zeros((len(triangle), size))
             if kind == 0:
-                jacobians[:, :p], jacobians[:, -1] = triangle[:, :p], triangle[:, p]
-                modelled = triangle[:, :p] @ now.parameters + triangle[:, p] * now.effort_delay
+                jacobians[:, :known], jacobians[:, -1] = triangle[:, :known], triangle[:, known]
+                modelled = jacobians @ x
             else:
                 i, part = kind - 1, triangle[:, :-1]
-                jacobians[:, :-1] = jacobian(model, part, now.parameters, now.springs, i)
+                of_all = jacobian(model, part, now.parameters, now.springs, i)
+                jacobians[:, :p], jacobians[:, now.of_springs] = of_all[:, :p], of_all[:, p:]
                 modelled = part @ coefficients(model, now.parameters, now.springs[:, i], joint)
             blocks.append(jacobians)
             residuals.append(triangle[:, -1] - modelled)
         rows = np.concatenate(blocks)
         normal = rows.T @ rows
-        held = np.diag(1.0 / scale)[:p][free]
-        pulled = ((start.parameters - now.parameters) / scale[:p])[free]
-        system = np.concatenate([rows, held])[:, moving]
+        system = np.concatenate([rows[:, moving], pull])
+        right = np.concatenate([*residuals, pull @ (start.vector - x)[moving]])
         size_of = np.maximum(np.linalg.norm(system, axis=0), 1e-300)
         step = np.zeros(size)
-        right = np.concatenate([*residuals, pulled])
         step[moving] = np.linalg.lstsq(system / size_of, right, rcond=1e-13)[0] / size_of
+        step[now.of_shape] = np.clip(step[now.of_shape], -_LARGEST_STEP, _LARGEST_STEP)
         now = now.moved(step)
-    return now, normal
+    covariance = _covariance(normal, spreads)
+    spent = {
+        (joint, kind): float(np.einsum("ki,ij,kj->", block, covariance, block))
+        for (joint, kind, _), block in zip(systems, blocks)
+    }
+    return now, normal, covariance, spent
 
 
-def _prior_information(prior_deviations: Array, free: NDArray[np.bool_], size: int) -> Array:
-    result = np.zeros((size, size))
-    places = np.flatnonzero(free)
-    result[places, places] = prior_deviations[places] ** -2
-    return result
+def _covariance(normal: Array, spreads: Array) -> Array:
+    """Return the covariance of all unknowns, from the information of rows and prior."""
+    moving = np.ix_(spreads > 0.0, spreads > 0.0)
+    covariance = np.zeros_like(normal)
+    with np.errstate(divide="ignore"):
+        covariance[moving] = _inverse((normal + np.diag(spreads**-2.0))[moving])
+    return covariance
 
 
 def _inverse(information: Array) -> Array:

@@ -23,7 +23,7 @@ from hodyn_ros.identification.result import Figure, Fit, Identified
 from hodyn_ros.identification.springs.deflection import (
     COMPLIANCE,
     DELAY,
-    OFFSET,
+    LAG,
     coefficients,
 )
 from hodyn_ros.identification.springs.resonance import Resonance, resonances
@@ -232,9 +232,9 @@ def fits(
 ) -> tuple[tuple[Fit, ...], tuple[Fit, ...]]:
     """Return how efforts and deflections of a recording are predicted by parameters."""
     names = model.robot.joint_names
-    motion = data.motion(data.effort_times - unknowns.effort_delay, data.late(unknowns))
-    columns = model.columns(motion, data.recording.at_motor)
-    predicted, before = columns @ parameters, columns @ model.prior
+    motion = data.fast_motion(data.effort_times - unknowns.effort_delay, data.late(unknowns))
+    columns = model.columns(motion, data.recording.at_motor, unknowns.friction_shape)
+    predicted, before = (data.slow_effort(columns @ each) for each in (parameters, model.prior))
     efforts = [
         Fit(names[j], data.effort_times, data.efforts[:, j], predicted[:, j], before[:, j])
         for j in np.flatnonzero(data.recording.efforts.measured)
@@ -247,9 +247,9 @@ def fits(
         if j in data.curves:
             load = part[:, : model.bodies] @ parameters[: model.bodies]
             compliance = unknowns.springs[COMPLIANCE, i]
-            deflection = deflection + data.curves[j].beyond(load, data.link_times, compliance)
+            deflection = deflection + data.curves[j].beyond(load, compliance)
         spring = np.array(
-            [1.0 / model.specs[j].stiffness, *unknowns.springs[DELAY : OFFSET + 1, i], 0.0, 0.0, 0.0]
+            [1.0 / model.specs[j].stiffness, *unknowns.springs[DELAY : LAG + 1, i], 0.0, 0.0, 0.0]
         )
         file = part @ coefficients(model, model.prior, spring, j)
         file = np.full_like(file, np.nan) if np.isinf(model.specs[j].stiffness) else file

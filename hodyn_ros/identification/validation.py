@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.identification.estimate import Data, Unknowns
+from hodyn_ros.identification.estimate import Data
 from hodyn_ros.identification.identify import fits
 from hodyn_ros.identification.recording import Channel, JointRecording
 from hodyn_ros.identification.result import Fit, Identified
@@ -27,7 +28,7 @@ def validate(
     kept = [i for i, j in enumerate(result.elastic) if j in data.elastic]
     data.elastic = [result.elastic[i] for i in kept]
     data.ripples, data.curves = result.ripples, dict(result.curves)
-    unknowns = Unknowns(result.parameters, result.unknowns.springs[:, kept], result.effort_delay.value)
+    unknowns = replace(result.unknowns, parameters=result.parameters, springs=result.unknowns.springs[:, kept])
     model = TorqueModel(prior, recording.transmission)
     efforts, deflections = fits(model, data, result.parameters, unknowns)
     return efforts, tuple(_without_mean(fit) for fit in deflections)

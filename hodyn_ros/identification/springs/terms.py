@@ -1,6 +1,6 @@
 """What a spring has beyond stiffness, delay and offset: sought where both halves of a recording show it.
 
-Friction behind the spring, a ripple of its gear, damping, backlash, and a spring that is no line. Parameters
+Friction behind the spring, a ripple of its gear, backlash, and a spring that is no line. Parameters
 are held: what efforts have beyond the model would else be explained by inertias. A term that makes one half
 fit better and the other worse is no property of the robot, so a term is taken only where, fitted to either
 half, it predicts the other one better.
@@ -25,11 +25,11 @@ from hodyn_ros.identification.springs.curve import (
     spring_table,
     table_columns,
 )
-from hodyn_ros.identification.springs.deflection import COMPLIANCE, DELAY, FRICTION, KINDS, OFFSET, RIPPLE
+from hodyn_ros.identification.springs.deflection import COMPLIANCE, DELAY, FRICTION, KINDS, LAG, OFFSET, RIPPLE
 from hodyn_ros.identification.torque_model import TorqueModel
 
 _BETTER = 0.95  # of the residual of each half that a term may leave
-_MUCH_BETTER = 0.8  # of one that changes what the stiffness means: a curve, damping, backlash
+_MUCH_BETTER = 0.8  # of one that changes what the stiffness means: a curve, backlash
 _SLOWEST, _FASTEST = 60.0, 3000.0  # ripples in a turn that are tried
 _FINER = 65  # ripples about the best of a grid
 _ALL = slice(None)
@@ -41,7 +41,6 @@ class _Choice:
     """Which terms are taken."""
 
     friction: bool = False
-    damping: bool = False
     backlash: bool = False
     shape: Literal["line", "hardening", "table"] = "line"
     turns: float = 0.0  # of a ripple, 0 without
@@ -57,11 +56,10 @@ class Terms:
 
     friction: bool
     turns: float  # of a ripple, 0 without
-    spring: Array  # (6,)
-    deviation: Array  # (6,), without that of the load
+    spring: Array  # (7,)
+    deviation: Array  # (7,), without that of the load
     curve: Curve
     gap_deviation: float = 0.0  # [rad]
-    damping_deviation: float = 0.0  # [N·m·s/rad]
 
 
 def spring_terms(model: TorqueModel, data: Data, parameters: Array, unknowns: Unknowns) -> dict[int, Terms]:
@@ -89,7 +87,7 @@ class _Search:
         bodies = model.bodies
         self.load = columns[:, :bodies] @ parameters[:bodies]
         rotor = columns[:, bodies] * parameters[model.place(0)][joint]
-        self.friction = columns[:, bodies + 1] - self.load - rotor
+        self.friction = data.slow_deflection(columns[:, bodies + 1] - self.load - rotor)
         self.measured = measured
         self.velocity = columns[:, bodies + 2]
         self.rate = np.gradient(self.load, data.link_times)
@@ -117,8 +115,6 @@ class _Search:
         tried = []
         if self.measured and not chosen.friction:
             tried.append(replace(chosen, friction=True))
-        if not chosen.damping:
-            tried.append(replace(chosen, damping=True))
         if self.width and not chosen.backlash:
             tried.append(replace(chosen, backlash=True))
         if chosen.shape == "line":
@@ -132,25 +128,23 @@ class _Search:
         return tried
 
     def _can_be(self, chosen: _Choice) -> bool:
-        """Whether it is a spring: no negative damping, gap or stiffness, not more friction than there is."""
+        """Whether it is a spring: no negative gap or stiffness, not more friction than there is."""
         fit = self._fitted(chosen)
         curve = fit.curve
         if chosen.friction and not 0.0 <= share_behind(fit)[0] <= 1.0:
             return False
         if (chosen.shape == "table") == (curve.table is None):
             return False
-        return curve.damping >= 0.0 and curve.gap >= 0.0 and (chosen.shape == "line" or fit.spring[0] > 0.0)
+        return curve.gap >= 0.0 and (chosen.shape == "line" or fit.spring[0] > 0.0)
 
     def _chosen(self, chosen: _Choice) -> tuple[Array, list[str]]:
         """Return columns (N, k) and what each is."""
         one = np.ones_like(self.load)
-        named = {"load": self.load, "delay": self.velocity, "offset": one}
+        named = {"load": self.load, "delay": self.velocity, "offset": one, "lag": -self.rate}
         if chosen.shape == "hardening":
             named["load"] = hardened(self.load, self.hardness)
         if chosen.friction:
             named["friction"] = self.friction
-        if chosen.damping:
-            named["damping"] = self.rate
         if chosen.backlash:
             named["gap"] = 0.5 * np.tanh(self.load / self.width)
         if chosen.turns:
@@ -216,21 +210,19 @@ class _Search:
                 values["offset"] += np.mean(self.values - columns @ fit) + self._shift(
                     table, columns, names, fit
                 )
-        places = {"load": COMPLIANCE, "delay": DELAY, "offset": OFFSET, "friction": FRICTION}
+        places = {"load": COMPLIANCE, "delay": DELAY, "offset": OFFSET, "lag": LAG, "friction": FRICTION}
         places |= {"cosine": RIPPLE, "sine": RIPPLE + 1}
         spring, deviation = np.zeros(KINDS), np.zeros(KINDS)
         for name, place in places.items():
             spring[place], deviation[place] = values.get(name, 0.0), widths.get(name, 0.0)
-        square = float(spring[COMPLIANCE] ** 2) or 1.0
         curve = Curve(
             self.hardness if chosen.shape == "hardening" else 0.0,
             table,
             float(values.get("gap", 0.0)),
             self.width or 1.0,
-            -float(values.get("damping", 0.0)) / square,
         )
-        gap, damping = float(widths.get("gap", 0.0)), float(widths.get("damping", 0.0)) / square
-        return Terms(chosen.friction, chosen.turns, spring, deviation, curve, gap, damping)
+        gap = float(widths.get("gap", 0.0))
+        return Terms(chosen.friction, chosen.turns, spring, deviation, curve, gap)
 
     def _table(self, coefficients: Array) -> Array | None:
         return spring_table(table_columns(self.load)[1], coefficients)

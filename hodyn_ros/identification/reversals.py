@@ -1,0 +1,37 @@
+"""Samples about reversals where friction is not a function of the velocity: there it holds what pulls at it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import binary_dilation
+
+from hodyn_ros.array import Array
+
+_SHELLS = np.array([0.5, 1.0, 2.0, 4.0, 8.0])  # speeds that are tried, in transition speeds of the file
+_MORE = 1.5  # times the mean square of the residual elsewhere, from which on it is not explained
+_MOST = 0.4  # share of the samples that may be left out
+_FEWEST = 20  # samples that tell a mean square
+
+
+def unexplained(speed: Array, residual: Array, transition: float, reach: int) -> NDArray[np.bool_]:
+    """Return which samples (N,) are slower than friction is explained by its law, `reach` samples about included.
+
+    `speed` (N,) is that of the motor, `residual` (N,) what a first fit does not explain of its effort. A stiff
+    contact sticks, and what it holds follows from the torques at it; such samples tell nothing of a law in
+    the velocity, and would be taken for a delay.
+    """
+    structure = np.ones(2 * reach + 1, dtype=bool)
+    zones = [binary_dilation(np.abs(speed) < each, structure) for each in transition * _SHELLS]
+    zones = [zone for zone in zones if zone.mean() <= _MOST]
+    result = np.zeros(len(speed), dtype=bool)
+    if not zones:
+        return result
+    usual = float(np.mean(residual[~zones[-1]] ** 2))
+    inner = result
+    for zone in zones:
+        shell = zone & ~inner
+        inner = zone
+        if shell.sum() >= _FEWEST and np.mean(residual[shell] ** 2) > _MORE * usual:
+            result = zone
+    return result
