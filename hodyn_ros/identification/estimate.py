@@ -37,10 +37,10 @@ from hodyn_ros.identification.springs.deflection import (
 from hodyn_ros.identification.torque_model import Motion, TorqueModel
 
 MOST_ROWS = 20_000  # samples of a channel that are used; of longer recordings every second, third, ...
-_OUTER, _INNER = 20, 6
+_BEYOND = 2.0  # bandwidths of the motion up to which efforts are compared: edges of friction tell delays
+_TURNS, _INNER = 10, 6  # at most, with all samples and without those about reversals
 _CONVERGED = 0.05  # standard deviations that a turn moves an unknown at most, at the end
 _SHARP = 1.0  # of friction whose turnover is left out
-_FIRST_FIT = 4  # turns after which samples are looked at
 _SHAPE = 1.0, 1.0  # spreads of the logarithm of a transition speed about the file's, and of the sharpness
 _LARGEST_STEP = 0.5  # of these, as friction is far from linear in them
 _LONGEST_LAG = 3e-3  # [s] spread of D / K of a spring
@@ -50,13 +50,13 @@ _HUBER = 3.0  # standard deviations from which on a residual counts less
 
 @dataclass(eq=False)
 class Unknowns:
-    """What is sought: parameters p (P,), how friction turns over (2, n), springs (7, e) of joints with two
-    encoders, delay of efforts."""
+    """What is sought: parameters p (P,), springs (7, e) of joints with two encoders, the delay of efforts, and how
+    friction turns over (2, n)."""
 
     parameters: Array
-    friction_shape: Array  # as in `TorqueModel`
     springs: Array  # rows as in `deflection`
     effort_delay: float  # [s]
+    friction_shape: Array  # as in `TorqueModel`
 
     @property
     def vector(self) -> Array:
@@ -90,7 +90,7 @@ class Unknowns:
         springs = x[self.of_springs].reshape(self.springs.shape)
         speed, sharpness = x[self.of_shape].reshape(self.friction_shape.shape)
         shape = np.array([np.exp(speed), sharpness])
-        return Unknowns(x[: len(self.parameters)], shape, springs, float(x[-1]))
+        return Unknowns(x[: len(self.parameters)], springs, float(x[-1]), shape)
 
 
 @dataclass(eq=False)
@@ -167,7 +167,8 @@ class Data:
             None if channel is None else _as_fast_as_it_tells(channel, signal)
             for channel, signal in ((recording.motors, self.motors), (recording.links, self.links))
         )
-        self._fastest = min(s.bandwidth for s in (self._fast_motors, self._fast_links) if s is not None)
+        self.of_deflections = min(bands) if self._fast_motors is None else self._fast_motors.bandwidth
+        self.fastest = min(s.bandwidth for s in (self._fast_motors, self._fast_links) if s is not None)
         begin, end = recording.interval
         margin = min(2.0 / min(bands), 0.1 * (end - begin))  # derivatives are poor at the ends
         self.interval = begin + margin, end - margin
@@ -177,9 +178,10 @@ class Data:
         if len(self.elastic) and recording.links is not None and self._fast_motors is not None:
             self.link_times, links = self._rows(recording.links)
             self.deflections = self._fast_motors.sample(self.link_times, 0)[0] - links
-            self.slow_deflection = self._low_pass(self.link_times)
+            self.slow_deflection = self._low_pass(self.link_times, _BEYOND * min(self.bandwidths))
         self.slow_effort = self._low_pass(self.effort_times)
-        self.slow_efforts = [self.slow_effort] * len(recording.joint_names)  # by joint
+        compared = self._low_pass(self.effort_times, _BEYOND * min(self.bandwidths))
+        self.slow_efforts = [compared] * len(recording.joint_names)  # by joint
         self.reversals_left_out = np.zeros(len(recording.joint_names))  # share of the samples of each effort
         self.ripples = np.zeros(len(recording.joint_names))  # in a turn of each link; 0 where there are none
         self.curves: dict[int, Curve] = {}  # by joint, of springs that are no lines
@@ -193,21 +195,22 @@ class Data:
         at_motor, times = self.recording.at_motor, self.effort_times
         motion = self.fast_motion(times - now.effort_delay, self.late(now))
         predicted = model.columns(motion, at_motor, now.friction_shape) @ now.parameters
-        fast = self._low_pass(times, self._fastest)
+        fast = self._low_pass(times, self.fastest)
         speeds, turned_by = model.rubbing(motion, at_motor)
         reach = round(0.5 * len(times) / (times[-1] - times[0]) / fast.bandwidth)
+        independent = min(1.0, 2.0 * fast.bandwidth * (times[-1] - times[0]) / len(times))
         transitions = model.friction_shape[0]
         hidden = np.zeros(model.n, dtype=bool)
         for j in np.flatnonzero(self.recording.efforts.measured):
             residual = fast(self.efforts[:, j] - predicted[:, j])
             out = np.zeros(len(times), dtype=bool)
             for i in np.flatnonzero(turned_by[j]):
-                of_one = unexplained(speeds[:, i], residual, transitions[i], reach)
+                of_one = unexplained(speeds[:, i], residual, transitions[i], reach, independent)
                 hidden[i] |= of_one.any()
                 out |= of_one
             self.reversals_left_out[j] = out.mean()
             if out.any():
-                self.slow_efforts[j] = self._low_pass(times, used=~out)
+                self.slow_efforts[j] = self._low_pass(times, _BEYOND * min(self.bandwidths), ~out)
         return hidden
 
     def _low_pass(
@@ -238,12 +241,13 @@ class Data:
         theta = np.where(np.isnan(motor), link, motor)
         return Motion(q[0], q[1], q[2], theta[1], theta[2])
 
-    def springs(self, model: TorqueModel, now: Unknowns) -> list[Array]:
+    def springs(self, model: TorqueModel, now: Unknowns, fast: bool = False) -> list[Array]:
         """Return columns (N, bodies + 7) of what bends the springs, of each joint with two encoders."""
         late = self.late(now)
-        motion = self.fast_motion(self.link_times, late)
+        moving = self.fast_motion if fast else self.motion
+        motion = moving(self.link_times, late)
         loads = model.regressor(motion)
-        halfway = self.fast_motion(self.link_times, 0.5 * late).qd  # of the links at t - T / 2
+        halfway = moving(self.link_times, 0.5 * late).qd  # of the links at t - T / 2
         times = self.link_times + now.effort_delay
         recorded = self.recorded_positions()
         return [
@@ -303,21 +307,27 @@ def estimate(
     of_springs = np.where(free_springs, np.inf, 0.0)
     of_springs[LAG] = _LONGEST_LAG * springs[COMPLIANCE]
     spreads = np.concatenate([prior_deviations, of_shape.ravel(), of_springs.ravel(), [np.inf]])
-    now = start = Unknowns(model.prior, model.friction_shape, springs, 0.0)
+    now = start = Unknowns(model.prior, springs, 0.0, model.friction_shape)
     spent: dict[tuple[int, int], float] = {}  # unknowns by joint and kind of rows; none before the first turn
-    for turn in range(_OUTER):
-        if turn == _FIRST_FIT:
-            hidden = data.leave_reversals_out(model, now)
-            now, start = now.turning_sharply(model, hidden), start.turning_sharply(model, hidden)
-            spreads[now.of_shape] *= np.tile(~hidden, 2)
+    turns, looked = 0, False
+    while True:
         _, _, systems = _linearised(model, data, now, measured, spent)
         before = now.vector
         now, normal, covariance, spent = _solved(model, systems, now, start, spreads)
+        turns += 1
         if progress is not None:
-            progress((turn + 1) / _OUTER)
+            progress(0.5 * turns / _TURNS)
         near = np.abs(now.vector - before) <= _CONVERGED * np.sqrt(np.diag(covariance))
-        if turn > _FIRST_FIT and near.all():
+        if not near.all() and turns % _TURNS:
+            continue
+        if looked:
             break
+        looked, turns = True, _TURNS
+        hidden = data.leave_reversals_out(model, now)
+        if not hidden.any():
+            break
+        now, start = now.turning_sharply(model, hidden), start.turning_sharply(model, hidden)
+        spreads[now.of_shape] *= np.tile(~hidden, 2)
     groups, bends, _ = _linearised(model, data, now, measured, spent)
     p = len(free)
     return Estimate(now, covariance, normal[:p, :p], groups, bends, data.elastic, data.bandwidths)
@@ -349,7 +359,7 @@ def _linearised(
         systems.append((int(j), 0, _triangle(parts, rows)))
     bent: dict[int, Rows] = {}
     if len(data.elastic):
-        for i, (j, part) in enumerate(zip(data.elastic, data.springs(model, now))):
+        for i, (j, part) in enumerate(zip(data.elastic, data.springs(model, now, fast=True))):
             modelled = part @ coefficients(model, now.parameters, now.springs[:, i], j)
             rows = Rows(data.deflections[:, j], modelled, data.slow_deflection)
             rows.weigh(spent.get((j, 1 + i)))

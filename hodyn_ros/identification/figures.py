@@ -55,12 +55,13 @@ def friction_figures(model: TorqueModel, data: Data, estimate: Estimate, unknown
             figures.append(Figure(model.names[at], model.units[at], value, width, before, bool(sure), reason))
     shares = deviation[unknowns.of_shape].reshape(2, model.n)
     for row, what, unit in ((0, "transition speed of", "rad/s"), (1, "sharpness of the friction of", "")):
-        for j in np.flatnonzero(data.recording.efforts.measured).tolist():
-            value, share = float(unknowns.friction_shape[row, j]), float(shares[row, j])
-            sure = 0.0 < _CERTAIN * share < 1.0
-            reason = "" if sure else "not above its uncertainty" if share else "held at the file's"
-            name, before = f"{what} {model.robot.joint_names[j]}", float(model.friction_shape[row, j])
-            figures.append(Figure(name, unit, value, value * share, before, sure, reason))
+        for j in np.flatnonzero(shares[row]).tolist():
+            value, before = float(unknowns.friction_shape[row, j]), float(model.friction_shape[row, j])
+            width = float(shares[row, j]) * (value if row == 0 else 1.0)
+            sure = shares[row, j] < _LEARNT
+            reason = "" if sure else "the motion hardly shows it"
+            name = f"{what} {model.robot.joint_names[j]}"
+            figures.append(Figure(name, unit, value, width, before, bool(sure), reason))
     return figures
 
 
@@ -129,9 +130,9 @@ def _damping(name: str, estimate: Estimate, unknowns: Unknowns, i: int, prior: f
     places = [unknowns.of_spring(LAG, i), unknowns.of_spring(COMPLIANCE, i)]
     compliance, lag = unknowns.springs[[COMPLIANCE, LAG], i]
     damping = lag / compliance**2
-    slopes = damping * np.array([1.0 / lag, -2.0 / compliance])
+    slopes = np.array([1.0 / compliance**2, -2.0 * damping / compliance])
     width = float(np.sqrt(slopes @ estimate.covariance[np.ix_(places, places)] @ slopes))
-    if damping < _CERTAIN * width:
+    if damping <= _CERTAIN * width:
         return None
     return Figure(f"spring damping of {name}", "N·m·s/rad", float(damping), width, prior, True)
 

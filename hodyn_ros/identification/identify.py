@@ -234,7 +234,13 @@ def fits(
     names = model.robot.joint_names
     motion = data.fast_motion(data.effort_times - unknowns.effort_delay, data.late(unknowns))
     columns = model.columns(motion, data.recording.at_motor, unknowns.friction_shape)
-    predicted, before = (data.slow_effort(columns @ each) for each in (parameters, model.prior))
+    rubs = model.of_friction
+
+    def effort(figures: Array) -> Array:
+        """What accelerations give is known below the bandwidth, friction as fast as it turns over."""
+        return data.slow_effort(columns[..., ~rubs] @ figures[~rubs]) + columns[..., rubs] @ figures[rubs]
+
+    predicted, before = effort(parameters), effort(model.prior)
     efforts = [
         Fit(names[j], data.effort_times, data.efforts[:, j], predicted[:, j], before[:, j])
         for j in np.flatnonzero(data.recording.efforts.measured)

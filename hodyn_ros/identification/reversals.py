@@ -11,13 +11,16 @@ from hodyn_ros.array import Array
 _SHELLS = np.array([0.5, 1.0, 2.0, 4.0, 8.0])  # speeds that are tried, in transition speeds of the file
 _MORE = 1.5  # times the mean square of the residual elsewhere, from which on it is not explained
 _MOST = 0.4  # share of the samples that may be left out
-_FEWEST = 20  # samples that tell a mean square
+_SURE = 4.0  # standard deviations of that ratio that it is beyond
 
 
-def unexplained(speed: Array, residual: Array, transition: float, reach: int) -> NDArray[np.bool_]:
+def unexplained(
+    speed: Array, residual: Array, transition: float, reach: int, independent: float
+) -> NDArray[np.bool_]:
     """Return which samples (N,) are slower than friction is explained by its law, `reach` samples about included.
 
-    `speed` (N,) is that of the motor, `residual` (N,) what a first fit does not explain of its effort. A stiff
+    `speed` (N,) is that of the motor, `residual` (N,) what a first fit does not explain of its effort; a share
+    `independent` of the samples tells something of its own. A stiff
     contact sticks, and what it holds follows from the torques at it; such samples tell nothing of a law in
     the velocity, and would be taken for a delay.
     """
@@ -32,6 +35,7 @@ def unexplained(speed: Array, residual: Array, transition: float, reach: int) ->
     for zone in zones:
         shell = zone & ~inner
         inner = zone
-        if shell.sum() >= _FEWEST and np.mean(residual[shell] ** 2) > _MORE * usual:
+        count = max(1.0, independent * float(shell.sum()))
+        if np.sum(residual[shell] ** 2) > (_MORE + _SURE * np.sqrt(2.0 / count)) * usual * shell.sum():
             result = zone
     return result

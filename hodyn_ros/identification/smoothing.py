@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import dct
 from scipy.interpolate import BSpline
-from scipy.linalg import cho_solve_banded, cholesky_banded
+from scipy.linalg import LinAlgError, cho_solve_banded, cholesky_banded
 from scipy.sparse import diags_array
 
 from hodyn_ros.array import Array
@@ -60,12 +60,10 @@ class LowPass:
         times: Array,
         bandwidth: float,
         used: NDArray[np.bool_] | None = None,
-        across_gaps: bool = True,
     ) -> None:
         """Look at the samples that are `used` (N,) alone, as if the others had not been taken.
 
-        Where none are, splines go straight on, as a small penalty on differences of their coefficients has it;
-        without `across_gaps` there is none.
+        Where none are, splines go straight on, as a small penalty on differences of their coefficients has it.
         """
         self.bandwidth = bandwidth
         self._everywhere = times
@@ -80,7 +78,7 @@ class LowPass:
         weights = (seen < even[1] - even[0]).astype(np.float64)  # nothing is said of gaps
         self._evenly = diags_array(weights) @ BSpline.design_matrix(even, self._knots, DEGREE)
         gram = (self._basis.T @ self._basis).tocsc()
-        if across_gaps:
+        if not self._used.all():
             rough = _differences(gram.shape[0])
             gram = gram + _STIFF * gram.diagonal().mean() * (rough.T @ rough)
         bands = np.zeros((DEGREE + 1, gram.shape[0]))
@@ -162,11 +160,12 @@ def _fit(channel: Channel, bandwidth: float) -> tuple[float, Smooth]:
             f"stamps leave a gap of {gap:g} s, too long for a bandwidth of {bandwidth:g} Hz; take a lower "
             "--bandwidth, or a part of the recording without gaps"
         )
-    spline = LowPass(times, bandwidth, across_gaps=False).spline(values)
+    try:
+        spline = LowPass(times, bandwidth).spline(values)
+    except LinAlgError:
+        raise InputError(f"{len(times)} samples are too few for a bandwidth of {bandwidth:g} Hz") from None
     residuals = ((values - spline(times)) ** 2).mean(axis=0)
-    free = 1.0 - len(spline.c) / len(times)
-    if free <= 0.0:
-        raise InputError(f"{len(times)} samples are too few for a bandwidth of {bandwidth:g} Hz")
+    free = max(1.0 - len(spline.c) / len(times), 1e-3)
     scale = values.var(axis=0)
     return float((residuals / scale).sum() / free**2), Smooth(spline, bandwidth, channel.measured)
 

@@ -71,6 +71,14 @@ class TorqueModel:
         return slice(self.bodies + kind * self.n, self.bodies + (kind + 1) * self.n)
 
     @property
+    def of_friction(self) -> NDArray[np.bool_]:
+        """Which parameters (P,) are viscous or Coulomb friction."""
+        chosen = np.zeros(self.bodies + self.kinds * self.n, dtype=bool)
+        for kind in {1, 2, 4, 5} & set(range(self.kinds)):
+            chosen[self.place(kind)] = True
+        return chosen
+
+    @property
     def prior(self) -> Array:
         """The figures of the robot file (P,)."""
         viscous = [s.motor_friction.viscous + s.link_friction.viscous for s in self.specs]

@@ -1,6 +1,6 @@
 """What a spring has beyond stiffness, delay and offset: sought where both halves of a recording show it.
 
-Friction behind the spring, a ripple of its gear, backlash, and a spring that is no line. Parameters
+Friction behind the spring, a ripple of its gear, damping, backlash, and a spring that is no line. Parameters
 are held: what efforts have beyond the model would else be explained by inertias. A term that makes one half
 fit better and the other worse is no property of the robot, so a term is taken only where, fitted to either
 half, it predicts the other one better.
@@ -29,7 +29,7 @@ from hodyn_ros.identification.springs.deflection import COMPLIANCE, DELAY, FRICT
 from hodyn_ros.identification.torque_model import TorqueModel
 
 _BETTER = 0.95  # of the residual of each half that a term may leave
-_MUCH_BETTER = 0.8  # of one that changes what the stiffness means: a curve, backlash
+_MUCH_BETTER = 0.8  # of one that changes what the stiffness means: a curve, damping, backlash
 _SLOWEST, _FASTEST = 60.0, 3000.0  # ripples in a turn that are tried
 _FINER = 65  # ripples about the best of a grid
 _ALL = slice(None)
@@ -41,6 +41,7 @@ class _Choice:
     """Which terms are taken."""
 
     friction: bool = False
+    damping: bool = False
     backlash: bool = False
     shape: Literal["line", "hardening", "table"] = "line"
     turns: float = 0.0  # of a ripple, 0 without
@@ -87,13 +88,13 @@ class _Search:
         bodies = model.bodies
         self.load = columns[:, :bodies] @ parameters[:bodies]
         rotor = columns[:, bodies] * parameters[model.place(0)][joint]
-        self.friction = data.slow_deflection(columns[:, bodies + 1] - self.load - rotor)
+        self.friction = columns[:, bodies + 1] - self.load - rotor
         self.measured = measured
         self.velocity = columns[:, bodies + 2]
         self.rate = np.gradient(self.load, data.link_times)
         self.values = data.deflections[:, joint]
         self.position = data.recorded_positions()[:, joint]
-        self.width = backlash_width(self.load, self.rate, min(data.bandwidths))
+        self.width = backlash_width(self.load, self.rate, data.of_deflections)
         self.hardness = 0.0
         gone = np.cumsum(np.abs(np.diff(self.position, prepend=self.position[0])))
         self.halves = gone < 0.5 * gone[-1], gone >= 0.5 * gone[-1]
@@ -115,6 +116,8 @@ class _Search:
         tried = []
         if self.measured and not chosen.friction:
             tried.append(replace(chosen, friction=True))
+        if not chosen.damping:
+            tried.append(replace(chosen, damping=True))
         if self.width and not chosen.backlash:
             tried.append(replace(chosen, backlash=True))
         if chosen.shape == "line":
@@ -128,23 +131,25 @@ class _Search:
         return tried
 
     def _can_be(self, chosen: _Choice) -> bool:
-        """Whether it is a spring: no negative gap or stiffness, not more friction than there is."""
+        """Whether it is a spring: no negative damping, gap or stiffness, not more friction than there is."""
         fit = self._fitted(chosen)
         curve = fit.curve
         if chosen.friction and not 0.0 <= share_behind(fit)[0] <= 1.0:
             return False
         if (chosen.shape == "table") == (curve.table is None):
             return False
-        return curve.gap >= 0.0 and (chosen.shape == "line" or fit.spring[0] > 0.0)
+        return fit.spring[LAG] >= 0.0 and curve.gap >= 0.0 and (chosen.shape == "line" or fit.spring[0] > 0.0)
 
     def _chosen(self, chosen: _Choice) -> tuple[Array, list[str]]:
         """Return columns (N, k) and what each is."""
         one = np.ones_like(self.load)
-        named = {"load": self.load, "delay": self.velocity, "offset": one, "lag": -self.rate}
+        named = {"load": self.load, "delay": self.velocity, "offset": one}
         if chosen.shape == "hardening":
             named["load"] = hardened(self.load, self.hardness)
         if chosen.friction:
             named["friction"] = self.friction
+        if chosen.damping:
+            named["lag"] = -self.rate
         if chosen.backlash:
             named["gap"] = 0.5 * np.tanh(self.load / self.width)
         if chosen.turns:
