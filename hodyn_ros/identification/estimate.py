@@ -11,8 +11,8 @@ count as the fewer independent ones that they stand for.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,8 @@ from hodyn_ros.identification.torque_model import Motion, TorqueModel
 
 MOST_ROWS = 20_000  # samples of a channel that are used; of longer recordings every second, third, ...
 _BEYOND = 2.0  # bandwidths of the motion up to which efforts are compared: edges of friction tell delays
-_TURNS, _INNER = 10, 6  # at most, with all samples and without those about reversals
+_FIRST_GUESS = 0.1  # of the noise, beside what is measured
+_LOOKS, _TURNS, _INNER = 5, 10, 6  # looks at samples about reversals, turns after each, steps of a turn, at most
 _CONVERGED = 0.05  # standard deviations that a turn moves an unknown at most, at the end
 _SHARP = 1.0  # of friction whose turnover is left out
 _SHAPE = 1.0, 1.0  # spreads of the logarithm of a transition speed about the file's, and of the sharpness
@@ -93,41 +94,48 @@ class Unknowns:
         return Unknowns(x[: len(self.parameters)], springs, float(x[-1]), shape)
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """What is not explained of one joint: how large by frequency, and from where on a sample is an outlier."""
+
+    deviations: Array  # (m,) of amplitudes, or (1,) where it is white
+    largest: float = np.inf  # residual of a sample
+
+
+@dataclass(frozen=True, eq=False)
 class Rows:
     """What one joint was measured to do, against what the unknowns say of it; both pass the same filter."""
 
     measured: Array
     predicted: Array
     low_pass: LowPass
-    deviations: Array = field(default_factory=lambda: np.ones(1))  # (m,) of the amplitudes of the residual
-    largest: float = np.inf  # residual of a sample from which on it counts as an outlier
+    noise: Noise
 
-    def weigh(self, unknowns: float | None) -> None:
-        """Estimate noise by frequency, and outliers, from the residuals, from which so many unknowns follow.
+    def white_noise(self) -> Noise:
+        """Return the noise of the residuals as if it were alike at all frequencies."""
+        residual = self.low_pass.spectrum(self.measured - self.predicted)
+        return Noise(np.array([max(float(np.sqrt(np.mean(residual**2))), 1e-12)]))
 
-        Before anything was fitted there is neither: all that was measured counts alike.
-        """
-        if unknowns is None:
-            self.deviations = np.array([0.1 * np.std(self.measured)])
-            return
+    def noise_by_frequency(self, unknowns: float) -> Noise:
+        """Return the noise of the residuals, from which so many unknowns follow."""
         residual = self.measured - self.predicted
         scatter = 1.4826 * float(np.median(np.abs(residual - np.median(residual))))
-        rms = float(np.sqrt(np.mean(residual**2)))
-        self.largest = _HUBER * max(scatter, 1e-3 * rms, 1e-12)
-        amplitudes = self.low_pass.spectrum(self.without_outliers - self.predicted)
+        largest = _HUBER * max(scatter, 1e-3 * float(np.sqrt(np.mean(residual**2))), 1e-12)
+        amplitudes = self.low_pass.spectrum(np.clip(residual, -largest, largest))
         count = len(amplitudes)
         places = np.arange(count)
         width = _NEIGHBOURS + places // 4
         first, last = np.maximum(places - width, 0), np.minimum(places + width + 1, count)
         power = np.concatenate([[0.0], np.cumsum(amplitudes**2)])
         power = (power[last] - power[first]) / (last - first)
-        self.deviations = np.sqrt(np.maximum(power * count / max(count - unknowns, 1.0), 1e-24))
+        return Noise(np.sqrt(np.maximum(power * count / max(count - unknowns, 1.0), 1e-24)), largest)
 
     @property
     def without_outliers(self) -> Array:
         """What was measured, outliers as far from the prediction as others are at most (Huber)."""
-        return self.predicted + np.clip(self.measured - self.predicted, -self.largest, self.largest)
+        return self.predicted + np.clip(
+            self.measured - self.predicted, -self.noise.largest, self.noise.largest
+        )
 
     @property
     def sigma(self) -> float:
@@ -200,17 +208,18 @@ class Data:
         reach = round(0.5 * len(times) / (times[-1] - times[0]) / fast.bandwidth)
         independent = min(1.0, 2.0 * fast.bandwidth * (times[-1] - times[0]) / len(times))
         transitions = model.friction_shape[0]
-        hidden = np.zeros(model.n, dtype=bool)
+        hidden, shares = np.zeros(model.n, dtype=bool), self.reversals_left_out.copy()
         for j in np.flatnonzero(self.recording.efforts.measured):
             residual = fast(self.efforts[:, j] - predicted[:, j])
-            out = np.zeros(len(times), dtype=bool)
+            out = ~self.slow_efforts[j].used
             for i in np.flatnonzero(turned_by[j]):
                 of_one = unexplained(speeds[:, i], residual, transitions[i], reach, independent)
                 hidden[i] |= of_one.any()
                 out |= of_one
-            self.reversals_left_out[j] = out.mean()
-            if out.any():
+            if out.mean() > shares[j]:
+                shares[j] = out.mean()
                 self.slow_efforts[j] = self._low_pass(times, _BEYOND * min(self.bandwidths), ~out)
+        self.reversals_left_out = shares
         return hidden
 
     def _low_pass(
@@ -308,29 +317,31 @@ def estimate(
     of_springs[LAG] = _LONGEST_LAG * springs[COMPLIANCE]
     spreads = np.concatenate([prior_deviations, of_shape.ravel(), of_springs.ravel(), [np.inf]])
     now = start = Unknowns(model.prior, springs, 0.0, model.friction_shape)
-    spent: dict[tuple[int, int], float] = {}  # unknowns by joint and kind of rows; none before the first turn
-    turns, looked = 0, False
-    while True:
-        _, _, systems = _linearised(model, data, now, measured, spent)
-        before = now.vector
-        now, normal, covariance, spent = _solved(model, systems, now, start, spreads)
-        turns += 1
-        if progress is not None:
-            progress(0.5 * turns / _TURNS)
-        near = np.abs(now.vector - before) <= _CONVERGED * np.sqrt(np.diag(covariance))
-        if not near.all() and turns % _TURNS:
-            continue
-        if looked:
-            break
-        looked, turns = True, _TURNS
+    noise: dict[tuple[int, int], Noise] = {}
+    for look in range(_LOOKS):
+        for turn in range(_TURNS):
+            rows, systems = _linearised(model, data, now, measured, noise)
+            before = now.vector
+            now, normal, covariance, spent = _solved(model, systems, now, start, spreads)
+            if look == 0:
+                rows, _ = _linearised(model, data, now, measured, noise)
+                noise = {key: each.white_noise() for key, each in rows.items()}
+            if progress is not None:
+                progress((look + (turn + 1) / _TURNS) / _LOOKS)
+            if (np.abs(now.vector - before) <= _CONVERGED * np.sqrt(np.diag(covariance))).all():
+                break
+        rows, _ = _linearised(model, data, now, measured, noise)
+        noise = {key: each.noise_by_frequency(spent[key]) for key, each in rows.items()}
+        left_out = data.reversals_left_out
         hidden = data.leave_reversals_out(model, now)
-        if not hidden.any():
+        if look > 1 and np.array_equal(data.reversals_left_out, left_out):
             break
         now, start = now.turning_sharply(model, hidden), start.turning_sharply(model, hidden)
         spreads[now.of_shape] *= np.tile(~hidden, 2)
-    groups, bends, _ = _linearised(model, data, now, measured, spent)
+    efforts = {j: rows[j, 0] for j in measured}
+    bent = {j: rows[j, 1 + i] for i, j in enumerate(data.elastic)}
     p = len(free)
-    return Estimate(now, covariance, normal[:p, :p], groups, bends, data.elastic, data.bandwidths)
+    return Estimate(now, covariance, normal[:p, :p], efforts, bent, data.elastic, data.bandwidths)
 
 
 def _linearised(
@@ -338,9 +349,9 @@ def _linearised(
     data: Data,
     now: Unknowns,
     measured: list[int],
-    spent: dict[tuple[int, int], float],
-) -> tuple[dict[int, Rows], dict[int, Rows], list[tuple[int, int, Array]]]:
-    """Return residuals of each joint, and their rows, compressed to triangles by QR."""
+    noise: Mapping[tuple[int, int], Noise],
+) -> tuple[dict[tuple[int, int], Rows], list[tuple[int, int, Array]]]:
+    """Return residuals by joint and kind, 0 of its effort, 1 + i of the i-th spring, and rows as triangles by QR."""
     systems: list[tuple[int, int, Array]] = []
     motion = data.fast_motion(data.effort_times - now.effort_delay, data.late(now))
     at_motor = data.recording.at_motor
@@ -348,31 +359,32 @@ def _linearised(
     turning = model.shape_columns(motion, at_motor, now.parameters, now.friction_shape)
     predicted = columns @ now.parameters
     rates = np.gradient(predicted, data.effort_times, axis=0)
-    rows_by_joint: dict[int, Rows] = {}
+    all_rows: dict[tuple[int, int], Rows] = {}
+
+    def rows_of(key: tuple[int, int], samples: Array, modelled: Array, low_pass: LowPass) -> Rows:
+        guess = Noise(np.array([_FIRST_GUESS * np.std(samples)]))
+        all_rows[key] = Rows(samples, modelled, low_pass, noise.get(key, guess))
+        return all_rows[key]
+
     for j in measured:
-        rows = Rows(data.efforts[:, j], predicted[:, j], data.slow_efforts[j])
-        rows.weigh(spent.get((j, 0)))
-        rows_by_joint[j] = rows
+        rows = rows_of((j, 0), data.efforts[:, j], predicted[:, j], data.slow_efforts[j])
         known = turning[:, j] @ now.vector[now.of_shape] - rates[:, j] * now.effort_delay
         target = rows.without_outliers + known
         parts = [columns[:, j], turning[:, j], -rates[:, [j]], target[:, None]]
-        systems.append((int(j), 0, _triangle(parts, rows)))
-    bent: dict[int, Rows] = {}
+        systems.append((j, 0, _triangle(parts, rows)))
     if len(data.elastic):
         for i, (j, part) in enumerate(zip(data.elastic, data.springs(model, now, fast=True))):
             modelled = part @ coefficients(model, now.parameters, now.springs[:, i], j)
-            rows = Rows(data.deflections[:, j], modelled, data.slow_deflection)
-            rows.weigh(spent.get((j, 1 + i)))
-            bent[j] = rows
+            rows = rows_of((j, 1 + i), data.deflections[:, j], modelled, data.slow_deflection)
             systems.append((j, 1 + i, _triangle([part, rows.without_outliers[:, None]], rows)))
-    return rows_by_joint, bent, systems
+    return all_rows, systems
 
 
 def _triangle(parts: list[Array], rows: Rows) -> Array:
     """Return a triangle that tells of the unknowns what rows of samples (N, k) tell; most of them are zero."""
     samples = np.concatenate(parts, axis=1)
     used = np.flatnonzero(samples.any(axis=0) | (np.arange(samples.shape[1]) == samples.shape[1] - 1))
-    amplitudes = rows.low_pass.spectrum(samples[:, used]) / rows.deviations[:, None]
+    amplitudes = rows.low_pass.spectrum(samples[:, used]) / rows.noise.deviations[:, None]
     small = np.linalg.qr(amplitudes, mode="r")
     result = np.zeros((len(small), samples.shape[1]))
     result[:, used] = small

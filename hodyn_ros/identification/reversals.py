@@ -11,7 +11,7 @@ from hodyn_ros.array import Array
 _SHELLS = np.array([0.5, 1.0, 2.0, 4.0, 8.0])  # speeds that are tried, in transition speeds of the file
 _MORE = 1.5  # times the mean square of the residual elsewhere, from which on it is not explained
 _MOST = 0.4  # share of the samples that may be left out
-_SURE = 4.0  # standard deviations of that ratio that it is beyond
+_SURE = 3.0  # standard deviations of that ratio that it is beyond
 
 
 def unexplained(
@@ -30,7 +30,7 @@ def unexplained(
     result = np.zeros(len(speed), dtype=bool)
     if not zones:
         return result
-    usual = float(np.mean(residual[~zones[-1]] ** 2))
+    usual = float((1.4826 * np.median(np.abs(residual[~zones[-1]]))) ** 2)  # outliers hardly count
     inner = result
     for zone in zones:
         shell = zone & ~inner

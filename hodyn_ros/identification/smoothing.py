@@ -67,18 +67,18 @@ class LowPass:
         """
         self.bandwidth = bandwidth
         self._everywhere = times
-        self._used = np.ones(len(times), dtype=bool) if used is None else used
-        times = times[self._used]
+        self.used = np.ones(len(times), dtype=bool) if used is None else used
         knots = _knots(times, bandwidth)
+        times = times[self.used]
         self._knots = knots
         self._basis = BSpline.design_matrix(times, self._knots, DEGREE)
-        even = np.linspace(times[0], times[-1], 2 * (len(knots) - 2 * DEGREE) + 1)
+        even = np.linspace(knots[0], knots[-1], 2 * (len(knots) - 2 * DEGREE) + 1)
         even = 0.5 * (even[1:] + even[:-1])
         seen = np.abs(times[np.clip(np.searchsorted(times, even), 1, len(times) - 1) - [[1], [0]]] - even).min(axis=0)
         weights = (seen < even[1] - even[0]).astype(np.float64)  # nothing is said of gaps
         self._evenly = diags_array(weights) @ BSpline.design_matrix(even, self._knots, DEGREE)
         gram = (self._basis.T @ self._basis).tocsc()
-        if not self._used.all():
+        if not self.used.all():
             rough = _differences(gram.shape[0])
             gram = gram + _STIFF * gram.diagonal().mean() * (rough.T @ rough)
         bands = np.zeros((DEGREE + 1, gram.shape[0]))
@@ -88,7 +88,7 @@ class LowPass:
 
     def spline(self, values: Array) -> BSpline:
         """Return the slow part of samples (N, n) as a spline."""
-        return BSpline(self._knots, cho_solve_banded((self._factor, True), self._basis.T @ values[self._used]), DEGREE)
+        return BSpline(self._knots, cho_solve_banded((self._factor, True), self._basis.T @ values[self.used]), DEGREE)
 
     def __call__(self, values: Array) -> Array:
         """Return the slow part of samples (N, ...), at the same stamps."""
