@@ -127,7 +127,8 @@ class Rows:
         width = _NEIGHBOURS + places // 4
         first, last = np.maximum(places - width, 0), np.minimum(places + width + 1, count)
         power = np.concatenate([[0.0], np.cumsum(amplitudes**2)])
-        power = (power[last] - power[first]) / (last - first)
+        # what a model lacks is slow: above it nothing is known better
+        power = np.maximum.accumulate((power[last] - power[first]) / (last - first))
         return Noise(np.sqrt(np.maximum(power * count / max(count - unknowns, 1.0), 1e-24)), largest)
 
     @property
