@@ -11,8 +11,9 @@ count as the fewer independent ones that they stand for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,7 @@ from hodyn_ros.identification.springs.deflection import (
 from hodyn_ros.identification.torque_model import Motion, TorqueModel
 
 MOST_ROWS = 20_000  # samples of a channel that are used; of longer recordings every second, third, ...
-_BEYOND = 2.0  # bandwidths of the motion up to which efforts are compared: edges of friction tell delays
+_POSES = 20  # at which inertias are looked at
 _FIRST_GUESS = 0.1  # of the noise, beside what is measured
 _LOOKS, _TURNS, _INNER = 5, 10, 6  # looks at samples about reversals, turns after each, steps of a turn, at most
 _CONVERGED = 0.05  # standard deviations that a turn moves an unknown at most, at the end
@@ -92,6 +93,14 @@ class Unknowns:
         speed, sharpness = x[self.of_shape].reshape(self.friction_shape.shape)
         shape = np.array([np.exp(speed), sharpness])
         return Unknowns(x[: len(self.parameters)], springs, float(x[-1]), shape)
+
+
+class Key(NamedTuple):
+    """Whose samples they are: the run's, the joint's effort, or the deflection of its spring."""
+
+    run: int
+    joint: int
+    spring: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,8 +160,7 @@ class Estimate:
     unknowns: Unknowns
     covariance: Array  # of all unknowns, those of the prior included
     information: Array  # (P, P) of the parameters, from the rows alone
-    efforts: dict[int, Rows]  # by joint
-    deflections: dict[int, Rows]
+    deflections: dict[int, Rows]  # of the first run, by joint
     elastic: list[int]  # (e,) joints with two encoders
     bandwidths: tuple[float, ...]
 
@@ -187,14 +195,45 @@ class Data:
         if len(self.elastic) and recording.links is not None and self._fast_motors is not None:
             self.link_times, links = self._rows(recording.links)
             self.deflections = self._fast_motors.sample(self.link_times, 0)[0] - links
-            self.slow_deflection = self._low_pass(self.link_times, _BEYOND * min(self.bandwidths))
         self.slow_effort = self._low_pass(self.effort_times)
-        compared = self._low_pass(self.effort_times, _BEYOND * min(self.bandwidths))
-        self.slow_efforts = [compared] * len(recording.joint_names)  # by joint
+        self.slow_efforts: dict[int, LowPass] = {}  # by joint, see `compare`
+        self.slow_deflections: dict[int, LowPass] = {}
         self.reversals_left_out = np.zeros(len(recording.joint_names))  # share of the samples of each effort
         self.ripples = np.zeros(len(recording.joint_names))  # in a turn of each link; 0 where there are none
         self.curves: dict[int, Curve] = {}  # by joint, of springs that are no lines
         self._calm = without_outliers(recording.efforts, min(bands)) if self.elastic else recording.efforts
+
+    def compare(self, model: TorqueModel) -> None:
+        """Choose the frequencies up to which efforts and deflections are compared with the model.
+
+        Efforts up to where noise of the encoders, twice differentiated, gives as much torque as noise of the efforts
+        has; springs up to where the load swings on them. Beyond, noise of the model would be taken for motion, and
+        inertias, damping and stiffness come out too small. An elastic joint with one encoder is compared
+        below the bandwidth of the motion alone: above it motor and link may move apart.
+        """
+        poses = self.motion(self.effort_times[:: max(1, len(self.effort_times) // _POSES)], np.zeros(model.n)).q
+        matrices = np.asarray(model.robot.mass_matrix(poses[:, None]))[:, 0]
+        links = np.diagonal(matrices, axis1=1, axis2=2).max(axis=0)
+        whole = links + model.prior[model.place(0)]
+        encoder, period = self._encoder_noise()
+        rate = 1.0 / float(np.median(np.diff(self.recording.efforts.times)))
+        for j in np.flatnonzero(self.recording.efforts.measured).tolist():
+            own = _white_part(self.recording.efforts.values[:, j])
+            loud = own / (whole[j] * max(encoder[j], 1e-12)) * np.sqrt(1.0 / (rate * period))
+            below = max(np.sqrt(loud) / (2.0 * np.pi), min(self.bandwidths))
+            rigid = np.isinf(model.specs[j].stiffness)
+            band = below if rigid or j in self.elastic else min(self.bandwidths)
+            self.slow_efforts[j] = self._low_pass(self.effort_times, band)
+        for j in self.elastic:
+            swings = np.sqrt(model.specs[j].stiffness / links[j]) / (2.0 * np.pi)
+            self.slow_deflections[j] = self._low_pass(self.link_times, swings)
+
+    def _encoder_noise(self) -> tuple[Array, float]:
+        """Return what encoders scatter about the fast motion (n,), and their period [s]."""
+        pairs = ((self.recording.motors, self._fast_motors), (self.recording.links, self._fast_links))
+        present = [(channel, fast) for channel, fast in pairs if channel is not None and fast is not None]
+        noise = [np.std(channel.values - fast.sample(channel.times, 0)[0], axis=0) for channel, fast in present]
+        return np.nanmax(noise, axis=0), max(float(np.median(np.diff(each.times))) for each, _ in present)
 
     def leave_reversals_out(self, model: TorqueModel, now: Unknowns) -> NDArray[np.bool_]:
         """Leave samples of efforts out about reversals where friction is not the function of the velocity.
@@ -219,7 +258,7 @@ class Data:
                 out |= of_one
             if out.mean() > shares[j]:
                 shares[j] = out.mean()
-                self.slow_efforts[j] = self._low_pass(times, _BEYOND * min(self.bandwidths), ~out)
+                self.slow_efforts[j] = self._low_pass(times, self.slow_efforts[j].bandwidth, ~out)
         self.reversals_left_out = shares
         return hidden
 
@@ -289,6 +328,12 @@ class Data:
         return signal.sample(times, 2, delays)
 
 
+def _white_part(samples: Array) -> float:
+    """Return the standard deviation of what samples (N,) have from one to the next, by their second differences."""
+    differences = np.diff(samples, 2)
+    return max(1.4826 * float(np.median(np.abs(differences))) / np.sqrt(6.0), 1e-12)
+
+
 def _as_fast_as_it_tells(channel: Channel, signal: Smooth | None) -> Smooth | None:
     try:
         fast = smooth(channel, beyond_motion=True)
@@ -299,16 +344,18 @@ def _as_fast_as_it_tells(channel: Channel, signal: Smooth | None) -> Smooth | No
 
 def estimate(
     model: TorqueModel,
-    data: Data,
+    runs: Sequence[Data],
     free: NDArray[np.bool_],
     prior_deviations: Array,
     progress: Callable[[float], None] | None = None,
 ) -> Estimate:
-    """Return what fits best.
+    """Return what fits all runs best; their channels are those of the same joints.
 
     `free` (P,) says which parameters may leave the prior, `prior_deviations` (P,) how far.
     """
-    measured = np.flatnonzero(data.recording.efforts.measured).tolist()
+    data = runs[0]
+    for each in runs:
+        each.compare(model)
     springs = np.zeros((KINDS, len(data.elastic)))
     springs[COMPLIANCE] = [1.0 / model.specs[j].stiffness for j in data.elastic]
     free_springs = np.ones(springs.shape, dtype=bool)
@@ -318,75 +365,77 @@ def estimate(
     of_springs[LAG] = _LONGEST_LAG * springs[COMPLIANCE]
     spreads = np.concatenate([prior_deviations, of_shape.ravel(), of_springs.ravel(), [np.inf]])
     now = start = Unknowns(model.prior, springs, 0.0, model.friction_shape)
-    noise: dict[tuple[int, int], Noise] = {}
+    noise: dict[Key, Noise] = {}
     for look in range(_LOOKS):
         for turn in range(_TURNS):
-            rows, systems = _linearised(model, data, now, measured, noise)
+            rows, systems = _linearised(model, runs, now, noise)
             before = now.vector
             now, normal, covariance, spent = _solved(model, systems, now, start, spreads)
             if look == 0:
-                rows, _ = _linearised(model, data, now, measured, noise)
+                rows, _ = _linearised(model, runs, now, noise)
                 noise = {key: each.white_noise() for key, each in rows.items()}
             if progress is not None:
                 progress((look + (turn + 1) / _TURNS) / _LOOKS)
             if (np.abs(now.vector - before) <= _CONVERGED * np.sqrt(np.diag(covariance))).all():
                 break
-        rows, _ = _linearised(model, data, now, measured, noise)
+        rows, _ = _linearised(model, runs, now, noise)
         noise = {key: each.noise_by_frequency(spent[key]) for key, each in rows.items()}
-        left_out = data.reversals_left_out
-        hidden = data.leave_reversals_out(model, now)
-        if look > 1 and np.array_equal(data.reversals_left_out, left_out):
+        left_out = [each.reversals_left_out for each in runs]
+        hidden = np.logical_or.reduce([each.leave_reversals_out(model, now) for each in runs])
+        if look > 1 and np.array_equal([each.reversals_left_out for each in runs], left_out):
             break
         now, start = now.turning_sharply(model, hidden), start.turning_sharply(model, hidden)
         spreads[now.of_shape] *= np.tile(~hidden, 2)
-    efforts = {j: rows[j, 0] for j in measured}
-    bent = {j: rows[j, 1 + i] for i, j in enumerate(data.elastic)}
+    bent = {j: rows[Key(0, j, i)] for i, j in enumerate(data.elastic)}
+    bandwidths = tuple(band for each in runs for band in each.bandwidths)
     p = len(free)
-    return Estimate(now, covariance, normal[:p, :p], efforts, bent, data.elastic, data.bandwidths)
+    return Estimate(now, covariance, normal[:p, :p], bent, data.elastic, bandwidths)
 
 
 def _linearised(
-    model: TorqueModel,
-    data: Data,
-    now: Unknowns,
-    measured: list[int],
-    noise: Mapping[tuple[int, int], Noise],
-) -> tuple[dict[tuple[int, int], Rows], list[tuple[int, int, Array]]]:
-    """Return residuals by joint and kind, 0 of its effort, 1 + i of the i-th spring, and rows as triangles by QR."""
-    systems: list[tuple[int, int, Array]] = []
-    motion = data.fast_motion(data.effort_times - now.effort_delay, data.late(now))
-    at_motor = data.recording.at_motor
-    columns = model.columns(motion, at_motor, now.friction_shape)
-    turning = model.shape_columns(motion, at_motor, now.parameters, now.friction_shape)
-    predicted = columns @ now.parameters
-    rates = np.gradient(predicted, data.effort_times, axis=0)
-    all_rows: dict[tuple[int, int], Rows] = {}
+    model: TorqueModel, runs: Sequence[Data], now: Unknowns, noise: Mapping[Key, Noise]
+) -> tuple[dict[Key, Rows], list[tuple[Key, Array]]]:
+    """Return residuals of all runs, and their rows as triangles by QR."""
+    systems: list[tuple[Key, Array]] = []
+    all_rows: dict[Key, Rows] = {}
 
-    def rows_of(key: tuple[int, int], samples: Array, modelled: Array, low_pass: LowPass) -> Rows:
+    def rows_of(key: Key, samples: Array, modelled: Array, low_pass: LowPass) -> Rows:
         guess = Noise(np.array([_FIRST_GUESS * np.std(samples)]))
         all_rows[key] = Rows(samples, modelled, low_pass, noise.get(key, guess))
         return all_rows[key]
 
-    for j in measured:
-        rows = rows_of((j, 0), data.efforts[:, j], predicted[:, j], data.slow_efforts[j])
-        known = turning[:, j] @ now.vector[now.of_shape] - rates[:, j] * now.effort_delay
-        target = rows.without_outliers + known
-        parts = [columns[:, j], turning[:, j], -rates[:, [j]], target[:, None]]
-        systems.append((j, 0, _triangle(parts, rows)))
-    if len(data.elastic):
+    for run, data in enumerate(runs):
+        motion = data.fast_motion(data.effort_times - now.effort_delay, data.late(now))
+        at_motor = data.recording.at_motor
+        columns = model.columns(motion, at_motor, now.friction_shape)
+        turning = model.shape_columns(motion, at_motor, now.parameters, now.friction_shape)
+        predicted = columns @ now.parameters
+        rates = np.gradient(predicted, data.effort_times, axis=0)
+        for j in np.flatnonzero(data.recording.efforts.measured).tolist():
+            rows = rows_of(Key(run, j), data.efforts[:, j], predicted[:, j], data.slow_efforts[j])
+            known = turning[:, j] @ now.vector[now.of_shape] - rates[:, j] * now.effort_delay
+            target = rows.without_outliers + known
+            parts = [columns[:, j], turning[:, j], -rates[:, [j]], target[:, None]]
+            systems.append((Key(run, j), _triangle(parts, rows)))
         for i, (j, part) in enumerate(zip(data.elastic, data.springs(model, now, fast=True))):
             modelled = part @ coefficients(model, now.parameters, now.springs[:, i], j)
-            rows = rows_of((j, 1 + i), data.deflections[:, j], modelled, data.slow_deflection)
-            systems.append((j, 1 + i, _triangle([part, rows.without_outliers[:, None]], rows)))
+            # encoders are set to zero anew each time that a robot is switched on: later runs have means of their own
+            first = 0 if run == 0 else 1
+            rows = rows_of(Key(run, j, i), data.deflections[:, j], modelled, data.slow_deflections[j])
+            triangle = _triangle([part, rows.without_outliers[:, None]], rows, first)
+            systems.append((Key(run, j, i), triangle))
     return all_rows, systems
 
 
-def _triangle(parts: list[Array], rows: Rows) -> Array:
-    """Return a triangle that tells of the unknowns what rows of samples (N, k) tell; most of them are zero."""
+def _triangle(parts: list[Array], rows: Rows, first: int = 0) -> Array:
+    """Return a triangle that tells of the unknowns what rows of samples (N, k) tell; most of them are zero.
+
+    Amplitudes before the `first` do not count.
+    """
     samples = np.concatenate(parts, axis=1)
     used = np.flatnonzero(samples.any(axis=0) | (np.arange(samples.shape[1]) == samples.shape[1] - 1))
     amplitudes = rows.low_pass.spectrum(samples[:, used]) / rows.noise.deviations[:, None]
-    small = np.linalg.qr(amplitudes, mode="r")
+    small = np.linalg.qr(amplitudes[first:], mode="r")
     result = np.zeros((len(small), samples.shape[1]))
     result[:, used] = small
     return result
@@ -394,11 +443,11 @@ def _triangle(parts: list[Array], rows: Rows) -> Array:
 
 def _solved(
     model: TorqueModel,
-    systems: list[tuple[int, int, Array]],
+    systems: list[tuple[Key, Array]],
     now: Unknowns,
     start: Unknowns,
     spreads: Array,
-) -> tuple[Unknowns, Array, Array, dict[tuple[int, int], float]]:
+) -> tuple[Unknowns, Array, Array, dict[Key, float]]:
     """Solve the bilinear problem by Gauss-Newton.
 
     Return the unknowns, the information of the rows alone, the covariance, and how many unknowns follow from the
@@ -412,16 +461,16 @@ def _solved(
     for _ in range(_INNER):
         blocks, residuals = [], []
         x = now.vector
-        for joint, kind, triangle in systems:
+        for key, triangle in systems:
             jacobians = np.zeros((len(triangle), size))
-            if kind == 0:
+            if key.spring is None:
                 jacobians[:, :known], jacobians[:, -1] = triangle[:, :known], triangle[:, known]
                 modelled = jacobians @ x
             else:
-                i, part = kind - 1, triangle[:, :-1]
+                i, part = key.spring, triangle[:, :-1]
                 of_all = jacobian(model, part, now.parameters, now.springs, i)
                 jacobians[:, :p], jacobians[:, now.of_springs] = of_all[:, :p], of_all[:, p:]
-                modelled = part @ coefficients(model, now.parameters, now.springs[:, i], joint)
+                modelled = part @ coefficients(model, now.parameters, now.springs[:, i], key.joint)
             blocks.append(jacobians)
             residuals.append(triangle[:, -1] - modelled)
         rows = np.concatenate(blocks)
@@ -435,8 +484,8 @@ def _solved(
         now = now.moved(step)
     covariance = _covariance(normal, spreads)
     spent = {
-        (joint, kind): float(np.einsum("ki,ij,kj->", block, covariance, block))
-        for (joint, kind, _), block in zip(systems, blocks)
+        key: float(np.einsum("ki,ij,kj->", block, covariance, block))
+        for (key, _), block in zip(systems, blocks)
     }
     return now, normal, covariance, spent
 

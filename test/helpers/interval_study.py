@@ -52,7 +52,8 @@ def study(plant: Plant, seeds: Iterable[int]) -> list[Row]:
     rows = []
     for name, values in found.items():
         true_value, value, deviation = np.array(values).T
-        inside = np.abs(value - true_value) < INTERVAL * deviation
+        value = value - true_value + true_value[0]  # base parameters may be of other combinations
+        inside = np.abs(value - true_value[0]) < INTERVAL * deviation
         rows.append(
             Row(name, len(values), float(true_value[0]), float(np.mean(value)), float(np.std(value)),
                 float(np.mean(deviation)), float(np.mean(inside)))

@@ -48,7 +48,7 @@ def terms_of(arm: Robot, recording: JointRecording, only: list[int]) -> tuple[di
     springs = np.zeros((KINDS, len(only)))
     springs[0] = [1.0 / drives_of(arm)[j].stiffness for j in only]
     springs[1] = 2e-3
-    return dict(spring_terms(model, data, model.prior, Unknowns(model.prior, springs, 1e-3, model.friction_shape))), data
+    return dict(spring_terms(model, [data], model.prior, Unknowns(model.prior, springs, 1e-3, model.friction_shape))), data
 
 
 def test_friction_behind_a_spring_and_a_ripple_are_found(arm: Robot) -> None:
@@ -94,7 +94,7 @@ def test_frames_off_their_axes_are_written_on_them(tmp_path: Path) -> None:
     )
     result = Identified(
         robot, "a test", model.prior, model.prior, none, model.prior, model.names,
-        BaseParameters(none[:0], (), ()), figures, figures[0], 1.0, (4.0,), (), (),
+        BaseParameters(none[:0], (), ()), figures, figures[0], 1.0, (4.0,), (), (), (),
         Unknowns(model.prior, np.zeros((KINDS, 0)), 0.0, model.friction_shape), (), data.ripples, {}, (),
     )  # fmt: skip
     path = tmp_path / "robot.yaml"

@@ -41,7 +41,7 @@ def terms_of(arm: Robot, recording: JointRecording, joint: int) -> Terms | None:
     data.elastic = [joint]
     springs = np.zeros((KINDS, 1))
     springs[0], springs[1] = 1.0 / drives_of(arm)[joint].stiffness, 2e-3
-    return spring_terms(model, data, model.prior, Unknowns(model.prior, springs, 1e-3, model.friction_shape)).get(joint)
+    return spring_terms(model, [data], model.prior, Unknowns(model.prior, springs, 1e-3, model.friction_shape)).get(joint)
 
 
 def test_a_hardening_spring_is_found(arm: Robot) -> None:
