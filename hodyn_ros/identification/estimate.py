@@ -40,7 +40,8 @@ from hodyn_ros.identification.torque_model import Motion, TorqueModel
 MOST_ROWS = 20_000  # samples of a channel that are used; of longer recordings every second, third, ...
 _POSES = 20  # at which inertias are looked at
 _FIRST_GUESS = 0.1  # of the noise, beside what is measured
-_LOOKS, _TURNS, _INNER = 5, 10, 6  # looks at samples about reversals, turns after each, steps of a turn, at most
+_LOOKS = 5  # at samples about reversals, at most
+_TURNS, _INNER = 10, 6  # linearisations after each look, and steps of each of them, at most
 _CONVERGED = 0.05  # standard deviations that a turn moves an unknown at most, at the end
 _SHARP = 1.0  # of friction whose turnover is left out
 _SHAPE = 1.0, 1.0  # spreads of the logarithm of a transition speed about the file's, and of the sharpness
@@ -52,8 +53,11 @@ _HUBER = 3.0  # standard deviations from which on a residual counts less
 
 @dataclass(eq=False)
 class Unknowns:
-    """What is sought: parameters p (P,), springs (7, e) of joints with two encoders, the delay of efforts, and how
-    friction turns over (2, n)."""
+    """What is sought.
+
+    Parameters p (P,), springs (7, e) of joints with two encoders, the delay of efforts, and how friction
+    turns over (2, n).
+    """
 
     parameters: Array
     springs: Array  # rows as in `deflection`
@@ -105,7 +109,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Noise:
-    """What is not explained of one joint: how large by frequency, and from where on a sample is an outlier."""
+    """What is not explained of one joint, by frequency, and from where on a sample is an outlier."""
 
     deviations: Array  # (m,) of amplitudes, or (1,) where it is white
     largest: float = np.inf  # residual of a sample
@@ -125,20 +129,21 @@ class Rows:
         residual = self.low_pass.spectrum(self.measured - self.predicted)
         return Noise(np.array([max(float(np.sqrt(np.mean(residual**2))), 1e-12)]))
 
-    def noise_by_frequency(self, unknowns: float) -> Noise:
-        """Return the noise of the residuals, from which so many unknowns follow."""
+    def noise_by_frequency(self, leverage: Array) -> Noise:
+        """Return the noise of the residuals, of which the fit has taken a share, `leverage` (m,)."""
         residual = self.measured - self.predicted
         scatter = 1.4826 * float(np.median(np.abs(residual - np.median(residual))))
         largest = _HUBER * max(scatter, 1e-3 * float(np.sqrt(np.mean(residual**2))), 1e-12)
         amplitudes = self.low_pass.spectrum(np.clip(residual, -largest, largest))
-        count = len(amplitudes)
-        places = np.arange(count)
+        places = np.arange(len(amplitudes))
         width = _NEIGHBOURS + places // 4
-        first, last = np.maximum(places - width, 0), np.minimum(places + width + 1, count)
-        power = np.concatenate([[0.0], np.cumsum(amplitudes**2)])
+        first, last = np.maximum(places - width, 0), np.minimum(places + width + 1, len(places))
+        power, left = np.cumsum(np.pad([amplitudes**2, 1.0 - leverage], ((0, 0), (1, 0))), axis=1)
         # what a model lacks is slow: above it nothing is known better
-        power = np.maximum.accumulate((power[last] - power[first]) / (last - first))
-        return Noise(np.sqrt(np.maximum(power * count / max(count - unknowns, 1.0), 1e-24)), largest)
+        power = np.maximum.accumulate(
+            (power[last] - power[first]) / np.maximum(left[last] - left[first], 1.0)
+        )
+        return Noise(np.sqrt(np.maximum(power, 1e-24)), largest)
 
     @property
     def without_outliers(self) -> Array:
@@ -206,12 +211,13 @@ class Data:
     def compare(self, model: TorqueModel) -> None:
         """Choose the frequencies up to which efforts and deflections are compared with the model.
 
-        Efforts up to where noise of the encoders, twice differentiated, gives as much torque as noise of the efforts
-        has; springs up to where the load swings on them. Beyond, noise of the model would be taken for motion, and
-        inertias, damping and stiffness come out too small. An elastic joint with one encoder is compared
-        below the bandwidth of the motion alone: above it motor and link may move apart.
+        Efforts up to where noise of the encoders, twice differentiated, gives as much torque as noise of the
+        efforts has; springs up to where the load swings on them. Beyond, noise of the model would be taken
+        for motion, and inertias, damping and stiffness come out too small. An elastic joint with one encoder
+        is compared below the bandwidth of the motion alone: above it motor and link may move apart.
         """
-        poses = self.motion(self.effort_times[:: max(1, len(self.effort_times) // _POSES)], np.zeros(model.n)).q
+        some = self.effort_times[:: max(1, len(self.effort_times) // _POSES)]
+        poses = self.motion(some, np.zeros(model.n)).q
         matrices = np.asarray(model.robot.mass_matrix(poses[:, None]))[:, 0]
         links = np.diagonal(matrices, axis1=1, axis2=2).max(axis=0)
         whole = links + model.prior[model.place(0)]
@@ -232,7 +238,9 @@ class Data:
         """Return what encoders scatter about the fast motion (n,), and their period [s]."""
         pairs = ((self.recording.motors, self._fast_motors), (self.recording.links, self._fast_links))
         present = [(channel, fast) for channel, fast in pairs if channel is not None and fast is not None]
-        noise = [np.std(channel.values - fast.sample(channel.times, 0)[0], axis=0) for channel, fast in present]
+        noise = [
+            np.std(channel.values - fast.sample(channel.times, 0)[0], axis=0) for channel, fast in present
+        ]
         return np.nanmax(noise, axis=0), max(float(np.median(np.diff(each.times))) for each, _ in present)
 
     def leave_reversals_out(self, model: TorqueModel, now: Unknowns) -> NDArray[np.bool_]:
@@ -249,7 +257,7 @@ class Data:
         independent = min(1.0, 2.0 * fast.bandwidth * (times[-1] - times[0]) / len(times))
         transitions = model.friction_shape[0]
         hidden, shares = np.zeros(model.n, dtype=bool), self.reversals_left_out.copy()
-        for j in np.flatnonzero(self.recording.efforts.measured):
+        for j in np.flatnonzero(self.recording.efforts.measured).tolist():
             residual = fast(self.efforts[:, j] - predicted[:, j])
             out = ~self.slow_efforts[j].used
             for i in np.flatnonzero(turned_by[j]):
@@ -266,9 +274,7 @@ class Data:
         self, times: Array, bandwidth: float | None = None, used: NDArray[np.bool_] | None = None
     ) -> LowPass:
         rate = (len(times) - 1) / (times[-1] - times[0])
-        return LowPass(
-            times, min(bandwidth or min(self.bandwidths), rate / (2.0 * SAMPLES_PER_KNOT)), used
-        )
+        return LowPass(times, min(bandwidth or min(self.bandwidths), rate / (2.0 * SAMPLES_PER_KNOT)), used)
 
     def _rows(self, channel: Channel) -> tuple[Array, Array]:
         inside = (channel.times >= self.interval[0]) & (channel.times <= self.interval[1])
@@ -329,7 +335,7 @@ class Data:
 
 
 def _white_part(samples: Array) -> float:
-    """Return the standard deviation of what samples (N,) have from one to the next, by their second differences."""
+    """Return the standard deviation of white noise in samples (N,), by their second differences."""
     differences = np.diff(samples, 2)
     return max(1.4826 * float(np.median(np.abs(differences))) / np.sqrt(6.0), 1e-12)
 
@@ -370,7 +376,7 @@ def estimate(
         for turn in range(_TURNS):
             rows, systems = _linearised(model, runs, now, noise)
             before = now.vector
-            now, normal, covariance, spent = _solved(model, systems, now, start, spreads)
+            now, normal, covariance = _solved(model, systems, now, start, spreads)
             if look == 0:
                 rows, _ = _linearised(model, runs, now, noise)
                 noise = {key: each.white_noise() for key, each in rows.items()}
@@ -378,8 +384,9 @@ def estimate(
                 progress((look + (turn + 1) / _TURNS) / _LOOKS)
             if (np.abs(now.vector - before) <= _CONVERGED * np.sqrt(np.diag(covariance))).all():
                 break
-        rows, _ = _linearised(model, runs, now, noise)
-        noise = {key: each.noise_by_frequency(spent[key]) for key, each in rows.items()}
+        rows, systems = _linearised(model, runs, now, noise, whole=True)
+        leverages = {key: _leverage(model, key, of_one, now, covariance) for key, of_one in systems}
+        noise = {key: each.noise_by_frequency(leverages[key]) for key, each in rows.items()}
         left_out = [each.reversals_left_out for each in runs]
         hidden = np.logical_or.reduce([each.leave_reversals_out(model, now) for each in runs])
         if look > 1 and np.array_equal([each.reversals_left_out for each in runs], left_out):
@@ -393,9 +400,13 @@ def estimate(
 
 
 def _linearised(
-    model: TorqueModel, runs: Sequence[Data], now: Unknowns, noise: Mapping[Key, Noise]
+    model: TorqueModel,
+    runs: Sequence[Data],
+    now: Unknowns,
+    noise: Mapping[Key, Noise],
+    whole: bool = False,
 ) -> tuple[dict[Key, Rows], list[tuple[Key, Array]]]:
-    """Return residuals of all runs, and their rows as triangles by QR."""
+    """Return residuals of all runs, and their rows: as triangles by QR, or the `whole` of them."""
     systems: list[tuple[Key, Array]] = []
     all_rows: dict[Key, Rows] = {}
 
@@ -416,26 +427,27 @@ def _linearised(
             known = turning[:, j] @ now.vector[now.of_shape] - rates[:, j] * now.effort_delay
             target = rows.without_outliers + known
             parts = [columns[:, j], turning[:, j], -rates[:, [j]], target[:, None]]
-            systems.append((Key(run, j), _triangle(parts, rows)))
+            systems.append((Key(run, j), _amplitudes(parts, rows, whole)))
         for i, (j, part) in enumerate(zip(data.elastic, data.springs(model, now, fast=True))):
             modelled = part @ coefficients(model, now.parameters, now.springs[:, i], j)
-            # encoders are set to zero anew each time that a robot is switched on: later runs have means of their own
-            first = 0 if run == 0 else 1
+            # encoders are set to zero anew each time that a robot is switched on: later runs have means of
+            # their own
+            first = 0 if run == 0 or whole else 1
             rows = rows_of(Key(run, j, i), data.deflections[:, j], modelled, data.slow_deflections[j])
-            triangle = _triangle([part, rows.without_outliers[:, None]], rows, first)
-            systems.append((Key(run, j, i), triangle))
+            parts = [part, rows.without_outliers[:, None]]
+            systems.append((Key(run, j, i), _amplitudes(parts, rows, whole, first)))
     return all_rows, systems
 
 
-def _triangle(parts: list[Array], rows: Rows, first: int = 0) -> Array:
-    """Return a triangle that tells of the unknowns what rows of samples (N, k) tell; most of them are zero.
+def _amplitudes(parts: list[Array], rows: Rows, whole: bool, first: int = 0) -> Array:
+    """Return amplitudes of samples (N, k) from the `first` on, over the noise.
 
-    Amplitudes before the `first` do not count.
+    All of them (m, k) where `whole`, else a triangle that tells the same of the unknowns.
     """
     samples = np.concatenate(parts, axis=1)
     used = np.flatnonzero(samples.any(axis=0) | (np.arange(samples.shape[1]) == samples.shape[1] - 1))
     amplitudes = rows.low_pass.spectrum(samples[:, used]) / rows.noise.deviations[:, None]
-    small = np.linalg.qr(amplitudes[first:], mode="r")
+    small = amplitudes if whole else np.linalg.qr(amplitudes[first:], mode="r")
     result = np.zeros((len(small), samples.shape[1]))
     result[:, used] = small
     return result
@@ -447,14 +459,14 @@ def _solved(
     now: Unknowns,
     start: Unknowns,
     spreads: Array,
-) -> tuple[Unknowns, Array, Array, dict[Key, float]]:
+) -> tuple[Unknowns, Array, Array]:
     """Solve the bilinear problem by Gauss-Newton.
 
-    Return the unknowns, the information of the rows alone, the covariance, and how many unknowns follow from the
-    rows of each system.
-    `spreads` are those of all unknowns about the prior: zero where they are held, infinite where it says nothing.
+    Return the unknowns, the information of the rows alone, and the covariance.
+    `spreads` are those of all unknowns about the prior: zero where they are held, infinite where it says
+    nothing.
     """
-    p, size, known = len(now.parameters), len(spreads), now.of_shape.stop
+    size = len(spreads)
     moving = spreads > 0.0
     pull = np.diag(1.0 / spreads[moving])
     normal = np.zeros((size, size))
@@ -462,16 +474,13 @@ def _solved(
         blocks, residuals = [], []
         x = now.vector
         for key, triangle in systems:
-            jacobians = np.zeros((len(triangle), size))
+            block = _by_unknowns(model, key, triangle, now)
             if key.spring is None:
-                jacobians[:, :known], jacobians[:, -1] = triangle[:, :known], triangle[:, known]
-                modelled = jacobians @ x
+                modelled = block @ x
             else:
-                i, part = key.spring, triangle[:, :-1]
-                of_all = jacobian(model, part, now.parameters, now.springs, i)
-                jacobians[:, :p], jacobians[:, now.of_springs] = of_all[:, :p], of_all[:, p:]
-                modelled = part @ coefficients(model, now.parameters, now.springs[:, i], key.joint)
-            blocks.append(jacobians)
+                spring = now.springs[:, key.spring]
+                modelled = triangle[:, :-1] @ coefficients(model, now.parameters, spring, key.joint)
+            blocks.append(block)
             residuals.append(triangle[:, -1] - modelled)
         rows = np.concatenate(blocks)
         normal = rows.T @ rows
@@ -482,12 +491,25 @@ def _solved(
         step[moving] = np.linalg.lstsq(system / size_of, right, rcond=1e-13)[0] / size_of
         step[now.of_shape] = np.clip(step[now.of_shape], -_LARGEST_STEP, _LARGEST_STEP)
         now = now.moved(step)
-    covariance = _covariance(normal, spreads)
-    spent = {
-        key: float(np.einsum("ki,ij,kj->", block, covariance, block))
-        for (key, _), block in zip(systems, blocks)
-    }
-    return now, normal, covariance, spent
+    return now, normal, _covariance(normal, spreads)
+
+
+def _by_unknowns(model: TorqueModel, key: Key, rows: Array, now: Unknowns) -> Array:
+    """Return derivatives of rows, of which the last column is what was measured, by all unknowns."""
+    p, known = len(now.parameters), now.of_shape.stop
+    result = np.zeros((len(rows), len(now.vector)))
+    if key.spring is None:
+        result[:, :known], result[:, -1] = rows[:, :known], rows[:, known]
+    else:
+        of_all = jacobian(model, rows[:, :-1], now.parameters, now.springs, key.spring)
+        result[:, :p], result[:, now.of_springs] = of_all[:, :p], of_all[:, p:]
+    return result
+
+
+def _leverage(model: TorqueModel, key: Key, rows: Array, now: Unknowns, covariance: Array) -> Array:
+    """Return the share of each row's noise (m,) that the fit takes for motion."""
+    block = _by_unknowns(model, key, rows, now)
+    return np.minimum(np.einsum("ki,ij,kj->k", block, covariance, block), 1.0)
 
 
 def _covariance(normal: Array, spreads: Array) -> Array:

@@ -30,7 +30,6 @@ from hodyn_ros.identification.springs.resonance import Resonance, resonances
 from hodyn_ros.identification.springs.terms import Terms, share_behind, spring_terms
 from hodyn_ros.identification.torque_model import SpringFigures, TorqueModel
 
-
 _CONTRADICT = 3.0  # standard deviations that figures of two recordings differ by
 
 
@@ -53,9 +52,10 @@ def identify(
 ) -> Identified:
     """Identify a robot that is a tree on the ground from recordings of its joints.
 
-    Each recording has its own noise, and where encoders on both sides of a gear count from. Figures that two of them
-    contradict are named. With `only="payload"` the inertia of the last body alone is sought, and offsets of efforts.
-    Raises InputError where a recording cannot be one of this robot, in one line that names the joint.
+    Each recording has its own noise, and where encoders on both sides of a gear count from. Figures that two
+    of them contradict are named. With `only="payload"` the inertia of the last body alone is sought, and
+    offsets of efforts. Raises InputError where a recording cannot be one of this robot, in one line that
+    names the joint.
     """
     options = options or Options()
     if robot.closure is not None or robot.moves_base:
@@ -104,8 +104,8 @@ def _check_alike(recordings: Sequence[JointRecording]) -> None:
         )
         if not alike:
             raise InputError(
-                f"{other.source} has other channels than {first.source}; recordings that are identified together "
-                "need efforts and encoders of the same joints"
+                f"{other.source} has other channels than {first.source}; recordings that are identified "
+                "together need efforts and encoders of the same joints"
             )
 
 
@@ -139,7 +139,11 @@ def _contradictions(
     for data in runs:
         alone = estimate(model, [data], free, prior_deviations)
         figures = base_figures(
-            model, result.base, alone.unknowns.parameters, alone.covariance[: len(free), : len(free)], prior_deviations
+            model,
+            result.base,
+            alone.unknowns.parameters,
+            alone.covariance[: len(free), : len(free)],
+            prior_deviations,
         )
         figures += friction_figures(model, data, alone, alone.unknowns)
         figures += spring_figures(model, data, alone, alone.unknowns, {}, {})
@@ -169,13 +173,11 @@ def _in_order(recording: JointRecording, robot: Robot) -> JointRecording:
     return recording.of_joints(robot.joint_names)
 
 
-def _freedom(
-    model: TorqueModel, runs: Sequence[Data], options: Options
-) -> tuple[NDArray[np.bool_], Array]:
+def _freedom(model: TorqueModel, runs: Sequence[Data], options: Options) -> tuple[NDArray[np.bool_], Array]:
     """Return which parameters are free (P,), and their spreads about the prior (P,)."""
     data = runs[0]
     sizes = np.max([_sizes(model, each) for each in runs], axis=0)
-    prior_deviations = model.scales(*sizes, options.trust)
+    prior_deviations = model.scales(sizes[0], sizes[1], sizes[2], options.trust)
     free = prior_deviations > 0.0
     unmeasured = ~data.recording.efforts.measured
     for kind in range(model.kinds):

@@ -1,4 +1,4 @@
-"""Samples about reversals where friction is not a function of the velocity: there it holds what pulls at it."""
+"""Samples about reversals where friction sticks: there it is no function of the velocity."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ _SURE = 3.0  # standard deviations of that ratio that it is beyond
 def unexplained(
     speed: Array, residual: Array, transition: float, reach: int, independent: float
 ) -> NDArray[np.bool_]:
-    """Return which samples (N,) are slower than friction is explained by its law, `reach` samples about included.
+    """Return which samples (N,) are slower than friction is explained by its law.
 
-    `speed` (N,) is that of the motor, `residual` (N,) what a first fit does not explain of its effort; a share
+    These and `reach` samples about them.
+    `speed` (N,) is that of the motor, `residual` (N,) what a first fit does not explain of its effort; a
+    share
     `independent` of the samples tells something of its own. A stiff
     contact sticks, and what it holds follows from the torques at it; such samples tell nothing of a law in
     the velocity, and would be taken for a delay.

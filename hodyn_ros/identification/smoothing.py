@@ -49,10 +49,10 @@ class Smooth:
 
 
 class LowPass:
-    """Least-squares projection of samples (N, ...) at stamps (N,) [s] onto what is slower than a bandwidth [Hz].
+    """Least-squares projection of samples (N, ...) at stamps (N,) [s] onto what is slow.
 
-    It is linear, so that a model may pass it with what was measured: filtered alike, both sides stay equal where
-    they were (M. Gautier, Proc. IEEE ICRA 1997, "parallel filtering").
+    It is linear, so that a model may pass it with what was measured: filtered alike, both sides stay equal
+    where they were (M. Gautier, Proc. IEEE ICRA 1997, "parallel filtering").
     """
 
     def __init__(
@@ -63,7 +63,8 @@ class LowPass:
     ) -> None:
         """Look at the samples that are `used` (N,) alone, as if the others had not been taken.
 
-        Where none are, splines go straight on, as a small penalty on differences of their coefficients has it.
+        Where none are, splines go straight on, as a small penalty on differences of their coefficients has
+        it.
         """
         self.bandwidth = bandwidth
         self._everywhere = times
@@ -74,7 +75,9 @@ class LowPass:
         self._basis = BSpline.design_matrix(times, self._knots, DEGREE)
         even = np.linspace(knots[0], knots[-1], 2 * (len(knots) - 2 * DEGREE) + 1)
         even = 0.5 * (even[1:] + even[:-1])
-        seen = np.abs(times[np.clip(np.searchsorted(times, even), 1, len(times) - 1) - [[1], [0]]] - even).min(axis=0)
+        seen = np.abs(
+            times[np.clip(np.searchsorted(times, even), 1, len(times) - 1) - [[1], [0]]] - even
+        ).min(axis=0)
         weights = (seen < even[1] - even[0]).astype(np.float64)  # nothing is said of gaps
         self._evenly = diags_array(weights) @ BSpline.design_matrix(even, self._knots, DEGREE)
         gram = (self._basis.T @ self._basis).tocsc()
@@ -88,7 +91,9 @@ class LowPass:
 
     def spline(self, values: Array) -> BSpline:
         """Return the slow part of samples (N, n) as a spline."""
-        return BSpline(self._knots, cho_solve_banded((self._factor, True), self._basis.T @ values[self.used]), DEGREE)
+        return BSpline(
+            self._knots, cho_solve_banded((self._factor, True), self._basis.T @ values[self.used]), DEGREE
+        )
 
     def __call__(self, values: Array) -> Array:
         """Return the slow part of samples (N, ...), at the same stamps."""
@@ -97,8 +102,8 @@ class LowPass:
     def spectrum(self, values: Array) -> Array:
         """Return the slow part of samples (N, ...) as m amplitudes of cosines (m, ...), slowest first.
 
-        Noise is hardly alike at two frequencies, whatever its colour; amplitudes of the same noise may be much larger
-        at one than at another.
+        Noise is hardly alike at two frequencies, whatever its colour; amplitudes of the same noise may be
+        much larger at one than at another.
         """
         flat = values.reshape(len(values), -1)
         cosines = dct(self._evenly @ self.spline(flat).c, axis=0, norm="ortho")[: self._evenly.shape[0] // 2]
@@ -111,7 +116,8 @@ def smooth(channel: Channel, bandwidth: float | None = None, beyond_motion: bool
     Without one, the bandwidth with the least generalised cross-validation is taken (Craven & Wahba, 1979),
     the sum over the joints of residual^2 / (1 - coefficients / samples)^2, but no more than a few
     harmonics of the motion need: what is above them is vibration, of which a model of rigid links knows
-    nothing. With `beyond_motion` vibration counts as well. Raises InputError where the stamps leave gaps that are longer than the knots are apart.
+    nothing. With `beyond_motion` vibration counts as well. Raises InputError where the stamps leave gaps
+    that are longer than the knots are apart.
     """
     rate = (len(channel.times) - 1) / (channel.times[-1] - channel.times[0])
     tried = (

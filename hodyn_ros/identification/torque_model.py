@@ -141,13 +141,13 @@ class TorqueModel:
         return np.concatenate([bodies, *shared, offset, *of_link], axis=2)
 
     def rubbing(self, motion: Motion, at_motor: bool) -> tuple[Array, NDArray[np.bool_]]:
-        """Return the velocities that Coulomb friction is a function of (N, n), and which act on which effort (n, n)."""
+        """Return the velocities that Coulomb friction is of (N, n), and which act on which effort (n, n)."""
         if self.transmission is None or not at_motor:
             return motion.motor_velocity if at_motor else motion.qd, np.eye(self.n, dtype=bool)
         return motion.motor_velocity @ self.transmission.T, self.transmission.T != 0.0
 
     def shape_columns(self, motion: Motion, at_motor: bool, parameters: Array, shape: Array) -> Array:
-        """Return derivatives of the efforts by the logarithm of the speeds and by the sharpness (N, n, 2 n)."""
+        """Return derivatives of the efforts by log s and m of each joint's friction (N, n, 2 n)."""
         v = motion.motor_velocity if at_motor else motion.qd
         of_motors, of_links = parameters[self.place(2)], parameters[self.place(5)]
         if self.transmission is None or not at_motor:
@@ -215,8 +215,10 @@ class SpringFigures:
 def coulomb(velocity: Array, shape: Array) -> Array:
     """Return Coulomb friction of size one, and its derivatives by log s and by m (3, N, n).
 
-    `f = (1 - m) v / sqrt(v^2 + s^2) + m tanh(v / s)`, with the transition speed s and the sharpness m as rows of
-    `shape` (2, n): 0 is the law of robot files, 1 the other one that is common. Both turn with the same slope.
+    `f = (1 - m) v / sqrt(v^2 + s^2) + m tanh(v / s)`, with the transition speed s and the sharpness m as
+    rows of
+    `shape` (2, n): 0 is the law of robot files, 1 the other one that is common. Both turn with the same
+    slope.
     """
     speed, sharpness = shape
     x = velocity / speed

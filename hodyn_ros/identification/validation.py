@@ -28,7 +28,9 @@ def validate(
     kept = [i for i, j in enumerate(result.elastic) if j in data.elastic]
     data.elastic = [result.elastic[i] for i in kept]
     data.ripples, data.curves = result.ripples, dict(result.curves)
-    unknowns = replace(result.unknowns, parameters=result.parameters, springs=result.unknowns.springs[:, kept])
+    unknowns = replace(
+        result.unknowns, parameters=result.parameters, springs=result.unknowns.springs[:, kept]
+    )
     model = TorqueModel(prior, recording.transmission)
     efforts, deflections = fits(model, data, result.parameters, unknowns)
     return efforts, tuple(without_mean(fit) for fit in deflections)

@@ -1,6 +1,6 @@
 """How often intervals of 95 % hold what is true, and how far estimates are off in the mean, by figure.
 
-    python test/helpers/interval_study.py 40 ElasticPlant
+python test/helpers/interval_study.py 40 ElasticPlant
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Row(NamedTuple):
     """One figure: in how many recordings it was identified, and what came of it."""
 
     name: str
-    count: int
+    recordings: int
     true: float
     mean: float
     scatter: float
@@ -64,7 +64,7 @@ def study(plant: Plant, seeds: Iterable[int]) -> list[Row]:
 if __name__ == "__main__":
     rows = study(getattr(measured_plants, sys.argv[2])(), range(int(sys.argv[1])))
     for row in rows:
-        print(f"{row.name[:50]:50} {row.count:3} {row.true:10.5g} {row.mean:10.5g} {row.scatter:9.3g} "
+        print(f"{row.name[:50]:50} {row.recordings:3} {row.true:10.5g} {row.mean:10.5g} {row.scatter:9.3g} "
               f"{row.said:9.3g} {row.inside:5.2f} {row.bias:6.2f}")  # fmt: skip
-    whole = sum(row.inside * row.count for row in rows) / sum(row.count for row in rows)
-    print(f"all: {whole:.3f} of {sum(row.count for row in rows)}")
+    whole = sum(row.inside * row.recordings for row in rows) / sum(row.recordings for row in rows)
+    print(f"all: {whole:.3f} of {sum(row.recordings for row in rows)}")

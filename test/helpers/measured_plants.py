@@ -1,8 +1,8 @@
 """Three arms in closed loop that are simulated apart from the package, and what their sensors see.
 
-The equations of the first and the third are those of a textbook, integrated by Runge and Kutta's method of order 4; the
-second is MuJoCo's, with spring tendons and friction that sticks. Controllers hold their efforts from sample to sample,
-encoders count in steps, stamps jitter, and efforts and links are stamped late.
+The equations of the first and the third are those of a textbook, integrated by Runge and Kutta's method of
+order 4; the second is MuJoCo's, with spring tendons and friction that sticks. Controllers hold their efforts
+from sample to sample, encoders count in steps, stamps jitter, and efforts and links are stamped late.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ class Plant(ABC):
     """An arm with n joints: its file, its figures, and how it moves."""
 
     names: tuple[str, ...]
-    bodies: tuple[tuple[str, float, tuple[float, ...], tuple[float, ...]], ...]  # mass, centre, inertia about it
+    bodies: tuple[
+        tuple[str, float, tuple[float, ...], tuple[float, ...]], ...
+    ]  # mass, centre, inertia about it
     origins: tuple[tuple[float, ...], ...]
     axes: tuple[tuple[int, ...], ...]
     drives: Drives
@@ -133,7 +135,10 @@ class PlanarPlant(Plant):
     """Two links in a vertical plane, by the equations of a textbook."""
 
     names = ("lift", "bend")
-    bodies = (("upper", 6.0, (0.24, 0, 0), (0.01, 0.14, 0.14)), ("fore", 4.0, (0.21, 0, 0), (0.01, 0.08, 0.08)))
+    bodies = (
+        ("upper", 6.0, (0.24, 0, 0), (0.01, 0.14, 0.14)),
+        ("fore", 4.0, (0.21, 0, 0), (0.01, 0.08, 0.08)),
+    )
     origins = ((0, 0, 0), (0.5, 0, 0))
     axes = ((0, -1, 0), (0, -1, 0))
 
@@ -193,14 +198,15 @@ class PlanarPlant(Plant):
 class ElasticPlant(PlanarPlant):
     """Springs with damping, friction `c tanh(v / s)`, encoders on both sides, 1 kHz."""
 
+    stiffness, damping = np.array([9000.0, 5000.0]), np.array([4.0, 2.0])
     rate, duration, count, effort_noise = 1000.0, 12.0, 20e-6, 0.15
     drives = Drives(
-        np.array([0.9, 0.5]), np.array([5.0, 3.0]), np.array([6.0, 4.0]), np.array([9000.0, 5000.0]),
-        np.array([4.0, 2.0]), np.array([1.5e-3, 2e-3]), np.array([0.4, -0.3]),
+        np.array([0.9, 0.5]), np.array([5.0, 3.0]), np.array([6.0, 4.0]), stiffness, damping,
+        np.array([1.5e-3, 2e-3]), np.array([0.4, -0.3]),
     )  # fmt: skip
 
     def start(self, q: Array, v: Array) -> Array:
-        return np.concatenate([q, v, q + self.gravity(q) / self.drives.stiffness, v])
+        return np.concatenate([q, v, q + self.gravity(q) / self.stiffness, v])
 
     def seen(self, state: Array) -> tuple[Array, Array]:
         return state[4:6], state[:2]
@@ -208,7 +214,7 @@ class ElasticPlant(PlanarPlant):
     def rates(self, state: Array, effort: Array) -> Array:
         q, v, motor, speed = state.reshape(4, 2)
         drives = self.drives
-        spring = drives.stiffness * (motor - q) + drives.damping * (speed - v)
+        spring = self.stiffness * (motor - q) + self.damping * (speed - v)
         link = np.linalg.solve(self.matrix(q), spring - self.centrifugal(q, v) - self.gravity(q))
         friction = drives.viscous * speed + drives.coulomb * np.tanh(speed / 0.02)
         return np.concatenate([v, link, speed, (effort - spring - friction - drives.offset) / drives.inertia])
@@ -218,7 +224,9 @@ class RigidPlant(PlanarPlant):
     """Rigid gears, friction that turns over as a ramp does, motor encoders alone, 500 Hz."""
 
     rate, duration, count, effort_noise = 500.0, 14.0, 50e-6, 0.3
-    drives = Drives(np.array([0.9, 0.5]), np.array([4.0, 2.0]), np.array([5.0, 3.0]), offset=np.array([0.2, 0.5]))
+    drives = Drives(
+        np.array([0.9, 0.5]), np.array([4.0, 2.0]), np.array([5.0, 3.0]), offset=np.array([0.2, 0.5])
+    )
 
     def start(self, q: Array, v: Array) -> Array:
         return np.concatenate([q, v])
@@ -246,22 +254,26 @@ class StickingPlant(Plant):
     origins = ((0, 0, 0), (0.05, 0, 0.25), (0.42, 0, 0))
     axes = ((0, 0, 1), (0, -1, 0), (0, -1, 0))
     rate, duration, count, effort_noise = 500.0, 14.0, 20e-6, 0.2
+    stiffness, damping = np.array([12000.0, 9000.0, 4000.0]), np.array([6.0, 4.0, 2.0])
     drives = Drives(
         np.array([1.2, 0.9, 0.4]), np.array([6.0, 5.0, 2.0]), np.array([7.0, 6.0, 3.0]),
-        np.array([12000.0, 9000.0, 4000.0]), np.array([6.0, 4.0, 2.0]), np.array([1e-3, 1.6e-3, 2.2e-3]),
+        stiffness, damping, np.array([1e-3, 1.6e-3, 2.2e-3]),
     )  # fmt: skip
 
     @cached_property
     def model(self) -> mujoco.MjModel:
         """The model, with every rotor on the ground: it turns about its own axis alone."""
         drives, vector = self.drives, lambda values: " ".join(map(str, values))
-        arm = "".join(
-            f'<body name="{name}" pos="{vector(origin)}"><inertial mass="{mass}" pos="{vector(com)}" '
-            f'diaginertia="{vector(inertia)}"/><joint name="{joint}" axis="{vector(axis)}"/>'
-            for (name, mass, com, inertia), origin, axis, joint in zip(
-                self.bodies, self.origins, self.axes, self.names
+        arm = (
+            "".join(
+                f'<body name="{name}" pos="{vector(origin)}"><inertial mass="{mass}" pos="{vector(com)}" '
+                f'diaginertia="{vector(inertia)}"/><joint name="{joint}" axis="{vector(axis)}"/>'
+                for (name, mass, com, inertia), origin, axis, joint in zip(
+                    self.bodies, self.origins, self.axes, self.names
+                )
             )
-        ) + len(self.names) * "</body>"
+            + len(self.names) * "</body>"
+        )
         rotors = springs = motors = ""
         for i, name in enumerate(self.names):
             rotors += (
@@ -270,7 +282,7 @@ class StickingPlant(Plant):
                 f'damping="{drives.viscous[i]}" frictionloss="{drives.coulomb[i]}"/></body>'
             )
             springs += (
-                f'<fixed stiffness="{drives.stiffness[i]}" damping="{drives.damping[i]}" springlength="0">'
+                f'<fixed stiffness="{self.stiffness[i]}" damping="{self.damping[i]}" springlength="0">'
                 f'<joint joint="motor_{name}" coef="1"/><joint joint="{name}" coef="-1"/></fixed>'
             )
             motors += f'<motor joint="motor_{name}"/>'

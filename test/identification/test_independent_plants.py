@@ -26,10 +26,10 @@ def test_friction_that_sticks_biases_no_figure() -> None:
 def test_intervals_hold_what_is_true_as_often_as_they_say(plant: type[Plant]) -> None:
     """Of 95 % intervals; bounds of single figures leave room for what 40 recordings scatter."""
     rows = study(plant(), range(SEEDS))
-    often = [row for row in rows if row.count > SEEDS // 2]
-    whole = sum(row.inside * row.count for row in often) / sum(row.count for row in often)
+    often = [row for row in rows if row.recordings > SEEDS // 2]
+    whole = sum(row.inside * row.recordings for row in often) / sum(row.recordings for row in often)
     assert 0.92 <= whole <= 0.98
     for row in often:
-        scatter = 1.0 / np.sqrt(row.count)
-        assert row.inside >= 0.95 - 4.0 * np.sqrt(0.05 * 0.95 / row.count), row
+        scatter = 1.0 / np.sqrt(row.recordings)
+        assert row.inside >= 0.95 - 4.0 * np.sqrt(0.05 * 0.95 / row.recordings), row
         assert abs(row.bias) < 1.0 / 3.0 + 2.5 * scatter, row

@@ -41,7 +41,9 @@ def terms_of(arm: Robot, recording: JointRecording, joint: int) -> Terms | None:
     data.elastic = [joint]
     springs = np.zeros((KINDS, 1))
     springs[0], springs[1] = 1.0 / drives_of(arm)[joint].stiffness, 2e-3
-    return spring_terms(model, [data], model.prior, Unknowns(model.prior, springs, 1e-3, model.friction_shape)).get(joint)
+    return spring_terms(
+        model, [data], model.prior, Unknowns(model.prior, springs, 1e-3, model.friction_shape)
+    ).get(joint)
 
 
 def test_a_hardening_spring_is_found(arm: Robot) -> None:
@@ -93,7 +95,12 @@ def heard(arm: Robot, guess: Robot, recording: JointRecording, bandwidth: float)
     parameters = model.prior.copy()
     parameters[: model.bodies] = arm.dynamic_parameters()
     parameters[model.place(2)] = COULOMB
-    return resonances(model, data, parameters, Unknowns(parameters, np.zeros((KINDS, 0)), EFFORT_DELAY, model.friction_shape))
+    return resonances(
+        model,
+        data,
+        parameters,
+        Unknowns(parameters, np.zeros((KINDS, 0)), EFFORT_DELAY, model.friction_shape),
+    )
 
 
 def test_resonances_tell_of_springs_where_only_motors_are_measured(arm: Robot) -> None:

@@ -4,9 +4,9 @@
 
 The spring carries the load of the links, and that part of the friction which acts behind it: what the motor
 gives beyond load and rotor is friction, and s K is the share of it that bends the spring. Without that, a
-robot that stands where friction holds it seems to be bent by nothing. Damping D of the spring is in d = D / K^2;
-without it the delay T would be what it leaves, some microseconds off. The last two terms are what a gear or
-an encoder adds n times in a turn of the link. `spring_terms` says where s and the ripple are sought.
+robot that stands where friction holds it seems to be bent by nothing. Damping D of the spring is in d = D /
+K^2; without it the delay T would be what it leaves, some microseconds off. The last two terms are what a
+gear or an encoder adds n times in a turn of the link. `spring_terms` says where s and the ripple are sought.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from hodyn_ros.identification.smoothing import smooth
 from hodyn_ros.identification.torque_model import TorqueModel
 
 # unknowns of each joint: compliance [rad/(N·m)], delay of the link's stamps behind the motor's [s], motor
-# minus link without load [rad], lag d behind the load's rate [rad s/(N·m)], compliance to friction s [rad/(N·m)],
-# ripple [rad]
+# minus link without load [rad], lag d behind the load's rate [rad s/(N·m)], compliance to friction s
+# [rad/(N·m)], ripple [rad]
 COMPLIANCE, DELAY, OFFSET, LAG, FRICTION, RIPPLE = range(6)
 KINDS = 7
 _OUTLIERS = 5  # samples of a median, before efforts are smoothed
@@ -56,7 +56,10 @@ def parts(
     position: Array,
     turns: float,
 ) -> Array:
-    """Return columns (N, bodies + 7) of one joint, the load's `rate` (N,) among them; `turns` n, of a ripple, is zero where there is none."""
+    """Return columns (N, bodies + 7) of one joint, the load's `rate` (N,) among them.
+
+    `turns` n, of a ripple, is zero where there is none.
+    """
     wave = turns * position
     ripple = [np.cos(wave), np.sin(wave)] if turns else [np.zeros_like(wave)] * 2
     return np.column_stack([loads, acceleration, effort, velocity, np.ones_like(velocity), rate, *ripple])

@@ -26,7 +26,15 @@ from hodyn_ros.identification.springs.curve import (
     spring_table,
     table_columns,
 )
-from hodyn_ros.identification.springs.deflection import COMPLIANCE, DELAY, FRICTION, KINDS, LAG, OFFSET, RIPPLE
+from hodyn_ros.identification.springs.deflection import (
+    COMPLIANCE,
+    DELAY,
+    FRICTION,
+    KINDS,
+    LAG,
+    OFFSET,
+    RIPPLE,
+)
 from hodyn_ros.identification.torque_model import TorqueModel
 
 _BETTER = 0.95  # of the residual of each half that a term may leave
@@ -98,7 +106,9 @@ class _Search:
         joint = runs[0].elastic[i]
         columns = np.concatenate([data.springs(model, unknowns)[i] for data in runs])
         lengths = [len(data.link_times) for data in runs]
-        self.later = np.repeat(np.eye(len(runs)), lengths, axis=0)[:, 1:]  # runs after the first count from elsewhere
+        self.later = np.repeat(np.eye(len(runs)), lengths, axis=0)[
+            :, 1:
+        ]  # runs after the first count from elsewhere
         bodies = model.bodies
         self.load = columns[:, :bodies] @ parameters[:bodies]
         rotor = columns[:, bodies] * parameters[model.place(0)][joint]
