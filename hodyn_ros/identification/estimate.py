@@ -255,13 +255,13 @@ class Data:
         speeds, turned_by = model.rubbing(motion, at_motor)
         reach = round(0.5 * len(times) / (times[-1] - times[0]) / fast.bandwidth)
         independent = min(1.0, 2.0 * fast.bandwidth * (times[-1] - times[0]) / len(times))
-        transitions = model.friction_shape[0]
+        transitions, friction = model.friction_shape[0], np.abs(now.parameters[model.place(2)])
         hidden, shares = np.zeros(model.n, dtype=bool), self.reversals_left_out.copy()
         for j in np.flatnonzero(self.recording.efforts.measured).tolist():
             residual = fast(self.efforts[:, j] - predicted[:, j])
             out = ~self.slow_efforts[j].used
             for i in np.flatnonzero(turned_by[j]):
-                of_one = unexplained(speeds[:, i], residual, transitions[i], reach, independent)
+                of_one = unexplained(speeds[:, i], residual, transitions[i], friction[i], reach, independent)
                 hidden[i] |= of_one.any()
                 out |= of_one
             if out.mean() > shares[j]:

@@ -30,7 +30,7 @@ from hodyn_ros.identification.springs.resonance import Resonance, resonances
 from hodyn_ros.identification.springs.terms import Terms, share_behind, spring_terms
 from hodyn_ros.identification.torque_model import SpringFigures, TorqueModel
 
-_CONTRADICT = 3.0  # standard deviations that figures of two recordings differ by
+_CONTRADICT = 4.0  # standard deviations that figures of two recordings differ by
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,13 @@ from hodyn_ros.array import Array
 
 _SHELLS = np.array([0.5, 1.0, 2.0, 4.0, 8.0])  # speeds that are tried, in transition speeds of the file
 _MORE = 1.5  # times the mean square of the residual elsewhere, from which on it is not explained
+_PART = 0.15  # of Coulomb friction, RMS, that is more than noise of the velocity makes of it
 _MOST = 0.4  # share of the samples that may be left out
 _SURE = 3.0  # standard deviations of that ratio that it is beyond
 
 
 def unexplained(
-    speed: Array, residual: Array, transition: float, reach: int, independent: float
+    speed: Array, residual: Array, transition: float, coulomb: float, reach: int, independent: float
 ) -> NDArray[np.bool_]:
     """Return which samples (N,) are slower than friction is explained by its law.
 
@@ -38,6 +39,7 @@ def unexplained(
         shell = zone & ~inner
         inner = zone
         count = max(1.0, independent * float(shell.sum()))
-        if np.sum(residual[shell] ** 2) > (_MORE + _SURE * np.sqrt(2.0 / count)) * usual * shell.sum():
+        noise = (_MORE + _SURE * np.sqrt(2.0 / count)) * usual
+        if np.sum(residual[shell] ** 2) > max(noise, (_PART * coulomb) ** 2) * shell.sum():
             result = zone
     return result
