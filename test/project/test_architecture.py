@@ -11,7 +11,7 @@ from places import ROOT
 SOURCES = ROOT / "hodyn_ros"
 LAYERS = (
     ("cli",),
-    ("demo", "replay", "view"),
+    ("demo", "replay", "view", "interop"),
     ("nodes", "export", "launching"),
     ("ros",),
     ("simulation", "identification"),

@@ -75,6 +75,7 @@ SUBJECTS = {
         "Simulation",
         "simulation.plant",
         "simulation.simulation",
+        "simulation.gradients",
         "simulation.closed_loop",
         "simulation.sensors",
         "simulation.model_errors",
@@ -103,6 +104,7 @@ SUBJECTS = {
     ),
     "bags": ("Recordings", "bags.reader", "bags.writer", "bags.comparison.compare"),
     "export": ("C code and MJCF", "export"),
+    "interop": ("CasADi, JAX, PyTorch", "interop.casadi", "interop.jax", "interop.torch", "interop.cuda"),
     "launching": ("Launch files", "launching"),
 }
 """The pages after that of `Robot`: title, then modules or single classes below hodyn_ros."""
