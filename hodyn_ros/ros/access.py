@@ -54,8 +54,14 @@ NODES = {
     ),
     "trajectory_node": Access(
         publishes=("desired_motion",),
-        subscribes=("joint_trajectory", "joint_states", "feedforward_torque", "effort_commands"),
-        serves=("~/start",),
+        subscribes=(
+            "joint_trajectory",
+            "joint_states",
+            "feedforward_torque",
+            "effort_commands",
+            "~/override",
+        ),
+        serves=("~/start", "~/pause", "~/resume", "~/back"),
     ),
     "stream_node": Access(
         publishes=("desired_motion",),

@@ -50,6 +50,7 @@ SUBJECTS = {
         "planning.time_optimal.planner",
         "planning.time_optimal.insensitive",
         "planning.effort_trajectory",
+        "planning.override",
         "planning.streams.stream_planner",
         "planning.streams.tracking_planner",
         "planning.streams.stream_config",
