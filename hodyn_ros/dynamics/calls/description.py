@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,8 @@ from hodyn_ros.dynamics.calls.results import BaseAndJoints
 from hodyn_ros.dynamics.loops.closing import home
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.mobility import check_mobility
-from hodyn_ros.engine import kernels
+from hodyn_ros.dynamics.operations import OPERATIONS
+from hodyn_ros.engine.kernels import KernelSpec
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.lie.motion import AppliedWrench, BaseRepresentation
 from hodyn_ros.lie.se3 import Array
@@ -69,7 +70,7 @@ class RobotProperties:
         # inverse dynamics by shape of the motion, or of the twists
         self._compiled: Kept[tuple[int, ...], Callable[..., Any]] = Kept()
         self._compiled_with_base: Kept[Any, Callable[..., Any]] = Kept()  # by shape and frame of the twists
-        self._kernels: Kept[tuple[str, int, kernels.KernelSpec], Function] = Kept()
+        self._kernels: Kept[tuple[str, int, KernelSpec], Function] = Kept()
         self._forward: Kept[Any, Callable[..., Array]] = Kept()  # forward dynamics by shapes
         self._forward_with_base: Kept[Any, Callable[..., BaseAndJoints]] = Kept()  # by shape and frame
         self._moving: Kept[Any, Callable[..., Array]] = Kept()  # kinematics by shape and representation
@@ -258,11 +259,10 @@ class RobotProperties:
     def _no_preload(self) -> InputError:
         return InputError(f"a preload needs more drives than coordinates; robot {self.name!r} has as many")
 
-    def _kernel(
-        self, what: Literal["inverse", "hybrid"], order: int, setting: kernels.KernelSpec
-    ) -> Function:
-        build = kernels.inverse_dynamics if what == "inverse" else kernels.hybrid_dynamics
-        return self._kernels.made((what, order, setting), lambda: build(self.model, order, setting))
+    def _kernel(self, name: str, order: int, setting: KernelSpec) -> Function:
+        """Return the code of inverse or forward dynamics, by the name of the operation."""
+        make = OPERATIONS[name].make_kernel
+        return self._kernels.made((name, order, setting), lambda: make(self.model, order, setting))
 
     def _loads(self, wrenches: Sequence[AppliedWrench] | AppliedWrench | None) -> tuple[AppliedWrench, ...]:
         if wrenches is None:

@@ -297,7 +297,7 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
     def _solved_motion(self, problem: HybridProblem) -> MotionStack:
         """Return the motion that hybrid dynamics finds."""
         setting, (state, given, *others) = problem.setting, problem.arrays
-        kernel = self._kernel("hybrid", problem.order, setting)
+        kernel = self._kernel("forward_dynamics", problem.order, setting)
         found = (kernel.batch if problem.batch else kernel.function)(*problem.arrays)
         accelerations = np.array(found[..., self._m - self.n_coordinates :])
         accelerations[..., setting.prescribed] = given[..., setting.prescribed]

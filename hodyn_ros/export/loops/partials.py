@@ -89,7 +89,7 @@ def forward_derivatives(robot: Robot, request: Request, what: str) -> Plan:
     """Plan partial derivatives of accelerations."""
     closure, order = closure_of(robot), request.order
     c, e = closure.n_coordinates, closure.n_efforts
-    inputs, about = forward_inputs(robot, LoopedDynamics(closure), order)
+    inputs, about = forward_inputs(robot, LoopedDynamics(closure), request)
     looped, kernel = _partials(robot, "accelerations", order)
     about += [
         f"derivatives: matrix ({c}, {e}) by rows of acceleration derivative r (0 to {order}) by "

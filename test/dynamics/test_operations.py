@@ -1,0 +1,71 @@
+"""The table of operations is what it says: laws that are there, arguments that they take, a page that shows it."""
+
+from __future__ import annotations
+
+import inspect
+import runpy
+
+import pytest
+from oracles.random_trees import random_tree
+from places import ROOT
+
+from hodyn_ros import Robot
+from hodyn_ros.dynamics.named_frames import placed
+from hodyn_ros.dynamics.operations import OPERATIONS, Operation
+from hodyn_ros.engine.kernels import KernelSpec
+
+EACH = pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
+TREES = [Robot.from_screws(**random_tree(3, 3, floating_base=floats).arguments()) for floats in (False, True)]
+NAME = TREES[0].tree.body_names[:2]
+
+
+@EACH
+def test_all_that_an_entry_names_is_there(operation: Operation) -> None:
+    laws = {"tree": "tree_law", "loops": "loops_law", "kernel": "make_kernel"}
+    made = {"loops_call": "make_loops_call", "loops_plan": "make_loops_plan"}
+    for name, law in {**laws, **made}.items():
+        if getattr(operation, name):
+            assert callable(getattr(operation, law)), name
+    assert inspect.isfunction(getattr(Robot, operation.name)), "a call of a robot has its name"
+
+
+@EACH
+def test_what_is_offered_has_a_law(operation: Operation) -> None:
+    by_law = operation.frames == "several" or (operation.in_c and operation.about)
+    for offered in (operation.compiled, operation.batched, operation.exported):
+        if "tree" in offered:
+            assert operation.tree or operation.takes == "poses"
+        if "loops" in offered:
+            assert operation.loops or operation.loops_call
+    if "tree" in operation.exported:
+        assert operation.tree and by_law
+    if "loops" in operation.exported:
+        assert operation.loops_plan or (operation.loops and by_law)
+    assert operation.batched <= operation.compiled and operation.says
+
+
+@pytest.mark.parametrize("robot", TREES, ids=("fixed", "floating"))
+@EACH
+def test_laws_take_as_many_rows_as_the_entry_says(operation: Operation, robot: Robot) -> None:
+    if not operation.tree:
+        return
+    of = {"none": (), "one": (NAME[0], "hybrid"), "several": (NAME, "hybrid")}[operation.frames]
+    order, n = 2, robot.n_coordinates
+    tree = robot.tree
+    further = [KernelSpec.of(tree)] if operation.kernel else placed(tree, robot.frames, of)
+    _, arguments = operation.tree_law(tree, order, *further)
+    (_, first), *others = arguments
+    rows = 2 if operation.takes == "state" else order + 1 + operation.rates
+    assert first == (rows, n)
+    if operation.takes == "state":
+        assert others.pop(0)[1] == (order + 1, n)
+    if tree.floating_base:
+        assert [shape for _, shape in others[:2]] == [(4, 4), (rows - 1, 6)]
+
+
+def test_the_page_shows_the_table() -> None:
+    tool = runpy.run_path(str(ROOT / "tools" / "operations_table.py"))
+    written = tool["PAGE"].read_text(encoding="utf-8")
+    assert tool["page"](written) == written, "write it anew: tools/operations_table.py"
+    for operation in OPERATIONS:
+        assert f"| `{operation}` |" in written
