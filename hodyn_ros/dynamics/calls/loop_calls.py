@@ -64,9 +64,9 @@ def inverse_dynamics_derivatives(looped: LoopedDynamics, order: int) -> Callable
     quick = quick_call(looped, "efforts", order)
 
     def compute(*arguments: Array) -> Array:
-        check_motion(looped, order + 3, arguments)
         whole = quick(*arguments)
         if whole is None:
+            check_motion(looped, order + 3, arguments)
             motion = coordinate_motion(looped.closure, arguments[0], base_among(arguments), 2)
             whole = looped_partials.inverse_dynamics_partials(looped, *motion)
             check_result(whole)
