@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from math import factorial
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -22,7 +21,7 @@ from hodyn_ros.engine.recursions.matrices import coriolis_matrix, gravity_forces
 from hodyn_ros.engine.series.block_system import BlockSystem
 from hodyn_ros.engine.series.canonical import CanonicalBody, canonical_bodies
 from hodyn_ros.engine.series.floating_base import FloatingBase, convolve_vectors
-from hodyn_ros.engine.series.series import Series, coefficient
+from hodyn_ros.engine.series.series import Series, by_order
 from hodyn_ros.engine.series.validity import overflow
 from hodyn_ros.engine.series.vectors import ZERO, Scalar, cross, dot, subtract
 from hodyn_ros.lie.se3 import Array
@@ -204,9 +203,7 @@ class ProductCode(LoopCode):
 
     def by_order(self, found: Sequence[Sequence[Series | float]]) -> Stack:
         """Return the derivatives of a matrix, one order after the other."""
-        return [
-            [float(factorial(k)) * coefficient(x, k) for x in row] for k in range(self.terms) for row in found
-        ]
+        return by_order(found, self.terms - 1)
 
 
 class MatrixCode(ProductCode):

@@ -33,7 +33,7 @@ from hodyn_ros.engine.recursions.regressor import (
     regressor,
     slotine_li_regressor,
 )
-from hodyn_ros.engine.series.series import Series, coefficient
+from hodyn_ros.engine.series.series import Series, coefficient, of_orders
 from hodyn_ros.engine.series.series_system import SeriesSystem
 from hodyn_ros.engine.series.vectors import Scalar, dot
 from hodyn_ros.lie.representations import Representation
@@ -152,21 +152,8 @@ class FrameJacobianCode(ProductCode):
 
     def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
         """Return the Jacobian of the tree times F."""
-        found, size = _called(self, self._of_tree, moved), 6
-        of_tree = [
-            [
-                _series([found[k * size + i][j] * (1.0 / factorial(k)) for k in range(self.terms)])
-                for j in range(len(found[0]))
-            ]
-            for i in range(size)
-        ]
+        of_tree = of_orders(_called(self, self._of_tree, moved), 6)
         return self.by_order(times_columns(of_tree, self.distribution(moved, self.terms))), 0.0
-
-
-def _series(coefficients: list[Scalar]) -> Series | float:
-    """Return a series, or zero where it always is."""
-    present = [x for x in coefficients if not (isinstance(x, float) and x == 0.0)]
-    return Series(coefficients) if present else 0.0
 
 
 class CentroidalMomentumCode(ProductCode):
@@ -236,17 +223,14 @@ class SlotineLiCode(ProductCode):
     def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
         """Return the derivatives, one order after the other."""
         (reference,) = moved.others
-        speeds = [
-            Series([row[i] * (1.0 / factorial(k)) for k, row in enumerate(reference)])
-            for i in range(self.shape[0])
-        ]
+        (speeds,) = of_orders(reference, 1)
         F = self.distribution(moved, self.terms + 1)
         of_tree = [dot(entries, speeds) for entries in zip(*F)]
         terms = range(self.terms)
         velocities = [Series([coefficient(x, k) for k in terms]) for x in of_tree]
         rates = [Series([(k + 1.0) * coefficient(x, k + 1) for k in terms]) for x in of_tree]
         found = slotine_li_regressor(self.tree(moved), velocities, rates, self._screws)
-        columns = [[_series([coefficient(x, k) for k in terms]) for x in column] for column in F]
+        columns = [[part_of(x, 0, self.terms) for x in column] for column in F]
         return self.by_order([[dot(column, row) for row in zip(*found)] for column in columns]), 0.0
 
 
