@@ -12,7 +12,7 @@ _TAKES = {
     "poses": "`seed (1, n)`, `poses (4 frames, 4)`, `twists (frames order, 6)`",
     "drives": "`drives (order + 1, driven)`",
 }
-_ROBOTS = {frozenset(): "", frozenset(("loops",)): "with loops", frozenset(("tree", "loops")): "all"}
+_ROBOTS = {(): "", ("loops",): "with loops", ("tree",): "trees", ("loops", "tree"): "all"}
 
 
 def page(before: str) -> str:
@@ -33,7 +33,7 @@ def _row(one: Operation) -> str:
     if one.besides:
         takes += f", {one.besides}"
     returns = f"`{one.result}`" if one.result.startswith("(") else one.result
-    where = (_ROBOTS[robots] for robots in (one.compiled, one.batched, one.exported))
+    where = (_ROBOTS[tuple(sorted(robots))] for robots in (one.compiled, one.batched, one.exported))
     return f"| `{one.name}` | {takes} | {returns} | {one.says} | {' | '.join(where)} |"
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # names of operations are known before NumPy is loaded, as fo
 Kind = Literal["tree", "loops"]
 _BOTH: frozenset[Kind] = frozenset(("tree", "loops"))
 _LOOPS: frozenset[Kind] = frozenset(("loops",))
+_TREES: frozenset[Kind] = frozenset(("tree",))
 _NOWHERE: frozenset[Kind] = frozenset()
 
 

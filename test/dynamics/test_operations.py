@@ -1,18 +1,23 @@
-"""The table of operations is what it says: laws that are there, arguments that they take, a page that shows it."""
+"""Operations are what the table says: laws are there, arguments are as they take them, a page shows it."""
 
 from __future__ import annotations
 
 import inspect
+import re
 import runpy
 
+import numpy as np
 import pytest
 from oracles.random_trees import random_tree
 from places import ROOT
 
-from hodyn_ros import Robot
+from hodyn_ros import BaseMotion, Robot
+from hodyn_ros.dynamics import operations
 from hodyn_ros.dynamics.named_frames import placed
 from hodyn_ros.dynamics.operations import OPERATIONS, Operation
+from hodyn_ros.engine import matrix_kernels
 from hodyn_ros.engine.kernels import KernelSpec
+from hodyn_ros.engine.series.vectors import dot
 
 EACH = pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
 TREES = [Robot.from_screws(**random_tree(3, 3, floating_base=floats).arguments()) for floats in (False, True)]
@@ -69,3 +74,22 @@ def test_the_page_shows_the_table() -> None:
     assert tool["page"](written) == written, "write it anew: tools/operations_table.py"
     for operation in OPERATIONS:
         assert f"| `{operation}` |" in written
+
+
+@pytest.mark.parametrize("robot", TREES, ids=("fixed", "floating"))
+def test_the_page_adds_an_operation(robot: Robot) -> None:
+    text = (ROOT / "docs" / "contributing_operation.md").read_text(encoding="utf-8")
+    law, entry, method = re.findall(r"```py\n(.*?)```", text, re.DOTALL)
+    names = {**vars(matrix_kernels), "dot": dot}
+    exec(law, names)
+    operation = eval(entry, dict(vars(operations)))
+    assert operation.sizes() == (1,) and operation.rates == 1
+    assert f"def {operation.name}(" in method and f'"{operation.name}"' in method
+    q = np.random.default_rng(3).uniform(-1.0, 1.0, (2, robot.n_coordinates))
+    base = BaseMotion(np.eye(4), [[0.3, -0.2, 0.5, 1.0, 2.0, -1.0]]) if robot.tree.floating_base else None
+    trace, arguments = names[operation.name](robot.tree, 0)
+    given = [array.tolist() for array in (q, *((base.pose, base.twists) if base else ()))]
+    assert len(arguments) == len(given)
+    velocity = np.concatenate([base.twists[0], q[1]]) if base else q[1]
+    expected = 0.5 * velocity @ robot.mass_matrix(q[:1], base)[0] @ velocity
+    np.testing.assert_allclose(trace(*given), [[expected]], rtol=1e-12)
