@@ -39,7 +39,8 @@ from hodyn_ros.formulations.closure_rows import (
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array, matvec
-from hodyn_ros.model.closure import Closure, Follower, LoopFrame
+from hodyn_ros.model.closure import Closure, Follower
+from hodyn_ros.model.frames import Frame
 
 
 class Place(NamedTuple):
@@ -85,7 +86,7 @@ class LoopMotion:
         self.n_loop_rows = self._n_joined + len(closure.followers)
         self._target: ClosureFrame | None = None
         if closure.platform is not None and closure.platform.rows and pose is not None:
-            origin = LoopFrame(closure.platform.body, np.zeros(3), np.eye(3))
+            origin = Frame.of_body(closure.platform.body)
             self._target = ClosureFrame(origin, pose)
             names = tuple(PLATFORM_ROWS[row] for row in closure.platform.rows)
             self._join(names, -1, closure.platform.body, self._target, self._frame(origin), 0.0)
@@ -168,7 +169,7 @@ class LoopMotion:
             rates = np.concatenate([twist if closure.base_given else np.zeros(0), joints, rows])
         return rates
 
-    def _frame(self, frame: LoopFrame) -> ClosureFrame:
+    def _frame(self, frame: Frame) -> ClosureFrame:
         pose = self._tree_motion.poses[frame.body] if frame.body >= 0 else np.eye(4)
         moving = ClosureFrame(frame, pose)
         self._frames.append((frame.body, moving))

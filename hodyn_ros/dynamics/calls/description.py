@@ -26,9 +26,9 @@ from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.arrays import counted
 from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.drive_spec import DriveSpec
+from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.model.propeller import Propeller
-from hodyn_ros.model.readers.assembly import Frame
 from hodyn_ros.model.tree import TreeModel
 from hodyn_ros.model.uncertainty import RobotUncertainty
 

@@ -24,8 +24,8 @@ from hodyn_ros.formulations.parameters import dynamic_parameters
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, BaseRepresentation
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.joint_tree import JointTree
-from hodyn_ros.model.readers.assembly import Frame
 from hodyn_ros.model.tree import TreeModel
 
 if TYPE_CHECKING:

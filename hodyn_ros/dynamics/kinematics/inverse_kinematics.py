@@ -25,7 +25,7 @@ from hodyn_ros.engine.recursions.frame_goals import Goals
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.lie.se3 import Array
-from hodyn_ros.model.readers.assembly import Frame
+from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.tree import TreeModel
 
 _NO_TWISTS = np.zeros((0, 6))

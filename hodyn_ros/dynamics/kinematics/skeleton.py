@@ -72,7 +72,8 @@ def loop_lines(robot: Robot, poses: Array) -> Array:
     lines = []
     for loop in _loops(robot):
         ends = []
-        for body, point, _ in (loop.a, loop.b):
+        for frame in (loop.a, loop.b):
+            body, point = frame.body, frame.point
             end = point if body < 0 else poses[body, :3, :3] @ point + poses[body, :3, 3]
             ends.append(end)
             if body >= 0 and loop.kind != "spin":
@@ -90,9 +91,9 @@ def _loop_points(robot: Robot) -> dict[int, list[Array]]:
     """Return where loops close on bodies, in their frames, by body."""
     points: dict[int, list[Array]] = {}
     for loop in _loops(robot):
-        for body, point, _ in (loop.a, loop.b):
-            if body >= 0 and loop.kind != "spin":
-                points.setdefault(body, []).append(point)
+        for frame in (loop.a, loop.b):
+            if frame.body >= 0 and loop.kind != "spin":
+                points.setdefault(frame.body, []).append(frame.point)
     return points
 
 

@@ -39,7 +39,7 @@ from hodyn_ros.errors import HodynError, InputError
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.representations import REPRESENTATIONS, Representation, convert_screws
 from hodyn_ros.lie.se3 import Array, inverse
-from hodyn_ros.model.readers.assembly import Frame
+from hodyn_ros.model.frames import Frame
 
 _SAME = 1e-6  # [rad or m] by which joints found twice may differ
 _STILL = np.zeros((0, 6))

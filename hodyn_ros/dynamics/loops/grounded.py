@@ -18,7 +18,8 @@ from hodyn_ros.engine.loops.loop_kernel import LoopFunction, TooLong, compiles
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
 from hodyn_ros.formulations.embedding import Place
 from hodyn_ros.lie.se3 import Ad, Array, exp, inverse
-from hodyn_ros.model.closure import Closure, LoopFrame, PlatformRows
+from hodyn_ros.model.closure import Closure, PlatformRows
+from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.tree import TreeModel
 
 _TURNED = 0.5  # [rad] from where on the joints of a base are written anew; they are singular at a right angle
@@ -57,7 +58,7 @@ def grounded(closure: Closure, place: Place) -> tuple[Closure, Place]:
     return moved, Place(np.concatenate([np.zeros(joints), place.joints]), None)
 
 
-def _shifted(frame: LoopFrame) -> LoopFrame:
+def _shifted(frame: Frame) -> Frame:
     return frame if frame.body < 0 else frame._replace(body=frame.body + SHIFT)
 
 

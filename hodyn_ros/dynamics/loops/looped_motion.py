@@ -31,7 +31,7 @@ from hodyn_ros.formulations.embedding import LoopMotion, Place
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
-from hodyn_ros.model.readers.assembly import Frame
+from hodyn_ros.model.frames import Frame
 
 # Singular values, without units, below which nothing is computed: at a singular pose positions are known to
 # half of their digits only. Compiled code ends at the same distance, `FLAT`.

@@ -30,8 +30,8 @@ from hodyn_ros.engine.series.vectors import ZERO, Scalar, Vector, add, cross, do
 from hodyn_ros.formulations.closure_rows import PLATFORM_ROWS
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.lie.se3 import Array
-from hodyn_ros.model.closure import Closure, LoopFrame, PlatformRows
-from hodyn_ros.model.readers.assembly import Frame
+from hodyn_ros.model.closure import Closure, PlatformRows
+from hodyn_ros.model.frames import Frame
 
 _AGREE = 1e-10  # share of a twist that rows which are not chosen may leave undone
 
@@ -65,7 +65,7 @@ class LoopGoalCode(LoopCode):
     def __init__(self, closure: Closure, chosen: Array, order: int, goal: LoopGoal) -> None:
         frame = goal.frame
         twin = replace(closure, joints=goal.held, platform=PlatformRows(frame.body, goal.rows))
-        self._origin = LoopFrame(frame.body, frame.pose[:3, 3], frame.pose[:3, :3])
+        self._origin = frame
         super().__init__(twin, chosen, order - 2, (), origin=self._origin)
         self._robot, self._goal = LoopCode(closure, chosen, 0, ()), goal
         rows = [row for cluster in self.clusters for row in cluster.rows]
@@ -122,7 +122,7 @@ class LoopGoalCode(LoopCode):
         """Return a number that is one or more where the frame is elsewhere, or moves otherwise."""
         goal, size, count = self._goal, self.closure.size, self.order + 2
         found = moving.frame(self._origin, count)
-        wanted = moving.frame(LoopFrame(TARGET, np.zeros(3), np.eye(3)), count)
+        wanted = moving.frame(Frame.of_body(TARGET), count)
         apart: Scalar = 0.0
         if goal.part.start == 0:
             for a, b in zip(found.axes, wanted.axes):

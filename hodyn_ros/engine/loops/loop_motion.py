@@ -35,7 +35,8 @@ from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, dot, sub
 from hodyn_ros.formulations.closure_rows import PLATFORM_ROWS, rows_of
 from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.se3 import Array
-from hodyn_ros.model.closure import Closure, LoopFrame
+from hodyn_ros.model.closure import Closure
+from hodyn_ros.model.frames import Frame
 
 LoadPlaces = tuple[tuple[int, BaseRepresentation], ...]  # body and frame of every applied wrench
 
@@ -57,7 +58,7 @@ class LoopCode:
         order: int,
         loads: LoadPlaces,
         preloaded: bool = False,
-        origin: LoopFrame | None = None,
+        origin: Frame | None = None,
     ) -> None:
         """Prepare; `origin`: where on its body the platform's rows are measured, by default as the body's."""
         self.closure, self.order, self.loads, self.preloaded = closure, order, loads, preloaded
@@ -75,7 +76,7 @@ class LoopCode:
         # of a platform that is the base: twists that it can have, about the point of reference
         self.allowed = allowed_twists(closure.directions, tree.placements[0], closure.size) if base else None
         if closure.platform is not None and not base and origin is None:
-            origin = LoopFrame(closure.platform.body, np.zeros(3), np.eye(3))
+            origin = Frame.of_body(closure.platform.body)
         self.clusters = _clusters(closure, chosen, self.unknown, None if base else origin)
         self.columns_of = [self._columns(cluster) for cluster in self.clusters]
 
@@ -340,9 +341,7 @@ class Velocity:
                 series_of_body.pop()
 
 
-def _clusters(
-    closure: Closure, chosen: Array, unknown: Sequence[int], origin: LoopFrame | None
-) -> list[Cluster]:
+def _clusters(closure: Closure, chosen: Array, unknown: Sequence[int], origin: Frame | None) -> list[Cluster]:
     """Put rows together that share unknown joints; `origin`: what a platform's rows bring to its pose."""
     tree, first = closure.tree, closure.first
     flat: list[PlacedRow | FollowerRow] = []
@@ -356,7 +355,7 @@ def _clusters(
     kept = [flat[i] for i in chosen]
     rest = [row for i, row in enumerate(flat) if i not in set(chosen.tolist())]
     if closure.platform is not None and origin is not None:
-        target = LoopFrame(TARGET, np.zeros(3), np.eye(3))
+        target = Frame.of_body(TARGET)
         for name in closure.platform.rows:
             row = PLATFORM_ROWS[name]
             size = closure.size if row.what == "point" else 1.0

@@ -37,7 +37,8 @@ from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.engine.series.vectors import Scalar, cross, dot
 from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.se3 import Array
-from hodyn_ros.model.closure import Closure, LoopFrame
+from hodyn_ros.model.closure import Closure
+from hodyn_ros.model.frames import Frame
 
 
 def effort_changes(closure: Closure, chosen: Array, order: int, loads: LoadPlaces = ()) -> LaneKernel | None:
@@ -278,7 +279,7 @@ def _as_it_moves(
     step = Step(code, leading, velocities, [given[0], [base.twist(0)]])
     assert leader is not None
     motion = next(motion for motion in step.motions if leader in motion.twists)
-    on_body = motion.frame(LoopFrame(leader, np.zeros(3), np.eye(3)))
+    on_body = motion.frame(Frame.of_body(leader))
     columns = [*(axis[0] for axis in on_body.axes), on_body.point[0]]
     pose = [[column[i] for column in columns] for i in range(3)]
     return [[*pose, [0.0, 0.0, 0.0, 1.0]], [step.leader_twist(0)]]

@@ -39,7 +39,7 @@ from hodyn_ros.engine.series.vectors import Scalar, dot
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
-from hodyn_ros.model.readers.assembly import Frame
+from hodyn_ros.model.frames import Frame
 
 AGREE = 1e-9  # share of the fastest drive, and of the robot's size, in which redundant drives may differ
 

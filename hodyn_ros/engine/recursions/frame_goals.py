@@ -23,8 +23,7 @@ from hodyn_ros.engine.series.floating_base import FloatingBase, convolve_vectors
 from hodyn_ros.engine.series.orthogonal import Orthogonal
 from hodyn_ros.engine.series.vectors import ZERO, Scalar, Vector, add, cross, dot, scale, subtract
 from hodyn_ros.lie.representations import Representation
-from hodyn_ros.model.closure import LoopFrame
-from hodyn_ros.model.readers.assembly import Frame
+from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.tree import JointKind, TreeModel
 
 DAMPING = 0.1  # of the first step, per square of the error, then a quarter of that, and so on
@@ -228,7 +227,7 @@ class GoalCode:
 
     def moving_frame(self, motion: ClusterMotion, frame: Frame, k: int = 0) -> MovingFrame:
         """Return a frame up to coefficient k at least."""
-        return motion.frame(LoopFrame(frame.body, frame.pose[:3, 3], frame.pose[:3, :3]), k)
+        return motion.frame(frame, k)
 
     def _roots(self, weights: Sequence[Scalar] | None, *, normed: bool = False) -> list[Scalar]:
         """Return what the columns of the Jacobian are divided by, for the norm that weights give.
