@@ -22,11 +22,10 @@ from hodyn_ros.dynamics.kinematics.forward_kinematics import (
 from hodyn_ros.dynamics.kinematics.inverse_kinematics import InverseKinematics
 from hodyn_ros.dynamics.kinematics.inverse_problem import (
     Bodies,
+    GoalCall,
     Method,
     Redundancy,
-    Targets,
     Tasks,
-    read_targets,
 )
 from hodyn_ros.dynamics.loops.coordinate_motion import (
     coordinate_motions,
@@ -147,37 +146,25 @@ class KinematicCalls(RobotProperties):
         go on from the result.
         """
         redundancy = Redundancy(weights, method, independent)
+        call = GoalCall(pose, twists, base, body, representation, seed, task, redundancy)
         if self._looped is None:
-            return self._inverse_kinematics(pose, twists, representation, body, seed, task, base, redundancy)
-        if self._looped.closure.platform is None and method is None and independent is None:
-            found = self._looped.compiled_frames.at_once(
-                pose, twists, representation, body, seed, task, base, weights
-            )
-            if found is not None:
-                return found
-        targets = read_targets(self._tree, pose, twists, representation, body, task)
-        moved = self._looped_inverse_kinematics(targets, base, seed, redundancy)
+            return self._inverse_kinematics(call)
+        found = self._looped.compiled_frames.again(call)
+        if found is not None:
+            return found
+        moved = self._looped_inverse_kinematics(self._looped, call)
         return moved.joints if moved.base is None else moved
 
     @finite_result
-    def _looped_inverse_kinematics(
-        self,
-        targets: Targets,
-        base: BaseMotion | None,
-        seed: ArrayLike | None,
-        redundancy: Redundancy,
-    ) -> CoordinateMotion:
-        looped = self._need_loops("this")
+    def _looped_inverse_kinematics(self, looped: LoopedDynamics, call: GoalCall) -> CoordinateMotion:
+        targets, base = call.targets(self._tree), call.base
         if looped.closure.base_given:
             base = given_base(looped.closure, base, targets.order)
         elif base is not None:
             raise InputError(f"robot {self.name!r} has no base that moves as prescribed; leave `base` out")
-        if len(targets.names) == 1 and redundancy.usual:
-            motion = looped.compiled_frames.solve(targets, seed, base)
-        else:
-            motion = looped.compiled_frames.solve_together(targets, seed, redundancy, base)
+        motion = looped.compiled_frames.solve(call, targets, base)
         if motion is None:
-            motion = solve_frames(looped, targets, seed, redundancy, base)
+            motion = solve_frames(looped, targets, call.seed, call.redundancy, base)
         joints, platform = motion
         return CoordinateMotion(platform, joints)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
@@ -25,6 +25,8 @@ from hodyn_ros.model.tree import TreeModel
 Method = Literal["solve", "pseudo_inverse", "decomposition"]
 Bodies = str | int | Sequence[str | int] | None
 Tasks = Task | Sequence[Task]
+
+_NO_TWISTS = np.zeros((0, 6))
 
 
 class Targets(NamedTuple):
@@ -76,6 +78,64 @@ class Redundancy(NamedTuple):
 
 
 NO_CHOICE = Redundancy()
+
+
+class PlainCall(NamedTuple):
+    """A call of inverse kinematics that gives ordinary arrays, as kernels take them."""
+
+    key: Hashable  # names and shapes, by which a kernel is remembered that has served such a call
+    poses: Array  # (4 F, 4)
+    twists: Array  # (F order, 6)
+    seed: Array | None  # (1, n)
+    weights: Array | None  # (n,)
+    base: BaseMotion | None
+    order: int
+
+
+class GoalCall(NamedTuple):
+    """The arguments of `Robot.inverse_kinematics` as they come; `read_problem` checks them."""
+
+    pose: ArrayLike
+    twists: ArrayLike | None = None
+    base: BaseMotion | None = None
+    body: Bodies = None
+    representation: Representation = "spatial"
+    seed: ArrayLike | None = None
+    task: Tasks = "pose"
+    redundancy: Redundancy = NO_CHOICE
+
+    def targets(self, model: TreeModel) -> Targets:
+        """Check where frames are to be, and how they move."""
+        return read_targets(model, self.pose, self.twists, self.representation, self.body, self.task)
+
+    def plain(self) -> PlainCall | None:
+        """Return the arrays of an ordinary call; None of any other."""
+        pose, given, base, body, representation, seed, task, (weights, method, independent) = self
+        twists = _NO_TWISTS if given is None else given
+        if type(pose) is not np.ndarray or type(twists) is not np.ndarray:
+            return None
+        if not (seed is None or type(seed) is np.ndarray) or not (method is None and independent is None):
+            return None
+        if not (weights is None or type(weights) is np.ndarray):
+            return None
+        if pose.shape[-2:] != (4, 4) or twists.ndim < 2 or twists.shape[-1] != 6:
+            return None
+        if not (base is None or (type(base) is BaseMotion and not base.batch)):
+            return None
+        key = (
+            (pose.shape, twists.shape, None if seed is None else seed.shape, base and base.orders),
+            None if weights is None else weights.shape,
+            representation,
+            tuple(body) if type(body) is list else body,
+            tuple(task) if type(task) is list else task,
+        )
+        try:
+            hash(key)
+        except TypeError:
+            return None
+        rows = twists.reshape(twists.size // 6, 6)
+        start = None if seed is None else seed[None]
+        return PlainCall(key, pose.reshape(-1, 4), rows, start, weights, base, twists.shape[-2])
 
 
 @dataclass(frozen=True, eq=False)
