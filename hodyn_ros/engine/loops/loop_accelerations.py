@@ -282,7 +282,6 @@ class _Recursion(Recursion):
             del series[length:]
 
     def _series(self) -> list[list[Any]]:
-        """Return all lists that grow."""
-        owners: list[object] = [*self.bodies, *(body.turn for body in self.bodies)]
-        owners += [self.base] if self.base is not None else []
-        return [value for owner in owners for value in vars(owner).values() if type(value) is list]
+        """Return all series that grow."""
+        of_bodies = [series for body in self.bodies for series in body.series]
+        return [*of_bodies, *(self.base.series if self.base is not None else ())]
