@@ -158,9 +158,9 @@ def _drives(
 
 def _ratios(closure: Closure) -> Array:
     """Return by which ratio each joint follows each other one (n, n), zero where it does not."""
-    spread = closure.coupling_matrix[closure.first :, closure.first :]
-    together = (spread != 0.0).astype(float) @ (spread != 0.0).T
-    ratios = spread.sum(axis=1)
+    coupling = closure.coupling_matrix[closure.first :, closure.first :]
+    together = (coupling != 0.0).astype(float) @ (coupling != 0.0).T
+    ratios = coupling.sum(axis=1)
     over = np.where(ratios == 0.0, np.inf, ratios)
     result: Array = together * ratios[:, None] / over[None, :]
     return result

@@ -205,11 +205,11 @@ class LoopMotion:
         self.H.append(np.concatenate([units, matrix[self._n_joined :]]))
 
     def _follower_row(self, follower: Follower, order: int) -> Array:
-        spread, first = self.closure.coupling_matrix, self.closure.first
-        along = spread[first + follower.of]
+        coupling, first = self.closure.coupling_matrix, self.closure.first
+        along = coupling[first + follower.of]
         motion = np.array([self.place.joints[follower.of], *(along @ rate for rate in self.rates)])
         row = -slope(follower.function, motion[: order + 1]) * along
-        return (row if order else spread[first + follower.joint] + row)[None]
+        return (row if order else coupling[first + follower.joint] + row)[None]
 
     def twists_of(self, body: int) -> list[Array]:
         """Return the spatial twists (6,) of a body by order."""
@@ -255,8 +255,8 @@ class LoopMotion:
 
     def joint_motion(self) -> Array:
         """Return positions and derivatives (orders + 1, n) of all joints up to the order reached."""
-        spread, first = self.closure.coupling_matrix, self.closure.first
-        return np.array([self.place.joints, *(spread[first:] @ rate for rate in self.rates)])
+        coupling, first = self.closure.coupling_matrix, self.closure.first
+        return np.array([self.place.joints, *(coupling[first:] @ rate for rate in self.rates)])
 
 
 def follow(chosen: Array, moved: LoopMotion, y: Array, given: BaseMotion | None) -> None:

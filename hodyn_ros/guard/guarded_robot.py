@@ -61,8 +61,8 @@ def effort_model(robot: Robot, joint_names: Sequence[str], *, motor: bool) -> Ef
             state = links.drives(x)
         except InputError:
             return sound[places]
-        found = state.efforts if drives is None else drives.feedforward(state.motion, state.efforts).effort
-        last, sound = x[0], found[0]
+        computed = state.efforts if drives is None else drives.feedforward(state.motion, state.efforts).effort
+        last, sound = x[0], computed[0]
         return sound[places]
 
     return efforts

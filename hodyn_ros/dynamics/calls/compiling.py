@@ -188,11 +188,11 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         if looped.drifts:
             return careful
         product = looped.product_call(what, order, *of)
-        function, bad, memory = product.function, product.bad, looped.memory
+        function, defect_at, memory = product.function, product.defect_at, looped.memory
 
         def compute(*arguments: Array) -> Array:
             table: Array = function(*arguments, memory)
-            return table[:-1] if table.item(bad) < 1.0 else careful(*arguments)
+            return table[:-1] if table.item(defect_at) < 1.0 else careful(*arguments)
 
         return compute
 

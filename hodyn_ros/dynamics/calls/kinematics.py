@@ -59,7 +59,7 @@ class KinematicCalls(RobotProperties):
         `twists_of` and `jacobian_of`. Mueller (2020), Algorithm 1; Ali et al., Algorithm 1. Raises InputError
         saying what was expected. Compiled, but for robots too large to compile in seconds.
         """
-        joints = q if self._looped is None else self._joints_at_once(q, base)
+        joints = q if self._looped is None else self._compiled_joint_motion(q, base)
         if type(joints) is np.ndarray:
             order, floats = len(joints) - 1, self._tree.floating_base
             compiled = self._moving.get((joints.shape, representation))
@@ -73,12 +73,12 @@ class KinematicCalls(RobotProperties):
                 return unpacked(self._tree, table, representation, self.frames)
         return self._forward_kinematics(q, base, representation)
 
-    def _joints_at_once(self, q: ArrayLike | None, base: BaseMotion | None) -> Array | None:
+    def _compiled_joint_motion(self, q: ArrayLike | None, base: BaseMotion | None) -> Array | None:
         """Return the motion of all joints of a robot with loops, if compiled code finds it at once."""
         of_array = q is None or type(q) is np.ndarray
         if self._looped is None or not of_array or not (base is None or type(base) is BaseMotion):
             return None
-        return self._looped.joints_at_once(q, base)  # type: ignore[arg-type]
+        return self._looped.compiled_joint_motion(q, base)  # type: ignore[arg-type]
 
     @finite_result
     def _forward_kinematics(
@@ -179,7 +179,7 @@ class KinematicCalls(RobotProperties):
         `order` twists. A batch of either has an axis of samples in front. `tree.joint_names` has their order.
         Errors as of `solve_loops`.
         """
-        found = self._joints_at_once(q, base)
+        found = self._compiled_joint_motion(q, base)
         return self._joint_motion(q, base) if found is None else found
 
     @finite_result
@@ -218,7 +218,7 @@ class KinematicCalls(RobotProperties):
         """
         looped = self._need_loops("motion_from_drives")
         if base is None and type(drives) is np.ndarray and drives.ndim == 2 and not looped.closure.base_given:
-            found = looped.moved_quickly(drives)
+            found = looped.compiled_drive_motion(drives)
             if found is not None:
                 return CoordinateMotion(found[1], found[0])
         return self._motion_from_drives(looped, drives, base)

@@ -127,7 +127,7 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
                 return inverse_dynamics_partials_of_samples(self._looped, count, y, moving, loads)
             found = inverse_dynamics_partials(self._looped, y, moving, loads)
             if not loads:
-                call = self._or_carefully("efforts", len(found) - 1)
+                call = self._or_checked("efforts", len(found) - 1)
                 key = y.shape, base and base.orders, "inverse_dynamics_derivatives"
                 self._noted[key] = call, found.shape, "spatial"
             return found
@@ -146,7 +146,7 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         series, brackets = self._partial_series(stack, loads)
         return partials.assemble(series, brackets)
 
-    def _or_carefully(self, of: Literal["efforts", "accelerations"], order: int) -> Callable[..., Array]:
+    def _or_checked(self, of: Literal["efforts", "accelerations"], order: int) -> Callable[..., Array]:
         """Return partial derivatives of a robot with loops as compiled code, and with care where that fails.
 
         `f(motion, [pose, twists])` of efforts, `f(state, torques, [pose, twist, wrench])` of accelerations.
@@ -348,7 +348,7 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         found = forward_dynamics_partials(looped, y, values, motion, loads)
         if not loads and base_wrench is None:
             torques = (len(values), len(looped.closure.driven))
-            call = self._or_carefully("accelerations", len(values) - 1)
+            call = self._or_checked("accelerations", len(values) - 1)
             self._fast_partials[y.shape, torques, base and "spatial"] = call, found.shape
         return found
 

@@ -285,7 +285,7 @@ class CompiledFrames:
             held = np.zeros(kernel.arguments[0][1])
             held[:1] = looped.known.place.joints[list(kernel.held)]
         found: Array = kernel.function(held, poses, twists, looped.memory)
-        right = found.item(kernel.bad) < 1.0 and self._keeps_branch(start, found[:1], at)
+        right = found.item(kernel.defect_at) < 1.0 and self._keeps_branch(start, found[:1], at)
         return found[:-1] if right else None
 
     def _keeps_branch(self, start: Array, y: Array, at: Sequence[Array]) -> bool:

@@ -165,7 +165,11 @@ class DriftingFunction:
         self.near = _made(grounded(closure, start)[0], order, make, SHIFT)
         memory = 1, len(closure.leading) + 16
         self.arguments: tuple[tuple[str, Shape], ...] = (*self.near.arguments[:-1], ("memory", memory))
-        self.result, self.bad, self.batch_rows = self.near.result, self.near.bad, self.near.batch_rows
+        self.result, self.defect_at, self.batch_rows = (
+            self.near.result,
+            self.near.defect_at,
+            self.near.batch_rows,
+        )
 
     def function(self, *arguments: Array) -> Array:
         """Compute one call; the last argument is the memory."""
@@ -181,7 +185,7 @@ class DriftingFunction:
         slides = base[:3, 3] - start[:3, 3]
         own = np.concatenate([slides, base_turns(base, start), memory[0]])[None]
         table: Array = kernel.function(*arrays, own)
-        if table.item(self.bad) < 1.0:
+        if table.item(self.defect_at) < 1.0:
             memory[0, :n] = own[0, 6 : 6 + n]
             memory[0, n:] = base_pose(own[0, :6], start).ravel()
         return table

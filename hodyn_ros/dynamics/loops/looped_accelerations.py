@@ -190,7 +190,12 @@ class LoopedAccelerations(LoopedMotion):
             code.function = partial(self._by_limbs, self.platform, code, loads)  # type: ignore[method-assign]
         checked = self.checked(code, "accelerations", parts)
         self._forward_loops[order, loads] = checked.samples
-        function, memory, bad, sure = checked.function, self.memory, checked.bad, checked.sure
+        function, memory, defect_at, sure = (
+            checked.function,
+            self.memory,
+            checked.defect_at,
+            checked.sure,
+        )
 
         @finite_result
         def slowly(result: Array, *arguments: ArrayLike) -> Array:
@@ -208,8 +213,8 @@ class LoopedAccelerations(LoopedMotion):
             arrays = [np.asarray(array, dtype=np.float64) for array in arguments]
             return self.finished(checked, result, arrays, y, given, derivative=order + 2)[:-1]
 
-        def quickly(*arguments: Array) -> Array:
+        def by_code(*arguments: Array) -> Array:
             result: Array = function(*arguments, memory)
-            return result[:-1] if result.item(bad) < sure else slowly(result, *arguments)
+            return result[:-1] if result.item(defect_at) < sure else slowly(result, *arguments)
 
-        return quickly
+        return by_code

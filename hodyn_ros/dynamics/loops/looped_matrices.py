@@ -45,10 +45,10 @@ class LoopedMatrices(LoopedMotion):
 
         `of`: the name of a frame and a representation, of what is of a frame.
         """
-        found = self._quickly(name, q, base, of)
-        return self._carefully(name, q, base, *of) if found is None else found
+        found = self._by_code(name, q, base, of)
+        return self._checked(name, q, base, *of) if found is None else found
 
-    def _quickly(
+    def _by_code(
         self, name: str, q: ArrayLike | None, base: BaseMotion | None, of: tuple[Any, ...]
     ) -> Array | None:
         """Compute a product that is compiled from a motion as compiled code takes it, or return None."""
@@ -68,12 +68,12 @@ class LoopedMatrices(LoopedMotion):
         if call is None:
             return None
         table = call.function(q, *((base.pose, base.twists[:twists]) if base else ()), self.memory)
-        if not table.item(call.bad) < 1.0:
+        if not table.item(call.defect_at) < 1.0:
             return None
         return self._rows(name, call, table) if self.drifts else table[:-1].reshape(-1, *call.call.shape)
 
     @finite_result
-    def _carefully(self, name: str, q: ArrayLike | None, base: BaseMotion | None, *of: Any) -> Array:
+    def _checked(self, name: str, q: ArrayLike | None, base: BaseMotion | None, *of: Any) -> Array:
         count, y, given = coordinate_motions(self.closure, q, base, RATES[name])
         if count:
             return self._of_samples(name, count, y, given, of)

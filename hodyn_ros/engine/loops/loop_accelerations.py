@@ -51,8 +51,8 @@ class AccelerationCode(LoopCode):
             for place, effort in zip(self.prescribed, efforts):
                 values[3 * n_given + place] = float(factorial(k)) * effort
             found.append(values)
-        bad = self.bad(step, others[:n_given], found, memory, state[0])
-        return [*found, [bad, *[0.0] * (len(found[0]) - 1)]]
+        defect = self.defect(step, others[:n_given], found, memory, state[0])
+        return [*found, [defect, *[0.0] * (len(found[0]) - 1)]]
 
     def accelerations(self, q: Stack, *others: Stack) -> Stack:
         """Return derivatives 1 to order + 1 of the twist of platform or base, then of the joints' velocities.
@@ -63,15 +63,17 @@ class AccelerationCode(LoopCode):
         *arguments, memory, state = others
         step, rows = self.steps(q, *arguments, state)
         given = others[: 0 if self.closure.leader is None else 2]
-        bad = self.bad(step, given, rows, memory, state[0])
-        return [*rows, [bad, *[0.0] * (len(rows[0]) - 1)]]
+        defect = self.defect(step, given, rows, memory, state[0])
+        return [*rows, [defect, *[0.0] * (len(rows[0]) - 1)]]
 
-    def bad(
+    def defect(
         self, step: Step, given: Sequence[Stack], rows: Stack, memory: Stack, state: Sequence[Scalar]
     ) -> Scalar:
         """Return a number that is one or more where accelerations by order do not count."""
-        flat = sum((system.flatness for system in step.systems), start=step.flatness)
-        return self.wrong(step.leading, state[-1], memory[0], step.motions, given, flat) + overflow(rows)
+        singularity = sum((system.singularity for system in step.systems), start=step.singularity)
+        return self.wrong(step.leading, state[-1], memory[0], step.motions, given, singularity) + overflow(
+            rows
+        )
 
     def steps(self, q: Stack, *others: Stack) -> tuple[Step, Stack]:
         """Return all that moves, and the accelerations, without what is wrong: no memory is asked for."""
@@ -124,7 +126,7 @@ class Step:
         self._answers = [solve(self.factor, row) for row in self._moving]
         response = [[dot(row, answer) for answer in self._answers] for row in self._moving]
         self._response = factorise(response)
-        self.flatness: Scalar = sum(  # of the prescribed joints, in what their efforts do
+        self.singularity: Scalar = sum(  # of the prescribed joints, in what their efforts do
             abs(response[i][i] * self._response[i][i]) for i in range(len(response))
         )
 
@@ -217,7 +219,7 @@ class Step:
 
     def velocities(self, k: int) -> list[Scalar]:
         """Return coefficient k of the velocities of all joints."""
-        return [weighted(row, [rate[k] for rate in self.rates]) for row in self.code.spread]
+        return [weighted(row, [rate[k] for rate in self.rates]) for row in self.code.coupling_matrix]
 
     def _base_twist(self, body_fixed: Sequence[Scalar]) -> list[Scalar]:
         """Return a spatial twist of the base from the body-fixed one at the present pose."""

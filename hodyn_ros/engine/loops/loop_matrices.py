@@ -92,7 +92,7 @@ def _base_column(
 
 def _column(code: LoopCode, velocity: Velocity) -> Column:
     first: Column = [0.0] * code.closure.first
-    joints = [Series(code.spread_series(j, velocity.leading)) for j in range(len(code.spread))]
+    joints = [Series(code.joint_series(j, velocity.leading)) for j in range(len(code.coupling_matrix))]
     return [*first, *(0.0 if _vanishes(series) else series for series in joints)]
 
 
@@ -183,10 +183,10 @@ class ProductCode(LoopCode):
             base = FloatingBase(given[0], self.closure.tree.gravity.tolist(), "spatial")
             for k in range(self.count):
                 base.extend(taylor(given[1][k], k))
-        rows, flat = self.rows(Moved(given, leading, rates, motions, systems, base, rest))
-        flat = flat + sum(system.flatness for system in systems)
-        bad = self.wrong(leading, state[-1], memory, motions, given, flat) + overflow(rows)
-        return [*rows, [bad, *[0.0] * (self.shape[1] - 1)]]
+        rows, singularity = self.rows(Moved(given, leading, rates, motions, systems, base, rest))
+        singularity = singularity + sum(system.singularity for system in systems)
+        defect = self.wrong(leading, state[-1], memory, motions, given, singularity) + overflow(rows)
+        return [*rows, [defect, *[0.0] * (self.shape[1] - 1)]]
 
     @abstractmethod
     def rows(self, moved: Moved) -> tuple[Stack, Scalar]:

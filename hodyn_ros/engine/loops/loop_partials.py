@@ -122,14 +122,14 @@ class LoopPartials(LoopFunction):
             rows, self.shape = 2, ((order + 1) * (c + len(closure.driven)), 2 * c + (order + 1) * e)
             others = [("the efforts", (order + 1, len(closure.driven)))]
             others += [("the base wrench", (order + 1, 6))] if closure.base_given else []
-        told: list[tuple[str, Shape]] = [("the motion", (rows, k))]
+        motion: list[tuple[str, Shape]] = [("the motion", (rows, k))]
         if closure.leader is not None:
-            told += [("the pose", (4, 4)), ("the twists", (rows - 1, 6))]
+            motion += [("the pose", (4, 4)), ("the twists", (rows - 1, 6))]
         self.orders = order + 1
         self.parts = -(-self.shape[1] // lanes())
         result = self.parts * self.shape[0] + 1, lanes()
         others += load_arguments(loads, order)
-        super().__init__(code, told, others, result, code.checked, limit=STRAIGHT_LINE_LIMIT)
+        super().__init__(code, motion, others, result, code.checked, limit=STRAIGHT_LINE_LIMIT)
 
     def changes(self, table: Array) -> Array:
         """Return the changes (..., order + 1, rows, directions) that results hold."""
@@ -353,8 +353,8 @@ class _AccelerationChanges(AccelerationCode):
             forces = [(row[3], row[4], row[5]) for row in series]
             turned = [changed.base.wrench_to_world(moments, forces, k) for k in range(len(series))]
             changed.add(arguments[1], to_derivatives(turned))
-        bad = self.bad(step, changed.given, found, memory, state[0])
-        return [*changed.of(table), [bad]]
+        defect = self.defect(step, changed.given, found, memory, state[0])
+        return [*changed.of(table), [defect]]
 
     def _table(self, step: Step, found: Stack, base: FloatingBase | None) -> Stack:
         """Return accelerations of the coordinates, and of the driven joints, by order."""

@@ -96,9 +96,9 @@ class FromDrivesCode(ProductCode):
         ahead = twin.tree.n_joints - closure.tree.n_joints
         self._joints = [joint + ahead for joint in closure.joints]
         driven = [joint + ahead for joint in closure.driven]
-        self._told = [driven.index(joint) for joint in twin.joints]
-        self._others_at = [i for i in range(len(driven)) if i not in self._told]
-        self._others_driven = [driven[i] for i in self._others_at]
+        self._determining = [driven.index(joint) for joint in twin.joints]
+        self._redundant = [i for i in range(len(driven)) if i not in self._determining]
+        self._redundant_joints = [driven[i] for i in self._redundant]
         size = (order + 1) * len(closure.joints)
         if closure.platform is not None:
             body = closure.platform.body + twin.tree.n_bodies - closure.tree.n_bodies
@@ -113,25 +113,25 @@ class FromDrivesCode(ProductCode):
 
     def matrices(self, q: Stack, *others: Stack) -> Stack:
         """Return the row of `rows` and what is wrong, the other drives included."""
-        row, (bad, *rest) = super().matrices(self._coordinates(q), *others)
+        row, (defect, *rest) = super().matrices(self._coordinates(q), *others)
         found, size = iter(row[self.shape[1] :]), self.closure.size
-        for told in q:
-            scale = dot(told, told) + size * size
-            for i in self._others_at:
-                gap = next(found) - told[i]
-                bad = bad + gap * gap / (scale * AGREE**2)
-        return [row[: self.shape[1]], [bad, *rest]]
+        for drives in q:
+            scale = dot(drives, drives) + size * size
+            for i in self._redundant:
+                gap = next(found) - drives[i]
+                defect = defect + gap * gap / (scale * AGREE**2)
+        return [row[: self.shape[1]], [defect, *rest]]
 
     def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
         """Return the row of the platform, then those of the coordinates, and of the other drives by order."""
         row = [] if self._of_platform is None else _called(self, self._of_platform, moved)[0]
         motion = [self.positions(moved.leading), *self.derivatives(moved.rates, range(len(moved.rates)))]
-        for joints in (self._joints, self._others_driven):
+        for joints in (self._joints, self._redundant_joints):
             row = [*row, *(values[joint] for values in motion for joint in joints)]
         return [row], 0.0
 
     def _coordinates(self, q: Stack) -> Stack:
-        return [[row[i] for i in self._told] for row in q]
+        return [[row[i] for i in self._determining] for row in q]
 
 
 def _called(code: ProductCode, traceable: Traceable, moved: Moved) -> Stack:
@@ -276,7 +276,7 @@ class RegressorCode(ProductCode):
         of_tree = regressor(tree, rates, self._screws)
         F = self.distribution(moved, self.terms)
         drives = _driven(self, F)
-        by_joint = np.linalg.norm(self.spread * self.scale, axis=1)  # what they are measured in
+        by_joint = np.linalg.norm(self.coupling_matrix * self.scale, axis=1)  # what they are measured in
         sizes = by_joint[list(closure.driven)].tolist()
         turns = closure.directions[:3].any(axis=0)  # of base or platform
         weights = np.where(turns, 1.0, closure.size).tolist() if closure.leader is not None else []
@@ -299,4 +299,4 @@ class RegressorCode(ProductCode):
             found = system.solve([[coefficient(x, k) for x in acting] for k in terms])
             columns.append([[x * (factorial(k) / s) for x, s in zip(found[k], sizes)] for k in terms])
         rows = [[column[k][i] for column in columns] for k in terms for i in range(closure.n_efforts)]
-        return rows, system.flatness
+        return rows, system.singularity

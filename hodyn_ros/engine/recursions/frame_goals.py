@@ -129,8 +129,8 @@ class GoalCode:
         q = state[0][:n]
         motion, center = self.motion(q, pose)
         moving = [self.moving_frame(motion, frame) for frame in self.goals.frames]
-        bad = self.apart(moving, targets, center)
-        spread: Scalar = 0.0
+        defect = self.apart(moving, targets, center)
+        rounding: Scalar = 0.0
         motions = [list(q)]
         if order:
             wanted = self.wanted(targets, twists, center)
@@ -138,11 +138,11 @@ class GoalCode:
             found, lost = self._solve(motion, moving, equations, wanted, base_twists, given, center)
             motions += found
             square = equations.condition_square
-            bad = bad + lost + square * (1.0 / SINGULAR**2)
-            spread = (ROUNDING / ACCURACY) ** 2 * square
+            defect = defect + lost + square * (1.0 / SINGULAR**2)
+            rounding = (ROUNDING / ACCURACY) ** 2 * square
             for _ in range(order):
-                spread = spread * square
-        return [*motions, [bad, *[0.0] * (n - 1)], [spread, *[0.0] * (n - 1)]]
+                rounding = rounding * square
+        return [*motions, [defect, *[0.0] * (n - 1)], [rounding, *[0.0] * (n - 1)]]
 
     def nearby(self, state: Stack, targets: Stack, *others: Stack) -> Stack:
         """Return a state (1, n + 3) that rounding of the targets cannot tell from the one given.
@@ -311,10 +311,10 @@ class GoalCode:
 
     def apart(self, moving: Sequence[MovingFrame], targets: Stack, center: Sequence[Scalar]) -> Scalar:
         """Return a number that is one or more where frames are not at their targets."""
-        bad: Scalar = 0.0
+        defect: Scalar = 0.0
         for f, (frame, rows) in enumerate(zip(moving, self.goals.rows)):
-            bad = bad + _distance(frame, targets[4 * f : 4 * f + 4], center, rows, self.unit)
-        return bad
+            defect = defect + _distance(frame, targets[4 * f : 4 * f + 4], center, rows, self.unit)
+        return defect
 
     def lost(
         self,

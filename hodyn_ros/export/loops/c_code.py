@@ -36,9 +36,9 @@ def loop_function(robot: Robot, request: Request, what: str, tables: Tables) -> 
     step, more = _newton_step(plan, tables)
     macro = request.prefix.upper()
     answer = f"{macro}_OK"
-    if plan.flat is not None:
-        answer = f"{body.flat} > {number(plan.flat[1])} ? {macro}_NEAR_SINGULAR : {macro}_OK"
-    counts = [f"{body.bad} < 1.0", *finite_conditions(plan.inputs)]
+    if plan.singularity is not None:
+        answer = f"{body.singularity} > {number(plan.singularity[1])} ? {macro}_NEAR_SINGULAR : {macro}_OK"
+    counts = [f"{body.defect} < 1.0", *finite_conditions(plan.inputs)]
     lines = [
         *_newton(plan, bool(step), macro),
         *body.lines,

@@ -48,7 +48,7 @@ class _PartialsPlan(Plan):
         of_direction = [k * rows * columns + h for k, size in enumerate(sizes) for h in range(size)]
         kept = [r * per_order + i for r in range(orders) for i in range(rows)]
         places = Columns(of_direction, of_row, kept, kernel.shape[0], int(np.prod(self.shape)))
-        near, name = self.flat is not None, f"{self.of}_changes"
+        near, name = self.singularity is not None, f"{self.of}_changes"
         return along_directions(kernel.traces.end, self.arguments, places, near, name, what, tables)
 
     def found(self, table: Array) -> dict[str, Array]:
@@ -79,7 +79,7 @@ def inverse_derivatives(robot: Robot, request: Request, what: str) -> Plan:
         inputs_of(closure, order + 2),
         {},
         about,
-        (kernel.bad + 1, looped.near_singular_from(order)),
+        (kernel.defect_at + 1, looped.near_singular_from(order)),
         of="inverse",
         shape=(order + 1, order + 3, e, c),
     )
