@@ -140,6 +140,11 @@ class Closure:
             start,
         )
 
+    @classmethod
+    def of_tree(cls, tree: TreeModel) -> Closure:
+        """Return that of a tree: no loops, and all joints are coordinates with drives."""
+        return cls.build(tree, Constraints())
+
     @property
     def base_given(self) -> bool:
         """Whether a floating base moves as prescribed, and the wrench on it is an effort."""
@@ -149,6 +154,11 @@ class Closure:
     def leader(self) -> int | None:
         """The body whose motion is given: the platform, or a prescribed base; None without either."""
         return self.platform.body if self.platform is not None else 0 if self.base_given else None
+
+    @property
+    def n_given(self) -> int:
+        """Number of arrays that say how platform or base moves: pose and twists, or none."""
+        return 0 if self.leader is None else 2
 
     @cached_property
     def directions(self) -> Array:

@@ -202,7 +202,7 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         closure, operation = looped.closure, OPERATIONS[what]
         forward = operation.takes == "state"
         takes_q = bool(closure.joints) or not operation.q_left_out
-        count = takes_q + (0 if closure.leader is None else 2) + forward + (forward and closure.base_given)
+        count = takes_q + closure.n_given + forward + (forward and closure.base_given)
         rows = 2 if forward else order + 1 + operation.rates
 
         def compute(*arrays: Array) -> Array:

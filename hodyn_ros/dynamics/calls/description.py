@@ -57,6 +57,9 @@ class RobotProperties:
         self._uncertainty = RobotUncertainty() if uncertainty is None else uncertainty
         self._tree = model
         self._looped = None if closure is None else LoopedDynamics(closure, frames or {})
+        self._structure = Closure.of_tree(model) if closure is None else closure
+        self._joint_names = _names(model, self._structure.joints)
+        self._driven_joints = _names(model, self._structure.driven)
         self._massless = [] if closure is not None else check_mobility(model)
         self._limits = limits if limits is not None else JointLimits.unlimited(len(self.driven_joints))
         if coordinate_limits is None and self.driven_joints == self.joint_names:
@@ -114,16 +117,13 @@ class RobotProperties:
     @property
     def moves_base(self) -> bool:
         """Whether a motion has to come with one of a floating base, or of a platform."""
-        closure = self.closure
-        return self._tree.floating_base if closure is None else closure.leader is not None
+        return self._structure.leader is not None
 
     @property
     def platform(self) -> str | None:
         """The name of the body whose pose is a coordinate; None where all coordinates are joints."""
-        closure = self.closure
-        if closure is None or closure.platform is None:
-            return None
-        return closure.tree.body_names[closure.platform.body]
+        platform = self._structure.platform
+        return None if platform is None else self._tree.body_names[platform.body]
 
     @property
     def home(self) -> tuple[Array, Array | None]:
@@ -192,10 +192,14 @@ class RobotProperties:
         return None if self._looped is None else self._looped.closure
 
     @property
+    def structure(self) -> Closure:
+        """Couplings, loops, coordinates and drives; a tree has no loops, and its joints are all of these."""
+        return self._structure
+
+    @property
     def joint_names(self) -> tuple[str, ...]:
         """Names of the joints, in the order of every array, of those that are independent coordinates."""
-        closure = self.closure
-        return self._tree.joint_names if closure is None else _names(self._tree, closure.joints)
+        return self._joint_names
 
     @property
     def n_coordinates(self) -> int:
@@ -203,8 +207,7 @@ class RobotProperties:
 
         The pose of a platform moves besides, as `base`.
         """
-        closure = self.closure
-        return self._tree.n_joints if closure is None else len(closure.joints)
+        return len(self._structure.joints)
 
     @property
     def n_joints(self) -> int:
@@ -222,16 +225,14 @@ class RobotProperties:
     @property
     def driven_joints(self) -> tuple[str, ...]:
         """Names of the joints on which drives act, in the order of efforts."""
-        closure = self.closure
-        return self._tree.joint_names if closure is None else _names(self._tree, closure.driven)
+        return self._driven_joints
 
     @property
     def coordinates(self) -> tuple[str, ...]:
         """The independent coordinates, joints by name, then rows of a platform's pose as "body.row"."""
-        closure = self.closure
-        if closure is None or closure.platform is None:
+        platform = self._structure.platform
+        if platform is None:
             return self.joint_names
-        platform = closure.platform
         rows = (f"{self._tree.body_names[platform.body]}.{row}" for row in platform.rows)
         return (*self.joint_names, *rows)
 

@@ -78,7 +78,7 @@ def inverse_dynamics_derivatives(looped: LoopedDynamics, order: int) -> Callable
 def forward_dynamics_derivatives(looped: LoopedDynamics, order: int) -> Callable[..., Array]:
     """Return `f(state, [pose, twist,] torques, [base wrench])` of those of forward dynamics."""
     closure = looped.closure
-    n_given = 0 if closure.leader is None else 2
+    n_given = closure.n_given
     count = 2 + n_given + closure.base_given
     quick = quick_call(looped, "accelerations", order)
 
@@ -103,7 +103,7 @@ def forward_dynamics_derivatives(looped: LoopedDynamics, order: int) -> Callable
 def check_motion(looped: LoopedDynamics, rows: int, arguments: Sequence[Array]) -> None:
     """Reject what is no motion of so many rows, with that of platform or base."""
     closure = looped.closure
-    n_given = 0 if closure.leader is None else 2
+    n_given = closure.n_given
     shape = rows, len(closure.joints)
     if len(arguments) != 1 + n_given or np.shape(arguments[0]) != shape:
         besides = ", pose and twists of base or platform" * bool(n_given)

@@ -271,7 +271,7 @@ class LoopedMotion:
         """
         checked, closure = self._joint_call(order), self.closure
         still = [] if closure.joints else [np.zeros((order + 1, 0))]
-        count = bool(closure.joints) + 2 * (closure.leader is not None)
+        count = bool(closure.joints) + closure.n_given
 
         def call(*arguments: Array) -> Array:
             if len(arguments) != count:

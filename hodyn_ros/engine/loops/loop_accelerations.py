@@ -43,7 +43,7 @@ class AccelerationCode(LoopCode):
         """Return as `accelerations` of the driven joints, and efforts of those that are prescribed."""
         *arguments, memory, state = others
         step, rows = self.steps(q, *arguments, state)
-        n_given = 0 if self.closure.leader is None else 2
+        n_given = self.closure.n_given
         found = []
         for k, (row, efforts) in enumerate(zip(rows, step.held)):
             values = [float(factorial(k + 1)) * step.velocities(k + 1)[j] for j in self.closure.driven]
@@ -62,7 +62,7 @@ class AccelerationCode(LoopCode):
         """
         *arguments, memory, state = others
         step, rows = self.steps(q, *arguments, state)
-        given = others[: 0 if self.closure.leader is None else 2]
+        given = others[: self.closure.n_given]
         defect = self.defect(step, given, rows, memory, state[0])
         return [*rows, [defect, *[0.0] * (len(rows[0]) - 1)]]
 
@@ -77,7 +77,7 @@ class AccelerationCode(LoopCode):
 
     def steps(self, q: Stack, *others: Stack) -> tuple[Step, Stack]:
         """Return all that moves, and the accelerations, without what is wrong: no memory is asked for."""
-        closure, n_given = self.closure, 0 if self.closure.leader is None else 2
+        closure, n_given = self.closure, self.closure.n_given
         given, (drives, *rest) = others[:n_given], others[n_given:]
         pushes = rest.pop(0) if closure.base_given else []
         *loads, (state,) = rest

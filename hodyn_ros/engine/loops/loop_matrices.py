@@ -173,8 +173,8 @@ class ProductCode(LoopCode):
         """Return the rows of one order after the other, and what is wrong, from closed positions."""
         *given, (memory,), (state,) = others
         given, rest = (
-            given[: 2 * (self.closure.leader is not None)],
-            given[2 * (self.closure.leader is not None) :],
+            given[: self.closure.n_given],
+            given[self.closure.n_given :],
         )
         leading = self.leading_positions(q[0], state)
         motions, systems, rates = self.move(q, leading, given)

@@ -288,14 +288,14 @@ def _as_it_moves(
 class _EffortChanges(EffortCode):
     def changes(self, q: Stack, *others: Stack) -> Stack:
         """Return what `effort_changes` does."""
-        n_given = 0 if self.closure.leader is None else 2
+        n_given = self.closure.n_given
         given, (*loads, positions, change) = others[:n_given], others[n_given:]
         changed = _Change(self, q, given, positions, change, "body_fixed")
         return self._found(changed, q, loads, positions, [[*positions[0], 0.0]])[0]
 
     def checked(self, q: Stack, *others: Stack) -> Stack:
         """Return the changes from spatial twists, what is wrong, and how near to a singular pose it is."""
-        n_given = 0 if self.closure.leader is None else 2
+        n_given = self.closure.n_given
         given, (*loads, memory, state, (units,)) = others[:n_given], others[n_given:]
         changed = _Change(self, q, given, state, _rows(units, self.closure.n_coordinates), "spatial")
         found, wrong = self._found(changed, q, loads, memory, state)
@@ -314,7 +314,7 @@ class _EffortChanges(EffortCode):
 class _MatrixChanges(MatrixCode):
     def checked(self, q: Stack, *others: Stack) -> Stack:
         """Return the changes from spatial twists, and what is wrong."""
-        n_given = 0 if self.closure.leader is None else 2
+        n_given = self.closure.n_given
         given, (memory, state, (units,)) = others[:n_given], others[n_given:]
         changed = _Change(self, q, given, state, _rows(units, self.closure.n_coordinates), "spatial")
         table = self.matrices(q, *changed.given, memory, state)
@@ -324,7 +324,7 @@ class _MatrixChanges(MatrixCode):
 class _AccelerationChanges(AccelerationCode):
     def changes(self, q: Stack, *others: Stack) -> Stack:
         """Return what `acceleration_changes` does."""
-        closure, n_given = self.closure, 0 if self.closure.leader is None else 2
+        closure, n_given = self.closure, self.closure.n_given
         given, (*arguments, positions, change, pushed) = others[:n_given], others[n_given:]
         changed = _Change(self, q, given, positions, change, "body_fixed")
         first = 6 if closure.base_given else 0
@@ -339,7 +339,7 @@ class _AccelerationChanges(AccelerationCode):
 
         Changes of the wrench on a base are body-fixed, as those of its motion are.
         """
-        closure, n_given = self.closure, 0 if self.closure.leader is None else 2
+        closure, n_given = self.closure, self.closure.n_given
         given, (*arguments, memory, state, (units,)) = others[:n_given], others[n_given:]
         c, first = closure.n_coordinates, 6 if closure.base_given else 0
         changed = _Change(self, q, given, state, _rows(units[: 2 * c], c), "spatial")
