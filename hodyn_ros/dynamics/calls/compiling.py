@@ -14,7 +14,6 @@ from hodyn_ros.dynamics.calls.description import check_order
 from hodyn_ros.dynamics.calls.kinematics import KinematicCalls
 from hodyn_ros.dynamics.calls.loop_calls import base_among, check_motion
 from hodyn_ros.dynamics.calls.matrices import MatrixCalls, too_large
-from hodyn_ros.dynamics.kinematics.carriers import last_body
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.operations import COMPILED, OPERATIONS, PRODUCTS
 from hodyn_ros.engine.kernels import KernelSpec
@@ -147,7 +146,7 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         if operation.frames == "none":
             return ()
         if operation.takes == "poses":
-            return tuple(frames or [last_body(self._tree)]), representation
+            return tuple(frames or ()), representation  # by default the last body, where there is one
         names = self._tree.body_names if frames is None else tuple(frames)
         if operation.frames == "several":
             return names, representation

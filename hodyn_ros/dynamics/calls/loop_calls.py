@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from hodyn_ros.checks import check_result, into
+from hodyn_ros.dynamics.kinematics.carriers import last_body
 from hodyn_ros.dynamics.loops import looped_partials
 from hodyn_ros.dynamics.loops.compiled_partials import quick_call
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, drive_rows
@@ -56,7 +57,8 @@ def inverse_kinematics(
         raise InputError(
             f"there is no compiled inverse kinematics of robot {closure.tree.name!r}, which a platform moves"
         )
-    return into(looped.compiled_frames.compiled(order, list(names), representation))
+    moved = names or [last_body(closure.tree)]
+    return into(looped.compiled_frames.compiled(order, moved, representation))
 
 
 def inverse_dynamics_derivatives(looped: LoopedDynamics, order: int) -> Callable[..., Array]:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_array, finite_result
 from hodyn_ros.codegen.object_cache import Kept
-from hodyn_ros.dynamics.kinematics.carriers import carriers_of
+from hodyn_ros.dynamics.kinematics.carriers import carriers_of, last_body
 from hodyn_ros.dynamics.kinematics.inverse_problem import (
     Bodies,
     GoalCall,
@@ -51,7 +51,7 @@ class InverseKinematics:
 
     def __call__(self, call: GoalCall) -> Array:
         """Solve."""
-        plain = call.plain()
+        plain = call.plain(self._model.n_joints)
         arrays: list[Array] = []
         if plain is not None and plain.seed is not None and plain.weights is None:
             arrays = [plain.seed, plain.poses, plain.twists]
@@ -79,7 +79,7 @@ class InverseKinematics:
         self, order: int, names: Sequence[str | int], representation: Representation
     ) -> GoalKernel | None:
         """Return the kernel that moves the poses of frames; None where it would take too long to compile."""
-        chosen = tuple(names)
+        chosen = tuple(names or [last_body(self._model)])
         carriers_of(self._model, self._frames, chosen)  # explains what cannot be moved
         tasks: tuple[Task, ...] = tuple("pose" for _ in chosen)
         return self._made(_Choice(order, chosen, representation, tasks))

@@ -108,23 +108,24 @@ class GoalCall(NamedTuple):
         """Check where frames are to be, and how they move."""
         return read_targets(model, self.pose, self.twists, self.representation, self.body, self.task)
 
-    def plain(self) -> PlainCall | None:
-        """Return the arrays of an ordinary call; None of any other."""
+    def plain(self, n: int) -> PlainCall | None:
+        """Return the arrays of an ordinary call, of n coordinates; None of any other."""
         pose, given, base, body, representation, seed, task, (weights, method, independent) = self
         twists = _NO_TWISTS if given is None else given
         if type(pose) is not np.ndarray or type(twists) is not np.ndarray:
             return None
-        if not (seed is None or type(seed) is np.ndarray) or not (method is None and independent is None):
+        if not (seed is None or (type(seed) is np.ndarray and seed.shape == (n,))):
             return None
-        if not (weights is None or type(weights) is np.ndarray):
+        if not (weights is None or (type(weights) is np.ndarray and weights.shape == (n,))):
+            return None
+        if method is not None or independent is not None:
             return None
         if pose.shape[-2:] != (4, 4) or twists.ndim < 2 or twists.shape[-1] != 6:
             return None
         if not (base is None or (type(base) is BaseMotion and not base.batch)):
             return None
         key = (
-            (pose.shape, twists.shape, None if seed is None else seed.shape, base and base.orders),
-            None if weights is None else weights.shape,
+            (pose.shape, twists.shape, base and base.orders, weights is None),
             representation,
             tuple(body) if type(body) is list else body,
             tuple(task) if type(task) is list else task,

@@ -127,7 +127,7 @@ class CompiledFrames:
         motion = self.find(kernel, poses, twists, start, held)
         if motion is None:
             return None
-        plain = call.plain()
+        plain = call.plain(k)
         if plain is not None:
             self._noted[plain.key] = kernel
         return motion, None
@@ -172,7 +172,7 @@ class CompiledFrames:
 
     def again(self, call: GoalCall) -> Array | None:
         """Return what a kernel finds that has served such a call of `solve`; None where none has."""
-        plain = call.plain()
+        plain = call.plain(len(self._looped.closure.joints))
         kernel = None if plain is None else self._noted.get(plain.key)
         if plain is None or kernel is None:
             return None
