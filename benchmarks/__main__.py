@@ -30,6 +30,7 @@ from benchmarks import (
     plans,
     python_calls,
     report,
+    streams,
 )
 from benchmarks.stage import Stage
 from benchmarks.table import Section, terminal_tables
@@ -51,6 +52,7 @@ _WORKS: dict[str, Callable[[Stage], Section]] = {
     "drives": drives.measure,
     "plans": plans.measure,
     "insensitive": insensitive.measure,
+    "streams": streams.measure,
     "libraries": libraries.measure,
     "papers": papers.measure,
 }

@@ -30,6 +30,8 @@ def page(before: str) -> str:
 
 def _row(one: Operation) -> str:
     takes = _TAKES.get(one.takes, f"`q (order + {1 + one.rates}, n)`")
+    if one.weighted:
+        takes += ", `multiplier`"
     if one.besides:
         takes += f", {one.besides}"
     returns = f"`{one.result}`" if one.result.startswith("(") else one.result

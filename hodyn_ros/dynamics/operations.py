@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # names of operations are known before NumPy is loaded, as fo
 Kind = Literal["tree", "loops"]
 _BOTH: frozenset[Kind] = frozenset(("tree", "loops"))
 _LOOPS: frozenset[Kind] = frozenset(("loops",))
-_TREES: frozenset[Kind] = frozenset(("tree",))
+_TREE: frozenset[Kind] = frozenset(("tree",))
 _NOWHERE: frozenset[Kind] = frozenset()
 
 
@@ -33,8 +33,9 @@ class Operation:
     `result`: the shape of what the call returns, and `says` what that is. `takes`: the motion of the
     coordinates, of which q has order + 1 + `rates` rows, with twists of a base in the representation `base`;
     or a state (2, n) with efforts (order + 1, n), poses of frames with their twists, or the motion of the
-    drives. `besides`: what it takes besides. `q_left_out`: compiled, it takes no q where no joint is a
-    coordinate. `frames`: how many bodies and frames it is of, with a representation.
+    drives; `weighted`: after all else a multiplier of the results of another operation; it is then of the
+    sum of products. `besides`: what it takes besides. `q_left_out`: compiled, it takes no q where no joint is
+    a coordinate. `frames`: how many bodies and frames it is of, with a representation.
 
     `tree` and `loops` name the laws, as "module:function" below `hodyn_ros`:
     `tree(model, order, [frame or frames, representation])` returns what is traced, and
@@ -64,6 +65,7 @@ class Operation:
     base_in_c: str = ""
     about_base: str = ""
     besides: str = ""
+    weighted: bool = False
     kernel: str = ""
     loops_call: str = ""
     loops_plan: str = ""
@@ -114,8 +116,9 @@ class Operation:
         return self.shape[-1:] == ("10 bodies",)
 
     def sizes(self, **symbols: int) -> tuple[int, ...]:
-        """Return the shape of one order, from the values of the symbols in it."""
-        return tuple(symbols[one] if one in symbols else int(one) for one in self.shape)
+        """Return the shape of the result, from the values of the symbols in it."""
+        shape = self.result.strip("()").split(", ")
+        return tuple(symbols[one] if one in symbols else int(one) for one in shape)
 
 
 def _named(function: str) -> Any:
@@ -141,8 +144,22 @@ def _called(
     )
 
 
+def _second(name: str, result: str, rates: int = 0, tree: str = "", **others: Any) -> Operation:
+    """Return an operation of trees alone."""
+    return Operation(name, result, rates, tree, **others, compiled=_TREE, batched=_TREE, exported=_TREE)
+
+
 _KINEMATICS, _MATRICES = "engine.recursions.kinematics", "engine.matrix_kernels"
+_SECOND = "engine.second_partials"
 _OF_LOOPS, _CALLS, _PLANS = "engine.loops.loop_products", "dynamics.calls.loop_calls", "export.loops"
+_BASE_MOVES = (
+    "Six columns of the base stand first: k = 0 is a small body-fixed displacement xi, which takes its"
+    " pose to pose exp(xi), k > 0 derivative k - 1 of its body-fixed twist."
+)
+_SIX_FIRST = (
+    "Six rows and columns of the base stand first: a small body-fixed displacement xi, which takes its"
+    " pose to pose exp(xi), its body-fixed twist, and the body-fixed wrench on it."
+)
 _BASE_FIRST = "Velocities are the body-fixed twist of the base, then those of the joints."
 _BY_ORDER = "({m}, {m}) by rows, one order up to {order} after the other."
 
@@ -324,6 +341,86 @@ OPERATIONS: dict[str, Operation] = {
             base="spatial",
             loops_call=f"{_CALLS}:forward_dynamics_derivatives",
             loops_plan=f"{_PLANS}.partials:forward_derivatives",
+        ),
+        _second(
+            "inverse_dynamics_hessian",
+            "(order + 3, order + 3, m, m)",
+            2,
+            tree=f"{_SECOND}:inverse_dynamics_hessian",
+            says="[k, l]: second derivatives of the sum of multiplier times torques by derivatives k and l "
+            "of q",
+            weighted=True,
+            in_c="hessian",
+            about="matrix ({m}, {m}) by rows of second derivatives of the sum of multiplier times torques by "
+            "derivatives k and l of q (0 to {order_2}), from [(k * {order_3} + l) * {square}] on.",
+            about_base=f"{_BASE_MOVES} Its body-fixed wrench comes before the torques.",
+        ),
+        _second(
+            "inverse_dynamics_second_derivatives",
+            "(order + 1, order + 3, order + 3, m, m, m)",
+            2,
+            tree=f"{_SECOND}:inverse_dynamics_second_derivatives",
+            says="[r, k, l, i]: second derivatives of derivative r of torque i by derivatives k and l of q",
+            in_c="second_derivatives",
+            about="matrix ({m}, {m}) by rows of second derivatives of derivative r (0 to {order}) of "
+            "torque i by derivatives k and l of q (0 to {order_2}), from [(((r * {order_3} + k) "
+            "* {order_3} + l) * {m} + i) * {square}] on.",
+            about_base=f"{_BASE_MOVES} Its body-fixed wrench comes before the torques.",
+        ),
+        _second(
+            "forward_dynamics_hessian",
+            "(order + 3, order + 3, m, m)",
+            tree=f"{_SECOND}:hybrid_dynamics_hessian",
+            says="[k, l]: second derivatives of the sum of multiplier times accelerations by positions (k = "
+            "0), velocities (1), and derivative k - 2 of the torques, likewise l",
+            weighted=True,
+            takes="state",
+            base="spatial",
+            in_c="hessian",
+            about="matrix ({m}, {m}) by rows of second derivatives of the sum of multiplier times "
+            "accelerations by positions (k = 0), velocities (k = 1) and derivative k - 2 of tau,"
+            " likewise l, from [(k * {order_3} + l) * {square}] on.",
+            about_base=_SIX_FIRST,
+        ),
+        _second(
+            "forward_dynamics_second_derivatives",
+            "(order + 1, order + 3, order + 3, m, m, m)",
+            tree=f"{_SECOND}:hybrid_dynamics_second_derivatives",
+            says="[r, k, l, i]: second derivatives of derivative r of acceleration i, k and l likewise",
+            takes="state",
+            base="spatial",
+            in_c="second_derivatives",
+            about="matrix ({m}, {m}) by rows of second derivatives of derivative r (0 to {order}) of "
+            "acceleration i by positions (k = 0), velocities (k = 1) and derivative k - 2 of "
+            "tau, likewise l, from [(((r * {order_3} + k) * {order_3} + l) * {m} + i) * "
+            "{square}] on.",
+            about_base=_SIX_FIRST,
+        ),
+        _second(
+            "forward_kinematics_derivatives",
+            "(frames, 16 + 6 order, order + 1, m)",
+            tree=f"{_SECOND}:frame_motion_derivatives",
+            says="derivatives of poses and twists by derivative k of q",
+            frames="several",
+            in_c="derivatives",
+            about="of each frame one after the other, of each number of its pose by rows, its twist {twist}, "
+            "and the derivatives of that one after the other, by derivative k of q (0 to {order}) a "
+            "row ({m}).",
+            about_base=_BASE_MOVES,
+        ),
+        _second(
+            "forward_kinematics_hessian",
+            "(order + 1, order + 1, m, m)",
+            tree=f"{_SECOND}:frame_motion_hessian",
+            says="[k, l]: second derivatives of the sum of multiplier times poses and twists by derivatives "
+            "k and l of q",
+            weighted=True,
+            frames="several",
+            in_c="hessian",
+            about="matrix ({m}, {m}) by rows of second derivatives of the sum of multiplier times the "
+            "poses by rows and twists of all frames, twists {twist}, by derivatives k and l of q"
+            " (0 to {order}), from [(k * {order_1} + l) * {square}] on.",
+            about_base=_BASE_MOVES,
         ),
         Operation(
             "joint_motion",

@@ -95,14 +95,22 @@ def _planned(robot: Robot, request: Request, what: str) -> _Plan:
     about += words.result(operation, request, of, m=m, efforts=m, bodies=model.n_bodies)
     if model.floating_base and operation.about_base:
         about += words.result_of_base(operation, request)
+    weighted = ["multiplier"] if operation.weighted else []
     return _Plan(
         operation.tree_law(model, order, *law),
-        [*inputs, *request.wrench_names],
+        [*inputs, *request.wrench_names, *weighted],
         _results(robot, request, operation, of),
         [*about, *words.wrenches(request)],
         compute,
-        choose,
+        _weighted(choose) if weighted else choose,
     )
+
+
+def _weighted(
+    choose: Callable[[Random, list[Shape]], list[Array]],
+) -> Callable[[Random, list[Shape]], list[Array]]:
+    """Return what chooses a multiplier after what another chooses."""
+    return lambda random, shapes: [*choose(random, shapes[:-1]), motions.numbers(random, *shapes[-1])]
 
 
 def _results(
@@ -110,14 +118,16 @@ def _results(
 ) -> dict[str, tuple[Shape, int]]:
     """Return shapes by name of what an operation gives, and the columns that they take."""
     order, n, first = request.order, robot.n_coordinates, 6 if robot.model.floating_base else 0
-    if operation.frames == "several":
-        return frame_results(len(of[0]), order)
+    frames = len(of[0]) if operation.frames == "several" else 0
+    if operation.name == "forward_kinematics":
+        return frame_results(frames, order)
     if operation.shape == ("n",):
         parts = {operation.base_in_c: first, operation.in_c: n}
         return {name: ((order + 1, columns), columns) for name, columns in parts.items() if columns}
-    symbols = {"m": first + n, "efforts": first + n, "10 bodies": 10 * robot.model.n_bodies}
-    sizes = operation.sizes(**symbols, **{"order + 3": order + 3})
-    return {operation.in_c: ((order + 1, int(np.prod(sizes))), sizes[-1])}
+    symbols = {"m": first + n, "efforts": first + n, "10 bodies": 10 * robot.model.n_bodies, "frames": frames}
+    symbols |= {"order + 1": order + 1, "order + 3": order + 3, "16 + 6 order": 16 + 6 * order}
+    rows, *sizes = operation.sizes(**symbols)
+    return {operation.in_c: ((rows, int(np.prod(sizes))), sizes[-1])}
 
 
 def frame_results(count: int, order: int) -> dict[str, tuple[Shape, int]]:

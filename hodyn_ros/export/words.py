@@ -77,13 +77,14 @@ def result(
     bodies: int = 0,
 ) -> list[str]:
     """Say what an operation gives: `of` frames by name, of m velocities, and so many efforts and bodies."""
-    if operation.frames == "several":
+    if operation.name == "forward_kinematics":
         return frame_motion(of[0], request)
     order = request.order
     about = operation.about.format(
         frame=of[0] if of else "",
         twist=_TWISTS[request.representation],
         order=order,
+        order_1=order + 1,
         order_2=order + 2,
         order_3=order + 3,
         m=m,
@@ -91,7 +92,8 @@ def result(
         efforts=efforts,
         parameters=10 * bodies,
     )
-    return [f"{operation.in_c}: {about}"]
+    weighted = ["multiplier: of what the sum is of, in the same order."] if operation.weighted else []
+    return [*weighted, f"{operation.in_c}: {about}"]
 
 
 def result_of_base(operation: Operation, request: Request) -> list[str]:

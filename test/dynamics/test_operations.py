@@ -83,7 +83,7 @@ def test_the_page_adds_an_operation(robot: Robot) -> None:
     names = {**vars(matrix_kernels), "dot": dot}
     exec(law, names)
     operation = eval(entry, dict(vars(operations)))
-    assert operation.sizes() == (1,) and operation.rates == 1
+    assert operation.sizes(**{"order + 1": 3}) == (3, 1) and operation.rates == 1
     assert f"def {operation.name}(" in method and f'"{operation.name}"' in method
     q = np.random.default_rng(3).uniform(-1.0, 1.0, (2, robot.n_coordinates))
     base = BaseMotion(np.eye(4), [[0.3, -0.2, 0.5, 1.0, 2.0, -1.0]]) if robot.tree.floating_base else None

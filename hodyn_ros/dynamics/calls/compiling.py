@@ -48,11 +48,12 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         of the call of that name.
 
         With a floating base q is followed by its pose (4, 4) and as many twists (order + 2 or less, 6) as q
-        has rows beyond the first, in the world frame, those of matrices and regressors body-fixed; forward
-        dynamics takes its twist (1, 6) and the wrench on it (order + 1, 6) instead. Six columns of the base
-        then stand before those of the joints: the wrench on it, or the derivatives of its twist. Robots with
-        loops take all twists in the world frame, the wrench on a base whose motion else is prescribed after
-        the torques, and motions of platforms as those of bases; matrices are in the coordinates.
+        has rows beyond the first, in the world frame, those of matrices, regressors and partial derivatives
+        body-fixed; forward dynamics takes its twist (1, 6) and the wrench on it (order + 1, 6) instead. Six
+        columns of the base then stand before those of the joints: the wrench on it, or the derivatives of its
+        twist. Robots with loops take all twists in the world frame, the wrench on a base whose motion else is
+        prescribed after the torques, and motions of platforms as those of bases; matrices are in the
+        coordinates.
 
         For C-contiguous float64 arrays everything is checked in compiled code; others are converted or
         rejected with InputError. Compiling takes a fraction of a second; the next process finds the machine
@@ -62,6 +63,8 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         of = self._of_frames(what, frames, representation)
         if "tree" not in OPERATIONS[what].compiled:
             self._need_loops(what)
+        if "loops" not in OPERATIONS[what].compiled:
+            self._need_tree(what)
         if self._looped is None:
             return self._code_of_tree(order, what, of).function
         if OPERATIONS[what].loops:
@@ -96,6 +99,8 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         if not OPERATIONS[what].batched:
             raise InputError(f"there are no compiled batches of {what}")
         of = self._of_frames(what, frames, representation)
+        if "loops" not in OPERATIONS[what].batched:
+            self._need_tree(what)
         if self._looped is not None:
             if kind != np.float64:
                 raise InputError(f"robot {self.name!r} has loops, which batches of float64 are for")
