@@ -24,7 +24,6 @@ from hodyn_ros.dynamics.kinematics.inverse_problem import (
     Bodies,
     GoalCall,
     Method,
-    Redundancy,
     Tasks,
 )
 from hodyn_ros.dynamics.loops.coordinate_motion import (
@@ -145,8 +144,7 @@ class KinematicCalls(RobotProperties):
         over the coordinates follows the loops from the last success and so keeps their branch; further calls
         go on from the result.
         """
-        redundancy = Redundancy(weights, method, independent)
-        call = GoalCall(pose, twists, base, body, representation, seed, task, redundancy)
+        call = GoalCall(pose, twists, base, body, representation, seed, task, weights, method, independent)
         if self._looped is None:
             return self._inverse_kinematics(call)
         found = self._looped.compiled_frames.again(call)

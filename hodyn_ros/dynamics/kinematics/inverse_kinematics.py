@@ -52,14 +52,17 @@ class InverseKinematics:
     def __call__(self, call: GoalCall) -> Array:
         """Solve."""
         plain = call.plain(self._model.n_joints)
+        key: Hashable = None
         arrays: list[Array] = []
-        if plain is not None and plain.seed is not None and plain.weights is None:
-            arrays = [plain.seed, plain.poses, plain.twists]
-            if plain.base is not None:
-                arrays += [plain.base.pose, plain.base.twists_in("spatial", plain.order)]
-            function = self._noted.get(plain.key)
-            if function is not None:
-                return function(*arrays)
+        if plain is not None and call.weights is None:
+            key, poses, twists, seed = plain
+            if seed is not None:
+                arrays = [seed, poses, twists]
+                if call.base is not None:
+                    arrays += [call.base.pose, call.base.twists_in("spatial", len(twists) * 4 // len(poses))]
+                function = self._noted.get(key)
+                if function is not None:
+                    return function(*arrays)
         targets = call.targets(self._model)
         problem = read_problem(self._model, targets, call.seed, call.redundancy, call.base, self._frames)
         weighted = problem.weights is not None
@@ -70,8 +73,8 @@ class InverseKinematics:
         kernel = self._made(choice)
         if kernel is None:
             return finite_result(problem.solve)()
-        if plain is not None and arrays:
-            self._noted[plain.key] = kernel.function
+        if arrays:
+            self._noted[key] = kernel.function
         motion: Array = kernel.function(*(arrays or problem.arguments()))
         return motion
 

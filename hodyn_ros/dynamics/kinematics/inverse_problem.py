@@ -80,18 +80,6 @@ class Redundancy(NamedTuple):
 NO_CHOICE = Redundancy()
 
 
-class PlainCall(NamedTuple):
-    """A call of inverse kinematics that gives ordinary arrays, as kernels take them."""
-
-    key: Hashable  # names and shapes, by which a kernel is remembered that has served such a call
-    poses: Array  # (4 F, 4)
-    twists: Array  # (F order, 6)
-    seed: Array | None  # (1, n)
-    weights: Array | None  # (n,)
-    base: BaseMotion | None
-    order: int
-
-
 class GoalCall(NamedTuple):
     """The arguments of `Robot.inverse_kinematics` as they come; `read_problem` checks them."""
 
@@ -102,15 +90,26 @@ class GoalCall(NamedTuple):
     representation: Representation = "spatial"
     seed: ArrayLike | None = None
     task: Tasks = "pose"
-    redundancy: Redundancy = NO_CHOICE
+    weights: ArrayLike | None = None
+    method: Method | None = None
+    independent: Mapping[str | int, ArrayLike] | None = None
+
+    @property
+    def redundancy(self) -> Redundancy:
+        """How the motions that targets leave open are chosen."""
+        return Redundancy(self.weights, self.method, self.independent)
 
     def targets(self, model: TreeModel) -> Targets:
         """Check where frames are to be, and how they move."""
         return read_targets(model, self.pose, self.twists, self.representation, self.body, self.task)
 
-    def plain(self, n: int) -> PlainCall | None:
-        """Return the arrays of an ordinary call, of n coordinates; None of any other."""
-        pose, given, base, body, representation, seed, task, (weights, method, independent) = self
+    def plain(self, n: int) -> tuple[Hashable, Array, Array, Array | None] | None:
+        """Return names and shapes of an ordinary call, of n coordinates, and its arrays; None of any other.
+
+        Arrays as kernels take them: poses (4 F, 4), twists (F order, 6), seed (1, n). A kernel that has
+        served a call serves all with the same names and shapes.
+        """
+        pose, given, base, body, representation, seed, task, weights, method, independent = self
         twists = _NO_TWISTS if given is None else given
         if type(pose) is not np.ndarray or type(twists) is not np.ndarray:
             return None
@@ -135,8 +134,7 @@ class GoalCall(NamedTuple):
         except TypeError:
             return None
         rows = twists.reshape(twists.size // 6, 6)
-        start = None if seed is None else seed[None]
-        return PlainCall(key, pose.reshape(-1, 4), rows, start, weights, base, twists.shape[-2])
+        return key, pose.reshape(-1, 4), rows, None if seed is None else seed[None]
 
 
 @dataclass(frozen=True, eq=False)

@@ -129,7 +129,7 @@ class CompiledFrames:
             return None
         plain = call.plain(k)
         if plain is not None:
-            self._noted[plain.key] = kernel
+            self._noted[plain[0]] = kernel
         return motion, None
 
     def _kernel_together(self, asked: _AskedTogether) -> tuple[TaskMotion | None, int]:
@@ -173,17 +173,18 @@ class CompiledFrames:
     def again(self, call: GoalCall) -> Array | None:
         """Return what a kernel finds that has served such a call of `solve`; None where none has."""
         plain = call.plain(len(self._looped.closure.joints))
-        kernel = None if plain is None else self._noted.get(plain.key)
+        kernel = None if plain is None else self._noted.get(plain[0])
         if plain is None or kernel is None:
             return None
-        poses, twists, seed = plain.poses, plain.twists, plain.seed
-        if plain.base is not None:
-            if plain.base.representation != "spatial":
-                return None
-            poses, twists = _stacked(poses, twists, plain.base.pose, plain.base.twists[: plain.order])
-        held = None
+        _, poses, twists, seed = plain
+        order, base, held = len(twists) * 4 // len(poses), call.base, None
         if isinstance(kernel, TaskMotion):
-            held = _held(plain.order, self._looped.known.y if seed is None else seed[0], plain.weights)
+            weights = None if call.weights is None else np.asarray(call.weights)
+            held = _held(order, self._looped.known.y if seed is None else seed[0], weights)
+        if base is not None:
+            if base.representation != "spatial":
+                return None
+            poses, twists = _stacked(poses, twists, base.pose, base.twists[:order])
         return self.find(kernel, poses, twists, seed, held)
 
     def compiled(
