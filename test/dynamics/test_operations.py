@@ -20,7 +20,7 @@ from hodyn_ros.engine.kernels import KernelSpec
 from hodyn_ros.engine.series.vectors import dot
 
 EACH = pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
-TREES = [Robot.from_screws(**random_tree(3, 3, floating_base=floats).arguments()) for floats in (False, True)]
+TREES = [Robot.from_screws(**random_tree(3, 2, floating_base=floats).arguments()) for floats in (False, True)]
 NAME = TREES[0].tree.body_names[:2]
 
 
