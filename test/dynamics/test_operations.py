@@ -55,7 +55,7 @@ def test_laws_take_as_many_rows_as_the_entry_says(operation: Operation, robot: R
     if not operation.tree:
         return
     of = {"none": (), "one": (NAME[0], "hybrid"), "several": (NAME, "hybrid")}[operation.frames]
-    order, n = 1, robot.n_coordinates
+    order, n = 0 if "second" in operation.name else 1, robot.n_coordinates
     tree = robot.tree
     further = [KernelSpec.of(tree)] if operation.kernel else placed(tree, robot.frames, of)
     _, arguments = operation.tree_law(tree, order, *further)
