@@ -456,35 +456,50 @@ OPERATIONS: dict[str, Operation] = {
             1,
             f"{_MATRICES}:dynamic_matrices",
         ),
-        _called(
+        Operation(
             "drive_jacobian",
             "(order + 1, driven, m)",
-            "what the driven joints move by the coordinates",
             loops=f"{_OF_LOOPS}:DriveJacobianCode",
+            says="what the driven joints move by the coordinates",
+            in_c="drive_jacobian",
+            about="for each order up to {order} a matrix by rows, which takes velocities to those of the "
+            "driven joints.",
+            compiled=_LOOPS,
+            batched=_LOOPS,
+            exported=_LOOPS,
         ),
-        _called(
+        Operation(
             "com_jacobian",
             "(order + 1, 3, m)",
-            "what takes velocities to that of the centre of mass",
-            0,
-            f"{_MATRICES}:com_jacobian",
-            f"{_OF_LOOPS}:com_jacobian",
+            tree=f"{_MATRICES}:com_jacobian",
+            loops=f"{_OF_LOOPS}:com_jacobian",
+            says="what takes velocities to that of the centre of mass",
+            in_c="com_jacobian",
+            about="for each order up to {order} a matrix (3, {m}) by rows, which takes velocities to that of "
+            "the centre of mass in the world.",
+            about_base=_BASE_FIRST,
         ),
-        _called(
+        Operation(
             "centroidal_momentum",
             "(order + 1, 6)",
-            "momentum about the centre of mass, angular first",
             1,
-            f"{_MATRICES}:centroidal_momentum",
-            f"{_OF_LOOPS}:CentroidalMomentumCode",
+            tree=f"{_MATRICES}:centroidal_momentum",
+            loops=f"{_OF_LOOPS}:CentroidalMomentumCode",
+            says="momentum about the centre of mass, angular first",
+            in_c="momentum",
+            about="angular, then linear momentum about the centre of mass in world axes [kg m^2/s, kg m/s], "
+            "with derivatives up to order {order}.",
         ),
-        _called(
+        Operation(
             "centroidal_momentum_matrix",
             "(order + 1, 6, m)",
-            "what takes velocities to the centroidal momentum",
-            0,
-            f"{_MATRICES}:centroidal_momentum_matrix",
-            f"{_OF_LOOPS}:centroidal_momentum_matrix",
+            tree=f"{_MATRICES}:centroidal_momentum_matrix",
+            loops=f"{_OF_LOOPS}:centroidal_momentum_matrix",
+            says="what takes velocities to the centroidal momentum",
+            in_c="momentum_matrix",
+            about="for each order up to {order} a matrix (6, {m}) by rows, which takes velocities to the "
+            "momentum about the centre of mass.",
+            about_base=_BASE_FIRST,
         ),
         _called(
             "parameter_derivatives",
