@@ -75,8 +75,10 @@ def test_the_page_shows_the_table() -> None:
     tool = runpy.run_path(str(ROOT / "tools" / "operations_table.py"))
     written = tool["PAGE"].read_text(encoding="utf-8")
     assert tool["page"](written) == written, "write it anew: tools/operations_table.py"
-    for operation in OPERATIONS:
-        assert f"| `{operation}` |" in written
+    of_export = (ROOT / "docs" / "export.md").read_text(encoding="utf-8")
+    for name, operation in OPERATIONS.items():
+        assert f"| `{name}` |" in written
+        assert not operation.exported or f"`{name}`" in of_export
 
 
 @pytest.mark.parametrize("robot", TREES, ids=("fixed", "floating"))
