@@ -74,10 +74,11 @@ class KinematicCalls(RobotProperties):
 
     def _compiled_joint_motion(self, q: ArrayLike | None, base: BaseMotion | None) -> Array | None:
         """Return the motion of all joints of a robot with loops, if compiled code finds it at once."""
-        of_array = q is None or type(q) is np.ndarray
-        if self._looped is None or not of_array or not (base is None or type(base) is BaseMotion):
+        if self._looped is None or not (q is None or type(q) is np.ndarray):
             return None
-        return self._looped.compiled_joint_motion(q, base)  # type: ignore[arg-type]
+        return (
+            self._looped.compiled_joint_motion(q, base) if base is None or type(base) is BaseMotion else None
+        )
 
     @finite_result
     def _forward_kinematics(

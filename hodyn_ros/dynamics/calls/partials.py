@@ -271,7 +271,7 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         changes = self._matrix_kernel(hybrid_dynamics_changes, order, problem.setting)
         if changes is not None:
             return in_all_directions(changes, problem.arrays, problem.batch)
-        if np.ndim(base_wrench) == 3:  # type: ignore[arg-type]
+        if base_wrench is not None and np.ndim(base_wrench) == 3:
             states, values, pushes = *problem.arrays[:2], np.asarray(base_wrench)
             return one_by_one(
                 len(values),
@@ -321,7 +321,8 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         of_drives: bool = False,
     ) -> Array:
         """Return the partial derivatives of forward dynamics with loops, or of hybrid dynamics."""
-        many = np.ndim(state) == 3 or (isinstance(base, BaseMotion) and base.batch)  # type: ignore[arg-type]
+        of_states = state is not None and np.ndim(state) == 3
+        many = of_states or (isinstance(base, BaseMotion) and base.batch)
         if many and not of_drives:
             looped = self._need_loops("this")
             count, states, motion = coordinate_motions(looped.closure, state, base, 1)

@@ -251,7 +251,7 @@ def _names(model: TreeModel, body: Bodies) -> tuple[tuple[str | int, ...], bool]
     if body is None:
         return (last_body(model),), False
     if isinstance(body, (str, int, np.integer)):
-        return (body,), False  # type: ignore[return-value]
+        return (body if isinstance(body, str) else int(body),), False
     if not isinstance(body, Sequence) or not body:
         raise InputError(f"body must be the name or index of a body or frame, or a list, found {body!r}")
     return tuple(body), True
@@ -264,7 +264,7 @@ def _tasks(task: Tasks, count: int) -> tuple[Task, ...]:
             raise InputError(f"task must be one of {list(get_args(Task))}, found {one!r}")
     if len(tasks) != count:
         raise InputError(f"{count} frames need as many tasks, or one for all; found {len(tasks)}")
-    return tasks  # type: ignore[return-value]
+    return tuple(one for name in tasks for one in get_args(Task) if one == name)
 
 
 def _poses(pose: ArrayLike, count: int, several: bool) -> Array:

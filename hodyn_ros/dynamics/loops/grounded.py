@@ -126,7 +126,7 @@ def loop_code(closure: Closure, order: int, derivative: int, make: Make) -> Loop
         code = _made(closure, order, make, 0)
     limits = [one.function.smoothness for one in closure.followers]
     if any(limit is not None and limit < derivative for limit in limits):
-        code.function = lambda *arguments: np.full(code.result, np.nan)  # type: ignore[method-assign]
+        code.function = lambda *arguments: np.full(code.result, np.nan)
     return code
 
 
@@ -165,13 +165,14 @@ class DriftingFunction:
         self.near = _made(grounded(closure, start)[0], order, make, SHIFT)
         memory = 1, len(closure.leading) + 16
         self.arguments: tuple[tuple[str, Shape], ...] = (*self.near.arguments[:-1], ("memory", memory))
+        self.function: Callable[..., Array] = self._compute
         self.result, self.defect_at, self.batch_rows = (
             self.near.result,
             self.near.defect_at,
             self.near.batch_rows,
         )
 
-    def function(self, *arguments: Array) -> Array:
+    def _compute(self, *arguments: Array) -> Array:
         """Compute one call; the last argument is the memory."""
         (*arrays, memory), n = arguments, len(self._closure.leading)
         base, start, kernel = memory[0, n:].reshape(4, 4), self._start, self.near

@@ -317,9 +317,9 @@ class LoopedEfforts(LoopedMotion):
             y, *rest = list(itertools.chain(still, arguments))
             base = None
             if closure.leader is not None:
-                base = BaseMotion(rest.pop(0), rest.pop(0))  # type: ignore[arg-type]
+                base = BaseMotion(*map(np.asarray, (rest.pop(0), rest.pop(0))))
             for (body, frame), values in zip(loads, rest):
-                AppliedWrench(body, values, representation=frame)  # type: ignore[arg-type]
+                AppliedWrench(body, np.asarray(values), representation=frame)
             stack, motion = coordinate_motion(closure, y, base, 2)
             if len(stack) != order + 3:
                 raise InputError(f"the motion must have {order + 3} rows, found {len(stack)}")

@@ -31,7 +31,7 @@ from hodyn_ros.engine.series.validity import (
     overflow,
     unless_small,
 )
-from hodyn_ros.engine.series.vectors import Scalar, Vector, cross, dot, subtract
+from hodyn_ros.engine.series.vectors import Scalar, cross, dot, subtract
 from hodyn_ros.model.parallel.model import ParallelModel
 
 _AGREE = 1e-9  # share of the fastest drive, and of the robot's size, in which redundant drives may differ
@@ -279,7 +279,7 @@ class DirectKinematics(LimbCall):
         for i in range(11):  # of a turn by an angle: 8 sin^2(angle / 2)
             if i % 4 != 3:
                 defect = defect + (now[i] - before[i]) * (now[i] - before[i]) * (0.5 / JUMP**2)
-        middle: Vector = tuple(center(self.model).tolist())  # type: ignore[assignment]
+        middle = center(self.model).tolist()
         matrix = [[*now[4 * i : 4 * i + 3], now[4 * i + 3] + middle[i]] for i in range(3)]
         defect = defect + distance_from_rigid(matrix) * (1.0 / RIGID**2)
         row = [*(value for line in matrix for value in line), 0.0, 0.0, 0.0, 1.0]

@@ -353,7 +353,7 @@ class GoalCode:
         for k in range(self.order):
             for j in self.joints:
                 free = given is None or j in self.movable
-                rates[j].append(0.0 if free else given[k][j] * (1.0 / factorial(k)))  # type: ignore[index]
+                rates[j].append(0.0 if given is None or free else given[k][j] * (1.0 / factorial(k)))
             base = base_twist(base_twists[k], k, center) if base_twists else (ZERO, ZERO)
             right = self.asked(motion, moving, wanted, rates, base, k)
             found, missing = self._solve_order(motion, moving, equations, right, wrenches, k)
