@@ -6,6 +6,7 @@ a call of any robot with loops stands here too.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol

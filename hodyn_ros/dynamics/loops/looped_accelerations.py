@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_result
 from hodyn_ros.codegen.object_cache import Kept
@@ -198,18 +198,18 @@ class LoopedAccelerations(LoopedMotion):
         )
 
         @finite_result
-        def slowly(result: Array, *arguments: ArrayLike) -> Array:
+        def slowly(result: Array, *arguments: Any) -> Array:
             if len(arguments) != count:
                 raise InputError(f"expected {count} arguments, found {len(arguments)}")
             state, *rest = arguments
-            base = BaseMotion(*map(np.asarray, (rest.pop(0), rest.pop(0)))) if n_given else None
+            base = BaseMotion(rest.pop(0), rest.pop(0)) if n_given else None
             y, given = coordinate_motion(closure, state, base, 1)
             drives = rest.pop(0)
             u = drive_rows(closure, drives, rest.pop(0) if closure.base_given else None)
             if len(y) != 2 or len(u) != order + 1:
                 raise InputError(f"expected a state of 2 rows and efforts of {order + 1}")
             for (body, frame), values in zip(loads, rest):
-                AppliedWrench(body, np.asarray(values), representation=frame)
+                AppliedWrench(body, values, representation=frame)
             arrays = [np.asarray(array, dtype=np.float64) for array in arguments]
             return self.finished(checked, result, arrays, y, given, derivative=order + 2)[:-1]
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -311,15 +312,15 @@ class LoopedEfforts(LoopedMotion):
         names += [] if closure.leader is None else ["the pose", "the twists"]
         names += ["a wrench"] * len(loads) + ["the preload"] * preload
 
-        def checked(*arguments: ArrayLike) -> tuple[Array, BaseMotion | None]:
+        def checked(*arguments: Any) -> tuple[Array, BaseMotion | None]:
             if len(arguments) != len(names):
                 raise InputError(f"expected {names}, found {len(arguments)} arguments")
             y, *rest = list(itertools.chain(still, arguments))
             base = None
             if closure.leader is not None:
-                base = BaseMotion(*map(np.asarray, (rest.pop(0), rest.pop(0))))
+                base = BaseMotion(rest.pop(0), rest.pop(0))
             for (body, frame), values in zip(loads, rest):
-                AppliedWrench(body, np.asarray(values), representation=frame)
+                AppliedWrench(body, values, representation=frame)
             stack, motion = coordinate_motion(closure, y, base, 2)
             if len(stack) != order + 3:
                 raise InputError(f"the motion must have {order + 3} rows, found {len(stack)}")
