@@ -11,12 +11,15 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
+from hodyn_ros.errors import InputError
+
 if TYPE_CHECKING:  # names of operations are known before NumPy is loaded, as for `hodyn --help`
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from hodyn_ros.codegen.kernel import Function, Traceable
     from hodyn_ros.dynamics.calls.description import RobotProperties
     from hodyn_ros.engine.loops.loop_matrices import ProductCode
+    from hodyn_ros.lie.representations import Representation
     from hodyn_ros.lie.se3 import Array
 
 Kind = Literal["tree", "loops"]
@@ -104,6 +107,25 @@ class Operation:
         """Return the call of a robot that has the name of the operation."""
         call: Callable[..., Any] = getattr(robot, self.name)
         return call
+
+    def of_frames(
+        self, asked: Sequence[str | int] | None, bodies: Sequence[str], representation: Representation
+    ) -> tuple[Any, ...]:
+        """Return the frames it is of by name, and the representation of their twists; nothing of no frames.
+
+        By default all `bodies`, or the last one; of poses the only last body, which the robot knows. Raises
+        InputError for another number than one where it is of one.
+        """
+        if self.frames == "none":
+            return ()
+        if self.takes == "poses":
+            return tuple(asked or ()), representation
+        if self.frames == "several":
+            return tuple(asked or bodies), representation
+        names = tuple(asked or bodies[-1:])
+        if len(names) != 1:
+            raise InputError(f"{self.name} is of one frame; found {list(names)}")
+        return names[0], representation
 
     @cached_property
     def shape(self) -> tuple[str, ...]:

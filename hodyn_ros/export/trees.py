@@ -119,7 +119,7 @@ def _results(
     """Return shapes by name of what an operation gives, and the columns that they take."""
     order, n, first = request.order, robot.n_coordinates, 6 if robot.model.floating_base else 0
     frames = len(of[0]) if operation.frames == "several" else 0
-    if operation.name == "forward_kinematics":
+    if not operation.in_c:  # poses and twists of frames
         return frame_results(frames, order)
     if operation.shape == ("n",):
         parts = {operation.base_in_c: first, operation.in_c: n}

@@ -77,7 +77,7 @@ def result(
     bodies: int = 0,
 ) -> list[str]:
     """Say what an operation gives: `of` frames by name, of m velocities, and so many efforts and bodies."""
-    if operation.name == "forward_kinematics":
+    if not operation.in_c:  # poses and twists of frames
         return frame_motion(of[0], request)
     order = request.order
     about = operation.about.format(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from hodyn_ros.dynamics.calls.kinematics import KinematicCalls
 from hodyn_ros.dynamics.calls.loop_calls import base_among, check_motion
 from hodyn_ros.dynamics.calls.matrices import MatrixCalls, too_large
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
-from hodyn_ros.dynamics.operations import COMPILED, OPERATIONS, PRODUCTS
+from hodyn_ros.dynamics.operations import COMPILED, OPERATIONS, PRODUCTS, Kind
 from hodyn_ros.engine.kernels import KernelSpec
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseMotion
@@ -60,11 +60,8 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         code on disk.
         """
         order = self._checked_order(order, what, frames, representation)
-        of = self._of_frames(what, frames, representation)
-        if "tree" not in OPERATIONS[what].compiled:
-            self._need_loops(what)
-        if "loops" not in OPERATIONS[what].compiled:
-            self._need_tree(what)
+        of = OPERATIONS[what].of_frames(frames, self._tree.body_names, representation)
+        self._check_offered(what, OPERATIONS[what].compiled)
         if self._looped is None:
             return self._code_of_tree(order, what, of).function
         if OPERATIONS[what].loops:
@@ -98,17 +95,14 @@ class CompileCalls(KinematicCalls, MatrixCalls):
             raise InputError(f"batches are of float64 or float32, found {kind.name}")
         if not OPERATIONS[what].batched:
             raise InputError(f"there are no compiled batches of {what}")
-        of = self._of_frames(what, frames, representation)
-        if "loops" not in OPERATIONS[what].batched:
-            self._need_tree(what)
+        of = OPERATIONS[what].of_frames(frames, self._tree.body_names, representation)
+        self._check_offered(what, OPERATIONS[what].batched)
         if self._looped is not None:
             if kind != np.float64:
                 raise InputError(f"robot {self.name!r} has loops, which batches of float64 are for")
-            if what == "motion_from_drives":
+            if OPERATIONS[what].takes == "drives":
                 return _in_one_thread(self._looped.compile_drives_of_samples(order))
             return _in_one_thread(self._batches_of_loops(self._looped, order, what, of))
-        if "tree" not in OPERATIONS[what].batched:
-            self._need_loops(what)
         kernel = self._code_of_tree(order, what, of)
         assert isinstance(kernel, Function)
 
@@ -143,22 +137,11 @@ class CompileCalls(KinematicCalls, MatrixCalls):
             raise InputError(f"{what} has no frames; leave them out")
         return order
 
-    def _of_frames(
-        self, what: str, frames: Sequence[str | int] | None, representation: Representation
-    ) -> tuple[Any, ...]:
-        """Return the frames that an operation is of by name, and the representation of their twists."""
-        operation = OPERATIONS[what]
-        if operation.frames == "none":
-            return ()
-        if operation.takes == "poses":
-            return tuple(frames or ()), representation  # by default the last body, where there is one
-        names = self._tree.body_names if frames is None else tuple(frames)
-        if operation.frames == "several":
-            return names, representation
-        names = names[-1:] if frames is None else names
-        if len(names) != 1:
-            raise InputError(f"{what} is of one frame; found {list(names)}")
-        return names[0], representation
+    def _check_offered(self, what: str, robots: Collection[Kind]) -> None:
+        if "tree" not in robots:
+            self._need_loops(what)
+        if "loops" not in robots:
+            self._need_tree(what)
 
     def _code_of_tree(self, order: int, what: str, of: tuple[Any, ...]) -> Call:
         """Return the code of an operation of a tree."""
