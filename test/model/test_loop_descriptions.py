@@ -6,13 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from linkages import (
-    motion_of,
-    robot_of,
-)
+from linkages import motion_of, robot_of
 from numpy.typing import NDArray
 from oracles.cases import relative_errors
 from oracles.mechanisms import Z, four_bar, rssr
+from oracles.random_trees import random_tree
 
 from hodyn_ros import Constraints, Coupling, Loop, Robot
 from hodyn_ros.errors import ModelError
@@ -158,3 +156,15 @@ class TestDescriptions:
         y, _ = motion_of(mechanism, 2)
         found, exact = robot_of(tilted).inverse_dynamics(y), robot_of(mechanism).inverse_dynamics(y)
         assert relative_errors(found, exact).max() < 1e-4
+
+
+@pytest.mark.parametrize("floats", (False, True))
+def test_a_tree_is_a_closure_without_loops(floats: bool) -> None:
+    robot = Robot.from_screws(**random_tree(2, 4, floating_base=floats).arguments())
+    structure, n = robot.structure, robot.tree.n_joints
+    assert robot.closure is None and structure.loops == () and structure.platform is None
+    assert structure.joints == structure.driven == structure.leading == tuple(range(n))
+    assert structure.base_given == robot.moves_base == floats
+    assert (structure.leader, structure.n_given) == ((0, 2) if floats else (None, 0))
+    np.testing.assert_array_equal(structure.coupling_matrix, np.eye(n + 6 * floats))
+    assert robot.joint_names == robot.driven_joints == robot.coordinates == robot.tree.joint_names

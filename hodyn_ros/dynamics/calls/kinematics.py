@@ -20,17 +20,8 @@ from hodyn_ros.dynamics.kinematics.forward_kinematics import (
     unpacked,
 )
 from hodyn_ros.dynamics.kinematics.inverse_kinematics import InverseKinematics
-from hodyn_ros.dynamics.kinematics.inverse_problem import (
-    Bodies,
-    GoalCall,
-    Method,
-    Tasks,
-)
-from hodyn_ros.dynamics.loops.coordinate_motion import (
-    coordinate_motions,
-    drive_values,
-    given_base,
-)
+from hodyn_ros.dynamics.kinematics.inverse_problem import Bodies, GoalCall, Method, Tasks
+from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motions, drive_values, given_base
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.looped_frames import solve_frames
 from hodyn_ros.engine.recursions.kinematics import frame_motion

@@ -18,13 +18,7 @@ from hodyn_ros.codegen.program_llvm import compile_program
 from hodyn_ros.engine.limbs.driver import LimbGroup
 from hodyn_ros.engine.limbs.limb_code import limb_motion, limb_result_size, newton_step
 from hodyn_ros.engine.limbs.limb_constants import LimbConstants, limb_constants
-from hodyn_ros.engine.limbs.platform_code import (
-    basis_of,
-    center,
-    derivatives,
-    drive_series,
-    platform_motion,
-)
+from hodyn_ros.engine.limbs.platform_code import basis_of, center, derivatives, drive_series, platform_motion
 from hodyn_ros.engine.newton import newton, where_right
 from hodyn_ros.engine.series.validity import CLOSED, SINGULAR_LENGTH, overflow, unless_small
 from hodyn_ros.lie.se3 import Array

@@ -9,12 +9,7 @@ from hodyn_ros.codegen.program import Code, Copy, Put, Run, View, arrays
 from hodyn_ros.dynamics.operations import OPERATIONS
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.engine.newton import newton
-from hodyn_ros.export.c_function import (
-    ALL_FINITE,
-    CFunction,
-    Memory,
-    finite_conditions,
-)
+from hodyn_ros.export.c_function import ALL_FINITE, CFunction, Memory, finite_conditions
 from hodyn_ros.export.c_text import comment_block, number
 from hodyn_ros.export.loops.cases import self_test_cases
 from hodyn_ros.export.loops.plan import Plan

@@ -8,12 +8,7 @@ import numpy as np
 
 from hodyn_ros.errors import InputError
 from hodyn_ros.export import motions
-from hodyn_ros.export.c_function import (
-    FAILED,
-    NEAR_SINGULAR,
-    OK,
-    Cases,
-)
+from hodyn_ros.export.c_function import FAILED, NEAR_SINGULAR, OK, Cases
 from hodyn_ros.export.loops.plan import Plan
 from hodyn_ros.lie.se3 import Array
 

@@ -8,12 +8,7 @@ from hodyn_ros.codegen.kernel import Shape
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.operations import OPERATIONS
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.engine.loops.loop_kernel import (
-    LoopAccelerations,
-    LoopKernel,
-    TooLong,
-    compiles,
-)
+from hodyn_ros.engine.loops.loop_kernel import LoopAccelerations, LoopKernel, TooLong, compiles
 from hodyn_ros.errors import InputError
 from hodyn_ros.export import words
 from hodyn_ros.export.loops.plan import Plan, about_motion, check_compiled, closure_of, inputs_of, leader_of

@@ -13,9 +13,7 @@ from hodyn_ros.codegen.kernel import Shape
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.engine.limbs.direct_kinematics import DirectKinematics
-from hodyn_ros.engine.loops.loop_kernel import (
-    LoopFunction,
-)
+from hodyn_ros.engine.loops.loop_kernel import LoopFunction
 from hodyn_ros.errors import InputError
 from hodyn_ros.export import motions, words
 from hodyn_ros.export.loops.bodies import Body, once

@@ -6,15 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from linkages import (
-    SPINNING,
-    motion_of,
-    orders_of,
-    readable_solution,
-    robot_of,
-    shipped,
-    whole_efforts,
-)
+from linkages import SPINNING, motion_of, orders_of, readable_solution, robot_of, shipped, whole_efforts
 from numpy.typing import NDArray
 from oracles.cases import relative_errors
 from oracles.mechanisms import FEW, MECHANISMS, four_bar, planar_3rrr, rssr

@@ -7,11 +7,7 @@ from math import factorial
 
 import numpy as np
 import pytest
-from linkages import (
-    motion_of,
-    readable_solution,
-    robot_of,
-)
+from linkages import motion_of, readable_solution, robot_of
 from numpy.typing import NDArray
 from oracles.cases import relative_errors
 from oracles.mechanisms import MECHANISMS, four_bar

@@ -6,12 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from linkages import (
-    SHORT,
-    SPINNING,
-    motion_of,
-    robot_of,
-)
+from linkages import SHORT, SPINNING, motion_of, robot_of
 from numpy.typing import NDArray
 from oracles import parallel_robots
 from oracles.cases import relative_errors

@@ -6,10 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from linkages import (
-    motion_of,
-    robot_of,
-)
+from linkages import motion_of, robot_of
 from numpy.typing import NDArray
 from oracles.cases import relative_errors
 from oracles.mechanisms import MECHANISMS, Closed, Z, four_bar, rssr

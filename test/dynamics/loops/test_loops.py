@@ -7,14 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from linkages import (
-    SHORT,
-    joined,
-    motion_of,
-    readable_solution,
-    robot_of,
-    whole_efforts,
-)
+from linkages import SHORT, joined, motion_of, readable_solution, robot_of, whole_efforts
 from numpy.typing import NDArray
 from oracles import mp_loops
 from oracles.cases import relative_errors
