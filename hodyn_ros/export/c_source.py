@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hodyn_ros.dynamics.operations import EXPORTED, EXPORTED_WITH_LOOPS, OPERATIONS
+from hodyn_ros.dynamics.operations import EXPORTED, OPERATIONS
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.export.c_function import CFunction, Memory
@@ -79,15 +79,10 @@ def c_source(
     if period is not None and not 0.0 < period < np.inf:
         raise InputError(f"the period must be positive and finite, found {period!r} s")
     wanted = _checked([what] if isinstance(what, str) else what, frames, wrenches)
-    if robot.closure is None and set(wanted) & set(EXPORTED_WITH_LOOPS):
-        raise InputError(
-            f"{' and '.join(EXPORTED_WITH_LOOPS)} are of robots with couplings or loops; leave them out"
-        )
-    of_trees = [each for each in wanted if each in OPERATIONS and "loops" not in OPERATIONS[each].exported]
-    if robot.closure is not None and of_trees:
-        raise InputError(
-            f"{' and '.join(of_trees)} are of robots without couplings and loops; leave them out"
-        )
+    own, kind = ("tree", "with couplings or") if robot.closure is None else ("loops", "without couplings and")
+    wrong = [each for each in wanted if each in OPERATIONS and own not in OPERATIONS[each].exported]
+    if wrong:
+        raise InputError(f"{' and '.join(wrong)} are of robots {kind} loops; leave them out")
     prefix = checked_name(name_from(robot.name) if name is None else name)
     tables = Tables()
     request = Request(prefix, int(order), tuple(frames or ()), representation, period, tuple(wrenches))
