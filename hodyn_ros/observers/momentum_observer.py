@@ -13,6 +13,7 @@ from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.array import Array
 from hodyn_ros.checks import finite_array, shaped_array
 from hodyn_ros.codegen.kernel import Kernel, Shape, Stack, Traceable
+from hodyn_ros.codegen.tracer import Traced
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.rotor_coupling import RotorCoupling
 from hodyn_ros.engine.kernels import (
@@ -35,16 +36,30 @@ _NONE = 1e-30  # a variance or time that is none, but may stand in a denominator
 _WRENCH = tuple(f"base {kind} {axis}" for kind in ("moment", "force") for axis in "xyz")
 
 
-class ExternalEfforts(NamedTuple):
+class ExternalEfforts:
     """What acts on the joints from outside, as generalised forces; on a floating base its wrench first.
 
     A wrench (m; f) has the axes of the world, and is about the origin of the base.
+
+    Attributes:
+        largest: The largest ratio of an effort and its deviation.
+        contact: Whether that is above the threshold, or has been and is not yet below its release.
     """
 
-    efforts: Array  # (m,) [N.m or N]
-    deviations: Array  # (m,) standard deviations, of noise and of what the model may be wrong by
-    largest: float  # of the ratios of both
-    contact: bool  # whether that is above the threshold, or has been and is not yet below its release
+    __slots__ = ("_row", "_size", "contact", "largest")
+
+    def __init__(self, row: Array, size: int, largest: float, contact: bool) -> None:
+        self._row, self._size, self.largest, self.contact = row, size, largest, contact
+
+    @property
+    def efforts(self) -> Array:
+        """The external efforts (m,) [N.m or N]."""
+        return self._row[0, : self._size]
+
+    @property
+    def deviations(self) -> Array:
+        """Their standard deviations (m,), of noise and of what the model may be wrong by."""
+        return self._row[0, self._size : 2 * self._size]
 
 
 class Correction(NamedTuple):
@@ -114,14 +129,17 @@ class MomentumObserver:
         m, n, fresh = self._m, self._n, not self._figures.size
         if fresh or bool(config.smoothing) != bool(self._config.smoothing):
             self._filters = Filters(self._balance, bool(config.smoothing))
-            self._state = Layout(balance=self._balance.state.size, filters=self._filters.state.size)
+            self._state = Layout(
+                result=2 * m + 2, balance=self._balance.state.size, filters=self._filters.state.size
+            )
             fresh = True
         noise = np.empty(m)
         noise[m - n :] = config.noise_of(self.robot.driven_joints, self.robot.limits.effort)
         if self._floats:
             tree = self.robot.tree
             noise[:6] = config.wrench_noise or 0.01 * tree.masses.sum() * np.linalg.norm(tree.gravity)
-        self._config = config
+        self._config, self._longest = config, config.longest_gap
+        self._threshold, self._release = config.threshold, config.threshold * config.release
         figures = {
             "bandwidth": [config.bandwidth],
             "smoothing_time": [1.0 / config.smoothing if config.smoothing else 0.0],
@@ -173,8 +191,8 @@ class MomentumObserver:
         self.restarts += 1
 
     def _restart(self) -> None:
-        self._time: float | None = None
-        self._arrived = 0
+        self._time = np.inf  # of the last sample; before there are enough, no time is after it
+        self._begun, self._arrived = 0.0, 0
         self._contact = False
         self._memory = np.zeros((1, self._state.size))
         self._memory[0, self._state["filters"]] = self._filters.start(self._figures[0].tolist())
@@ -188,42 +206,41 @@ class MomentumObserver:
         but for the corrections of drives. Raises InputError, and stays as it was, for what is missing or not
         finite, and where the time does not go on.
         """
-        before = self._time
-        period = 0.0 if before is None else time - before
-        further = () if not self._floats else (self._based(base),)
-        config = self._config
-        if not 0.0 < period <= config.longest_gap or self._arrived <= (not self.sensed.rates):
-            if not self._goes_on(time, sample, further):
-                return None
+        period = time - self._time
+        further = (self._based(base),) if self._floats else ()
+        if not 0.0 < period <= self._longest:
+            self._start(time, sample, further)
+            return None
         self._period[0, 0] = period
         try:
-            table = self._step(sample, self._period, self._memory, self._figures, *further)
+            row = self._step(sample, self._period, self._memory, self._figures, *further)
         except InputError:
             self._check(sample)
             raise
-        m = self._m
-        if table.item(2 * m + 1):
+        size = self._m
+        if self._conditional and row.item(2 * size + 1):
             self._explain(sample, *further)
-        self._memory, self._time = table[:, 2 * m + 2 :], time
-        largest = table.item(2 * m)
-        self._contact = largest > config.threshold * (config.release if self._contact else 1.0)
-        return ExternalEfforts(table[0, :m], table[0, m : 2 * m], largest, self._contact)
+        self._memory, self._time = row, time
+        largest = row.item(2 * size)
+        self._contact = largest > (self._release if self._contact else self._threshold)
+        return ExternalEfforts(row, size, largest, self._contact)
 
-    def _goes_on(self, time: float, sample: Array, further: Sequence[Array]) -> bool:
-        """Begin, where there is no sample to take the difference to; return whether there is one."""
+    def _start(self, time: float, sample: Array, further: Sequence[Array]) -> None:
+        """Take a sample where there is none, or none near, to take the difference to."""
         self._check(sample)
         if not isfinite(time):
             raise InputError(f"the time is {time} s")
-        if self._time is not None:
-            period = time - self._time
-            if not period > 0.0:
-                raise InputError(f"the time {time:.9g} s is not after {self._time:.9g} s")
-            if period > self._config.longest_gap:
-                self._forget_motion()
-            elif self._arrived > (not self.sensed.rates):
-                return True
-        self._begin(sample, time, further)
-        return False
+        last = self._time if isfinite(self._time) else self._begun
+        period = time - last if self._arrived else 1.0
+        if not period > 0.0:
+            raise InputError(f"the time {time:.9g} s is not after {last:.9g} s")
+        if self._arrived and period > self._longest:
+            self._forget_motion()
+        self._begin(sample, period, further)
+        self._begun = time
+        self._arrived += 1
+        if self._arrived > (not self.sensed.rates):
+            self._time = time
 
     def regress(self) -> None:
         """Let deviations follow the covariance of the dynamic parameters at the motion of the last sample.
@@ -276,11 +293,10 @@ class MomentumObserver:
             for name in (f"x{j}", f"p{j}"):
                 fresh[self._filters.state[name]] = kept[self._filters.state[name]]
 
-    def _begin(self, sample: Array, time: float, further: Sequence[Array]) -> None:
+    def _begin(self, sample: Array, period: float, further: Sequence[Array]) -> None:
         """Take a sample before which there is none to take the difference to."""
         balance = self._balance
         rows = dict(zip(self.rows, np.asarray(sample, dtype=np.float64).tolist()))
-        period = 1.0 if self._time is None else time - self._time
         filters = self._memory[0, self._state["filters"]]
         loads: Vectors = {"load": [0.0] * self._n, "load_rate": [0.0] * self._n}
         for place, j in enumerate([j for j, form in enumerate(balance.forms) if form.unbent]):
@@ -292,14 +308,12 @@ class MomentumObserver:
         before = balance.state.unpack(self._memory[0, self._state["balance"]].tolist())
         state = balance.arrive(rows, period, before, loads, *(row[0].tolist() for row in further))
         self._memory[0, self._state["balance"]] = balance.state.pack(state)
-        self._arrived += 1
-        self._time = time
 
     def trace(self) -> Traceable:
         """Return what is compiled of a tree: `sample, period, memory, figures, [base] -> one row`.
 
-        The row holds external efforts (m,), deviations (m,), the largest of their ratios, a number that is
-        not zero where a spring is beyond its law, and the memory for the next call.
+        The row is the memory of the next call, and begins with external efforts (m,), deviations (m,), the
+        largest of their ratios, and a number that is not zero where a spring is beyond its law.
         """
         tree = self.robot.tree
         spec = KernelSpec(base="body_fixed" if self._floats else None)
@@ -351,7 +365,9 @@ class MomentumObserver:
         numbers = self._filters.figures.unpack(figures)
         means = self._balance.means(before, now, period, efforts, numbers["newest"][0])
         state, result = self._filters.update(means, period, filters, numbers)
-        failed = period.graph.violation() if hasattr(period, "graph") else 0.0
+        failed = 0.0
+        if isinstance(period, Traced):
+            self._conditional, failed = bool(period.graph.conditions), period.graph.violation()
         memory = [*self._balance.state.pack(now), *self._filters.state.pack(state)]
         return [[*self._filters.result.pack(result), failed, *memory]]
 
