@@ -74,9 +74,7 @@ class ObserverConfig:
         default=100.0,
         within=(1.0, 1e6),
     )
-    correction_limit: float = key(
-        "Deviations that a correction may reach.", default=3.0, within=(0.0, 10.0)
-    )
+    correction_limit: float = key("Deviations that a correction may reach.", default=3.0, within=(0.0, 10.0))
     longest_gap: float = key(
         "Time [s] between two samples, beyond which the observer starts anew.",
         default=0.05,

@@ -12,6 +12,7 @@ torque, weighted by their covariances; where it is, the deviations fall with wha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from hodyn_ros.observers.balance import Balance, Vectors
@@ -88,8 +89,20 @@ class Filters:
                 found[name][j] = value
         return found
 
-    def update(self, means: Means, period: Any, state: Vectors, figures: Vectors) -> tuple[Vectors, Vectors]:
-        """Return the state after a period, and the result."""
+    def update(
+        self,
+        means: Means,
+        period: Any,
+        state: Vectors,
+        figures: Vectors,
+        moving: Sequence[Row] | None = None,
+    ) -> tuple[Vectors, Vectors]:
+        """Return the state after a period, and the result.
+
+        `moving` (n, n) takes efforts of redundant drives to their part that moves the robot.
+        """
+        if moving is not None:
+            means = {**means, "residual": dict(enumerate(_times(moving, list(means["residual"].values()))))}
         x = figures["bandwidth"][0] * period
         # exp(-x), by its Pade approximant of second order, which stays within (0, 1)
         even = 1.0 + x * x * (1.0 / 12.0)
@@ -110,7 +123,7 @@ class Filters:
             now["load_rate"] = []
         for j, names in self.corrected.items():
             now[f"x{j}"], now[f"p{j}"] = self._corrected(j, names, seen, period, state, figures)
-        return now, self._result(seen, now, figures)
+        return now, self._result(seen, now, figures, moving)
 
     @staticmethod
     def _prior(names: tuple[str, ...], figures: Vectors) -> Row:
@@ -147,35 +160,48 @@ class Filters:
         ]
         return moved, [value - ph[a] * ph[b] * spread for value, (a, b) in zip(p, pairs)]
 
-    def _result(self, seen: Means, now: Vectors, figures: Vectors) -> Vectors:
+    def _result(self, seen: Means, now: Vectors, figures: Vectors, moving: Sequence[Row] | None) -> Vectors:
         """Return external efforts, their deviations, and the largest of their ratios."""
-        friction, inertia = figures["friction_variance"][0], figures["inertia_variance"][0]
+        inertia, first = figures["inertia_variance"][0], self._first
+        drives = [self._of_drive(j, seen, now, figures) for j in range(self._balance.n)]
+        shifts, variances = [list(column) for column in zip(*drives)]
+        if moving is not None:
+            shifts = _times(moving, shifts)
+            variances = _times([[a * a for a in row] for row in moving], variances)
         efforts, deviations, largest = [], [], 0.0
         for place, residual in seen["residual"].items():
             needed = seen["needed"][place]
             variance = figures["noise_variance"][place] + figures["model_variance"][place]
             variance = variance + inertia * (needed * needed)
-            if place >= self._first:
-                j = place - self._first
-                there = {name: values[j] for name, values in seen.items() if j in values}
-                for name in ("link_friction", "viscous", "coulomb"):
-                    if name in there and (name == "link_friction" or "torque" not in there):
-                        variance = variance + friction * (there[name] * there[name])
-                variance = variance + there.get("link_sticking", 0.0)
-                if "torque" not in there:
-                    variance = variance + there.get("sticking", 0.0)
-                elif j in self.corrected:
-                    residual = residual - now[f"x{j}"][0] * there["torque"]
-                    variance = variance + now[f"p{j}"][0] * (there["torque"] * there["torque"])
-                else:
-                    spring = figures["stiffness_variance"][0]
-                    variance = variance + spring * (there["torque"] * there["torque"])
+            if place >= first:
+                residual = residual - shifts[place - first]
+                variance = variance + variances[place - first]
             deviation = variance**0.5
             ratio = abs(residual) / deviation
             efforts.append(residual)
             deviations.append(deviation)
             largest = 0.5 * (largest + ratio + abs(largest - ratio))
         return {"efforts": efforts, "deviations": deviations, "largest": [largest]}
+
+    def _of_drive(self, j: int, seen: Means, now: Vectors, figures: Vectors) -> tuple[Any, Any]:
+        """Return by how much the drive of a joint is corrected, and the variance that it leaves."""
+        friction = figures["friction_variance"][0]
+        there = {name: values[j] for name, values in seen.items() if j in values}
+        shift, variance = 0.0, there.get("link_sticking", 0.0)
+        unsure = ["link_friction"]
+        if "torque" not in there:
+            unsure += ["viscous", "coulomb"]
+            variance = variance + there.get("sticking", 0.0)
+        elif j in self.corrected:
+            shift = now[f"x{j}"][0] * there["torque"]
+            variance = variance + now[f"p{j}"][0] * (there["torque"] * there["torque"])
+        else:
+            spring = figures["stiffness_variance"][0]
+            variance = variance + spring * (there["torque"] * there["torque"])
+        for name in unsure:
+            if name in there:
+                variance = variance + friction * (there[name] * there[name])
+        return shift, variance
 
 
 def _pairs(size: int) -> list[tuple[int, int]]:
@@ -185,3 +211,7 @@ def _pairs(size: int) -> list[tuple[int, int]]:
 def _within(value: Any, bound: Any) -> Any:
     """Return a value held within `-bound` and `bound`."""
     return 0.5 * (abs(value + bound) - abs(value - bound))
+
+
+def _times(matrix: Sequence[Row], values: Row) -> Row:
+    return [sum(a * b for a, b in zip(row, values)) for row in matrix]

@@ -101,9 +101,7 @@ def _base_point(start: Any, turn: Motion, move: Motion) -> BasePoint:
     velocity = times(into_body, tuple(move.velocity))
     acceleration = subtract(times(into_body, tuple(move.acceleration)), cross(spin, velocity))
     pose = [[*row, x] for row, x in zip(world, move.position)]
-    return BasePoint(
-        [*pose, [0.0, 0.0, 0.0, 1.0]], [[*spin, *velocity], [*spin_rate, *acceleration]]
-    )
+    return BasePoint([*pose, [0.0, 0.0, 0.0, 1.0]], [[*spin, *velocity], [*spin_rate, *acceleration]])
 
 
 def _parts(base: Row) -> tuple[Any, Vector, Vector, Vector]:

@@ -14,6 +14,7 @@ from hodyn_ros.array import Array
 from hodyn_ros.checks import finite_array, shaped_array
 from hodyn_ros.codegen.kernel import Kernel, Shape, Stack, Traceable
 from hodyn_ros.codegen.tracer import Traced
+from hodyn_ros.control.links import Links
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.rotor_coupling import RotorCoupling
 from hodyn_ros.engine.kernels import (
@@ -79,14 +80,14 @@ class MomentumObserver:
     motors the torque is that of the spring, with torque sensors theirs, else that of the motor. Where the
     equation of the motor is known besides, it corrects springs and friction (`filters`). Links without
     encoders of their own are placed by the load of their motors. With loops, the driven joints are the
-    coordinates.
+    coordinates; of more drives than that, what they strain each other with is left out.
 
     The deviations hold noise, the uncertainty of masses, springs and friction at the motion that is, and that
     of dry friction near standstill. `covariance` (10 bodies, 10 bodies) of the dynamic parameters, in the
     order of `robot.regressor`, counts instead of `inertia_deviation`, where `regress` is called.
 
     Raises InputError for robots that it is not for: with rotors that turn with their carriers, with two
-    motors a joint, with loops and a base that moves, and with more drives than coordinates.
+    motors a joint, and with loops and a base that moves.
 
     Attributes:
         names: What the external efforts act on (m,): the driven joints, after the six of a floating base.
@@ -197,9 +198,7 @@ class MomentumObserver:
         self._memory = np.zeros((1, self._state.size))
         self._memory[0, self._state["filters"]] = self._filters.start(self._figures[0].tolist())
 
-    def update(
-        self, time: float, sample: Array, base: BaseMotion | None = None
-    ) -> ExternalEfforts | None:
+    def update(self, time: float, sample: Array, base: BaseMotion | None = None) -> ExternalEfforts | None:
         """Take a sample (rows, n) at a time [s]; return what acts from outside, None while it starts.
 
         `base`: pose and twist of a floating base. Where more than `longest_gap` has passed, it starts anew,
@@ -361,10 +360,11 @@ class MomentumObserver:
         period: Any,
         efforts: Sequence[list[Any]],
         figures: list[Any],
+        moving: Stack | None = None,
     ) -> Stack:
         numbers = self._filters.figures.unpack(figures)
         means = self._balance.means(before, now, period, efforts, numbers["newest"][0])
-        state, result = self._filters.update(means, period, filters, numbers)
+        state, result = self._filters.update(means, period, filters, numbers, moving)
         failed = 0.0
         if isinstance(period, Traced):
             self._conditional, failed = bool(period.graph.conditions), period.graph.violation()
@@ -381,40 +381,41 @@ class MomentumObserver:
 
         def points(sample: Stack, period: Stack, memory: Stack) -> Stack:
             before, _, now = self._arrived_at(sample, period[0][0], memory, ())
-            return [
-                row
-                for point in self._balance.joints_between(before, now, period[0][0])
-                for row in point
-            ]
+            return [row for point in self._balance.joints_between(before, now, period[0][0]) for row in point]
 
-        def settle(sample: Stack, period: Stack, memory: Stack, figures: Stack, efforts: Stack) -> Stack:
+        def settle(
+            sample: Stack, period: Stack, memory: Stack, figures: Stack, efforts: Stack, *moving: Stack
+        ) -> Stack:
             before, filters, now = self._arrived_at(sample, period[0][0], memory, ())
-            return self._settled(before, filters, now, period[0][0], efforts, figures[0])
+            return self._settled(before, filters, now, period[0][0], efforts, figures[0], *moving)
 
-        efforts_of = self._efforts_of()
+        redundant = self.robot.closure is not None and n > _freedoms(self.robot)
+        needed = _of_redundant_drives(self.robot) if redundant else self._efforts_of()
         between = Kernel(points, shapes[:3]).function
-        after = Kernel(settle, [*shapes, ("efforts", (2, n))]).function
+        further = [("efforts", (2, n)), *([("what moves", (n, n))] if redundant else [])]
+        after = Kernel(settle, [*shapes, *further]).function
 
         def step(sample: Array, period: Array, memory: Array, figures: Array) -> Array:
             motions = between(sample, period, memory)
-            efforts = np.array([efforts_of(motions[:3]), efforts_of(motions[3:])])
-            return after(sample, period, memory, figures, efforts)
+            first, *moving = needed(motions[:3])
+            second, *moving = needed(motions[3:])
+            return after(sample, period, memory, figures, np.array([first, second]), *moving)
 
         return step
 
-    def _efforts_of(self) -> Callable[[Array], Array]:
+    def _efforts_of(self) -> Callable[[Array], tuple[Array, ...]]:
         """Return what takes the motion of the driven joints (3, n) and returns efforts (n,)."""
         robot = self.robot
         if robot.closure is None:
             function = inverse_dynamics(robot.tree, 0).function
-            return lambda motion: function(motion)[0]
+            return lambda motion: (function(motion)[0],)
         twin = robot.with_tree(robot.tree)  # remembers by itself where it has been
         twin.reset(robot.positions)
 
-        def of_loops(motion: Array) -> Array:
+        def of_loops(motion: Array) -> tuple[Array]:
             found = twin.motion_from_drives(motion)
             efforts: Array = twin.inverse_dynamics(found.joints, found.base)
-            return efforts[0]
+            return (efforts[0],)
 
         return of_loops
 
@@ -448,9 +449,29 @@ def _refuse_unsupported(robot: Robot) -> None:
         raise InputError(
             f"robot {robot.name!r} has loops and a base that moves; its observer needs a fixed one"
         )
-    if len(robot.driven_joints) != robot.n_coordinates + (
-        0 if closure.platform is None else len(closure.platform.rows)
-    ):
-        raise InputError(
-            f"robot {robot.name!r} has more drives than coordinates, which its observer does not support"
-        )
+
+
+def _freedoms(robot: Robot) -> int:
+    """Return how many coordinates a robot with loops has, those of a platform included."""
+    platform = None if robot.closure is None else robot.closure.platform
+    return robot.n_coordinates + (0 if platform is None else len(platform.rows))
+
+
+def _of_redundant_drives(robot: Robot) -> Callable[[Array], tuple[Array, Array]]:
+    """Return what takes the motion (3, n) of more drives than coordinates.
+
+    It returns efforts (n,) of least norm, and the matrix (n, n) that takes efforts to their part that moves
+    the robot, `J (J^T J)^-1 J^T`: the drives strain each other with the rest, which no motion shows. Encoders
+    contradict each other by their noise; the pose that fits best counts.
+    """
+    links = Links(robot)
+    last = links.home
+
+    def of_redundant(motion: Array) -> tuple[Array, Array]:
+        nonlocal last
+        x = links.locate(motion, last)
+        last = x[0]
+        jacobian = links.inertia(last)[1]
+        return links.drives(x).efforts[0], jacobian @ np.linalg.pinv(jacobian)
+
+    return of_redundant
