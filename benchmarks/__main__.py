@@ -17,6 +17,7 @@ from benchmarks import (
     calls,
     compiled_code,
     compiling,
+    contacts,
     drives,
     growth,
     insensitive,
@@ -51,6 +52,7 @@ _WORKS: dict[str, Callable[[Stage], Section]] = {
     "drives": drives.measure,
     "plans": plans.measure,
     "insensitive": insensitive.measure,
+    "contacts": contacts.measure,
     "libraries": libraries.measure,
     "papers": papers.measure,
 }

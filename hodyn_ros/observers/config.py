@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
 from hodyn_ros.model.keys import key, said_of
 
@@ -36,12 +37,13 @@ class ObserverConfig:
         "Share of the threshold, below which a contact has ended.", default=0.6, within=(0.0, 1.0)
     )
     effort_noise: tuple[float, ...] = key(
-        "Deviation of the external efforts by noise of the sensors alone [N.m or N], one for each joint, or "
-        "one for all; empty: a hundredth of the effort limits.",
+        "Deviation of the external efforts without contact, by noise and all that no other figure says [N.m "
+        "or N], one for each joint, or one for all; empty: a fifth of what the robot's file allows, "
+        "uncertainty.efforts, 3 percent of the effort limits by default.",
         default=(),
     )
     wrench_noise: tuple[float, ...] = key(
-        "The same of the external wrench on a floating base [N.m, N], six values; empty: a hundredth of the "
+        "The same of the external wrench on a floating base [N.m, N], six values; empty: that share of the "
         "weight, at a lever of a metre.",
         default=(),
     )
@@ -99,10 +101,10 @@ class ObserverConfig:
         if len(self.wrench_noise) not in (0, 6):
             raise InputError(f"parameter 'wrench_noise' holds {len(self.wrench_noise)} values; give six")
 
-    def noise_of(self, joint_names: tuple[str, ...], limits: np.ndarray) -> np.ndarray:
-        """Return the noise (n,) of the efforts of joints with these effort limits (n,) [N.m or N]."""
+    def noise_of(self, joint_names: tuple[str, ...], limits: Array, share: float) -> Array:
+        """Return the noise (n,) of joints [N.m or N]; where none is given, a share of their limits (n,)."""
         if not self.effort_noise:
-            return np.where(np.isfinite(limits), 0.01 * limits, 1.0)
+            return np.where(np.isfinite(limits), share * limits, 1.0)
         if len(self.effort_noise) not in (1, len(joint_names)):
             raise InputError(
                 f"parameter 'effort_noise' holds {len(self.effort_noise)} values for {len(joint_names)} "

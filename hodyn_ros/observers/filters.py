@@ -23,6 +23,9 @@ Means = dict[str, dict[int, Any]]
 
 CORRECTED = ("torque", "viscous", "coulomb")  # what x is a share of
 _SMOOTH = "smooth_"
+_FAR = (
+    9.0  # square of the deviations from which on an error of a motor's equation counts as none of its drive
+)
 
 
 class Filters:
@@ -85,7 +88,7 @@ class Filters:
         found: Vectors = {}
         for name in ("load", "load_rate"):
             found[name] = [0.0] * self._balance.n
-            for j, value in zip(self._places.get("load", ()), state[name] if name in state else ()):
+            for j, value in zip(self._places.get("load", ()), state.get(name, ())):
                 found[name][j] = value
         return found
 
@@ -148,10 +151,12 @@ class Filters:
         noise = figures["noise_variance"][self._first + j] + seen.get("sticking", {}).get(j, 0.0)
         # samples closer than 2 / L say the same
         alike = 1.0 + 2.0 * drift / (period * (drift * bandwidth + 1.0))
-        place = {pair: value for pair, value in zip(pairs, p)}
+        place = dict(zip(pairs, p))
         ph = [sum(place[min(a, b), max(a, b)] * h[b] for b in range(size)) for a in range(size)]
-        spread = 1.0 / (sum(a * b for a, b in zip(h, ph)) + alike * noise)
+        known, noise = sum(a * b for a, b in zip(h, ph)), alike * noise
         missing = 0.0 - seen["error"][j] - sum(a * b for a, b in zip(h, x))
+        # what is far beyond its deviation, as of a drive that saturates, counts the less the further it is
+        spread = 1.0 / (known + noise * (1.0 + missing * missing / (_FAR * (known + noise))))
         limit = figures["correction_limit"][0]
         step = spread * missing
         moved = [

@@ -33,6 +33,8 @@ from hodyn_ros.observers.filters import Filters
 from hodyn_ros.observers.interpolation import BasePoint
 from hodyn_ros.observers.layout import Layout
 
+_DEFAULT, _AT_MOTORS = ObserverConfig(), Sensed(links=True, motor_efforts=True)
+_ALLOWED = 5.0  # deviations that the uncertainty of a robot's file counts as
 _NONE = 1e-30  # a variance or time that is none, but may stand in a denominator
 _WRENCH = tuple(f"base {kind} {axis}" for kind in ("moment", "force") for axis in "xyz")
 
@@ -98,8 +100,8 @@ class MomentumObserver:
     def __init__(
         self,
         robot: Robot,
-        config: ObserverConfig = ObserverConfig(),
-        sensed: Sensed = Sensed(links=True, motor_efforts=True),
+        config: ObserverConfig = _DEFAULT,
+        sensed: Sensed = _AT_MOTORS,
         *,
         covariance: ArrayLike | None = None,
     ) -> None:
@@ -117,7 +119,7 @@ class MomentumObserver:
         self._n, self._m = train.n_joints, len(self.names)
         self._roots = None if covariance is None else self._factor(covariance)
         self._period = np.zeros((1, 1))
-        self._figures = np.zeros((1, 0))
+        self._smooth: bool | None = None
         self.config = config
 
     @property
@@ -127,21 +129,23 @@ class MomentumObserver:
 
     @config.setter
     def config(self, config: ObserverConfig) -> None:
-        m, n, fresh = self._m, self._n, not self._figures.size
-        if fresh or bool(config.smoothing) != bool(self._config.smoothing):
-            self._filters = Filters(self._balance, bool(config.smoothing))
+        m, n, smooth = self._m, self._n, bool(config.smoothing)
+        fresh = smooth != self._smooth
+        if fresh:
+            self._smooth, self._filters = smooth, Filters(self._balance, smooth)
             self._state = Layout(
                 result=2 * m + 2, balance=self._balance.state.size, filters=self._filters.state.size
             )
-            fresh = True
         noise = np.empty(m)
-        noise[m - n :] = config.noise_of(self.robot.driven_joints, self.robot.limits.effort)
+        share = self.robot.uncertainty.efforts / _ALLOWED
+        noise[m - n :] = config.noise_of(self.robot.driven_joints, self.robot.limits.effort, share)
         if self._floats:
             tree = self.robot.tree
-            noise[:6] = config.wrench_noise or 0.01 * tree.masses.sum() * np.linalg.norm(tree.gravity)
+            weight = float(tree.masses.sum() * np.linalg.norm(tree.gravity))
+            noise[:6] = config.wrench_noise or share * weight
         self._config, self._longest = config, config.longest_gap
         self._threshold, self._release = config.threshold, config.threshold * config.release
-        figures = {
+        figures: dict[str, Sequence[float]] = {
             "bandwidth": [config.bandwidth],
             "smoothing_time": [1.0 / config.smoothing if config.smoothing else 0.0],
             "newest": [0.0 if config.held_efforts else 0.5],
@@ -150,8 +154,8 @@ class MomentumObserver:
             "stiffness_variance": [config.stiffness_deviation**2 + _NONE],
             "friction_variance": [config.friction_deviation**2 + _NONE],
             "inertia_variance": [config.inertia_deviation**2 if self._roots is None else 0.0],
-            "noise_variance": noise**2,
-            "model_variance": np.zeros(m),
+            "noise_variance": (noise**2).tolist(),
+            "model_variance": [0.0] * m,
         }
         self._figures = np.array([self._filters.figures.pack(figures)])
         if fresh:
@@ -185,6 +189,24 @@ class MomentumObserver:
         if missing or len(measured) != len(self.rows):
             raise InputError(f"a sample needs {list(self.rows)}, found {list(measured)}")
         return np.stack([shaped_array(name, measured[name], (self._n,)) for name in self.rows])
+
+    def noise_of(self, times: ArrayLike, samples: ArrayLike) -> tuple[float, ...]:
+        """Return the `effort_noise` for a recording without contacts, at which it stays silent.
+
+        `times` (N,) [s], `samples` (N, rows, n); the first fifth is left out, in which drives are corrected.
+        The root mean square of what it takes for external, or what stays a fifth below the threshold.
+        """
+        stamps, stack = np.asarray(times, dtype=np.float64), np.asarray(samples, dtype=np.float64)
+        if self._floats or stack.shape != (len(stamps), len(self.rows), self._n) or len(stamps) < 10:
+            raise InputError(f"noise is that of ten or more samples (N, {len(self.rows)}, {self._n})")
+        quiet = MomentumObserver(self.robot, self._config, self.sensed)
+        found = [quiet.update(time, sample) for time, sample in zip(stamps.tolist(), stack)]
+        efforts = np.array([one.efforts for one in found[len(found) // 5 :] if one is not None])
+        if not len(efforts):
+            raise InputError("the recording has gaps everywhere; raise longest_gap")
+        largest = 1.25 * np.abs(efforts).max(axis=0) / self._config.threshold
+        noise: list[float] = np.maximum(np.sqrt((efforts**2).mean(axis=0)), largest).tolist()
+        return tuple(noise)
 
     def restart(self) -> None:
         """Forget what was, corrections of drives too."""
@@ -249,8 +271,8 @@ class MomentumObserver:
         """
         if self._roots is None or not self._arrived:
             return
-        state = self._balance.state.unpack(self._memory[0, self._state["balance"]])
-        needed = self._filters.state.unpack(self._memory[0, self._state["filters"]])["needed"]
+        state = self._balance.state.unpack(self._memory[0, self._state["balance"]].tolist())
+        needed = self._filters.state.unpack(self._memory[0, self._state["filters"]].tolist())["needed"]
         motion = np.array([state["q"], state["v"], np.zeros(self._n)])
         bias = self.robot.inverse_dynamics(motion)[0]
         motion[2] = np.linalg.solve(self.robot.mass_matrix(motion[:1])[0], np.array(needed) - bias)
@@ -365,7 +387,7 @@ class MomentumObserver:
         numbers = self._filters.figures.unpack(figures)
         means = self._balance.means(before, now, period, efforts, numbers["newest"][0])
         state, result = self._filters.update(means, period, filters, numbers, moving)
-        failed = 0.0
+        failed: Any = 0.0
         if isinstance(period, Traced):
             self._conditional, failed = bool(period.graph.conditions), period.graph.violation()
         memory = [*self._balance.state.pack(now), *self._filters.state.pack(state)]
@@ -414,7 +436,7 @@ class MomentumObserver:
 
         def of_loops(motion: Array) -> tuple[Array]:
             found = twin.motion_from_drives(motion)
-            efforts: Array = twin.inverse_dynamics(found.joints, found.base)
+            efforts = np.asarray(twin.inverse_dynamics(found.joints, found.base))
             return (efforts[0],)
 
         return of_loops
