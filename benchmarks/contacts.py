@@ -91,7 +91,7 @@ def motion(robot: Robot, duration: float, seed: int) -> WaypointSpline:
     random = np.random.default_rng(seed)
     lower, upper = robot.limits.position_lower, robot.limits.position_upper
     times = 0.8 * np.arange(int(duration / 0.8) + 2, dtype=np.float64)
-    shares = 0.5 + 0.12 * random.uniform(-1.0, 1.0, (len(times), len(lower)))
+    shares = 0.5 + 0.1 * random.uniform(-1.0, 1.0, (len(times), len(lower)))
     path = WaypointSpline(times, lower + shares * (upper - lower), order=6)
     positions = path.sample(np.arange(0.0, duration, 0.01), 0)[:, 0]
     margin = 0.05 * (upper - lower)
@@ -327,31 +327,29 @@ def draw(path: Path, case: tuple[float, float] = (-0.2, 0.2)) -> None:
     from hodyn_ros.pictures import legend_below, plain, save_picture
 
     robot = robot_with_friction()
-    run = recorded(robot, wrong(robot, *case), 8)
+    run = recorded(robot, wrong(robot, *case), 12)
     found = {"this observer": ratios(ours(robot, run, 200.0, smoothing=400.0))}
     for name, kind in (("momentum, motor torque", False), ("momentum, spring torque", True)):
         terms = terms_of(robot, run, spring=kind)
         found[name] = ratios(theirs(terms, PEERS["ext_observer, momentum"], 200.0))
     picture = Picture(figsize=(10.5, 5.0), layout="constrained")
     above, ax = picture.subplots(2, 1, sharex=True, height_ratios=(1, 4))
-    begin = run.contacts[0].sample - 200
-    times = PERIOD * np.arange(len(run.links) - begin)
-    force = np.zeros(len(run.links))
+    begin, end = run.contacts[0].sample - 200, run.contacts[8].sample - 100
+    times, force = PERIOD * np.arange(end - begin), np.zeros(len(run.links))
     for contact in run.contacts:
         force[contact.sample : contact.sample + round(_LASTS / PERIOD)] = contact.force
-    above.fill_between(times, force[begin:], color="black", alpha=0.25, linewidth=0.0)
+    above.fill_between(times, force[begin:end], color="black", alpha=0.25, linewidth=0.0)
     above.set_ylabel("force [N]")
     lines = []
-    for (name, ratio), colour in zip(found.items(), ("#0077BB", "#EE7733", "#CC3311"), strict=True):
-        lines += ax.semilogy(times, np.maximum(ratio[begin:], 1e-2), color=colour, linewidth=1.2, label=name)
-    ax.axhline(1.0, color="black", linewidth=0.8)
-    ax.annotate("threshold: silent for 16 s without contact", (times[-1], 1.0), ha="right", va="bottom")
+    for ratio, colour in zip(found.values(), ("#0077BB", "#EE7733", "#CC3311"), strict=True):
+        lines += ax.semilogy(times, ratio[begin:end], color=colour, linewidth=1.2)
+    lines.append(ax.axhline(1.0, color="black", linewidth=0.8))
     ax.set_ylim(0.05, 300.0)
     ax.set_ylabel("largest effort over its threshold")
     ax.set_xlabel("time [s]")
     for axes in (above, ax):
         plain(axes)
-    legend_below(picture, lines, list(found))
+    legend_below(picture, lines, [*found, "what it comes to in 16 s without contact"])
     picture.suptitle("Contacts with a Panda, springs 20 % softer and friction 20 % higher than known")
     save_picture(picture, path)
 

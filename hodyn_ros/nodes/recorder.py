@@ -48,6 +48,8 @@ TOPICS = (
     "joint_states",
     "motor_states",
     "effort_commands",
+    "external_efforts",
+    "contacts",
     "/parameter_events",
     "/diagnostics",
     "/tf",

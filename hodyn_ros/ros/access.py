@@ -76,6 +76,18 @@ NODES = {
         subscribes=("feedforward_torque", "joint_states", *_MANAGER),
         serves=("~/start",),
     ),
+    "observer_node": Access(
+        publishes=("external_efforts", "contacts", "~/transition_event"),
+        subscribes=("joint_states", "motor_states"),
+        serves=(
+            "~/restart",
+            "~/change_state",
+            "~/get_available_states",
+            "~/get_available_transitions",
+            "~/get_state",
+            "~/get_transition_graph",
+        ),
+    ),
     "trajectory_filter": Access(
         publishes=("filtered_joint_trajectory",),
         subscribes=("~/joint_trajectory", "joint_states", "joint_trajectory_controller/controller_state"),

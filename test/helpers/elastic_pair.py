@@ -123,9 +123,9 @@ class ElasticPair:
             ) - np.array([30.0, 15.0]) * w  # fmt: skip
             states.append(state)
             efforts.append(effort)
-            middle = time + 0.5 * period
+            push = external(time + 0.5 * period)
             solved = solve_ivp(
-                lambda t, x, u=effort, f=external(middle): self.rates(x, u, f),
+                lambda t, x, u=effort, f=push: self.rates(x, u, f),  # type: ignore[misc]
                 (0.0, period), state, method="DOP853", rtol=tolerance, atol=tolerance * 1e-2,
             )  # fmt: skip
             state = solved.y[:, -1]
