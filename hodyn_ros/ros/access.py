@@ -38,7 +38,10 @@ EVERY_NODE = Access(
     ),
 )
 _MANAGER = ("controller_manager/activity", "/diagnostics")  # which controllers are active
-_RECORDED = ("desired_motion", "feedforward_torque", "joint_states", "motor_states", "effort_commands")
+_RECORDED = (
+    *("desired_motion", "feedforward_torque", "joint_states", "motor_states", "effort_commands"),
+    *("external_efforts", "contacts"),
+)
 
 NODES = {
     "dynamics_node": Access(
