@@ -7,7 +7,7 @@ springs, or of the motors, whose inertia then counts to the mass matrix and whos
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -61,7 +61,7 @@ class KdlEstimator(Peer):
 class MomentumTrapezoid(Peer):
     """The momentum observer of mikhel1984/ext_observer: De Luca's, by the trapezoidal rule."""
 
-    _before: Array | None = None
+    _before: Any = None
 
     def update(self, at: Terms) -> Array:
         """Return the external efforts (n,)."""

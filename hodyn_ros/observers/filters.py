@@ -155,8 +155,10 @@ class Filters:
         ph = [sum(place[min(a, b), max(a, b)] * h[b] for b in range(size)) for a in range(size)]
         known, noise = sum(a * b for a, b in zip(h, ph)), alike * noise
         missing = 0.0 - seen["error"][j] - sum(a * b for a, b in zip(h, x))
-        # what is far beyond its deviation, as of a drive that saturates, counts the less the further it is
-        spread = 1.0 / (known + noise * (1.0 + missing * missing / (_FAR * (known + noise))))
+        # 1 / (known + noise (1 + missing^2 / (FAR (known + noise)))): what is far beyond its deviation, as of
+        # a drive that saturates, counts the less the further it is
+        whole = _FAR * (known + noise)
+        spread = whole / (whole * (known + noise) + noise * (missing * missing))
         limit = figures["correction_limit"][0]
         step = spread * missing
         moved = [

@@ -228,23 +228,27 @@ class MomentumObserver:
         finite, and where the time does not go on.
         """
         period = time - self._time
-        further = (self._based(base),) if self._floats else ()
         if not 0.0 < period <= self._longest:
-            self._start(time, sample, further)
+            self._start(time, sample, (self._based(base),) if self._floats else ())
             return None
         self._period[0, 0] = period
+        further: tuple[Array, ...]
         try:
-            row = self._step(sample, self._period, self._memory, self._figures, *further)
+            if self._floats:
+                further = (self._based(base),)
+                row = self._step(sample, self._period, self._memory, self._figures, *further)
+            else:
+                further = ()
+                row = self._step(sample, self._period, self._memory, self._figures)
         except InputError:
             self._check(sample)
             raise
         size = self._m
         if self._conditional and row.item(2 * size + 1):
             self._explain(sample, *further)
-        self._memory, self._time = row, time
-        largest = row.item(2 * size)
-        self._contact = largest > (self._release if self._contact else self._threshold)
-        return ExternalEfforts(row, size, largest, self._contact)
+        self._memory, self._time, largest = row, time, row.item(2 * size)
+        self._contact = contact = largest > (self._release if self._contact else self._threshold)
+        return ExternalEfforts(row, size, largest, contact)
 
     def _start(self, time: float, sample: Array, further: Sequence[Array]) -> None:
         """Take a sample where there is none, or none near, to take the difference to."""

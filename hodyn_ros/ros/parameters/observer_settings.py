@@ -25,8 +25,8 @@ _STRUCTURE = (
         [],
         "What is measured: position, velocity of links on joint_states; motor_position, motor_velocity on "
         "motor_states; motor_effort on motor_states, or on joint_states where motors have no positions; "
-        "joint_torque on joint_states. Empty: both sides of springs and the efforts of their motors; of rigid "
-        "robots position, velocity and motor_effort. Fixed while the node is configured.",
+        "joint_torque on joint_states. Empty: both sides of springs and the efforts of their motors; of "
+        "rigid robots position, velocity and motor_effort. Fixed while the node is configured.",
         element=str,
     ),
     ParameterSpec(
@@ -93,7 +93,7 @@ def sensed(robot: Robot, measured: Sequence[str]) -> Sensed:
         )
     if found.joint_torques and found.motor_efforts and not found.motors:
         raise InputError(
-            "parameter 'measured' holds joint_torque and motor_effort, which cannot both come on joint_states; "
-            "leave one out, or measure motor_position"
+            "parameter 'measured' holds joint_torque and motor_effort, which cannot both come on "
+            "joint_states; leave one out, or measure motor_position"
         )
     return found
