@@ -66,7 +66,7 @@ class MomentumTrapezoid(Peer):
     def update(self, at: Terms) -> Array:
         """Return the external efforts (n,)."""
         momentum = at.mass @ at.velocity
-        acting = at.torque - at.gravity + at.coriolis.T @ at.velocity
+        acting: Any = at.torque - at.gravity + at.coriolis.T @ at.velocity
         if self._before is None:
             self._sum, self._found = momentum, 0.0 * momentum
         else:
@@ -85,7 +85,7 @@ class DisturbanceObserver(Peer):
     heavy and light joints alike.
     """
 
-    _z: Array | None = None
+    _z: Any = None
 
     def update(self, at: Terms) -> Array:
         """Return the external efforts (n,)."""
@@ -108,7 +108,7 @@ class SlidingMode(Peer):
     `10 L` [N.m/s].
     """
 
-    _estimate: Array | None = None
+    _estimate: Any = None
     _STEEP = 50.0
 
     def update(self, at: Terms) -> Array:
