@@ -179,6 +179,17 @@ class MomentumObserver:
             }
         return found
 
+    @property
+    def link_motion(self) -> Array:
+        """Positions and velocities of the joints (2, n) at the last sample [rad or m, /s]."""
+        start = self._state["balance"].start
+        return self._memory[0, start : start + 2 * self._n].reshape(2, self._n)
+
+    @property
+    def period(self) -> float:
+        """The time [s] between the last two samples."""
+        return float(self._period[0, 0])
+
     def sample(self, **measured: ArrayLike) -> Array:
         """Return a sample (rows, n) from what is measured, by the names of `rows`.
 
