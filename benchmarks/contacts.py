@@ -100,12 +100,14 @@ def motion(robot: Robot, duration: float, seed: int) -> WaypointSpline:
     return path
 
 
-def recorded(robot: Robot, plant: Robot, contacts: int = _CONTACTS, seed: int = 1) -> Recording:
-    """Let a plant move under the feedforward and feedback of a robot, and touch it."""
+def recorded(
+    robot: Robot, plant: Robot, contacts: int = _CONTACTS, seed: int = 1, lasts: float = WARM + QUIET
+) -> Recording:
+    """Let a plant move under the feedforward and feedback of a robot for a time [s], and then touch it."""
     import mujoco
 
     random = np.random.default_rng(seed)
-    quiet, every = round((WARM + QUIET) / PERIOD), round(_EVERY / PERIOD)
+    quiet, every = round(lasts / PERIOD), round(_EVERY / PERIOD)
     count = quiet + every * contacts
     path = motion(robot, count * PERIOD, seed)
     model = mujoco.MjModel.from_xml_string(mjcf(plant).text)

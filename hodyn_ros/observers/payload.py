@@ -11,8 +11,9 @@ and no others: a body is physical where P is positive definite, and the last ter
 (Wensing, Kim and Slotine, Linear matrix inequalities for physically-consistent inertial parameter
 identification, IEEE RA-L 3(1), 2018; Lee, Wensing and Park, Geometric robot dynamic identification, IEEE T-RO
 36(2), 2020). The last two are the prior, of Wishart's kind. Each sample brings one damped step of Newton's
-method, `1 / (1 + decrement)` of it, which never leaves the bodies that can be, as `-log det` is
-self-concordant.
+method, `1 / (1 + l)` of it with its length l in the metric of `-log det P`. As that is self-concordant and
+the rest is quadratic, such a step lowers the objective, and never leaves the bodies that can be (Nesterov and
+Nemirovskii 1994).
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class PayloadConfig:
                       within=(1e-3, 10.0))  # fmt: skip
     error_time: float = key(
         "Time [s] for which errors of the external efforts last: samples closer than that say the same.",
-        default=0.2,
+        default=0.05,
         within=(1e-4, 100.0),
     )
     forgetting: float = key(
@@ -99,11 +100,16 @@ class PayloadEstimator:
     """
 
     def __init__(
-        self, observer: MomentumObserver, config: PayloadConfig = PayloadConfig(), body: str = ""  # noqa: B008
+        self,
+        observer: MomentumObserver,
+        config: PayloadConfig = PayloadConfig(),
+        body: str = "",  # noqa: B008
     ) -> None:
         robot = observer.robot
         if robot.closure is not None or robot.moves_base:
-            raise InputError(f"robot {robot.name!r} has loops or a base that moves; its load is not estimated")
+            raise InputError(
+                f"robot {robot.name!r} has loops or a base that moves; its load is not estimated"
+            )
         names = robot.tree.body_names
         self.body = body or names[-1]
         if self.body not in names:
@@ -164,9 +170,7 @@ class PayloadEstimator:
         deviations = np.sqrt(np.diag(slopes @ covariance @ slopes.T))
         open_before = np.sqrt(np.diag(slopes @ before @ slopes.T))
         xx, yy, zz, xy, xz, yz = values[4:].tolist()
-        payload = Payload(
-            float(values[0]), tuple(values[1:4].tolist()), (xx, xy, xz, yy, yz, zz), self.body
-        )
+        payload = Payload(float(values[0]), tuple(values[1:4].tolist()), (xx, xy, xz, yy, yz, zz), self.body)
         return PayloadEstimate(payload, values, deviations, deviations < _LEARNT * open_before)
 
     def trace(self) -> Traceable:
@@ -183,7 +187,10 @@ class PayloadEstimator:
             period, bandwidth, smoothing, share, kept = figures[0]
             before = layout.unpack(memory[0])
             middle = [
-                [0.5 * (a + b) - 0.125 * period * (d - c) for a, b, c, d in zip(before["q"], q, before["v"], v)],
+                [
+                    0.5 * (a + b) - 0.125 * period * (d - c)
+                    for a, b, c, d in zip(before["q"], q, before["v"], v)
+                ],
                 [0.5 * (a + b) for a, b in zip(before["v"], v)],
                 [(b - a) / period for a, b in zip(before["v"], v)],
             ]
@@ -286,10 +293,7 @@ def _newton(
     root = _cholesky(pseudo)
     columns = [_solved(root, [float(i == j) for i in range(4)]) for j in range(4)]  # of the inverse
     moved = [
-        [
-            [_sum(columns[c][a] * float(basis[c, b]) for c in range(4)) for b in range(4)]
-            for a in range(4)
-        ]
+        [[_sum(columns[c][a] * float(basis[c, b]) for c in range(4)) for b in range(4)] for a in range(4)]
         for basis in _BASIS
     ]
     size = range(PER_BODY)
@@ -311,8 +315,9 @@ def _newton(
         for i in size
     ]
     step = _solved(_cholesky(hessian), slope)
-    decrement = abs(_sum(a * b for a, b in zip(slope, step))) ** 0.5
-    share = 1.0 / (1.0 + decrement)
+    turned = [[_sum(step[k] * moved[k][a][b] for k in size) for b in range(4)] for a in range(4)]
+    length = abs(_sum(turned[a][b] * turned[b][a] for a in range(4) for b in range(4))) ** 0.5
+    share = 1.0 / (1.0 + length)
     return [value - share * change for value, change in zip(parameters, step)]
 
 
