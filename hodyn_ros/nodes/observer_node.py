@@ -6,12 +6,15 @@ commands nothing, and nothing follows what it says by itself.
 
 Topics: `joint_states` and, where the parameter `measured` asks for them, `motor_states`
 (sensor_msgs/JointState) in, reflected to the links; `external_efforts` (ExternalEfforts) out, one for each
-sample; `contacts` (ContactEvent) out, where one begins and ends; `/diagnostics` at 1 Hz. Service: `~/restart`
-(std_srvs/Trigger) forgets what was learnt of the drives.
+sample; `contacts` (ContactEvent) out, where one begins and ends; with `payload_rate`, `payload`
+(PayloadEstimate) out; `/diagnostics` at 1 Hz. Services (std_srvs/Trigger): `~/restart` forgets what was
+learnt of drives and load, `~/restart_payload` the load alone; `~/payload` answers with the parameters that
+make it a load of dynamics_node.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -26,10 +29,13 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from hodyn_ros.array import Array
+from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import HodynError, InputError
 from hodyn_ros.msg import ContactEvent
 from hodyn_ros.msg import ExternalEfforts as ExternalEffortsMessage
+from hodyn_ros.msg import PayloadEstimate as PayloadMessage
 from hodyn_ros.observers import ExternalEfforts, MomentumObserver
+from hodyn_ros.observers.payload import PayloadEstimator
 from hodyn_ros.ros.conversions.fields import float64s
 from hodyn_ros.ros.conversions.joint_rows import RowsReader
 from hodyn_ros.ros.conversions.layout import instant, unpacked
@@ -38,7 +44,9 @@ from hodyn_ros.ros.parameters.observer_settings import (
     LIVE,
     SETTINGS,
     STRUCTURAL,
+    loaded,
     observer_config,
+    payload_config,
     sensed,
 )
 from hodyn_ros.ros.parameters.parameters import declare, value
@@ -51,6 +59,8 @@ from hodyn_ros.ros.streams.stamp_filter import StampFilter
 from hodyn_ros.ros.streams.stream_executor import StreamGroup, beside_streams
 
 LINKS, MOTORS, OUT, CONTACTS = "joint_states", "motor_states", "external_efforts", "contacts"
+PAYLOAD = "payload"
+_TO_MESSAGE = [0, 3, 4, 1, 5, 2]  # from inertia xx, yy, zz, xy, xz, yz to xx, xy, xz, yy, yz, zz
 _FIELDS = {  # of joint states, by what is measured
     "position": "position",
     "velocity": "velocity",
@@ -83,6 +93,9 @@ class ObserverNode(LifecycleNode):
         self._events = QosEvents(self)
         self._efforts_publisher = self._publisher(ExternalEffortsMessage, OUT)
         self._contacts_publisher = self._publisher(ContactEvent, CONTACTS)
+        self._payload_publisher = self._publisher(PayloadMessage, PAYLOAD)
+        self._estimator: PayloadEstimator | None = None
+        self._next_payload = 0  # [ns] when it is told again
         streams, self._kept = StreamGroup(), []
         for topic in (LINKS, MOTORS):
             made = self.create_subscription(
@@ -97,7 +110,14 @@ class ObserverNode(LifecycleNode):
             )
             self._events.watch(topic, made)
             self._kept.append(made)
-        self._service = self.create_service(Trigger, "~/restart", self._on_restart)
+        self._served = [
+            self.create_service(Trigger, f"~/{name}", answer)
+            for name, answer in (
+                ("restart", self._on_restart),
+                ("restart_payload", self._on_restart_payload),
+                ("payload", self._on_payload),
+            )
+        ]
         self._diagnostics = Diagnostics(self, self._report)
         if value(self, "autostart"):
             if self.trigger_configure() != TransitionCallbackReturn.SUCCESS:
@@ -149,7 +169,8 @@ class ObserverNode(LifecycleNode):
         self._observing = False
         return super().on_shutdown(state)
 
-    def _use(self, robot: Any) -> None:
+    def _use(self, read: Robot) -> None:
+        robot = loaded(self, read)
         measured = sensed(robot, value(self, "measured"))
         observer = MomentumObserver(robot, observer_config(self, {}), measured)
         if len(observer.names) != len(robot.driven_joints):
@@ -163,7 +184,9 @@ class ObserverNode(LifecycleNode):
             if chosen
         }
         self._order = np.array([[*of_links, *of_motors].index(row) for row in rows])
-        self._observer = observer
+        self._observer, self._estimator = observer, None
+        if value(self, "payload_rate") > 0.0:
+            self._estimator = PayloadEstimator(observer, payload_config(self), value(self, "payload_body"))
         self._diagnostics.hardware_id = robot.name
         self.get_logger().info(f"robot {robot.name!r}, {len(names)} joints, by {', '.join(rows)}")
 
@@ -196,8 +219,38 @@ class ObserverNode(LifecycleNode):
         """Forget what was learnt."""
         if self._observer is not None:
             self._observer.restart()
+        if self._estimator is not None:
+            self._estimator.restart()
         response.success = self._observer is not None
         response.message = "begun anew" if response.success else "no robot is configured"
+        return response
+
+    def _on_restart_payload(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Forget the load."""
+        if self._estimator is not None:
+            self._estimator.restart()
+        response.success = self._estimator is not None
+        response.message = "begun anew" if response.success else "parameter 'payload_rate' is 0"
+        return response
+
+    def _on_payload(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Say which parameters make the load one of dynamics_node, once the motion has shown its mass."""
+        if self._estimator is None:
+            response.message = "no load is estimated; set the parameter 'payload_rate'"
+            return response
+        estimate = self._estimator.estimate
+        response.success = not {"mass", "centre x", "centre y", "centre z"} & set(estimate.hidden)
+        payload = estimate.payload
+        if not response.success:
+            response.message = f"the motion has not yet shown {', '.join(estimate.hidden)}"
+            return response
+        given = {
+            "payload_mass": payload.mass,
+            "payload_centre": list(payload.centre),
+            "payload_inertia": list(payload.inertia),
+            "payload_body": payload.body,
+        }
+        response.message = json.dumps({"dynamics_node": {"ros__parameters": given}})
         return response
 
     # samples
@@ -243,10 +296,15 @@ class ObserverNode(LifecycleNode):
         if self._begun is None or now < self._begun:  # a clock that starts again
             if self._begun is not None:
                 observer.restart()
-            self._begun = now
+            self._begun = self._next_payload = now
         sample = np.ascontiguousarray(rows[self._order])
         found = observer.update(1e-9 * (now - self._begun), sample)
         self._last = found
+        if self._estimator is not None:
+            self._estimator.update(found)
+            if now >= self._next_payload:
+                self._tell_payload(stamp, self._estimator)
+                self._next_payload = now + round(1e9 / value(self, "payload_rate"))
         if found is None:
             return
         message = ExternalEffortsMessage(
@@ -265,7 +323,7 @@ class ObserverNode(LifecycleNode):
     def _tell(self, message: ExternalEffortsMessage, found: ExternalEfforts) -> None:
         """Publish that a contact begins or ends."""
         self._contact = bool(found.contact)
-        event = ContactEvent(header=message.header, begins=self._contact)
+        event = ContactEvent(header=message.header, begins=self._contact, largest_ratio=message.largest_ratio)
         if self._contact:
             self._contacts += 1
             ratios = np.abs(found.efforts) / found.deviations
@@ -275,6 +333,22 @@ class ObserverNode(LifecycleNode):
             event.deviations = float64s(found.deviations[order])
             self.get_logger().info(f"contact: external effort on {', '.join(event.joint_names)}")
         Publisher.publish(self._contacts_publisher, event)
+
+    def _tell_payload(self, stamp: bytes, estimator: PayloadEstimator) -> None:
+        """Publish what the robot carries."""
+        estimate = estimator.estimate
+        values, deviations = estimate.values, estimate.deviations
+        message = PayloadMessage(
+            mass=float(values[0]),
+            mass_deviation=float(deviations[0]),
+            centre=values[1:4],
+            centre_deviations=deviations[1:4],
+            inertia=values[4:][_TO_MESSAGE],
+            inertia_deviations=deviations[4:][_TO_MESSAGE],
+            hidden=list(estimate.hidden),
+        )
+        message.header.stamp, message.header.frame_id = unpacked(stamp), estimator.body
+        Publisher.publish(self._payload_publisher, message)
 
     # diagnostics
 

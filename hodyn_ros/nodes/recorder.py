@@ -50,6 +50,7 @@ TOPICS = (
     "effort_commands",
     "external_efforts",
     "contacts",
+    "payload",
     "/parameter_events",
     "/diagnostics",
     "/tf",

@@ -6,8 +6,8 @@ r, the squares make A and b, which take a load in whatever order of samples. The
 
     1/2 pi^T A pi - b^T pi + tr(P_0^-1 P(pi)) - log det P(pi)
 
-with the pseudo-inertia `P = [[S, h], [h^T, m]]`, `S = 1/2 tr(I) 1 - I`, that bodies of positive mass everywhere have,
-and no others: a body is physical where P is positive definite, and the last term keeps it so at every step
+with the pseudo-inertia `P = [[S, h], [h^T, m]]`, `S = 1/2 tr(I) 1 - I`: there is a body with these figures
+where P is positive definite, and no other one. The last term keeps it so at every step
 (Wensing, Kim and Slotine, Linear matrix inequalities for physically-consistent inertial parameter
 identification, IEEE RA-L 3(1), 2018; Lee, Wensing and Park, Geometric robot dynamic identification, IEEE T-RO
 36(2), 2020). The last two are the prior, of Wishart's kind. Each sample brings one damped step of Newton's
@@ -27,7 +27,6 @@ import numpy as np
 
 from hodyn_ros.array import Array
 from hodyn_ros.codegen.kernel import Kernel, Shape, Stack, Traceable
-from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.engine.matrix_kernels import regressors
 from hodyn_ros.engine.recursions.regressor import PER_BODY
 from hodyn_ros.errors import InputError

@@ -40,7 +40,7 @@ EVERY_NODE = Access(
 _MANAGER = ("controller_manager/activity", "/diagnostics")  # which controllers are active
 _RECORDED = (
     *("desired_motion", "feedforward_torque", "joint_states", "motor_states", "effort_commands"),
-    *("external_efforts", "contacts"),
+    *("external_efforts", "contacts", "payload"),
 )
 
 NODES = {
@@ -80,10 +80,12 @@ NODES = {
         serves=("~/start",),
     ),
     "observer_node": Access(
-        publishes=("external_efforts", "contacts", "~/transition_event"),
+        publishes=("external_efforts", "contacts", "payload", "~/transition_event"),
         subscribes=("joint_states", "motor_states"),
         serves=(
             "~/restart",
+            "~/restart_payload",
+            "~/payload",
             "~/change_state",
             "~/get_available_states",
             "~/get_available_transitions",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,9 +20,11 @@ from rclpy.parameter import Parameter
 from ros_processes import start_node
 from ros_talk import Talk
 from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
 
 from hodyn_ros import Robot, share
-from hodyn_ros.msg import ContactEvent, ExternalEfforts
+from hodyn_ros.feedforward.payload import Payload
+from hodyn_ros.msg import ContactEvent, ExternalEfforts, PayloadEstimate
 
 ROBOT = Robot.load(share.find("config", "panda.yaml"))
 NAMES = list(ROBOT.joint_names)
@@ -133,6 +136,41 @@ def test_parameters_change_while_it_observes_and_others_are_fixed() -> None:
         source.send(20)
         talk.status("observer_node", lambda status, _: status.message == "not active")
         assert len(efforts) == count
+        assert node.stop() == 0, node.output()
+
+
+def test_a_load_is_found_and_offered_to_dynamics_node() -> None:
+    load = ROBOT.with_tree(Payload(1.2, (0.02, 0.0, 0.1)).on_tree(ROBOT))
+    given = {
+        "measured": ["position", "velocity", "joint_torque"],
+        "stiffness_deviation": 0.0,
+        "payload_rate": 20.0,
+    }
+    with observed("on_load", **given) as (node, talk, _):
+        payloads = talk.hear_nothing_yet(PayloadEstimate, "payload")
+        links = talk.publisher(JointState, "joint_states")
+        asked = talk.call(Trigger, "observer_node/payload", Trigger.Request())
+        assert not asked.success and "has not yet shown mass" in asked.message
+        for i in range(750):
+            time_ = 4e-3 * i
+            motion = np.array(
+                [0.4 * 3.0**k * np.sin(3.0 * time_ + np.arange(7.0) + k * np.pi / 2) for k in range(3)]
+            )
+            motion[0] += Q
+            message = JointState(name=NAMES, position=motion[0], velocity=motion[1])
+            message.effort = load.inverse_dynamics(motion)[0].tolist()
+            message.header.stamp.sec, message.header.stamp.nanosec = divmod(10**9 + i * 4_000_000, 10**9)
+            links.publish(message)
+            time.sleep(5e-4)
+        talk.wait_until(lambda: payloads and abs(payloads[-1].mass - 1.2) < 0.02, "the load")
+        last = payloads[-1]
+        assert last.header.frame_id == "panda_link7" and 0.0 < last.mass_deviation < 0.2
+        np.testing.assert_allclose(last.centre, [0.02, 0.0, 0.1], atol=0.005)
+        asked = talk.call(Trigger, "observer_node/payload", Trigger.Request())
+        offered = json.loads(asked.message)["dynamics_node"]["ros__parameters"]
+        assert asked.success and abs(offered["payload_mass"] - 1.2) < 0.02
+        assert talk.call(Trigger, "observer_node/restart_payload", Trigger.Request()).success
+        assert not talk.call(Trigger, "observer_node/payload", Trigger.Request()).success
         assert node.stop() == 0, node.output()
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rclpy.node import Node
 
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
+from hodyn_ros.feedforward.config import FeedforwardConfig
 from hodyn_ros.observers import ObserverConfig, Sensed
+from hodyn_ros.observers.payload import PayloadConfig
+from hodyn_ros.ros.parameters.dynamics_settings import LOAD_SETTINGS
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, specs_of, value
 
 _OBSERVER = tuple(spec for spec in specs_of(ObserverConfig) if spec.name != "wrench_noise")
@@ -38,8 +42,22 @@ _STRUCTURE = (
         read_only=True,
     ),
 )
+_LOAD = "usual_load_"  # before the fields of PayloadConfig
+_ESTIMATE = (
+    ParameterSpec(
+        "payload_rate",
+        0.0,
+        "How often [Hz] it is said on the topic payload what the robot carries beside payload_mass; 0: "
+        "never, and nothing is computed.",
+        low=0.0,
+        high=100.0,
+    ),
+    *(replace(spec, name=_LOAD + spec.name) for spec in specs_of(PayloadConfig)),
+)
 SETTINGS = (
     *_STRUCTURE,
+    *LOAD_SETTINGS,
+    *_ESTIMATE,
     *_OBSERVER,
     ParameterSpec(
         "new_clock_after",
@@ -56,7 +74,7 @@ SETTINGS = (
         read_only=True,
     ),
 )
-STRUCTURAL = frozenset(setting.name for setting in _STRUCTURE)
+STRUCTURAL = frozenset(setting.name for setting in (*_STRUCTURE, *LOAD_SETTINGS, *_ESTIMATE))
 LIVE = frozenset(setting.name for setting in _OBSERVER)
 
 
@@ -67,6 +85,18 @@ def observer_config(node: Node, changed: Mapping[str, Any]) -> ObserverConfig:
         held = changed.get(setting.name, value(node, setting.name))
         config[setting.name] = () if held is None else held  # an array that is not set
     return ObserverConfig(**config)
+
+
+def loaded(node: Node, robot: Robot) -> Robot:
+    """Return a robot with the load and the gravity of the parameters; InputError names one that cannot be."""
+    held = {setting.name: value(node, setting.name) for setting in LOAD_SETTINGS}
+    return FeedforwardConfig(**held).robot(robot)
+
+
+def payload_config(node: Node) -> PayloadConfig:
+    """Return what the parameters say of usual loads."""
+    names = [spec.name for spec in specs_of(PayloadConfig)]
+    return PayloadConfig(**{name: value(node, _LOAD + name) for name in names})
 
 
 def sensed(robot: Robot, measured: Sequence[str]) -> Sensed:
