@@ -28,6 +28,7 @@ from benchmarks import (
     matrices,
     papers,
     parallel,
+    payloads,
     plans,
     python_calls,
     report,
@@ -53,6 +54,7 @@ _WORKS: dict[str, Callable[[Stage], Section]] = {
     "plans": plans.measure,
     "insensitive": insensitive.measure,
     "contacts": contacts.measure,
+    "payloads": payloads.measure,
     "libraries": libraries.measure,
     "papers": papers.measure,
 }

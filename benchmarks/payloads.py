@@ -71,7 +71,7 @@ def outcomes(count: int, stage: Stage) -> Iterator[Outcome]:
         plant = wrong(robot, *case)
         before = recorded(robot, plant, 0, 7 + c, _BEFORE)
         samples = samples_of(before)
-        times = PERIOD * np.arange(len(samples))
+        times = PERIOD * np.arange(len(samples), dtype=np.float64)
         config = ObserverConfig(held_efforts=True, smoothing=200.0, inertia_deviation=0.0)
         config = replace(
             config, effort_noise=MomentumObserver(robot, config, _MEASURED).noise_of(times, samples)

@@ -24,6 +24,7 @@ from math import exp
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hodyn_ros.array import Array
 from hodyn_ros.codegen.kernel import Kernel, Shape, Stack, Traceable
@@ -77,7 +78,7 @@ class PayloadEstimate:
     payload: Payload
     values: Array
     deviations: Array
-    shown: Array
+    shown: NDArray[np.bool_]
 
     @property
     def intervals(self) -> Array:
@@ -333,7 +334,8 @@ def _cholesky(matrix: Sequence[Row]) -> list[Row]:
 
 def _solved(root: list[Row], right: Row) -> Row:
     """Return what a matrix with this lower root takes to the right side."""
-    size, forward = len(root), []
+    size = len(root)
+    forward: Row = []
     for i in range(size):
         forward.append((right[i] - _sum(root[i][k] * forward[k] for k in range(i))) / root[i][i])
     found: Row = [0.0] * size
