@@ -322,28 +322,55 @@ class MomentumObserver:
 
     def _forget_motion(self) -> None:
         """Begin anew, but keep the corrections of drives, which a gap does not change."""
-        kept = self._memory[0, self._state["filters"]].copy()
+        kept = self._memory
         self.restart()
+        self._memory = kept
+
+    def _begin(self, sample: Array, period: float, further: Sequence[Array]) -> None:
+        """Take a sample before which there is none to take the difference to; corrections stay."""
+        rows = np.asarray(sample, dtype=np.float64).tolist()
+        before = self._balance.state.unpack(self._memory[0, self._state["balance"]].tolist())
+        row = self._first(rows, period, before, self._figures[0].tolist(), [x.tolist() for x in further])
+        kept, self._memory = self._memory[0, self._state["filters"]], np.array([row])
         fresh = self._memory[0, self._state["filters"]]
         for j in self._filters.corrected:
             for name in (f"x{j}", f"p{j}"):
                 fresh[self._filters.state[name]] = kept[self._filters.state[name]]
 
-    def _begin(self, sample: Array, period: float, further: Sequence[Array]) -> None:
-        """Take a sample before which there is none to take the difference to."""
-        balance = self._balance
-        rows = dict(zip(self.rows, np.asarray(sample, dtype=np.float64).tolist()))
-        filters = self._memory[0, self._state["filters"]]
+    def _first(
+        self, sample: Stack, period: Any, before: Vectors, figures: list[Any], base: Sequence[Stack]
+    ) -> list[Any]:
+        """Return the memory at a sample before which there is none."""
+        rows, forms = dict(zip(self.rows, sample)), self._balance.forms
         loads: Vectors = {"load": [0.0] * self._n, "load_rate": [0.0] * self._n}
-        for place, j in enumerate([j for j, form in enumerate(balance.forms) if form.unbent]):
-            load = rows["joint_torque" if balance.forms[j].torque == "sensor" else "motor_effort"][j]
-            loads["load"][j] = load
-            for name in ("load", "smooth_load"):
-                if name in self._filters.state:
-                    filters[self._filters.state[name].start + place] = load
-        before = balance.state.unpack(self._memory[0, self._state["balance"]].tolist())
-        state = balance.arrive(rows, period, before, loads, *(row[0].tolist() for row in further))
-        self._memory[0, self._state["balance"]] = balance.state.pack(state)
+        for j, form in enumerate(forms):
+            if form.unbent:
+                loads["load"][j] = rows["joint_torque" if form.torque == "sensor" else "motor_effort"][j]
+        state = self._balance.arrive(rows, period, before, loads, *(row[0] for row in base))
+        filters = self._filters.state.unpack(self._filters.start(figures))
+        for name in ("load", "smooth_load"):
+            if name in filters:
+                filters[name] = [load for load, form in zip(loads["load"], forms) if form.unbent]
+        nothing = [0.0] * self._state["balance"].start
+        return [*nothing, *self._balance.state.pack(state), *self._filters.state.pack(filters)]
+
+    def start_trace(self) -> Traceable:
+        """Return what gives the first memory: `sample, figures, [base] -> one row`, where rates are measured.
+
+        After that `trace` goes on.
+        """
+        nothing = self._balance.state.unpack([0.0] * self._balance.state.size)
+
+        def trace(sample: Stack, figures: Stack, *base: Stack) -> Stack:
+            return [self._first(sample, 1.0, nothing, figures[0], base)]
+
+        shapes = dict(self._shapes())
+        return trace, [(name, shapes[name]) for name in ("a sample", "figures", "base") if name in shapes]
+
+    @property
+    def figures(self) -> dict[str, list[float]]:
+        """The configuration as numbers, in the order in which compiled code takes them."""
+        return self._filters.figures.unpack(self._figures[0].tolist())
 
     def trace(self) -> Traceable:
         """Return what is compiled of a tree: `sample, period, memory, figures, [base] -> one row`.
