@@ -12,11 +12,17 @@ from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.export.c_function import CFunction, Memory
 from hodyn_ros.export.c_text import checked_name, comment_block, name_from, string
+from hodyn_ros.export.functions.motors import (
+    BOTH,
+    left_out,
+    motor_functions,
+    rotor_feedforward,
+    turning_rotors,
+)
+from hodyn_ros.export.functions.observer import OBSERVER, observer_functions
+from hodyn_ros.export.functions.propellers import THRUSTS, propeller_function
 from hodyn_ros.export.header import header_lines, name_arrays
 from hodyn_ros.export.loops.c_code import loop_function
-from hodyn_ros.export.motors import BOTH, left_out, motor_functions, rotor_feedforward, turning_rotors
-from hodyn_ros.export.observer import OBSERVER, observer_functions
-from hodyn_ros.export.propellers import THRUSTS, propeller_function
 from hodyn_ros.export.request import Request
 from hodyn_ros.export.self_test import self_test
 from hodyn_ros.export.straight_line import Tables

@@ -56,8 +56,8 @@ def observer_functions(robot: Robot, request: Request, tables: Tables) -> list[C
             "period: since the sample before [s]. Where that is too long, start anew.",
             "before: what the call before has returned, or the start.",
             f"after: external efforts [0 .. {m - 1}] [N.m or N], their standard deviations "
-            f"[{m} .. {2 * m - 1}], [{2 * m}] the largest of their ratios, [{2 * m + 1}] zero unless a spring "
-            "is beyond its table; the rest is for the next call. Before and after may not be the same array.",
+            f"[{m} .. {2 * m - 1}], [{2 * m}] the largest of their ratios, [{2 * m + 1}] zero unless a "
+            "spring is beyond its table; the rest is for the next call. Before and after are two arrays.",
         ],
         calls, tables,
     )  # fmt: skip
