@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -114,6 +115,50 @@ def measure(stage: Stage) -> Section:
     return Section(f"{count} loads of 0.3 to 3 kg, from 2 s of motion of an elastic Panda", rows)
 
 
+def draw(path: Path) -> None:
+    """Draw what is known of a load as the arm moves on."""
+    from matplotlib.figure import Figure as Picture
+
+    from hodyn_ros.pictures import legend_below, plain, save_picture
+
+    robot, random = robot_with_friction(), np.random.default_rng(100)
+    plant = wrong(robot, *CASES[0])
+    payload, truth = random_load(random)
+    before = samples_of(recorded(robot, plant, 0, 7, _BEFORE))
+    run = samples_of(recorded(robot, plant.with_tree(payload.on_tree(plant)), 0, 1000, _LASTS + 0.3))
+    times = PERIOD * np.arange(len(before), dtype=np.float64)
+    config = ObserverConfig(held_efforts=True, smoothing=200.0, inertia_deviation=0.0)
+    noise = MomentumObserver(robot, config, _MEASURED).noise_of(times, before)
+    observer = MomentumObserver(robot, replace(config, effort_noise=noise), _MEASURED)
+    for time, sample in zip(times.tolist(), before):
+        observer.update(time, sample)
+    estimator, found = PayloadEstimator(observer), []
+    for i, sample in enumerate(run[300:]):
+        estimator.update(observer.update(times[-1] + 1.0 + PERIOD * i, sample))
+        if i % 20 == 0:
+            found.append((PERIOD * i, estimator.estimate))
+    picture = Picture(figsize=(10.5, 4.6), layout="constrained")
+    mass, centre = picture.subplots(1, 2)
+    along, lines = [time for time, _ in found], []
+    for axes, places, scale in ((mass, (0,), 1.0), (centre, (1, 2, 3), 1e3)):
+        for place, colour in zip(places, ("#0077BB", "#EE7733", "#009988")):
+            values = scale * np.array([one.values[place] for _, one in found])
+            ends = scale * np.array([one.intervals[place] for _, one in found])
+            axes.fill_between(along, *ends.T, color=colour, alpha=0.15, linewidth=0.0)
+            lines += axes.plot(along, values, color=colour, linewidth=1.5)
+            truth_line = axes.axhline(scale * truth[place], color="black", linewidth=0.8, linestyle=":")
+        axes.set_xlabel("time of motion with the load [s]")
+        plain(axes)
+    mass.set_ylim(0.0, 1.5 * truth[0])
+    centre.set_ylim(-100.0, 220.0)
+    mass.set_ylabel("mass [kg]")
+    centre.set_ylabel("centre of mass [mm]")
+    names = ["mass, and its interval of 95 %", "x", "y", "z of the centre", "as it is"]
+    legend_below(picture, [*lines, truth_line], names)
+    picture.suptitle("A load found by a Panda whose springs and friction are 20 % off")
+    save_picture(picture, path)
+
+
 def _share(values: Array, percent: float) -> Figure:
     found = float(np.percentile(values, percent))
     return Figure(found, float(values.min()), float(values.max()))
@@ -138,3 +183,7 @@ def _time(stage: Stage) -> Row:
     seconds = times.seconds("payload")
     micro = Figure(*(1e6 * value for value in (seconds.median, seconds.low, seconds.high)))
     return Row("an update from Python", "", micro, must=Bound(20.0), unit="µs")
+
+
+if __name__ == "__main__":
+    draw(Path("docs/pictures/payload.png"))

@@ -14,7 +14,6 @@ from hodyn_ros.array import Array
 from hodyn_ros.checks import finite_array, shaped_array
 from hodyn_ros.codegen.kernel import Kernel, Shape, Stack, Traceable
 from hodyn_ros.codegen.tracer import Traced
-from hodyn_ros.control.links import Links
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.rotor_coupling import RotorCoupling
 from hodyn_ros.engine.kernels import (
@@ -32,6 +31,7 @@ from hodyn_ros.observers.config import ObserverConfig
 from hodyn_ros.observers.filters import Filters
 from hodyn_ros.observers.interpolation import BasePoint
 from hodyn_ros.observers.layout import Layout
+from hodyn_ros.observers.redundant_drives import fit_of
 
 _DEFAULT, _AT_MOTORS = ObserverConfig(), Sensed(links=True, motor_efforts=True)
 _ALLOWED = 5.0  # deviations that the uncertainty of a robot's file counts as
@@ -454,7 +454,7 @@ class MomentumObserver:
             return self._settled(before, filters, now, period[0][0], efforts, figures[0], *moving)
 
         redundant = self.robot.closure is not None and n > _freedoms(self.robot)
-        needed = _of_redundant_drives(self.robot) if redundant else self._efforts_of()
+        needed: Callable[[Array], tuple[Array, ...]] = fit_of(self.robot) if redundant else self._efforts_of()
         between = Kernel(points, shapes[:3]).function
         further = [("efforts", (2, n)), *([("what moves", (n, n))] if redundant else [])]
         after = Kernel(settle, [*shapes, *further]).function
@@ -519,23 +519,3 @@ def _freedoms(robot: Robot) -> int:
     """Return how many coordinates a robot with loops has, those of a platform included."""
     platform = None if robot.closure is None else robot.closure.platform
     return robot.n_coordinates + (0 if platform is None else len(platform.rows))
-
-
-def _of_redundant_drives(robot: Robot) -> Callable[[Array], tuple[Array, Array]]:
-    """Return what takes the motion (3, n) of more drives than coordinates.
-
-    It returns efforts (n,) of least norm, and the matrix (n, n) that takes efforts to their part that moves
-    the robot, `J (J^T J)^-1 J^T`: the drives strain each other with the rest, which no motion shows. Encoders
-    contradict each other by their noise; the pose that fits best counts.
-    """
-    links = Links(robot)
-    last = links.home
-
-    def of_redundant(motion: Array) -> tuple[Array, Array]:
-        nonlocal last
-        x = links.locate(motion, last)
-        last = x[0]
-        jacobian = links.inertia(last)[1]
-        return links.drives(x).efforts[0], jacobian @ np.linalg.pinv(jacobian)
-
-    return of_redundant
