@@ -32,6 +32,7 @@ from benchmarks import (
     plans,
     python_calls,
     report,
+    streams,
 )
 from benchmarks.stage import Stage
 from benchmarks.table import Section, terminal_tables
@@ -55,6 +56,7 @@ _WORKS: dict[str, Callable[[Stage], Section]] = {
     "insensitive": insensitive.measure,
     "contacts": contacts.measure,
     "payloads": payloads.measure,
+    "streams": streams.measure,
     "libraries": libraries.measure,
     "papers": papers.measure,
 }

@@ -31,9 +31,11 @@ from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.msg import DesiredMotion
+from hodyn_ros.planning.streams.points import Taken
 from hodyn_ros.planning.streams.stream_config import Mode, PointsError, StreamConfig, Trouble
 from hodyn_ros.planning.streams.stream_coordinates import StreamCoordinates
-from hodyn_ros.planning.streams.stream_planner import StreamPlanner, Taken
+from hodyn_ros.planning.streams.stream_planner import StreamPlanner
+from hodyn_ros.planning.streams.tracking_planner import TrackingPlanner
 from hodyn_ros.ros.conversions.fields import JointOrder
 from hodyn_ros.ros.conversions.joint_state_buffer import JointStateBuffer
 from hodyn_ros.ros.conversions.messages import (
@@ -65,9 +67,10 @@ SETTINGS = (
     ),
     ParameterSpec(
         "mode",
-        Mode.APPROXIMATE.value,
-        "approximate: the motion stays in the hull of the points, with the shortest delay; interpolate: it "
-        "passes through them, later; latest: as late as `delay` allows.",
+        Mode.TRACK.value,
+        "track: single points are predicted, and followed as soon as limits allow, as chunks are; "
+        "approximate: it stays in the hull of the points; interpolate: it passes through them, later; "
+        "latest: as late as `delay` allows.",
         read_only=True,
     ),
     *specs_of(StreamConfig, read_only=True),
@@ -132,7 +135,8 @@ class StreamNode(Node):
         self._joints = JointOrder(self._robot.joint_names)
         self._order: int = value(self, "order")
         self._rate: float = value(self, "rate")
-        self._planner: StreamPlanner | None = None
+        self._tracks = self._config.mode is Mode.TRACK
+        self._planner: StreamPlanner | TrackingPlanner | None = None
         self._warm_up()
         self._fixed_rate = FixedRate(self._rate, self._now())
         self._epoch = self._fixed_rate.origin  # [ns] where the planner's clock is zero
@@ -145,6 +149,9 @@ class StreamNode(Node):
         topics = (_POSES,) if self._coordinates.moves_platform else (_CHUNKS, _TARGETS)
         self._rejections = {
             topic: Rejections(self.get_logger().warning, topic) for topic in (*topics, "joint_states")
+        }
+        self._notes = {
+            topic: Rejections(self.get_logger().warning, topic, "followed, though wrong") for topic in topics
         }
         self._stamps = {topic: StampFilter() for topic in topics}
         self._publisher = self.create_publisher(
@@ -200,7 +207,7 @@ class StreamNode(Node):
             middle = self._robot.home[0]
         with_any = StreamConfig(self._config.mode, spacing=self._config.spacing)
         try:
-            planner = StreamPlanner(self._robot, middle, 0.0, with_any)
+            planner = (TrackingPlanner if self._tracks else StreamPlanner)(self._robot, middle, 0.0, with_any)
         except InputError as error:
             if "cannot stand" not in str(error):
                 raise
@@ -238,7 +245,7 @@ class StreamNode(Node):
         if self._is_stopping:
             return
         try:
-            if stamp:
+            if stamp and not self._tracks:  # which sees itself whether stamps can be meant
                 self._stamps[topic].check(stamp)
             after, positions = points()
             now = self._now()
@@ -249,8 +256,10 @@ class StreamNode(Node):
             taken = planner.take(times, positions, self._clock_of(now), 1.0 / self._rate)
             if self._planner is None:
                 self._begin(planner)
-            if stamp:
+            if stamp and not self._tracks:
                 self._stamps[topic].accept(stamp)
+            if taken.note is not None:
+                self._notes[topic].add(MessageRejected(_REASONS[taken.note.trouble], str(taken.note)))
             self._last, self._block = taken, None
             self._slowed += taken.followed and taken.share < 1.0
             if not taken.followed:
@@ -267,7 +276,7 @@ class StreamNode(Node):
         except InputError as error:
             self._rejections[topic].add(MessageRejected(Reason.BAD_MOTION, str(error)))
 
-    def _first_planner(self, first: Array, now: int) -> StreamPlanner:
+    def _first_planner(self, first: Array, now: int) -> StreamPlanner | TrackingPlanner:
         """Return a planner that stands at a first point, where nobody says where the robot is."""
         if self._present is not None:
             raise MessageRejected(
@@ -275,11 +284,12 @@ class StreamNode(Node):
             )
         return self._standing(first, now)
 
-    def _standing(self, position: Array, now: int) -> StreamPlanner:
+    def _standing(self, position: Array, now: int) -> StreamPlanner | TrackingPlanner:
         past = max(_PAST, 2.0 * _BLOCK / self._rate)
-        return StreamPlanner(self._robot, position, self._clock_of(now), self._config, past)
+        kind = TrackingPlanner if self._tracks else StreamPlanner
+        return kind(self._robot, position, self._clock_of(now), self._config, past)
 
-    def _begin(self, planner: StreamPlanner) -> None:
+    def _begin(self, planner: StreamPlanner | TrackingPlanner) -> None:
         self._planner = planner
         self.get_logger().info(
             f"the motion begins, at rest; {self._rate:g} Hz, mode {self._config.mode.value}"
@@ -396,7 +406,7 @@ class StreamNode(Node):
             "skipped": self._fixed_rate.skipped,
             "rejected": rejected,
         }
-        for topic, rejections in self._rejections.items():
+        for topic, rejections in (*self._rejections.items(), *self._notes.items()):
             values |= {f"{topic}: {key}": count for key, count in rejections.as_values().items() if count}
         if self._planner is None:
             what = "points" if self._present is None else "joint_states"

@@ -229,7 +229,7 @@ def test_points_that_are_too_fast_slow_the_clock_down() -> None:
         ([np.inf], [HOME], Trouble.NUMBERS, "a time is not finite"),
         ([0.5, 0.5], [HOME, HOME], Trouble.TIMES, "point 1 is not after the one before it"),
         ([0.5], [[3.0, *HOME[1:]]], Trouble.LIMITS, "wants joint 'panda_joint1' at 3, and its limits"),
-        ([0.5], [HOME + 0.5], Trouble.JUMP, "joint 'panda_joint7' is wanted 0.466"),
+        ([0.5], [HOME + 0.7], Trouble.JUMP, "joint 'panda_joint7' is wanted 0.666"),
         ([30.0], [HOME], Trouble.TIMES, "let both run by the same clock"),
         ([-3.0], [HOME], Trouble.LATE, "send points further ahead"),
     ],

@@ -51,6 +51,7 @@ SUBJECTS = {
         "planning.time_optimal.insensitive",
         "planning.effort_trajectory",
         "planning.streams.stream_planner",
+        "planning.streams.tracking_planner",
         "planning.streams.stream_config",
     ),
     "feedforward": (

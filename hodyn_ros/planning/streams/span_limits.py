@@ -16,13 +16,16 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.planning.limit_set import LimitSet
 from hodyn_ros.planning.motion_evaluator import MotionEvaluator, SampleError
+from hodyn_ros.planning.streams.stream_config import StreamConfig
 from hodyn_ros.planning.streams.stream_coordinates import StreamCoordinates
 from hodyn_ros.planning.streams.uniform_spline import DEGREE, weights
+from hodyn_ros.planning.time_optimal.insensitive import Uncertainty
 
 _NODES = np.array([0.0, 0.14644661, 0.5, 0.85355339, 1.0])  # Chebyshev's, ends included
 _CHECKS = np.array([0.3, 0.7])
 _MOTION = ("position", "velocity", "acceleration", "jerk")
 _GAP = 1e-9  # of a span: derivative 5 jumps at its ends
+HOLDS = 1.0 + 1e-9  # usage of limits that hold: to rounding
 
 
 def _to_bernstein() -> Array:
@@ -57,6 +60,13 @@ _TOGETHER = 128  # spans
 _CONTROLS = np.arange(DEGREE + 1)
 
 
+def torque_accelerations(robot: Robot, place: Array, config: StreamConfig) -> Array | None:
+    """Return the limits (n,) [N·m/s²] of what a stream is to swing for; None where nothing is asked for."""
+    if not config.stiffness_error and not config.payload_error:
+        return None
+    return Uncertainty(config.stiffness_error, config.payload_error).torque_accelerations(robot, place)
+
+
 class SpanLimits:
     """The limits of a robot, for splines of its coordinates with control points `spacing` [s] apart.
 
@@ -83,13 +93,13 @@ class SpanLimits:
     def usage(self, controls: Array) -> tuple[float, str]:
         """Return by which share the most used limit is used along control points (c, n), and which one.
 
-        At most 1 where all hold. Where the motion itself is beyond a limit, torques are not looked at, nor
-        what comes behind the first ones that are.
+        At most `HOLDS` where all hold. Where the motion itself is beyond a limit, torques are not looked at,
+        nor what comes behind the first ones that are.
         """
         if not np.isfinite(controls).all():
             return np.inf, "range of numbers"
         worst, words = self._of_motion(controls)
-        if worst > 1.0 or (self._set is None and self.robot.closure is None):
+        if worst > HOLDS or (self._set is None and self.robot.closure is None):
             return worst, words
         if self._joints is not None:
             self.robot.reset(self._joints)
@@ -99,7 +109,7 @@ class SpanLimits:
                 worst, words = max((worst, words), self._of_efforts(some, remember=first == 0))
             except SampleError as error:
                 return np.inf, f"reach of the loops ({error})"
-            if worst > 1.0:
+            if worst > HOLDS:
                 break
         return worst, words
 

@@ -15,6 +15,7 @@ class Mode(str, Enum):
     APPROXIMATE = "approximate"  # points are control points: the motion stays in their hull, with least delay
     INTERPOLATE = "interpolate"  # it passes through the points, later by `LOOKAHEAD` spacings
     LATEST = "latest"  # as approximate, but later by all of the delay that is allowed
+    TRACK = "track"  # points are where a target is, with noise: it is followed as soon as the limits allow
 
 
 class Trouble(str, Enum):
@@ -62,9 +63,20 @@ class StreamConfig:
         within=(0.01, 10.0),
     )
     jump: float = key(
-        "How far [rad or m] points may lie from the motion that they continue.",
-        default=0.3,
+        "How far [rad or m] points may lie from the motion that they continue; in mode track, until a third "
+        "message says the same.",
+        default=0.5,
         within=(0.0, 100.0),
+    )
+    noise: float = key(
+        "Mode track: by how much [rad or m] single points are off what they mean, as a standard deviation.",
+        default=0.001,
+        within=(0.0, 0.1),
+    )
+    lag: float = key(
+        "Mode track: how far [s] the motion is behind single points; less predicts more, and noise with it.",
+        default=0.058,
+        within=(0.0, 0.5),
     )
     stiffness_error: float = key(
         "Share by which springs may be stiffer or softer than modelled: torques bend so gently that they "

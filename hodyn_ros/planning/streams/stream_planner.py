@@ -11,7 +11,6 @@ Therefore the motion is continuous up to its snap, whatever comes.
 from __future__ import annotations
 
 from collections import deque
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,12 +18,12 @@ from numpy.typing import ArrayLike
 from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.planning.streams.span_limits import SpanLimits
+from hodyn_ros.planning.streams.points import Taken, beyond_limits, checked
+from hodyn_ros.planning.streams.span_limits import HOLDS, SpanLimits, torque_accelerations
 from hodyn_ros.planning.streams.stream_clock import ClockState, readings
 from hodyn_ros.planning.streams.stream_config import Mode, PointsError, StreamConfig, Trouble
 from hodyn_ros.planning.streams.target_path import TargetPath, slopes_of
 from hodyn_ros.planning.streams.uniform_spline import DEGREE, evaluate, interpolating_filter
-from hodyn_ros.planning.time_optimal.insensitive import Uncertainty
 
 LOOKAHEAD = 6  # points on each side that an interpolating motion asks for
 _LAG = 2  # control point i is nearest to the motion at knot i - 2
@@ -35,28 +34,8 @@ _REMEMBERED = 20  # messages whose arrival says how much of the delay is needed
 _RECOVERY = 1.3  # by which a clock that limits have slowed down tries to be faster with the next points
 # what is tried until all limits hold: the rate of the clock, and its ramp and stop, as shares of those wished
 _TRIES = ((1.0, 1.0, 1.0), (1.0, 2.0, 2.0), (0.7, 2.0, 2.0), (0.45, 3.0, 3.0), (0.25, 4.0, 4.0))
-_HOLDS = 1.0 + 1e-9
-_FURTHEST = 20.0  # [s] ahead that a point may be
 _LONGEST = 60.0  # [s] that a plan may take
 _MOST = 1500  # control points that it may have, so that finding it never takes long
-
-
-class Taken(NamedTuple):
-    """What has become of some points."""
-
-    followed: bool  # False: no way to them keeps the limits, and the motion before them goes on to its end
-    delay: float  # [s] from the stamp of a point to the motion there
-    rate: float  # of the clock
-    share: float  # of the rate that was wished for: below 1 where limits ask for it
-    usage: float  # share of the most used limit, at most 1
-    limit: str  # which one it is
-
-
-def _torque_accelerations(robot: Robot, place: Array, config: StreamConfig) -> Array | None:
-    if not config.stiffness_error and not config.payload_error:
-        return None
-    uncertainty = Uncertainty(config.stiffness_error, config.payload_error)
-    return uncertainty.torque_accelerations(robot, place)
 
 
 class StreamPlanner:
@@ -86,7 +65,7 @@ class StreamPlanner:
         place = np.array(position, dtype=np.float64)
         if place.shape != (len(robot.coordinates),) or not np.isfinite(place).all():
             raise InputError(f"the position must hold {len(robot.coordinates)} finite numbers, found {place}")
-        self._limits = SpanLimits(robot, self._step, _torque_accelerations(robot, place, self.config))
+        self._limits = SpanLimits(robot, self._step, torque_accelerations(robot, place, self.config))
         self.coordinates = self._limits.coordinates
         self.joint_names, limits = self.coordinates.names, self.coordinates.limits
         self._velocity = limits.velocity
@@ -96,7 +75,7 @@ class StreamPlanner:
         self.delay = 0.0  # [s] of the last points
         self._stand(place, now)
         usage, limit = self._limits.usage(self._controls)
-        if usage > _HOLDS:
+        if usage > HOLDS:
             raise InputError(f"robot {robot.name!r} cannot stand where the stream is to begin: {limit}")
 
     @property
@@ -116,13 +95,11 @@ class StreamPlanner:
         The motion until `reserve` [s] from now is not changed. Raises PointsError for points that cannot be
         meant; the motion then goes on as if they had not come.
         """
-        new = self._checked(times, positions)
-        if new.end > now + _FURTHEST:
-            raise PointsError(
-                Trouble.TIMES,
-                f"the last point is for {new.end - now:.3g} s from now, and may be for {_FURTHEST:g} s; let "
-                "both run by the same clock, or send points later",
-            )
+        when, where = checked(times, positions, self.joint_names, now)
+        beyond = beyond_limits(where, self._lower, self._upper, self.joint_names)
+        if beyond is not None:
+            raise beyond
+        new = TargetPath(when, where, None if self._filter is None else slopes_of(when, where))
         frozen, instant = self._frozen(now + reserve)
         stands = frozen >= self._last
         state = self._resting(new, instant) if stands else self._moving(new, frozen, instant)
@@ -230,7 +207,7 @@ class StreamPlanner:
             controls = self._filtered(points)
             # the spans up to the present one are those of the last plan, and have been found within limits
             usage, limit = self._limits.usage(controls[self._kept + 1 :])
-            if usage <= _HOLDS:
+            if usage <= HOLDS:
                 before = self._labels_until(frozen, len(past), clock, shift, stands)
                 self._first = frozen + 1 - len(past)
                 self._points, self._controls = points, controls
@@ -277,36 +254,3 @@ class StreamPlanner:
             return points
         windows = np.lib.stride_tricks.sliding_window_view(points, len(self._filter), axis=0)
         return np.asarray(np.einsum("ijk,k->ij", windows, self._filter))
-
-    def _checked(self, times: ArrayLike, positions: ArrayLike) -> TargetPath:
-        when, where = np.array(times, dtype=np.float64), np.array(positions, dtype=np.float64)
-        if when.ndim != 1 or not len(when) or where.shape != (len(when), len(self.joint_names)):
-            raise PointsError(
-                Trouble.NUMBERS,
-                f"{when.shape} times and {where.shape} positions; send a position of each of the "
-                f"{len(self.joint_names)} joints for each time",
-            )
-        if not np.isfinite(when).all():
-            raise PointsError(Trouble.NUMBERS, "a time is not finite; send numbers")
-        if not np.isfinite(where).all():
-            point, joint = np.argwhere(~np.isfinite(where))[0]
-            raise PointsError(
-                Trouble.NUMBERS,
-                f"point {point} holds {where[point, joint]} for joint {self.joint_names[joint]!r}; send "
-                "finite numbers",
-            )
-        back = when[1:] <= when[:-1]
-        if back.any():
-            point = int(np.argmax(back)) + 1
-            raise PointsError(
-                Trouble.TIMES, f"point {point} is not after the one before it; times must increase"
-            )
-        over = (where < self._lower) | (where > self._upper)
-        if over.any():
-            point, joint = np.argwhere(over)[0]
-            raise PointsError(
-                Trouble.LIMITS,
-                f"point {point} wants joint {self.joint_names[joint]!r} at {where[point, joint]:.6g}, and "
-                f"its limits are {self._lower[joint]:g} and {self._upper[joint]:g}; keep within",
-            )
-        return TargetPath(when, where, None if self._filter is None else slopes_of(when, where))

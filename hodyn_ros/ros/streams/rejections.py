@@ -45,6 +45,8 @@ class MessageRejected(InputError):
 class Rejections:
     """Counts rejected messages by reason, and logs at most one line per reason in `period` seconds.
 
+    `verb` is what becomes of them, where something is wrong with messages that are not rejected.
+
     >>> lines = []
     >>> rejections = Rejections(lines.append, "desired_motion")
     >>> for _ in range(3):
@@ -59,12 +61,14 @@ class Rejections:
         self,
         log: Callable[[str], object],
         topic: str,
+        verb: str = "rejected",
         period: float = 1.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.counts: dict[Reason, int] = dict.fromkeys(Reason, 0)
         self._log = log
         self._topic = topic
+        self._verb = verb
         self._period = period
         self._clock = clock
         self._logged_at: dict[Reason, float] = {}
@@ -83,7 +87,7 @@ class Rejections:
             self._unlogged[reason] += 1
             return
         more = f" ({self._unlogged[reason]} more of this kind before it)" if self._unlogged[reason] else ""
-        self._log(f"{self._topic} rejected: {rejected}{more}")
+        self._log(f"{self._topic} {self._verb}: {rejected}{more}")
         self._logged_at[reason] = now
         self._unlogged[reason] = 0
 
@@ -93,4 +97,4 @@ class Rejections:
 
     def as_values(self) -> dict[str, int]:
         """Return the counts as the keys and values of a diagnostic status."""
-        return {f"rejected: {reason.value}": count for reason, count in self.counts.items()}
+        return {f"{self._verb}: {reason.value}": count for reason, count in self.counts.items()}

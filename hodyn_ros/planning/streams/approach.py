@@ -1,0 +1,171 @@
+"""The fastest way of joints to rest under limits of velocity, acceleration and jerk, from any state.
+
+Each joint goes to the speed at which it cruises, stays there, and goes to rest: two changes of speed, each of
+them a ramp of the acceleration, a stretch of constant one and a ramp to none. How far that leads grows with
+the speed of the cruise; so the speed is found that leads to the goal, or the highest one and how long it
+lasts. Source: Haschke, Weitnauer, Ritter, On-Line Planning of Time-Optimal, Jerk-Limited Trajectories (IROS
+2008).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from hodyn_ros.array import Array
+
+_HALVINGS = 60  # of the range of cruising speeds at most
+_PRECISION = 1e-12  # of positions
+
+
+class State(NamedTuple):
+    """Where joints are: position, velocity and acceleration, (n,) each [rad or m, s]."""
+
+    position: Array
+    velocity: Array
+    acceleration: Array
+
+
+class Bounds(NamedTuple):
+    """What joints may do, (n,) each: `slowest` < 0 < `fastest`, and the sizes of acceleration and jerk."""
+
+    slowest: Array
+    fastest: Array
+    acceleration: Array
+    jerk: Array
+
+    @classmethod
+    def symmetric(cls, velocity: Array, acceleration: Array, jerk: Array) -> Bounds:
+        """Return bounds that are the same in both directions."""
+        return cls(-velocity, velocity, acceleration, jerk)
+
+
+class Approach:
+    """A motion of joints (n,) from a state at time 0 to rest at position 0, each as soon as it can.
+
+    Where the state itself is beyond the bounds, the motion comes back within them first.
+    """
+
+    def __init__(self, start: State, bounds: Bounds) -> None:
+        cruise, lasts = _cruise(start, bounds)
+        there = _change(start.velocity, start.acceleration, cruise, bounds)
+        back = _change(cruise, np.zeros_like(cruise), np.zeros_like(cruise), bounds)
+        still = np.zeros_like(cruise)
+        durations = np.stack([*there.durations, lasts, *back.durations])
+        jerks = np.stack([*there.jerks, still, *back.jerks])
+        self._from(start, durations, jerks)
+
+    @classmethod
+    def to_a_stop(cls, start: State, bounds: Bounds) -> Approach:
+        """Return the motion that comes to rest as soon as it can, wherever that is."""
+        found = cls.__new__(cls)
+        still = np.zeros_like(start.velocity)
+        change = _change(start.velocity, start.acceleration, still, bounds)
+        found._from(start, np.stack(change.durations), np.stack(change.jerks))
+        return found
+
+    def _from(self, start: State, durations: Array, jerks: Array) -> None:
+        """Lay segments of constant jerk (segments, n) behind each other; behind the last one joints stand."""
+        states = [np.stack(start)]
+        for duration, jerk in zip(durations, jerks):
+            states.append(_moved(states[-1], duration, jerk))
+        states[-1][1:] = 0.0  # to rounding
+        self._states = np.stack(states)  # (segments + 1, 3, n) at the beginning of each
+        self._begins = np.concatenate([np.zeros((1, len(start.position))), np.cumsum(durations, axis=0)])
+        self._jerks = np.concatenate([jerks, np.zeros((1, len(start.position)))])
+        self.duration = float(self._begins[-1].max())
+
+    def at(self, times: Array) -> Array:
+        """Return positions, velocities and accelerations (N, 3, n) at times (N,) [s]."""
+        segment = (times[:, None, None] >= self._begins[1:]).sum(axis=1)  # (N, n)
+        joint = np.arange(segment.shape[1])
+        since = times[:, None] - self._begins[segment, joint]
+        state = self._states[segment, :, joint]  # (N, n, 3)
+        return np.moveaxis(_moved(np.moveaxis(state, 2, 0), since, self._jerks[segment, joint]), 0, 1)
+
+
+class _Change(NamedTuple):
+    """A change of speed: three segments, and how far they lead."""
+
+    durations: tuple[Array, Array, Array]
+    jerks: tuple[Array, Array, Array]
+    distance: Array
+
+
+def _moved(state: Array, time: Array, jerk: Array) -> Array:
+    """Return the state (3, ...) after a time of constant jerk."""
+    p, v, a = state
+    return np.stack(
+        [
+            p + time * (v + time * (a / 2.0 + time * jerk / 6.0)),
+            v + time * (a + time * jerk / 2.0),
+            a + time * jerk,
+        ]
+    )
+
+
+def _change(velocity: Array, acceleration: Array, to: Array, bounds: Bounds) -> _Change:
+    """Return the fastest change to another velocity without acceleration."""
+    most, jerk = bounds.acceleration, bounds.jerk
+    # where the speed ends if the acceleration goes to zero at once
+    ahead = velocity + acceleration * np.abs(acceleration) / (2.0 * jerk)
+    sign = np.where(to >= ahead, 1.0, -1.0)
+    begin, gain = sign * acceleration, sign * (to - velocity)
+    peak = np.minimum(np.sqrt(np.maximum(jerk * gain + 0.5 * begin * begin, 0.0)), most)
+    first, last = np.abs(peak - begin) / jerk, peak / jerk
+    gained = 0.5 * (first * (begin + peak) + last * peak)
+    between = np.where(peak > 0.0, np.maximum(gain - gained, 0.0) / np.where(peak > 0.0, peak, 1.0), 0.0)
+    up = np.where(peak >= begin, sign * jerk, -sign * jerk)
+    # the distance: speed is a polynomial in each segment
+    v1 = velocity + 0.5 * first * (acceleration + sign * peak)
+    v2 = v1 + between * sign * peak
+    distance = (
+        first * (velocity + first * (acceleration / 2.0 + first * up / 6.0))
+        + between * 0.5 * (v1 + v2)
+        + last * (v2 + last * sign * peak / 3.0)
+    )
+    return _Change((first, between, last), (up, np.zeros_like(up), -sign * jerk), distance)
+
+
+def _stop_distance(velocity: Array, bounds: Bounds) -> Array:
+    """Return how far a stop leads from a velocity without acceleration."""
+    speed, most, jerk = np.abs(velocity), bounds.acceleration, bounds.jerk
+    short = np.sqrt(speed / jerk)
+    return np.asarray(
+        velocity * np.where(speed > most * most / jerk, 0.5 * (speed / most + most / jerk), short)
+    )
+
+
+def _cruise(start: State, bounds: Bounds) -> tuple[Array, Array]:
+    """Return the cruising velocities that lead to position 0, and how long each of them lasts [s]."""
+
+    def missed(velocity: Array) -> Array:
+        change = _change(start.velocity, start.acceleration, velocity, bounds)
+        return np.asarray(start.position + change.distance + _stop_distance(velocity, bounds))
+
+    low, high = bounds.slowest.copy(), bounds.fastest.copy()
+    at_low, at_high = missed(low), missed(high)
+    backward, forward = at_low >= 0.0, at_high <= 0.0  # even the highest speed is to last for some time
+    scale = _PRECISION * (1.0 + np.abs(start.position))
+    velocity, error = np.where(backward, low, high), np.where(backward, at_low, at_high)
+    open_ = ~(backward | forward)
+    moved = np.zeros(len(low))  # which end moved last: 1 the high one, -1 the low one
+    for _ in range(_HALVINGS):
+        if not open_.any():
+            break
+        # regula falsi; an end that stays twice counts half (Illinois)
+        try_ = np.where(
+            open_, high - at_high * (high - low) / np.where(open_, at_high - at_low, 1.0), velocity
+        )
+        found = missed(try_)
+        velocity, error = np.where(open_, try_, velocity), np.where(open_, found, error)
+        above = found > 0.0
+        at_low = np.where(above, np.where(moved > 0.0, 0.5, 1.0) * at_low, found)
+        at_high = np.where(above, found, np.where(moved < 0.0, 0.5, 1.0) * at_high)
+        low, high = np.where(above, low, try_), np.where(above, try_, high)
+        moved = np.where(above, 1.0, -1.0)
+        open_ = open_ & (np.abs(error) > scale) & (high - low > _PRECISION)
+    beyond = backward | forward
+    lasts = np.where(beyond, -error / np.where(beyond, velocity, 1.0), 0.0)
+    return velocity, np.maximum(lasts, 0.0)
