@@ -71,6 +71,7 @@ SUBJECTS = {
         "guard.command_guard",
         "guard.guard_config",
     ),
+    "observers": ("Observers", "observers", "observers.payload"),
     "simulation": (
         "Simulation",
         "simulation.plant",
