@@ -61,6 +61,7 @@ SUBJECTS = {
         "feedforward.feedforward",
         "feedforward.extrapolation",
         "feedforward.filtered_wrench",
+        "feedforward.payload",
     ),
     "control": (
         "Control",
