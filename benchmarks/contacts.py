@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -291,14 +292,14 @@ def _times(stage: Stage) -> list[Row]:
             position=q[0], velocity=q[1], motor_position=q[0], motor_velocity=q[1], motor_effort=q[1]
         )
         robot.inverse_dynamics(q)  # compiles
-        clock = iter(range(1, 10**9))
+        clock = count(PERIOD, PERIOD)
         spaces = {"robot": robot, "q": q, "observer": observer, "sample": sample, "clock": clock}
         kernel, dynamics = Kernel(*observer.trace()), inverse_dynamics(robot.tree, 0)
         memory, figures = observer._memory, observer._figures
         period = np.full((1, 1), PERIOD)
         arguments = [sample, period, memory, figures]
         contenders = [
-            python_call("update", "observer.update(1e-3 * next(clock), sample)", spaces),
+            python_call("update", "observer.update(next(clock), sample)", spaces),
             python_call("inverse dynamics", "robot.inverse_dynamics(q)", spaces),
             _compiled("update in C", kernel, arguments),
             _compiled("inverse dynamics in C", dynamics, [q]),

@@ -175,7 +175,7 @@ class Filters:
         if moving is not None:
             shifts = _times(moving, shifts)
             variances = _times([[a * a for a in row] for row in moving], variances)
-        efforts, deviations, largest = [], [], 0.0
+        efforts, deviations, ratios = [], [], []
         for place, residual in seen["residual"].items():
             needed = seen["needed"][place]
             variance = figures["noise_variance"][place] + figures["model_variance"][place]
@@ -184,11 +184,10 @@ class Filters:
                 residual = residual - shifts[place - first]
                 variance = variance + variances[place - first]
             deviation = variance**0.5
-            ratio = abs(residual) / deviation
+            ratios.append(abs(residual) / deviation)
             efforts.append(residual)
             deviations.append(deviation)
-            largest = 0.5 * (largest + ratio + abs(largest - ratio))
-        return {"efforts": efforts, "deviations": deviations, "largest": [largest]}
+        return {"efforts": efforts, "deviations": deviations, "largest": [_largest(ratios)]}
 
     def _of_drive(self, j: int, seen: Means, now: Vectors, figures: Vectors) -> tuple[Any, Any]:
         """Return by how much the drive of a joint is corrected, and the variance that it leaves."""
@@ -213,6 +212,14 @@ class Filters:
 
 def _pairs(size: int) -> list[tuple[int, int]]:
     return [(a, b) for a in range(size) for b in range(a, size)]
+
+
+def _largest(values: Row) -> Any:
+    """Return the largest, by pairs: one after the other, each would wait for the one before."""
+    while len(values) > 1:
+        pairs = list(zip(values[::2], values[1::2]))
+        values = [0.5 * (a + b + abs(a - b)) for a, b in pairs] + values[2 * len(pairs) :]
+    return values[0]
 
 
 def _within(value: Any, bound: Any) -> Any:

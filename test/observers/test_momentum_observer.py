@@ -426,6 +426,36 @@ def test_a_contact_is_announced_once_and_ends() -> None:
     assert changes.tolist() == [200 + 12, 400 + 12]
 
 
+def test_the_noise_of_a_quiet_recording_keeps_it_silent() -> None:
+    robot, random = drives("rigid"), np.random.default_rng(4)
+    observer = MomentumObserver(robot, ObserverConfig(stiffness_deviation=0.0), ALL_OF_LINKS)
+    times = PERIOD * np.arange(600)
+    motion = swinging(times, 0.3)
+    torque = robot.inverse_dynamics(motion)[:, 0] + 0.5 * random.standard_normal((600, 7))
+    samples = np.stack([motion[:, 0], motion[:, 1], torque], axis=1)
+    noise = observer.noise_of(times, samples)
+    assert len(noise) == 7 and min(noise) > 0.05
+    observer.config = replace(observer.config, effort_noise=noise, inertia_deviation=0.0)
+    said = [observer.update(time, sample) for time, sample in zip(times.tolist(), samples)]
+    assert max(one.largest for one in said if one is not None) < 0.85 * observer.config.threshold
+    with pytest.raises(InputError, match="ten or more samples"):
+        observer.noise_of(times, samples[:, :2])
+
+
+def test_smoothing_can_be_added_while_it_runs() -> None:
+    observer, sample = standing()
+    observer.config = replace(observer.config, smoothing=200.0)
+    assert observer.update(1.0, sample) is None  # it begins anew
+    pushed = sample.copy()
+    pushed[2, 2] -= 10.0
+    for i in range(1, 400):
+        found = observer.update(1.0 + PERIOD * i, pushed)
+    assert found is not None and abs(found.efforts[2] - 10.0) < 1e-6
+    observer.config = replace(observer.config, bandwidth=500.0)  # which changes nothing of what was
+    found = observer.update(1.0 + PERIOD * 400, pushed)
+    assert found is not None and abs(found.efforts[2] - 10.0) < 1e-6
+
+
 # --- loops and large robots ---------------------------------------------------------------------------------
 
 
