@@ -152,6 +152,7 @@ class ObserverNode(LifecycleNode):
         """Observe from now on, whatever the stamps before."""
         self._forget_motion()
         self._observing = True
+        self._troubles_reported = self._troubles
         return super().on_activate(state)
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -352,6 +353,13 @@ class ObserverNode(LifecycleNode):
 
     # diagnostics
 
+    @property
+    def _troubles(self) -> int:
+        """How much was wrong with samples so far."""
+        rejected = sum(each.total for each in self._rejections.values())
+        gaps = 0 if self._observer is None else self._observer.restarts
+        return rejected + self._unpaired + self._events.total + gaps
+
     def _report(self) -> Report:
         self._events.look()
         rejected = sum(each.total for each in self._rejections.values())
@@ -382,10 +390,9 @@ class ObserverNode(LifecycleNode):
             return Report(OK, "no robot is configured", values)
         if not self._observing:
             return Report(OK, "not active", values)
-        troubles = rejected + self._unpaired + self._events.total
-        new, self._troubles_reported = troubles - self._troubles_reported, troubles
+        new, self._troubles_reported = self._troubles - self._troubles_reported, self._troubles
         if new:
-            return Report(WARN, "samples were rejected, lost or without a partner", values)
+            return Report(WARN, "samples were rejected, lost, without a partner or too far apart", values)
         if not self._published.count:
             return Report(WARN, f"waiting for samples on {' and '.join(self._readers)}", values)
         if self._published.age() > 1.0:
