@@ -172,8 +172,8 @@ def export(
     what: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"What to export in C, once or more: {', '.join(EXPORTED_OF_TREES)}, propeller_thrusts; "
-            f"of robots with loops also {', '.join(EXPORTED_WITH_LOOPS)}.",
+            help=f"What to export in C, once or more: {', '.join(EXPORTED_OF_TREES)}, propeller_thrusts, "
+            f"momentum_observer; of robots with loops also {', '.join(EXPORTED_WITH_LOOPS)}.",
             show_default="inverse_dynamics",
         ),
     ] = None,

@@ -62,6 +62,7 @@ SUBJECTS = {
         "feedforward.feedforward",
         "feedforward.extrapolation",
         "feedforward.filtered_wrench",
+        "feedforward.payload",
     ),
     "control": (
         "Control",
@@ -72,6 +73,7 @@ SUBJECTS = {
         "guard.command_guard",
         "guard.guard_config",
     ),
+    "observers": ("Observers", "observers", "observers.payload"),
     "simulation": (
         "Simulation",
         "simulation.plant",
