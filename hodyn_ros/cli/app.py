@@ -172,8 +172,8 @@ def export(
     what: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"What to export in C, once or more: {', '.join(EXPORTED_OF_TREES)}, propeller_thrusts; "
-            f"of robots with loops also {', '.join(EXPORTED_WITH_LOOPS)}.",
+            help=f"What to export in C, once or more: {', '.join(EXPORTED_OF_TREES)}, propeller_thrusts, "
+            f"momentum_observer; of robots with loops also {', '.join(EXPORTED_WITH_LOOPS)}.",
             show_default="inverse_dynamics",
         ),
     ] = None,
@@ -625,9 +625,9 @@ def _at_motor(text: str) -> bool:
 @robot_first
 def identify_robot(
     robot: RobotFile,
-    recording: Annotated[
-        Path,
-        typer.Argument(help="Recording: CSV, Parquet, NPZ, or a bag with joint and motor states."),
+    recordings: Annotated[
+        list[Path],
+        typer.Argument(help="Recordings: CSV, Parquet, NPZ, or bags with joint and motor states."),
     ],
     columns: Annotated[
         Path | None,
@@ -653,9 +653,9 @@ def identify_robot(
     settings: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Identify inertias, friction, motors, springs and delays of a robot from a recording.
+    """Identify inertias, friction, motors, springs and delays of a robot from recordings.
 
-    The figures of the robot file hold where the recording says nothing. Writes a robot file in which every
+    The figures of the robot file hold where the recordings say nothing. Writes a robot file in which every
     figure has its source and standard deviation, and says what could not be identified, and why.
     """
     from hodyn_ros.cli.identify import run_identify
@@ -668,7 +668,7 @@ def identify_robot(
     at_motor = _at_motor(effort_at)
     choice = _choice(robot, floating_base, settings)
     validations, said = validate or [], console(as_json)
-    result = run_identify(choice, recording, columns, options, at_motor, validations, out, report, said)
+    result = run_identify(choice, recordings, columns, options, at_motor, validations, out, report, said)
     if as_json:
         print_figures(identified_figures(result))
 

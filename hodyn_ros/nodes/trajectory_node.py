@@ -7,8 +7,9 @@ position at rest, and after it has ended its last one, so that whoever follows n
 Topics: `desired_motion` (DesiredMotion) out, the k-th sample stamped `origin + k / rate`; `joint_trajectory`
 (trajectory_msgs/JointTrajectory) in; `feedforward_torque` (FeedforwardTorque) in, the first one alone, with
 `start_when_answered`; `effort_commands` (std_msgs/Float64MultiArray) in, likewise, with
-`start_when_commanded`; `joint_states` (sensor_msgs/JointState) in, with `wait_for_robot`; `/diagnostics` at
-1 Hz. Service: `~/start` (std_srvs/Trigger).
+`start_when_commanded`; `joint_states` (sensor_msgs/JointState) in, with `wait_for_robot`; `~/override`
+(std_msgs/Float64) in: how many times as fast as its own the motion goes on, 0 to 1, and down to -1 back;
+`/diagnostics` at 1 Hz. Services (std_srvs/Trigger): `~/start`, `~/pause`, `~/resume`, `~/back`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +27,7 @@ from builtin_interfaces.msg import Time
 from rclpy.node import Node
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
+from std_msgs.msg import Float64, Float64MultiArray
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
@@ -32,6 +35,8 @@ from hodyn_ros import share
 from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
+from hodyn_ros.planning.limit_set import LimitSet
+from hodyn_ros.planning.override import HOLDS, Change, OverridableSampler, override
 from hodyn_ros.ros.conversions.joint_state_buffer import JointStateBuffer
 from hodyn_ros.ros.conversions.messages import (
     nanoseconds,
@@ -48,11 +53,10 @@ from hodyn_ros.ros.streams.fixed_rate import FixedRate, last_due
 from hodyn_ros.ros.streams.one_publisher import identity, publishers_of
 from hodyn_ros.ros.streams.qos import overridable, sensor_qos, stream_qos
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason, Rejections
-from hodyn_ros.ros.streams.stream_executor import StreamGroup
+from hodyn_ros.ros.streams.stream_executor import StreamGroup, beside_streams
 from hodyn_ros.trajectory.files.reader import read_motion
 from hodyn_ros.trajectory.rest import through_points
 from hodyn_ros.trajectory.robot_motion import MotionSample, RobotMotion
-from hodyn_ros.trajectory.sampling import Sampler
 from hodyn_ros.trajectory.splines.start import Away, away_from_start
 
 SETTINGS = (
@@ -141,10 +145,20 @@ SETTINGS = (
         high=10.0,
         read_only=True,
     ),
+    ParameterSpec(
+        "override_ramp",
+        0.3,
+        "How long [s] a change of the speed by ~/override, ~/pause, ~/resume and ~/back takes at least; "
+        "longer, where the limits of robot_config ask for it.",
+        low=0.05,
+        high=5.0,
+        read_only=True,
+    ),
 )
 
 IN, OUT = "joint_trajectory", "desired_motion"
 
+_AHEAD = 0.03  # [s] from when a change of speed is asked for until it begins, at first
 _STALE = 0.5  # [s] after which joint_states say nothing any more
 
 
@@ -157,7 +171,9 @@ class TrajectoryNode(Node):
         self._order: int = value(self, "order")
         self._rate: float = value(self, "rate")
         self._auto_start: bool = value(self, "auto_start")
-        self._sampler: Sampler | None = None
+        self._sampler: OverridableSampler | None = None
+        self._speed = self._last_speed = 1.0  # times that of the motion; and the last one that was not 0
+        self._limits: LimitSet | None = None  # once they are needed
         self._asked: int | None = None  # when the motion is to start [ns]; None: at once
         self._first: int | None = None  # the number, at the present rate, of the first sample of the motion
         self._sent = 0  # samples of the motion
@@ -183,7 +199,18 @@ class TrajectoryNode(Node):
         self._subscription = self.create_subscription(
             JointTrajectory, IN, self._take, 1, qos_overriding_options=overridable()
         )
-        self._service = self.create_service(Trigger, "~/start", self._on_start)
+        self._triggers = [
+            self.create_service(Trigger, f"~/{name}", answer)
+            for name, answer in (
+                ("start", self._on_start),
+                ("pause", self._on_pause),
+                ("resume", self._on_resume),
+                ("back", self._on_back),
+            )
+        ]
+        self._overrides = self.create_subscription(
+            Float64, "~/override", self._take_override, 1, qos_overriding_options=overridable()
+        )
         self._answers: Subscription | None = None  # until the first one
         if value(self, "start_when_answered"):
             self._answers = self.create_subscription(
@@ -228,7 +255,7 @@ class TrajectoryNode(Node):
 
         Raises InputError for a motion that is not finite.
         """
-        sampler = Sampler(motion, self._rate, self._order)
+        sampler = OverridableSampler(motion, self._rate, self._order, self._speed)
         sampler.check()
         try:
             motion.trajectory.require_smoothness(self._order)
@@ -356,6 +383,74 @@ class TrajectoryNode(Node):
             f"{self._rate:g} Hz, derivatives up to {self._order}"
         )
 
+    # the speed
+
+    def _take_override(self, msg: Float64) -> None:
+        try:
+            if msg.data != self._speed:
+                self.get_logger().info(self._override(msg.data))
+        except InputError as error:
+            self.get_logger().warning(f"~/override rejected: {error}")
+
+    def _on_pause(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        return self._answer(0.0, response)
+
+    def _on_resume(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        return self._answer(abs(self._last_speed), response)
+
+    def _on_back(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        return self._answer(-abs(self._last_speed), response)
+
+    def _answer(self, speed: float, response: Trigger.Response) -> Trigger.Response:
+        try:
+            response.success, response.message = True, self._override(speed)
+        except InputError as error:
+            response.success, response.message = False, str(error)
+        return response
+
+    def _override(self, speed: float) -> str:
+        """Let this motion, and those after it, go on at `speed` times their own; return what it takes.
+
+        Raises InputError for a speed that cannot be, or where no change to it keeps the limits; one to 0 is
+        made nevertheless, as it is to stop.
+        """
+        if not -1.0 <= speed <= 1.0:
+            raise InputError(f"the speed of a motion may be from -1 to 1 times its own, found {speed:g}")
+        words = f"motions run at {speed:g} times their speed"
+        sampler = self._sampler
+        if sampler is not None and not self._ended:
+            if self._first is None or self._first > self._fixed_rate.next:
+                sampler.begin_at(speed)
+            else:
+                words = self._change(sampler, speed)
+        self._speed, self._last_speed = speed, speed or self._last_speed
+        return words
+
+    def _change(self, sampler: OverridableSampler, speed: float) -> str:
+        """Change the speed of a motion that is under way, beside the samples of it; return what it takes."""
+        ahead = _AHEAD
+        while True:
+            assert self._first is not None
+            begin = (self._fixed_rate.next - self._first) / self._rate + ahead
+            change = beside_streams(self, partial(self._changed, sampler, begin, speed))
+            if sampler is not self._sampler or self._ended:
+                return "the motion has ended meanwhile"
+            if (self._fixed_rate.next - self._first) / self._rate <= begin:
+                break
+            ahead *= 2.0  # the machine was too slow
+        sampler.follow(change.clock)
+        lasts = f"the motion runs at {speed:g} times its speed in {change.clock.steady - begin:.2g} s"
+        if not change.usage > HOLDS:
+            return lasts
+        return f"{lasts}, with {change.usage:.3g} times the {change.limit}: no change keeps the limits"
+
+    def _changed(self, sampler: OverridableSampler, begin: float, speed: float) -> Change:
+        if self._limits is None and self._robot.robot is not None:
+            with suppress(InputError):  # of a robot without any
+                self._limits = LimitSet(self._robot.robot)
+        ramp = value(self, "override_ramp")
+        return override(sampler.motion, sampler.clock, begin, speed, self._limits, ramp, insist=speed == 0.0)
+
     # samples
 
     def _now(self) -> int:
@@ -426,6 +521,7 @@ class TrajectoryNode(Node):
             "late p50 [us]": p50 * 1e6,
             "late p99 [us]": p99 * 1e6,
             "skipped": self._fixed_rate.skipped,
+            "speed, times that of the motion": self._speed,
             **self._facts_of_motion(),
             "rejected": self._rejections.total,
         }
@@ -446,7 +542,9 @@ class TrajectoryNode(Node):
             waits_for_robot = self._auto_start and self._answers is None
             level = WARN if waits_for_robot else OK
             return Report(level, f"holding the first position {self._obstacle}", values)
-        return Report(OK, "ended" if self._ended else "moving", values)
+        if self._ended or self._speed:
+            return Report(OK, "ended" if self._ended else "moving", values)
+        return Report(OK, "paused", values)
 
     def _other_publishers(self) -> str:
         names = list(publishers_of(self, OUT).values())

@@ -11,7 +11,7 @@ from hodyn_ros.errors import InputError, OverflowingError
 from hodyn_ros.trajectory.robot_motion import MotionSample, RobotMotion
 
 # Samples computed at a time. One sample costs nearly as much as twenty, as most of the time goes into calls.
-_BLOCK = 20
+BLOCK = 20
 
 _LOOKS, _LOOKED_AT = 1000, 1000.0  # how often one looks for what is not finite, and until when [s]
 
@@ -53,15 +53,15 @@ class Sampler:
 
         Raises InputError where the block that it is in is not finite.
         """
-        if self._block is None or not 0 <= k - self._first < _BLOCK:
-            times = np.arange(k, k + _BLOCK) / self.rate
+        if self._block is None or not 0 <= k - self._first < BLOCK:
+            times = np.arange(k, k + BLOCK) / self.rate
             self._block = self._finite(np.minimum(times, self.duration))
             self._first = k
         return self._block.one(k - self._first)
 
     def before(self, k: int) -> MotionSample:
         """Return the last sample before the k-th that is known to be finite: of the block before."""
-        return self._block.one(min(k - self._first, _BLOCK) - 1) if self._block is not None and k else self[0]
+        return self._block.one(min(k - self._first, BLOCK) - 1) if self._block is not None and k else self[0]
 
     def _finite(self, times: Array) -> MotionSample:
         """Return the samples at some times; InputError where one of them is not finite."""

@@ -18,7 +18,7 @@ from ros_processes import start_node
 from ros_talk import Talk
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
+from std_msgs.msg import Float64, Float64MultiArray
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -137,6 +137,57 @@ def test_a_joint_trajectory_is_followed_and_bad_ones_are_refused() -> None:
     np.testing.assert_allclose(periods, periods.round(), atol=1e-6)
     assert (periods > 0.5).all()
     assert (steps <= 0.015 * periods).all()  # nowhere a jump: the fastest way is 2 rad/s
+
+
+def test_it_is_slowed_down_paused_resumed_and_led_back_on_its_way() -> None:
+    parameters = {"robot_config": "panda.yaml", "rate": 200.0, "diagnostic_updater.period": 0.1}
+    home, away = [0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.0], [0.4, -0.1, 0.4, -2.4, 0.4, 1.9, 0.4]
+    with start_node("trajectory_node", parameters, "tn_speed") as node, Talk("tn_speed") as talk:
+        heard = talk.hear_nothing_yet(DesiredMotion, "desired_motion")
+        publisher = talk.publisher(JointTrajectory, "joint_trajectory")
+        speeds = talk.publisher(Float64, "trajectory_node/override")
+
+        def ask(what: str) -> str:
+            answer = talk.call(Trigger, f"trajectory_node/{what}", Trigger.Request())
+            assert answer.success, answer.message
+            return str(answer.message)
+
+        def first_joint() -> float:
+            return float(heard[-1].positions[0])
+
+        def stands() -> bool:
+            return not any([*heard[-1].velocities, *heard[-1].snaps])
+
+        talk.wait_for_line(node, "waiting for a motion")
+        assert ask("resume") == "motions run at 1 times their speed"
+        publisher.publish(trajectory_message([0.0, 3.0], [home, away]))
+        talk.wait_until(lambda: bool(heard) and first_joint() > 0.02, "the motion")
+        speeds.publish(Float64(data=1.5))
+        talk.wait_for_line(
+            node, "~/override rejected: the speed of a motion may be from -1 to 1 times its own"
+        )
+        assert "the motion runs at 0 times its speed in" in ask("pause")
+        talk.wait_until(stands, "a pause")
+        talk.status("trajectory_node", lambda status, _: status.message == "paused")
+        paused = first_joint()
+        assert 0.02 < paused < 0.38
+        ask("back")
+        talk.wait_until(lambda: stands() and first_joint() == 0.0, "the beginning")
+        speeds.publish(Float64(data=0.5))
+        talk.wait_for_line(node, "the motion runs at 0.5 times its speed in")
+        talk.wait_until(lambda: first_joint() > 0.1, "the motion at half its speed")
+        speeds.publish(Float64(data=1.0))
+        facts = talk.status("trajectory_node", lambda status, _: status.message == "ended")
+        assert facts["speed, times that of the motion"] == "1"
+        assert node.stop(signal.SIGINT) == 0, node.output()
+    stamps, motion = arrays(heard, 5)
+    np.testing.assert_allclose(motion[-1, 0], away, atol=1e-9)
+    step = 1e-9 * np.diff(stamps)[:, None]
+    followed = step[:, 0] < 0.0075  # a busy machine skips samples
+    for k in range(4):  # the trapezoidal rule, whose error the next derivative but one bounds
+        change = motion[1:, k] - motion[:-1, k] - 0.5 * step * (motion[1:, k + 1] + motion[:-1, k + 1])
+        scale = np.abs(motion[:, k + 1]).max() * step
+        assert (np.abs(change) <= 0.5 * scale + 1e-9)[followed].all()
 
 
 @pytest.mark.parametrize("robot", ["gough_stewart", "aerial_manipulator"])

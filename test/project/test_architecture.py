@@ -16,6 +16,7 @@ LAYERS = (
     ("ros",),
     ("simulation", "identification"),
     ("planning", "guard"),
+    ("observers",),
     ("control",),
     ("feedforward",),
     ("dynamics",),

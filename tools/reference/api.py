@@ -50,6 +50,7 @@ SUBJECTS = {
         "planning.time_optimal.planner",
         "planning.time_optimal.insensitive",
         "planning.effort_trajectory",
+        "planning.override",
         "planning.streams.stream_planner",
         "planning.streams.tracking_planner",
         "planning.streams.stream_config",
@@ -61,6 +62,7 @@ SUBJECTS = {
         "feedforward.feedforward",
         "feedforward.extrapolation",
         "feedforward.filtered_wrench",
+        "feedforward.payload",
     ),
     "control": (
         "Control",
@@ -71,6 +73,7 @@ SUBJECTS = {
         "guard.command_guard",
         "guard.guard_config",
     ),
+    "observers": ("Observers", "observers", "observers.payload"),
     "simulation": (
         "Simulation",
         "simulation.plant",

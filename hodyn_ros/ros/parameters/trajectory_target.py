@@ -18,9 +18,10 @@ class TrajectoryTarget:
         self.name = robot_config
         self.joint_names: tuple[str, ...] = ()
         self._moves_base = False
+        self.robot: Robot | None = None
         if not robot_config:
             return
-        robot = Robot.load(share.find("config", robot_config))
+        self.robot = robot = Robot.load(share.find("config", robot_config))
         self.joint_names, self._moves_base = robot.joint_names, robot.moves_base
 
     def require_joint_trajectories(self) -> None:

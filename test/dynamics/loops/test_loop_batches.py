@@ -97,7 +97,7 @@ def test_lanes_round_as_single_samples_do(name: str, lanes: int, monkeypatch: py
         for i, arguments in enumerate(zip(*arrays)):
             positions = memory.copy()
             table = kernel.function(*map(np.ascontiguousarray, arguments), positions)
-            assert table.item(kernel.bad) < 1.0
+            assert table.item(kernel.defect_at) < 1.0
             np.testing.assert_array_equal(found[i], table[kernel.batch_rows])
             if i % lanes == lanes - 1:
                 memory = positions
