@@ -63,7 +63,7 @@ def test_those_of_forward_dynamics_are_differences_of_the_first(name: str, order
     np.testing.assert_allclose(
         np.einsum("ri,rkliab->klab", weights, full), hessian, rtol=0, atol=1e-12 * np.abs(hessian).max()
     )
-    change, step = rng.normal(size=(order + 3, n - first)), 1e-2
+    change, step = rng.normal(size=(order + 3, n - first)), 1e-3
 
     def beside(s: float) -> Array:
         moved = given[0] + s * change[:2], given[1] + s * change[2:]
