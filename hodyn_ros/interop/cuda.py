@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from hodyn_ros.codegen.kernel import Shape, Traceable, traced
 from hodyn_ros.dynamics.named_frames import placed
@@ -137,16 +136,12 @@ def _law(
     elif what == "forward_dynamics":
         law = kernels.hybrid_dynamics_trace(model, order, setting)
     else:
-        bodies = tuple(model.body_names if frames is None else frames)
-        chosen: tuple[Any, ...] = ()
-        if operation.frames == "several":
-            chosen = bodies, representation
-        elif operation.frames == "one":
-            chosen = bodies[-1 if frames is None else 0], representation
+        chosen = operation.of_frames(frames, model.body_names, representation)
         law = operation.tree_law(model, order, *placed(model, robot.frames, chosen))
-    names = ["state", "tau"] if operation.of_state else ["q"]
+    of_state = operation.takes == "state"
+    names = ["state", "tau"] if of_state else ["q"]
     if model.floating_base:
-        names += ["pose", "twist", "base_wrench"] if operation.of_state else ["pose", "twists"]
+        names += ["pose", "twist", "base_wrench"] if of_state else ["pose", "twists"]
     return law, [*names, *(["multiplier"] if operation.weighted else [])]
 
 
