@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from hodyn_ros.codegen.kernel import Shape, Traceable, traced
 from hodyn_ros.dynamics.named_frames import placed
 from hodyn_ros.dynamics.operations import EXPORTED_OF_TREES, OPERATIONS
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.robot_choice import RobotChoice
-from hodyn_ros.engine import kernels
+from hodyn_ros.engine.kernels import KernelSpec
 from hodyn_ros.errors import InputError
 from hodyn_ros.export.c_text import checked_name, comment_block, name_from
 from hodyn_ros.export.straight_line import StraightLine, Tables, checked_length
@@ -131,22 +130,13 @@ def _law(
 ) -> tuple[Traceable, list[str]]:
     """Return what is traced, and the names of its arguments in C."""
     model, operation = robot.model, OPERATIONS[what]
-    setting, law = kernels.KernelSpec.of(model), None
-    if what == "inverse_dynamics":
-        law = kernels.inverse_dynamics_trace(model, order, setting)
-    elif what == "forward_dynamics":
-        law = kernels.hybrid_dynamics_trace(model, order, setting)
-    else:
-        bodies = tuple(model.body_names if frames is None else frames)
-        chosen: tuple[Any, ...] = ()
-        if operation.frames == "several":
-            chosen = bodies, representation
-        elif operation.frames == "one":
-            chosen = bodies[-1 if frames is None else 0], representation
-        law = operation.tree_law(model, order, *placed(model, robot.frames, chosen))
-    names = ["state", "tau"] if operation.of_state else ["q"]
+    of = operation.of_frames(frames, model.body_names, representation)
+    further = [KernelSpec.of(model)] if operation.kernel else placed(model, robot.frames, of)
+    law = operation.tree_law(model, order, *further)
+    of_state = operation.takes == "state"
+    names = ["state", "tau"] if of_state else ["q"]
     if model.floating_base:
-        names += ["pose", "twist", "base_wrench"] if operation.of_state else ["pose", "twists"]
+        names += ["pose", "twist", "base_wrench"] if of_state else ["pose", "twists"]
     return law, [*names, *(["multiplier"] if operation.weighted else [])]
 
 
