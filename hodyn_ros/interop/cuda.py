@@ -13,7 +13,7 @@ from hodyn_ros.dynamics.named_frames import placed
 from hodyn_ros.dynamics.operations import EXPORTED_OF_TREES, OPERATIONS
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.robot_choice import RobotChoice
-from hodyn_ros.engine import kernels
+from hodyn_ros.engine.kernels import KernelSpec
 from hodyn_ros.errors import InputError
 from hodyn_ros.export.c_text import checked_name, comment_block, name_from
 from hodyn_ros.export.straight_line import StraightLine, Tables, checked_length
@@ -130,14 +130,9 @@ def _law(
 ) -> tuple[Traceable, list[str]]:
     """Return what is traced, and the names of its arguments in C."""
     model, operation = robot.model, OPERATIONS[what]
-    setting, law = kernels.KernelSpec.of(model), None
-    if what == "inverse_dynamics":
-        law = kernels.inverse_dynamics_trace(model, order, setting)
-    elif what == "forward_dynamics":
-        law = kernels.hybrid_dynamics_trace(model, order, setting)
-    else:
-        chosen = operation.of_frames(frames, model.body_names, representation)
-        law = operation.tree_law(model, order, *placed(model, robot.frames, chosen))
+    of = operation.of_frames(frames, model.body_names, representation)
+    further = [KernelSpec.of(model)] if operation.kernel else placed(model, robot.frames, of)
+    law = operation.tree_law(model, order, *further)
     of_state = operation.takes == "state"
     names = ["state", "tau"] if of_state else ["q"]
     if model.floating_base:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from oracles.random_trees import random_tree
 
 from hodyn_ros import InputError, Robot, share
-from hodyn_ros.dynamics.operations import EXPORTED_OF_TREES
+from hodyn_ros.dynamics.operations import EXPORTED_OF_TREES, OPERATIONS
 from hodyn_ros.interop.cuda import cuda_source
 
 Array = NDArray[np.float64]
@@ -42,8 +42,8 @@ def small(floating: bool) -> Robot:
 
 def shapes_of(robot: Robot, what: str) -> list[tuple[int, int]]:
     """Return the shapes of the arguments of an operation of order 0."""
-    of = robot._of_frames(what, None, "spatial")
-    return [shape for _, shape in robot._kernel_for(0, what, of, None).arguments]
+    of = OPERATIONS[what].of_frames(None, robot.tree.body_names, "spatial")
+    return [shape for _, shape in robot._code_of_tree(0, what, of).arguments]
 
 
 def on_host(text: str, folder: Path) -> Any:
