@@ -1,8 +1,9 @@
 """What CasADi asks of an external function: its values, Jacobian, directional derivatives and Hessian.
 
 CasADi finds derivatives of an external function `f` in functions of the same library, by name: `jac_f`,
-`fwd1_f`, `adj1_f`, and the Jacobian of the last, `jac_adj1_f`, which holds the Hessian. CasADi stores columns
-together: our matrices by rows, derivative orders on axis 0, are its matrices with a column for each order.
+`fwd1_f`, `adj1_f`, and of the last `jac_adj1_f`, which holds the Hessian, and `fwd1_adj1_f`, which multiplies
+with it. CasADi stores columns together: our matrices by rows, derivative orders on axis 0, are its matrices
+with a column for each order.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from hodyn_ros.codegen.differentiate import Scalar
+from hodyn_ros.codegen.differentiate import Scalar, derivatives
 from hodyn_ros.codegen.kernel import Shape
 from hodyn_ros.codegen.tracer import Graph
 from hodyn_ros.interop.traced_function import Matrix, TracedFunction, is_zero
@@ -90,6 +91,7 @@ def externals(function: TracedFunction, name: str, samples: int = 1) -> list[Ext
         _forward(function, name, given, result, nominal),
         _reverse(function, name, given, result, nominal),
         _hessian(function, name, given, result, nominal),
+        _forward_of_reverse(function, name, given, result, nominal),
     ]
     return of_one if samples == 1 else [one.of_samples(samples) for one in of_one]
 
@@ -153,6 +155,32 @@ def _hessian(
         outputs, values, start = [*outputs, *part[0]], [*values, *part[1]], start + count
     seed = Block(f"adj_{result.name}", result.shape)
     return External(f"jac_adj1_{name}", (*given, nominal, seed, *outs), (*outputs,), graph, (*values,))
+
+
+def _forward_of_reverse(
+    function: TracedFunction, name: str, given: list[Block], result: Block, nominal: Block
+) -> External:
+    """Return how the gradient changes where arguments and weights do: what longer graphs ask for."""
+    shapes = [shape for _, shape in function.arguments]
+    further = [function.result[1], function.result[1], *shapes]  # result, weights, gradients
+    graph, stacks = function.start(*further, *shapes, function.result[1], function.result[1])
+    own, count = stacks[: len(given)], len(given)
+    weights, first = _weights(stacks[count + 1]), 2 * count + 2
+    slopes = function.gradient(graph, own, weights)
+    by = [*own, stacks[count + 1]]
+    changed = [*stacks[first : first + count], stacks[first + count + 1]]
+    fields = {
+        x.number: change
+        for stack, changes in zip(by, changed, strict=True)
+        for x, change in zip(_weights(stack), _weights(changes))
+    }
+    found = iter(derivatives(graph, slopes, fields))
+    values = [[next(found) for _ in range(size)] for size in function.sizes]
+    seed = Block(f"adj_{result.name}", result.shape)
+    inputs = [*given, nominal, seed, *(Block(f"out_adj_{one.name}", one.shape) for one in given)]
+    inputs += [Block(f"fwd_{one.name}", one.shape) for one in (*given, nominal, seed)]
+    outputs = [Block(f"fwd_adj_{one.name}", one.shape) for one in given]
+    return External(f"fwd1_adj1_{name}", (*inputs,), (*outputs,), graph, (*values,))
 
 
 def _split(

@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from hodyn_ros.codegen.kernel import Shape, Traceable, traced
-from hodyn_ros.dynamics.named_frames import placed
+from hodyn_ros.codegen.kernel import Shape, traced
 from hodyn_ros.dynamics.operations import EXPORTED_OF_TREES, OPERATIONS
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.robot_choice import RobotChoice
-from hodyn_ros.engine.kernels import KernelSpec
 from hodyn_ros.errors import InputError
 from hodyn_ros.export.c_text import checked_name, comment_block, name_from
 from hodyn_ros.export.straight_line import StraightLine, Tables, checked_length
+from hodyn_ros.interop.traced_function import law_of
 from hodyn_ros.lie.representations import Representation, check_representation
 
 _THREADS = 128  # of a block at most, so that each may use many registers
@@ -92,7 +91,7 @@ def _kernel(
     frames: Sequence[str | int] | None,
     representation: Representation,
 ) -> str:
-    (trace, arguments), names = _law(robot, order, what, frames, representation)
+    trace, arguments, names = law_of(robot, OPERATIONS[what], order, frames, representation)
     shapes: list[Shape] = [shape for _, shape in arguments]
     graph, outputs, (rows, columns) = traced(trace, shapes)
     checked_length(graph, outputs, f"{what} of robot {robot.name!r} at order {order}")
@@ -119,25 +118,6 @@ def _kernel(
         "",
     ]
     return "\n".join(lines)
-
-
-def _law(
-    robot: Robot,
-    order: int,
-    what: str,
-    frames: Sequence[str | int] | None,
-    representation: Representation,
-) -> tuple[Traceable, list[str]]:
-    """Return what is traced, and the names of its arguments in C."""
-    model, operation = robot.model, OPERATIONS[what]
-    of = operation.of_frames(frames, model.body_names, representation)
-    further = [KernelSpec.of(model)] if operation.kernel else placed(model, robot.frames, of)
-    law = operation.tree_law(model, order, *further)
-    of_state = operation.takes == "state"
-    names = ["state", "tau"] if of_state else ["q"]
-    if model.floating_base:
-        names += ["pose", "twist", "base_wrench"] if of_state else ["pose", "twists"]
-    return law, [*names, *(["multiplier"] if operation.weighted else [])]
 
 
 def _on_device(line: str) -> str:

@@ -15,9 +15,9 @@ from hodyn_ros.codegen.differentiate import Scalar, derivatives, gradient
 from hodyn_ros.codegen.kernel import Shape, Stack
 from hodyn_ros.codegen.tracer import Graph, Traced
 from hodyn_ros.dynamics.named_frames import placed
-from hodyn_ros.dynamics.operations import OPERATIONS
+from hodyn_ros.dynamics.operations import OPERATIONS, Operation
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.engine import kernels
+from hodyn_ros.engine.kernels import KernelSpec
 from hodyn_ros.engine.second_partials import Coordinates, has_many_entries, hessian
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.representations import Representation, check_representation
@@ -87,21 +87,8 @@ class TracedFunction:
         operation, model = OPERATIONS[what], robot.model
         if frames is not None and operation.frames == "none":
             raise InputError(f"{what} has no frames; leave them out")
-        setting, jacobian_law, hessian_law = kernels.KernelSpec.of(model), None, None
-        names = ["q", "pose", "twists"]
-        if what == "inverse_dynamics":
-            law, arguments = kernels.inverse_dynamics_trace(model, order, setting)
-        elif what == "forward_dynamics":
-            law, arguments = kernels.hybrid_dynamics_trace(model, order, setting)
-            names = ["state", "tau", "pose", "twist", "base_wrench"]
-        else:
-            bodies = tuple(model.body_names if frames is None else frames)
-            chosen: tuple[Any, ...] = ()
-            if operation.frames == "several":
-                chosen = bodies, representation
-            elif operation.frames == "one":
-                chosen = bodies[-1 if frames is None else 0], representation
-            law, arguments = operation.tree_law(model, order, *placed(model, robot.frames, chosen))
+        law, arguments, names = law_of(robot, operation, order, frames, representation)
+        jacobian_law, hessian_law = None, None
         if what in ("inverse_dynamics", "forward_dynamics") and not model.floating_base:
             jacobian_law = OPERATIONS[f"{what}_derivatives"].tree_law(model, order)[0]
             if what == "forward_dynamics" and not has_many_entries(model, order, "hybrid contracted"):
@@ -176,6 +163,26 @@ class TracedFunction:
         ((found,),) = hessian(graph, self.values(stacks), weights, by)
         own = [place[x.number] for row in rows for x in row]
         return [[found[i][j] for j in own] for i in own]
+
+
+def law_of(
+    robot: Robot,
+    operation: Operation,
+    order: int,
+    frames: Sequence[str | int] | None,
+    representation: Representation,
+) -> tuple[Callable[..., Stack], list[tuple[str, Shape]], list[str]]:
+    """Return what is traced of a tree, with its arguments and short names of these."""
+    model, state = robot.model, operation.takes == "state"
+    further: tuple[Any, ...] = (KernelSpec.of(model),)
+    if not operation.kernel:
+        of = operation.of_frames(frames, model.body_names, representation)
+        further = placed(model, robot.frames, of)
+    law, arguments = operation.tree_law(model, order, *further)
+    names = ["state", "tau"] if state else ["q"]
+    if model.floating_base:
+        names += ["pose", "twist", "base_wrench"] if state else ["pose", "twists"]
+    return law, arguments, [*names, *(["multiplier"] if operation.weighted else [])]
 
 
 def _inputs(shapes: Sequence[Shape]) -> tuple[Graph, list[Stack]]:

@@ -80,6 +80,10 @@ def test_inverse_dynamics_of_an_arm_with_all_derivatives() -> None:
     direction = rng.normal(size=(7, 3))
     along = np.array(torque.forward(1)(q.T, 0, direction)).ravel()
     np.testing.assert_allclose(along, first @ direction.T.ravel(), rtol=0, atol=1e-11)
+    change = rng.normal(size=7)
+    bent = torque.reverse(1).forward(1)(q.T, 0, weights.T, 0, direction, 0, change)
+    right = expected @ direction.T.ravel() + change @ first
+    np.testing.assert_allclose(np.array(bent).T.ravel(), right, rtol=0, atol=1e-12 * np.abs(right).max())
 
 
 @pytest.mark.parametrize("floating", [False, True])
@@ -135,6 +139,10 @@ def test_several_samples_are_each_on_its_own() -> None:
         (many.reverse(1)(q, 0, weights), mapped.reverse(1)(q, 0, weights)),
         (many.reverse(1).jacobian()(q, 0, weights, 0)[0], mapped.reverse(1).jacobian()(q, 0, weights, 0)[0]),
         (many.forward(1)(q, 0, 2.0 * q), mapped.forward(1)(q, 0, 2.0 * q)),
+        (
+            many.reverse(1).forward(1)(q, 0, weights, 0, 2.0 * q, 0, weights),
+            mapped.reverse(1).forward(1)(q, 0, weights, 0, 2.0 * q, 0, weights),
+        ),
     ):
         right = np.array(theirs)
         np.testing.assert_allclose(np.array(ours), right, rtol=0, atol=1e-13 * np.abs(right).max())

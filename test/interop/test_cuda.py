@@ -17,6 +17,7 @@ from oracles.random_trees import random_tree
 from hodyn_ros import InputError, Robot, share
 from hodyn_ros.dynamics.operations import EXPORTED_OF_TREES, OPERATIONS
 from hodyn_ros.interop.cuda import cuda_source
+from hodyn_ros.interop.traced_function import law_of
 
 Array = NDArray[np.float64]
 CXX = next((path for path in map(shutil.which, ("c++", "g++", "clang++")) if path), None)
@@ -42,8 +43,8 @@ def small(floating: bool) -> Robot:
 
 def shapes_of(robot: Robot, what: str) -> list[tuple[int, int]]:
     """Return the shapes of the arguments of an operation of order 0."""
-    of = OPERATIONS[what].of_frames(None, robot.tree.body_names, "spatial")
-    return [shape for _, shape in robot._code_of_tree(0, what, of).arguments]
+    _, arguments, _ = law_of(robot, OPERATIONS[what], 0, None, "spatial")
+    return [shape for _, shape in arguments]
 
 
 def on_host(text: str, folder: Path) -> Any:
