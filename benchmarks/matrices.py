@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ def measure(stage: Stage) -> Section:
     title = "matrices, from Python"
     orders = (0, 1)
     stage.say(f"{title}: compiling", 0.0)
-    contenders = [*_partials(orders), *_forward_partials(), *_matrices(orders)]
+    contenders = [*_partials(orders), *_forward_partials(), *_second_partials(), *_matrices(orders)]
     times = stage.race(title, contenders)
     rows = [
         Row(
@@ -50,6 +51,18 @@ def measure(stage: Stage) -> Section:
                 theirs=times.seconds(_ABA).median,
                 must=bound,
                 aim=bound and Bound(0.5),
+            )
+        )
+    for (kind, first), part in product(_FIRST.items(), _BOUNDS):
+        name = f"{kind}_dynamics_{part}"
+        rows.append(
+            Row(
+                work=f"7-joint arm: {name}, r = 0",
+                against="the first partials, compiled",
+                result=times.ratio(name, first),
+                ours=times.seconds(name).median,
+                theirs=times.seconds(first).median,
+                must=Bound(_BOUNDS[part]),
             )
         )
     for way in (_ROOM, _COMPILED):
@@ -98,6 +111,31 @@ def _forward_partials() -> list[Contender]:
         python_call(_FORWARD, "f(x, u)", ours),
         python_call(_NAMED, "robot.forward_dynamics_derivatives(x, u)", ours),
     ]
+
+
+_FIRST = {kind: f"{kind}_dynamics_derivatives" for kind in ("inverse", "forward")}
+_BOUNDS = {"hessian": 3.0, "second_derivatives": 8.0}  # times the first
+
+
+def _second_partials() -> list[Contender]:
+    """Return second partial derivatives, contracted and in full, beside the first."""
+    robot = robots.panda()
+    q = np.random.default_rng(9).uniform(-1.0, 1.0, size=(3, robot.n_coordinates))
+    weights = np.ones((1, robot.n_coordinates))
+    contenders = []
+    for kind, given in (("inverse", [q]), ("forward", [q[:2].copy(), q[2:].copy()])):
+        whole = getattr(robot, f"{kind}_dynamics_second_derivatives")(*given)[0]
+        part = getattr(robot, f"{kind}_dynamics_hessian")(*given, weights)
+        check("contracted second derivatives", part.reshape(9, -1), whole.sum(axis=2).reshape(9, -1))
+        for name, arguments in (
+            (_FIRST[kind], given),
+            (f"{kind}_dynamics_hessian", [*given, weights]),
+            (f"{kind}_dynamics_second_derivatives", given),
+        ):
+            names = {"f": robot.compile(0, name), **{f"x{i}": x for i, x in enumerate(arguments)}}
+            call = f"f({', '.join(f'x{i}' for i in range(len(arguments)))})"
+            contenders.append(python_call(name, call, names))
+    return contenders
 
 
 _ROOM, _COMPILED = "in NumPy as published", "compiled"

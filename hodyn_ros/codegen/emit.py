@@ -53,11 +53,23 @@ def function_text(
     that the module has to define.
     """
     writer = _ScalarWriter(graph, [value for _, _, value in stores])
-    lines = writer.lines()
-    for k, ((argument, index, _), (made, value)) in enumerate(zip(stores, writer.output_values())):
-        lines += made
-        lines.append(f"%o{k} = getelementptr double, ptr %a{argument}, i64 {index}")
-        lines.append(f"store double {value}, ptr %o{k}, align 8")
+    lines = writer.lines([number for number in writer.needed if graph.nodes[number][0] == "input"])
+    waiting: dict[int, list[int]] = {}
+    for k, (_, _, value) in enumerate(stores):
+        waiting.setdefault(value.number if isinstance(value, Traced) else -1, []).append(k)
+    values = list(writer.output_values())
+
+    def stored(number: int) -> Iterator[str]:
+        for k in waiting.pop(number, ()):
+            (argument, index, _), (made, value) = stores[k], values[k]
+            yield from made
+            yield f"%o{k} = getelementptr double, ptr %a{argument}, i64 {index}"
+            yield f"store double {value}, ptr %o{k}, align 8"
+
+    for number in writer.needed:  # what is stored at once needs no register any more
+        lines += writer.lines([number])
+        lines += stored(number)
+    lines += [line for number in list(waiting) for line in stored(number)]
     arguments = ", ".join(f"ptr %a{i}" for i in range(n_arguments))
     body = "\n".join(_in_blocks(lines))
     text = f"define void @{name}({arguments}) {{\n{body}\nret void\n}}\n"

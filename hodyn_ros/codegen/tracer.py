@@ -7,7 +7,7 @@ tracing a recursion on one robot leaves only the operations that this robot need
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any, Literal
@@ -54,15 +54,19 @@ class Graph:
         """Return the scalar that stands for an element of an argument of the function."""
         return Traced(self, self.node("input", argument, index))
 
-    def needed(self, outputs: Iterable[Any]) -> list[int]:
-        """Return the nodes that the traced scalars among `outputs` depend on, in their order."""
-        found = bytearray(len(self.nodes))
+    def needed(self, outputs: Sequence[Any], known: Container[int] = ()) -> list[int]:
+        """Return the nodes that the traced scalars among `outputs` depend on, in their order.
+
+        What leads to those that are `known` is left out.
+        """
+        last = max((x.number for x in outputs if isinstance(x, Traced)), default=-1)
+        found = bytearray(last + 1)
         for output in outputs:
             if isinstance(output, Traced):
                 found[output.number] = 1
         # operands come before what is computed from them
         for number in range(len(found) - 1, -1, -1):
-            if found[number]:
+            if found[number] and number not in known:
                 operation, a, b = self.nodes[number]
                 if operation in _BINARY:
                     found[a] = found[b] = 1
@@ -100,7 +104,7 @@ class Graph:
                     found.add(b)
         return found
 
-    def count_operations(self, outputs: Iterable[Any]) -> int:
+    def count_operations(self, outputs: Sequence[Any]) -> int:
         """Count the additions, subtractions, multiplications and divisions that the outputs need."""
         return sum(self.nodes[number][0] in ARITHMETIC for number in self.needed(outputs))
 

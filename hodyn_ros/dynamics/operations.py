@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # names of operations are known before NumPy is loaded, as fo
 Kind = Literal["tree", "loops"]
 _BOTH: frozenset[Kind] = frozenset(("tree", "loops"))
 _LOOPS: frozenset[Kind] = frozenset(("loops",))
+_TREE: frozenset[Kind] = frozenset(("tree",))
 _NOWHERE: frozenset[Kind] = frozenset()
 
 
@@ -36,6 +37,9 @@ class Operation:
     of what follows from the motion alone; dynamics of other kinds have calls of their own in
     `hodyn_ros.dynamics.calls.compiling` and plans of their own in `hodyn_ros.export`.
 
+    `weighted`: it takes a multiplier of the results of another operation after all else, and is of the sum of
+    both.
+
     `compiled`, `batched`, `exported`: the robots of which `Robot.compile`, `Robot.compile_batch` and `hodyn
     export` offer it. `in_c`: the name of the result in C, and `about` what headers say of it; `about_base` is
     added where a base floats.
@@ -46,6 +50,7 @@ class Operation:
     rates: int = 0
     tree: str = ""
     loops: str = ""
+    weighted: bool = False
     of_state: bool = False  # takes a state (2, n) and efforts (order + 1, n) instead of a motion
     frames: Literal["none", "one", "several"] = "none"
     base: Literal["spatial", "body_fixed"] = "body_fixed"
@@ -80,8 +85,9 @@ class Operation:
         return self.shape[-1:] == ("10 bodies",)
 
     def sizes(self, **symbols: int) -> tuple[int, ...]:
-        """Return the shape of one order, from the values of the symbols in it."""
-        return tuple(symbols[one] if one in symbols else int(one) for one in self.shape)
+        """Return the shape of the result, from the values of the symbols in it."""
+        shape = self.result.strip("()").split(", ")
+        return tuple(symbols[one] if one in symbols else int(one) for one in shape)
 
 
 def _engine(law: str) -> Any:
@@ -106,7 +112,21 @@ def _called(
     )
 
 
+def _second(name: str, result: str, rates: int = 0, tree: str = "", **others: Any) -> Operation:
+    """Return an operation of trees alone."""
+    return Operation(name, result, rates, tree, **others, compiled=_TREE, batched=_TREE, exported=_TREE)
+
+
 _KINEMATICS, _MATRICES, _OF_LOOPS = "recursions.kinematics", "matrix_kernels", "loops.loop_products"
+_SECOND = "second_partials"
+_BASE_MOVES = (
+    "Six columns of the base stand first: k = 0 is a small body-fixed displacement xi, which takes its"
+    " pose to pose exp(xi), k > 0 derivative k - 1 of its body-fixed twist."
+)
+_SIX_FIRST = (
+    "Six rows and columns of the base stand first: a small body-fixed displacement xi, which takes its"
+    " pose to pose exp(xi), its body-fixed twist, and the body-fixed wrench on it."
+)
 _BASE_FIRST = "Velocities are the body-fixed twist of the base, then those of the joints."
 _BY_ORDER = "({m}, {m}) by rows, one order up to {order} after the other."
 
@@ -202,6 +222,82 @@ OPERATIONS: dict[str, Operation] = {
             "(order + 1, order + 3, m, m)",
             tree="partial_kernels:hybrid_dynamics_derivatives",
             of_state=True,
+            in_c="derivatives",
+            about="matrix ({m}, {m}) by rows of acceleration derivative r (0 to {order}) by positions "
+            "(k = 0), velocities (k = 1) and derivative k - 2 of tau, from [(r * {order_3} + k) "
+            "* {square}] on.",
+            about_base="Six rows of derivatives of the body-fixed twist of the base stand first, and "
+            "six columns: a small body-fixed displacement, the body-fixed twist, and the "
+            "body-fixed wrench on the base.",
+        ),
+        _second(
+            "inverse_dynamics_hessian",
+            "(order + 3, order + 3, m, m)",
+            2,
+            tree=f"{_SECOND}:inverse_dynamics_hessian",
+            weighted=True,
+            in_c="hessian",
+            about="matrix ({m}, {m}) by rows of second derivatives of the sum of multiplier times torques by "
+            "derivatives k and l of q (0 to {order_2}), from [(k * {order_3} + l) * {square}] on.",
+            about_base=f"{_BASE_MOVES} Its body-fixed wrench comes before the torques.",
+        ),
+        _second(
+            "inverse_dynamics_second_derivatives",
+            "(order + 1, order + 3, order + 3, m, m, m)",
+            2,
+            tree=f"{_SECOND}:inverse_dynamics_second_derivatives",
+            in_c="second_derivatives",
+            about="matrix ({m}, {m}) by rows of second derivatives of derivative r (0 to {order}) of "
+            "torque i by derivatives k and l of q (0 to {order_2}), from [(((r * {order_3} + k) "
+            "* {order_3} + l) * {m} + i) * {square}] on.",
+            about_base=f"{_BASE_MOVES} Its body-fixed wrench comes before the torques.",
+        ),
+        _second(
+            "forward_dynamics_hessian",
+            "(order + 3, order + 3, m, m)",
+            tree=f"{_SECOND}:hybrid_dynamics_hessian",
+            weighted=True,
+            of_state=True,
+            in_c="hessian",
+            about="matrix ({m}, {m}) by rows of second derivatives of the sum of multiplier times "
+            "accelerations by positions (k = 0), velocities (k = 1) and derivative k - 2 of tau,"
+            " likewise l, from [(k * {order_3} + l) * {square}] on.",
+            about_base=_SIX_FIRST,
+        ),
+        _second(
+            "forward_dynamics_second_derivatives",
+            "(order + 1, order + 3, order + 3, m, m, m)",
+            tree=f"{_SECOND}:hybrid_dynamics_second_derivatives",
+            of_state=True,
+            in_c="second_derivatives",
+            about="matrix ({m}, {m}) by rows of second derivatives of derivative r (0 to {order}) of "
+            "acceleration i by positions (k = 0), velocities (k = 1) and derivative k - 2 of "
+            "tau, likewise l, from [(((r * {order_3} + k) * {order_3} + l) * {m} + i) * "
+            "{square}] on.",
+            about_base=_SIX_FIRST,
+        ),
+        _second(
+            "forward_kinematics_derivatives",
+            "(frames, 16 + 6 order, order + 1, m)",
+            tree=f"{_SECOND}:frame_motion_derivatives",
+            frames="several",
+            in_c="derivatives",
+            about="of each frame one after the other, of each number of its pose by rows, its twist {twist}, "
+            "and the derivatives of that one after the other, by derivative k of q (0 to {order}) a "
+            "row ({m}).",
+            about_base=_BASE_MOVES,
+        ),
+        _second(
+            "forward_kinematics_hessian",
+            "(order + 1, order + 1, m, m)",
+            tree=f"{_SECOND}:frame_motion_hessian",
+            weighted=True,
+            frames="several",
+            in_c="hessian",
+            about="matrix ({m}, {m}) by rows of second derivatives of the sum of multiplier times the "
+            "poses by rows and twists of all frames, twists {twist}, by derivatives k and l of q"
+            " (0 to {order}), from [(k * {order_1} + l) * {square}] on.",
+            about_base=_BASE_MOVES,
         ),
         Operation("joint_motion", "(order + 1, joints)", compiled=_LOOPS, batched=_LOOPS, exported=_LOOPS),
         Operation("motion_from_drives", "(1, numbers)", compiled=_LOOPS, batched=_LOOPS, exported=_LOOPS),

@@ -47,11 +47,11 @@ def inverse_dynamics_changes(
     def trace(q: Stack, *others: Stack) -> Stack:
         *given, change = others
         recursion, torques = solved_efforts(model, order, setting, q, given)
-        found = [[*_body_wrench(recursion, k), *row] for k, row in enumerate(torques)]
+        found = [[*body_wrench(recursion, k), *row] for k, row in enumerate(torques)]
         first = len(change[0]) - len(q[0])
         changes = _changes(q, [row[first:] for row in change])
         if first:
-            changes |= _displaced(given[0], change[0])
+            changes |= displaced(given[0], change[0])
             changes |= _changes(given[1], [row[:6] for row in change[1:]])
         return _changed(found, changes)
 
@@ -77,11 +77,11 @@ def hybrid_dynamics_changes(model: TreeModel, order: int, setting: KernelSpec) -
         if base is not None:
             pose, twist, of_base = rest[:3]
             pushed = [row[:6] for row in change[2:]]
-            changes |= _displaced(pose, change[0]) | _changes(twist, [change[1][:6]])
+            changes |= displaced(pose, change[0]) | _changes(twist, [change[1][:6]])
             changes |= _changes(of_base, pushed if setting.base_prescribed else _in_world(base, pushed))
             for k, row in enumerate(found):
                 rates = [factorial(k + 1) * x for x in base.twist(k + 1)]
-                row[:0] = _body_wrench(recursion, k) if setting.base_prescribed else rates
+                row[:0] = body_wrench(recursion, k) if setting.base_prescribed else rates
         return _changed(found, changes)
 
     return _compiled(model, order + 3, trace, hybrid_dynamics_trace(model, order, setting)[1])
@@ -104,7 +104,7 @@ def matrix_changes(model: TreeModel, order: int) -> LaneKernel | None:
             pose, twists = given
             carried = [[dot(row, positions[:6]) for row in bracket_rows(twist)] for twist in twists]
             carried[0] = [a + b for a, b in zip(carried[0], velocities[:6])]
-            changes |= _displaced(pose, positions) | _changes(twists, carried)
+            changes |= displaced(pose, positions) | _changes(twists, carried)
         return _changed(found, changes)
 
     return _compiled(model, 2, trace, arguments)
@@ -144,7 +144,7 @@ def _changes(values: Stack, changes: Sequence[Sequence[Any]]) -> dict[int, Any]:
     return {x.number: change for row, new in zip(values, changes, strict=True) for x, change in zip(row, new)}
 
 
-def _displaced(pose: Stack, change: Sequence[Any]) -> dict[int, Any]:
+def displaced(pose: Stack, change: Sequence[Any]) -> dict[int, Any]:
     """Return how a pose changes by a small body-fixed displacement: `dR = R w~, dp = R v`."""
     turn, shift = (change[0], change[1], change[2]), (change[3], change[4], change[5])
     axes = [(row[0], row[1], row[2]) for row in pose[:3]]
@@ -161,7 +161,7 @@ def _in_world(base: FloatingBase, wrenches: Sequence[Sequence[Any]]) -> Stack:
     return [[factorial(k) * x for x in row] for k, row in enumerate(turned)]
 
 
-def _body_wrench(recursion: Recursion, k: int) -> list[Any]:
+def body_wrench(recursion: Recursion, k: int) -> list[Any]:
     """Return derivative k of the body-fixed wrench that moves a floating base; nothing without one."""
     if recursion.base is None:
         return []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import factorial
 from typing import Any
 
@@ -9,12 +11,75 @@ from hodyn_ros.codegen.kernel import Stack, Traceable
 from hodyn_ros.engine.kernels import KernelSpec, hybrid_dynamics_trace, solved_motion
 from hodyn_ros.engine.matrix_kernels import bracket_rows
 from hodyn_ros.engine.recursions.articulated import ArticulatedRecursion
-from hodyn_ros.engine.recursions.composite import Composite
+from hodyn_ros.engine.recursions.composite import Composite, Rows
 from hodyn_ros.engine.recursions.partials import applied_loads, partial_derivatives
 from hodyn_ros.engine.recursions.responses import responses
 from hodyn_ros.engine.series.canonical import canonical_bodies
 from hodyn_ros.engine.series.series import Series, coefficient
 from hodyn_ros.model.tree import TreeModel
+
+
+@dataclass(frozen=True)
+class Responses:
+    """What hybrid dynamics finds at a state, and how it changes with what it is given.
+
+    `found[r][k]` (m, m): the derivatives of what is found; `motion[r][k]` (m, m): those of derivative r of
+    all rates of velocities, which for `prescribed` ones are given. `accelerations` (order + 1, n) are those
+    of the joints.
+    """
+
+    setting: KernelSpec
+    recursion: ArticulatedRecursion
+    accelerations: Stack
+    found: list[list[Rows]]
+    prescribed: Sequence[int]
+
+    @property
+    def motion(self) -> list[list[Rows]]:
+        """How the rates of velocities change."""
+        return [
+            [self._of_motion(r, k, rows) for k, rows in enumerate(row)] for r, row in enumerate(self.found)
+        ]
+
+    def _of_motion(self, r: int, k: int, rows: Rows) -> Rows:
+        moved = [list(row) for row in rows]
+        for i in self.prescribed:
+            moved[i] = [float(i == j and k == r + 2) for j in range(len(rows))]
+        return moved
+
+
+def traced_responses(
+    model: TreeModel, order: int, setting: KernelSpec | None, state: Stack, given: Stack, *others: Stack
+) -> Responses:
+    """Solve hybrid dynamics and differentiate it; arguments as of `hybrid_dynamics_derivatives`."""
+    setting = setting or KernelSpec.of(model)
+    first = 6 if setting.base else 0
+    prescribed = [
+        *(range(first) if setting.base_prescribed else ()),
+        *(first + j for j in setting.prescribed),
+    ]
+    recursion, found = solved_motion(model, order, setting, state, given, others)
+    velocities, accelerations = _motion(recursion, order, state, given, found, setting)
+    pose = others[0] if setting.base else None
+    bodies = canonical_bodies(model)
+    tree = Composite(bodies, model.gravity.tolist(), state[0], velocities, pose)
+    rest = others[3 if setting.base else 0 :]
+    loads = list(setting.loads)
+    wrenches = [_wrench_series(values, order) for values in rest]
+    if setting.base and not setting.base_prescribed:  # it stays as it is where the base moves
+        loads.append((0, "spatial"))
+        wrenches.append(_wrench_series(others[2], order))
+    center = None if pose is None else [row[3] for row in pose[:3]]
+    applied = applied_loads(tree, loads, wrenches, center)
+    parts = partial_derivatives(tree, accelerations, applied)
+    matrices = [parts.positions, parts.velocities, parts.accelerations]
+    series = [
+        [[[coefficient(x, k) for x in row] for row in part] for part in matrices] for k in range(order + 1)
+    ]
+    twists = [[coefficient(w, k) for w in velocities[:first]] for k in range(order + 1)] if first else []
+    answer = responses(series, [bracket_rows(twist) for twist in twists], prescribed)
+    moved = [[factorial(k) * coefficient(x, k) for x in accelerations[first:]] for k in range(order + 1)]
+    return Responses(setting, recursion, moved, answer, prescribed)
 
 
 def hybrid_dynamics_derivatives(model: TreeModel, order: int, setting: KernelSpec | None = None) -> Traceable:
@@ -25,38 +90,12 @@ def hybrid_dynamics_derivatives(model: TreeModel, order: int, setting: KernelSpe
     and y stand before those of the joints: its body-fixed displacement, twist and the derivatives of that,
     and the body-fixed wrench on it. By default, of forward dynamics without applied wrenches.
     """
-    setting = setting or KernelSpec.of(model)
-    first = 6 if setting.base else 0
-    prescribed = [
-        *(range(first) if setting.base_prescribed else ()),
-        *(first + j for j in setting.prescribed),
-    ]
 
     def trace(state: Stack, given: Stack, *others: Stack) -> Stack:
-        recursion, found = solved_motion(model, order, setting, state, given, others)
-        velocities, accelerations = _motion(recursion, order, state, given, found, setting)
-        pose = others[0] if setting.base else None
-        bodies = canonical_bodies(model)
-        tree = Composite(bodies, model.gravity.tolist(), state[0], velocities, pose)
-        rest = others[3 if setting.base else 0 :]
-        loads = list(setting.loads)
-        wrenches = [_wrench_series(values, order) for values in rest]
-        if setting.base and not setting.base_prescribed:  # it stays as it is where the base moves
-            loads.append((0, "spatial"))
-            wrenches.append(_wrench_series(others[2], order))
-        center = None if pose is None else [row[3] for row in pose[:3]]
-        applied = applied_loads(tree, loads, wrenches, center)
-        parts = partial_derivatives(tree, accelerations, applied)
-        matrices = [parts.positions, parts.velocities, parts.accelerations]
-        series = [
-            [[[coefficient(x, k) for x in row] for row in part] for part in matrices]
-            for k in range(order + 1)
-        ]
-        twists = [[coefficient(w, k) for w in velocities[:first]] for k in range(order + 1)] if first else []
-        answer = responses(series, [bracket_rows(twist) for twist in twists], prescribed)
+        answer = traced_responses(model, order, setting, state, given, *others).found
         return [row for blocks in answer for block in blocks for row in block]
 
-    return trace, hybrid_dynamics_trace(model, order, setting)[1]
+    return trace, hybrid_dynamics_trace(model, order, setting or KernelSpec.of(model))[1]
 
 
 def _motion(

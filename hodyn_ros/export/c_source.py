@@ -83,6 +83,11 @@ def c_source(
         raise InputError(
             f"{' and '.join(EXPORTED_WITH_LOOPS)} are of robots with couplings or loops; leave them out"
         )
+    of_trees = [each for each in wanted if each in OPERATIONS and "loops" not in OPERATIONS[each].exported]
+    if robot.closure is not None and of_trees:
+        raise InputError(
+            f"{' and '.join(of_trees)} are of robots without couplings and loops; leave them out"
+        )
     prefix = checked_name(name_from(robot.name) if name is None else name)
     tables = Tables()
     request = Request(prefix, int(order), tuple(frames or ()), representation, period, tuple(wrenches))

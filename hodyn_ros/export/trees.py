@@ -141,16 +141,16 @@ def _of_motion(robot: Robot, request: Request, what: str) -> _Plan:
     model, order, operation = robot.model, request.order, OPERATIONS[what]
     of = request.of_frames(what, model.body_names)
     m = robot.n_coordinates + (6 if model.floating_base else 0)
-    symbols = {"m": m, "efforts": m, "10 bodies": 10 * model.n_bodies, "order + 3": order + 3}
-    results, about = frame_results(len(of[0]), order) if what == "forward_kinematics" else {}, []
+    frames = len(of[0]) if operation.frames == "several" else 0
+    results, about = frame_results(frames, order) if what == "forward_kinematics" else {}, []
     if not results:
-        sizes = operation.sizes(**symbols)
-        results = {operation.in_c: ((order + 1, int(np.prod(sizes))), sizes[-1])}
+        results = _results(robot, request, what, frames)
         about = [operation.about_base] if operation.about_base and model.floating_base else []
     rates = order + operation.rates
+    weighted = ["multiplier"] if operation.weighted else []
     return _Plan(
         operation.tree_law(model, order, *placed(model, robot.frames, of)),
-        _moved_inputs(robot),
+        [*_moved_inputs(robot), *weighted],
         results,
         [
             words.motion(rates),
@@ -159,8 +159,25 @@ def _of_motion(robot: Robot, request: Request, what: str) -> _Plan:
             *about,
         ],
         robot.compile(order, what, request.frames or None, request.representation),
-        _motion_chooser(robot),
+        _weighted(_motion_chooser(robot)) if weighted else _motion_chooser(robot),
     )
+
+
+def _results(robot: Robot, request: Request, what: str, frames: int = 0) -> dict[str, tuple[Shape, int]]:
+    """Return name, shape and columns of a result that C has as one array."""
+    order, operation = request.order, OPERATIONS[what]
+    m = robot.n_coordinates + (6 if robot.model.floating_base else 0)
+    symbols = {"m": m, "efforts": m, "10 bodies": 10 * robot.model.n_bodies, "frames": frames}
+    symbols |= {"order + 1": order + 1, "order + 3": order + 3, "16 + 6 order": 16 + 6 * order}
+    first, *sizes = operation.sizes(**symbols)
+    return {operation.in_c: ((first, int(np.prod(sizes))), sizes[-1])}
+
+
+def _weighted(
+    choose: Callable[[Random, list[Shape]], list[Array]],
+) -> Callable[[Random, list[Shape]], list[Array]]:
+    """Return what chooses a multiplier after what another chooses."""
+    return lambda random, shapes: [*choose(random, shapes[:-1]), motions.numbers(random, *shapes[-1])]
 
 
 def frame_results(count: int, order: int) -> dict[str, tuple[Shape, int]]:
@@ -170,28 +187,23 @@ def frame_results(count: int, order: int) -> dict[str, tuple[Shape, int]]:
 
 
 def _forward_derivatives(robot: Robot, request: Request, what: str) -> _Plan:
-    order = request.order
-    m = robot.n_coordinates + (6 if robot.model.floating_base else 0)
+    order, operation = request.order, OPERATIONS[what]
+    floating = robot.model.floating_base
+    m = robot.n_coordinates + (6 if floating else 0)
     given = _forward_dynamics(robot, replace(request, wrenches=()), what)
     about = [
         *given.about[:2],
-        *(given.about[3:6] if robot.model.floating_base else ()),
-        f"derivatives: matrix ({m}, {m}) by rows of acceleration derivative r (0 to {order}) by positions "
-        "(k = 0), velocities (k = 1) and derivative k - 2 of tau, from "
-        f"[(r * {order + 3} + k) * {m * m}] on.",
+        *(given.about[3:6] if floating else ()),
+        *words.result(operation, request, (), m=m, efforts=m, bodies=robot.model.n_bodies),
+        *([operation.about_base] if floating else ()),
     ]
-    if robot.model.floating_base:
-        about.append(
-            "Six rows of derivatives of the body-fixed twist of the base stand first, and six columns: a "
-            "small body-fixed displacement, the body-fixed twist, and the body-fixed wrench on the base."
-        )
     return _Plan(
-        OPERATIONS[what].tree_law(robot.model, order),
-        given.inputs,
-        {"derivatives": ((order + 1, (order + 3) * m * m), m)},
+        operation.tree_law(robot.model, order),
+        [*given.inputs, *(["multiplier"] if operation.weighted else [])],
+        _results(robot, request, what),
         about,
         robot.compile(order, what),
-        given.choose,
+        _weighted(given.choose) if operation.weighted else given.choose,
     )
 
 
@@ -200,6 +212,8 @@ _OWN_PLANS: dict[str, Callable[[Robot, Request, str], _Plan]] = {
     "inverse_dynamics": _inverse_dynamics,
     "forward_dynamics": _forward_dynamics,
     "forward_dynamics_derivatives": _forward_derivatives,
+    "forward_dynamics_hessian": _forward_derivatives,
+    "forward_dynamics_second_derivatives": _forward_derivatives,
 }
 
 

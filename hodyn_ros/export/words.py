@@ -73,13 +73,14 @@ def result(
     operation: Operation, request: Request, of: tuple[Any, ...], *, m: int, efforts: int, bodies: int
 ) -> list[str]:
     """Say what an operation gives: `of` frames by name, of m velocities, and so many efforts and bodies."""
-    if operation.frames == "several":
+    if operation.name == "forward_kinematics":
         return frame_motion(of[0], request)
     order = request.order
     about = operation.about.format(
         frame=of[0] if of else "",
         twist=_TWISTS[request.representation],
         order=order,
+        order_1=order + 1,
         order_2=order + 2,
         order_3=order + 3,
         m=m,
@@ -87,4 +88,5 @@ def result(
         efforts=efforts,
         parameters=10 * bodies,
     )
-    return [f"{operation.in_c}: {about}"]
+    weighted = "multiplier: of what the sum is of, in the same order." if operation.weighted else ""
+    return [*filter(None, [weighted]), f"{operation.in_c}: {about}"]

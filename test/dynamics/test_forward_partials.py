@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -12,9 +11,10 @@ import pytest
 from numpy.typing import NDArray
 from oracles import mp_dynamics as mp
 from oracles import pinocchio_models
-from oracles.cases import Case, make_case
+from oracles.cases import make_case
+from oracles.changes import HybridChanges
 from oracles.differences import derivative
-from oracles.motions import Base, Frame
+from oracles.motions import Frame
 
 from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot, share
 from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Kernel
@@ -37,143 +37,43 @@ def assert_exact(found: Array, expected: Array, tolerance: float) -> None:
     assert (worst <= tolerance).all(), worst
 
 
-class Exact:
-    """Forward or hybrid dynamics at 60 digits, beside which entries of what is given differ.
-
-    Of a floating base body-fixed twists, also where its motion is given (`held`).
-    """
-
-    def __init__(
-        self, case: Case, order: int, prescribed: tuple[int, ...] = (), held: bool = False, seed: int = 1
-    ) -> None:
-        rng = np.random.default_rng(seed)
-        n = case.tree.n_joints
-        self.case, self.order, self.prescribed, self.held = case, order, prescribed, held
-        self.state, self.given = case.q[:2].copy(), rng.normal(size=(order + 1, n))
-        self.free = [i not in prescribed for i in range(n)]
-        self.push = rng.normal(size=(order + 1, 6)) if case.base and not held else None
-        self.loads = [
-            AppliedWrench(1, rng.normal(size=(order + 1, 6)), representation="body_fixed"),
-            AppliedWrench(case.tree.n_bodies - 1, rng.normal(size=(order + 1, 6))),
-        ]
-
-    def partials_of(self, robot: Robot) -> Array:
-        """Return what a robot finds."""
-        base = self.case.base and BaseMotion(
-            self.case.base.pose, self.case.base.twists, representation="body_fixed"
-        )
-        return robot.hybrid_dynamics_derivatives(
-            self.state,
-            self.given,
-            base,
-            self.push,
-            self.loads,
-            prescribed=self.prescribed,
-            prescribe_base=self.held,
-        )
-
-    def solved(self, state: Any, given: Any, base: Base | None, push: Any) -> tuple[Any, Any]:
-        """Return motion and efforts."""
-        zero = np.zeros_like(self.given)
-        torques, motions = (np.where(row, given, zero) for row in (self.free, np.invert(self.free)))
-        return mp.hybrid_dynamics(
-            self.case.tree,
-            state,
-            self.free,
-            torques,
-            motions,
-            base=base,
-            base_free=not self.held,
-            base_wrench=push,
-            loads=self.loads,
-        )
-
-    def found(self, state: Any, given: Any, base: Base | None, push: Any) -> mp.Exact:
-        """Return accelerations, or efforts of what is prescribed, those of the base first."""
-        moved, efforts = self.solved(state, given, base, push)
-        joints = np.where(self.free, moved.joints, efforts.torques)
-        if base is None:
-            return joints
-        if not self.held:
-            return np.concatenate([moved.base, joints], axis=1)
-        wrench = mp.wrench_to_body(self.poses(base, base.twists), mp.taylor(efforts.base_wrench, len(joints)))
-        return np.concatenate([mp.derivatives(wrench), joints], axis=1)
-
-    def poses(self, base: Base, twists: Any) -> mp.Exact:
-        """Return the series of the pose of the base."""
-        return mp.base_poses(base, mp.taylor(twists, self.order + 1), self.order + 1)
-
-    def pushed(self, base: Base) -> Callable[[int, int], mp.Exact]:
-        """Return derivatives in the world of wrenches that are constant but for one power of time in body."""
-        moved, _ = self.solved(self.state, self.given, base, self.push)
-        poses = self.poses(base, np.concatenate([mp.exact(base.twists[:1]), moved.base]))
-
-        def push(k: int, i: int) -> mp.Exact:
-            values = mp.exact(np.zeros((self.order + 1, 6)))
-            values[k, i] = mp.ONE
-            return mp.derivatives(mp.wrench_to_world(poses, mp.taylor(values, self.order + 1)))
-
-        return push
-
-    def partials(self) -> Array:
-        """Return the partial derivatives (order + 1, order + 3, m, m)."""
-        n, first = self.case.tree.n_joints, 6 if self.case.base else 0
-        result = np.empty((self.order + 1, self.order + 3, first + n, first + n))
-        base = self.case.base
-        pushed = self.pushed(base) if base is not None and not self.held else None
-        for k in range(self.order + 3):
-            for i in range(first + n):
-                result[:, k, :, i] = derivative(self._beside(k, i, first, pushed))
-        return result
-
-    def _beside(
-        self, k: int, i: int, first: int, pushed: Callable[[int, int], mp.Exact] | None
-    ) -> Callable[[Any], mp.Exact]:
-        base = self.case.base
-
-        def beside(step: Any) -> mp.Exact:
-            state, given, moving = mp.exact(self.state), mp.exact(self.given), None
-            push = None if self.push is None else mp.exact(self.push)
-            if base is not None:
-                pose, twists = mp.rigid(base.pose), mp.exact(base.twists)
-                if i < first and k == 0:
-                    twist = np.zeros((12, 6), dtype=object) * mp.ONE
-                    twist[0, i] = step
-                    moved = mp.base_poses(Base(np.eye(4), twist, "body_fixed"), twist, 12)
-                    pose = pose @ np.vstack([moved.sum(axis=0), [0, 0, 0, 1]])
-                elif i < first and (k == 1 or self.held):
-                    twists[k - 1, i] += step
-                elif i < first and pushed is not None:
-                    push = push + step * pushed(k - 2, i)
-                moving = Base(pose, twists, "body_fixed")
-            if i >= first and k < 2:
-                state[k, i - first] += step
-            elif i >= first:
-                given[k - 2, i - first] += step
-            return self.found(state, given, moving, push)
-
-        return beside
-
-
 def in_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nothing be straight-line code, as of robots and orders that are too large."""
     monkeypatch.setattr(Kernel, "unless_long", lambda *_: None)
 
 
 @cache
-def exactly(*case: Any) -> tuple[Exact, Array]:
+def exactly(*case: Any) -> tuple[HybridChanges, Array]:
     """Return a case and its exact derivatives, once for all code that finds them."""
     seed, bodies, order, floating, prescribed, held = case
     robot = make_case(seed, bodies, order, floating, branching=0.0, representation="body_fixed")
-    exact = Exact(robot, order, prescribed, held)
-    return exact, exact.partials()
+    exact = HybridChanges(robot, order, prescribed, held)
+    return exact, partials(exact)
+
+
+def partials(exact: HybridChanges) -> Array:
+    """Return the partial derivatives (order + 1, order + 3, m, m)."""
+    orders, m = exact.shape
+    result = np.empty((exact.order + 1, orders, m, m))
+    for k in range(orders):
+        for i in range(m):
+            unit = np.zeros(exact.shape, dtype=object) * mp.ONE
+            unit[k, i] = mp.ONE
+            result[:, k, :, i] = derivative(lambda step, unit=unit: exact.at(step * unit))
+    return result
+
+
+def found_by(exact: HybridChanges) -> Array:
+    """Return what a robot finds."""
+    robot = Robot.from_screws(**exact.case.tree.arguments())
+    return exact.called(robot.hybrid_dynamics_derivatives)
 
 
 def assert_is_exact(
     seed: int, bodies: int, order: int, floating: bool, prescribed: tuple[int, ...], held: bool = False
 ) -> None:
     exact, expected = exactly(seed, bodies, order, floating, prescribed, held)
-    assert_exact(exact.partials_of(Robot.from_screws(**exact.case.tree.arguments())), expected, 1e-11)
+    assert_exact(found_by(exact), expected, 1e-11)
 
 
 @pytest.mark.parametrize("lanes", [False, True])
@@ -200,16 +100,16 @@ def test_with_a_floating_base_they_are_exact(
 
 def test_order_four_of_a_floating_base_is_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     in_lanes(monkeypatch)
-    exact = Exact(make_case(6, 2, 4, True, branching=0.0, representation="body_fixed"), 4)
-    assert_exact(exact.partials_of(Robot.from_screws(**exact.case.tree.arguments())), exact.partials(), 1e-10)
+    exact = HybridChanges(make_case(6, 2, 4, True, branching=0.0, representation="body_fixed"), 4)
+    assert_exact(found_by(exact), partials(exact), 1e-10)
 
 
 def test_the_response_to_forces_is_the_inverse_of_the_mass_matrix() -> None:
-    exact = Exact(make_case(6, 3, 0, True, representation="body_fixed"), 0)
+    exact = HybridChanges(make_case(6, 3, 0, True, representation="body_fixed"), 0)
     robot = Robot.from_screws(**exact.case.tree.arguments())
     base = exact.case.base
     assert base is not None
-    inverse = exact.partials_of(robot)[0, 2]
+    inverse = exact.called(robot.hybrid_dynamics_derivatives)[0, 2]
     np.testing.assert_allclose(inverse, inverse.T, rtol=0, atol=1e-12 * np.abs(inverse).max())
     mass = robot.mass_matrix(
         exact.state[:1], BaseMotion(base.pose, base.twists, representation="body_fixed")

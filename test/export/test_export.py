@@ -20,7 +20,7 @@ from places import CONFIG, DATA, ROOT
 from ros_processes import child_environment
 from sweeps import THOROUGH
 
-from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot
+from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot, share
 from hodyn_ros.actuation.conditions import is_positive
 from hodyn_ros.codegen.kernel import Kernel, Stack, traced
 from hodyn_ros.codegen.tracer import Operation
@@ -136,7 +136,9 @@ def flier(tilting: bool) -> Robot:
 SMALL = tuple(robot_of(random_tree(5, 2, floating_base=floating)) for floating in (False, True))
 ROBOTS = (panda(), aerial()) if THOROUGH else SMALL  # all functions of a large one take a C compiler long
 
-LONG = "regressor", "forward_dynamics_derivatives"  # these take long to compile
+SECOND = [what for what in EXPORTED_OF_TREES if what.endswith(("hessian", "second_derivatives"))]
+SECOND.append("forward_kinematics_derivatives")
+LONG = "regressor", "forward_dynamics_derivatives", *SECOND  # these take long to compile
 EVERYTHING = EXPORTED_OF_TREES
 
 
@@ -186,12 +188,19 @@ class TestWhat:
 
     @needs_c
     @pytest.mark.parametrize("floating", (False, True), ids=("fixed", "floating"))
-    def test_partial_derivatives_of_forward_dynamics(self, floating: bool, tmp_path: Path) -> None:
+    def test_partial_derivatives(self, floating: bool, tmp_path: Path) -> None:
+        """First ones of forward dynamics and kinematics, and second ones."""
         robot = robot_of(random_tree(5, 2, floating_base=floating))
-        code = c_source(robot, 0, "robot", what="forward_dynamics_derivatives")
+        code = c_source(robot, 0, "robot", what=["forward_dynamics_derivatives", *SECOND])
         library = compiled(code, tmp_path)
         assert library.robot_self_test() <= 1e-11
         assert "derivatives[" in code.header
+        assert "multiplier[" in code.header
+
+    def test_second_derivatives_are_of_robots_without_loops(self) -> None:
+        robot = Robot.load(share.find("config", "palletiser.yaml"))
+        with pytest.raises(InputError, match="inverse_dynamics_hessian are of robots without couplings and"):
+            c_source(robot, 0, what="inverse_dynamics_hessian")
 
     @needs_c
     @pytest.mark.parametrize("order", (0, 2))

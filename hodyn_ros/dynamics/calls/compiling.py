@@ -62,9 +62,14 @@ class CompileCalls(KinematicCalls, MatrixCalls):
           "regressor", "inverse_dynamics_derivatives": q (order + 3, n) -> the rows of what the calls of that
           name return.
         - "forward_dynamics_derivatives": arguments of "forward_dynamics" -> rows of what that call returns.
+        - "inverse_dynamics_hessian", "forward_dynamics_hessian", "forward_kinematics_hessian", of a robot
+          without loops: arguments of the operation that they are of, then a multiplier of the shape of its
+          result, as "inverse_dynamics_second_derivatives", "forward_dynamics_second_derivatives" and
+          "forward_kinematics_derivatives" without one -> the rows of what the calls of that name return.
 
         With a floating base q is followed by its pose (4, 4) and as many twists (order + 2 or less, 6) as q
-        has rows beyond the first, in the world frame, those of matrices and regressors body-fixed; forward
+        has rows beyond the first, in the world frame, those of matrices, regressors and partial derivatives
+        body-fixed; forward
         dynamics takes its twist (1, 6) and the wrench on it (order + 1, 6) instead. Six columns of the base
         then stand before those of the joints: the wrench on it, or the derivatives of its twist. Robots with
         loops take all twists in the world frame, the wrench on a base whose motion else is prescribed after
@@ -78,6 +83,8 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         of = self._of_frames(what, frames, representation)
         if "tree" not in OPERATIONS[what].compiled:
             self._need_loops(what)
+        if "loops" not in OPERATIONS[what].compiled:
+            self._need_tree(what)
         if self._looped is not None:
             return self._compiled_of_loops(self._looped, order, what, of, frames)
         return self._kernel_for(order, what, of, frames).function
@@ -110,6 +117,8 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         if not OPERATIONS[what].batched:
             raise InputError(f"there are no compiled batches of {what}")
         of = self._of_frames(what, frames, representation)
+        if "loops" not in OPERATIONS[what].batched:
+            self._need_tree(what)
         if self._looped is not None:
             if kind != np.float64:
                 raise InputError(f"robot {self.name!r} has loops, which batches of float64 are for")

@@ -255,6 +255,10 @@ class RobotProperties:
             raise InputError(f"{what} is for robots with couplings or loops; {self._tree.name!r} has none")
         return self._looped
 
+    def _need_tree(self, what: str) -> None:
+        if self._looped is not None:
+            raise InputError(f"{what} is for robots without couplings and loops; {self.name!r} has some")
+
     def _no_preload(self) -> InputError:
         return InputError(f"a preload needs more drives than coordinates; robot {self.name!r} has as many")
 

@@ -18,6 +18,7 @@ from hodyn_ros.dynamics.loops.grounded import DriftingFunction, is_compiled, shi
 from hodyn_ros.dynamics.loops.looped_accelerations import LoopedAccelerations
 from hodyn_ros.dynamics.loops.looped_efforts import LoopedEfforts
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
+from hodyn_ros.engine.loops.loop_hessian import LoopHessian
 from hodyn_ros.engine.loops.loop_kernel import TooLong
 from hodyn_ros.engine.loops.loop_matrices import Matrix
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
@@ -65,6 +66,21 @@ def of_efforts(
     found = _batch(kernel, [y, *_motion(given, order + 2), *loads, positions], [units])
     found = found.reshape(*y.shape[:-2], order + 3, c, order + 1, -1)
     return np.moveaxis(found, (-2, -4, -1), (-4, -3, -2))
+
+
+def hessian_of_efforts(
+    looped: LoopedEfforts,
+    y: Array,
+    given: BaseMotion | None,
+    wrenches: Sequence[AppliedWrench],
+    multiplier: Array,
+) -> Array | None:
+    """Return second derivatives (order + 3, order + 3, c, c) of `multiplier · efforts`, y (order + 3, k)."""
+    order = len(y) - 3
+    loads = [wrench.up_to(order) for wrench in wrenches]
+    one = _of_one(looped, "hessian", order, looped.places(wrenches))
+    arrays = [y, *_spatial(given, order + 2), *loads, multiplier]
+    return _called(looped, one, arrays, lambda: looped.drive_table(y, given, wrenches))
 
 
 def of_accelerations(
@@ -162,30 +178,32 @@ def _by_motion(changes: Array, count: int) -> Array:
 
 
 def _of_one(
-    looped: LoopedMotion, of: Differentiated, order: int, places: LoadPlaces
-) -> LoopPartials | DriftingFunction | None:
+    looped: LoopedMotion, of: Differentiated | Literal["hessian"], order: int, places: LoadPlaces
+) -> LoopPartials | LoopHessian | DriftingFunction | None:
     """Return the code of single calls; None where there is none."""
     chosen = looped.independence.given
 
-    def code(closure: Closure, shift: int, on_numbers: bool) -> LoopPartials:
+    def code(closure: Closure, shift: int, on_numbers: bool) -> LoopPartials | LoopHessian:
         if on_numbers:
             raise TooLong
+        if of == "hessian":
+            return LoopHessian(closure, chosen, order, shifted(places, shift))
         return LoopPartials(closure, chosen, order, of, shifted(places, shift))
 
-    def make() -> LoopPartials | DriftingFunction | None:
+    def make() -> LoopPartials | LoopHessian | DriftingFunction | None:
         with suppress(TooLong):
             if looped.drifts:
                 return DriftingFunction(looped.closure, order, code)
             return code(looped.closure, 0, False)
         return None
 
-    found: LoopPartials | DriftingFunction | None = _kept(looped, (of, order, places), make)
+    found: LoopPartials | LoopHessian | DriftingFunction | None = _kept(looped, (of, order, places), make)
     return found
 
 
 def _called(
     looped: LoopedMotion,
-    kernel: LoopPartials | DriftingFunction | None,
+    kernel: LoopPartials | LoopHessian | DriftingFunction | None,
     arrays: Sequence[Array],
     approach: Callable[[], object],
 ) -> Array | None:
@@ -200,7 +218,7 @@ def _called(
     return _changes(kernel)(table) if table.item(kernel.bad) < 1.0 else None
 
 
-def _changes(kernel: LoopPartials | DriftingFunction) -> Callable[[Array], Array]:
+def _changes(kernel: LoopPartials | LoopHessian | DriftingFunction) -> Callable[[Array], Array]:
     """Return what takes results to changes."""
     code: Any = kernel.near if isinstance(kernel, DriftingFunction) else kernel
     changes: Callable[[Array], Array] = code.changes

@@ -170,7 +170,7 @@ class LoopPartials(LoopFunction):
         return Code("hodyn_kernel", whole.address, alive=whole)
 
 
-class _Change:
+class MotionChange:
     """How the arguments of the code change, by node; `given` pose and spatial twists, and their series.
 
     `frame`: that of the twists which come as arguments.
@@ -289,19 +289,19 @@ class _EffortChanges(EffortCode):
         """Return what `effort_changes` does."""
         n_given = 0 if self.closure.leader is None else 2
         given, (*loads, positions, change) = others[:n_given], others[n_given:]
-        changed = _Change(self, q, given, positions, change, "body_fixed")
+        changed = MotionChange(self, q, given, positions, change, "body_fixed")
         return self._found(changed, q, loads, positions, [[*positions[0], 0.0]])[0]
 
     def checked(self, q: Stack, *others: Stack) -> Stack:
         """Return the changes from spatial twists, what is wrong, and how near to a singular pose it is."""
         n_given = 0 if self.closure.leader is None else 2
         given, (*loads, memory, state, (units,)) = others[:n_given], others[n_given:]
-        changed = _Change(self, q, given, state, _rows(units, self.closure.n_coordinates), "spatial")
+        changed = MotionChange(self, q, given, state, _rows(units, self.closure.n_coordinates), "spatial")
         found, wrong = self._found(changed, q, loads, memory, state)
         return [*found, [row[0] for row in wrong]]
 
     def _found(
-        self, changed: _Change, q: Stack, loads: Sequence[Stack], memory: Stack, state: Stack
+        self, changed: MotionChange, q: Stack, loads: Sequence[Stack], memory: Stack, state: Stack
     ) -> tuple[Stack, Stack]:
         table = self.efforts(q, *changed.given, *loads, memory, state)
         found = table[: self.order + 1]
@@ -315,7 +315,7 @@ class _MatrixChanges(MatrixCode):
         """Return the changes from spatial twists, and what is wrong."""
         n_given = 0 if self.closure.leader is None else 2
         given, (memory, state, (units,)) = others[:n_given], others[n_given:]
-        changed = _Change(self, q, given, state, _rows(units, self.closure.n_coordinates), "spatial")
+        changed = MotionChange(self, q, given, state, _rows(units, self.closure.n_coordinates), "spatial")
         table = self.matrices(q, *changed.given, memory, state)
         return [*changed.of(table[:-1]), [table[-1][0]]]
 
@@ -325,7 +325,7 @@ class _AccelerationChanges(AccelerationCode):
         """Return what `acceleration_changes` does."""
         closure, n_given = self.closure, 0 if self.closure.leader is None else 2
         given, (*arguments, positions, change, pushed) = others[:n_given], others[n_given:]
-        changed = _Change(self, q, given, positions, change, "body_fixed")
+        changed = MotionChange(self, q, given, positions, change, "body_fixed")
         first = 6 if closure.base_given else 0
         changed.add(arguments[0], [row[first:] for row in pushed])
         if first:
@@ -341,7 +341,7 @@ class _AccelerationChanges(AccelerationCode):
         closure, n_given = self.closure, 0 if self.closure.leader is None else 2
         given, (*arguments, memory, state, (units,)) = others[:n_given], others[n_given:]
         c, first = closure.n_coordinates, 6 if closure.base_given else 0
-        changed = _Change(self, q, given, state, _rows(units[: 2 * c], c), "spatial")
+        changed = MotionChange(self, q, given, state, _rows(units[: 2 * c], c), "spatial")
         pushed = _rows(units[2 * c :], closure.n_efforts)
         changed.add(arguments[0], [row[first:] for row in pushed])
         step, found = self.steps(q, *changed.given, *arguments, state)

@@ -1,0 +1,78 @@
+"""Second derivatives of inverse dynamics of robots with couplings and loops, contracted with a multiplier.
+
+As `hodyn_ros.engine.second_partials` has them of trees; arguments change as `loop_partials` lets them. Where
+a coordinate changes, joints that follow the coordinates do too, so that changing twice accounts for the
+curvature of what the loops allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Shape, Stack
+from hodyn_ros.codegen.tracer import Graph, Traced
+from hodyn_ros.engine.large_trees.inverse import load_arguments
+from hodyn_ros.engine.loops.loop_efforts import EffortCode
+from hodyn_ros.engine.loops.loop_kernel import LoopFunction
+from hodyn_ros.engine.loops.loop_motion import LoadPlaces
+from hodyn_ros.engine.loops.loop_partials import MotionChange, with_body_wrench
+from hodyn_ros.engine.second_partials import Coordinates, hessian
+from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.closure import Closure
+
+
+class LoopHessian(LoopFunction):
+    """Second derivatives of `multiplier · efforts` of one robot at one order.
+
+    `function(q (order + 3, k), [pose (4, 4), spatial twists (order + 2, 6),] wrenches (order + 1, 6)...,
+    multiplier (order + 1, efforts), memory (1, N), out=None)`; `changes` of a result are (order + 3, order +
+    3, coordinates, coordinates). A wrench on a base is body-fixed.
+    """
+
+    def __init__(self, closure: Closure, chosen: Array, order: int, loads: LoadPlaces = ()) -> None:
+        """Trace and compile; raise TooLong where the code would be too long."""
+        c = closure.n_coordinates
+        self.shape = order + 3, order + 3, c, c
+        told: list[tuple[str, Shape]] = [("the motion", (order + 3, len(closure.joints)))]
+        if closure.leader is not None:
+            told += [("the pose", (4, 4)), ("the twists", (order + 2, 6))]
+        others = [*load_arguments(loads, order), ("the multiplier", (order + 1, closure.n_efforts))]
+        code = _Code(closure, chosen, order, loads)
+        result = (order + 3) ** 2 * c + 1, c
+        super().__init__(code, told, others, result, code.hessian, limit=STRAIGHT_LINE_LIMIT)
+
+    def changes(self, table: Array) -> Array:
+        """Return the second derivatives (..., order + 3, order + 3, c, c) that results hold."""
+        found: Array = table[..., :-1, :].reshape(*table.shape[:-2], *self.shape)
+        return found
+
+
+class _Code(EffortCode):
+    def hessian(self, q: Stack, *others: Stack) -> Stack:
+        """Return the second derivatives by rows, and what is wrong."""
+        closure, n_given = self.closure, 0 if self.closure.leader is None else 2
+        given, (*loads, multiplier, memory, state) = others[:n_given], others[n_given:]
+        orders, c = self.order + 3, closure.n_coordinates
+        fields = []
+        for k in range(orders):
+            row = []
+            for i in range(c):
+                unit = [[float((a, b) == (k, i)) for b in range(c)] for a in range(orders)]
+                changed = MotionChange(self, q, given, state, unit, "spatial")
+                row.append(changed.by_node)
+            fields.append(row)
+        table = self.efforts(q, *changed.given, *loads, memory, state)
+        found = table[: orders - 2]
+        if closure.base_given and changed.base is not None:
+            found = with_body_wrench(found, changed.base)
+        flat = [x for row in found for x in row]
+        graph: Graph = next(x.graph for x in flat if isinstance(x, Traced))
+        weights = [x for row in multiplier for x in row]
+        blocks = hessian(graph, flat, weights, Coordinates(fields, self._turning(c)))
+        bad = [table[-2][0], *[0.0] * (c - 1)]
+        return [*(row for line in blocks for block in line for row in block), bad]
+
+    def _turning(self, count: int) -> Sequence[int]:
+        """Return the coordinates that are small displacements of platform or base."""
+        n = len(self.closure.joints)
+        return range(6) if self.closure.base_given else range(n, count)

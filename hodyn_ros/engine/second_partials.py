@@ -1,0 +1,485 @@
+"""What is traced of second partial derivatives: in full, and contracted with a multiplier.
+
+A law is traced and differentiated in its graph: once in reverse, which gives the gradient of `multiplier ·
+results` by everything that the results depend on, then forward in every direction. Of two directions the one
+that fewer operations depend on comes second; what both directions share is one node of the graph, and so are
+entries that symmetry makes equal. Forward and hybrid dynamics follow from inverse dynamics: where x changes
+by S dy, the equations of motion hold, and
+
+    d²(multiplier · found) = S^T d²(nu · Q) S
+
+with nu of what is found itself the multiplier, and else minus the multiplier times the first partial
+derivatives by forces: S. Singh, R. Russell & P. Wensing, "On second-order derivatives of rigid-body dynamics:
+theory & implementation" (2024), section IV, here of any order in time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import factorial
+from typing import Any, Literal
+
+from hodyn_ros.codegen.differentiate import Scalar, derivatives, gradient
+from hodyn_ros.codegen.kernel import Shape, Stack, Traceable
+from hodyn_ros.codegen.tracer import Graph, Traced
+from hodyn_ros.engine.direction_lanes import body_wrench, displaced
+from hodyn_ros.engine.kernels import (
+    KernelSpec,
+    hybrid_dynamics_trace,
+    inverse_dynamics_trace,
+    solved_efforts,
+)
+from hodyn_ros.engine.matrix_kernels import Loads
+from hodyn_ros.engine.partial_kernels import Responses, traced_responses
+from hodyn_ros.engine.recursions.composite import Rows
+from hodyn_ros.engine.recursions.kinematics import frame_motion
+from hodyn_ros.engine.series.floating_base import FloatingBase
+from hodyn_ros.errors import InputError
+from hodyn_ros.lie.representations import Representation
+from hodyn_ros.model.readers.assembly import Frame
+from hodyn_ros.model.tree import TreeModel
+
+Field = dict[int, Scalar]  # by how much nodes change where one coordinate does
+Blocks = list[list[Rows]]  # of a symmetric matrix, by derivative orders of rows and of columns
+# second derivatives of straight-line code, which compiles in a few seconds
+_MOST_ENTRIES = {"inverse": 12_000, "hybrid": 4_000, "hybrid contracted": 4_000}
+
+
+class Coordinates:
+    """What derivatives are by: `fields[k][i]` says how nodes change with entry i of x^(k).
+
+    x^(0) are positions, x^(k) derivative k of them. Displacements xi of a body, the entries `turning` of
+    x^(0), move it from `pose` to `pose exp(xi)`, which second derivatives are of.
+    """
+
+    def __init__(self, fields: list[list[Field]], turning: Sequence[int] = ()) -> None:
+        self.fields, self.turning = fields, turning
+
+    @classmethod
+    def of_tree(cls, q: Stack, pose: Stack | None = None, twists: Stack | None = None) -> Coordinates:
+        """Return those of the motion of joints, after that of a floating base.
+
+        Small body-fixed displacements of the base, and derivatives of its body-fixed twist.
+        """
+        fields = [[_unit(x) for x in row] for row in q]
+        if pose is None:
+            return cls(fields)
+        units = [[float(i == j) for j in range(6)] for i in range(6)]
+        fields[0] = [*(displaced(pose, unit) for unit in units), *fields[0]]
+        for k, twist in enumerate(twists or [], 1):
+            fields[k] = [*map(_unit, twist), *fields[k]]
+        return cls(fields, range(6))
+
+    @property
+    def nodes(self) -> list[int]:
+        """All nodes that change."""
+        return list(dict.fromkeys(node for row in self.fields for field in row for node in field))
+
+    def slopes(self, graph: Graph, results: Sequence[Scalar], weights: Sequence[Scalar]) -> Rows:
+        """Return the derivatives of `weights · results` by every coordinate."""
+        nodes = self.nodes
+        found = gradient(graph, results, weights, [Traced(graph, node) for node in nodes])
+        by_node = dict(zip(nodes, found))
+        return [
+            [_sum(x * by_node[node] for node, x in field.items()) for field in row] for row in self.fields
+        ]
+
+
+def hessian(
+    graph: Graph,
+    results: Sequence[Scalar],
+    weights: Sequence[Scalar],
+    by: Coordinates,
+    held: Sequence[int] = (),
+) -> Blocks:
+    """Return the second derivatives of `weights · results` [k][l] (m, m), by x^(k) and x^(l).
+
+    Nodes that are `held` do not change but by a coordinate of their own.
+    """
+    still: Field = dict.fromkeys([*by.nodes, *held], 0.0)
+    slopes = by.slopes(graph, results, weights)
+    size = len(by.fields[0])
+    blocks: Blocks = [[[[0.0] * size for _ in range(size)] for _ in slopes] for _ in slopes]
+    last = max(by.turning, default=-1)
+    for l, row in enumerate(by.fields):
+        for j, field in enumerate(row):
+            # in a block on the diagonal, the entries of joints inward of it
+            own = max(last, j) + 1 if l == 0 and j in by.turning else j + 1
+            asked = [slopes[l][:own], *slopes[l + 1 :]]
+            found = iter(derivatives(graph, [x for part in asked for x in part], still | field))
+            for k, part in enumerate(asked, l):
+                for i, x in enumerate([next(found) for _ in part]):
+                    blocks[k][l][i][j] = x
+                    if not (k == l == 0 and i in by.turning and j in by.turning):
+                        blocks[l][k][j][i] = x
+    first = blocks[0][0]
+    for i in by.turning:  # of displacements the order counts; those of exp(xi) are between both
+        for j in range(by.turning[0], i):
+            first[i][j] = first[j][i] = (first[i][j] + first[j][i]) * 0.5
+    return blocks
+
+
+class _Law:
+    """Results of a law, with the coordinates that they are differentiated by."""
+
+    def __init__(self, results: Stack, by: Coordinates) -> None:
+        self.results, self.by = results, by
+        self._flat = [x for row in results for x in row]
+        self.graph: Graph = next(x.graph for x in self._flat if isinstance(x, Traced))
+
+    def contracted(self, weights: Stack, held: Sequence[int] = ()) -> Blocks:
+        """Return the second derivatives of `weights · results`."""
+        return hessian(self.graph, self._flat, [x for row in weights for x in row], self.by, held)
+
+    def gradient(self, weights: Stack) -> Rows:
+        """Return the derivatives of `weights · results`."""
+        return self.by.slopes(self.graph, self._flat, [x for row in weights for x in row])
+
+    def each(self, held: Sequence[int] = ()) -> list[list[Blocks]]:
+        """Return the second derivatives of every entry of the results."""
+        rows, columns = len(self.results), len(self.results[0])
+        return [
+            [self.contracted(_one(rows, columns, r, i), held) for i in range(columns)] for r in range(rows)
+        ]
+
+
+def _one(rows: int, columns: int, r: int, i: int) -> Stack:
+    return [[float((k, j) == (r, i)) for j in range(columns)] for k in range(rows)]
+
+
+Law = Literal["inverse", "hybrid", "hybrid contracted"]
+
+
+def has_many_entries(model: TreeModel, order: int, of: Law) -> bool:
+    """Say whether there are so many second derivatives that straight-line code takes long to compile."""
+    size = size_of(model)
+    results = 1 if of == "hybrid contracted" else (order + 1) * size
+    return results * ((order + 3) * size) ** 2 > _MOST_ENTRIES[of]
+
+
+def _few_entries(model: TreeModel, order: int, what: str, of: Law) -> None:
+    if has_many_entries(model, order, of):
+        raise InputError(
+            f"robot {model.name!r} is too large to compile {what} of order {order} in seconds; the call "
+            f"robot.{what}(...) computes it"
+        )
+
+
+# --- inverse dynamics
+
+
+def inverse_dynamics_hessian(model: TreeModel, order: int, loads: Loads = ()) -> Traceable:
+    """Trace `q (order + 3, n), ..., multiplier (order + 1, m) -> rows of d²(multiplier · Q)/dx^(k)dx^(l)`.
+
+    k, then l, then rows, each from zero, (order + 3, order + 3, m) rows. With a floating base its pose and
+    body-fixed twists follow q, and the body-fixed wrench on it stands before the torques; then applied
+    wrenches (order + 1, 6) each, which stay as they are given.
+    """
+
+    def trace(q: Stack, *others: Stack) -> Stack:
+        *given, multiplier = others
+        return _rows(_inverse(model, order, loads, q, given).contracted(multiplier))
+
+    return _with_multiplier(_inverse_arguments(model, order, loads), order, size_of(model), trace)
+
+
+def inverse_dynamics_second_derivatives(model: TreeModel, order: int, loads: Loads = ()) -> Traceable:
+    """Trace `q (order + 3, n), ... -> rows of d²Q_i^(r)/dx^(k)dx^(l)`: i within l within k within r."""
+
+    def trace(q: Stack, *given: Stack) -> Stack:
+        return _all_rows(_inverse(model, order, loads, q, given).each())
+
+    _few_entries(model, order, "inverse_dynamics_second_derivatives", "inverse")
+    return trace, _inverse_arguments(model, order, loads)
+
+
+def inverse_dynamics_gradient_changes(model: TreeModel, order: int, loads: Loads = ()) -> Traceable:
+    """Trace how the derivatives (order + 3, m) of `multiplier · Q` change in one direction.
+
+    Arguments as of `inverse_dynamics_hessian`, then the change (order + 3, m). Of displacements of a base,
+    half of what both orders of two give is the second derivative.
+    """
+    trace_of_all, arguments = inverse_dynamics_hessian(model, order, loads)
+
+    def trace(q: Stack, *others: Stack) -> Stack:
+        *given, multiplier, change = others
+        law = _inverse(model, order, loads, q, given)
+        slopes = law.gradient(multiplier)
+        field: Field = {}
+        for row, factors in zip(law.by.fields, change):
+            for one, factor in zip(row, factors):
+                for node, x in one.items():
+                    field[node] = field[node] + factor * x if node in field else factor * x
+        found = iter(derivatives(law.graph, [x for row in slopes for x in row], field))
+        return [[next(found) for _ in row] for row in slopes]
+
+    return trace, [*arguments, ("the change", (order + 3, size_of(model)))]
+
+
+def size_of(model: TreeModel) -> int:
+    """Return the number of velocities."""
+    return model.n_joints + (6 if model.floating_base else 0)
+
+
+def _inverse_arguments(model: TreeModel, order: int, loads: Loads) -> list[tuple[str, Shape]]:
+    return inverse_dynamics_trace(model, order, _setting(model, loads))[1]
+
+
+def _setting(model: TreeModel, loads: Loads) -> KernelSpec:
+    return KernelSpec(base="body_fixed" if model.floating_base else None, loads=tuple(loads))
+
+
+def _inverse(model: TreeModel, order: int, loads: Loads, q: Stack, given: Sequence[Stack]) -> _Law:
+    """Return inverse dynamics, the body-fixed wrench on a floating base before the torques."""
+    recursion, torques = solved_efforts(model, order, _setting(model, loads), q, given)
+    results = [[*body_wrench(recursion, k), *row] for k, row in enumerate(torques)]
+    return _Law(results, Coordinates.of_tree(q, *(given[:2] if model.floating_base else ())))
+
+
+# --- forward and hybrid dynamics
+
+
+def hybrid_dynamics_hessian(model: TreeModel, order: int, setting: KernelSpec | None = None) -> Traceable:
+    """Trace `state (2, n), given (order + 1, n), ..., multiplier (order + 1, m) -> rows`.
+
+    Second derivatives of `multiplier · found` by y^(k) and y^(l), rows as of `inverse_dynamics_hessian`;
+    arguments, what is found and y as of `hodyn_ros.engine.partial_kernels.hybrid_dynamics_derivatives`, but
+    for wrenches that y adds on a base, which turn with it.
+    """
+
+    def trace(state: Stack, *others: Stack) -> Stack:
+        *given, multiplier = others
+        answer = traced_responses(model, order, setting, state, *given)
+        weights = _weights(answer, multiplier)
+        law = _along(model, order, answer, state, *given)
+        held = [x.number for row in weights for x in row if isinstance(x, Traced)]
+        return _rows(_answered(answer, law.contracted(weights, held)))
+
+    _few_entries(model, order, "forward_dynamics_hessian", "hybrid contracted")
+    arguments = hybrid_dynamics_trace(model, order, setting or KernelSpec.of(model))[1]
+    return _with_multiplier(arguments, order, size_of(model), trace)
+
+
+def hybrid_dynamics_second_derivatives(
+    model: TreeModel, order: int, setting: KernelSpec | None = None
+) -> Traceable:
+    """Trace `state (2, n), given (order + 1, n), ... -> rows of second derivatives` of all that is found."""
+    size = size_of(model)
+
+    def trace(state: Stack, *given: Stack) -> Stack:
+        answer = traced_responses(model, order, setting, state, *given)
+        each = _along(model, order, answer, state, *given).each()
+        answered = [[_answered(answer, one) for one in row] for row in each]
+        found = []
+        for r in range(order + 1):
+            row = []
+            for i in range(size):
+                weights = _weights(answer, _one(order + 1, size, r, i))
+                row.append(_combined(answered, weights))
+            found.append(row)
+        return _all_rows(found)
+
+    _few_entries(model, order, "forward_dynamics_second_derivatives", "hybrid")
+    return trace, hybrid_dynamics_trace(model, order, setting or KernelSpec.of(model))[1]
+
+
+def _weights(answer: Responses, multiplier: Stack) -> Stack:
+    """Return nu (order + 1, m): what second derivatives of Q are weighted with."""
+    orders, size = len(answer.found), len(answer.found[0][0])
+    weights = []
+    for k in range(orders):
+        row = []
+        for j in range(size):
+            if j in answer.prescribed:
+                row.append(multiplier[k][j])
+                continue
+            terms = (
+                multiplier[r][i] * answer.found[r][k + 2][i][j] for r in range(k, orders) for i in range(size)
+            )
+            row.append(-_sum(terms))
+        weights.append(row)
+    return weights
+
+
+def _along(
+    model: TreeModel, order: int, answer: Responses, state: Stack, given: Stack, *others: Stack
+) -> _Law:
+    """Return inverse dynamics along the motion that was found, what changes it being that motion alone."""
+    loads = others[3 if model.floating_base else 0 :]
+    places = list(answer.setting.loads)
+    base = answer.recursion.base
+    q = [*state, *answer.accelerations]
+    if base is None:
+        return _inverse(model, order, places, q, loads)
+    twists = [[factorial(k) * x for x in (*base.angular[k], *base.velocity[k])] for k in range(order + 2)]
+    if not answer.setting.base_prescribed:  # it stays as it is where the base moves
+        places, loads = [*places, (0, "spatial")], (*loads, others[2])
+    return _inverse(model, order, places, q, [others[0], twists, *loads])
+
+
+def _answered(answer: Responses, blocks: Blocks) -> Blocks:
+    """Return `S^T H S` of second derivatives H by the motion, which changes by S where y does."""
+    orders, size = len(blocks), len(blocks[0][0])
+    # by order of the motion and of what is given; None is zero, True the unit matrix
+    moves: list[list[Rows | bool | None]] = [
+        [True if k == l else None for l in range(orders)] for k in range(min(2, orders))
+    ]
+    moves += [[rows if _any(rows) else None for rows in row] for row in answer.motion]
+    half = [[_total([_product(blocks[k][p], moves[p][l]) for p in range(orders)], size)
+             for l in range(orders)] for k in range(orders)]  # fmt: skip
+    result: Blocks = [[[[0.0] * size for _ in range(size)] for _ in range(orders)] for _ in range(orders)]
+    for k in range(orders):
+        for l in range(k, orders):
+            terms = [_transposed_product(moves[p][k], half[p][l]) for p in range(orders)]
+            total = _total(terms, size)
+            for i in range(size):
+                for j in range(i if k == l else 0, size):
+                    result[k][l][i][j] = result[l][k][j][i] = total[i][j]
+    return result
+
+
+def _combined(blocks: list[list[Blocks]], weights: Stack) -> Blocks:
+    """Return the sum of weights times blocks, which are symmetric."""
+    orders, size = len(blocks[0][0]), len(blocks[0][0][0][0])
+    pairs = [(w, one) for row, ws in zip(blocks, weights) for one, w in zip(row, ws) if not _is_zero(w)]
+    result: Blocks = [[[[0.0] * size for _ in range(size)] for _ in range(orders)] for _ in range(orders)]
+    for k in range(orders):
+        for l in range(k, orders):
+            for i in range(size):
+                for j in range(i if k == l else 0, size):
+                    total = _sum(w * one[k][l][i][j] for w, one in pairs)
+                    result[k][l][i][j] = result[l][k][j][i] = total
+    return result
+
+
+# --- kinematics
+
+
+def frame_motion_derivatives(
+    model: TreeModel, order: int, frames: Sequence[Frame], representation: Representation
+) -> Traceable:
+    """Trace `q (order + 1, n), ... -> rows (m,)` of derivatives of what forward kinematics returns.
+
+    By x^(k), within the numbers of a frame, within frames: (frames, 16 + 6 order, order + 1) rows. With a
+    floating base its pose and body-fixed twists (order, 6) follow q.
+    """
+
+    def trace(q: Stack, *given: Stack) -> Stack:
+        law = _frames(model, order, frames, representation, q, given)
+        flat = [x for row in law.results for x in row]
+        found = [[derivatives(law.graph, flat, field) for field in row] for row in law.by.fields]
+        return [[one[x] for one in row] for x in range(len(flat)) for row in found]
+
+    return trace, _frame_arguments(model, order)
+
+
+def frame_motion_hessian(
+    model: TreeModel, order: int, frames: Sequence[Frame], representation: Representation
+) -> Traceable:
+    """Trace `q (order + 1, n), ..., multiplier (frames, 16 + 6 order) -> rows of second derivatives`.
+
+    Of `multiplier · result` of forward kinematics by x^(k) and x^(l): (order + 1, order + 1, m) rows (m,).
+    """
+
+    def trace(q: Stack, *others: Stack) -> Stack:
+        *given, multiplier = others
+        return _rows(_frames(model, order, frames, representation, q, given).contracted(multiplier))
+
+    return trace, [*_frame_arguments(model, order), ("the multiplier", (len(frames), 16 + 6 * order))]
+
+
+def _frames(
+    model: TreeModel,
+    order: int,
+    frames: Sequence[Frame],
+    representation: Representation,
+    q: Stack,
+    given: Sequence[Stack],
+) -> _Law:
+    trace, _ = frame_motion(model, order, frames, representation)
+    if not given:
+        return _Law(trace(q), Coordinates.of_tree(q))
+    pose, twists = given
+    base = FloatingBase(pose, (0.0, 0.0, 0.0), "body_fixed")
+    for k, twist in enumerate(twists):
+        base.extend([(1.0 / factorial(k)) * x for x in twist])
+    base.frame = "spatial"
+    spatial = [[factorial(k) * x for x in base.twist(k)] for k in range(order)]
+    return _Law(trace(q, pose, spatial), Coordinates.of_tree(q, pose, twists))
+
+
+def _frame_arguments(model: TreeModel, order: int) -> list[tuple[str, Shape]]:
+    names: list[tuple[str, Shape]] = [("the motion", (order + 1, model.n_joints))]
+    if model.floating_base:
+        names += [("the pose", (4, 4)), ("the twists", (order, 6))]
+    return names
+
+
+# --- what all of them need
+
+
+def _with_multiplier(
+    arguments: Sequence[tuple[str, Shape]], order: int, size: int, trace: Callable[..., Stack]
+) -> Traceable:
+    return trace, [*arguments, ("the multiplier", (order + 1, size))]
+
+
+def _rows(blocks: Blocks) -> Stack:
+    return [row for line in blocks for block in line for row in block]
+
+
+def _all_rows(each: Sequence[Sequence[Blocks]]) -> Stack:
+    """Return rows by r, k, l and i of second derivatives by r and i."""
+    orders, size = len(each[0][0]), len(each[0])
+    return [
+        row
+        for of_order in each
+        for k in range(orders)
+        for l in range(orders)
+        for i in range(size)
+        for row in of_order[i][k][l]
+    ]
+
+
+def _unit(x: Traced) -> Field:
+    return {x.number: -1.0 if x.negative else 1.0}
+
+
+def _is_zero(x: Scalar) -> bool:
+    return isinstance(x, float) and x == 0.0
+
+
+def _any(rows: Rows) -> bool:
+    return not all(_is_zero(x) for row in rows for x in row)
+
+
+def _sum(terms: Any) -> Scalar:
+    total: Scalar = 0.0
+    for term in terms:
+        total = total + term
+    return total
+
+
+def _product(a: Rows, b: Rows | bool | None) -> Rows | None:
+    """Return a product of matrices, of which the second may be the unit matrix or zero."""
+    if b is None or not _any(a):
+        return None
+    if isinstance(b, bool):
+        return a
+    return [[_sum(x * y for x, y in zip(row, column)) for column in zip(*b)] for row in a]
+
+
+def _transposed_product(a: Rows | bool | None, b: Rows) -> Rows | None:
+    if a is None or not _any(b):
+        return None
+    if isinstance(a, bool):
+        return b
+    return [[_sum(x * y for x, y in zip(row, column)) for column in zip(*b)] for row in zip(*a)]
+
+
+def _total(terms: Sequence[Rows | None], size: int) -> Rows:
+    total: Rows = [[0.0] * size for _ in range(size)]
+    for term in terms:
+        if term is not None:
+            total = [[x + y for x, y in zip(*rows)] for rows in zip(total, term)]
+    return total

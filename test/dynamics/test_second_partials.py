@@ -1,0 +1,248 @@
+"""Second partial derivatives of dynamics and kinematics, of any order, beside differences at 60 digits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from oracles import mp_dynamics as mp
+from oracles.cases import Case, make_case
+from oracles.changes import HybridChanges, Place, displaced, forces_beside, second_derivatives
+from oracles.motions import Base
+from oracles.random_trees import random_tree
+from sweeps import THOROUGH
+
+from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot
+from hodyn_ros.codegen.kernel import Kernel
+from hodyn_ros.dynamics.calls import second_partials
+from hodyn_ros.engine import second_partials as laws
+from hodyn_ros.lie.representations import REPRESENTATIONS, Representation
+
+Array = NDArray[np.float64]
+COUNT = 100 if THOROUGH else 12  # pairs of entries that differences are taken of
+
+
+def robot_of(case: Case) -> tuple[Robot, BaseMotion | None]:
+    base = case.base
+    return Robot.from_screws(**case.tree.arguments()), base and BaseMotion(
+        base.pose, base.twists, representation=base.representation
+    )
+
+
+def some_pairs(shape: tuple[int, int], highest: int) -> list[tuple[Place, Place]]:
+    """Return pairs of entries of x^(k) and x^(l) that second derivatives may be other than zero by."""
+    places = list(np.ndindex(*shape))
+    pairs = [(a, b) for i, a in enumerate(places) for b in places[i:] if a[0] + b[0] <= highest]
+    chosen = np.random.default_rng(5).permutation(len(pairs))[:COUNT]
+    return [pairs[i] for i in chosen]
+
+
+def assert_exact(full: Array, at: Callable[[mp.Exact], mp.Exact], tolerance: float) -> None:
+    """Compare (order + 1, order + 3, order + 3, m, m, m), each entry with the largest of its order."""
+    orders, m = full.shape[1], full.shape[-1]
+    scale = np.abs(full).max(axis=(1, 2, 3, 4, 5))[:, None]
+    pairs = some_pairs((orders, m), orders - 1)
+    for ((k, i), (l, j)), right in zip(pairs, second_derivatives(at, (orders, m), pairs), strict=True):
+        for found in (full[:, k, l, :, i, j], full[:, l, k, :, j, i]):
+            assert (np.abs(found - right) <= tolerance * scale).all(), (k, i, l, j)
+    beyond = np.add.outer(np.arange(orders), np.arange(orders)) > orders - 1
+    assert not full[:, beyond].any()
+
+
+def close(found: Array, expected: Array, tolerance: float = 1e-12) -> None:
+    assert found.shape == expected.shape
+    assert np.abs(found - expected).max() <= tolerance * np.abs(expected).max()
+
+
+def multiplier_of(orders: int, m: int) -> Array:
+    return np.random.default_rng(3).normal(size=(orders, m))
+
+
+def contracted(multiplier: Array, full: Array) -> Array:
+    return np.einsum("ri,rkliab->klab", multiplier, full)
+
+
+@pytest.mark.parametrize(("seed", "bodies", "order", "floating"), [(1, 3, 2, False), (3, 2, 1, True)])
+def test_those_of_inverse_dynamics_are_exact(seed: int, bodies: int, order: int, floating: bool) -> None:
+    case = make_case(seed, bodies, order, floating, representation="body_fixed")
+    robot, base = robot_of(case)
+    rng = np.random.default_rng(2)
+    loads = [
+        AppliedWrench(1, rng.normal(size=(order + 1, 6)), representation="body_fixed"),
+        AppliedWrench(bodies - 1, rng.normal(size=(order + 1, 6))),
+    ]
+    full = robot.inverse_dynamics_second_derivatives(case.q, base, loads)
+    assert_exact(full, partial(forces_beside, case, loads=loads), 1e-12)
+    weights = multiplier_of(order + 1, full.shape[-1])
+    close(robot.inverse_dynamics_hessian(case.q, weights, base, loads), contracted(weights, full))
+    assert not np.allclose(robot.inverse_dynamics_second_derivatives(case.q, base), full)
+
+
+@pytest.mark.parametrize(
+    ("bodies", "order", "floating", "prescribed", "held"),
+    [
+        pytest.param(3, 1, False, (), False, marks=pytest.mark.thorough),
+        (2, 1, False, (1,), False),
+        (2, 0, True, (), False),
+        pytest.param(2, 1, True, (), False, marks=pytest.mark.thorough),
+        pytest.param(2, 1, True, (0,), True, marks=pytest.mark.thorough),
+        pytest.param(2, 2, True, (0,), False, marks=pytest.mark.thorough),
+        pytest.param(2, 3, False, (), False, marks=pytest.mark.thorough),
+    ],
+)
+def test_those_of_forward_and_hybrid_dynamics_are_exact(
+    bodies: int, order: int, floating: bool, prescribed: tuple[int, ...], held: bool
+) -> None:
+    case = make_case(6, bodies, order, floating, branching=0.0, representation="body_fixed")
+    exact, (robot, _) = HybridChanges(case, order, prescribed, held), robot_of(case)
+    full = exact.called(robot.hybrid_dynamics_second_derivatives)
+    assert_exact(full, exact.at, 1e-11)
+    weights = multiplier_of(order + 1, full.shape[-1])
+    close(exact.called(robot.hybrid_dynamics_hessian, weights), contracted(weights, full))
+
+
+def frames_beside(case: Case, representation: Representation, changes: mp.Exact) -> mp.Exact:
+    """Return exact poses and twists with their derivatives of all bodies, a row each."""
+    orders, base, first = len(changes), case.base, 6 if case.base else 0
+    q, series = mp.exact(case.q[:orders]) + changes[:, first:], None
+    if base is not None:
+        twists = mp.exact(base.twists[: orders - 1]) + changes[1:, :6]
+        pose = displaced(mp.rigid(base.pose), changes[0, :6])
+        series = mp.base_poses(Base(pose, twists, "body_fixed"), mp.taylor(twists, orders - 1), orders)
+    poses = mp.kinematics(case.tree, mp.taylor(q, orders), series).poses
+    rows = []
+    for body in range(case.tree.n_bodies):
+        own = poses[body]
+        twists_of_body = mp.derivatives(mp.twists_of(own, representation))[: orders - 1]
+        pose = np.vstack([own[0][:3], np.array([[0, 0, 0, 1]], dtype=object)])
+        rows.append(np.concatenate([pose.ravel(), twists_of_body.ravel()]))
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("floating", [False, True])
+@pytest.mark.parametrize("representation", REPRESENTATIONS)
+def test_those_of_kinematics_are_exact(representation: Representation, floating: bool) -> None:
+    order, case = 2, make_case(4, 3, 2, floating, representation="body_fixed")
+    robot, base = robot_of(case)
+    q, m = case.q[: order + 1], robot.n_coordinates + 6 * floating
+    first = robot.forward_kinematics_derivatives(q, base, representation=representation)
+    weights = np.random.default_rng(1).normal(size=first.shape[:2])
+    found = robot.forward_kinematics_hessian(q, weights, base, representation=representation)
+    assert found.shape == (order + 1, order + 1, m, m)
+    at = partial(frames_beside, case, representation)
+    pairs = some_pairs((order + 1, m), 2 * order)
+    for ((k, i), (l, j)), right in zip(pairs, second_derivatives(at, (order + 1, m), pairs), strict=True):
+        total = (weights * right).sum()
+        for one in (found[k, l, i, j], found[l, k, j, i]):
+            assert abs(one - total) <= 1e-12 * np.abs(found).max()
+    with mp.digits(60):
+        for k, i in [(0, 0), (0, m - 1), (1, 0), (2, m - 1)]:
+            step = np.zeros((order + 1, m), dtype=object) * mp.ONE
+            step[k, i] = mp.mpfr(10) ** -20
+            right = mp.to_float((at(step) - at(-step)) / (2 * step[k, i]))
+            assert np.abs(first[:, :, k, i] - right).max() <= 1e-12 * np.abs(first).max()
+
+
+@pytest.mark.parametrize("frame", [None, "spatial", pytest.param("body_fixed", marks=pytest.mark.thorough)])
+def test_every_way_finds_the_same_numbers(frame: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Straight-line code, changes in lanes, what follows from inverse dynamics, and batches of them."""
+    orders = 1 if frame else 2
+    case = make_case(8, 3 - bool(frame), orders - 1, frame is not None, representation=frame or "spatial")
+    rng, m = np.random.default_rng(4), case.tree.n_joints + (6 if frame else 0)
+    given, weights = rng.normal(size=(orders, case.tree.n_joints)), multiplier_of(orders, m)
+    push = rng.normal(size=(orders, 6)) if frame else None
+    many = np.array([case.q, 0.9 * case.q]), np.array([given, given])
+    pushes = None if push is None else np.array([push, push])
+
+    def found() -> list[Array]:
+        robot, base = robot_of(case)
+        hybrid: Any = {"prescribed": (0,)}
+        whole = [
+            robot.inverse_dynamics_hessian(many[0], weights, base),
+            robot.inverse_dynamics_second_derivatives(many[0], base),
+            robot.hybrid_dynamics_hessian(many[0][:, :2], many[1], weights, base, pushes, **hybrid),
+            robot.hybrid_dynamics_second_derivatives(many[0][:, :2], many[1], base, pushes, **hybrid),
+        ]
+        alone = [
+            robot.inverse_dynamics_hessian(case.q, weights, base),
+            robot.inverse_dynamics_second_derivatives(case.q, base),
+            robot.hybrid_dynamics_hessian(case.q[:2], given, weights, base, push, **hybrid),
+            robot.hybrid_dynamics_second_derivatives(case.q[:2], given, base, push, **hybrid),
+        ]
+        for one, each in zip(alone, whole, strict=True):
+            close(each[0], one)
+        return [*alone, *(each[1] for each in whole)]
+
+    expected = found()
+    monkeypatch.setattr(laws, "has_many_entries", lambda *_, **__: True)
+    monkeypatch.setattr(Kernel, "unless_long", lambda *_: None)
+    for one, right in zip(found(), expected, strict=True):
+        close(one, right)
+    monkeypatch.setattr(second_partials, "STRAIGHT_LINE_LIMIT", 0)
+    with pytest.raises(InputError, match="too large to compile inverse_dynamics_hessian"):
+        robot_of(case)[0].inverse_dynamics_hessian(case.q, weights, robot_of(case)[1])
+
+
+@pytest.mark.parametrize("floating", [False, True])
+def test_compiled_calls_and_batches_return_the_rows_of_the_calls(floating: bool) -> None:
+    order = 1 - floating
+    case = make_case(10, 2, order, floating, representation="spatial")
+    (robot, base), n, rng = robot_of(case), case.tree.n_joints, np.random.default_rng(7)
+    torques, weights = rng.normal(size=(order + 1, n)), multiplier_of(order + 1, n + 6 * floating)
+    of_inverse: list[Array] = []
+    of_forward: list[Array] = []
+    of_frames: list[Array] = []
+    push = [np.ones((order + 1, 6))] if floating else []
+    if base is not None:
+        twists = np.ascontiguousarray(base.in_representation("body_fixed").twists)
+        of_inverse = [base.pose, twists[: order + 2].copy()]
+        of_forward = [base.pose, base.twists[:1].copy(), *push]
+        of_frames = [base.pose, twists[:1].copy()]
+    state, by_frame = case.q[:2], rng.normal(size=(case.tree.n_bodies, 22))
+    second, first = robot.inverse_dynamics_hessian, robot.forward_kinematics_derivatives
+    calls = {
+        "inverse_dynamics_hessian": ([case.q, *of_inverse, weights], second(case.q, weights, base)),
+        "inverse_dynamics_second_derivatives": (
+            [case.q, *of_inverse],
+            robot.inverse_dynamics_second_derivatives(case.q, base),
+        ),
+        "forward_dynamics_hessian": (
+            [state, torques, *of_forward, weights],
+            robot.forward_dynamics_hessian(state, torques, weights, base, *push),
+        ),
+        "forward_dynamics_second_derivatives": (
+            [state, torques, *of_forward],
+            robot.forward_dynamics_second_derivatives(state, torques, base, *push),
+        ),
+        "forward_kinematics_derivatives": ([state, *of_frames], first(state, base)),
+        "forward_kinematics_hessian": (
+            [state, *of_frames, by_frame],
+            robot.forward_kinematics_hessian(state, by_frame, base),
+        ),
+    }
+    for what, (arrays, expected) in calls.items():
+        own = 1 if "kinematics" in what else order
+        rows = robot.compile(own, what)(*arrays)
+        close(rows.reshape(expected.shape), expected)
+        if "hessian" in what:
+            batch = robot.compile_batch(own, what)(*[np.stack([array] * 3) for array in arrays])
+            close(batch[2], rows)
+
+
+def test_bad_multipliers_and_robots_with_loops_are_refused() -> None:
+    robot = Robot.from_screws(**random_tree(1, 3).arguments())
+    q = np.zeros((3, 3))
+    with pytest.raises(InputError, match=r"the multiplier must have shape \(1, 3\), found \(3,\)"):
+        robot.inverse_dynamics_hessian(q, np.zeros(3))
+    with pytest.raises(InputError, match="the multiplier holds NaN or infinite numbers"):
+        robot.inverse_dynamics_hessian(q, np.full((1, 3), np.nan))
+    with pytest.raises(InputError, match=r"the multiplier must have shape \(3, 16\), found \(2, 16\)"):
+        robot.forward_kinematics_hessian(q[:1], np.zeros((2, 16)))
+    with pytest.raises(
+        InputError, match="too large to compile forward_dynamics_second_derivatives of order 9"
+    ):
+        Robot.from_screws(**random_tree(1, 9).arguments()).compile(9, "forward_dynamics_second_derivatives")
