@@ -188,7 +188,7 @@ def test_the_command_line_writes_a_motion_that_keeps_all_limits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "planned.yaml"
-    assert run(monkeypatch, "plan", "panda.yaml", file(tmp_path), "--pieces", "40", "--out", out) == 0
+    assert run(monkeypatch, "plan", "panda.yaml", file(tmp_path), "--out", out) == 0
     said = capsys.readouterr().out
     assert "off the path by" in said and "speed of" in said
     assert "checked as it was written: all 49 limits hold" in said
