@@ -22,7 +22,7 @@ class Friction:
         require_positive("transition velocity of the friction", self.transition, "rad/s")
 
     def __bool__(self) -> bool:
-        return self.viscous > 0.0 or self.coulomb > 0.0
+        return bool(self.viscous > 0.0 or self.coulomb > 0.0)  # figures may be NumPy's
 
     def torque(self, velocity: Array) -> Array:
         """Return the jet (K+1, ...) of the friction torque from that of the velocity."""

@@ -473,7 +473,11 @@ def simulate(
 def plan(
     robot: RobotFile,
     path: Annotated[
-        str, typer.Argument(help="Path: a trajectory file, whose times may be left out, or a shipped one.")
+        str,
+        typer.Argument(
+            help="Path: a trajectory file, whose times may be left out, lines and arcs of a frame in space "
+            "(type: frame_path), or a shipped one."
+        ),
     ],
     out: Annotated[Path, typer.Option(help="Trajectory file to write.")] = Path("out/planned.yaml"),
     limit: Annotated[

@@ -17,6 +17,7 @@ from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import InputError
 from hodyn_ros.planning.check import check
 from hodyn_ros.planning.report import print_whole, verdict
+from hodyn_ros.planning.space.frame_path_file import is_frame_path, path_text, read_frame_path
 from hodyn_ros.planning.time_optimal.insensitive import Uncertainty
 from hodyn_ros.planning.time_optimal.planner import TimeOptimal, time_optimal
 from hodyn_ros.planning.time_optimal.report import bindings_table, outcome
@@ -44,6 +45,9 @@ def limit_shares(texts: Sequence[str]) -> dict[str, float]:
             raise InputError(f"--limit takes a quantity and its share, such as velocity=80%, found {text!r}")
         shares[name.strip()] = number
     return shares
+
+
+_HELPS = "start from another posture, or turn the frame otherwise there, and it is faster"
 
 
 class Request(NamedTuple):
@@ -104,12 +108,20 @@ def run_plan(
 ) -> TimeOptimal:
     """Write the fastest motion along a path as a trajectory file; say what binds, and return it.
 
-    `path`: a trajectory file, or a shipped one. Raises InfeasibleError.
+    `path`: a trajectory file, a path in space, or a shipped one. Raises InfeasibleError.
     """
     source = share.find("config", path)
-    motion = read_motion(source)
+    in_space = is_frame_path(source)
+    motion = None if in_space else read_motion(source)
     machine = read_machine(robot, console)
     check_speed_limits(machine)
+    speed = None
+    if motion is None:
+        found, speed = read_frame_path(source, machine)
+        motion = found.motion
+        for near in found.near:
+            console.print(f"{near}; {_HELPS}", soft_wrap=True)
+        console.print(f"off the path by {1e6 * found.deviation[0]:.2g} µm at most", soft_wrap=True)
     with progress_bar(console, "searching the fastest speed") as progress:
         timed = time_optimal(
             motion,
@@ -118,12 +130,16 @@ def run_plan(
             start=request.start,
             end=request.end,
             uncertainty=request.uncertainty,
+            speed=speed,
             pieces=request.pieces,
             progress=progress,
         )
     print_whole(console, bindings_table(timed))
     out.parent.mkdir(parents=True, exist_ok=True)
     note = f"Timed for {machine.name}: {timed.duration:.6f} s."
+    if in_space:  # what is timed is the path of the joints
+        out.write_text(path_text(found, f"From {Path(path).name}, by its way in m."), encoding="utf-8")
+        source = out
     out.write_text(timed_text(source, timed.timing, note), encoding="utf-8")
     console.print(f"wrote {out}", soft_wrap=True)
     if picture is not None:

@@ -6,6 +6,7 @@ Topics: `~/joint_trajectory` (trajectory_msgs/JointTrajectory) in, `filtered_joi
 `joint_states` (sensor_msgs/JointState) in, to start where the robot is; `/diagnostics` at 1 Hz. Action, where
 control_msgs is installed: `~/follow_joint_trajectory` (control_msgs/FollowJointTrajectory), whose goals go on
 to `<controller>/follow_joint_trajectory`; then `<controller>/controller_state` in, for stops and holds.
+Service: `~/retime` (RetimeTrajectory), the fastest motion along a path that keeps all limits of the robot.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import scipy.interpolate  # noqa: F401  at the start: no trajectory is to wait for it
 from rclpy.callback_groups import ReentrantCallbackGroup
@@ -40,7 +42,10 @@ from hodyn_ros.ros.parameters.robot_file import robot_file
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.streams.qos import overridable, sensor_qos, stream_qos
 from hodyn_ros.ros.streams.rejections import MessageRejected, Rejections
+from hodyn_ros.srv import RetimeTrajectory
 from hodyn_ros.trajectory.splines.start import PresentState
+
+_Result = TypeVar("_Result")
 
 if TYPE_CHECKING:
     from hodyn_ros.nodes.filtering.trajectory_proxy import TrajectoryProxy
@@ -160,6 +165,9 @@ class TrajectoryFilter(Node):
                 qos_overriding_options=overridable(),
             ),
         ]
+        self._retiming = self.create_service(
+            RetimeTrajectory, "~/retime", self._retime, callback_group=ReentrantCallbackGroup()
+        )
         self._proxy = self._open_proxy()
         self._diagnostics = Diagnostics(self, self._report, self._efforts.effort_filter.robot.name)
 
@@ -227,24 +235,58 @@ class TrajectoryFilter(Node):
         else:
             self._publisher.publish(filtered.msg)
 
-    async def _fill_in(self, msg: JointTrajectory, present: PresentState | None = None) -> Filtered:
-        """Return a trajectory with efforts, computed in another thread while this one serves callbacks."""
-        started_at = time.perf_counter()
-        start, executor = present or self._present.state(), self.executor
-        future: Future[Filtered] = Future()
+    async def _retime(
+        self, request: RetimeTrajectory.Request, response: RetimeTrajectory.Response
+    ) -> RetimeTrajectory.Response:
+        if len(request.quantities) != len(request.shares):
+            response.message = (
+                f"there are {len(request.quantities)} quantities and {len(request.shares)} shares; give a "
+                "share for each"
+            )
+            return response
+        shares = dict(zip(request.quantities, request.shares))
+        work = partial(
+            self._efforts.fastest,
+            request.path,
+            self._present.state(),
+            request.blend,
+            shares,
+            request.stiffness_error,
+        )
+        try:
+            response.trajectory = await self._computed_beside(work)
+        except MessageRejected as rejected:
+            response.message = str(rejected)
+            return response
+        last = response.trajectory.points[-1].time_from_start
+        response.success = True
+        response.message = f"the motion lasts {last.sec + 1e-9 * last.nanosec:.6f} s"
+        return response
 
-        def work() -> None:
+    async def _computed_beside(self, work: Callable[[], _Result]) -> _Result:
+        """Return what is computed in another thread while this one serves callbacks."""
+        executor = self.executor
+        future: Future[_Result] = Future()
+
+        def compute() -> None:
             try:
-                future.set_result(self._efforts(msg, start))
+                future.set_result(work())
             except Exception as error:  # goes to who waits, who knows what to do
                 future.set_exception(error)
             if executor is not None:
                 executor.wake()
 
-        self._pool.submit(work)
-        filtered = await future
-        if filtered is None:
+        self._pool.submit(compute)
+        result = await future
+        if result is None:
             raise RuntimeError("the computation ended without a result")
+        return result
+
+    async def _fill_in(self, msg: JointTrajectory, present: PresentState | None = None) -> Filtered:
+        """Return a trajectory with efforts, computed in another thread while this one serves callbacks."""
+        started_at = time.perf_counter()
+        start = present or self._present.state()
+        filtered = await self._computed_beside(partial(self._efforts, msg, start))
         self._computed.tick(time.perf_counter() - started_at)
         self._last = filtered
         self._log(filtered, len(msg.points))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -13,10 +14,14 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.planning.check import Finding, check
 from hodyn_ros.planning.limit_set import LimitSet
 from hodyn_ros.planning.motion_evaluator import MotionEvaluator
+from hodyn_ros.planning.time_optimal.insensitive import Uncertainty
+from hodyn_ros.planning.time_optimal.planner import time_optimal
 from hodyn_ros.trajectory.base import Trajectory
 from hodyn_ros.trajectory.easing import EasedStop
 from hodyn_ros.trajectory.robot_motion import MotionSample
+from hodyn_ros.trajectory.splines.blended import BlendedLines
 from hodyn_ros.trajectory.splines.densify import DenseMotion, Waypoints, densify
+from hodyn_ros.trajectory.splines.spline import WaypointSpline
 from hodyn_ros.trajectory.splines.start import PresentState, start_from
 
 Side = Literal["link", "motor"]
@@ -107,6 +112,37 @@ class EffortFilter:
         if self._has_limits:
             violations = check(self.robot, dense.motion).violations
         return EffortTrajectory(dense, motion[::2, :3], efforts[::2], missed, violations)
+
+    def fastest(
+        self,
+        positions: Array,
+        blend: float = 0.0,
+        shares: Mapping[str, float] | None = None,
+        stiffness_error: float = 0.0,
+    ) -> EffortPoints:
+        """Return the fastest motion from rest to rest through positions (m, n) that keeps all limits.
+
+        As a spline, or with a `blend` along straight lines with rounded corners (`BlendedLines`); `shares` of
+        limits by quantity, and what may be wrong of the springs, as in `time_optimal`. Positions that repeat
+        the one before are left out. Raises InputError for fewer than two, and InfeasibleError.
+        """
+        moves = np.append(True, np.abs(np.diff(positions, axis=0)).max(axis=1) > 0.0)
+        points = positions[moves]
+        if len(points) < 2:
+            raise InputError("a path needs two different points at least")
+        places = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
+        names = self.robot.joint_names
+        path: Trajectory
+        if blend:
+            path = BlendedLines(places, points, blend=blend, joint_names=names)
+        else:
+            path = WaypointSpline(places, points, joint_names=names)
+        uncertainty = Uncertainty(stiffness_error) if stiffness_error else None
+        law = time_optimal(path, self.robot, shares, uncertainty=uncertainty).law
+        count = max(1, math.ceil(law.duration / self.period - 1e-6))
+        times = np.linspace(0.0, law.duration, count + 1)
+        rows = law.sample(times, 4)
+        return EffortPoints(times, rows[:, :3], self._efforts(rows))
 
     def stop(self, motion: Trajectory, since: float, begin: float, duration: float) -> EffortPoints:
         """Return a motion from its time `since` on, brought to rest on its own path.

@@ -102,6 +102,7 @@ NODES = {
     "trajectory_filter": Access(
         publishes=("filtered_joint_trajectory",),
         subscribes=("~/joint_trajectory", "joint_states", "joint_trajectory_controller/controller_state"),
+        serves=("~/retime",),
         provides=("~/follow_joint_trajectory",),
         uses=("joint_trajectory_controller/follow_joint_trajectory",),
     ),

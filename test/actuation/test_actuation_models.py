@@ -347,3 +347,8 @@ def test_slack_springs_and_missing_stiffness_are_refused() -> None:
 def test_figures_that_cannot_be_are_refused(build: Callable[[], object]) -> None:
     with pytest.raises(InputError, match=r"must|needed"):
         build()
+
+
+def test_friction_of_numpy_figures_is_friction() -> None:
+    assert bool(Friction(np.float64(1.0), np.float64(0.0))) is True
+    assert bool(Friction(np.float64(0.0), np.float64(0.0))) is False

@@ -17,8 +17,9 @@ from panda_plan import HOME, MOVE, NAMES, after, plan
 from rclpy.context import Context
 from ros_processes import start_node
 from ros_talk import Talk
+from scipy.interpolate import BPoly
 from sensor_msgs.msg import JointState
-from trajectory_msgs.msg import JointTrajectory
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from hodyn_ros import share
 from hodyn_ros.dynamics.robot import Robot
@@ -28,6 +29,7 @@ from hodyn_ros.planning.effort_trajectory import EffortFilter
 from hodyn_ros.ros.conversions.joint_state_buffer import JointStateBuffer
 from hodyn_ros.ros.conversions.messages import nanoseconds
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason
+from hodyn_ros.srv import RetimeTrajectory
 from hodyn_ros.trajectory.splines.densify import Waypoints
 from hodyn_ros.trajectory.splines.start import PresentState
 
@@ -82,6 +84,81 @@ def test_efforts_that_are_already_there_are_replaced(efforts: TrajectoryEfforts)
     for point in filled_in.points:
         point.effort = [1e3] * 7
     assert efforts(filled_in, UNKNOWN).msg == efforts(plan(0.4), UNKNOWN).msg
+
+
+def path(*rows: np.ndarray) -> JointTrajectory:
+    points = [JointTrajectoryPoint(positions=row.tolist()) for row in rows]
+    return JointTrajectory(joint_names=list(NAMES), points=points)
+
+
+@pytest.mark.parametrize("blend", [0.0, 0.3])
+def test_a_path_becomes_the_fastest_motion_with_efforts(
+    efforts: TrajectoryEfforts, panda: Robot, blend: float
+) -> None:
+    middle = HOME + np.array([0.3, 0.1, -0.2, 0.2, 0.1, 0.2, -0.3])
+    msg = path(np.array(HOME), middle, middle, np.array(HOME) + MOVE)  # one point twice, no times
+    msg.header.frame_id = "base"
+    out = efforts.fastest(msg, UNKNOWN, blend)
+    assert out.header == msg.header and out.joint_names == NAMES
+    values = columns(out)
+    times = 1e-9 * np.array([nanoseconds(point.time_from_start) for point in out.points])
+    assert times[0] == 0.0 and 0.009 < np.diff(times).max() <= 0.010000001
+    np.testing.assert_allclose(values[[0, -1], 0], [HOME, HOME + MOVE], atol=1e-9)
+    np.testing.assert_allclose(values[[0, -1], 1:3], 0.0, atol=1e-6)
+    distance = np.abs(values[:, 0] - middle).max(axis=1).min()
+    assert distance < 0.01 if blend == 0.0 else 0.01 < distance < 0.1
+    # quintics between the points, as a controller makes them: within all limits, and one of them is reached
+    quintics = BPoly.from_derivatives(times, list(values[:, :3]))
+    dense = np.linspace(0.0, times[-1], 4001)
+    motion = np.stack([quintics(dense, nu=k) for k in range(4)], axis=1)
+    torques = panda.inverse_dynamics(np.ascontiguousarray(motion))
+    used = [
+        np.abs(motion[:, 1]) / panda.limits.velocity,
+        np.abs(torques[:, 0]) / panda.limits.effort,
+        np.abs(torques[:, 1]) / panda.limits.effort_rate,
+    ]
+    assert 0.9 < max(each.max() for each in used) < 1.05  # the rate jumps where quintics meet
+    assert max(each.max() for each in used[:2]) <= 1.0 + 1e-3
+    slow = efforts.fastest(msg, UNKNOWN, blend, {"velocity": 0.3})
+    assert np.abs(columns(slow)[:, 1] / panda.limits.velocity).max() == pytest.approx(0.3, abs=2e-3)
+    gentle = efforts.fastest(msg, UNKNOWN, blend, stiffness_error=0.2)
+    assert nanoseconds(gentle.points[-1].time_from_start) > 1e9 * times[-1]
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason", "words"),
+    [
+        ([HOME], Reason.BAD_MOTION, "a path needs two different points at least"),
+        ([HOME, HOME], Reason.BAD_MOTION, "a path needs two different points at least"),
+        ([HOME, [*HOME[:3], 1.0, *HOME[4:]]], Reason.BEYOND_LIMITS, "'panda_joint4' leaves its range"),
+        ([HOME, [*HOME[:6], float("nan")]], Reason.NOT_FINITE, "'panda_joint7'"),
+    ],
+)
+def test_paths_that_cannot_be_timed_are_refused(
+    efforts: TrajectoryEfforts, rows: list[list[float]], reason: Reason, words: str
+) -> None:
+    with pytest.raises(MessageRejected, match=words) as caught:
+        efforts.fastest(path(*map(np.array, rows)), UNKNOWN)
+    assert caught.value.reason is reason
+
+
+def test_the_node_retimes_paths() -> None:
+    with start_node("trajectory_filter", {"robot_config": "panda.yaml"}, "tf_retime") as node:
+        with Talk("tf_retime") as talk:
+            request = RetimeTrajectory.Request(
+                path=path(np.array(HOME), np.array(HOME) + MOVE), quantities=["velocity"], shares=[0.5]
+            )
+            answer = talk.call(RetimeTrajectory, "trajectory_filter/retime", request)
+            assert answer.success, answer.message
+            last = nanoseconds(answer.trajectory.points[-1].time_from_start)
+            assert answer.message == f"the motion lasts {1e-9 * last:.6f} s"
+            request.shares = []
+            answer = talk.call(RetimeTrajectory, "trajectory_filter/retime", request)
+            assert not answer.success and "there are 1 quantities and 0 shares" in answer.message
+            request.quantities, request.shares = ["pace"], [0.5]
+            answer = talk.call(RetimeTrajectory, "trajectory_filter/retime", request)
+            assert not answer.success and "has no limit of 'pace'" in answer.message
+        assert node.stop(signal.SIGINT) == 0, node.output()
 
 
 def test_a_stop_counts_from_where_the_controller_is(efforts: TrajectoryEfforts) -> None:

@@ -64,6 +64,16 @@ def test_the_panda_is_slowed_to_its_torque_rates(tmp_path: Path) -> None:
         assert row(lines, f"{quantity:28s}")[1] <= 100.0
 
 
+def test_a_frame_is_led_along_lines_and_an_arc_with_and_without_a_limit_of_its_speed(tmp_path: Path) -> None:
+    lines = run_quickly("tool_path", tmp_path, ("tool_path.png",))
+    assert lines[0].startswith("0.825 m; the frame is off its path by")
+    free, slow = (
+        float(next(line for line in lines if line.startswith(words)).split(":")[1].split()[0])
+        for words in ("all limits of the joints", "and 0.5 m/s of the frame")
+    )
+    assert 1.1 < free < 1.3 < slow < 1.9  # 0.825 m at 0.5 m/s are 1.65 s
+
+
 def test_a_stream_of_chunks_is_followed_within_limits_and_better_than_splines(tmp_path: Path) -> None:
     lines = run_quickly("stream_of_chunks", tmp_path, ("stream_of_chunks.png",))
     assert lines[0].startswith("11 chunks, 11 followed; delay 0.")

@@ -207,7 +207,7 @@ import importlib, pkgutil, sys
 for name in ("rclpy", "builtin_interfaces", "std_msgs", "geometry_msgs", "sensor_msgs", "trajectory_msgs"):
     sys.modules[name] = None  # makes an import of it fail
 import hodyn_ros
-with_ros = [f"hodyn_ros.{name}" for name in ("nodes.", "ros.", "replay.", "msg", "hodyn_ros_s__")]
+with_ros = [f"hodyn_ros.{name}" for name in ("nodes.", "ros.", "replay.", "msg", "srv", "hodyn_ros_s__")]
 with_ros = (*with_ros, "hodyn_ros.launching.ros2_launch", "hodyn_ros.view.live")
 walk = pkgutil.walk_packages(hodyn_ros.__path__[:1], "hodyn_ros.")
 names = [name for _, name, _ in walk if not name.startswith(with_ros)]
@@ -246,7 +246,7 @@ def test_mathematics_needs_no_extra() -> None:
     code = f"""
 import hodyn_ros
 from hodyn_ros import Robot, share
-others = {(*FOR_EXTRAS, "launching.ros2_launch", "msg", "hodyn_ros_s__")}
+others = {(*FOR_EXTRAS, "launching.ros2_launch", "msg", "srv", "hodyn_ros_s__")}
 left_out = tuple("hodyn_ros." + name for name in others)
 for _, name, _ in pkgutil.walk_packages(hodyn_ros.__path__[:1], "hodyn_ros."):
     if not name.startswith(left_out):
@@ -341,7 +341,7 @@ def test_wheel_holds_mathematics_command_line_and_shipped_files(tmp_path: Path) 
         entry_points = next(name for name in names if name.endswith("entry_points.txt"))
         assert "hodyn = hodyn_ros.cli.app:main" in archive.read(entry_points).decode()
     share = f"hodyn_ros-{package_xml('version')[0]}.data/data/share/hodyn_ros"
-    shipped = [*sources.glob("config/*"), *sources.glob("launch/*.py"), *sources.glob("msg/*.msg")]
+    shipped = [*sources.glob("config/*"), *sources.glob("launch/*.py"), *sources.glob("[ms]*/*.[ms][sr][gv]")]
     assert {f"{share}/{path.relative_to(sources)}" for path in shipped} <= names
     modules = {str(path.relative_to(sources)) for path in (sources / "hodyn_ros").rglob("*.py")}
     data = {"hodyn_ros/py.typed", "hodyn_ros/export/robot_table.h"}

@@ -49,6 +49,8 @@ SUBJECTS = {
         "planning.retime",
         "planning.time_optimal.planner",
         "planning.time_optimal.insensitive",
+        "planning.space.frame_path",
+        "planning.space.joint_path",
         "planning.effort_trajectory",
         "planning.override",
         "planning.streams.stream_planner",

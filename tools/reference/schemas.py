@@ -7,6 +7,7 @@ from typing import Any
 
 from hodyn_ros.model.keys import schema_of
 from hodyn_ros.model.readers.robot_entries import InlineFile, LimbsFile, MjcfFile, UrdfFile
+from hodyn_ros.planning.space.frame_path_file import FramePathFile
 from hodyn_ros.trajectory.files.entries import TRAJECTORIES, PoseFile
 from reference.tables import code, plain, table
 
@@ -22,6 +23,7 @@ FORMS: Mapping[str, type] = {
     "A platform on limbs": LimbsFile,
     **{f"A trajectory of type {name}": kind for name, kind in TRAJECTORIES.items()},
     "A trajectory of type pose": PoseFile,
+    "A path in space, of type frame_path": FramePathFile,
 }
 
 

@@ -17,6 +17,7 @@ from hodyn_ros.errors import InputError, OverflowingError
 from hodyn_ros.planning.check import Finding
 from hodyn_ros.planning.effort_trajectory import EffortFilter, EffortTrajectory
 from hodyn_ros.planning.report import nearer_limit
+from hodyn_ros.planning.retime import InfeasibleError
 from hodyn_ros.ros.conversions.fields import float64s
 from hodyn_ros.ros.conversions.messages import read_partial_trajectory
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason
@@ -86,6 +87,34 @@ class TrajectoryEfforts:
         made = self._message(result.dense.times, result.motion, result.efforts)
         made.header = msg.header
         return Filtered(made, result, np.maximum(result.dense.leads_to - added, 0))
+
+    def fastest(
+        self,
+        path: JointTrajectory,
+        present: PresentState,
+        blend: float = 0.0,
+        shares: Mapping[str, float] | None = None,
+        stiffness_error: float = 0.0,
+    ) -> JointTrajectory:
+        """Return the fastest motion along the points of a path, whatever their times, by `EffortFilter`.
+
+        Raises MessageRejected with the reason.
+        """
+        points = [
+            JointTrajectoryPoint(positions=point.positions, time_from_start=Duration(sec=i))
+            for i, point in enumerate(path.points)
+        ]
+        plain = JointTrajectory(header=path.header, joint_names=path.joint_names, points=points)
+        positions = self._read(plain, present).positions
+        try:
+            found = self.effort_filter.fastest(positions, blend, shares, stiffness_error)
+        except InfeasibleError as error:
+            raise MessageRejected(Reason.BEYOND_LIMITS, str(error)) from error
+        except InputError as error:
+            raise MessageRejected(Reason.BAD_MOTION, str(error)) from error
+        made = self._message(*found)
+        made.header = path.header
+        return made
 
     def stop(self, filtered: Filtered, since: float, begin: float, duration: float) -> JointTrajectory:
         """Return how a trajectory comes to rest: from its time `since` [s] on, which is the time 0 of this.

@@ -38,6 +38,7 @@ class PathDynamics:
     motion: Array  # (N, order + 1, channels) derivatives by u
     constant: Array  # (N, order - 1, channels) derivatives of G by u
     factors: Array  # (N, order - 1, 5, channels): d^m tau / du^m = constant + factors @ y
+    pace: Array | None = None  # (N,) share of a speed that is used at du/dt = 1, where one is limited beside
 
     @classmethod
     def of(cls, demand: LimitSet, path: RobotMotion, u: Array) -> PathDynamics:
@@ -79,7 +80,8 @@ class PathDynamics:
 
     def chosen(self, which: NDArray[np.intp]) -> PathDynamics:
         """Return the same at some of the instants."""
-        return PathDynamics(self.demand, self.motion[which], self.constant[which], self.factors[which])
+        pace = None if self.pace is None else self.pace[which]
+        return PathDynamics(self.demand, self.motion[which], self.constant[which], self.factors[which], pace)
 
     @property
     def order(self) -> int:

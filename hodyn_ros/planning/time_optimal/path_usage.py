@@ -19,7 +19,8 @@ class PathUsage:
 
     Where drives are linear, so is every quantity in the time derivatives of motion and torque of its joint,
     and the weights are found once; else at each call, by central differences. The power of a motor is the
-    product of two such quantities, the second of which stands behind all columns.
+    product of two such quantities, the second of which stands behind all columns. Where a path limits a speed
+    of its own, `pace`, that is the last column.
 
     Attributes:
         columns: Those of the limits, joint by joint.
@@ -59,7 +60,7 @@ class PathUsage:
             parts = self._parts(rates)
         else:
             parts = self.offset + self._linear(rates, self.linear_weights)
-        return self._multiplied(parts)[0]
+        return self._with_pace(path, y, self._multiplied(parts)[0], None)[0]
 
     def with_gradient(self, path: PathDynamics, y: Array) -> tuple[Array, Array]:
         """Return the same, and the derivatives (N, 5, columns) by y."""
@@ -67,12 +68,26 @@ class PathUsage:
         if self.linear_weights is not None:
             by_order = series.reshape(len(series), -1, 2 * self.order)
             both = self._linear(by_order, self.linear_weights).reshape(len(y), 1 + SPEEDS, -1)
-            return self._multiplied(self.offset + both[:, 0], both[:, 1:])
+            return self._with_pace(path, y, *self._multiplied(self.offset + both[:, 0], both[:, 1:]))
         rates, slopes = series[:, :, 0], series[:, :, 1:]
         sizes = np.abs(rates)
         weights = self._differences(rates, np.maximum(sizes, sizes.mean(axis=1, keepdims=True)) + 1e-9)
         gradient = np.einsum("cnir,nrc->nic", slopes[self.channel], weights)
-        return self._multiplied(self._parts(rates), gradient)
+        return self._with_pace(path, y, *self._multiplied(self._parts(rates), gradient))
+
+    def _with_pace(
+        self, path: PathDynamics, y: Array, values: Array, gradient: Array | None
+    ) -> tuple[Array, Array]:
+        """Return quantities and slopes, behind them those of the speed that a path limits beside."""
+        if path.pace is None:
+            return values, values if gradient is None else gradient
+        root = np.sqrt(np.maximum(y[:, 0], 1e-300))
+        values = np.column_stack([values, path.pace * root])
+        if gradient is None:
+            return values, values
+        slope = np.zeros((len(y), SPEEDS, 1))
+        slope[:, 0, 0] = 0.5 * path.pace / root
+        return values, np.concatenate([gradient, slope], axis=2)
 
     def _set_parts(self, places: list[Place]) -> None:
         self._powers = np.array([i for i, place in enumerate(places) if place.stack == POWERS], dtype=np.intp)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ from hodyn_ros.planning.time_optimal.speed_spline import DEGREE, Stations
 from hodyn_ros.trajectory.base import Trajectory
 from hodyn_ros.trajectory.checks import frozen_array
 from hodyn_ros.trajectory.robot_motion import RobotMotion
+from hodyn_ros.trajectory.splines.spline import WaypointSpline
 from hodyn_ros.trajectory.timed import TimedPath, eased_path
 
 Ends = tuple[Array | None, ...]  # of a path: b and its first three derivatives by u, None at rest
@@ -43,9 +45,20 @@ _BESIDE = 1e-9  # of a path, from a jump to its sides
 _NEAREST = 1e-6  # of a path: breakpoints that are nearer are one
 _APART = 0.4  # of a piece: knots that are nearer to a breakpoint give way to it
 _FASTER = 1.01  # squared speeds, before the whole is slowed until it touches a limit
+_LOOKED_AT = 40  # places of a piece at which the speed of a frame is looked at
 _PRECISION = 1e-6  # of factors of squared speeds
 _GOAL = 1.0 - 2e-5  # of the limits, once peaks are known: they move a little as all goes slower
 _EASE = 0.05  # of a path, for a start from rest
+
+
+class FrameSpeed(NamedTuple):
+    """How fast a frame may go along its path."""
+
+    frame: str
+    limit: float  # [m/s]
+    along: Callable[
+        [Array], Array
+    ]  # from parameters u (N,) of the path to the way by u of the frame (N,) [m]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +108,7 @@ def time_optimal(
     start: Sequence[float] | None = None,
     end: Sequence[float] | None = None,
     uncertainty: Uncertainty | None = None,
+    speed: FrameSpeed | None = None,
     pieces: int = PIECES,
     progress: Callable[[float], None] | None = None,
 ) -> TimeOptimal:
@@ -105,9 +119,10 @@ def time_optimal(
     0.5}`, or others in place of those of its joints. `start` and `end` (4,): the first four time derivatives
     of the path parameter there, where the motion does not come from rest or to rest; (1, 0, 0, 0) where it
     goes on from the path at its own pace. It is continuous up to its snap, as the path has to be, and its
-    speed a spline of as many `pieces`. With an `uncertainty`, torques bend so gently that springs which are
-    not as modelled hardly swing. Raises InputError for a path with a kink, InfeasibleError where no speed
-    keeps the limits: naming the joint whose range the path leaves, or whose limit gravity alone exceeds.
+    speed a spline of as many `pieces`. `speed`: a limit of a frame beside. With an `uncertainty`, torques
+    bend so gently that springs which are not as modelled hardly swing. Raises InputError for a path with a
+    kink, InfeasibleError where no speed keeps the limits: naming the joint whose range the path leaves, or
+    whose limit gravity alone exceeds.
     """
     if robot.propellers is not None and robot.propellers.tilts:
         raise InputError(
@@ -123,7 +138,7 @@ def time_optimal(
     require_path(fitted, demand)
     ends = tuple(_under_way(fitted.trajectory, *one) for one in (("start", start), ("end", end)))
     ease, fitted = _eased(fitted, ends)
-    search = _Search(demand, demand.fitted(fitted), pieces, ends)
+    search = _Search(demand, demand.fitted(fitted), pieces, ends, _pace(speed, fitted.trajectory, ease))
     optimum = search.optimum(progress)
     law, slowed, peaks = search.kept(optimum.coefficients)
     even = search.even_speed(_GOAL)
@@ -146,10 +161,17 @@ def time_optimal(
 class _Search:
     """A path with the instants that are looked at."""
 
-    def __init__(self, demand: LimitSet, motion: RobotMotion, pieces: int, ends: Ends = (None, None)) -> None:
+    def __init__(
+        self,
+        demand: LimitSet,
+        motion: RobotMotion,
+        pieces: int,
+        ends: Ends = (None, None),
+        pace: _Pace | None = None,
+    ) -> None:
         if pieces < 1:
             raise InputError(f"the speed needs a piece at least, found {pieces}")
-        self.demand, self.motion = demand, motion
+        self.demand, self.motion, self.pace = demand, motion, pace
         path = motion.trajectory
         begin, end = path._departure, path.duration
         breaks = _breakpoints(path)
@@ -161,9 +183,12 @@ class _Search:
         self.breaks, self.gap = breaks, _BESIDE * (end - begin)
         inside = inside[_apart(inside, breaks) > self.gap]
         self.u = np.sort(np.concatenate([inside, breaks[:-1] + self.gap, breaks[1:] - self.gap]))
-        self.path = PathDynamics.of(demand, motion, self.u)
+        self.path = self._dynamics(self.u)
         self.dense = Stations(self.padded, self.u)
         self.usage = PathUsage(demand)
+        self.columns = [demand.columns[c] for c in self.usage.columns]
+        if pace is not None:
+            self.columns.append(pace.column)
         points, weights = np.polynomial.legendre.leggauss(4)
         self.clock = Stations(self.padded, (self.knots[:-1, None] + widths * 0.5 * (points + 1.0)).ravel())
         self.weights = (0.5 * widths * weights).ravel()
@@ -231,7 +256,7 @@ class _Search:
         try:
             return solve(problem, coefficients, ACCURACY, gap, progress)
         except UnreachedError as error:
-            limit = self.demand.columns[self.usage.columns[error.column]]
+            limit = self.columns[error.column]
             place = self.u[chosen[error.station]]
             raise InfeasibleError(
                 f"no speed is found that keeps all limits: {self._place(place)}, still "
@@ -252,23 +277,38 @@ class _Search:
             along = DemandAlong(self.demand, replace(self.motion, trajectory=law))
             peaks = along.peaks()
             sizes = np.where(self.demand.timed, self.demand.usage(peaks.sizes), 0.0)
-            places = law.places_at(peaks.times[self.usage.columns])
-            if sizes.max() <= 1.0 + ROUNDING:
-                return (
-                    law,
-                    slowed,
-                    np.stack([places, peaks.times[self.usage.columns], sizes[self.usage.columns]]),
-                )
+            times, largest = peaks.times[self.usage.columns], float(sizes.max())
+            places, sizes = law.places_at(times), sizes[self.usage.columns]
+            if self.pace is not None:
+                fastest = self._fastest(law)
+                places, times = np.append(places, fastest[0]), np.append(times, law.times_at(fastest[:1]))
+                sizes, largest = np.append(sizes, fastest[1]), max(largest, float(fastest[1]))
+            if largest <= 1.0 + ROUNDING:
+                return law, slowed, np.stack([places, times, sizes])
             if not self.rests:  # what is given of the ends does not scale
-                self.target /= 1.0 + 1.5 * (float(sizes.max()) - 1.0)
+                self.target /= 1.0 + 1.5 * (largest - 1.0)
                 coefficients = self.optimum(None).coefficients
                 continue
             order = np.argsort(places)
-            at = PathDynamics.of(self.demand, self.motion, places[order])
+            at = self._dynamics(places[order])
             stations = Stations(self.padded, places[order])
             factor = self._slower(at, stations, coefficients, _GOAL)
             coefficients, slowed = coefficients * factor, slowed * factor**0.5
         raise InputError("the motion is not found to keep its limits between stations")
+
+    def _dynamics(self, u: Array) -> PathDynamics:
+        """Return the path at u (N,), increasing."""
+        path = PathDynamics.of(self.demand, self.motion, u)
+        return path if self.pace is None else replace(path, pace=self.pace.at(u))
+
+    def _fastest(self, law: TimedPath) -> Array:
+        """Return where the frame is fastest, and which share of its speed limit it uses there (2,)."""
+        assert self.pace is not None
+        widths = np.diff(self.knots)[:, None]
+        u = (self.knots[:-1, None] + widths * np.arange(_LOOKED_AT) / _LOOKED_AT).ravel()
+        shares = self.pace.at(u) * np.sqrt(law.squared_speeds_at(u))
+        most = int(np.argmax(shares))
+        return np.array([u[most], shares[most]])
 
     def _slower(self, path: PathDynamics, stations: Stations, coefficients: Array, goal: float) -> float:
         """Return the factor of squared speeds at which no quantity is larger than the goal."""
@@ -312,7 +352,7 @@ class _Search:
         return place_of(u, self.u[0], self.u[-1])
 
     def _too_heavy(self, row: int, column: int, usage: float) -> InfeasibleError:
-        limit = self.demand.columns[self.usage.columns[column]]
+        limit = self.columns[column]
         return InfeasibleError(
             f"no speed keeps the limits: {self._place(self.u[row])}, gravity alone asks for a "
             f"{limit.quantity} of {usage * limit.upper:.6g} {limit.unit} at joint {limit.joint!r}, "
@@ -401,6 +441,32 @@ def _eased(motion: RobotMotion, ends: Ends) -> tuple[tuple[float, float], RobotM
     return (start, stop), replace(motion, trajectory=eased_path(path, (start, stop)))
 
 
+@dataclass(frozen=True, eq=False)
+class _Pace:
+    """The limit of the speed of a frame, along an eased path."""
+
+    column: Column
+    along: Callable[[Array], Array]
+    travel: Trajectory  # (1 column) the parameter of the path by that of the eased one
+
+    def at(self, u: Array) -> Array:
+        """Return which share of the limit is used at du/dt = 1 (N,)."""
+        travel = self.travel.sample(u, 1)[:, :, 0]
+        return np.asarray(self.along(travel[:, 0]) * travel[:, 1] / self.column.upper)
+
+
+def _pace(speed: FrameSpeed | None, eased: Trajectory, ease: tuple[float, float]) -> _Pace | None:
+    if speed is None:
+        return None
+    if not 0.0 < speed.limit < np.inf:
+        raise InputError(f"the speed of {speed.frame!r} must be positive and finite, found {speed.limit:g}")
+    length = eased.duration - 0.5 * sum(ease)
+    places = np.linspace(0.0, length, 8)
+    travel = eased_path(WaypointSpline(places, places[:, None], at_rest=False), ease)
+    column = Column("speed", speed.frame, "m/s", -speed.limit, speed.limit, 1)
+    return _Pace(column, speed.along, travel)
+
+
 def _plain(motion: RobotMotion) -> RobotMotion:
     """Return a motion without the time law that it has."""
     trajectory = motion.trajectory
@@ -412,6 +478,6 @@ def _plain(motion: RobotMotion) -> RobotMotion:
 def _bindings(search: _Search, optimum: Optimum, peaks: Array) -> tuple[Binding, ...]:
     gains = optimum.multipliers.sum(axis=0)
     return tuple(
-        Binding(search.demand.columns[c], float(usage), float(place), float(time), float(gain))
-        for c, gain, place, time, usage in zip(search.usage.columns, gains, *peaks, strict=True)
+        Binding(column, float(usage), float(place), float(time), float(gain))
+        for column, gain, place, time, usage in zip(search.columns, gains, *peaks, strict=True)
     )
