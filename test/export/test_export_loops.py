@@ -15,6 +15,7 @@ from oracles.mechanisms import MECHANISMS, planar_3rrr
 from sweeps import THOROUGH, some
 
 from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot, share
+from hodyn_ros.dynamics.operations import OPERATIONS, PRODUCTS
 from hodyn_ros.engine.loops.loop_kernel import compiles
 from hodyn_ros.errors import HodynError
 from hodyn_ros.export import CSource, c_source
@@ -291,8 +292,8 @@ def test_kinematics_of_all_bodies(name: str, tmp_path: Path) -> None:
 
 
 MATRICES = {  # rows of the motion beyond those of the result
-    "jacobian": 0, "com": 0, "mass_matrix": 0, "coriolis_matrix": 1, "gravity_torque": 0, "regressor": 2,
-}  # fmt: skip
+    name: one.rates for name, one in OPERATIONS.items() if name in PRODUCTS and "loops" in one.exported
+}
 
 
 @needs_c
