@@ -15,6 +15,9 @@ _EXTRA_OF = {
     "websockets": "view",
     "trimesh": "view",
     "pyarrow": "parquet",
+    "casadi": "casadi",
+    "jax": "jax",
+    "torch": "torch",
 }
 
 

@@ -14,6 +14,7 @@ STREAMS = (
     "joint_states",
     "motor_states",
     "effort_commands",
+    "external_efforts",
     "position_commands",
     "velocity_commands",
     "motor_references",

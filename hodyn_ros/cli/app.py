@@ -172,8 +172,8 @@ def export(
     what: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"What to export in C, once or more: {', '.join(EXPORTED_OF_TREES)}, propeller_thrusts; "
-            f"of robots with loops also {', '.join(EXPORTED_WITH_LOOPS)}.",
+            help=f"What to export in C, once or more: {', '.join(EXPORTED_OF_TREES)}, propeller_thrusts, "
+            f"momentum_observer; of robots with loops also {', '.join(EXPORTED_WITH_LOOPS)}.",
             show_default="inverse_dynamics",
         ),
     ] = None,
@@ -195,7 +195,11 @@ def export(
         list[str] | None, typer.Option(help="Body on which an external wrench acts; once or more.")
     ] = None,
     lang: Annotated[
-        str, typer.Option(help="Language: c, C99 that C++ compiles as well, or mjcf, a model of MuJoCo.")
+        str,
+        typer.Option(
+            help="Language: c, C99 that C++ compiles as well; casadi, external functions of CasADi with "
+            "exact derivatives; cuda, kernels of batches; or mjcf, a model of MuJoCo."
+        ),
     ] = "c",
     out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path(),
     name: Annotated[
@@ -214,8 +218,9 @@ def export(
 ) -> None:
     """Write the dynamics of a robot as one C file without dependencies, for hard real-time loops.
 
-    A header and a self-test with expected numbers come with it. With --lang mjcf, write the robot with its
-    motors, springs, couplings and loops as a model of MuJoCo.
+    A header and a self-test with expected numbers come with it. With --lang casadi, write functions that
+    CasADi and acados take, with their derivatives; with --lang mjcf, the robot with its motors, springs,
+    couplings and loops as a model of MuJoCo.
     """
     from hodyn_ros.export import export_c, export_mjcf, export_shared
     from hodyn_ros.lie.representations import Representation
@@ -229,8 +234,31 @@ def export(
         for note in model.notes:
             print(f"note: {note}")
         return
+    if lang in ("casadi", "cuda") and (shared or wrench or period is not None):
+        raise InputError(f"--lang {lang} takes no --shared, --wrench and --period")
+    if lang == "cuda":
+        from hodyn_ros.interop.cuda import export_cuda
+
+        chosen = _choice(robot, floating_base, settings)
+        of: dict[str, Any] = {"frames": frame, "representation": representation}
+        print(f"wrote {export_cuda(chosen, what or ['inverse_dynamics'], order, out, name, **of)}")
+        return
+    if lang == "casadi":
+        from hodyn_ros.interop.casadi import export_casadi
+
+        files = export_casadi(
+            _choice(robot, floating_base, settings),
+            what or ["inverse_dynamics"],
+            order,
+            out,
+            name,
+            frames=frame,
+            representation=cast(Representation, representation),
+        )
+        print(f"wrote {' and '.join(map(str, files))}")
+        return
     if lang != "c":
-        raise InputError(f"there is no export to {lang!r}; choose --lang c or --lang mjcf")
+        raise InputError(f"there is no export to {lang!r}; choose --lang c, casadi, cuda or mjcf")
     if shared:
         if what or frame or wrench or period is not None:
             raise InputError(
@@ -601,9 +629,9 @@ def _at_motor(text: str) -> bool:
 @robot_first
 def identify_robot(
     robot: RobotFile,
-    recording: Annotated[
-        Path,
-        typer.Argument(help="Recording: CSV, Parquet, NPZ, or a bag with joint and motor states."),
+    recordings: Annotated[
+        list[Path],
+        typer.Argument(help="Recordings: CSV, Parquet, NPZ, or bags with joint and motor states."),
     ],
     columns: Annotated[
         Path | None,
@@ -629,9 +657,9 @@ def identify_robot(
     settings: Settings = None,
     as_json: Json = False,
 ) -> None:
-    """Identify inertias, friction, motors, springs and delays of a robot from a recording.
+    """Identify inertias, friction, motors, springs and delays of a robot from recordings.
 
-    The figures of the robot file hold where the recording says nothing. Writes a robot file in which every
+    The figures of the robot file hold where the recordings say nothing. Writes a robot file in which every
     figure has its source and standard deviation, and says what could not be identified, and why.
     """
     from hodyn_ros.cli.identify import run_identify
@@ -644,7 +672,7 @@ def identify_robot(
     at_motor = _at_motor(effort_at)
     choice = _choice(robot, floating_base, settings)
     validations, said = validate or [], console(as_json)
-    result = run_identify(choice, recording, columns, options, at_motor, validations, out, report, said)
+    result = run_identify(choice, recordings, columns, options, at_motor, validations, out, report, said)
     if as_json:
         print_figures(identified_figures(result))
 

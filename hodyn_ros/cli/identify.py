@@ -21,7 +21,7 @@ from hodyn_ros.tables import number, progress_bar, table
 
 def run_identify(
     robot: RobotChoice,
-    recording: Path,
+    recordings: Sequence[Path],
     columns: Path | None,
     options: Options,
     at_motor: bool,
@@ -32,20 +32,23 @@ def run_identify(
 ) -> Identified:
     """Write the robot file `out`, figures and pictures to `report`; print and return what was found."""
     prior = robot.robot()
-    data = read_recording(recording, prior.joint_names, columns, at_motor)
-    further = [read_recording(path, prior.joint_names, columns, at_motor) for path in validations]
+    used, further = (
+        [read_recording(path, prior.joint_names, columns, at_motor) for path in paths]
+        for paths in (recordings, validations)
+    )
     with progress_bar(console, "identifying") as progress:
-        result = identify(prior, data, options, progress)
+        result = identify(prior, used, options, progress)
     bands = ", ".join(f"{band:g}" for band in dict.fromkeys(result.bandwidths))
     console.print(
-        f"{prior.name}, identified from {data.source}; motion up to {bands} Hz, condition "
+        f"{prior.name}, identified from {result.source}; motion up to {bands} Hz, condition "
         f"{result.condition:.3g}",
         markup=False,
         highlight=False,
     )
     console.print(_figure_table(result))
     band = min(result.bandwidths)
-    runs = [Run.of(data.source, (result.efforts, result.deflections), band, used=True)]
+    runs = [Run.of(used[0].source, (result.efforts, result.deflections), band, used=True)]
+    runs += [Run.of(source, fits, band, used=True) for source, fits in result.further]
     for other in further:
         runs.append(Run.of(other.source, validate(result, prior, other, options.bandwidth), band))
     for run in runs:

@@ -212,10 +212,9 @@ def _signed(value: float) -> str:
 
 
 def _unit(model: Robot) -> str:
-    closure, tree = model.closure, model.tree
-    joints = range(tree.n_joints) if closure is None else closure.joints
-    kinds = {tree.kinds[tree.first_jointed_body + joint] for joint in joints}
-    if closure is None or closure.platform is None:
+    structure, tree = model.structure, model.tree
+    kinds = {tree.kinds[tree.first_jointed_body + joint] for joint in structure.joints}
+    if structure.platform is None:
         if kinds == {JointKind.PRISMATIC}:
             return "m"
         if JointKind.PRISMATIC not in kinds:

@@ -224,7 +224,8 @@ class Kernel(Function):
         return batch_text(graph, outputs, [rows * columns for rows, columns in self._shapes], lanes())
 
     @cached_property
-    def _single_code(self) -> MachineCode:
+    def single_code(self) -> MachineCode:
+        """The bare C function for batches of float32, as `batch_code`."""
         graph, outputs, _ = self._traced()
         sizes = [rows * columns for rows, columns in self._shapes]
         text = batch_text(graph, outputs, sizes, 2 * lanes(), single=True)
@@ -233,7 +234,7 @@ class Kernel(Function):
 
     @cached_property
     def _single_calls(self) -> _BatchCalls:
-        return self._calls(self._single_code)
+        return self._calls(self.single_code)
 
     def _traced(self) -> tuple[Graph, list[Any], Shape]:
         return traced(self._trace, self._shapes)

@@ -80,3 +80,15 @@ def _target_machine(*, translate_only: bool) -> Any:
     return llvm.Target.from_default_triple().create_target_machine(
         cpu=cpu, features=features, opt=0 if translate_only else 2, jit=True
     )
+
+
+def relocatable(ir: str) -> bytes:
+    """Return the object code of an LLVM module for this processor, position-independent, to be linked."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    cpu, features = target()
+    level = 0 if ir.count("\n") > _LONG else 2
+    machine = llvm.Target.from_default_triple().create_target_machine(
+        cpu=cpu, features=features, opt=level, reloc="pic", codemodel="small"
+    )
+    return _object_code(ir, machine, optimise=False)

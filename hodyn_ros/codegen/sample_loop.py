@@ -33,12 +33,12 @@ _WORTHWHILE = 64  # samples for which code for lanes is compiled
 
 
 class Remembering(Protocol):
-    """A `Call` whose last argument is a memory, and whose result says at `bad` whether it counts.
+    """A `Call` whose last argument is a memory, and whose result says at `defect_at` whether it counts.
 
     `in_lanes(rows, sure)`: C code for many samples, `int64_t f(const double* argument, int64_t step, ...,
     double* memory, double* out, int64_t count)`, steps in numbers from sample to sample, or None. It writes
-    those rows of the results, and returns how many samples count, with numbers at `bad` below `sure`, before
-    the first of a block with one that does not.
+    those rows of the results, and returns how many samples count, with numbers at `defect_at` below `sure`,
+    before the first of a block with one that does not.
     """
 
     arguments: tuple[tuple[str, Shape], ...]
@@ -47,7 +47,7 @@ class Remembering(Protocol):
     function: Callable[..., Array]
 
     @property
-    def bad(self) -> int:
+    def defect_at(self) -> int:
         """Where the number is that must be below one."""
         ...
 
@@ -69,7 +69,7 @@ class SampleLoop(Generic[_Call]):
     """Compiled loops over samples, all with one memory: in lanes, and one by one where these cannot.
 
     They write `rows` of the results, by default its `batch_rows`, and leave those to calls of one whose
-    number at `bad` is not below `sure`.
+    number at `defect_at` is not below `sure`.
     """
 
     def __init__(self, call: _Call, rows: slice | None = None, sure: float = 1.0) -> None:
@@ -88,7 +88,7 @@ class SampleLoop(Generic[_Call]):
         result = out.at(i * self._sizes[-1])
         moved = [view.at(i * step) for view, step in zip(inputs, steps)]
         call = Run(Code("hodyn_kernel", self.call.address), [*moved, memory, result])
-        right = Compare(result.at(self.call.bad), "<", self._sure)
+        right = Compare(result.at(self.call.defect_at), "<", self._sure)
         arguments = [x for pair in zip(inputs, steps) for x in pair]
         sample: list[Statement] = [call, When(Not(right), [Return(i)])]
         body: list[Statement] = [For(i, count, sample), Return(count)]

@@ -50,15 +50,14 @@ class Links:
     """
 
     def __init__(self, robot: Robot, base: BaseAt | None = None, armature: Array | None = None) -> None:
-        closure = robot.closure
-        platform = None if closure is None else closure.platform
+        platform = robot.structure.platform
         if robot.moves_base and platform is None and base is None:
             raise InputError(
                 f"robot {robot.name!r} has a floating base, which its drives do not hold; give the motion of "
                 "the base"
             )
         self.robot = robot
-        if closure is not None:
+        if robot.closure is not None:
             self.robot = robot.with_tree(robot.tree)
             self.robot.reset(robot.positions)
         self.base = base

@@ -15,8 +15,8 @@ from hodyn_ros.formulations.parameters import dynamic_parameters
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.representations import Representation, check_representation
 from hodyn_ros.lie.se3 import Array, exp, log
+from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.joint_tree import JointTree
-from hodyn_ros.model.readers.assembly import Frame
 
 _IN_GROUP = 1e-9  # by which the pose of a joint may leave its group
 

@@ -14,7 +14,7 @@ from hodyn_ros.formulations.body_jacobians import BodyJacobians
 from hodyn_ros.formulations.state_derivatives import state_derivatives
 from hodyn_ros.lie.representations import Representation, convert_screws
 from hodyn_ros.lie.se3 import Ad, Array, inverse
-from hodyn_ros.model.readers.assembly import Frame
+from hodyn_ros.model.frames import Frame
 
 
 class DynamicMatrices(NamedTuple):

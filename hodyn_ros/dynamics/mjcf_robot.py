@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -111,11 +111,11 @@ def _build(file: MjcfFile, mjcf: MjcfRobot) -> RobotDescription:
             closure = Closure.build(tree, constraints, assembly.frames, mjcf.home)
         except ModelError as error:
             raise place_error(file, error) from error
-    joints = range(tree.n_joints) if closure is None else closure.joints
-    drives = range(tree.n_joints) if closure is None else closure.driven
+    structure = Closure.of_tree(tree) if closure is None else closure
+    drives = structure.driven
     check_driven(file, changes, [tree.joint_names[joint] for joint in drives])
-    specs = _drives(mjcf, closure, drives, file, changes)
-    for line in [*lines, *_not_driven(mjcf, closure, drives, file.mjcf_friction)]:
+    specs = _drives(mjcf, structure, file, changes)
+    for line in [*lines, *_not_driven(mjcf, structure, file.mjcf_friction)]:
         warnings.warn(f"robot {tree.name!r}: {line}", FigureWarning, stacklevel=3)
     limits = JointLimits.of(tree.joint_names, [rows[name] for name in tree.joint_names])
     return RobotDescription(
@@ -124,7 +124,7 @@ def _build(file: MjcfFile, mjcf: MjcfRobot) -> RobotDescription:
         drives=specs if any(spec != DriveSpec() for spec in specs) else None,
         frames=assembly.frames,
         closure=closure,
-        coordinate_limits=limits.of_joints(joints),
+        coordinate_limits=limits.of_joints(structure.joints),
         grounded=assembly.grounded,
         propellers=read_propellers(file, assembly.frames, tree.floating_base),
     )
@@ -132,16 +132,15 @@ def _build(file: MjcfFile, mjcf: MjcfRobot) -> RobotDescription:
 
 def _drives(
     mjcf: MjcfRobot,
-    closure: Closure | None,
-    driven: Sequence[int],
+    structure: Closure,
     file: MjcfFile,
     changes: Mapping[str, DriveSpec],
 ) -> tuple[DriveSpec, ...]:
     """Return the drives of the driven joints: springs with motors of their own, else rigid with a rotor."""
     names, frictions = mjcf.assembly.model.joint_names, mjcf.assembly.frictions
-    reflected = mjcf.rotors if closure is None else _reflected(mjcf.rotors, closure)
+    reflected = _reflected(mjcf.rotors, structure)
     specs = []
-    for joint in driven:
+    for joint in structure.driven:
         name = names[joint]
         spec = mjcf.springs.get(name) or DriveSpec(motor_inertia=float(reflected[joint]))
         if file.mjcf_friction:
@@ -158,9 +157,9 @@ def _drives(
 
 def _ratios(closure: Closure) -> Array:
     """Return by which ratio each joint follows each other one (n, n), zero where it does not."""
-    spread = closure.coupling_matrix[closure.first :, closure.first :]
-    together = (spread != 0.0).astype(float) @ (spread != 0.0).T
-    ratios = spread.sum(axis=1)
+    coupling = closure.coupling_matrix[closure.first :, closure.first :]
+    together = (coupling != 0.0).astype(float) @ (coupling != 0.0).T
+    ratios = coupling.sum(axis=1)
     over = np.where(ratios == 0.0, np.inf, ratios)
     result: Array = together * ratios[:, None] / over[None, :]
     return result
@@ -172,17 +171,15 @@ def _reflected(rotors: Array, closure: Closure) -> Array:
     return result
 
 
-def _not_driven(
-    mjcf: MjcfRobot, closure: Closure | None, driven: Sequence[int], friction: bool | None
-) -> Iterator[str]:
+def _not_driven(mjcf: MjcfRobot, structure: Closure, friction: bool | None) -> Iterator[str]:
     """Yield a line for rotors, springs with motors and friction that act on no drive."""
     names, frictions = mjcf.assembly.model.joint_names, mjcf.assembly.frictions
-    if closure is not None:
-        reached: Array = np.any(_ratios(closure)[:, list(driven)], axis=1)
-        yield from in_words(
-            "armatures of joints without drives,",
-            [name for name, rotor, drives in zip(names, mjcf.rotors, reached) if rotor and not drives],
-        )
+    driven = structure.driven
+    reached: Array = np.any(_ratios(structure)[:, list(driven)], axis=1)
+    yield from in_words(
+        "armatures of joints without drives,",
+        [name for name, rotor, drives in zip(names, mjcf.rotors, reached) if rotor and not drives],
+    )
     left = [name for name in mjcf.springs if name in names and names.index(name) not in driven]
     yield from in_words("motors on springs of joints that are not driven,", left)
     rough = [name for name in names if _rubs(mjcf, name)]

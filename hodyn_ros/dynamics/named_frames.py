@@ -9,7 +9,7 @@ import numpy as np
 
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.representations import check_representation
-from hodyn_ros.model.readers.assembly import Frame
+from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.tree import TreeModel
 
 

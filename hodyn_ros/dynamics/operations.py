@@ -11,11 +11,16 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
-if TYPE_CHECKING:  # names of operations are known before NumPy is loaded, as for `hodyn --help`
-    from collections.abc import Callable
+from hodyn_ros.errors import InputError
 
-    from hodyn_ros.codegen.kernel import Traceable
+if TYPE_CHECKING:  # names of operations are known before NumPy is loaded, as for `hodyn --help`
+    from collections.abc import Callable, Sequence
+
+    from hodyn_ros.codegen.kernel import Function, Traceable
+    from hodyn_ros.dynamics.calls.description import RobotProperties
     from hodyn_ros.engine.loops.loop_matrices import ProductCode
+    from hodyn_ros.lie.representations import Representation
+    from hodyn_ros.lie.se3 import Array
 
 Kind = Literal["tree", "loops"]
 _BOTH: frozenset[Kind] = frozenset(("tree", "loops"))
@@ -28,21 +33,25 @@ _NOWHERE: frozenset[Kind] = frozenset()
 class Operation:
     """One operation, up to derivative `order` of its result; n coordinates, m velocities.
 
-    `result`: the shape of what the call returns. `q` has order + 1 + `rates` rows, and twists of a base come
-    in the representation `base`. `frames`: how many bodies and frames it is of, with a representation.
+    `result`: the shape of what the call returns, and `says` what that is. `takes`: the motion of the
+    coordinates, of which q has order + 1 + `rates` rows, with twists of a base in the representation `base`;
+    or a state (2, n) with efforts (order + 1, n), poses of frames with their twists, or the motion of the
+    drives; `weighted`: after all else a multiplier of the results of another operation; it is then of the
+    sum of products. `besides`: what it takes besides. `q_left_out`: compiled, it takes no q where no joint is
+    a coordinate. `frames`: how many bodies and frames it is of, with a representation.
 
-    `tree` and `loops` name the laws, as "module:function" of `hodyn_ros.engine`:
+    `tree` and `loops` name the laws, as "module:function" below `hodyn_ros`:
     `tree(model, order, [frame or frames, representation])` returns what is traced, and
-    `loops(closure, chosen, order, [frame or frames, representation])` the code of robots with loops. Both are
-    of what follows from the motion alone; dynamics of other kinds have calls of their own in
-    `hodyn_ros.dynamics.calls.compiling` and plans of their own in `hodyn_ros.export`.
-
-    `weighted`: it takes a multiplier of the results of another operation after all else, and is of the sum of
-    both.
+    `loops(closure, chosen, order, [frame or frames, representation])` the code of robots with loops.
+    `kernel(model, order, setting)` makes the code of a tree, of what applied wrenches and bases of any kind
+    act on; its law takes the same. Where code of robots with loops is more than its law, `loops_call(looped,
+    order, [frames, representation])` makes the compiled call and `loops_plan(robot, request, name)` the C
+    function.
 
     `compiled`, `batched`, `exported`: the robots of which `Robot.compile`, `Robot.compile_batch` and `hodyn
-    export` offer it. `in_c`: the name of the result in C, and `about` what headers say of it; `about_base` is
-    added where a base floats.
+    export` offer it. `accuracy`: whether `Robot.accuracy` speaks of it. `in_c`: the name of the result in C,
+    and `about` what headers say of it; where a base floats, `base_in_c` is that of the part of the base that
+    stands before, and `about_base` is added.
     """
 
     name: str
@@ -50,29 +59,73 @@ class Operation:
     rates: int = 0
     tree: str = ""
     loops: str = ""
-    weighted: bool = False
-    of_state: bool = False  # takes a state (2, n) and efforts (order + 1, n) instead of a motion
+    says: str = ""
+    takes: Literal["motion", "state", "poses", "drives"] = "motion"
     frames: Literal["none", "one", "several"] = "none"
     base: Literal["spatial", "body_fixed"] = "body_fixed"
     in_c: str = ""
     about: str = ""
+    base_in_c: str = ""
     about_base: str = ""
-    besides: str = ""  # what it takes besides the motion
+    besides: str = ""
+    weighted: bool = False
+    kernel: str = ""
+    loops_call: str = ""
+    loops_plan: str = ""
     compiled: frozenset[Kind] = field(default=_BOTH, kw_only=True)
     batched: frozenset[Kind] = field(default=_BOTH, kw_only=True)
     exported: frozenset[Kind] = field(default=_BOTH, kw_only=True)
+    accuracy: bool = field(default=False, kw_only=True)
+    q_left_out: bool = field(default=False, kw_only=True)
 
     @cached_property
     def tree_law(self) -> Callable[..., Traceable]:
         """What is traced for a tree."""
-        law: Callable[..., Traceable] = _engine(self.tree)
-        return law
+        return _named(self.tree)
 
     @cached_property
     def loops_law(self) -> Callable[..., ProductCode]:
         """The code of a robot with loops."""
-        law: Callable[..., ProductCode] = _engine(self.loops)
-        return law
+        return _named(self.loops)
+
+    @cached_property
+    def make_kernel(self) -> Callable[..., Function]:
+        """What makes the code of a tree."""
+        return _named(self.kernel)
+
+    @cached_property
+    def make_loops_call(self) -> Callable[..., Callable[..., Array]]:
+        """What makes the compiled call of a robot with loops."""
+        return _named(self.loops_call)
+
+    @cached_property
+    def make_loops_plan(self) -> Callable[..., Any]:
+        """What plans the C function of a robot with loops."""
+        return _named(self.loops_plan)
+
+    def call_of(self, robot: RobotProperties) -> Callable[..., Any]:
+        """Return the call of a robot that has the name of the operation."""
+        call: Callable[..., Any] = getattr(robot, self.name)
+        return call
+
+    def of_frames(
+        self, asked: Sequence[str | int] | None, bodies: Sequence[str], representation: Representation
+    ) -> tuple[Any, ...]:
+        """Return the frames it is of by name, and the representation of their twists; nothing of no frames.
+
+        By default all `bodies`, or the last one; of poses the only last body, which the robot knows. Raises
+        InputError for another number than one where it is of one.
+        """
+        if self.frames == "none":
+            return ()
+        if self.takes == "poses":
+            return tuple(asked or ()), representation
+        if self.frames == "several":
+            return tuple(asked or bodies), representation
+        names = tuple(asked or bodies[-1:])
+        if len(names) != 1:
+            raise InputError(f"{self.name} is of one frame; found {list(names)}")
+        return names[0], representation
 
     @cached_property
     def shape(self) -> tuple[str, ...]:
@@ -90,13 +143,13 @@ class Operation:
         return tuple(symbols[one] if one in symbols else int(one) for one in shape)
 
 
-def _engine(law: str) -> Any:
-    module, _, name = law.partition(":")
-    return getattr(import_module(f"hodyn_ros.engine.{module}"), name)
+def _named(function: str) -> Any:
+    module, _, name = function.partition(":")
+    return getattr(import_module(f"hodyn_ros.{module}"), name)
 
 
 def _called(
-    name: str, result: str, rates: int = 0, tree: str = "", loops: str = "", besides: str = ""
+    name: str, result: str, says: str, rates: int = 0, tree: str = "", loops: str = "", besides: str = ""
 ) -> Operation:
     """Return an operation that a robot has as a call alone."""
     return Operation(
@@ -105,6 +158,7 @@ def _called(
         rates,
         tree,
         loops,
+        says,
         besides=besides,
         compiled=_NOWHERE,
         batched=_NOWHERE,
@@ -117,8 +171,9 @@ def _second(name: str, result: str, rates: int = 0, tree: str = "", **others: An
     return Operation(name, result, rates, tree, **others, compiled=_TREE, batched=_TREE, exported=_TREE)
 
 
-_KINEMATICS, _MATRICES, _OF_LOOPS = "recursions.kinematics", "matrix_kernels", "loops.loop_products"
-_SECOND = "second_partials"
+_KINEMATICS, _MATRICES = "engine.recursions.kinematics", "engine.matrix_kernels"
+_SECOND = "engine.second_partials"
+_OF_LOOPS, _CALLS, _PLANS = "engine.loops.loop_products", "dynamics.calls.loop_calls", "export.loops"
 _BASE_MOVES = (
     "Six columns of the base stand first: k = 0 is a small body-fixed displacement xi, which takes its"
     " pose to pose exp(xi), k > 0 derivative k - 1 of its body-fixed twist."
@@ -133,25 +188,91 @@ _BY_ORDER = "({m}, {m}) by rows, one order up to {order} after the other."
 OPERATIONS: dict[str, Operation] = {
     one.name: one
     for one in (
-        Operation("inverse_dynamics", "(order + 1, n)", 2),
-        Operation("drive_state", "(2 order + 4, n)", 2, compiled=_LOOPS, batched=_NOWHERE, exported=_NOWHERE),
-        Operation("forward_dynamics", "(order + 1, n)", of_state=True),
+        Operation(
+            "inverse_dynamics",
+            "(order + 1, n)",
+            2,
+            tree="engine.kernels:inverse_dynamics_trace",
+            says="torques of joints or drives, after the wrench on a base",
+            in_c="tau",
+            about="joint torques (forces) on the link side and their derivatives up to order {order}.",
+            base_in_c="base_wrench",
+            about_base="wrench (mx my mz fx fy fz) that has to act on the base, in world axes about the "
+            "world origin [N.m, N], and its derivatives up to order {order}.",
+            base="spatial",
+            kernel="engine.kernels:inverse_dynamics",
+            loops_call=f"{_CALLS}:inverse_dynamics",
+            loops_plan=f"{_PLANS}.dynamics:inverse_dynamics",
+            accuracy=True,
+            q_left_out=True,
+        ),
+        Operation(
+            "drive_state",
+            "(2 order + 4, n)",
+            2,
+            says="efforts, then the motion of the driven joints up to derivative order + 2",
+            base="spatial",
+            loops_call=f"{_CALLS}:drive_state",
+            q_left_out=True,
+            compiled=_LOOPS,
+            batched=_NOWHERE,
+            exported=_NOWHERE,
+        ),
+        Operation(
+            "forward_dynamics",
+            "(order + 1, n)",
+            tree="engine.kernels:hybrid_dynamics_trace",
+            says="accelerations, after those of a base",
+            takes="state",
+            in_c="acceleration",
+            about="of the joints, with derivatives up to order {order}.",
+            base_in_c="base_acceleration",
+            about_base="derivatives 1 to {order_1} of the twist.",
+            base="spatial",
+            kernel="engine.kernels:hybrid_dynamics",
+            loops_call=f"{_CALLS}:forward_dynamics",
+            loops_plan=f"{_PLANS}.dynamics:forward_dynamics",
+            accuracy=True,
+        ),
+        Operation(
+            "hybrid_dynamics",
+            "(order + 1, n)",
+            says="torques of prescribed joints, accelerations of the others",
+            takes="state",
+            besides="the joints that are prescribed",
+            compiled=_NOWHERE,
+            batched=_NOWHERE,
+            exported=_NOWHERE,
+            accuracy=True,
+        ),
         Operation(
             "forward_kinematics",
             "(frames, 16 + 6 order)",
             tree=f"{_KINEMATICS}:frame_motion",
             loops=f"{_OF_LOOPS}:FrameMotionCode",
+            says="of each frame the pose by rows, then its twist and the derivatives of that",
             frames="several",
             base="spatial",
+            accuracy=True,
         ),
         Operation(
-            "inverse_kinematics", "(order + 1, n)", frames="several", batched=_NOWHERE, exported=_NOWHERE
+            "inverse_kinematics",
+            "(order + 1, n)",
+            says="motion of the coordinates that moves the frames as given",
+            takes="poses",
+            frames="several",
+            base="spatial",
+            loops_call=f"{_CALLS}:inverse_kinematics",
+            batched=_NOWHERE,
+            exported=_NOWHERE,
+            accuracy=True,
         ),
         Operation(
             "jacobian",
             "(order + 1, 6, m)",
             tree=f"{_KINEMATICS}:frame_jacobian",
             loops=f"{_OF_LOOPS}:FrameJacobianCode",
+            says="what takes velocities to the twist of the frame",
             frames="one",
             base="spatial",
             in_c="jacobian",
@@ -164,6 +285,7 @@ OPERATIONS: dict[str, Operation] = {
             "(order + 1, 3)",
             tree=f"{_KINEMATICS}:com",
             loops=f"{_OF_LOOPS}:ComCode",
+            says="centre of mass in the world",
             base="spatial",
             in_c="com",
             about="centre of mass in the world [m], with derivatives up to order {order}.",
@@ -173,6 +295,7 @@ OPERATIONS: dict[str, Operation] = {
             "(order + 1, m, m)",
             tree=f"{_MATRICES}:mass_matrix",
             loops=f"{_OF_LOOPS}:mass_matrix",
+            says="mass matrix",
             in_c="mass",
             about=f"mass matrix {_BY_ORDER}",
             about_base=_BASE_FIRST,
@@ -183,6 +306,7 @@ OPERATIONS: dict[str, Operation] = {
             1,
             tree=f"{_MATRICES}:coriolis_matrix",
             loops=f"{_OF_LOOPS}:coriolis_matrix",
+            says="Coriolis matrix C with M' - 2 C skew",
             in_c="coriolis",
             about=f"coriolis matrix {_BY_ORDER}",
             about_base=_BASE_FIRST,
@@ -192,6 +316,7 @@ OPERATIONS: dict[str, Operation] = {
             "(order + 1, m)",
             tree=f"{_MATRICES}:gravity_torque",
             loops=f"{_OF_LOOPS}:gravity_torque",
+            says="what holds the robot against gravity",
             in_c="gravity",
             about="gravity torque ({m}), one order up to {order} after the other.",
             about_base=_BASE_FIRST,
@@ -202,6 +327,7 @@ OPERATIONS: dict[str, Operation] = {
             2,
             tree=f"{_MATRICES}:regressors",
             loops=f"{_OF_LOOPS}:RegressorCode",
+            says="what takes dynamic parameters to torques",
             in_c="regressor",
             about="for each order up to {order} a matrix ({efforts}, {parameters}) by rows, which takes the "
             "dynamic parameters of all bodies to the torques.",
@@ -211,30 +337,40 @@ OPERATIONS: dict[str, Operation] = {
             "(order + 1, order + 3, m, m)",
             2,
             tree=f"{_MATRICES}:inverse_dynamics_derivatives",
+            says="[r, k]: derivatives of torque derivative r by derivative k of q",
             in_c="derivatives",
             about="matrix ({m}, {m}) by rows of torque derivative r (0 to {order}) by derivative k of q "
             "(0 to {order_2}), from [(r * {order_3} + k) * {square}] on.",
             about_base="Six rows of the body-fixed wrench on the base stand first, and six columns: k = 0 is "
             "a small body-fixed displacement of the base, k > 0 derivative k - 1 of its body-fixed twist.",
+            loops_call=f"{_CALLS}:inverse_dynamics_derivatives",
+            loops_plan=f"{_PLANS}.partials:inverse_derivatives",
         ),
         Operation(
             "forward_dynamics_derivatives",
             "(order + 1, order + 3, m, m)",
-            tree="partial_kernels:hybrid_dynamics_derivatives",
-            of_state=True,
+            tree="engine.partial_kernels:hybrid_dynamics_derivatives",
+            says="[r, k]: derivatives of acceleration derivative r by positions (k = 0), velocities (1), and "
+            "derivative k - 2 of the torques",
+            takes="state",
             in_c="derivatives",
             about="matrix ({m}, {m}) by rows of acceleration derivative r (0 to {order}) by positions "
-            "(k = 0), velocities (k = 1) and derivative k - 2 of tau, from [(r * {order_3} + k) "
-            "* {square}] on.",
-            about_base="Six rows of derivatives of the body-fixed twist of the base stand first, and "
-            "six columns: a small body-fixed displacement, the body-fixed twist, and the "
-            "body-fixed wrench on the base.",
+            "(k = 0), velocities (k = 1) and derivative k - 2 of tau, from [(r * {order_3} + k) * {square}] "
+            "on.",
+            about_base="Six rows of derivatives of the body-fixed twist of the base stand first, and six "
+            "columns: a small body-fixed displacement, the body-fixed twist, and the body-fixed wrench on "
+            "the base.",
+            base="spatial",
+            loops_call=f"{_CALLS}:forward_dynamics_derivatives",
+            loops_plan=f"{_PLANS}.partials:forward_derivatives",
         ),
         _second(
             "inverse_dynamics_hessian",
             "(order + 3, order + 3, m, m)",
             2,
             tree=f"{_SECOND}:inverse_dynamics_hessian",
+            says="[k, l]: second derivatives of the sum of multiplier times torques by derivatives k and l "
+            "of q",
             weighted=True,
             in_c="hessian",
             about="matrix ({m}, {m}) by rows of second derivatives of the sum of multiplier times torques by "
@@ -246,6 +382,7 @@ OPERATIONS: dict[str, Operation] = {
             "(order + 1, order + 3, order + 3, m, m, m)",
             2,
             tree=f"{_SECOND}:inverse_dynamics_second_derivatives",
+            says="[r, k, l, i]: second derivatives of derivative r of torque i by derivatives k and l of q",
             in_c="second_derivatives",
             about="matrix ({m}, {m}) by rows of second derivatives of derivative r (0 to {order}) of "
             "torque i by derivatives k and l of q (0 to {order_2}), from [(((r * {order_3} + k) "
@@ -256,8 +393,11 @@ OPERATIONS: dict[str, Operation] = {
             "forward_dynamics_hessian",
             "(order + 3, order + 3, m, m)",
             tree=f"{_SECOND}:hybrid_dynamics_hessian",
+            says="[k, l]: second derivatives of the sum of multiplier times accelerations by positions (k = "
+            "0), velocities (1), and derivative k - 2 of the torques, likewise l",
             weighted=True,
-            of_state=True,
+            takes="state",
+            base="spatial",
             in_c="hessian",
             about="matrix ({m}, {m}) by rows of second derivatives of the sum of multiplier times "
             "accelerations by positions (k = 0), velocities (k = 1) and derivative k - 2 of tau,"
@@ -268,7 +408,9 @@ OPERATIONS: dict[str, Operation] = {
             "forward_dynamics_second_derivatives",
             "(order + 1, order + 3, order + 3, m, m, m)",
             tree=f"{_SECOND}:hybrid_dynamics_second_derivatives",
-            of_state=True,
+            says="[r, k, l, i]: second derivatives of derivative r of acceleration i, k and l likewise",
+            takes="state",
+            base="spatial",
             in_c="second_derivatives",
             about="matrix ({m}, {m}) by rows of second derivatives of derivative r (0 to {order}) of "
             "acceleration i by positions (k = 0), velocities (k = 1) and derivative k - 2 of "
@@ -280,6 +422,7 @@ OPERATIONS: dict[str, Operation] = {
             "forward_kinematics_derivatives",
             "(frames, 16 + 6 order, order + 1, m)",
             tree=f"{_SECOND}:frame_motion_derivatives",
+            says="derivatives of poses and twists by derivative k of q",
             frames="several",
             in_c="derivatives",
             about="of each frame one after the other, of each number of its pose by rows, its twist {twist}, "
@@ -291,6 +434,8 @@ OPERATIONS: dict[str, Operation] = {
             "forward_kinematics_hessian",
             "(order + 1, order + 1, m, m)",
             tree=f"{_SECOND}:frame_motion_hessian",
+            says="[k, l]: second derivatives of the sum of multiplier times poses and twists by derivatives "
+            "k and l of q",
             weighted=True,
             frames="several",
             in_c="hessian",
@@ -299,30 +444,89 @@ OPERATIONS: dict[str, Operation] = {
             " (0 to {order}), from [(k * {order_1} + l) * {square}] on.",
             about_base=_BASE_MOVES,
         ),
-        Operation("joint_motion", "(order + 1, joints)", compiled=_LOOPS, batched=_LOOPS, exported=_LOOPS),
-        Operation("motion_from_drives", "(1, numbers)", compiled=_LOOPS, batched=_LOOPS, exported=_LOOPS),
-        _called("dynamic_matrices", "mass, Coriolis, gravity", 1, f"{_MATRICES}:dynamic_matrices"),
-        _called("drive_jacobian", "(order + 1, driven, m)", loops=f"{_OF_LOOPS}:DriveJacobianCode"),
-        _called(
-            "com_jacobian", "(order + 1, 3, m)", 0, f"{_MATRICES}:com_jacobian", f"{_OF_LOOPS}:com_jacobian"
+        Operation(
+            "joint_motion",
+            "(order + 1, joints)",
+            says="motion of all joints of the tree",
+            base="spatial",
+            loops_call=f"{_CALLS}:joint_motion",
+            loops_plan=f"{_PLANS}.products:joint_motion",
+            compiled=_LOOPS,
+            batched=_LOOPS,
+            exported=_LOOPS,
+            accuracy=True,
+            q_left_out=True,
+        ),
+        Operation(
+            "motion_from_drives",
+            "(1, numbers)",
+            says="pose of a platform by rows and its spatial twists, then the motion of the joints that are "
+            "coordinates, one order after the other",
+            takes="drives",
+            base="spatial",
+            loops_call=f"{_CALLS}:motion_from_drives",
+            loops_plan=f"{_PLANS}.from_drives:motion_from_drives",
+            compiled=_LOOPS,
+            batched=_LOOPS,
+            exported=_LOOPS,
+            accuracy=True,
         ),
         _called(
+            "dynamic_matrices",
+            "mass, Coriolis, gravity",
+            "all three in one go",
+            1,
+            f"{_MATRICES}:dynamic_matrices",
+        ),
+        Operation(
+            "drive_jacobian",
+            "(order + 1, driven, m)",
+            loops=f"{_OF_LOOPS}:DriveJacobianCode",
+            says="what the driven joints move by the coordinates",
+            in_c="drive_jacobian",
+            about="for each order up to {order} a matrix by rows, which takes velocities to those of the "
+            "driven joints.",
+            compiled=_LOOPS,
+            batched=_LOOPS,
+            exported=_LOOPS,
+        ),
+        Operation(
+            "com_jacobian",
+            "(order + 1, 3, m)",
+            tree=f"{_MATRICES}:com_jacobian",
+            loops=f"{_OF_LOOPS}:com_jacobian",
+            says="what takes velocities to that of the centre of mass",
+            in_c="com_jacobian",
+            about="for each order up to {order} a matrix (3, {m}) by rows, which takes velocities to that of "
+            "the centre of mass in the world.",
+            about_base=_BASE_FIRST,
+        ),
+        Operation(
             "centroidal_momentum",
             "(order + 1, 6)",
             1,
-            f"{_MATRICES}:centroidal_momentum",
-            f"{_OF_LOOPS}:CentroidalMomentumCode",
+            tree=f"{_MATRICES}:centroidal_momentum",
+            loops=f"{_OF_LOOPS}:CentroidalMomentumCode",
+            says="momentum about the centre of mass, angular first",
+            in_c="momentum",
+            about="angular, then linear momentum about the centre of mass in world axes [kg m^2/s, kg m/s], "
+            "with derivatives up to order {order}.",
         ),
-        _called(
+        Operation(
             "centroidal_momentum_matrix",
             "(order + 1, 6, m)",
-            0,
-            f"{_MATRICES}:centroidal_momentum_matrix",
-            f"{_OF_LOOPS}:centroidal_momentum_matrix",
+            tree=f"{_MATRICES}:centroidal_momentum_matrix",
+            loops=f"{_OF_LOOPS}:centroidal_momentum_matrix",
+            says="what takes velocities to the centroidal momentum",
+            in_c="momentum_matrix",
+            about="for each order up to {order} a matrix (6, {m}) by rows, which takes velocities to the "
+            "momentum about the centre of mass.",
+            about_base=_BASE_FIRST,
         ),
         _called(
             "parameter_derivatives",
             "mass, Coriolis, gravity by parameter",
+            "derivatives of the matrices by every dynamic parameter",
             1,
             f"{_MATRICES}:by_parameter",
             f"{_OF_LOOPS}:ParameterCode",
@@ -330,6 +534,7 @@ OPERATIONS: dict[str, Operation] = {
         _called(
             "slotine_li_regressor",
             "(order + 1, m, 10 bodies)",
+            "Y with M w' + C w + g = Y[0] times the dynamic parameters, w the reference",
             1,
             f"{_MATRICES}:slotine_li_regressors",
             f"{_OF_LOOPS}:SlotineLiCode",
@@ -343,6 +548,7 @@ EXPORTED = tuple(name for name, one in OPERATIONS.items() if one.exported)
 EXPORTED_WITH_LOOPS = tuple(name for name in EXPORTED if OPERATIONS[name].exported == _LOOPS)
 RATES = {name: one.rates for name, one in OPERATIONS.items()}
 EXPORTED_OF_TREES = tuple(name for name in EXPORTED if name not in EXPORTED_WITH_LOOPS)
+WITH_ACCURACY = tuple(name for name, one in OPERATIONS.items() if one.accuracy)
 
 # of robots with loops straight-line functions of their motion and nothing else, returned as they are
 PRODUCTS = tuple(

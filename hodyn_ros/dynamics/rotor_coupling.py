@@ -26,7 +26,7 @@ from hodyn_ros.engine.recursions.kinematics import POSE, frame_motion
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.lie.jets import Array, multiply, to_derivatives, to_taylor
 from hodyn_ros.lie.motion import AppliedWrench
-from hodyn_ros.model.readers.assembly import Frame
+from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.tree import TreeModel
 
 _Load: TypeAlias = tuple[int, Array]  # body, and a wrench with its derivatives (orders, 6) in its frame

@@ -121,12 +121,12 @@ def in_all_directions(kernel: Kernel, arrays: Sequence[Array], batch: tuple[int,
     for start in range(0, count, part):
         now = slice(start, min(start + part, count))
         samples = [(array if batch else array[None])[now, None] for array in arrays]
-        spread = [
+        repeated = [
             np.broadcast_to(array, (now.stop - start, directions, *array.shape[2:]))
             for array in (*samples, units)
         ]
-        flat = [np.ascontiguousarray(array.reshape(-1, *array.shape[2:])) for array in spread]
-        found = kernel.batch(*flat).reshape(-1, rows, m, *kernel.result)
+        samples = [np.ascontiguousarray(array.reshape(-1, *array.shape[2:])) for array in repeated]
+        found = kernel.batch(*samples).reshape(-1, rows, m, *kernel.result)
         result[now] = found.transpose(0, 3, 1, 4, 2)
     return result.reshape(*batch, *result.shape[1:])
 
@@ -170,7 +170,7 @@ def body_wrench(recursion: Recursion, k: int) -> list[Any]:
 
 
 def _changed(found: Stack, changes: dict[int, Any]) -> Stack:
-    flat = [x for row in found for x in row]
-    graph = next(x.graph for x in flat if hasattr(x, "graph"))
-    rest = iter(derivatives(graph, flat, changes))
+    values = [x for row in found for x in row]
+    graph = next(x.graph for x in values if hasattr(x, "graph"))
+    rest = iter(derivatives(graph, values, changes))
     return [[next(rest) for _ in row] for row in found]

@@ -205,10 +205,10 @@ def driven_step(
         return [state[1], [*recursion.hybrid_dynamics(0, torque), *acceleration]]
 
     shapes = [("state", (2, n + moving)), ("effort", (1, motors)), ("step", (1, 1))]
-    return Kernel(_runge_kutta(rates), shapes)
+    return Kernel(runge_kutta(rates), shapes)
 
 
-def _runge_kutta(rates: Callable[[Stack, Sequence[Any]], Stack]) -> Callable[..., Stack]:
+def runge_kutta(rates: Callable[[Stack, Sequence[Any]], Stack]) -> Callable[..., Stack]:
     """Return the trace of one step, from the time derivative of a state under efforts that are held."""
 
     def moved(state: Stack, step: Any, slopes: Stack) -> Stack:

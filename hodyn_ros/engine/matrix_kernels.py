@@ -17,7 +17,7 @@ from hodyn_ros.engine.recursions.composite import Composite, Rows, Spatial
 from hodyn_ros.engine.recursions.partials import Load, add_load, applied_loads, partial_derivatives
 from hodyn_ros.engine.recursions.regressor import parameter_derivatives, regressor, slotine_li_regressor
 from hodyn_ros.engine.series.canonical import canonical_bodies
-from hodyn_ros.engine.series.series import Series, coefficient
+from hodyn_ros.engine.series.series import Series, by_order, derivative
 from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.model.joint_tree import JointTree
 from hodyn_ros.model.tree import TreeModel
@@ -32,7 +32,7 @@ def _of_sums(rows: Callable[[Composite], Rows], further: int = 0) -> Law:
     def law(model: TreeModel, order: int) -> Traceable:
         def trace(q: Stack, *others: Stack) -> Stack:
             found = rows(_composite(model, order, q, others, regroup=False))
-            return [_derivatives(row, k) for k in range(order + 1) for row in found]
+            return by_order(found, order)
 
         return trace, _arguments(model, order + further)
 
@@ -136,7 +136,7 @@ def regressors(model: TreeModel, order: int) -> Traceable:
     def trace(q: Stack, *others: Stack) -> Stack:
         tree = _composite(model, order, q, others, regroup=False)
         rows = regressor(tree, _rates(order, 2, q, others), screws)
-        return [_derivatives(row, k) for k in range(order + 1) for row in rows]
+        return by_order(rows, order)
 
     return trace, _arguments(model, order + 2)
 
@@ -153,7 +153,7 @@ def slotine_li_regressors(model: TreeModel, order: int) -> Traceable:
         tree = _composite(model, order, q, others, regroup=False)
         speeds, rates = (_series(reference, shift, order, size) for shift in (0, 1))
         rows = slotine_li_regressor(tree, speeds, rates, screws)
-        return [_derivatives(row, k) for k in range(order + 1) for row in rows]
+        return by_order(rows, order)
 
     return trace, [*_arguments(model, order + 1), ("the reference", (order + 2, size))]
 
@@ -168,7 +168,7 @@ def by_parameter(model: TreeModel, order: int) -> Traceable:
         tree = _composite(model, order, q, others, regroup=False)
         mass, coriolis, gravity = parameter_derivatives(tree, screws_of(model))
         rows = [row for matrix in (*mass, *coriolis, gravity) for row in matrix]
-        return [_derivatives(row, k) for k in range(order + 1) for row in rows]
+        return by_order(rows, order)
 
     return trace, _arguments(model, order + 1)
 
@@ -205,7 +205,7 @@ def load_series(model: TreeModel, order: int, loads: Loads) -> Traceable:
         total: Stack = [[0.0] * size for _ in range(size)]
         for load in _applied(tree, order, others, loads, wrenches):
             add_load(tree, load, total)
-        return [_derivatives(row, k) for k in range(order + 1) for row in total]
+        return by_order(total, order)
 
     return trace, arguments
 
@@ -275,7 +275,7 @@ def _plus_transposed(rows: Stack) -> Stack:
 
 
 def _derivatives(row: Sequence[Any], k: int) -> list[Any]:
-    return [float(factorial(k)) * coefficient(value, k) for value in row]
+    return [derivative(value, k) for value in row]
 
 
 def _arguments(model: TreeModel, rates: int) -> list[tuple[str, Shape]]:

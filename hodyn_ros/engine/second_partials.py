@@ -23,12 +23,7 @@ from hodyn_ros.codegen.differentiate import Scalar, derivatives, gradient
 from hodyn_ros.codegen.kernel import Shape, Stack, Traceable
 from hodyn_ros.codegen.tracer import Graph, Traced
 from hodyn_ros.engine.direction_lanes import body_wrench, displaced
-from hodyn_ros.engine.kernels import (
-    KernelSpec,
-    hybrid_dynamics_trace,
-    inverse_dynamics_trace,
-    solved_efforts,
-)
+from hodyn_ros.engine.kernels import KernelSpec, hybrid_dynamics_trace, inverse_dynamics_trace, solved_efforts
 from hodyn_ros.engine.matrix_kernels import Loads
 from hodyn_ros.engine.partial_kernels import Responses, traced_responses
 from hodyn_ros.engine.recursions.composite import Rows
@@ -36,7 +31,7 @@ from hodyn_ros.engine.recursions.kinematics import frame_motion
 from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.representations import Representation
-from hodyn_ros.model.readers.assembly import Frame
+from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.tree import TreeModel
 
 Field = dict[int, Scalar]  # by how much nodes change where one coordinate does

@@ -7,15 +7,22 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hodyn_ros.dynamics.operations import EXPORTED, EXPORTED_WITH_LOOPS, OPERATIONS
+from hodyn_ros.dynamics.operations import EXPORTED, OPERATIONS
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.export.c_function import CFunction, Memory
 from hodyn_ros.export.c_text import checked_name, comment_block, name_from, string
+from hodyn_ros.export.functions.motors import (
+    BOTH,
+    left_out,
+    motor_functions,
+    rotor_feedforward,
+    turning_rotors,
+)
+from hodyn_ros.export.functions.observer import OBSERVER, observer_functions
+from hodyn_ros.export.functions.propellers import THRUSTS, propeller_function
 from hodyn_ros.export.header import header_lines, name_arrays
 from hodyn_ros.export.loops.c_code import loop_function
-from hodyn_ros.export.motors import BOTH, left_out, motor_functions, rotor_feedforward, turning_rotors
-from hodyn_ros.export.propellers import THRUSTS, propeller_function
 from hodyn_ros.export.request import Request
 from hodyn_ros.export.self_test import self_test
 from hodyn_ros.export.straight_line import Tables
@@ -23,7 +30,7 @@ from hodyn_ros.export.trees import tree_function
 from hodyn_ros.lie.representations import Representation, check_representation
 
 _HIGHEST_ORDER = 30
-ALL = (*EXPORTED, THRUSTS)
+ALL = (*EXPORTED, THRUSTS, OBSERVER)
 
 
 @dataclass(frozen=True)
@@ -62,12 +69,12 @@ def c_source(
     drives and the order suffices.
     `<name>_self_test` returns the largest relative error against numbers computed here.
 
-    `what`: one or more of what `Robot.compile` offers, and "propeller_thrusts"; `frames` and `representation`
-    as there. `period` [s] between two calls lets damped springs that do not settle within
-    it remember their deflection; else they follow their slow manifold. `wrenches`: bodies on which the
-    environment acts, in inverse and forward dynamics. `name` starts the names of all
-    functions, by default it is made from the robot's; `origin` says in the comment where the robot comes
-    from. Raises InputError for what cannot be exported.
+    `what`: one or more of what `Robot.compile` offers, "propeller_thrusts" and "momentum_observer"; `frames`
+    and `representation` as there. `period` [s] between two calls lets damped springs that do not settle
+    within it remember their deflection; else they follow their slow manifold. `wrenches`: bodies on which the
+    environment acts, in inverse and forward dynamics. `name` starts the names of all functions, by default it
+    is made from the robot's; `origin` says in the comment where the robot comes from. Raises InputError for
+    what cannot be exported.
     """
     if isinstance(order, bool) or not isinstance(order, (int, np.integer)) or order < 0:
         raise InputError(f"the order must be 0 or a positive integer, found {order!r}")
@@ -79,15 +86,10 @@ def c_source(
     if period is not None and not 0.0 < period < np.inf:
         raise InputError(f"the period must be positive and finite, found {period!r} s")
     wanted = _checked([what] if isinstance(what, str) else what, frames, wrenches)
-    if robot.closure is None and set(wanted) & set(EXPORTED_WITH_LOOPS):
-        raise InputError(
-            f"{' and '.join(EXPORTED_WITH_LOOPS)} are of robots with couplings or loops; leave them out"
-        )
-    of_trees = [each for each in wanted if each in OPERATIONS and "loops" not in OPERATIONS[each].exported]
-    if robot.closure is not None and of_trees:
-        raise InputError(
-            f"{' and '.join(of_trees)} are of robots without couplings and loops; leave them out"
-        )
+    own, kind = ("tree", "with couplings or") if robot.closure is None else ("loops", "without couplings and")
+    wrong = [each for each in wanted if each in OPERATIONS and own not in OPERATIONS[each].exported]
+    if wrong:
+        raise InputError(f"{' and '.join(wrong)} are of robots {kind} loops; leave them out")
     prefix = checked_name(name_from(robot.name) if name is None else name)
     tables = Tables()
     request = Request(prefix, int(order), tuple(frames or ()), representation, period, tuple(wrenches))
@@ -95,6 +97,9 @@ def c_source(
     functions: list[CFunction] = []
     notes = []
     for each in wanted:
+        if each == OBSERVER:
+            functions += observer_functions(robot, request, tables)
+            continue
         write = propeller_function if each == THRUSTS else of_robot
         functions.append(write(robot, request, each, tables))
         if each == "inverse_dynamics" and robot.drive_train is not None:

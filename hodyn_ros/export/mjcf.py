@@ -19,8 +19,9 @@ from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.export.mjcf_own_keys import own_keys
 from hodyn_ros.lie.se3 import Array, inverse
-from hodyn_ros.model.closure import Closure, LoopFrame, PlacedLoop
+from hodyn_ros.model.closure import Closure, PlacedLoop
 from hodyn_ros.model.drive_spec import DriveSpec
+from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.readers.mjcf import OWN_KEYS
 from hodyn_ros.model.tree import JointKind, TreeModel
 
@@ -294,7 +295,7 @@ class _Writer:
             elif loop.kind == "rod":
                 self._rod(loop, elements)
             elif loop.kind == "weld":
-                ends = [_posed(end) for end in (loop.a, loop.b)]
+                ends = [end.pose for end in (loop.a, loop.b)]
                 relative = ends[0] @ inverse(ends[1])
                 at = f"{_numbers(relative[:3, 3])} {_numbers(_quaternion(relative[:3, :3]))}"
                 sides = [
@@ -330,7 +331,7 @@ class _Writer:
             SubElement(tendon, "site", site=site)
         SubElement(self._section("equality"), "tendon", name=loop.name, tendon1=loop.name)
 
-    def _site(self, name: str, end: LoopFrame, point: Array, elements: Sequence[Element]) -> str:
+    def _site(self, name: str, end: Frame, point: Array, elements: Sequence[Element]) -> str:
         if end.body >= 0 and self._carried_by_one(end.body):
             raise InputError(
                 f"a loop holds body {self.tree.body_names[end.body]!r}, which has no mass; MuJoCo asks for "
@@ -429,12 +430,6 @@ def _rub(joint: Element, *frictions: Friction) -> None:
         joint.set("damping", _number(viscous))
     if dry > 0.0:
         joint.set("frictionloss", _number(dry))
-
-
-def _posed(end: LoopFrame) -> Array:
-    result = np.eye(4)
-    result[:3, :3], result[:3, 3] = end.axes, end.point
-    return result
 
 
 def _quaternion(rotation: Array) -> Array:

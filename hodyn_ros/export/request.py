@@ -9,7 +9,6 @@ from typing import Any
 
 from hodyn_ros.codegen.kernel import Shape
 from hodyn_ros.dynamics.operations import OPERATIONS
-from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.model.tree import TreeModel
@@ -36,21 +35,9 @@ class Request:
         names = [f"wrench_{'_'.join(re.findall(r'[A-Za-z0-9]+', body))}" for body in self.wrenches]
         return [name if names.count(name) == 1 else f"{name}_{i}" for i, name in enumerate(names)]
 
-    def of_frames(self, what: str, by_default: Sequence[str]) -> tuple[Any, ...]:
-        """Return the frames that an operation is of by name, and the representation of their twists.
-
-        `by_default`: all, of which the last where there is one. Raises InputError for another number.
-        """
-        kind = OPERATIONS[what].frames
-        if kind == "none":
-            return ()
-        names = self.frames or tuple(by_default)
-        if kind == "several":
-            return names, self.representation
-        names = self.frames or names[-1:]
-        if len(names) != 1:
-            raise InputError(f"{what} is of one frame; found {list(names)}")
-        return names[0], self.representation
+    def of_frames(self, what: str, bodies: Sequence[str]) -> tuple[Any, ...]:
+        """Return the frames that an operation is of by name, by default of `bodies`, and a representation."""
+        return OPERATIONS[what].of_frames(self.frames, bodies, self.representation)
 
     def wrench_shapes(self) -> dict[str, Shape]:
         """Return the shapes of the arrays of wrenches."""

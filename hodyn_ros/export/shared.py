@@ -15,7 +15,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.export.c_function import CFunction, copied
 from hodyn_ros.export.c_source import CSource, c_source
 from hodyn_ros.export.c_text import number, string
-from hodyn_ros.export.motors import BOTH, left_out
+from hodyn_ros.export.functions.motors import BOTH, left_out
 from hodyn_ros.guard.guarded_robot import guard_limits, stiff_specs
 from hodyn_ros.lie.se3 import Array
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from hodyn_ros.codegen.kernel import Shape, Traceable, traced
 from hodyn_ros.dynamics.named_frames import placed
-from hodyn_ros.dynamics.operations import OPERATIONS
+from hodyn_ros.dynamics.operations import OPERATIONS, Operation
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.engine import kernels
+from hodyn_ros.engine.kernels import KernelSpec
 from hodyn_ros.export import motions, words
 from hodyn_ros.export.c_function import Cases, CFunction
 from hodyn_ros.export.request import Request
@@ -39,7 +39,7 @@ class _Plan:
 
 def tree_function(robot: Robot, request: Request, what: str, tables: Tables) -> CFunction:
     """Write one of the functions that `Robot.compile` offers, or the partial derivatives."""
-    plan = _OWN_PLANS.get(what, _of_motion)(robot, request, what)
+    plan = _planned(robot, request, what)
     trace, arguments = plan.traceable
     shapes = [shape for _, shape in arguments]
     graph, outputs, matrix = traced(trace, shapes)
@@ -78,99 +78,32 @@ def _cases(plan: _Plan, shapes: list[Shape]) -> Cases:
     return Cases(inputs, {name: np.array([one[name] for one in found]) for name in plan.results})
 
 
-def _inverse_dynamics(robot: Robot, request: Request, what: str) -> _Plan:
-    model, order, n = robot.model, request.order, robot.n_coordinates
-    setting = kernels.KernelSpec.of(model, request.loads(model))
-    wrench = {"base_wrench": ((order + 1, 6), 6)} if model.floating_base else {}
-    return _Plan(
-        kernels.inverse_dynamics_trace(model, order, setting),
-        [*_moved_inputs(robot), *request.wrench_names],
-        {**wrench, "tau": ((order + 1, n), n)},
-        [
-            words.motion(order + 2),
-            f"tau: joint torques (forces) on the link side and their derivatives up to order {order}.",
-            *([*words.base(order + 1), words.base_wrench(order)] if wrench else []),
-            *words.wrenches(request),
-        ],
-        kernels.inverse_dynamics(model, order, setting).function,
-        _motion_chooser(robot, request),
-    )
-
-
-def _forward_dynamics(robot: Robot, request: Request, what: str) -> _Plan:
-    model, order, n = robot.model, request.order, robot.n_coordinates
-    floating = model.floating_base
-    setting = kernels.KernelSpec.of(model, request.loads(model))
-    torques, chosen = (
-        kernels.inverse_dynamics(model, order, setting).function,
-        _motion_chooser(robot, request),
-    )
-
-    def choose(random: Random, shapes: list[Shape]) -> list[Array]:
-        """Take the torques of a motion: those by chance would move light bodies beyond all measure."""
-        q, *others = chosen(random, [(order + 3, n), (4, 4), (order + 2, 6)])
-        efforts = torques(q, *others)
-        if not floating:
-            return [q[:2], efforts, *others]
-        pose, twists, *loads = others
-        return [q[:2], efforts[:, 6:], pose, twists[:1], efforts[:, :6], *loads]
-
-    rates = {"base_acceleration": ((order + 1, 6), 6)} if floating else {}
-    about = [
-        "state: positions and velocities.",
-        f"tau: joint torques (forces) on the link side and their derivatives up to order {order}.",
-        f"acceleration: of the joints, with derivatives up to order {order}.",
-    ]
-    if floating:
-        pose, twist = words.base(0)
-        about += [pose, twist.replace("twists:", "twist:"), words.base_wrench(order)]
-        about.append(f"base_acceleration: derivatives 1 to {order + 1} of the twist.")
-    about += words.wrenches(request)
-    return _Plan(
-        kernels.hybrid_dynamics_trace(model, order, setting),
-        ["state", "tau", *(["pose", "twist", "base_wrench"] if floating else []), *request.wrench_names],
-        {**rates, "acceleration": ((order + 1, n), n)},
-        about,
-        kernels.hybrid_dynamics(model, order, setting).function,
-        choose,
-    )
-
-
-def _of_motion(robot: Robot, request: Request, what: str) -> _Plan:
-    """Plan what follows from a motion alone, by its law."""
+def _planned(robot: Robot, request: Request, what: str) -> _Plan:
+    """Plan an operation by its law."""
     model, order, operation = robot.model, request.order, OPERATIONS[what]
     of = request.of_frames(what, model.body_names)
+    if operation.kernel:
+        setting = KernelSpec.of(model, request.loads(model))
+        law: Sequence[Any] = [setting]
+        compute = operation.make_kernel(model, order, setting).function
+    else:
+        request = replace(request, wrenches=())
+        law = placed(model, robot.frames, of)
+        compute = robot.compile(order, what, request.frames or None, request.representation)
+    inputs, about, choose = (_state if operation.takes == "state" else _motion)(robot, request, operation)
     m = robot.n_coordinates + (6 if model.floating_base else 0)
-    frames = len(of[0]) if operation.frames == "several" else 0
-    results, about = frame_results(frames, order) if what == "forward_kinematics" else {}, []
-    if not results:
-        results = _results(robot, request, what, frames)
-        about = [operation.about_base] if operation.about_base and model.floating_base else []
-    rates = order + operation.rates
+    about += words.result(operation, request, of, m=m, efforts=m, bodies=model.n_bodies)
+    if model.floating_base and operation.about_base:
+        about += words.result_of_base(operation, request)
     weighted = ["multiplier"] if operation.weighted else []
     return _Plan(
-        operation.tree_law(model, order, *placed(model, robot.frames, of)),
-        [*_moved_inputs(robot), *weighted],
-        results,
-        [
-            words.motion(rates),
-            *(words.base(rates - 1, frame=operation.base) if model.floating_base else []),
-            *words.result(operation, request, of, m=m, efforts=m, bodies=model.n_bodies),
-            *about,
-        ],
-        robot.compile(order, what, request.frames or None, request.representation),
-        _weighted(_motion_chooser(robot)) if weighted else _motion_chooser(robot),
+        operation.tree_law(model, order, *law),
+        [*inputs, *request.wrench_names, *weighted],
+        _results(robot, request, operation, of),
+        [*about, *words.wrenches(request)],
+        compute,
+        _weighted(choose) if weighted else choose,
     )
-
-
-def _results(robot: Robot, request: Request, what: str, frames: int = 0) -> dict[str, tuple[Shape, int]]:
-    """Return name, shape and columns of a result that C has as one array."""
-    order, operation = request.order, OPERATIONS[what]
-    m = robot.n_coordinates + (6 if robot.model.floating_base else 0)
-    symbols = {"m": m, "efforts": m, "10 bodies": 10 * robot.model.n_bodies, "frames": frames}
-    symbols |= {"order + 1": order + 1, "order + 3": order + 3, "16 + 6 order": 16 + 6 * order}
-    first, *sizes = operation.sizes(**symbols)
-    return {operation.in_c: ((first, int(np.prod(sizes))), sizes[-1])}
 
 
 def _weighted(
@@ -180,57 +113,69 @@ def _weighted(
     return lambda random, shapes: [*choose(random, shapes[:-1]), motions.numbers(random, *shapes[-1])]
 
 
+def _results(
+    robot: Robot, request: Request, operation: Operation, of: tuple[Any, ...]
+) -> dict[str, tuple[Shape, int]]:
+    """Return shapes by name of what an operation gives, and the columns that they take."""
+    order, n, first = request.order, robot.n_coordinates, 6 if robot.model.floating_base else 0
+    frames = len(of[0]) if operation.frames == "several" else 0
+    if not operation.in_c:  # poses and twists of frames
+        return frame_results(frames, order)
+    if operation.shape == ("n",):
+        parts = {operation.base_in_c: first, operation.in_c: n}
+        return {name: ((order + 1, columns), columns) for name, columns in parts.items() if columns}
+    symbols = {"m": first + n, "efforts": first + n, "10 bodies": 10 * robot.model.n_bodies, "frames": frames}
+    symbols |= {"order + 1": order + 1, "order + 3": order + 3, "16 + 6 order": 16 + 6 * order}
+    rows, *sizes = operation.sizes(**symbols)
+    return {operation.in_c: ((rows, int(np.prod(sizes))), sizes[-1])}
+
+
 def frame_results(count: int, order: int) -> dict[str, tuple[Shape, int]]:
     """Return shapes and columns of what forward kinematics gives of frames."""
     twists = {"frame_twists": ((count, 6 * order), 6 * order)} if order else {}
     return {"frame_poses": ((count, 16), 16), **twists}
 
 
-def _forward_derivatives(robot: Robot, request: Request, what: str) -> _Plan:
-    order, operation = request.order, OPERATIONS[what]
-    floating = robot.model.floating_base
-    m = robot.n_coordinates + (6 if floating else 0)
-    given = _forward_dynamics(robot, replace(request, wrenches=()), what)
-    about = [
-        *given.about[:2],
-        *(given.about[3:6] if floating else ()),
-        *words.result(operation, request, (), m=m, efforts=m, bodies=robot.model.n_bodies),
-        *([operation.about_base] if floating else ()),
-    ]
-    return _Plan(
-        operation.tree_law(robot.model, order),
-        [*given.inputs, *(["multiplier"] if operation.weighted else [])],
-        _results(robot, request, what),
-        about,
-        robot.compile(order, what),
-        _weighted(given.choose) if operation.weighted else given.choose,
-    )
-
-
-# of what takes more than a motion, or returns wrenches on a base besides
-_OWN_PLANS: dict[str, Callable[[Robot, Request, str], _Plan]] = {
-    "inverse_dynamics": _inverse_dynamics,
-    "forward_dynamics": _forward_dynamics,
-    "forward_dynamics_derivatives": _forward_derivatives,
-    "forward_dynamics_hessian": _forward_derivatives,
-    "forward_dynamics_second_derivatives": _forward_derivatives,
-}
-
-
-def _moved_inputs(robot: Robot) -> list[str]:
-    return ["q", *(["pose", "twists"] if robot.model.floating_base else [])]
-
-
-def _motion_chooser(
-    robot: Robot, request: Request | None = None
-) -> Callable[[Random, list[Shape]], list[Array]]:
-    """Return what chooses a motion, and the wrenches that are asked for."""
+def _motion(
+    robot: Robot, request: Request, operation: Operation
+) -> tuple[list[str], list[str], Callable[[Random, list[Shape]], list[Array]]]:
+    """Return the names of what a motion consists of, what is said of it, and what chooses one."""
+    rates, floats = request.order + operation.rates, robot.model.floating_base
 
     def choose(random: Random, shapes: list[Shape]) -> list[Array]:
         chosen = [motions.joint_motion(robot, shapes[0][0], random)]
-        if robot.model.floating_base:
+        if floats:
             chosen += [motions.pose(random), motions.numbers(random, shapes[2][0], 6)]
-        loads = request.wrench_shapes().values() if request is not None else ()
-        return [*chosen, *(motions.numbers(random, *shape) for shape in loads)]
+        return [*chosen, *(motions.numbers(random, *shape) for shape in request.wrench_shapes().values())]
 
-    return choose
+    about = [words.motion(rates), *(words.base(rates - 1, frame=operation.base) if floats else [])]
+    return ["q", *(["pose", "twists"] if floats else [])], about, choose
+
+
+def _state(
+    robot: Robot, request: Request, operation: Operation
+) -> tuple[list[str], list[str], Callable[[Random, list[Shape]], list[Array]]]:
+    """Return likewise of a state and efforts.
+
+    Those of a motion: efforts by chance would move light bodies beyond all measure.
+    """
+    model, order, n = robot.model, request.order, robot.n_coordinates
+    efforts = OPERATIONS["inverse_dynamics"]
+    setting = KernelSpec.of(model, request.loads(model))
+    torques = efforts.make_kernel(model, order, setting).function
+    _, _, motion = _motion(robot, request, efforts)
+
+    def choose(random: Random, shapes: list[Shape]) -> list[Array]:
+        q, *others = motion(random, [(order + 3, n), (4, 4), (order + 2, 6)])
+        found = torques(q, *others)
+        if not model.floating_base:
+            return [q[:2], found, *others]
+        pose, twists, *loads = others
+        return [q[:2], found[:, 6:], pose, twists[:1], found[:, :6], *loads]
+
+    inputs, about = ["state", "tau"], ["state: positions and velocities."]
+    about += words.result(efforts, request, ())
+    if model.floating_base:
+        inputs += ["pose", "twist", "base_wrench"]
+        about += [*words.twist(), *words.result_of_base(efforts, request)]
+    return inputs, about, choose

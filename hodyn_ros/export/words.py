@@ -39,12 +39,10 @@ def base(order: int, what: str = "base", frame: BaseRepresentation = "spatial") 
     return [pose, f"twists: {kind} twist of the {what} (wx wy wz vx vy vz), {place} [rad/s, m/s]{rates}."]
 
 
-def base_wrench(order: int) -> str:
-    """Say what the wrench on a base is."""
-    return (
-        "base_wrench: wrench (mx my mz fx fy fz) that has to act on the base, in world axes about the "
-        f"world origin [N.m, N], and its derivatives up to order {order}."
-    )
+def twist(what: str = "base") -> list[str]:
+    """Say what the pose and the twist of a base are."""
+    pose, twists = base(0, what)
+    return [pose, twists.replace("twists:", "twist:")]
 
 
 def wrenches(request: Request) -> list[str]:
@@ -70,10 +68,16 @@ def frame_motion(names: Sequence[str | int], request: Request) -> list[str]:
 
 
 def result(
-    operation: Operation, request: Request, of: tuple[Any, ...], *, m: int, efforts: int, bodies: int
+    operation: Operation,
+    request: Request,
+    of: tuple[Any, ...],
+    *,
+    m: int = 0,
+    efforts: int = 0,
+    bodies: int = 0,
 ) -> list[str]:
     """Say what an operation gives: `of` frames by name, of m velocities, and so many efforts and bodies."""
-    if operation.name == "forward_kinematics":
+    if not operation.in_c:  # poses and twists of frames
         return frame_motion(of[0], request)
     order = request.order
     about = operation.about.format(
@@ -88,5 +92,11 @@ def result(
         efforts=efforts,
         parameters=10 * bodies,
     )
-    weighted = "multiplier: of what the sum is of, in the same order." if operation.weighted else ""
-    return [*filter(None, [weighted]), f"{operation.in_c}: {about}"]
+    weighted = ["multiplier: of what the sum is of, in the same order."] if operation.weighted else []
+    return [*weighted, f"{operation.in_c}: {about}"]
+
+
+def result_of_base(operation: Operation, request: Request) -> list[str]:
+    """Say what an operation gives of a base, or what a base changes."""
+    about = operation.about_base.format(order=request.order, order_1=request.order + 1)
+    return [f"{operation.base_in_c}: {about}" if operation.base_in_c else about]

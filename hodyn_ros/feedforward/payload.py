@@ -10,7 +10,8 @@ import numpy as np
 from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.model.readers.assembly import Frame, Link, carrying
+from hodyn_ros.model.frames import Frame
+from hodyn_ros.model.readers.assembly import Link, carrying
 from hodyn_ros.model.tree import TreeModel
 
 _ROUNDING = 1e-12  # share of the largest moment

@@ -32,7 +32,8 @@ from numpy.typing import NDArray
 from hodyn_ros.lie import jets
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.se3 import Array, cross
-from hodyn_ros.model.closure import LoopFrame, PlacedLoop
+from hodyn_ros.model.closure import PlacedLoop
+from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.joint_function import JointFunction
 from hodyn_ros.model.loops import LoopKind
 
@@ -64,7 +65,7 @@ PLATFORM_ROWS = dict(zip(("rx", "ry", "rz", "x", "y", "z"), (*_TURN, *_POINT)))
 class ClosureFrame:
     """A frame on a moving body: `point[r]` (3,) and `axes[r]` (3, 3), rows x, y, z, by derivative order."""
 
-    def __init__(self, frame: LoopFrame, pose: Array) -> None:
+    def __init__(self, frame: Frame, pose: Array) -> None:
         self._spins: list[Array] = []
         self.point: list[Array] = [pose[:3, :3] @ frame.point + pose[:3, 3]]
         self.axes: list[Array] = [(pose[:3, :3] @ frame.axes).T]

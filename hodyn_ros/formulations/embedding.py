@@ -39,7 +39,8 @@ from hodyn_ros.formulations.closure_rows import (
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array, matvec
-from hodyn_ros.model.closure import Closure, Follower, LoopFrame
+from hodyn_ros.model.closure import Closure, Follower
+from hodyn_ros.model.frames import Frame
 
 
 class Place(NamedTuple):
@@ -85,7 +86,7 @@ class LoopMotion:
         self.n_loop_rows = self._n_joined + len(closure.followers)
         self._target: ClosureFrame | None = None
         if closure.platform is not None and closure.platform.rows and pose is not None:
-            origin = LoopFrame(closure.platform.body, np.zeros(3), np.eye(3))
+            origin = Frame.of_body(closure.platform.body)
             self._target = ClosureFrame(origin, pose)
             names = tuple(PLATFORM_ROWS[row] for row in closure.platform.rows)
             self._join(names, -1, closure.platform.body, self._target, self._frame(origin), 0.0)
@@ -168,7 +169,7 @@ class LoopMotion:
             rates = np.concatenate([twist if closure.base_given else np.zeros(0), joints, rows])
         return rates
 
-    def _frame(self, frame: LoopFrame) -> ClosureFrame:
+    def _frame(self, frame: Frame) -> ClosureFrame:
         pose = self._tree_motion.poses[frame.body] if frame.body >= 0 else np.eye(4)
         moving = ClosureFrame(frame, pose)
         self._frames.append((frame.body, moving))
@@ -204,11 +205,11 @@ class LoopMotion:
         self.H.append(np.concatenate([units, matrix[self._n_joined :]]))
 
     def _follower_row(self, follower: Follower, order: int) -> Array:
-        spread, first = self.closure.coupling_matrix, self.closure.first
-        along = spread[first + follower.of]
+        coupling, first = self.closure.coupling_matrix, self.closure.first
+        along = coupling[first + follower.of]
         motion = np.array([self.place.joints[follower.of], *(along @ rate for rate in self.rates)])
         row = -slope(follower.function, motion[: order + 1]) * along
-        return (row if order else spread[first + follower.joint] + row)[None]
+        return (row if order else coupling[first + follower.joint] + row)[None]
 
     def twists_of(self, body: int) -> list[Array]:
         """Return the spatial twists (6,) of a body by order."""
@@ -254,8 +255,8 @@ class LoopMotion:
 
     def joint_motion(self) -> Array:
         """Return positions and derivatives (orders + 1, n) of all joints up to the order reached."""
-        spread, first = self.closure.coupling_matrix, self.closure.first
-        return np.array([self.place.joints, *(spread[first:] @ rate for rate in self.rates)])
+        coupling, first = self.closure.coupling_matrix, self.closure.first
+        return np.array([self.place.joints, *(coupling[first:] @ rate for rate in self.rates)])
 
 
 def follow(chosen: Array, moved: LoopMotion, y: Array, given: BaseMotion | None) -> None:

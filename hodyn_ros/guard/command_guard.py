@@ -314,10 +314,12 @@ class CommandGuard:
         old = not measured.fresh(self._clock) or self._t > self._taken_at + self.config.measurement_timeout
         if old or gap and self._following:
             return False
-        found = measured.contradiction() or self._frozen()
+        contradiction = measured.contradiction() or self._frozen()
         self._looked_at = measured.stamp
         # as long as they act, signals that agree again are no proof
-        self._contradiction = found if self._contradiction is None or not acts else self._contradiction
+        self._contradiction = (
+            contradiction if self._contradiction is None or not acts else self._contradiction
+        )
         return self._contradiction is None
 
     def _frozen(self) -> Reason | None:
@@ -372,8 +374,8 @@ class CommandGuard:
             return None
         allowed = self._allowed(times)
         joint = int(np.argmax(np.abs(self._residual.value) - allowed))
-        found = float(self._residual.value[joint])
-        return Reason(Fault.MISMATCH, self._names[joint], found, float(allowed[joint]))
+        residual = float(self._residual.value[joint])
+        return Reason(Fault.MISMATCH, self._names[joint], residual, float(allowed[joint]))
 
     # the checks
 
@@ -660,16 +662,16 @@ class CommandGuard:
         if self._tripped or self.ended:
             return
         slow_by = self._entered + (_TRIP_AFTER if self.state is State.STOPPING else 0.0)
-        found = self._mismatched(_TRIP) or self._mismatched(_AT_ONCE)
-        if found is None and self._t >= self._entered + _TRIP_MISMATCHED:
-            found = self._mismatched()
-        if found is None and self._fault is Fault.MISMATCH:
-            found = self._contradiction  # nobody can see any more whether motors do what they should
-        if found is None:
+        reason = self._mismatched(_TRIP) or self._mismatched(_AT_ONCE)
+        if reason is None and self._t >= self._entered + _TRIP_MISMATCHED:
+            reason = self._mismatched()
+        if reason is None and self._fault is Fault.MISMATCH:
+            reason = self._contradiction  # nobody can see any more whether motors do what they should
+        if reason is None:
             share = _FALLS if self._t > self._release_from else 1.0 if self._t >= slow_by else _RUNS_AWAY
-            found = self._robot_too_fast(share)
-        if found is not None:
-            self._let_go(found)
+            reason = self._robot_too_fast(share)
+        if reason is not None:
+            self._let_go(reason)
 
     def _let_go(self, reason: Reason) -> None:
         assert reason.fault is not None

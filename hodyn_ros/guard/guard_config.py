@@ -157,7 +157,7 @@ class GuardConfig:
 
     def __post_init__(self) -> None:
         for entry in fields(self):
-            said, given = said_of(entry), getattr(self, entry.name)
+            said, value = said_of(entry), getattr(self, entry.name)
             low, high = said.get("minimum"), said.get("maximum", np.inf)
-            if low is not None and not (low <= given <= high and np.isfinite(given)):
-                raise InputError(f"{entry.name} must be within {low:g} and {high:g}, found {given}")
+            if low is not None and not (low <= value <= high and np.isfinite(value)):
+                raise InputError(f"{entry.name} must be within {low:g} and {high:g}, found {value}")

@@ -46,8 +46,7 @@ def effort_model(robot: Robot, joint_names: Sequence[str], *, motor: bool) -> Ef
     not among those named, as they may move, and where its base floats.
     """
     places = _places(robot, joint_names)
-    floats = robot.moves_base and (robot.closure is None or robot.closure.platform is None)
-    if len(places) != len(robot.driven_joints) or floats:
+    if len(places) != len(robot.driven_joints) or robot.structure.base_given:
         return None
     drives = _stiff_drives(robot) if motor else None
     back, links = np.argsort(places), Links(robot)
@@ -61,8 +60,8 @@ def effort_model(robot: Robot, joint_names: Sequence[str], *, motor: bool) -> Ef
             state = links.drives(x)
         except InputError:
             return sound[places]
-        found = state.efforts if drives is None else drives.feedforward(state.motion, state.efforts).effort
-        last, sound = x[0], found[0]
+        computed = state.efforts if drives is None else drives.feedforward(state.motion, state.efforts).effort
+        last, sound = x[0], computed[0]
         return sound[places]
 
     return efforts

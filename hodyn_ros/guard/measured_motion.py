@@ -58,9 +58,9 @@ class MeasuredMotion:
                 "its stamp is zero; let the driver stamp it with the time of the measurement", clock=True
             )
         unknown = np.ones(len(self._names), dtype=bool) if velocity is None else np.isnan(velocity)
-        given = self.velocity if velocity is None else velocity
+        fed_back = self.velocity if velocity is None else velocity
         self._require_possible("position", position, ~(np.abs(position) < _HUGE))
-        self._require_possible("velocity", given, ~(unknown | (np.abs(given) < _HUGE)))
+        self._require_possible("velocity", fed_back, ~(unknown | (np.abs(fed_back) < _HUGE)))
         if not self._is_fresh(age):
             where = f"{age:.3g} s before" if age > 0.0 else f"{-age:.3g} s after"
             raise StreamError(
@@ -71,7 +71,7 @@ class MeasuredMotion:
             self.latency = age
             self.gaps += self.stamp is not None
             position = position + self._turns
-            self.rate = np.where(unknown, 0.0, given)
+            self.rate = np.where(unknown, 0.0, fed_back)
             self.standing, self.disagreement = 0.0 * position, 0.0 * position
         else:
             elapsed = 1e-9 * (stamp - (self.stamp or 0))
@@ -83,8 +83,8 @@ class MeasuredMotion:
             self._turns = self._turns + self._wrapped(position + self._turns - self.position, elapsed)
             self.latency += (age - self.latency) * min(1.0, elapsed / _MEAN_OVER)
             position = position + self._turns
-            self._compare(position, np.where(unknown, np.nan, given), elapsed)
-        self.unknown, self.velocity = unknown, np.where(unknown, self.rate, given)
+            self._compare(position, np.where(unknown, np.nan, fed_back), elapsed)
+        self.unknown, self.velocity = unknown, np.where(unknown, self.rate, fed_back)
         self.stamp, self.position = stamp, position
 
     def contradiction(self) -> Reason | None:

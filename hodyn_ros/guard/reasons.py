@@ -124,8 +124,8 @@ class Reason:
     def __str__(self) -> str:
         """Return the name of the cause, and what was found."""
         sentence = SENTENCES.get(self.cause, "")
-        found = sentence.format(joint=self.joint, value=self.value, limit=self.limit)
-        more = " ".join(part for part in (found, self.note) if part)
+        said = sentence.format(joint=self.joint, value=self.value, limit=self.limit)
+        more = " ".join(part for part in (said, self.note) if part)
         name = self.cause.value + (", so the motors let go" if self.tripped else "")
         return f"{name}: {more}" if more else name
 

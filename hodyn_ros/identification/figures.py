@@ -10,7 +10,7 @@ from hodyn_ros.array import Array
 from hodyn_ros.identification.base_parameters import BaseParameters
 from hodyn_ros.identification.estimate import Data, Estimate, Unknowns
 from hodyn_ros.identification.result import Figure
-from hodyn_ros.identification.springs.deflection import COMPLIANCE, DELAY, OFFSET
+from hodyn_ros.identification.springs.deflection import COMPLIANCE, DELAY, LAG, OFFSET
 from hodyn_ros.identification.springs.resonance import Resonance
 from hodyn_ros.identification.springs.terms import Terms, ripple_size, share_behind
 from hodyn_ros.identification.torque_model import Motion, TorqueModel
@@ -53,6 +53,15 @@ def friction_figures(model: TorqueModel, data: Data, estimate: Estimate, unknown
             reason = "" if sure else "not above its uncertainty" if width else "held at the file's"
             before = float(model.prior[at])
             figures.append(Figure(model.names[at], model.units[at], value, width, before, bool(sure), reason))
+    shares = deviation[unknowns.of_shape].reshape(2, model.n)
+    for row, what, unit in ((0, "transition speed of", "rad/s"), (1, "sharpness of the friction of", "")):
+        for j in np.flatnonzero(shares[row]).tolist():
+            value, before = float(unknowns.friction_shape[row, j]), float(model.friction_shape[row, j])
+            width = float(shares[row, j]) * (value if row == 0 else 1.0)
+            sure = shares[row, j] < _LEARNT
+            reason = "" if sure else "the motion hardly shows it"
+            name = f"{what} {model.robot.joint_names[j]}"
+            figures.append(Figure(name, unit, value, width, before, bool(sure), reason))
     return figures
 
 
@@ -89,12 +98,12 @@ def _bent(
     model: TorqueModel, data: Data, estimate: Estimate, unknowns: Unknowns, terms: Terms | None, i: int
 ) -> list[Figure]:
     """Figures of a joint with two encoders."""
-    p, e, j = len(unknowns.parameters), len(data.elastic), data.elastic[i]
+    j, at = data.elastic[i], unknowns.of_spring
     deviation = np.sqrt(np.maximum(np.diag(estimate.covariance), 0.0))
     name, prior = model.robot.joint_names[j], model.specs[j].stiffness
-    compliance, width = float(unknowns.springs[COMPLIANCE, i]), float(deviation[p + i])
+    compliance, width = float(unknowns.springs[COMPLIANCE, i]), float(deviation[at(COMPLIANCE, i)])
     if terms is not None:
-        width = _width_with_terms(estimate, terms, p + i)
+        width = _width_with_terms(estimate, terms, at(COMPLIANCE, i))
     sure = compliance > _CERTAIN * width
     value = 1.0 / compliance if compliance else np.inf
     reason = ""
@@ -105,13 +114,27 @@ def _bent(
         (DELAY, "delay of the link encoder of", "s"),
         (OFFSET, "motor minus link without load, of", "rad"),
     ):
-        value, width = float(unknowns.springs[kind, i]), float(deviation[p + kind * e + i])
+        value, width = float(unknowns.springs[kind, i]), float(deviation[at(kind, i)])
         figures.append(Figure(f"{what} {name}", unit, value, width, 0.0, True))
+    if sure and (damping := _damping(name, estimate, unknowns, i, model.specs[j].spring_damping)) is not None:
+        figures.append(damping)
     return (
         figures
         if terms is None
         else figures + _term_figures(name, terms, 1.0 / compliance if sure else np.nan)
     )
+
+
+def _damping(name: str, estimate: Estimate, unknowns: Unknowns, i: int, prior: float) -> Figure | None:
+    """The damping D = d K^2 of a spring, where the recording shows it."""
+    places = [unknowns.of_spring(LAG, i), unknowns.of_spring(COMPLIANCE, i)]
+    compliance, lag = unknowns.springs[[COMPLIANCE, LAG], i]
+    damping = lag / compliance**2
+    slopes = np.array([1.0 / compliance**2, -2.0 * damping / compliance])
+    width = float(np.sqrt(slopes @ estimate.covariance[np.ix_(places, places)] @ slopes))
+    if damping <= _CERTAIN * width:
+        return None
+    return Figure(f"spring damping of {name}", "N·m·s/rad", float(damping), width, prior, True)
 
 
 def _width_with_terms(estimate: Estimate, terms: Terms, place: int) -> float:
@@ -136,10 +159,6 @@ def _term_figures(name: str, terms: Terms, stiffness: float) -> list[Figure]:
         if curve.hardness:
             cubic = curve.cubic_stiffness(stiffness)
             figures.append(Figure(f"cubic stiffness of {name}", "N·m/rad^3", cubic, np.nan, 0.0, True))
-        if curve.damping:
-            width = terms.damping_deviation
-            what = f"spring damping of {name}"
-            figures.append(Figure(what, "N·m·s/rad", curve.damping, width, 0.0, True))
     if curve.gap:
         figures.append(Figure(f"backlash of {name}", "rad", curve.gap, terms.gap_deviation, 0.0, True))
     if terms.turns:

@@ -19,16 +19,18 @@ from hodyn_ros.identification.estimate import Data, Estimate, Unknowns, estimate
 from hodyn_ros.identification.figures import base_figures, friction_figures, notes, spring_figures
 from hodyn_ros.identification.plausibility import check_plausible
 from hodyn_ros.identification.recording import JointRecording
-from hodyn_ros.identification.result import Figure, Fit, Identified
+from hodyn_ros.identification.result import Figure, Fit, Identified, without_mean
 from hodyn_ros.identification.springs.deflection import (
     COMPLIANCE,
     DELAY,
-    OFFSET,
+    LAG,
     coefficients,
 )
 from hodyn_ros.identification.springs.resonance import Resonance, resonances
 from hodyn_ros.identification.springs.terms import Terms, share_behind, spring_terms
 from hodyn_ros.identification.torque_model import SpringFigures, TorqueModel
+
+_CONTRADICT = 4.0  # standard deviations that figures of two recordings differ by
 
 
 @dataclass(frozen=True)
@@ -44,14 +46,16 @@ class Options:
 
 def identify(
     robot: Robot,
-    recording: JointRecording,
+    recordings: JointRecording | Sequence[JointRecording],
     options: Options | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Identified:
-    """Identify a robot that is a tree on the ground from a recording of its joints.
+    """Identify a robot that is a tree on the ground from recordings of its joints.
 
-    With `only="payload"` the inertia of the last body alone is sought, and offsets of efforts. Raises
-    InputError where the recording cannot be one of this robot, in one line that names the joint.
+    Each recording has its own noise, and where encoders on both sides of a gear count from. Figures that two
+    of them contradict are named. With `only="payload"` the inertia of the last body alone is sought, and
+    offsets of efforts. Raises InputError where a recording cannot be one of this robot, in one line that
+    names the joint.
     """
     options = options or Options()
     if robot.closure is not None or robot.moves_base:
@@ -63,22 +67,98 @@ def identify(
         if spec.variable_stiffness is not None or spec.rotor is not None:
             what = "a rotor that turns with a link" if spec.rotor is not None else "variable stiffness"
             raise InputError(f"the drive of joint {name!r} has {what}, which is not identified yet")
-    recording = _in_order(recording, robot)
-    model = TorqueModel(robot, recording.transmission)
-    data = Data(recording, options.bandwidth)
-    doubts = check_plausible(model, data)
-    if options.bandwidth is None:
-        data = best_data(model, recording, lambda each: _freedom(model, each, options))
-    free, prior_deviations = _freedom(model, data, options)
-    estimated = estimate(model, data, free, prior_deviations, progress)
+    recordings = [recordings] if isinstance(recordings, JointRecording) else recordings
+    recordings = [_in_order(each, robot) for each in recordings]
+    _check_alike(recordings)
+    model = TorqueModel(robot, recordings[0].transmission)
+    runs, doubts = [], []
+    for recording in recordings:
+        data = Data(recording, options.bandwidth)
+        doubts += check_plausible(model, data)
+        if options.bandwidth is None:
+            data = best_data(model, recording, lambda each: _freedom(model, [each], options))
+        runs.append(data)
+    free, prior_deviations = _freedom(model, runs, options)
+    estimated = estimate(model, runs, free, prior_deviations, progress)
     parameters, unknowns = _possible(model, estimated, free, prior_deviations)
-    terms = spring_terms(model, data, parameters, unknowns)
-    for i, j in enumerate(data.elastic):
+    terms = spring_terms(model, runs, parameters, unknowns)
+    for i, j in enumerate(runs[0].elastic):
         if j in terms:
             unknowns.springs[:, i] = terms[j].spring
-    heard = resonances(model, data, parameters, unknowns) if options.only == "all" else {}
-    result = _result(model, data, estimated, parameters, unknowns, terms, heard, free, prior_deviations)
-    return replace(result, notes=(*(f"to be looked at: {doubt}" for doubt in doubts), *result.notes))
+    heard = _resonances(model, runs, parameters, unknowns) if options.only == "all" else {}
+    result = _result(model, runs, estimated, parameters, unknowns, terms, heard, free, prior_deviations)
+    notes = [f"to be looked at: {doubt}" for doubt in dict.fromkeys(doubts)]
+    notes += _contradictions(model, runs, result, free, prior_deviations)
+    return replace(result, notes=(*notes, *result.notes))
+
+
+def _check_alike(recordings: Sequence[JointRecording]) -> None:
+    """Raise InputError where recordings are not of the same channels."""
+    first = recordings[0]
+    for other in recordings[1:]:
+        alike = (
+            np.array_equal(first.both_sides, other.both_sides)
+            and np.array_equal(first.efforts.measured, other.efforts.measured)
+            and first.at_motor == other.at_motor
+            and (first.transmission is None) == (other.transmission is None)
+        )
+        if not alike:
+            raise InputError(
+                f"{other.source} has other channels than {first.source}; recordings that are identified "
+                "together need efforts and encoders of the same joints"
+            )
+
+
+def _resonances(
+    model: TorqueModel, runs: Sequence[Data], parameters: Array, unknowns: Unknowns
+) -> dict[int, Resonance]:
+    """Return what each joint with one encoder says of its spring, in the run that says it best."""
+    best: dict[int, Resonance] = {}
+    for data in runs:
+        for joint, heard in resonances(model, data, parameters, unknowns).items():
+            if joint not in best or _uncertainty(heard) < _uncertainty(best[joint]):
+                best[joint] = heard
+    return best
+
+
+def _uncertainty(heard: Resonance) -> float:
+    return np.inf if heard.reason else heard.deviation / heard.stiffness
+
+
+def _contradictions(
+    model: TorqueModel,
+    runs: Sequence[Data],
+    result: Identified,
+    free: NDArray[np.bool_],
+    prior_deviations: Array,
+) -> list[str]:
+    """Return what two runs, each by itself, say differently of a figure."""
+    if len(runs) < 2:
+        return []
+    by_name: dict[str, list[tuple[Figure, str]]] = {}
+    for data in runs:
+        alone = estimate(model, [data], free, prior_deviations)
+        figures = base_figures(
+            model,
+            result.base,
+            alone.unknowns.parameters,
+            alone.covariance[: len(free), : len(free)],
+            prior_deviations,
+        )
+        figures += friction_figures(model, data, alone, alone.unknowns)
+        figures += spring_figures(model, data, alone, alone.unknowns, {}, {})
+        for figure in figures:
+            if figure.identified and "without load" not in figure.name:
+                by_name.setdefault(figure.name, []).append((figure, data.recording.source))
+    lines = []
+    for name, pairs in by_name.items():
+        (low, one), (high, other) = (f(pairs, key=lambda pair: pair[0].value) for f in (min, max))
+        if high.value - low.value > _CONTRADICT * np.hypot(low.deviation, high.deviation):
+            lines.append(
+                f"{name}: {low.value:.4g} ± {low.deviation:.2g} {low.unit} by {one}, {high.value:.4g} ± "
+                f"{high.deviation:.2g} by {other}; was the robot the same (payload, temperature)?"
+            )
+    return lines
 
 
 def _in_order(recording: JointRecording, robot: Robot) -> JointRecording:
@@ -93,16 +173,11 @@ def _in_order(recording: JointRecording, robot: Robot) -> JointRecording:
     return recording.of_joints(robot.joint_names)
 
 
-def _freedom(model: TorqueModel, data: Data, options: Options) -> tuple[NDArray[np.bool_], Array]:
+def _freedom(model: TorqueModel, runs: Sequence[Data], options: Options) -> tuple[NDArray[np.bool_], Array]:
     """Return which parameters are free (P,), and their spreads about the prior (P,)."""
-    late = np.zeros(model.n)
-    motion = data.motion(data.effort_times, late)
-    size = np.nanstd(data.efforts, axis=0)
-    effort = 3.0 * np.where(size > 0.0, size, np.nanmax(size)) + np.abs(np.nanmean(data.efforts, axis=0))
-    effort = np.where(np.isfinite(effort), effort, np.nanmax(effort))
-    speed = np.maximum(np.std(motion.motor_velocity, axis=0), 1e-9)
-    acceleration = np.maximum(np.std(motion.motor_acceleration, axis=0), 1e-9)
-    prior_deviations = model.scales(effort, speed, acceleration, options.trust)
+    data = runs[0]
+    sizes = np.max([_sizes(model, each) for each in runs], axis=0)
+    prior_deviations = model.scales(sizes[0], sizes[1], sizes[2], options.trust)
     free = prior_deviations > 0.0
     unmeasured = ~data.recording.efforts.measured
     for kind in range(model.kinds):
@@ -115,6 +190,17 @@ def _freedom(model: TorqueModel, data: Data, options: Options) -> tuple[NDArray[
         last[model.place(3)] = True
         free &= last
     return free, np.where(free, prior_deviations, 0.0)
+
+
+def _sizes(model: TorqueModel, data: Data) -> tuple[Array, Array, Array]:
+    """Return how large efforts, velocities and accelerations are (n,)."""
+    motion = data.motion(data.effort_times, np.zeros(model.n))
+    size = np.nanstd(data.efforts, axis=0)
+    effort = 3.0 * np.where(size > 0.0, size, np.nanmax(size)) + np.abs(np.nanmean(data.efforts, axis=0))
+    effort = np.where(np.isfinite(effort), effort, np.nanmax(effort))
+    speed = np.maximum(np.std(motion.motor_velocity, axis=0), 1e-9)
+    acceleration = np.maximum(np.std(motion.motor_acceleration, axis=0), 1e-9)
+    return effort, speed, acceleration
 
 
 def _possible(
@@ -144,7 +230,7 @@ def _possible(
 
 def _result(
     model: TorqueModel,
-    data: Data,
+    runs: Sequence[Data],
     estimated: Estimate,
     parameters: Array,
     unknowns: Unknowns,
@@ -153,7 +239,7 @@ def _result(
     free: NDArray[np.bool_],
     prior_deviations: Array,
 ) -> Identified:
-    p = len(free)
+    p, data = len(free), runs[0]
     covariance = estimated.covariance
     base = _base(model, data, estimated, free, prior_deviations)
     figures = base_figures(model, base, parameters, covariance[:p, :p], prior_deviations)
@@ -163,10 +249,15 @@ def _result(
     effort_delay = Figure("delay of the efforts", "s", unknowns.effort_delay, delay, 0.0, True)
     springs = _springs(model, figures, terms)
     robot = model.with_links(parameters).with_drives(model.with_drives(parameters, springs))
-    efforts, deflections = fits(model, data, parameters, unknowns)
+    predicted = [fits(model, each, parameters, unknowns) for each in runs]
+    efforts, deflections = predicted[0]
+    further = tuple(
+        (each.recording.source, (of_efforts, tuple(map(without_mean, bent))))
+        for each, (of_efforts, bent) in zip(runs[1:], predicted[1:])
+    )
     return Identified(
         robot,
-        data.recording.source,
+        ", ".join(each.recording.source for each in runs),
         parameters,
         estimated.unknowns.parameters,
         covariance[:p, :p],
@@ -179,6 +270,7 @@ def _result(
         estimated.bandwidths,
         efforts,
         deflections,
+        further,
         unknowns,
         tuple(data.elastic),
         data.ripples,
@@ -232,9 +324,15 @@ def fits(
 ) -> tuple[tuple[Fit, ...], tuple[Fit, ...]]:
     """Return how efforts and deflections of a recording are predicted by parameters."""
     names = model.robot.joint_names
-    motion = data.motion(data.effort_times - unknowns.effort_delay, data.late(unknowns))
-    columns = model.columns(motion, data.recording.at_motor)
-    predicted, before = columns @ parameters, columns @ model.prior
+    motion = data.fast_motion(data.effort_times - unknowns.effort_delay, data.late(unknowns))
+    columns = model.columns(motion, data.recording.at_motor, unknowns.friction_shape)
+    rubs = model.of_friction
+
+    def effort(figures: Array) -> Array:
+        """What accelerations give is known below the bandwidth, friction as fast as it turns over."""
+        return data.slow_effort(columns[..., ~rubs] @ figures[~rubs]) + columns[..., rubs] @ figures[rubs]
+
+    predicted, before = effort(parameters), effort(model.prior)
     efforts = [
         Fit(names[j], data.effort_times, data.efforts[:, j], predicted[:, j], before[:, j])
         for j in np.flatnonzero(data.recording.efforts.measured)
@@ -247,9 +345,9 @@ def fits(
         if j in data.curves:
             load = part[:, : model.bodies] @ parameters[: model.bodies]
             compliance = unknowns.springs[COMPLIANCE, i]
-            deflection = deflection + data.curves[j].beyond(load, data.link_times, compliance)
+            deflection = deflection + data.curves[j].beyond(load, compliance)
         spring = np.array(
-            [1.0 / model.specs[j].stiffness, *unknowns.springs[DELAY : OFFSET + 1, i], 0.0, 0.0, 0.0]
+            [1.0 / model.specs[j].stiffness, *unknowns.springs[DELAY : LAG + 1, i], 0.0, 0.0, 0.0]
         )
         file = part @ coefficients(model, model.prior, spring, j)
         file = np.full_like(file, np.nan) if np.isinf(model.specs[j].stiffness) else file

@@ -75,8 +75,9 @@ class Identified:
     effort_delay: Figure
     condition: float  # of the weighted regressor of the base parameters
     bandwidths: tuple[float, ...]  # [Hz]
-    efforts: tuple[Fit, ...]
+    efforts: tuple[Fit, ...]  # of the first recording
     deflections: tuple[Fit, ...]
+    further: tuple[tuple[str, tuple[tuple[Fit, ...], tuple[Fit, ...]]], ...]  # of the other recordings
     unknowns: Unknowns  # that deflections follow from
     elastic: tuple[int, ...]  # (e,) joints with two encoders
     ripples: Array  # (n,) in a turn of each link, zero where there are none
@@ -112,6 +113,15 @@ class Identified:
             "deflections": [_fit_data(fit) for fit in self.deflections],
             "notes": list(self.notes),
         }
+
+
+def without_mean(fit: Fit) -> Fit:
+    """Return a fit beside whose measured values those of model and file have the same mean."""
+
+    def about(modelled: Array) -> Array:
+        return np.asarray(modelled + (fit.measured - modelled).mean())
+
+    return Fit(fit.joint, fit.times, fit.measured, about(fit.predicted), about(fit.prior))
 
 
 def _fit_data(fit: Fit) -> dict[str, Any]:

@@ -6,17 +6,21 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import BSpline, make_lsq_spline
+from scipy.fft import dct
+from scipy.interpolate import BSpline
+from scipy.linalg import LinAlgError, cho_solve_banded, cholesky_banded
+from scipy.sparse import diags_array
 
 from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
 from hodyn_ros.identification.recording import Channel
 
 DEGREE = 7  # so that the acceleration, and the jerk of a torque rate, are smooth
-BANDWIDTHS = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)  # [Hz] that are tried where none is given
+BANDWIDTHS = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)  # [Hz] that are tried where none is given
 _HARMONICS = 8.0  # of the motion's highest frequency that a bandwidth has room for
 _LONGEST_GAP = 3.0  # distances of knots without a sample
-_PER_KNOT = 3.0  # samples between two knots, at least
+_STIFF = 1e-3  # of the penalty on differences, beside what samples weigh
+SAMPLES_PER_KNOT = 3.0  # samples between two knots, at least
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,19 +48,82 @@ class Smooth:
         return result
 
 
-def smooth(channel: Channel, bandwidth: float | None = None) -> Smooth:
+class LowPass:
+    """Least-squares projection of samples (N, ...) at stamps (N,) [s] onto what is slow.
+
+    It is linear, so that a model may pass it with what was measured: filtered alike, both sides stay equal
+    where they were (M. Gautier, Proc. IEEE ICRA 1997, "parallel filtering").
+    """
+
+    def __init__(
+        self,
+        times: Array,
+        bandwidth: float,
+        used: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """Look at the samples that are `used` (N,) alone, as if the others had not been taken.
+
+        Where none are, splines go straight on, as a small penalty on differences of their coefficients has
+        it.
+        """
+        self.bandwidth = bandwidth
+        self._everywhere = times
+        self.used = np.ones(len(times), dtype=bool) if used is None else used
+        knots = _knots(times, bandwidth)
+        times = times[self.used]
+        self._knots = knots
+        self._basis = BSpline.design_matrix(times, self._knots, DEGREE)
+        even = np.linspace(knots[0], knots[-1], 2 * (len(knots) - 2 * DEGREE) + 1)
+        even = 0.5 * (even[1:] + even[:-1])
+        seen = np.abs(
+            times[np.clip(np.searchsorted(times, even), 1, len(times) - 1) - [[1], [0]]] - even
+        ).min(axis=0)
+        weights = (seen < even[1] - even[0]).astype(np.float64)  # nothing is said of gaps
+        self._evenly = diags_array(weights) @ BSpline.design_matrix(even, self._knots, DEGREE)
+        gram = (self._basis.T @ self._basis).tocsc()
+        if not self.used.all():
+            rough = _differences(gram.shape[0])
+            gram = gram + _STIFF * gram.diagonal().mean() * (rough.T @ rough)
+        bands = np.zeros((DEGREE + 1, gram.shape[0]))
+        for k in range(DEGREE + 1):
+            bands[k, : gram.shape[0] - k] = gram.diagonal(-k)
+        self._factor = cholesky_banded(bands, lower=True)
+
+    def spline(self, values: Array) -> BSpline:
+        """Return the slow part of samples (N, n) as a spline."""
+        return BSpline(
+            self._knots, cho_solve_banded((self._factor, True), self._basis.T @ values[self.used]), DEGREE
+        )
+
+    def __call__(self, values: Array) -> Array:
+        """Return the slow part of samples (N, ...), at the same stamps."""
+        return np.asarray(self.spline(values)(self._everywhere))
+
+    def spectrum(self, values: Array) -> Array:
+        """Return the slow part of samples (N, ...) as m amplitudes of cosines (m, ...), slowest first.
+
+        Noise is hardly alike at two frequencies, whatever its colour; amplitudes of the same noise may be
+        much larger at one than at another.
+        """
+        flat = values.reshape(len(values), -1)
+        cosines = dct(self._evenly @ self.spline(flat).c, axis=0, norm="ortho")[: self._evenly.shape[0] // 2]
+        return np.asarray(cosines).reshape(-1, *values.shape[1:])
+
+
+def smooth(channel: Channel, bandwidth: float | None = None, beyond_motion: bool = False) -> Smooth:
     """Fit a spline of degree 7 with evenly spaced knots, two a period of `bandwidth` [Hz].
 
     Without one, the bandwidth with the least generalised cross-validation is taken (Craven & Wahba, 1979),
     the sum over the joints of residual^2 / (1 - coefficients / samples)^2, but no more than a few
     harmonics of the motion need: what is above them is vibration, of which a model of rigid links knows
-    nothing. Raises InputError where the stamps leave gaps that are longer than the knots are apart.
+    nothing. With `beyond_motion` vibration counts as well. Raises InputError where the stamps leave gaps
+    that are longer than the knots are apart.
     """
     rate = (len(channel.times) - 1) / (channel.times[-1] - channel.times[0])
     tried = (
         [bandwidth]
         if bandwidth
-        else [b for b in BANDWIDTHS if 2.0 * b * _PER_KNOT <= rate] or [BANDWIDTHS[0]]
+        else [b for b in BANDWIDTHS if 2.0 * b * SAMPLES_PER_KNOT <= rate] or [BANDWIDTHS[0]]
     )
     best: tuple[float, Smooth] | None = None
     failure: InputError | None = None
@@ -71,7 +138,7 @@ def smooth(channel: Channel, bandwidth: float | None = None) -> Smooth:
     if best is None:
         assert failure is not None
         raise failure
-    if bandwidth is None:
+    if bandwidth is None and not beyond_motion:
         wanted = _HARMONICS * moving_frequency(best[1], channel.times)
         enough = next((b for b in tried if b >= wanted), tried[-1])
         if enough < best[1].bandwidth:
@@ -93,19 +160,29 @@ def moving_frequency(motion: Smooth, times: Array) -> float:
 
 def _fit(channel: Channel, bandwidth: float) -> tuple[float, Smooth]:
     times, values = channel.times, channel.values[:, channel.measured]
-    intervals = max(1, round((times[-1] - times[0]) * 2.0 * bandwidth))
-    inner = np.linspace(times[0], times[-1], intervals + 1)
-    knots = np.r_[[times[0]] * DEGREE, inner, [times[-1]] * DEGREE]
     gap = float(np.diff(times).max())
     if gap > _LONGEST_GAP / (2.0 * bandwidth):
         raise InputError(
             f"stamps leave a gap of {gap:g} s, too long for a bandwidth of {bandwidth:g} Hz; take a lower "
             "--bandwidth, or a part of the recording without gaps"
         )
-    spline = make_lsq_spline(times, values, knots, k=DEGREE)
+    try:
+        spline = LowPass(times, bandwidth).spline(values)
+    except LinAlgError:
+        raise InputError(f"{len(times)} samples are too few for a bandwidth of {bandwidth:g} Hz") from None
     residuals = ((values - spline(times)) ** 2).mean(axis=0)
-    free = 1.0 - (intervals + DEGREE) / len(times)
-    if free <= 0.0:
-        raise InputError(f"{len(times)} samples are too few for a bandwidth of {bandwidth:g} Hz")
+    free = max(1.0 - len(spline.c) / len(times), 1e-3)
     scale = values.var(axis=0)
     return float((residuals / scale).sum() / free**2), Smooth(spline, bandwidth, channel.measured)
+
+
+def _differences(size: int) -> diags_array:
+    """Return the differences of `size` coefficients, sparse."""
+    return diags_array([-1.0, 1.0], offsets=[0, 1], shape=(size - 1, size))
+
+
+def _knots(times: Array, bandwidth: float) -> Array:
+    """Return evenly spaced knots, two a period of the bandwidth [Hz]."""
+    intervals = max(1, round((times[-1] - times[0]) * 2.0 * bandwidth))
+    inner = np.linspace(times[0], times[-1], intervals + 1)
+    return np.r_[[times[0]] * DEGREE, inner, [times[-1]] * DEGREE]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
@@ -22,6 +23,7 @@ _JOINT = (
     ("offset of the effort", "N·m"),
 )
 _COUPLED = (("viscous friction of the link", "N·m·s/rad"), ("Coulomb friction of the link", "N·m"))
+_SHARPNESS = 0.0  # of Coulomb friction in robot files
 _UNKNOWN_LENGTH = 0.1  # [m] of a body of which nothing is known
 
 
@@ -69,6 +71,14 @@ class TorqueModel:
         return slice(self.bodies + kind * self.n, self.bodies + (kind + 1) * self.n)
 
     @property
+    def of_friction(self) -> NDArray[np.bool_]:
+        """Which parameters (P,) are viscous or Coulomb friction."""
+        chosen = np.zeros(self.bodies + self.kinds * self.n, dtype=bool)
+        for kind in {1, 2, 4, 5} & set(range(self.kinds)):
+            chosen[self.place(kind)] = True
+        return chosen
+
+    @property
     def prior(self) -> Array:
         """The figures of the robot file (P,)."""
         viscous = [s.motor_friction.viscous + s.link_friction.viscous for s in self.specs]
@@ -106,24 +116,49 @@ class TorqueModel:
         stack = np.ascontiguousarray(np.stack([motion.q, motion.qd, motion.qdd], axis=1))
         return np.asarray(self.robot.regressor(stack)[:, 0])
 
-    def columns(self, motion: Motion, at_motor: bool) -> Array:
-        """Return the efforts of each parameter (N, n, P); motors count where efforts are theirs."""
+    @property
+    def friction_shape(self) -> Array:
+        """How Coulomb friction turns over, by the robot file (2, n): its transition speeds, its sharpness."""
+        return np.array([[s.motor_friction.transition for s in self.specs], [_SHARPNESS] * self.n])
+
+    def columns(self, motion: Motion, at_motor: bool, friction_shape: Array | None = None) -> Array:
+        """Return the efforts of each parameter (N, n, P); motors count where efforts are theirs.
+
+        `friction_shape` (2, n) says how Coulomb friction turns over; as in the file where it is not given.
+        """
+        shape = self.friction_shape if friction_shape is None else friction_shape
         v = motion.motor_velocity if at_motor else motion.qd
-        transition = np.array([s.motor_friction.transition for s in self.specs])
         inertia = motion.motor_acceleration if at_motor else np.zeros_like(v)
         bodies, offset = self.regressor(motion), _diagonal(np.ones_like(v))
-
-        def friction(velocity: Array) -> Array:
-            return np.asarray(velocity / np.sqrt(velocity**2 + transition**2))
-
         if self.transmission is None or not at_motor:
-            parts = [_diagonal(part) for part in (inertia, v, friction(v))]
+            parts = [_diagonal(part) for part in (inertia, v, coulomb(v, shape)[0])]
             of_links = [np.zeros_like(offset)] * (self.kinds - len(_JOINT))
             return np.concatenate([bodies, *parts, offset, *of_links], axis=2)
         turned = v @ self.transmission.T
-        motors = (inertia @ self.transmission.T, turned, friction(turned))
+        motors = (inertia @ self.transmission.T, turned, coulomb(turned, shape)[0])
         shared = [part[:, None, :] * self.transmission.T for part in motors]
-        return np.concatenate([bodies, *shared, offset, _diagonal(v), _diagonal(friction(v))], axis=2)
+        of_link = (_diagonal(v), _diagonal(coulomb(v, shape)[0]))
+        return np.concatenate([bodies, *shared, offset, *of_link], axis=2)
+
+    def rubbing(self, motion: Motion, at_motor: bool) -> tuple[Array, NDArray[np.bool_]]:
+        """Return the velocities that Coulomb friction is of (N, n), and which act on which effort (n, n)."""
+        if self.transmission is None or not at_motor:
+            return motion.motor_velocity if at_motor else motion.qd, np.eye(self.n, dtype=bool)
+        return motion.motor_velocity @ self.transmission.T, self.transmission.T != 0.0
+
+    def shape_columns(self, motion: Motion, at_motor: bool, parameters: Array, shape: Array) -> Array:
+        """Return derivatives of the efforts by log s and m of each joint's friction (N, n, 2 n)."""
+        v = motion.motor_velocity if at_motor else motion.qd
+        of_motors, of_links = parameters[self.place(2)], parameters[self.place(5)]
+        if self.transmission is None or not at_motor:
+            parts = [_diagonal(of_motors * part) for part in coulomb(v, shape)[1:]]
+        else:
+            turned = coulomb(v @ self.transmission.T, shape)[1:]
+            parts = [
+                (of_motors * part)[:, None, :] * self.transmission.T + _diagonal(of_links * of_link)
+                for part, of_link in zip(turned, coulomb(v, shape)[1:])
+            ]
+        return np.concatenate(parts, axis=2)
 
     def with_links(self, parameters: Array) -> Robot:
         """Return the robot with the inertias of the parameters (P,); ModelError where no body has them."""
@@ -175,6 +210,21 @@ class SpringFigures:
             cubic_stiffness=self.cubic_stiffness,
             spring_table=None if self.table is None else SpringTable(*map(tuple, self.table.tolist())),
         )
+
+
+def coulomb(velocity: Array, shape: Array) -> Array:
+    """Return Coulomb friction of size one, and its derivatives by log s and by m (3, N, n).
+
+    `f = (1 - m) v / sqrt(v^2 + s^2) + m tanh(v / s)`, with the transition speed s and the sharpness m as
+    rows of
+    `shape` (2, n): 0 is the law of robot files, 1 the other one that is common. Both turn with the same
+    slope.
+    """
+    speed, sharpness = shape
+    x = velocity / speed
+    root, tanh = x / np.sqrt(1.0 + x**2), np.tanh(x)
+    by_speed = -(1.0 - sharpness) * root / (1.0 + x**2) - sharpness * x * (1.0 - tanh**2)
+    return np.array([root + sharpness * (tanh - root), by_speed, tanh - root])
 
 
 def link_figures(parameters: Array, robot: Robot) -> tuple[Array, Array, Array]:

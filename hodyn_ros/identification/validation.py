@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.identification.estimate import Data, Unknowns
+from hodyn_ros.identification.estimate import Data
 from hodyn_ros.identification.identify import fits
 from hodyn_ros.identification.recording import Channel, JointRecording
-from hodyn_ros.identification.result import Fit, Identified
+from hodyn_ros.identification.result import Fit, Identified, without_mean
 from hodyn_ros.identification.smoothing import smooth
 from hodyn_ros.identification.torque_model import TorqueModel
 
@@ -27,10 +28,12 @@ def validate(
     kept = [i for i, j in enumerate(result.elastic) if j in data.elastic]
     data.elastic = [result.elastic[i] for i in kept]
     data.ripples, data.curves = result.ripples, dict(result.curves)
-    unknowns = Unknowns(result.parameters, result.unknowns.springs[:, kept], result.effort_delay.value)
+    unknowns = replace(
+        result.unknowns, parameters=result.parameters, springs=result.unknowns.springs[:, kept]
+    )
     model = TorqueModel(prior, recording.transmission)
     efforts, deflections = fits(model, data, result.parameters, unknowns)
-    return efforts, tuple(_without_mean(fit) for fit in deflections)
+    return efforts, tuple(without_mean(fit) for fit in deflections)
 
 
 def rates(fits_of: Sequence[Fit], bandwidth: float) -> dict[str, tuple[float, float]]:
@@ -47,10 +50,3 @@ def rates(fits_of: Sequence[Fit], bandwidth: float) -> dict[str, tuple[float, fl
         whole, left = np.sqrt(np.mean(rate**2, axis=0))
         deviations[fit.joint] = float(left), float(whole)
     return deviations
-
-
-def _without_mean(fit: Fit) -> Fit:
-    def about_zero(modelled: np.ndarray) -> np.ndarray:
-        return np.asarray(modelled + (fit.measured - modelled).mean())
-
-    return Fit(fit.joint, fit.times, fit.measured, about_zero(fit.predicted), about_zero(fit.prior))

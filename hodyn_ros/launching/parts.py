@@ -266,11 +266,14 @@ def command_arguments() -> tuple[Argument, ...]:
             "What motors get beside feedback.",
             ("none", "rigid", "offset", "elastic"),
         ),
+        Argument(
+            "observe", False, "Whether observer_node tells what acts on the robot from outside, and contacts."
+        ),
     )
 
 
 def commanded_simulation(values: Values) -> Iterator[Process]:
-    """Yield controller_node and simulator_node."""
+    """Yield controller_node and simulator_node, and observer_node where `observe:=true`."""
     robot, rate = {"robot_config": values["robot_config"]}, values["command_rate"]
     yield node(
         "controller_node",
@@ -293,6 +296,8 @@ def commanded_simulation(values: Values) -> Iterator[Process]:
         rate=rate,
         command_timeout=max(0.2, 5.0 / rate),
     )
+    if values["observe"]:
+        yield node("observer_node", values, required=False, safe_to_respawn=True, **robot)
 
 
 def motion_to_efforts(robot_config: str, trajectory: str, *, simulation: bool = False) -> Launch:

@@ -13,20 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.lie.se3 import Array, inverse, pose
 from hodyn_ros.model.arrays import frozen_array, rounded
+from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.joint_function import JointFunction
 from hodyn_ros.model.loops import ROWS, TOLERANCE, Constraints, Coordinate, Coupling, Loop, LoopKind
-from hodyn_ros.model.readers.assembly import Frame
 from hodyn_ros.model.tree import TreeModel
 
 _CLOSED = 1e-5  # share of the robot's size, and angle [rad], by which a loop may be open at home
-
-
-class LoopFrame(NamedTuple):
-    """A frame on a body, or on the ground (-1), in which rows of a loop are measured."""
-
-    body: int
-    point: Array  # (3,) in the frame of the body [m]
-    axes: Array  # (3, 3) its columns are x, y, z in the frame of the body
 
 
 class PlacedLoop(NamedTuple):
@@ -34,8 +26,8 @@ class PlacedLoop(NamedTuple):
 
     name: str
     kind: LoopKind
-    a: LoopFrame
-    b: LoopFrame
+    a: Frame
+    b: Frame
     length: float  # [m] of a rod, else zero
     rows: tuple[str, ...] = ()  # of the kind "rows"
 
@@ -148,6 +140,11 @@ class Closure:
             start,
         )
 
+    @classmethod
+    def of_tree(cls, tree: TreeModel) -> Closure:
+        """Return that of a tree: no loops, and all joints are coordinates with drives."""
+        return cls.build(tree, Constraints())
+
     @property
     def base_given(self) -> bool:
         """Whether a floating base moves as prescribed, and the wrench on it is an effort."""
@@ -157,6 +154,11 @@ class Closure:
     def leader(self) -> int | None:
         """The body whose motion is given: the platform, or a prescribed base; None without either."""
         return self.platform.body if self.platform is not None else 0 if self.base_given else None
+
+    @property
+    def n_given(self) -> int:
+        """Number of arrays that say how platform or base moves: pose and twists, or none."""
+        return 0 if self.leader is None else 2
 
     @cached_property
     def directions(self) -> Array:
@@ -437,8 +439,8 @@ def _triad(axis: Array) -> Array:
     return np.stack([x, np.cross(axis, x), axis], axis=1)
 
 
-def _fix(tree: TreeModel, body: int, point: Array, axes: Array) -> LoopFrame:
+def _fix(tree: TreeModel, body: int, point: Array, axes: Array) -> Frame:
     """Fix a frame, given in the world at the zero configuration, to a body."""
     placement = np.eye(4) if body < 0 else tree.placements[body]
     local = inverse(placement) @ pose(axes, point)
-    return LoopFrame(body, local[:3, 3], local[:3, :3])
+    return Frame(body, local)

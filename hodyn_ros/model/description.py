@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 from hodyn_ros.errors import ModelError
 from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.drive_spec import DriveSpec
+from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.model.propeller import Propeller
-from hodyn_ros.model.readers.assembly import Frame
 from hodyn_ros.model.readers.document import AssumedFigure
 from hodyn_ros.model.tree import TreeModel
 from hodyn_ros.model.uncertainty import RobotUncertainty

@@ -1,10 +1,10 @@
-"""Poses as robot descriptions write them: roll-pitch-yaw and Denavit-Hartenberg parameters."""
+"""Frames on bodies, and poses as descriptions write them: roll-pitch-yaw, Denavit-Hartenberg parameters."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,28 @@ from hodyn_ros.model.arrays import frozen_array
 # structural zeros of a robot exact, on which the compiled engine folds; the angle itself moves by less than
 # its own rounding.
 _RIGHT_ANGLE_SLACK = 1e-15
+
+
+class Frame(NamedTuple):
+    """A frame that a body carries, or the ground: one with a name, or one in which a loop is measured."""
+
+    body: int  # index of the body; -1 for the ground
+    pose: Array  # (4, 4) in the frame of that body
+
+    @classmethod
+    def of_body(cls, body: int) -> Frame:
+        """Return the frame of a body itself."""
+        return cls(body, np.eye(4))
+
+    @property
+    def point(self) -> Array:
+        """The origin (3,) in the frame of the body [m]."""
+        return self.pose[:3, 3]
+
+    @property
+    def axes(self) -> Array:
+        """The axes (3, 3): columns x, y, z in the frame of the body."""
+        return self.pose[:3, :3]
 
 
 def from_rpy(xyz: Array, rpy: Array) -> Array:

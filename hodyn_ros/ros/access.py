@@ -38,7 +38,10 @@ EVERY_NODE = Access(
     ),
 )
 _MANAGER = ("controller_manager/activity", "/diagnostics")  # which controllers are active
-_RECORDED = ("desired_motion", "feedforward_torque", "joint_states", "motor_states", "effort_commands")
+_RECORDED = (
+    *("desired_motion", "feedforward_torque", "joint_states", "motor_states", "effort_commands"),
+    *("external_efforts", "contacts", "payload"),
+)
 
 NODES = {
     "dynamics_node": Access(
@@ -81,6 +84,20 @@ NODES = {
         publishes=("position_commands", "velocity_commands", "effort_commands", "motor_references"),
         subscribes=("feedforward_torque", "joint_states", *_MANAGER),
         serves=("~/start",),
+    ),
+    "observer_node": Access(
+        publishes=("external_efforts", "contacts", "payload", "~/transition_event"),
+        subscribes=("joint_states", "motor_states"),
+        serves=(
+            "~/restart",
+            "~/restart_payload",
+            "~/payload",
+            "~/change_state",
+            "~/get_available_states",
+            "~/get_available_transitions",
+            "~/get_state",
+            "~/get_transition_graph",
+        ),
     ),
     "trajectory_filter": Access(
         publishes=("filtered_joint_trajectory",),

@@ -200,10 +200,13 @@ def assert_same(kernel: Any, given: list[Array], memory: Array) -> None:
     expected, remembered = np.zeros(kernel.result), memory.copy()
     found = kernel.function(*given, memory)
     run(kernel.compiled.program, [*(x.ravel() for x in given), remembered.reshape(-1), expected.reshape(-1)])
-    counts = expected.ravel()[kernel.bad] < 1.0
-    assert counts and found.ravel()[kernel.bad] < 1.0
+    counts = expected.ravel()[kernel.defect_at] < 1.0
+    assert counts and found.ravel()[kernel.defect_at] < 1.0
     rows = kernel.batch_rows
     assert np.allclose(
-        found[rows].ravel()[: kernel.bad], expected[rows].ravel()[: kernel.bad], rtol=1e-11, atol=1e-11
+        found[rows].ravel()[: kernel.defect_at],
+        expected[rows].ravel()[: kernel.defect_at],
+        rtol=1e-11,
+        atol=1e-11,
     )
     assert np.allclose(memory, remembered, rtol=1e-13, atol=1e-13)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from oracles.mechanisms import Mechanism
 from oracles.random_trees import random_inertia
+from sweeps import THOROUGH
 
 from hodyn_ros import AppliedWrench, BaseMotion, Constraints, Coupling, Loop, Robot, share
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, preload_rows
@@ -166,3 +167,24 @@ def three_rps(floating: bool = False, seed: int = 6) -> Robot:
         body_names=[f"body{i}" for i in order],
         constraints=Constraints(loops, coordinates=[(platform, ("rx", "ry", "z"))], driven=driven),
     )
+
+
+SHORT = ("four-bar", "RSSR", "coupled linkage", "slider-crank", "ankle")  # code of any order compiles soon
+SPINNING = ("RSSR", "ankle with rods")  # nothing holds the angle of a rod between two balls but its past
+
+
+def orders_of(name: str) -> tuple[int, ...]:
+    """Return orders for which a mechanism is compiled, the highest last."""
+    if name in ("6-UPS", "ankle with rods"):
+        return (0, 1) if THOROUGH else (0,)
+    return (0, 1, 3) if THOROUGH or name in SHORT else (1,)
+
+
+def joined(found: Array | tuple[Array, Array]) -> Array:
+    """Return what a call returns of base and joints as one array."""
+    return np.concatenate(found, axis=1) if isinstance(found, tuple) else found
+
+
+def whole_efforts(one: LoopSolution) -> Array:
+    """Return the efforts of the drives after the wrench on a base."""
+    return one.efforts if one.base_wrench is None else joined((one.base_wrench, one.efforts))

@@ -15,6 +15,7 @@ from hodyn_ros.identification.base_parameters import BaseParameters
 from hodyn_ros.identification.estimate import Data, Unknowns
 from hodyn_ros.identification.result import Figure, Identified
 from hodyn_ros.identification.robot_file import robot_text
+from hodyn_ros.identification.springs.deflection import KINDS
 from hodyn_ros.identification.springs.terms import ripple_size, share_behind, spring_terms
 from hodyn_ros.identification.torque_model import TorqueModel
 from hodyn_ros.identification.validation import validate
@@ -44,10 +45,12 @@ def terms_of(arm: Robot, recording: JointRecording, only: list[int]) -> tuple[di
     """Seek terms with all else known."""
     data, model = Data(recording, 8.0), TorqueModel(arm)
     data.elastic = only
-    springs = np.zeros((6, len(only)))
+    springs = np.zeros((KINDS, len(only)))
     springs[0] = [1.0 / drives_of(arm)[j].stiffness for j in only]
     springs[1] = 2e-3
-    return dict(spring_terms(model, data, model.prior, Unknowns(model.prior, springs, 1e-3))), data
+    return dict(
+        spring_terms(model, [data], model.prior, Unknowns(model.prior, springs, 1e-3, model.friction_shape))
+    ), data
 
 
 def test_friction_behind_a_spring_and_a_ripple_are_found(arm: Robot) -> None:
@@ -93,8 +96,8 @@ def test_frames_off_their_axes_are_written_on_them(tmp_path: Path) -> None:
     )
     result = Identified(
         robot, "a test", model.prior, model.prior, none, model.prior, model.names,
-        BaseParameters(none[:0], (), ()), figures, figures[0], 1.0, (4.0,), (), (),
-        Unknowns(model.prior, np.zeros((6, 0)), 0.0), (), data.ripples, {}, (),
+        BaseParameters(none[:0], (), ()), figures, figures[0], 1.0, (4.0,), (), (), (),
+        Unknowns(model.prior, np.zeros((KINDS, 0)), 0.0, model.friction_shape), (), data.ripples, {}, (),
     )  # fmt: skip
     path = tmp_path / "robot.yaml"
     path.write_text(robot_text(result))

@@ -11,6 +11,7 @@ from measured_arm import COULOMB, EFFORT_DELAY, drives_of, measured, measured_ar
 from hodyn_ros import Robot
 from hodyn_ros.identification import Channel, JointRecording
 from hodyn_ros.identification.estimate import Data, Unknowns
+from hodyn_ros.identification.springs.deflection import KINDS
 from hodyn_ros.identification.springs.resonance import Resonance, resonances
 from hodyn_ros.identification.springs.terms import Terms, spring_terms
 from hodyn_ros.identification.torque_model import TorqueModel
@@ -38,9 +39,11 @@ def terms_of(arm: Robot, recording: JointRecording, joint: int) -> Terms | None:
     """Seek what a spring has beyond a line, with all else known."""
     data, model = Data(recording, 8.0), TorqueModel(arm)
     data.elastic = [joint]
-    springs = np.zeros((6, 1))
+    springs = np.zeros((KINDS, 1))
     springs[0], springs[1] = 1.0 / drives_of(arm)[joint].stiffness, 2e-3
-    return spring_terms(model, data, model.prior, Unknowns(model.prior, springs, 1e-3)).get(joint)
+    return spring_terms(
+        model, [data], model.prior, Unknowns(model.prior, springs, 1e-3, model.friction_shape)
+    ).get(joint)
 
 
 def test_a_hardening_spring_is_found(arm: Robot) -> None:
@@ -92,7 +95,12 @@ def heard(arm: Robot, guess: Robot, recording: JointRecording, bandwidth: float)
     parameters = model.prior.copy()
     parameters[: model.bodies] = arm.dynamic_parameters()
     parameters[model.place(2)] = COULOMB
-    return resonances(model, data, parameters, Unknowns(parameters, np.zeros((6, 0)), EFFORT_DELAY))
+    return resonances(
+        model,
+        data,
+        parameters,
+        Unknowns(parameters, np.zeros((KINDS, 0)), EFFORT_DELAY, model.friction_shape),
+    )
 
 
 def test_resonances_tell_of_springs_where_only_motors_are_measured(arm: Robot) -> None:

@@ -24,7 +24,7 @@ from hodyn_ros import BaseMotion, Robot, share
 from hodyn_ros.dynamics.kinematics.skeleton import robot_lines
 from hodyn_ros.engine.loops.loop_kernel import compiles
 from hodyn_ros.launching import Node, read_launch
-from hodyn_ros.model.closure import LoopFrame
+from hodyn_ros.model.frames import Frame
 from hodyn_ros.trajectory import read_motion
 
 Array = NDArray[np.float64]
@@ -70,7 +70,7 @@ def mechanism_of(name: str) -> Mechanism:
     tree, closure = robot.tree, robot.closure
     assert closure is not None
 
-    def place(frame: LoopFrame) -> tuple[Array, Array]:
+    def place(frame: Frame) -> tuple[Array, Array]:
         pose = np.eye(4) if frame.body < 0 else tree.placements[frame.body]
         return pose[:3, :3] @ frame.point + pose[:3, 3], pose[:3, :3] @ frame.axes[:, 2]
 

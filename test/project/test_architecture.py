@@ -11,11 +11,12 @@ from places import ROOT
 SOURCES = ROOT / "hodyn_ros"
 LAYERS = (
     ("cli",),
-    ("demo", "replay", "view"),
+    ("demo", "replay", "view", "interop"),
     ("nodes", "export", "launching"),
     ("ros",),
     ("simulation", "identification"),
     ("planning", "guard"),
+    ("observers",),
     ("control",),
     ("feedforward",),
     ("dynamics",),

@@ -64,6 +64,7 @@ SUBJECTS = {
         "feedforward.feedforward",
         "feedforward.extrapolation",
         "feedforward.filtered_wrench",
+        "feedforward.payload",
     ),
     "control": (
         "Control",
@@ -74,10 +75,12 @@ SUBJECTS = {
         "guard.command_guard",
         "guard.guard_config",
     ),
+    "observers": ("Observers", "observers", "observers.payload"),
     "simulation": (
         "Simulation",
         "simulation.plant",
         "simulation.simulation",
+        "simulation.gradients",
         "simulation.closed_loop",
         "simulation.sensors",
         "simulation.model_errors",
@@ -106,6 +109,7 @@ SUBJECTS = {
     ),
     "bags": ("Recordings", "bags.reader", "bags.writer", "bags.comparison.compare"),
     "export": ("C code and MJCF", "export"),
+    "interop": ("CasADi, JAX, PyTorch", "interop.casadi", "interop.jax", "interop.torch", "interop.cuda"),
     "launching": ("Launch files", "launching"),
 }
 """The pages after that of `Robot`: title, then modules or single classes below hodyn_ros."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
@@ -26,20 +26,12 @@ from hodyn_ros.dynamics.calls.description import RobotProperties
 from hodyn_ros.dynamics.kinematics.forward_kinematics import Kinematics
 from hodyn_ros.dynamics.loops.digit_check import begun_beside
 from hodyn_ros.dynamics.natural_loads import natural_loads
+from hodyn_ros.dynamics.operations import OPERATIONS, WITH_ACCURACY
 from hodyn_ros.errors import HodynError, InputError
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import robot_size
 
-Asked = Literal[
-    "inverse_dynamics",
-    "forward_dynamics",
-    "hybrid_dynamics",
-    "joint_motion",
-    "forward_kinematics",
-    "inverse_kinematics",
-    "motion_from_drives",
-]
 _POSITIONS = ("q", "state", "drives", "seed")  # arguments that begin with positions
 _NUMBERS = (*_POSITIONS, "torques", "given", "base_wrench", "preload", "pose", "twists", "weights")
 
@@ -47,7 +39,7 @@ _NUMBERS = (*_POSITIONS, "torques", "given", "base_wrench", "preload", "pose", "
 class AccuracyCalls(RobotProperties):
     """What is known of the accuracy of answers."""
 
-    def accuracy(self, call: Asked, *arguments: Any, **named: Any) -> Accuracy:
+    def accuracy(self, call: str, *arguments: Any, **named: Any) -> Accuracy:
         """Estimate how accurate the answer of a call is, by derivative order.
 
         `call`: its name; then its arguments, of one sample: `robot.accuracy("inverse_dynamics", q).digits`
@@ -61,9 +53,9 @@ class AccuracyCalls(RobotProperties):
         from positions nearby: takes four times as long, and goes on from where the first ends. Constants of
         the robot count as exact. Raises what the call raises, but for refusals by this rule.
         """
-        if call not in get_args(Asked):
-            raise InputError(f"there is no accuracy of {call!r}; ask for one of {sorted(get_args(Asked))}")
-        method, rng = getattr(self, call), np.random.default_rng(0)
+        if call not in WITH_ACCURACY:
+            raise InputError(f"there is no accuracy of {call!r}; ask for one of {sorted(WITH_ACCURACY)}")
+        method, rng = OPERATIONS[call].call_of(self), np.random.default_rng(0)
         bound = inspect.signature(method).bind(*arguments, **named)
         given = {name: _of_one_sample(name, value) for name, value in bound.arguments.items()}
         with asked_for(), self._from_here() as memory:
@@ -124,7 +116,7 @@ class AccuracyCalls(RobotProperties):
         turning = tree.screws[tree.first_jointed_body :][joints][:, :3].any(axis=1)
         return np.where(turning, 1.0, robot_size(tree)) if len(joints) == count else 1.0
 
-    def _natural(self, call: Asked, part: Array, given: dict[str, Any]) -> Array:
+    def _natural(self, call: str, part: Array, given: dict[str, Any]) -> Array:
         """Return what is natural for a part of an answer."""
         own = sizes_by_order(part)
         if call == "inverse_dynamics":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,16 +18,17 @@ from hodyn_ros.dynamics.calls.results import BaseAndJoints
 from hodyn_ros.dynamics.loops.closing import home
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.mobility import check_mobility
-from hodyn_ros.engine import kernels
+from hodyn_ros.dynamics.operations import OPERATIONS
+from hodyn_ros.engine.kernels import KernelSpec
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.lie.motion import AppliedWrench, BaseRepresentation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.arrays import counted
 from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.drive_spec import DriveSpec
+from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.model.propeller import Propeller
-from hodyn_ros.model.readers.assembly import Frame
 from hodyn_ros.model.tree import TreeModel
 from hodyn_ros.model.uncertainty import RobotUncertainty
 
@@ -56,6 +57,9 @@ class RobotProperties:
         self._uncertainty = RobotUncertainty() if uncertainty is None else uncertainty
         self._tree = model
         self._looped = None if closure is None else LoopedDynamics(closure, frames or {})
+        self._structure = Closure.of_tree(model) if closure is None else closure
+        self._joint_names = _names(model, self._structure.joints)
+        self._driven_joints = _names(model, self._structure.driven)
         self._massless = [] if closure is not None else check_mobility(model)
         self._limits = limits if limits is not None else JointLimits.unlimited(len(self.driven_joints))
         if coordinate_limits is None and self.driven_joints == self.joint_names:
@@ -69,7 +73,7 @@ class RobotProperties:
         # inverse dynamics by shape of the motion, or of the twists
         self._compiled: Kept[tuple[int, ...], Callable[..., Any]] = Kept()
         self._compiled_with_base: Kept[Any, Callable[..., Any]] = Kept()  # by shape and frame of the twists
-        self._kernels: Kept[tuple[str, int, kernels.KernelSpec], Function] = Kept()
+        self._kernels: Kept[tuple[str, int, KernelSpec], Function] = Kept()
         self._forward: Kept[Any, Callable[..., Array]] = Kept()  # forward dynamics by shapes
         self._forward_with_base: Kept[Any, Callable[..., BaseAndJoints]] = Kept()  # by shape and frame
         self._moving: Kept[Any, Callable[..., Array]] = Kept()  # kinematics by shape and representation
@@ -113,16 +117,13 @@ class RobotProperties:
     @property
     def moves_base(self) -> bool:
         """Whether a motion has to come with one of a floating base, or of a platform."""
-        closure = self.closure
-        return self._tree.floating_base if closure is None else closure.leader is not None
+        return self._structure.leader is not None
 
     @property
     def platform(self) -> str | None:
         """The name of the body whose pose is a coordinate; None where all coordinates are joints."""
-        closure = self.closure
-        if closure is None or closure.platform is None:
-            return None
-        return closure.tree.body_names[closure.platform.body]
+        platform = self._structure.platform
+        return None if platform is None else self._tree.body_names[platform.body]
 
     @property
     def home(self) -> tuple[Array, Array | None]:
@@ -191,10 +192,14 @@ class RobotProperties:
         return None if self._looped is None else self._looped.closure
 
     @property
+    def structure(self) -> Closure:
+        """Couplings, loops, coordinates and drives; a tree has no loops, and its joints are all of these."""
+        return self._structure
+
+    @property
     def joint_names(self) -> tuple[str, ...]:
         """Names of the joints, in the order of every array, of those that are independent coordinates."""
-        closure = self.closure
-        return self._tree.joint_names if closure is None else _names(self._tree, closure.joints)
+        return self._joint_names
 
     @property
     def n_coordinates(self) -> int:
@@ -202,8 +207,7 @@ class RobotProperties:
 
         The pose of a platform moves besides, as `base`.
         """
-        closure = self.closure
-        return self._tree.n_joints if closure is None else len(closure.joints)
+        return len(self._structure.joints)
 
     @property
     def n_joints(self) -> int:
@@ -221,16 +225,14 @@ class RobotProperties:
     @property
     def driven_joints(self) -> tuple[str, ...]:
         """Names of the joints on which drives act, in the order of efforts."""
-        closure = self.closure
-        return self._tree.joint_names if closure is None else _names(self._tree, closure.driven)
+        return self._driven_joints
 
     @property
     def coordinates(self) -> tuple[str, ...]:
         """The independent coordinates, joints by name, then rows of a platform's pose as "body.row"."""
-        closure = self.closure
-        if closure is None or closure.platform is None:
+        platform = self._structure.platform
+        if platform is None:
             return self.joint_names
-        platform = closure.platform
         rows = (f"{self._tree.body_names[platform.body]}.{row}" for row in platform.rows)
         return (*self.joint_names, *rows)
 
@@ -262,11 +264,10 @@ class RobotProperties:
     def _no_preload(self) -> InputError:
         return InputError(f"a preload needs more drives than coordinates; robot {self.name!r} has as many")
 
-    def _kernel(
-        self, what: Literal["inverse", "hybrid"], order: int, setting: kernels.KernelSpec
-    ) -> Function:
-        build = kernels.inverse_dynamics if what == "inverse" else kernels.hybrid_dynamics
-        return self._kernels.made((what, order, setting), lambda: build(self.model, order, setting))
+    def _kernel(self, name: str, order: int, setting: KernelSpec) -> Function:
+        """Return the code of inverse or forward dynamics, by the name of the operation."""
+        make = OPERATIONS[name].make_kernel
+        return self._kernels.made((name, order, setting), lambda: make(self.model, order, setting))
 
     def _loads(self, wrenches: Sequence[AppliedWrench] | AppliedWrench | None) -> tuple[AppliedWrench, ...]:
         if wrenches is None:

@@ -132,7 +132,7 @@ class ForwardDynamicsCalls(AccuracyCalls):
             self._refuse_amplified(state, torques, base, base_wrench, wrenches)
         elif wrenches is None and not self._massless and found.ndim == 2:
             setting = kernels.KernelSpec(base=None if base is None else base.representation)
-            function = self._kernel("hybrid", order, setting).function
+            function = self._kernel("forward_dynamics", order, setting).function
             given, efforts = (2, self.n_coordinates), (len(found), self.n_coordinates)
             if base is None:
                 self._forward[given, efforts] = function
@@ -371,7 +371,7 @@ class ForwardDynamicsCalls(AccuracyCalls):
         prescribe_base: bool,
     ) -> Array:
         problem = self._hybrid_problem(state, given, base, base_wrench, wrenches, prescribed, prescribe_base)
-        kernel = self._kernel("hybrid", problem.order, problem.setting)
+        kernel = self._kernel("forward_dynamics", problem.order, problem.setting)
         call = kernel.batch if problem.batch else kernel.function
         found: Array = call(*problem.arrays)
         check_result(found)

@@ -288,7 +288,7 @@ class InverseDynamicsCalls(RobotProperties):
         setting = kernels.KernelSpec(
             base=base.representation if base else None, loads=load_places(self.model, loads)
         )
-        kernel = self._kernel("inverse", order, setting)
+        kernel = self._kernel("inverse_dynamics", order, setting)
         if setting == kernels.KernelSpec():
             self._compiled[order + 3, self.n_coordinates] = kernel.function
         return kernel

@@ -20,19 +20,8 @@ from hodyn_ros.dynamics.kinematics.forward_kinematics import (
     unpacked,
 )
 from hodyn_ros.dynamics.kinematics.inverse_kinematics import InverseKinematics
-from hodyn_ros.dynamics.kinematics.inverse_problem import (
-    Bodies,
-    Method,
-    Redundancy,
-    Targets,
-    Tasks,
-    read_targets,
-)
-from hodyn_ros.dynamics.loops.coordinate_motion import (
-    coordinate_motions,
-    drive_values,
-    given_base,
-)
+from hodyn_ros.dynamics.kinematics.inverse_problem import Bodies, GoalCall, Method, Tasks
+from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motions, drive_values, given_base
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.looped_frames import solve_frames
 from hodyn_ros.engine.recursions.kinematics import frame_motion
@@ -40,7 +29,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.representations import Representation, check_representation
 from hodyn_ros.lie.se3 import Array
-from hodyn_ros.model.readers.assembly import Frame
+from hodyn_ros.model.frames import Frame
 
 
 class KinematicCalls(RobotProperties):
@@ -60,7 +49,7 @@ class KinematicCalls(RobotProperties):
         `twists_of` and `jacobian_of`. Mueller (2020), Algorithm 1; Ali et al., Algorithm 1. Raises InputError
         saying what was expected. Compiled, but for robots too large to compile in seconds.
         """
-        joints = q if self._looped is None else self._joints_at_once(q, base)
+        joints = q if self._looped is None else self._compiled_joint_motion(q, base)
         if type(joints) is np.ndarray:
             order, floats = len(joints) - 1, self._tree.floating_base
             compiled = self._moving.get((joints.shape, representation))
@@ -74,12 +63,13 @@ class KinematicCalls(RobotProperties):
                 return unpacked(self._tree, table, representation, self.frames)
         return self._forward_kinematics(q, base, representation)
 
-    def _joints_at_once(self, q: ArrayLike | None, base: BaseMotion | None) -> Array | None:
+    def _compiled_joint_motion(self, q: ArrayLike | None, base: BaseMotion | None) -> Array | None:
         """Return the motion of all joints of a robot with loops, if compiled code finds it at once."""
-        of_array = q is None or type(q) is np.ndarray
-        if self._looped is None or not of_array or not (base is None or type(base) is BaseMotion):
+        if self._looped is None or not (q is None or type(q) is np.ndarray):
             return None
-        return self._looped.joints_at_once(q, base)  # type: ignore[arg-type]
+        return (
+            self._looped.compiled_joint_motion(q, base) if base is None or type(base) is BaseMotion else None
+        )
 
     @finite_result
     def _forward_kinematics(
@@ -146,38 +136,25 @@ class KinematicCalls(RobotProperties):
         over the coordinates follows the loops from the last success and so keeps their branch; further calls
         go on from the result.
         """
-        redundancy = Redundancy(weights, method, independent)
+        call = GoalCall(pose, twists, base, body, representation, seed, task, weights, method, independent)
         if self._looped is None:
-            return self._inverse_kinematics(pose, twists, representation, body, seed, task, base, redundancy)
-        if self._looped.closure.platform is None and method is None and independent is None:
-            found = self._looped.compiled_frames.at_once(
-                pose, twists, representation, body, seed, task, base, weights
-            )
-            if found is not None:
-                return found
-        targets = read_targets(self._tree, pose, twists, representation, body, task)
-        moved = self._looped_inverse_kinematics(targets, base, seed, redundancy)
+            return self._inverse_kinematics(call)
+        found = self._looped.compiled_frames.again(call)
+        if found is not None:
+            return found
+        moved = self._looped_inverse_kinematics(self._looped, call)
         return moved.joints if moved.base is None else moved
 
     @finite_result
-    def _looped_inverse_kinematics(
-        self,
-        targets: Targets,
-        base: BaseMotion | None,
-        seed: ArrayLike | None,
-        redundancy: Redundancy,
-    ) -> CoordinateMotion:
-        looped = self._need_loops("this")
+    def _looped_inverse_kinematics(self, looped: LoopedDynamics, call: GoalCall) -> CoordinateMotion:
+        targets, base = call.targets(self._tree), call.base
         if looped.closure.base_given:
             base = given_base(looped.closure, base, targets.order)
         elif base is not None:
             raise InputError(f"robot {self.name!r} has no base that moves as prescribed; leave `base` out")
-        if len(targets.names) == 1 and redundancy.usual:
-            motion = looped.compiled_frames.solve(targets, seed, base)
-        else:
-            motion = looped.compiled_frames.solve_together(targets, seed, redundancy, base)
+        motion = looped.compiled_frames.solve(call, targets, base)
         if motion is None:
-            motion = solve_frames(looped, targets, seed, redundancy, base)
+            motion = solve_frames(looped, targets, call.seed, call.redundancy, base)
         joints, platform = motion
         return CoordinateMotion(platform, joints)
 
@@ -192,7 +169,7 @@ class KinematicCalls(RobotProperties):
         `order` twists. A batch of either has an axis of samples in front. `tree.joint_names` has their order.
         Errors as of `solve_loops`.
         """
-        found = self._joints_at_once(q, base)
+        found = self._compiled_joint_motion(q, base)
         return self._joint_motion(q, base) if found is None else found
 
     @finite_result
@@ -231,7 +208,7 @@ class KinematicCalls(RobotProperties):
         """
         looped = self._need_loops("motion_from_drives")
         if base is None and type(drives) is np.ndarray and drives.ndim == 2 and not looped.closure.base_given:
-            found = looped.moved_quickly(drives)
+            found = looped.compiled_drive_motion(drives)
             if found is not None:
                 return CoordinateMotion(found[1], found[0])
         return self._motion_from_drives(looped, drives, base)

@@ -24,8 +24,8 @@ from hodyn_ros.formulations.parameters import dynamic_parameters
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, BaseRepresentation
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.joint_tree import JointTree
-from hodyn_ros.model.readers.assembly import Frame
 from hodyn_ros.model.tree import TreeModel
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class MatrixCalls(ABC):
     def dynamic_matrices(self, q: ArrayLike | None, base: BaseMotion | None = None) -> DynamicMatrices:
         """Compute `mass`, `coriolis` and `gravity` in one go, from `q` (order + 2, n)."""
         if self._looped is not None:
-            return self._looped.computed("dynamic_matrices", q, base)
+            return self._looped.dynamic_matrices(q, base)
         rows, m = self._rows_of_all(q, base), self._m
         return DynamicMatrices(rows[..., :m, :], rows[..., m : 2 * m, :], rows[..., 2 * m, :])
 
@@ -265,7 +265,7 @@ class MatrixCalls(ABC):
             if found is not None:
                 return found
         if self._looped is not None:
-            return self._looped.computed("slotine_li_regressor", q, base, qr, base_reference)
+            return self._looped.slotine_li_regressor(q, base, qr, base_reference)
         return self._slotine_li_regressor(q, qr, base, base_reference)
 
     @finite_result
@@ -293,7 +293,7 @@ class MatrixCalls(ABC):
         Shapes (order + 1, 10 bodies, m, m) and (order + 1, 10 bodies, m). Garofalo et al. (2013), eq. 13.
         """
         if self._looped is not None:
-            return self._looped.computed("parameter_derivatives", q, base)
+            return self._looped.parameter_derivatives(q, base)
         return regressors.by_parameter(self._parameter_rows(q, base))
 
     @_quick

@@ -127,7 +127,7 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
                 return inverse_dynamics_partials_of_samples(self._looped, count, y, moving, loads)
             found = inverse_dynamics_partials(self._looped, y, moving, loads)
             if not loads:
-                call = self._or_carefully("efforts", len(found) - 1)
+                call = self._or_checked("efforts", len(found) - 1)
                 key = y.shape, base and base.orders, "inverse_dynamics_derivatives"
                 self._noted[key] = call, found.shape, "spatial"
             return found
@@ -146,7 +146,7 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         series, brackets = self._partial_series(stack, loads)
         return partials.assemble(series, brackets)
 
-    def _or_carefully(self, of: Literal["efforts", "accelerations"], order: int) -> Callable[..., Array]:
+    def _or_checked(self, of: Literal["efforts", "accelerations"], order: int) -> Callable[..., Array]:
         """Return partial derivatives of a robot with loops as compiled code, and with care where that fails.
 
         `f(motion, [pose, twists])` of efforts, `f(state, torques, [pose, twist, wrench])` of accelerations.
@@ -271,7 +271,7 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         changes = self._matrix_kernel(hybrid_dynamics_changes, order, problem.setting)
         if changes is not None:
             return in_all_directions(changes, problem.arrays, problem.batch)
-        if np.ndim(base_wrench) == 3:  # type: ignore[arg-type]
+        if base_wrench is not None and np.ndim(base_wrench) == 3:
             states, values, pushes = *problem.arrays[:2], np.asarray(base_wrench)
             return one_by_one(
                 len(values),
@@ -297,7 +297,7 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
     def _solved_motion(self, problem: HybridProblem) -> MotionStack:
         """Return the motion that hybrid dynamics finds."""
         setting, (state, given, *others) = problem.setting, problem.arrays
-        kernel = self._kernel("hybrid", problem.order, setting)
+        kernel = self._kernel("forward_dynamics", problem.order, setting)
         found = (kernel.batch if problem.batch else kernel.function)(*problem.arrays)
         accelerations = np.array(found[..., self._m - self.n_coordinates :])
         accelerations[..., setting.prescribed] = given[..., setting.prescribed]
@@ -321,7 +321,8 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         of_drives: bool = False,
     ) -> Array:
         """Return the partial derivatives of forward dynamics with loops, or of hybrid dynamics."""
-        many = np.ndim(state) == 3 or (isinstance(base, BaseMotion) and base.batch)  # type: ignore[arg-type]
+        of_states = state is not None and np.ndim(state) == 3
+        many = of_states or (isinstance(base, BaseMotion) and base.batch)
         if many and not of_drives:
             looped = self._need_loops("this")
             count, states, motion = coordinate_motions(looped.closure, state, base, 1)
@@ -348,7 +349,7 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         found = forward_dynamics_partials(looped, y, values, motion, loads)
         if not loads and base_wrench is None:
             torques = (len(values), len(looped.closure.driven))
-            call = self._or_carefully("accelerations", len(values) - 1)
+            call = self._or_checked("accelerations", len(values) - 1)
             self._fast_partials[y.shape, torques, base and "spatial"] = call, found.shape
         return found
 

@@ -168,7 +168,7 @@ class SecondPartialCalls(PartialCalls):
             call = kernel.batch if problem.batch else kernel.function
             found = call(*problem.arrays, weights)
             return found.reshape(*problem.batch, order + 3, order + 3, m, m)
-        if np.ndim(base_wrench) == 3:  # type: ignore[arg-type]
+        if base_wrench is not None and np.ndim(base_wrench) == 3:
             states, values, pushes = *problem.arrays[:2], np.asarray(base_wrench)
             return one_by_one(
                 len(values),

@@ -15,7 +15,7 @@ from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.representations import convert_screws
 from hodyn_ros.lie.se3 import Array
-from hodyn_ros.model.readers.assembly import Frame
+from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.tree import TreeModel
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from hodyn_ros.formulations.spatial import SpatialMotion
 from hodyn_ros.lie.motion import BaseMotion, Stack, pose_derivatives
 from hodyn_ros.lie.representations import Representation, check_representation, convert_screws
 from hodyn_ros.lie.se3 import Ad, Array, inverse, matvec
-from hodyn_ros.model.readers.assembly import Frame
+from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.tree import TreeModel
 
 _MOTIONS: dict[Representation, Callable[..., Any]] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.dynamics.kinematics.carriers import carriers_of, last_body
 from hodyn_ros.dynamics.kinematics.inverse_problem import (
     Bodies,
+    GoalCall,
     Redundancy,
     Tasks,
     read_problem,
@@ -25,10 +26,8 @@ from hodyn_ros.engine.recursions.frame_goals import Goals
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.lie.se3 import Array
-from hodyn_ros.model.readers.assembly import Frame
+from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.tree import TreeModel
-
-_NO_TWISTS = np.zeros((0, 6))
 
 
 class _Choice(NamedTuple):
@@ -48,25 +47,24 @@ class InverseKinematics:
     def __init__(self, model: TreeModel, frames: Mapping[str, Frame]) -> None:
         self._model, self._frames = model, frames
         self._kernels: Kept[_Choice, GoalKernel | None] = Kept()
-        self._quick: Kept[Any, Callable[..., Array]] = Kept()  # by what an ordinary call names
+        self._noted: Kept[Hashable, Callable[..., Array]] = Kept()  # by names and shapes of a plain call
 
-    def __call__(
-        self,
-        pose: ArrayLike,
-        twists: ArrayLike | None,
-        representation: Representation,
-        body: Bodies,
-        seed: ArrayLike | None,
-        task: Tasks,
-        base: BaseMotion | None,
-        redundancy: Redundancy,
-    ) -> Array:
-        """Solve; arguments as of `read_targets` and `read_problem`."""
-        key, arrays = _plain(pose, twists, representation, body, seed, task, base, redundancy)
-        if key is not None and (quick := self._quick.get(key)) is not None:
-            return quick(*arrays)
-        targets = read_targets(self._model, pose, twists, representation, body, task)
-        problem = read_problem(self._model, targets, seed, redundancy, base, self._frames)
+    def __call__(self, call: GoalCall) -> Array:
+        """Solve."""
+        plain = call.plain(self._model.n_joints)
+        key: Hashable = None
+        arrays: list[Array] = []
+        if plain is not None and call.weights is None:
+            key, poses, twists, seed = plain
+            if seed is not None:
+                arrays = [seed, poses, twists]
+                if call.base is not None:
+                    arrays += [call.base.pose, call.base.twists_in("spatial", len(twists) * 4 // len(poses))]
+                function = self._noted.get(key)
+                if function is not None:
+                    return function(*arrays)
+        targets = call.targets(self._model)
+        problem = read_problem(self._model, targets, call.seed, call.redundancy, call.base, self._frames)
         weighted = problem.weights is not None
         independent = tuple(sorted(problem.independent))
         choice = _Choice(
@@ -75,13 +73,13 @@ class InverseKinematics:
         kernel = self._made(choice)
         if kernel is None:
             return finite_result(problem.solve)()
-        if key is not None:
-            self._quick[key] = kernel.function
-        motion: Array = kernel.function(*(arrays if key is not None else problem.arguments()))
+        if arrays:
+            self._noted[key] = kernel.function
+        motion: Array = kernel.function(*(arrays or problem.arguments()))
         return motion
 
     def compiled(
-        self, order: int, names: Sequence[str | int] | None, representation: Representation
+        self, order: int, names: Sequence[str | int], representation: Representation
     ) -> GoalKernel | None:
         """Return the kernel that moves the poses of frames; None where it would take too long to compile."""
         chosen = tuple(names or [last_body(self._model)])
@@ -139,36 +137,6 @@ class InverseKinematics:
             weights=None if weights is None else finite_array("the weights", weights, (1, n))[0],
             independent=motions,
         )
-
-
-def _plain(
-    pose: Any,
-    twists: Any,
-    representation: Any,
-    body: Any,
-    seed: Any,
-    task: Any,
-    base: Any,
-    redundancy: Redundancy,
-) -> tuple[Any, list[Array]]:
-    """Return what an ordinary call names, and its arrays as kernels take them; None of any other call."""
-    rates = _NO_TWISTS if twists is None else twists
-    if not type(seed) is type(rates) is type(pose) is np.ndarray:
-        return None, []
-    if not redundancy.usual or pose.shape[-2:] != (4, 4) or rates.ndim < 2 or rates.shape[-1] != 6:
-        return None, []
-    if not (base is None or (type(base) is BaseMotion and not base.batch)):
-        return None, []
-    named = tuple(tuple(x) if type(x) is list else x for x in (body, task))
-    key = pose.shape, rates.shape, seed.shape, representation, named, base and base.orders
-    try:
-        hash(key)
-    except TypeError:
-        return None, []
-    arrays = [seed[None], pose.reshape(-1, 4), rates.reshape(rates.size // 6, 6)]
-    if base is not None:
-        arrays += [base.pose, base.twists_in("spatial", rates.shape[-2])]
-    return key, arrays
 
 
 @finite_result

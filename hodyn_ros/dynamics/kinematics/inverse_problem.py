@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
@@ -19,12 +19,14 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.representations import Representation, check_representation, convert_screws
 from hodyn_ros.lie.se3 import Array
-from hodyn_ros.model.readers.assembly import Frame
+from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.tree import TreeModel
 
 Method = Literal["solve", "pseudo_inverse", "decomposition"]
 Bodies = str | int | Sequence[str | int] | None
 Tasks = Task | Sequence[Task]
+
+_NO_TWISTS = np.zeros((0, 6))
 
 
 class Targets(NamedTuple):
@@ -76,6 +78,63 @@ class Redundancy(NamedTuple):
 
 
 NO_CHOICE = Redundancy()
+
+
+class GoalCall(NamedTuple):
+    """The arguments of `Robot.inverse_kinematics` as they come; `read_problem` checks them."""
+
+    pose: ArrayLike
+    twists: ArrayLike | None = None
+    base: BaseMotion | None = None
+    body: Bodies = None
+    representation: Representation = "spatial"
+    seed: ArrayLike | None = None
+    task: Tasks = "pose"
+    weights: ArrayLike | None = None
+    method: Method | None = None
+    independent: Mapping[str | int, ArrayLike] | None = None
+
+    @property
+    def redundancy(self) -> Redundancy:
+        """How the motions that targets leave open are chosen."""
+        return Redundancy(self.weights, self.method, self.independent)
+
+    def targets(self, model: TreeModel) -> Targets:
+        """Check where frames are to be, and how they move."""
+        return read_targets(model, self.pose, self.twists, self.representation, self.body, self.task)
+
+    def plain(self, n: int) -> tuple[Hashable, Array, Array, Array | None] | None:
+        """Return names and shapes of an ordinary call, of n coordinates, and its arrays; None of any other.
+
+        Arrays as kernels take them: poses (4 F, 4), twists (F order, 6), seed (1, n). A kernel that has
+        served a call serves all with the same names and shapes.
+        """
+        pose, given, base, body, representation, seed, task, weights, method, independent = self
+        twists = _NO_TWISTS if given is None else given
+        if type(pose) is not np.ndarray or type(twists) is not np.ndarray:
+            return None
+        if not (seed is None or (type(seed) is np.ndarray and seed.shape == (n,))):
+            return None
+        if not (weights is None or (type(weights) is np.ndarray and weights.shape == (n,))):
+            return None
+        if method is not None or independent is not None:
+            return None
+        if pose.shape[-2:] != (4, 4) or twists.ndim < 2 or twists.shape[-1] != 6:
+            return None
+        if not (base is None or (type(base) is BaseMotion and not base.batch)):
+            return None
+        key = (
+            (pose.shape, twists.shape, base and base.orders, weights is None),
+            representation,
+            tuple(body) if type(body) is list else body,
+            tuple(task) if type(task) is list else task,
+        )
+        try:
+            hash(key)
+        except TypeError:
+            return None
+        rows = twists.reshape(twists.size // 6, 6)
+        return key, pose.reshape(-1, 4), rows, None if seed is None else seed[None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +251,7 @@ def _names(model: TreeModel, body: Bodies) -> tuple[tuple[str | int, ...], bool]
     if body is None:
         return (last_body(model),), False
     if isinstance(body, (str, int, np.integer)):
-        return (body,), False  # type: ignore[return-value]
+        return (body if isinstance(body, str) else int(body),), False
     if not isinstance(body, Sequence) or not body:
         raise InputError(f"body must be the name or index of a body or frame, or a list, found {body!r}")
     return tuple(body), True
@@ -205,7 +264,7 @@ def _tasks(task: Tasks, count: int) -> tuple[Task, ...]:
             raise InputError(f"task must be one of {list(get_args(Task))}, found {one!r}")
     if len(tasks) != count:
         raise InputError(f"{count} frames need as many tasks, or one for all; found {len(tasks)}")
-    return tasks  # type: ignore[return-value]
+    return tuple(one for name in tasks for one in get_args(Task) if one == name)
 
 
 def _poses(pose: ArrayLike, count: int, several: bool) -> Array:

@@ -55,9 +55,9 @@ def check_accuracy(
     sizes = np.abs(found[1:]).max(axis=1)
     natural = np.max(sizes ** (1.0 / orders)) ** orders  # of a motion as fast as this one
     errors = _SAFETY * np.abs(nearby - found)[1:].max(axis=1)
-    bad = np.flatnonzero(~(errors <= ACCURACY * natural))
-    if len(bad):
-        r, share = int(orders[bad[0]]), float(errors[bad[0]] / natural[bad[0]])
+    failing = np.flatnonzero(~(errors <= ACCURACY * natural))
+    if len(failing):
+        r, share = int(orders[failing[0]]), float(errors[failing[0]] / natural[failing[0]])
         raise SingularError(
             f"the Jacobian of {motion.name!r} is close to singular at this pose (condition number "
             f"{condition:.3g}): in derivative {r} of the joint motion a share of {share:.1g} would be "

@@ -11,7 +11,6 @@ import numpy as np
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.lie.jets import Array
 from hodyn_ros.lie.motion import BaseMotion
-from hodyn_ros.model.closure import PlacedLoop
 from hodyn_ros.model.tree import JointKind
 
 
@@ -70,9 +69,10 @@ def body_lines(robot: Robot, poses: Array) -> Array:
 def loop_lines(robot: Robot, poses: Array) -> Array:
     """Return lines (N, 2, 3) [m] from bodies to the points of their loops, and along rods."""
     lines = []
-    for loop in _loops(robot):
+    for loop in robot.structure.loops:
         ends = []
-        for body, point, _ in (loop.a, loop.b):
+        for frame in (loop.a, loop.b):
+            body, point = frame.body, frame.point
             end = point if body < 0 else poses[body, :3, :3] @ point + poses[body, :3, 3]
             ends.append(end)
             if body >= 0 and loop.kind != "spin":
@@ -82,26 +82,22 @@ def loop_lines(robot: Robot, poses: Array) -> Array:
     return np.array(lines).reshape(-1, 2, 3)
 
 
-def _loops(robot: Robot) -> tuple[PlacedLoop, ...]:
-    return () if robot.closure is None else robot.closure.loops
-
-
 def _loop_points(robot: Robot) -> dict[int, list[Array]]:
     """Return where loops close on bodies, in their frames, by body."""
     points: dict[int, list[Array]] = {}
-    for loop in _loops(robot):
-        for body, point, _ in (loop.a, loop.b):
-            if body >= 0 and loop.kind != "spin":
-                points.setdefault(body, []).append(point)
+    for loop in robot.structure.loops:
+        for frame in (loop.a, loop.b):
+            if frame.body >= 0 and loop.kind != "spin":
+                points.setdefault(frame.body, []).append(frame.point)
     return points
 
 
 def _guided(robot: Robot) -> set[int]:
     """Return the bodies that reach the ground by slides alone, none of them driven, of a robot with loops."""
     guided: set[int] = set()
-    if robot.closure is None or not robot.closure.loops:
+    if not robot.structure.loops:
         return guided
-    model, driven = robot.tree, robot.closure.driven
+    model, driven = robot.tree, robot.structure.driven
     for i, parent in enumerate(model.parents):
         slides = model.kinds[i] is JointKind.PRISMATIC and i - model.first_jointed_body not in driven
         if slides and (parent < 0 or parent in guided):

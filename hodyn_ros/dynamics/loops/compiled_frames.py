@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_array, finite_result
 from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.dynamics.kinematics.inverse_problem import (
     NO_CHOICE,
-    Bodies,
-    Redundancy,
+    GoalCall,
     Targets,
-    Tasks,
     check_method,
     read_motion,
     read_targets,
@@ -37,9 +34,9 @@ from hodyn_ros.engine.loops.loop_tasks import TaskMotion
 from hodyn_ros.engine.recursions.frame_goals import Goals
 from hodyn_ros.errors import HodynError, InputError
 from hodyn_ros.lie.motion import BaseMotion
-from hodyn_ros.lie.representations import REPRESENTATIONS, Representation, convert_screws
+from hodyn_ros.lie.representations import Representation, convert_screws
 from hodyn_ros.lie.se3 import Array, inverse
-from hodyn_ros.model.readers.assembly import Frame
+from hodyn_ros.model.frames import Frame
 
 _SAME = 1e-6  # [rad or m] by which joints found twice may differ
 _STILL = np.zeros((0, 6))
@@ -73,14 +70,6 @@ def _held(order: int, y: Array, weights: Array | None) -> Array:
     return held
 
 
-def _hashable(asked: _AskedTogether) -> bool:
-    try:
-        hash(asked)
-    except TypeError:
-        return False
-    return True
-
-
 def _stacked(pose: Array, twists: Array, base_pose: Array, base_twists: Array) -> tuple[Array, Array]:
     """Return poses and twists as kernels take them of a robot on a prescribed base."""
     return np.concatenate([base_pose, pose]), np.concatenate([base_twists, twists])
@@ -98,58 +87,50 @@ class CompiledFrames:
         self._kernels: Kept[Asked, GoalMotion | None] = Kept()
         self._together: Kept[_AskedTogether, tuple[TaskMotion | None, int]] = Kept()
         self._moving: Kept[tuple[str | int, ...], list[int]] = Kept()
+        self._noted: Kept[Hashable, GoalMotion | TaskMotion] = Kept()  # by names and shapes of a plain call
 
     def solve(
-        self, targets: Targets, seed: ArrayLike | None, base: BaseMotion | None
+        self, call: GoalCall, targets: Targets, base: BaseMotion | None
     ) -> tuple[Array, BaseMotion | None] | None:
-        """Return what `solve_frames` does of one frame; None where that has to find it."""
-        if self._looped.closure.platform is not None:
-            return None if seed is not None else self._of_platform(targets)
-        asked = Asked(targets.names[0], targets.tasks[0], targets.order, targets.representation)
-        kernel = self.kernel(asked)
-        if kernel is None:
-            return self.solve_together(targets, seed, NO_CHOICE, base)
-        moved = targets.poses[0], targets.twists[0]
-        if base is not None:
-            moved = _stacked(*moved, base.pose, base.twists[: targets.order])
-        start = None
-        if seed is not None:
-            start = finite_array("the seed", seed, (len(self._looped.closure.joints),))[None]
-        found = self.find(kernel, *moved, start)
-        return None if found is None else (found, None)
+        """Return what `solve_frames` does; None where that has to find it. `targets`: those of the call.
 
-    def solve_together(
-        self,
-        targets: Targets,
-        seed: ArrayLike | None,
-        redundancy: Redundancy,
-        base: BaseMotion | None,
-    ) -> tuple[Array, BaseMotion | None] | None:
-        """Return what `solve_frames` does of several frames, or of some coordinates; None as `solve`."""
-        looped, order = self._looped, targets.order
-        closure = looped.closure
+        `base`: the motion of a prescribed base, with spatial twists.
+        """
+        looped, order, redundancy = self._looped, targets.order, call.redundancy
+        closure, k = looped.closure, len(looped.closure.joints)
+        alone = len(targets.names) == 1 and redundancy.usual
         if closure.platform is not None:
-            return None
-        independent, weights = redundancy.independent or {}, redundancy.weights
-        motions = {coordinate_named(looped, name): values for name, values in independent.items()}
-        asked = _AskedTogether(
-            targets.names, targets.tasks, order, targets.representation, frozenset(motions)
-        )
-        kernel, moving = self._kernel_together(asked)
+            return self._of_platform(targets) if alone and call.seed is None else None
+        seed = None if call.seed is None else finite_array("the seed", call.seed, (k,))
+        start, held = None if seed is None else seed[None], None
+        kernel: GoalMotion | TaskMotion | None = None
+        if alone:
+            kernel = self.kernel(Asked(targets.names[0], targets.tasks[0], order, targets.representation))
         if kernel is None:
-            return None
-        check_method(redundancy.method, targets, moving, len(motions))
-        k = len(closure.joints)
-        y = looped.known.y if seed is None else finite_array("the seed", seed, (k,))
-        held = _held(order, y, None if weights is None else read_weights(weights, k))
-        for place, values in motions.items():
-            held[:-1, place] = read_motion(closure.tree.joint_names[closure.joints[place]], values, order)
+            independent, weights = redundancy.independent or {}, redundancy.weights
+            motions = {coordinate_named(looped, name): values for name, values in independent.items()}
+            asked = _AskedTogether(
+                targets.names, targets.tasks, order, targets.representation, frozenset(motions)
+            )
+            kernel, moving = self._kernel_together(asked)
+            if kernel is None:
+                return None
+            check_method(redundancy.method, targets, moving, len(motions))
+            y = looped.known.y if seed is None else seed
+            held = _held(order, y, None if weights is None else read_weights(weights, k))
+            for place, values in motions.items():
+                held[:-1, place] = read_motion(closure.tree.joint_names[closure.joints[place]], values, order)
+            start = None if seed is None and not motions else held[:1]
         poses, twists = targets.poses.reshape(-1, 4), targets.twists.reshape(-1, 6)
         if base is not None:
             poses, twists = _stacked(poses, twists, base.pose, base.twists[:order])
-        start = None if seed is None and not motions else held[:1]
-        found = self.find(kernel, poses, twists, start, held)
-        return None if found is None else (found, None)
+        motion = self.find(kernel, poses, twists, start, held)
+        if motion is None:
+            return None
+        plain = call.plain(k)
+        if plain is not None:
+            self._noted[plain[0]] = kernel
+        return motion, None
 
     def _kernel_together(self, asked: _AskedTogether) -> tuple[TaskMotion | None, int]:
         """Return the kernel, compiled when first asked for, and how many coordinates move the frames."""
@@ -189,51 +170,22 @@ class CompiledFrames:
         label = ", ".join(map(str, names))
         return LoopedFrames(looped, known, known.y, known.pose, frames, base, label)
 
-    def at_once(
-        self,
-        pose: ArrayLike,
-        twists: ArrayLike | None,
-        representation: str,
-        body: Bodies,
-        seed: ArrayLike | None,
-        task: Tasks,
-        base: BaseMotion | None,
-        weights: ArrayLike | None,
-    ) -> Array | None:
-        """Return what a kernel finds that `solve` has made, of plain arrays; None for anything else."""
-        rates = _STILL if twists is None else twists
-        if type(pose) is not np.ndarray or type(rates) is not np.ndarray or rates.ndim < 2:
+    def again(self, call: GoalCall) -> Array | None:
+        """Return what a kernel finds that has served such a call of `solve`; None where none has."""
+        plain = call.plain(len(self._looped.closure.joints))
+        kernel = None if plain is None else self._noted.get(plain[0])
+        if plain is None or kernel is None:
             return None
-        if not all(x is None or type(x) is np.ndarray for x in (seed, weights)):
-            return None
-        if type(representation) is not str or representation not in REPRESENTATIONS:
-            return None
-        order, held = rates.shape[-2], None
-        kernel: GoalMotion | TaskMotion | None = None
-        if type(body) is type(task) is str and weights is None:
-            kernel = self._kernels.get(Asked(body, task, order, representation))  # type: ignore[arg-type]
-        if kernel is None:
-            names = tuple(body) if type(body) is list else (body,)
-            tasks = tuple(task) if type(task) is list else (task,) * len(names)
-            asked = _AskedTogether(names, tasks, order, representation, _NONE)  # type: ignore[arg-type]
-            kernel, _ = self._together.get(asked, (None, 0)) if _hashable(asked) else (None, 0)
-            k = len(self._looped.closure.joints)
-            if kernel is None or not all(x is None or x.shape == (k,) for x in (seed, weights)):  # type: ignore[union-attr]
+        _, poses, twists, seed = plain
+        order, base, held = len(twists) * 4 // len(poses), call.base, None
+        if isinstance(kernel, TaskMotion):
+            weights = None if call.weights is None else np.asarray(call.weights)
+            held = _held(order, self._looped.known.y if seed is None else seed[0], weights)
+        if base is not None:
+            if base.representation != "spatial":
                 return None
-            held = _held(order, self._looped.known.y if seed is None else seed, weights)  # type: ignore[arg-type]
-        samples = (len(body),) if type(body) is list else ()
-        if pose.shape != (*samples, 4, 4) or rates.shape != (*samples, order, 6):
-            return None
-        poses, rates = pose.reshape(-1, 4), rates.reshape(rates.size // 6, 6)
-        if self._looped.closure.base_given:
-            if type(base) is not BaseMotion or base.representation != "spatial" or base.batch:
-                return None
-            if len(base.twists) < order:
-                return None
-            poses, rates = _stacked(poses, rates, base.pose, base.twists[:order])
-        elif base is not None:
-            return None
-        return self.find(kernel, poses, rates, None if seed is None else seed[None], held)  # type: ignore[arg-type, call-overload, index]
+            poses, twists = _stacked(poses, twists, base.pose, base.twists[:order])
+        return self.find(kernel, poses, twists, seed, held)
 
     def compiled(
         self, order: int, names: Sequence[str | int], representation: Representation
@@ -334,7 +286,7 @@ class CompiledFrames:
             held = np.zeros(kernel.arguments[0][1])
             held[:1] = looped.known.place.joints[list(kernel.held)]
         found: Array = kernel.function(held, poses, twists, looped.memory)
-        right = found.item(kernel.bad) < 1.0 and self._keeps_branch(start, found[:1], at)
+        right = found.item(kernel.defect_at) < 1.0 and self._keeps_branch(start, found[:1], at)
         return found[:-1] if right else None
 
     def _keeps_branch(self, start: Array, y: Array, at: Sequence[Array]) -> bool:

@@ -157,11 +157,16 @@ def quick_call(
     kernel = None if looped.independence.idle and of == "accelerations" else _of_one(looped, of, order, ())
     if kernel is None:
         return lambda *arrays: None
-    function, bad, changes, memory = kernel.function, kernel.bad, _changes(kernel), looped.memory
+    function, defect_at, changes, memory = (
+        kernel.function,
+        kernel.defect_at,
+        _changes(kernel),
+        looped.memory,
+    )
 
     def call(*arrays: Array) -> Array | None:
         table = function(*arrays, memory)
-        if not table.item(bad) < 1.0:
+        if not table.item(defect_at) < 1.0:
             return None
         found = changes(table)
         if of == "accelerations":
@@ -212,10 +217,10 @@ def _called(
         return None
     arrays = [np.ascontiguousarray(array) for array in arrays]
     table = kernel.function(*arrays, looped.memory)
-    if not table.item(kernel.bad) < 1.0:
+    if not table.item(kernel.defect_at) < 1.0:
         approach()
         table = kernel.function(*arrays, looped.memory)
-    return _changes(kernel)(table) if table.item(kernel.bad) < 1.0 else None
+    return _changes(kernel)(table) if table.item(kernel.defect_at) < 1.0 else None
 
 
 def _changes(kernel: LoopPartials | LoopHessian | DriftingFunction) -> Callable[[Array], Array]:
@@ -281,7 +286,7 @@ def _one_after_the_other(
         approach(i)
         own = [np.ascontiguousarray(array[i] if array.ndim == 3 else array) for array in arrays]
         table: Array = kernel.function(*own, memory)
-        if not table.item(kernel.bad) < 1.0:
+        if not table.item(kernel.defect_at) < 1.0:
             left.append(i)
         return table
 
@@ -346,8 +351,8 @@ def _batch(kernel: LaneKernel, shared: Sequence[Array], changes: Sequence[Array]
             own = array[now.start : now.stop] if array.ndim == axes + 1 else array
             own = own if axes == 3 else own[..., None, :, :]
             shape = array.shape[-2:]
-            spread = np.broadcast_to(own, (len(now), directions, *shape))
-            return np.ascontiguousarray(spread).reshape(len(now) * directions, *shape)
+            repeated = np.broadcast_to(own, (len(now), directions, *shape))
+            return np.ascontiguousarray(repeated).reshape(len(now) * directions, *shape)
 
         arrays = [rows(array, 2) for array in shared] + [rows(array, 3) for array in changes]
         target = out[now.start : now.stop].reshape(-1, *kernel.result)

@@ -26,7 +26,7 @@ from hodyn_ros.dynamics.loops.closing import Known
 from hodyn_ros.dynamics.loops.grounded import DriftingFunction
 from hodyn_ros.dynamics.natural_loads import natural_loads
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction
-from hodyn_ros.engine.series.validity import FLAT, flatness_of
+from hodyn_ros.engine.series.validity import SINGULAR_LENGTH, singularity_of
 from hodyn_ros.errors import HodynError
 from hodyn_ros.formulations.embedding import LoopMotion, Place
 from hodyn_ros.lie.motion import BaseMotion
@@ -51,15 +51,16 @@ _GROWTH = {"efforts": 3, "accelerations": 3, "joints": 1, "drives": 1}  # of the
 class DigitCheck:
     """Judges results of one call of a robot with loops.
 
-    `function(*arguments, memory)` returns a table that counts where its number at `bad` is below one; `names`
-    are those of the arguments. `parts(table)`: the answers in it, each with the order on its first axis.
+    `function(*arguments, memory)` returns a table that counts where its number at `defect_at` is below one;
+    `names` are those of the arguments. `parts(table)`: the answers in it, each with the order on its first
+    axis.
     """
 
     closure: Closure
     what: What
     function: Callable[..., Array]
     names: Sequence[str]
-    bad: int
+    defect_at: int
     parts: Callable[[Array], list[Array]]
     shapes: Sequence[tuple[str, tuple[int, int]]]  # of the arguments, by name
     held: Sequence[int] = ()  # parts of hybrid dynamics that are efforts
@@ -82,11 +83,11 @@ class DigitCheck:
             start = begun_beside(self.closure, memory, rng)
             beside = [self._rounded(name, array, rng) for name, array in zip(self.names, arguments)]
             other = self.function(*beside, start)
-            others.append(self.parts(other) if other.item(self.bad) < 1.0 else None)
+            others.append(self.parts(other) if other.item(self.defect_at) < 1.0 else None)
         return accuracy(found, others, self._natural(found, arguments), CLOSING)
 
     def sure(self, place: Place, basis: Array) -> float:
-        """Return below which number at `bad` enough digits are left that nothing has to be asked.
+        """Return below which number at `defect_at` enough digits are left that nothing has to be asked.
 
         By what is left at a generic place of a motion as fast as the robot is large: an error grows with a
         power of the distance from a singular pose, the higher the higher the order. `basis` (6, delta): the
@@ -102,14 +103,14 @@ class DigitCheck:
             table = self.function(*arguments, memory)
         except HodynError:
             return 0.0
-        if not table.item(self.bad) < 1.0:
+        if not table.item(self.defect_at) < 1.0:
             return 0.0
         digits = self.estimate(table, arguments, memory).digits
         if digits.min() < ENOUGH:
             return 0.0
         powers = np.arange(len(digits)) + _GROWTH[self.what]
         grows = float((10.0 ** (2.0 * (digits - ENOUGH) / powers)).min())
-        return min((_SWAY * flatness_of(table.item(self.bad)) + grows) * FLAT**2, 1.0)
+        return min((_SWAY * singularity_of(table.item(self.defect_at)) + grows) * SINGULAR_LENGTH**2, 1.0)
 
     def _generic(
         self, name: str, shape: tuple[int, int], place: Place, pose: Array | None, basis: Array
@@ -225,7 +226,7 @@ def sample_loop(call: Remembering | DriftingFunction, rows: slice, sure: float =
 
 
 class CheckedCall:
-    """A call whose results are judged where their number at `bad` is not below `sure`.
+    """A call whose results are judged where their number at `defect_at` is not below `sure`.
 
     `function`: what takes the arguments, by default that of the code; `check` is None of what is not judged.
     """
@@ -239,14 +240,14 @@ class CheckedCall:
     ) -> None:
         self.call, self.check, self.sure = call, check, sure
         self.function: Callable[..., Array] = call.function if function is None else function
-        self.bad = int(call.bad)
+        self.defect_at = int(call.defect_at)
 
     def counts(self, table: Array, arguments: Sequence[Array], memory: Array) -> bool:
         """Whether a result counts; SingularError where too few of its digits are left."""
-        bad = table.item(self.bad)
-        if not bad < 1.0:
+        defect = table.item(self.defect_at)
+        if not defect < 1.0:
             return False
-        if not bad < self.sure and self.check is not None:
+        if not defect < self.sure and self.check is not None:
             self.check.refuse(table, arguments, memory)
         return True
 

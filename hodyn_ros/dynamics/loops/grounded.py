@@ -6,6 +6,7 @@ a call of any robot with loops stands here too.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
@@ -18,7 +19,8 @@ from hodyn_ros.engine.loops.loop_kernel import LoopFunction, TooLong, compiles
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
 from hodyn_ros.formulations.embedding import Place
 from hodyn_ros.lie.se3 import Ad, Array, exp, inverse
-from hodyn_ros.model.closure import Closure, LoopFrame, PlatformRows
+from hodyn_ros.model.closure import Closure, PlatformRows
+from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.tree import TreeModel
 
 _TURNED = 0.5  # [rad] from where on the joints of a base are written anew; they are singular at a right angle
@@ -57,7 +59,7 @@ def grounded(closure: Closure, place: Place) -> tuple[Closure, Place]:
     return moved, Place(np.concatenate([np.zeros(joints), place.joints]), None)
 
 
-def _shifted(frame: LoopFrame) -> LoopFrame:
+def _shifted(frame: Frame) -> Frame:
     return frame if frame.body < 0 else frame._replace(body=frame.body + SHIFT)
 
 
@@ -125,7 +127,7 @@ def loop_code(closure: Closure, order: int, derivative: int, make: Make) -> Loop
         code = _made(closure, order, make, 0)
     limits = [one.function.smoothness for one in closure.followers]
     if any(limit is not None and limit < derivative for limit in limits):
-        code.function = lambda *arguments: np.full(code.result, np.nan)  # type: ignore[method-assign]
+        code.function = lambda *arguments: np.full(code.result, np.nan)
     return code
 
 
@@ -164,9 +166,14 @@ class DriftingFunction:
         self.near = _made(grounded(closure, start)[0], order, make, SHIFT)
         memory = 1, len(closure.leading) + 16
         self.arguments: tuple[tuple[str, Shape], ...] = (*self.near.arguments[:-1], ("memory", memory))
-        self.result, self.bad, self.batch_rows = self.near.result, self.near.bad, self.near.batch_rows
+        self.function: Callable[..., Array] = self._compute
+        self.result, self.defect_at, self.batch_rows = (
+            self.near.result,
+            self.near.defect_at,
+            self.near.batch_rows,
+        )
 
-    def function(self, *arguments: Array) -> Array:
+    def _compute(self, *arguments: Array) -> Array:
         """Compute one call; the last argument is the memory."""
         (*arrays, memory), n = arguments, len(self._closure.leading)
         base, start, kernel = memory[0, n:].reshape(4, 4), self._start, self.near
@@ -180,7 +187,7 @@ class DriftingFunction:
         slides = base[:3, 3] - start[:3, 3]
         own = np.concatenate([slides, base_turns(base, start), memory[0]])[None]
         table: Array = kernel.function(*arrays, own)
-        if table.item(self.bad) < 1.0:
+        if table.item(self.defect_at) < 1.0:
             memory[0, :n] = own[0, 6 : 6 + n]
             memory[0, n:] = base_pose(own[0, :6], start).ravel()
         return table

@@ -43,7 +43,7 @@ class LoopedDynamics(LoopedEfforts, LoopedAccelerations, LoopedMatrices):
         order = len(drives) - 1
         self._prepare_drive_call(order)
         base = [] if given is None else given.arrays(order)
-        found = self.moved_quickly(np.ascontiguousarray(drives), *base)
+        found = self.compiled_drive_motion(np.ascontiguousarray(drives), *base)
         if found is not None:
             return found
         return self._moved_by_drives.move(drives, given)
@@ -73,16 +73,16 @@ class LoopedDynamics(LoopedEfforts, LoopedAccelerations, LoopedMatrices):
         checked = self._drive_calls[order]
         if checked is None:
             return into(call)
-        function, bad, sure = checked.function, checked.bad, checked.sure
+        function, defect_at, sure = checked.function, checked.defect_at, checked.sure
         columns = self._drive_columns(order)
 
-        def quickly(*arguments: Array) -> Array:
+        def by_code(*arguments: Array) -> Array:
             table: Array = function(*arguments, self.memory)
-            if table.item(bad) < sure or checked.counts(table, arguments, self.memory):
+            if table.item(defect_at) < sure or checked.counts(table, arguments, self.memory):
                 return table[:1, :columns]
             return call(*arguments)
 
-        return into(quickly)
+        return into(by_code)
 
     def compile_drives_of_samples(self, order: int) -> Callable[..., Array]:
         """Return what `compile_move_drives` does, of batches: each sample on the branch of the one before."""
@@ -115,14 +115,14 @@ class LoopedDynamics(LoopedEfforts, LoopedAccelerations, LoopedMatrices):
         of_platform = 0 if self.closure.platform is None else POSE + 6 * order
         return of_platform + (order + 1) * len(self.closure.joints)
 
-    def moved_quickly(self, drives: Array, *base: Array) -> tuple[Array, BaseMotion | None] | None:
+    def compiled_drive_motion(self, drives: Array, *base: Array) -> tuple[Array, BaseMotion | None] | None:
         """Return what `move_drives` does, if it has compiled code that can; `base`: its pose and twists."""
         order = len(drives) - 1
         checked = self._drive_calls.get(order)
         if checked is None:
             return None
         table = checked.function(drives, *base, self.memory)
-        if not table.item(checked.bad) < checked.sure and not checked.counts(
+        if not table.item(checked.defect_at) < checked.sure and not checked.counts(
             table, [drives, *base], self.memory
         ):
             return None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_result
 from hodyn_ros.codegen.object_cache import Kept
@@ -187,29 +187,34 @@ class LoopedAccelerations(LoopedMotion):
 
         code = self._forward_code(order, loads)
         if code.on_numbers and self.platform is not None and self.platform.compiles(order, loads):
-            code.function = partial(self._by_limbs, self.platform, code, loads)  # type: ignore[method-assign]
+            code.function = partial(self._by_limbs, self.platform, code, loads)
         checked = self.checked(code, "accelerations", parts)
         self._forward_loops[order, loads] = checked.samples
-        function, memory, bad, sure = checked.function, self.memory, checked.bad, checked.sure
+        function, memory, defect_at, sure = (
+            checked.function,
+            self.memory,
+            checked.defect_at,
+            checked.sure,
+        )
 
         @finite_result
-        def slowly(result: Array, *arguments: ArrayLike) -> Array:
+        def slowly(result: Array, *arguments: Any) -> Array:
             if len(arguments) != count:
                 raise InputError(f"expected {count} arguments, found {len(arguments)}")
             state, *rest = arguments
-            base = BaseMotion(rest.pop(0), rest.pop(0)) if n_given else None  # type: ignore[arg-type]
+            base = BaseMotion(rest.pop(0), rest.pop(0)) if n_given else None
             y, given = coordinate_motion(closure, state, base, 1)
             drives = rest.pop(0)
             u = drive_rows(closure, drives, rest.pop(0) if closure.base_given else None)
             if len(y) != 2 or len(u) != order + 1:
                 raise InputError(f"expected a state of 2 rows and efforts of {order + 1}")
             for (body, frame), values in zip(loads, rest):
-                AppliedWrench(body, values, representation=frame)  # type: ignore[arg-type]
+                AppliedWrench(body, values, representation=frame)
             arrays = [np.asarray(array, dtype=np.float64) for array in arguments]
             return self.finished(checked, result, arrays, y, given, derivative=order + 2)[:-1]
 
-        def quickly(*arguments: Array) -> Array:
+        def by_code(*arguments: Array) -> Array:
             result: Array = function(*arguments, memory)
-            return result[:-1] if result.item(bad) < sure else slowly(result, *arguments)
+            return result[:-1] if result.item(defect_at) < sure else slowly(result, *arguments)
 
-        return quickly
+        return by_code

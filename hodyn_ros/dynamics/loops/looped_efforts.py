@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -213,12 +214,12 @@ class LoopedEfforts(LoopedMotion):
         loop = loops[key]
         motion = [] if base is None else [base.pose, base.twists[..., : order + 2, :]]
         on_limbs = isinstance(loop, SampleLoop) and isinstance(loop.call, ParallelKernel)
-        told = [] if on_limbs else [y]
+        of_joints = [] if on_limbs else [y]
         loads = [load.up_to(order) for load in wrenches]
         if loads and on_limbs:
             loads = sums_of([frame for _, frame in key[1]], loads, order)
         preloads = [] if preload is None else [preload]
-        return loop.run(count, [*told, *motion, *loads, *preloads], self.memory, alone, out)
+        return loop.run(count, [*of_joints, *motion, *loads, *preloads], self.memory, alone, out)
 
     def compile(self, order: int, drives: bool = False) -> Callable[..., Array]:
         """Return `f([y (order + 3, k),] [pose (4, 4), twists (order + 2, 6)], out=None)`.
@@ -311,15 +312,15 @@ class LoopedEfforts(LoopedMotion):
         names += [] if closure.leader is None else ["the pose", "the twists"]
         names += ["a wrench"] * len(loads) + ["the preload"] * preload
 
-        def checked(*arguments: ArrayLike) -> tuple[Array, BaseMotion | None]:
+        def checked(*arguments: Any) -> tuple[Array, BaseMotion | None]:
             if len(arguments) != len(names):
                 raise InputError(f"expected {names}, found {len(arguments)} arguments")
             y, *rest = list(itertools.chain(still, arguments))
             base = None
             if closure.leader is not None:
-                base = BaseMotion(rest.pop(0), rest.pop(0))  # type: ignore[arg-type]
+                base = BaseMotion(rest.pop(0), rest.pop(0))
             for (body, frame), values in zip(loads, rest):
-                AppliedWrench(body, values, representation=frame)  # type: ignore[arg-type]
+                AppliedWrench(body, values, representation=frame)
             stack, motion = coordinate_motion(closure, y, base, 2)
             if len(stack) != order + 3:
                 raise InputError(f"the motion must have {order + 3} rows, found {len(stack)}")
@@ -335,8 +336,8 @@ class LoopedEfforts(LoopedMotion):
             return [efforts[:, :6], efforts[:, 6:]] if closure.base_given else [efforts]
 
         function, kernel = self._effort_code(*key)
-        memory, bad = self.memory, int(kernel.bad)
-        check = DigitCheck(closure, "efforts", function, names, bad, parts, list(zip(names, shapes)))
+        memory, defect_at = self.memory, int(kernel.defect_at)
+        check = DigitCheck(closure, "efforts", function, names, defect_at, parts, list(zip(names, shapes)))
         sure = self.sure(check)
         whole = CheckedCall(kernel, check, sure, function)
         self._effort_loops[key] = sample_loop(kernel, kernel.batch_rows, sure)
@@ -350,7 +351,7 @@ class LoopedEfforts(LoopedMotion):
 
         def call(*arguments: Array) -> Array:
             result: Array = function(*arguments, memory)
-            return result if result.item(bad) < sure else slowly(result, *arguments)
+            return result if result.item(defect_at) < sure else slowly(result, *arguments)
 
         return call
 
@@ -393,7 +394,7 @@ class LoopedEfforts(LoopedMotion):
         """The joints as `q = A y + b`, and the efforts as `u = Q C`."""
         closure = self.closure
         first, joints = closure.first, list(closure.joints)
-        spread = closure.coupling_matrix[first:, first:]
-        ratios = spread @ np.linalg.inv(spread[joints])
+        coupling = closure.coupling_matrix[first:, first:]
+        ratios = coupling @ np.linalg.inv(coupling[joints])
         offsets = closure.offsets - ratios @ closure.offsets[joints]
         return ratios, offsets, closure.coupling_matrix @ np.linalg.inv(closure.effort_map).T

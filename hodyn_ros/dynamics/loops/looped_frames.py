@@ -31,7 +31,7 @@ from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.representations import convert_screws
 from hodyn_ros.lie.se3 import Array, exp, matvec
 from hodyn_ros.model.closure import Closure
-from hodyn_ros.model.readers.assembly import Frame
+from hodyn_ros.model.frames import Frame
 
 Frames = TypeVar("Frames", bound=FrameMotion)
 

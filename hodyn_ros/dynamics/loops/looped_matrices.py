@@ -15,14 +15,14 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_array, finite_result
 from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT
-from hodyn_ros.codegen.sample_loop import each_sample, one_by_one
+from hodyn_ros.codegen.sample_loop import one_by_one
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motions, sample_of
 from hodyn_ros.dynamics.loops.digit_check import CheckedCall, OneByOne
 from hodyn_ros.dynamics.loops.grounded import SHIFT, DriftingFunction, loop_code
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.dynamics.matrices import DynamicMatrices
 from hodyn_ros.dynamics.named_frames import placed
-from hodyn_ros.dynamics.operations import OPERATIONS, PRODUCTS, RATES
+from hodyn_ros.dynamics.operations import OPERATIONS, RATES
 from hodyn_ros.dynamics.regressors import by_parameter
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction, LoopProduct
 from hodyn_ros.engine.loops.loop_matrices import MATRICES
@@ -40,13 +40,16 @@ class LoopedMatrices(LoopedMotion):
     platform.
     """
 
-    def computed(self, name: str, q: ArrayLike | None, base: BaseMotion | None, *others: Any) -> Any:
-        """Compute what the call of `Robot` of that name returns."""
-        found = self._quickly(name, q, base, others) if name in PRODUCTS else None
-        return self._carefully(name, q, base, *others) if found is None else found
+    def computed(self, name: str, q: ArrayLike | None, base: BaseMotion | None, *of: Any) -> Array:
+        """Compute by its law what follows from the motion alone: (order + 1, ...), of a batch (N, ...).
 
-    def _quickly(
-        self, name: str, q: ArrayLike | None, base: BaseMotion | None, others: tuple[Any, ...]
+        `of`: the name of a frame and a representation, of what is of a frame.
+        """
+        found = self._by_code(name, q, base, of)
+        return self._checked(name, q, base, *of) if found is None else found
+
+    def _by_code(
+        self, name: str, q: ArrayLike | None, base: BaseMotion | None, of: tuple[Any, ...]
     ) -> Array | None:
         """Compute a product that is compiled from a motion as compiled code takes it, or return None."""
         moves = type(base) is BaseMotion
@@ -61,64 +64,53 @@ class LoopedMatrices(LoopedMotion):
         twists = len(q) - 1
         if base and len(base.twists) < twists:
             return None
-        call = self._products.get((name, twists - RATES[name], *others))
+        call = self._products.get((name, twists - RATES[name], *of))
         if call is None:
             return None
         table = call.function(q, *((base.pose, base.twists[:twists]) if base else ()), self.memory)
-        if not table.item(call.bad) < 1.0:
+        if not table.item(call.defect_at) < 1.0:
             return None
         return self._rows(name, call, table) if self.drifts else table[:-1].reshape(-1, *call.call.shape)
 
     @finite_result
-    def _carefully(self, name: str, q: ArrayLike | None, base: BaseMotion | None, *others: Any) -> Any:
+    def _checked(self, name: str, q: ArrayLike | None, base: BaseMotion | None, *of: Any) -> Array:
         count, y, given = coordinate_motions(self.closure, q, base, RATES[name])
         if count:
-            return self._of_samples(name, count, y, given, others)
-        if name not in PRODUCTS:
-            return getattr(self, name)(y, given, *others)
-        return self._product(name, len(y) - 1 - RATES[name], y, given, *others)
+            return self._of_samples(name, count, y, given, of)
+        return self._product(name, len(y) - 1 - RATES[name], y, given, *of)
 
     def _of_samples(
-        self, name: str, count: int, y: Array, given: BaseMotion | None, others: tuple[Any, ...]
-    ) -> Any:
+        self, name: str, count: int, y: Array, given: BaseMotion | None, of: tuple[Any, ...]
+    ) -> Array:
         """Compute a batch, each sample on the branch of the one before: in lanes, or one by one."""
-        if name == "dynamic_matrices":
-            parts = [
-                self._of_samples(what, count, y[:, : y.shape[1] - 1 + RATES[what]], given, ())
-                for what in MATRICES
-            ]
-            return DynamicMatrices(*parts)
 
-        def alone(i: int) -> Any:
-            own = [one[i] if np.ndim(one) == 3 else one for one in others]
-            return self.computed(name, np.ascontiguousarray(y[i]), sample_of(given, i), *own)
+        def alone(i: int) -> Array:
+            return self.computed(name, np.ascontiguousarray(y[i]), sample_of(given, i), *of)
 
-        if name == "parameter_derivatives":
-            return DynamicMatrices(*map(np.array, zip(*each_sample(count, alone))))
         order = y.shape[1] - 1 - RATES[name]
-        if name not in PRODUCTS or isinstance(self.product_call(name, order, *others).samples, OneByOne):
+        call = self.product_call(name, order, *of)
+        if isinstance(call.samples, OneByOne):
             return one_by_one(count, alone)
-        call = self.product_call(name, order, *others)
         columns = call.call.shape[-1]
         motion = [] if given is None else [given.pose, given.twists[..., : y.shape[1] - 1, :]]
         found = call.samples.run(count, [y, *motion], self.memory, lambda i: alone(i).reshape(-1, columns))
         return found.reshape(count, order + 1, *call.call.shape)
 
-    def product_call(self, name: str, order: int, *others: Any) -> CheckedCall:
+    def product_call(self, name: str, order: int, *of: Any) -> CheckedCall:
         """Return the code of what the call of that name returns."""
-        key = name, order, *others
+        key = name, order, *of
         if key not in self._products:
-            self._products[key] = CheckedCall(self._product_code(name, order, others), None)
+            self._products[key] = CheckedCall(self._product_code(name, order, of), None)
         return self._products[key]
 
     def _product_code(
-        self, name: str, order: int, others: tuple[Any, ...], limit: float = STRAIGHT_LINE_LIMIT
+        self, name: str, order: int, of: tuple[Any, ...], limit: float = STRAIGHT_LINE_LIMIT
     ) -> LoopFunction | DriftingFunction:
         law, chosen = OPERATIONS[name].loops_law, self.independence.given
 
         def make(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
-            of = placed(self.closure.tree, self.frames, others, shift)
-            return LoopProduct(law(closure, chosen, order, *of), limit, on_numbers=on_numbers)
+            frames = placed(self.closure.tree, self.frames, of, shift)
+            return LoopProduct(law(closure, chosen, order, *frames), limit, on_numbers=on_numbers)
 
         return loop_code(self.closure, order, order + RATES[name], make)
 
@@ -128,11 +120,11 @@ class LoopedMatrices(LoopedMotion):
         order: int,
         y: Array,
         given: BaseMotion | None,
-        *others: Any,
+        *of: Any,
         reference: Sequence[Array] = (),
     ) -> Array:
         """Compute what the call of that name returns, (order + 1, ...)."""
-        call = self.product_call(name, order, *others)
+        call = self.product_call(name, order, *of)
         motion = [] if given is None else [given.pose, np.ascontiguousarray(given.twists[: len(y) - 1])]
         arrays = [np.ascontiguousarray(y), *motion, *reference]
         table = call.function(*arrays, self.memory)
@@ -145,11 +137,12 @@ class LoopedMatrices(LoopedMotion):
         rows: Array = table[:-1].reshape(-1, *code.shape)
         return rows[..., PER_BODY * SHIFT :] if self.drifts and OPERATIONS[name].by_parameter else rows
 
-    def dynamic_matrices(self, y: Array, given: BaseMotion | None) -> DynamicMatrices:
-        """Compute the matrices by order for y (order + 2, k), and the motion of platform or base."""
-        order = len(y) - 2
+    def dynamic_matrices(self, q: ArrayLike | None, base: BaseMotion | None) -> DynamicMatrices:
+        """Compute the matrices by order for q (order + 2, k), and the motion of platform or base."""
+        _, y, given = coordinate_motions(self.closure, q, base, 1)
+        orders = y.shape[-2] - 1
         return DynamicMatrices(
-            *(self.computed(name, y[: order + 1 + RATES[name]], given) for name in MATRICES)
+            *(self.computed(name, y[..., : orders + RATES[name], :], given) for name in MATRICES)
         )
 
     def compile_matrices(self, order: int) -> None:
@@ -157,24 +150,35 @@ class LoopedMatrices(LoopedMotion):
         for name in MATRICES:
             self._products[name, order] = CheckedCall(self._product_code(name, order, (), float("inf")), None)
 
-    def parameter_derivatives(self, y: Array, given: BaseMotion | None) -> DynamicMatrices:
-        """Compute the derivatives of the matrices by every dynamic parameter, y (order + 2, k)."""
-        found = by_parameter(self._product("parameter_derivatives", len(y) - 2, y, given))
-        if not self.drifts:
-            return found
-        return DynamicMatrices(
-            *(part[:, PER_BODY * SHIFT :] for part in (found.mass, found.coriolis, found.gravity))
-        )
+    def parameter_derivatives(self, q: ArrayLike | None, base: BaseMotion | None) -> DynamicMatrices:
+        """Compute the derivatives of the matrices by every dynamic parameter, q (order + 2, k)."""
+        mass, coriolis, gravity = by_parameter(self.computed("parameter_derivatives", q, base))
+        ahead = PER_BODY * SHIFT if self.drifts else 0
+        return DynamicMatrices(mass[..., ahead:, :, :], coriolis[..., ahead:, :, :], gravity[..., ahead:, :])
 
+    @finite_result
     def slotine_li_regressor(
-        self, y: Array, given: BaseMotion | None, reference: ArrayLike | None, twists: ArrayLike | None
+        self,
+        q: ArrayLike | None,
+        base: BaseMotion | None,
+        reference: ArrayLike | None,
+        twists: ArrayLike | None,
     ) -> Array:
         """Compute Y with `M w' + C w + g = Y[0] @ dynamic_parameters()`, w the reference of the coordinates.
 
-        `y` (order + 2, k); `reference` (order + 3, k), and `twists` (order + 2, 6) of base or platform.
+        `q` (order + 2, k); `reference` (order + 3, k), and `twists` (order + 2, 6) of base or platform.
         """
-        rates = np.ascontiguousarray(self._reference(len(y), reference, twists))
-        return self._product("slotine_li_regressor", len(y) - 2, y, given, reference=[rates])
+        count, y, given = coordinate_motions(self.closure, q, base, 1)
+        if not count:
+            rates = np.ascontiguousarray(self._reference(len(y), reference, twists))
+            return self._product("slotine_li_regressor", len(y) - 2, y, given, reference=[rates])
+
+        def alone(i: int) -> Array:
+            own = [None if one is None else np.asarray(one) for one in (reference, twists)]
+            own = [one[i] if one is not None and one.ndim == 3 else one for one in own]
+            return self.slotine_li_regressor(np.ascontiguousarray(y[i]), sample_of(given, i), *own)
+
+        return one_by_one(count, alone)
 
     def _reference(self, orders: int, joints: ArrayLike | None, twists: ArrayLike | None) -> Array:
         """Return the velocities (orders, coordinates) of a reference by order."""

@@ -31,10 +31,10 @@ from hodyn_ros.formulations.embedding import LoopMotion, Place
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
-from hodyn_ros.model.readers.assembly import Frame
+from hodyn_ros.model.frames import Frame
 
 # Singular values, without units, below which nothing is computed: at a singular pose positions are known to
-# half of their digits only. Compiled code ends at the same distance, `FLAT`.
+# half of their digits only. Compiled code ends at the same distance, `SINGULAR_LENGTH`.
 SINGULAR = 1e-5
 
 
@@ -243,11 +243,11 @@ class LoopedMotion:
 
     def _moved_joints(self, checked: CheckedCall, *motion: Array) -> Array | None:
         table: Array = checked.function(*motion, self.memory)
-        if table.item(checked.bad) < checked.sure or checked.counts(table, motion, self.memory):
+        if table.item(checked.defect_at) < checked.sure or checked.counts(table, motion, self.memory):
             return table[:-1, self._own]
         return None
 
-    def joints_at_once(self, q: Array | None, base: BaseMotion | None) -> Array | None:
+    def compiled_joint_motion(self, q: Array | None, base: BaseMotion | None) -> Array | None:
         """Return what `joint_motion` does, of arguments that are not checked, if compiled code can."""
         if (base is None) is not (self.closure.leader is None) or (
             base is not None and (base.representation != "spatial" or self.drifts)
@@ -271,7 +271,7 @@ class LoopedMotion:
         """
         checked, closure = self._joint_call(order), self.closure
         still = [] if closure.joints else [np.zeros((order + 1, 0))]
-        count = bool(closure.joints) + 2 * (closure.leader is not None)
+        count = bool(closure.joints) + closure.n_given
 
         def call(*arguments: Array) -> Array:
             if len(arguments) != count:
@@ -388,11 +388,11 @@ class LoopedMotion:
         """Return a call whose results are refused where too few digits are left; see `DigitCheck`."""
         shapes = code.arguments[:-1]
         names = [name for name, _ in shapes]
-        check = DigitCheck(self.closure, what, code.function, names, code.bad, parts, shapes, held)
+        check = DigitCheck(self.closure, what, code.function, names, code.defect_at, parts, shapes, held)
         return CheckedCall(code, check, self.sure(check))
 
     def sure(self, check: DigitCheck) -> float:
-        """Return below which number at `bad` results need no check of their digits."""
+        """Return below which number at `defect_at` results need no check of their digits."""
         place = self.independence.generic
         basis = np.eye(6) if self.platform is None else self.platform.model.dof
         return 0.0 if place is None else check.sure(place, basis)

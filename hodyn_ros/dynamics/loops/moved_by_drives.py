@@ -21,7 +21,7 @@ from hodyn_ros.errors import InputError, SingularError
 from hodyn_ros.formulations.embedding import Place
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.se3 import Array
-from hodyn_ros.model.readers.assembly import Frame
+from hodyn_ros.model.frames import Frame
 
 _TURNED = 0.5  # sine of how far a base may turn before its joints are written anew; they are singular at one
 

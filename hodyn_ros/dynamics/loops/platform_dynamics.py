@@ -48,7 +48,7 @@ class PlatformDynamics:
         return self._kernels[order, setting]
 
     def call(self, order: int, loads: LoadPlaces, preload: bool) -> tuple[Callable[..., Array], int]:
-        """Return `f(pose, twists, load (order + 1, 6)..., [preload], memory)`, and where its `bad` is.
+        """Return `f(pose, twists, load (order + 1, 6)..., [preload], memory)`, and where its `defect_at` is.
 
         The rows are those of `hodyn_ros.engine.loops.loop_kernel`.
         """
@@ -56,14 +56,14 @@ class PlatformDynamics:
         self.kernel(0, LimbKernelSpec())  # for `approach`, lest it be compiled amid a stream
         function, frames = kernel.function, [frame for _, frame in loads]
         if not loads:
-            return function, kernel.bad
+            return function, kernel.defect_at
 
         def with_loads(pose: Array, twists: Array, *rest: Array) -> Array:
             sums = sums_of(frames, rest[: len(frames)], order)
             result: Array = function(pose, twists, *sums, *rest[len(frames) :])
             return result
 
-        return with_loads, kernel.bad
+        return with_loads, kernel.defect_at
 
     def direct_kinematics(self, order: int) -> DirectKinematics:
         """Return the code that finds the platform's motion from its drives, compiled when first asked for."""
@@ -115,7 +115,7 @@ class PlatformDynamics:
         steps = int(np.ceil(longest / _STEP))
         for i in range(1, steps + 1):
             result = kernel.function(start @ exp(way * (i / steps)), rest, memory)
-            if not result.item(kernel.bad) < 1.0:
+            if not result.item(kernel.defect_at) < 1.0:
                 return
 
     def check_limbs(self, pose: Array, memory: Array) -> None:
@@ -224,7 +224,7 @@ class PlatformDynamics:
             kernel = self.kernel(order, LimbKernelSpec(loads=loaded, what="task"))
             loads = sums_of(frames, [w.up_to(order) for w in wrenches], order) if loaded else ()
             result = kernel.function(pose, twists, *loads, memory)
-            if not result.item(kernel.bad) < 1.0:
+            if not result.item(kernel.defect_at) < 1.0:
                 return None
             return result[kernel.task_force], result[kernel.jacobians].reshape(order + 1, -1, model.delta)
 

@@ -25,13 +25,13 @@ from hodyn_ros.engine.newton import ITERATIONS_FROM_DRIVES, newton, where_right
 from hodyn_ros.engine.series.orthogonal import Orthogonal
 from hodyn_ros.engine.series.validity import (
     CLOSED,
-    FLAT,
+    SINGULAR_LENGTH,
     distance_from_rigid,
     following_step,
     overflow,
     unless_small,
 )
-from hodyn_ros.engine.series.vectors import Scalar, Vector, cross, dot, subtract
+from hodyn_ros.engine.series.vectors import Scalar, cross, dot, subtract
 from hodyn_ros.model.parallel.model import ParallelModel
 
 _AGREE = 1e-9  # share of the fastest drive, and of the robot's size, in which redundant drives may differ
@@ -41,8 +41,8 @@ class DirectKinematics(LimbCall):
     """The motion of one platform on limbs up to derivative `order` of its pose.
 
     `function(drives (order + 1, driven), memory (1, N + 16), out=None)` returns a row (1, 17 + 6 order): the
-    pose by rows, the spatial twist and its derivatives, and a number at `bad`. Memory and `bad` as of
-    `ParallelKernel`: the platform's pose is found from that in the memory.
+    pose by rows, the spatial twist and its derivatives, and a number at `defect_at`. Memory and `defect_at`
+    as of `ParallelKernel`: the platform's pose is found from that in the memory.
     """
 
     def __init__(self, model: ParallelModel, order: int) -> None:
@@ -56,7 +56,7 @@ class DirectKinematics(LimbCall):
         self._compile(drives, memory)
 
     @property
-    def bad(self) -> int:
+    def defect_at(self) -> int:
         """Where the number is that must be below one."""
         return self.result[1] - 1
 
@@ -82,7 +82,7 @@ class DirectKinematics(LimbCall):
     @property
     def traces(self) -> LoopTraces:
         """What it does, one limb after the other."""
-        return LoopTraces(self._one_step, self._one_end, self.bad, ITERATIONS_FROM_DRIVES)
+        return LoopTraces(self._one_step, self._one_end, self.defect_at, ITERATIONS_FROM_DRIVES)
 
     def _one_step(self, drives: Stack, state: Stack) -> Stack:
         n, pose = self.model.n_joints, [state[0][self.model.n_joints : self.n_positions]]
@@ -177,7 +177,7 @@ class DirectKinematics(LimbCall):
         remember.append(Copy(remembered.at(model.n_joints), out, 16))
         body += [
             Run(end, [led_by, remembered, at, *of_limbs, *twists, out]),
-            where_right(out.at(self.bad), remember),
+            where_right(out.at(self.defect_at), remember),
         ]
         self._finish([led_by, remembered, out], local, body)
 
@@ -249,8 +249,8 @@ class DirectKinematics(LimbCall):
             parts = self._of_limbs(given)
             rows = [part[1 + 6 * i : 7 + 6 * i] for part in parts for i in range(len(part) // 6)]
             factors = Orthogonal(self._jacobian(rows))
-            flat = nearness(factors, self.reach)
-            more = [*factors.numbers, sum((part[0] for part in parts), flat)]
+            singularity = nearness(factors, self.reach)
+            more = [*factors.numbers, sum((part[0] for part in parts), singularity)]
         if k >= self.order:
             return [[*([0.0] * (6 * self.widest)), 0.0, *more]]
         rates = [rate * (1.0 / factorial(k)) for rate in drives[k + 1]]
@@ -265,25 +265,25 @@ class DirectKinematics(LimbCall):
         """Return the result."""
         states, twists = others[: len(self.groups)], others[len(self.groups) :]
         before, now = memory[0][self.model.n_joints :], pose[0][:POSE]
-        bad = pose[0][-1] * (1.0 / CLOSED)
+        defect = pose[0][-1] * (1.0 / CLOSED)
         missing = iter(drives[0])
         apart: Scalar = 0.0
         for l, state in enumerate(self._of_limbs(states)):
-            bad = bad + self.moved_joints(l, state, memory[0]) * (1.0 / JUMP**2)
+            defect = defect + self.moved_joints(l, state, memory[0]) * (1.0 / JUMP**2)
             for drive in self.limbs[l].driven:
                 gap = next(missing) - state[drive]
                 apart = apart + gap * gap
-        bad = bad + apart * (1.0 / (_AGREE * self.model.size) ** 2)
+        defect = defect + apart * (1.0 / (_AGREE * self.model.size) ** 2)
         for stack in twists:
-            bad = bad + stack[0][6 * self.widest] * (1.0 / _AGREE**2)
+            defect = defect + stack[0][6 * self.widest] * (1.0 / _AGREE**2)
         for i in range(11):  # of a turn by an angle: 8 sin^2(angle / 2)
             if i % 4 != 3:
-                bad = bad + (now[i] - before[i]) * (now[i] - before[i]) * (0.5 / JUMP**2)
-        middle: Vector = tuple(center(self.model).tolist())  # type: ignore[assignment]
+                defect = defect + (now[i] - before[i]) * (now[i] - before[i]) * (0.5 / JUMP**2)
+        middle = center(self.model).tolist()
         matrix = [[*now[4 * i : 4 * i + 3], now[4 * i + 3] + middle[i]] for i in range(3)]
-        bad = bad + distance_from_rigid(matrix) * (1.0 / RIGID**2)
+        defect = defect + distance_from_rigid(matrix) * (1.0 / RIGID**2)
         row = [*(value for line in matrix for value in line), 0.0, 0.0, 0.0, 1.0]
         for k, stack in enumerate(twists[: self.order]):
             w, v = stack[0][:3], stack[0][3:6]
             row += [float(factorial(k)) * value for value in (*w, *subtract(v, cross(w, middle)))]
-        return [[*row, unless_small(bad) + twists[0][0][-1] * FLAT**2 + overflow([row])]]
+        return [[*row, unless_small(defect) + twists[0][0][-1] * SINGULAR_LENGTH**2 + overflow([row])]]

@@ -18,15 +18,9 @@ from hodyn_ros.codegen.program_llvm import compile_program
 from hodyn_ros.engine.limbs.driver import LimbGroup
 from hodyn_ros.engine.limbs.limb_code import limb_motion, limb_result_size, newton_step
 from hodyn_ros.engine.limbs.limb_constants import LimbConstants, limb_constants
-from hodyn_ros.engine.limbs.platform_code import (
-    basis_of,
-    center,
-    derivatives,
-    drive_series,
-    platform_motion,
-)
+from hodyn_ros.engine.limbs.platform_code import basis_of, center, derivatives, drive_series, platform_motion
 from hodyn_ros.engine.newton import newton, where_right
-from hodyn_ros.engine.series.validity import CLOSED, FLAT, overflow, unless_small
+from hodyn_ros.engine.series.validity import CLOSED, SINGULAR_LENGTH, overflow, unless_small
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.parallel.model import ParallelModel
 
@@ -86,7 +80,7 @@ class LimbCall(Call):
         return self.model.length if any(self.slides) else 1.0
 
     def _check(self, out: Array) -> None:
-        """Leave it to `bad` to say what is wrong."""
+        """Leave it to `defect_at` to say what is wrong."""
 
     def group(self, number: int, states: str, size: int) -> LimbGroup:
         """Return a group of limbs with its states in a buffer, of a size each."""
@@ -108,10 +102,9 @@ class ParallelKernel(LimbCall):
     world frame,] [preload (order + 1, driven),] memory (1, N + 16), out=None)` returns a matrix: rows of
     efforts and of the motion of the drives as `LoopKernel` has them, or `task_force` and `jacobians`. Twists
     are spatial. The memory holds the joint positions from which Newton's method starts, those of a limb from
-    the platform to the ground, and the pose; both are replaced by those found.
-    `result.item(bad)` below one says that the result is right; else nothing in it counts, and the memory is
-    as it was. The first number of the last row grows without bounds towards singular poses, like the square
-    of a condition number.
+    the platform to the ground, and the pose; both are replaced by those found. `result.item(defect_at)` below
+    one says that the result is right; else nothing in it counts, and the memory is as it was. The first
+    number of the last row grows without bounds towards singular poses, like the square of a condition number.
     """
 
     def __init__(self, model: ParallelModel, order: int, setting: LimbKernelSpec = LimbKernelSpec()) -> None:
@@ -174,7 +167,7 @@ class ParallelKernel(LimbCall):
         last = straight_line(end, [*end_shapes, *preload_shapes])
         body.append(Run(last, [work, *arrays(buffers), memory, *given[len(inputs) :], out]))
         remember.append(Copy(memory.at(model.n_joints), given[0], 16))
-        body.append(where_right(out.at(self.bad), remember))
+        body.append(where_right(out.at(self.defect_at), remember))
         said = [f"the {name.replace('_', ' ')}" for name in (*names, "memory")]
         Call.__init__(self, list(zip(said, [*given_shapes, *preload_shapes, (1, n_memory)])), self.shape)
         self._finish([*given, memory, out], {"work": platform_size, **buffers}, body)
@@ -192,8 +185,8 @@ class ParallelKernel(LimbCall):
     ) -> Stack:
         """Trace the balance on the platform and the result."""
         order = self.order
-        bad = wrong * (1.0 / RIGID**2)
-        flat: Any = 0.0
+        defect = wrong * (1.0 / RIGID**2)
+        singularity: Any = 0.0
         wrenches: dict[int, Stack] = {}
         against: dict[int, list[Stack]] = {}
         motion: dict[int, list[list[Any]]] = {}
@@ -202,11 +195,11 @@ class ParallelKernel(LimbCall):
                 limb = limbs[l]
                 n = len(limb.chain)
                 state = states[0][i * (n + 1) : (i + 1) * (n + 1)]
-                bad = bad + state[n] * (1.0 / CLOSED)
-                bad = bad + self.moved_joints(l, state[:n], memory) * (1.0 / JUMP**2)
+                defect = defect + state[n] * (1.0 / CLOSED)
+                defect = defect + self.moved_joints(l, state[:n], memory) * (1.0 / JUMP**2)
                 size = limb_result_size(limb, order)
                 row = results[0][i * size : (i + 1) * size]
-                flat = flat + row[0]
+                singularity = singularity + row[0]
                 rates = [row[1 + k * n : 1 + (k + 1) * n] for k in range(order + 2)]
                 motion[l] = [[state[d], *(rate[d] for rate in rates)] for d in limb.driven]
                 vectors = row[1 + (order + 2) * n :]
@@ -225,18 +218,18 @@ class ParallelKernel(LimbCall):
             taylor_preload,
             self.reach,
         )
-        of_limbs, flat = flat, flat + near
+        of_limbs, singularity = singularity, singularity + near
         drives = [drive for l in every for drive in motion[l]]
         if self.setting.what == "drives":
             rows = [*derivatives(forces), *([drive[k] for drive in drives] for k in range(order + 3))]
-            bad = unless_small(bad) + flat * FLAT**2 + overflow(forces)
+            defect = unless_small(defect) + singularity * SINGULAR_LENGTH**2 + overflow(forces)
         else:
             rows = derivatives(force)
-            bad = unless_small(bad) + of_limbs * FLAT**2 + overflow(force)
+            defect = unless_small(defect) + of_limbs * SINGULAR_LENGTH**2 + overflow(force)
             for k, jacobian in enumerate(jacobians):
                 rows += [[float(factorial(k)) * value for value in row] for row in jacobian]
         rest = [0.0] * (len(rows[0]) - 1)
-        return [*rows, [bad, *rest], [flat, *rest]]
+        return [*rows, [defect, *rest], [singularity, *rest]]
 
     @property
     def _columns(self) -> int:
@@ -254,7 +247,7 @@ class ParallelKernel(LimbCall):
         return self._rows + 2, self._columns
 
     @property
-    def bad(self) -> int:
+    def defect_at(self) -> int:
         """Where the number is that must be below one."""
         return self._rows * self._columns
 

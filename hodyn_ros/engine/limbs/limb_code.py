@@ -38,8 +38,8 @@ def newton_step(limb: LimbConstants, length: float, constants: Stack, platform: 
     """
     positions, step, apart, factors = _improved(limb, length, constants, platform, state)
     gains = [1.0 if body.rotation_gain else 1.0 / length**2 for body in limb.chain]
-    flat = sum(gain * inverse for gain, inverse in zip(gains, factors.inverses))
-    return [[*positions, following_step(step, flat) + apart * apart * (CLOSED / _APART**4)]]
+    singularity = sum(gain * inverse for gain, inverse in zip(gains, factors.inverses))
+    return [[*positions, following_step(step, singularity) + apart * apart * (CLOSED / _APART**4)]]
 
 
 def newton_step_of_drives(

@@ -43,7 +43,7 @@ class AccelerationCode(LoopCode):
         """Return as `accelerations` of the driven joints, and efforts of those that are prescribed."""
         *arguments, memory, state = others
         step, rows = self.steps(q, *arguments, state)
-        n_given = 0 if self.closure.leader is None else 2
+        n_given = self.closure.n_given
         found = []
         for k, (row, efforts) in enumerate(zip(rows, step.held)):
             values = [float(factorial(k + 1)) * step.velocities(k + 1)[j] for j in self.closure.driven]
@@ -51,8 +51,8 @@ class AccelerationCode(LoopCode):
             for place, effort in zip(self.prescribed, efforts):
                 values[3 * n_given + place] = float(factorial(k)) * effort
             found.append(values)
-        bad = self.bad(step, others[:n_given], found, memory, state[0])
-        return [*found, [bad, *[0.0] * (len(found[0]) - 1)]]
+        defect = self.defect(step, others[:n_given], found, memory, state[0])
+        return [*found, [defect, *[0.0] * (len(found[0]) - 1)]]
 
     def accelerations(self, q: Stack, *others: Stack) -> Stack:
         """Return derivatives 1 to order + 1 of the twist of platform or base, then of the joints' velocities.
@@ -62,20 +62,22 @@ class AccelerationCode(LoopCode):
         """
         *arguments, memory, state = others
         step, rows = self.steps(q, *arguments, state)
-        given = others[: 0 if self.closure.leader is None else 2]
-        bad = self.bad(step, given, rows, memory, state[0])
-        return [*rows, [bad, *[0.0] * (len(rows[0]) - 1)]]
+        given = others[: self.closure.n_given]
+        defect = self.defect(step, given, rows, memory, state[0])
+        return [*rows, [defect, *[0.0] * (len(rows[0]) - 1)]]
 
-    def bad(
+    def defect(
         self, step: Step, given: Sequence[Stack], rows: Stack, memory: Stack, state: Sequence[Scalar]
     ) -> Scalar:
         """Return a number that is one or more where accelerations by order do not count."""
-        flat = sum((system.flatness for system in step.systems), start=step.flatness)
-        return self.wrong(step.leading, state[-1], memory[0], step.motions, given, flat) + overflow(rows)
+        singularity = sum((system.singularity for system in step.systems), start=step.singularity)
+        return self.wrong(step.leading, state[-1], memory[0], step.motions, given, singularity) + overflow(
+            rows
+        )
 
     def steps(self, q: Stack, *others: Stack) -> tuple[Step, Stack]:
         """Return all that moves, and the accelerations, without what is wrong: no memory is asked for."""
-        closure, n_given = self.closure, 0 if self.closure.leader is None else 2
+        closure, n_given = self.closure, self.closure.n_given
         given, (drives, *rest) = others[:n_given], others[n_given:]
         pushes = rest.pop(0) if closure.base_given else []
         *loads, (state,) = rest
@@ -124,7 +126,7 @@ class Step:
         self._answers = [solve(self.factor, row) for row in self._moving]
         response = [[dot(row, answer) for answer in self._answers] for row in self._moving]
         self._response = factorise(response)
-        self.flatness: Scalar = sum(  # of the prescribed joints, in what their efforts do
+        self.singularity: Scalar = sum(  # of the prescribed joints, in what their efforts do
             abs(response[i][i] * self._response[i][i]) for i in range(len(response))
         )
 
@@ -217,7 +219,7 @@ class Step:
 
     def velocities(self, k: int) -> list[Scalar]:
         """Return coefficient k of the velocities of all joints."""
-        return [weighted(row, [rate[k] for rate in self.rates]) for row in self.code.spread]
+        return [weighted(row, [rate[k] for rate in self.rates]) for row in self.code.coupling_matrix]
 
     def _base_twist(self, body_fixed: Sequence[Scalar]) -> list[Scalar]:
         """Return a spatial twist of the base from the body-fixed one at the present pose."""
@@ -282,7 +284,6 @@ class _Recursion(Recursion):
             del series[length:]
 
     def _series(self) -> list[list[Any]]:
-        """Return all lists that grow."""
-        owners: list[object] = [*self.bodies, *(body.turn for body in self.bodies)]
-        owners += [self.base] if self.base is not None else []
-        return [value for owner in owners for value in vars(owner).values() if type(value) is list]
+        """Return all series that grow."""
+        of_bodies = [series for body in self.bodies for series in body.series]
+        return [*of_bodies, *(self.base.series if self.base is not None else ())]

@@ -47,8 +47,8 @@ class _Found(NamedTuple):
     of_tree: Stack  # efforts of the tree, Taylor coefficients
     efforts: Stack  # (order + 1, efforts)
     joints: Stack  # (order + 3, n)
-    bad: Scalar
-    flat: Scalar
+    defect: Scalar
+    singularity: Scalar
 
 
 def padded(rows: Stack, width: int) -> Stack:
@@ -80,20 +80,20 @@ class EffortCode(LoopCode):
         blank = [0.0] * (closure.n_efforts - len(closure.driven))
         driven = ([row[j] for j in closure.driven] for row in found.joints)
         rows = [*found.efforts, *([*blank, *row] for row in driven)]
-        return [*rows, *padded([[found.bad], [found.flat]], closure.n_efforts)]
+        return [*rows, *padded([[found.defect], [found.singularity]], closure.n_efforts)]
 
     def solution(self, q: Stack, *others: Stack) -> Stack:
         """Return efforts, motion of all joints, loads of the loops, and what is wrong, in equal rows."""
         found = self._computed(q, others)
         forces: Multipliers = found.forces
-        bad = found.bad
+        defect = found.defect
         if self.holding is not None:
             forces = holding = self._holding(found)
-            bad = bad + self.too_flat(holding.flatness)
+            defect = defect + self.too_singular(holding.singularity)
         loads = loop_loads(self, found.leading, found.given, found.rates, forces)
         parts = [*found.efforts, *found.joints, *loads]
-        bad = bad + overflow(loads)
-        return padded([*parts, [bad], [found.flat]], solution_width(self.closure))
+        defect = defect + overflow(loads)
+        return padded([*parts, [defect], [found.singularity]], solution_width(self.closure))
 
     def _holding(self, found: _Found) -> HoldingMultipliers:
         assert self.holding is not None
@@ -123,9 +123,9 @@ class EffortCode(LoopCode):
         forces = Forces(self, motions, systems, preload)
         rows = to_derivatives([forces.extend(row) for row in of_tree])
         joints = [self.positions(leading), *self.derivatives(rates, range(closure.tree.n_joints))]
-        flat = sum(system.flatness for system in (*systems, forces.system))
-        bad = self.wrong(leading, state[-1], memory, motions, given, flat) + overflow(rows)
-        return _Found(leading, given, rates, forces, of_tree, rows, joints, bad, flat)
+        singularity = sum(system.singularity for system in (*systems, forces.system))
+        defect = self.wrong(leading, state[-1], memory, motions, given, singularity) + overflow(rows)
+        return _Found(leading, given, rates, forces, of_tree, rows, joints, defect, singularity)
 
     def _tree_efforts(
         self,
@@ -161,7 +161,7 @@ class Forces(Multipliers):
     ) -> None:
         super().__init__(code, motions, systems)
         closure = code.closure
-        drives = code.spread[list(closure.driven)]
+        drives = code.coupling_matrix[list(closure.driven)]
         sizes = np.linalg.norm(drives * code.scale, axis=1)  # what drives are measured in
         redundant = closure.n_efforts > closure.n_coordinates
         self.sizes = (np.full_like(sizes, sizes.max()) if redundant else sizes).tolist()  # all weigh the same
@@ -252,11 +252,11 @@ class SharedEfforts:
     def __init__(self, forces: Forces, rows: Stack, preload: Stack | None) -> None:
         self._forces, self._rows, self._preload = forces, rows, preload
         self._factors = Orthogonal(rows)
-        self._drives = forces.code.spread[list(forces.code.closure.driven)]
+        self._drives = forces.code.coupling_matrix[list(forces.code.closure.driven)]
         self._velocity = Velocity(forces.code, forces.motions, forces.systems)  # m
 
     @property
-    def flatness(self) -> Scalar:
+    def singularity(self) -> Scalar:
         """The sum of 1 / l^2, l the length of what each row adds to those before it."""
         return sum(self._factors.inverses)
 

@@ -30,8 +30,8 @@ from hodyn_ros.engine.series.vectors import ZERO, Scalar, Vector, add, cross, do
 from hodyn_ros.formulations.closure_rows import PLATFORM_ROWS
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.lie.se3 import Array
-from hodyn_ros.model.closure import Closure, LoopFrame, PlatformRows
-from hodyn_ros.model.readers.assembly import Frame
+from hodyn_ros.model.closure import Closure, PlatformRows
+from hodyn_ros.model.frames import Frame
 
 _AGREE = 1e-10  # share of a twist that rows which are not chosen may leave undone
 
@@ -65,7 +65,7 @@ class LoopGoalCode(LoopCode):
     def __init__(self, closure: Closure, chosen: Array, order: int, goal: LoopGoal) -> None:
         frame = goal.frame
         twin = replace(closure, joints=goal.held, platform=PlatformRows(frame.body, goal.rows))
-        self._origin = LoopFrame(frame.body, frame.pose[:3, 3], frame.pose[:3, :3])
+        self._origin = frame
         super().__init__(twin, chosen, order - 2, (), origin=self._origin)
         self._robot, self._goal = LoopCode(closure, chosen, 0, ()), goal
         rows = [row for cluster in self.clusters for row in cluster.rows]
@@ -104,25 +104,25 @@ class LoopGoalCode(LoopCode):
             BlockSystem(self._robot.system(motion, columns))
             for motion, columns in zip(of_robot, self._robot.columns_of)
         ]
-        flat = sum(system.flatness for system in (*systems, *own))
-        bad = self.wrong(leading, state[-1], memory, motions, given, flat) + overflow(rows)
+        singularity = sum(system.singularity for system in (*systems, *own))
+        defect = self.wrong(leading, state[-1], memory, motions, given, singularity) + overflow(rows)
         moving = next(m for m in motions if any(row.loop < 0 for row in m.cluster.rows))
-        bad = bad + self._apart(moving, given[0][-4:])
+        defect = defect + self._apart(moving, given[0][-4:])
         if self.order + 2:
             F = distribution(self._robot, of_robot, own, None, 1)
             present = [[coefficient(x, 0) for x in column[self.closure.first :]] for column in F]
             square = self._condition_square(moving, present)
-            spread = (ROUNDING / ACCURACY) ** 2 * square
+            rounding = (ROUNDING / ACCURACY) ** 2 * square
             for _ in range(self.order + 2):
-                spread = spread * square
-            bad = bad + spread
-        return [*rows, [bad, *[0.0] * (len(joints) - 1)]]
+                rounding = rounding * square
+            defect = defect + rounding
+        return [*rows, [defect, *[0.0] * (len(joints) - 1)]]
 
     def _apart(self, moving: ClusterMotion, pose: Stack) -> Scalar:
         """Return a number that is one or more where the frame is elsewhere, or moves otherwise."""
         goal, size, count = self._goal, self.closure.size, self.order + 2
         found = moving.frame(self._origin, count)
-        wanted = moving.frame(LoopFrame(TARGET, np.zeros(3), np.eye(3)), count)
+        wanted = moving.frame(Frame.of_body(TARGET), count)
         apart: Scalar = 0.0
         if goal.part.start == 0:
             for a, b in zip(found.axes, wanted.axes):
@@ -133,9 +133,9 @@ class LoopGoalCode(LoopCode):
             apart = apart + dot(shift, shift) * (1.0 / size**2)
         far = 1.0 + dot(wanted.point[0], wanted.point[0]) * (1.0 / size**2)
         last = dot(pose[3][:3], pose[3][:3]) + (pose[3][3] - 1.0) * (pose[3][3] - 1.0)
-        bad = apart / (far * TOLERANCE**2) + (distance_from_rigid(pose) + last) * 1e20
+        defect = apart / (far * TOLERANCE**2) + (distance_from_rigid(pose) + last) * 1e20
         if not goal.overdetermined:
-            return bad
+            return defect
         sizes: list[Scalar] = []
         for k in range(count):
             asked = self._hybrid(moving.twists[TARGET], wanted, k)
@@ -143,8 +143,8 @@ class LoopGoalCode(LoopCode):
             # an order may be zero: its rounding is that of the products of lower ones in it
             products = sum(a * b for a, b in zip(sizes, reversed(sizes)))
             sizes.append(np.sqrt(dot(asked, asked)) + products)
-            bad = bad + dot(missing, missing) / (sizes[k] * sizes[k] + 1e-200) * (1.0 / _AGREE**2)
-        return bad
+            defect = defect + dot(missing, missing) / (sizes[k] * sizes[k] + 1e-200) * (1.0 / _AGREE**2)
+        return defect
 
     def _hybrid(self, twists: Sequence[Spatial], frame: MovingFrame, k: int) -> list[Scalar]:
         """Return the part that counts of coefficient k of a twist at the moving origin, lengths in sizes."""
@@ -213,12 +213,12 @@ class GoalMotion(LoopFunction):
         code = LoopGoalCode(closure, chosen, order, goal)
         self.held = goal.held
         bodies = 2 if closure.base_given else 1
-        told: list[tuple[str, Shape]] = [
+        motion: list[tuple[str, Shape]] = [
             ("the motion of what is held", (order + 1, len(goal.held))),
             ("the poses", (4 * bodies, 4)),
             ("the twists", (order * bodies, 6)),
         ]
-        super().__init__(code, told, [], (order + 2, len(closure.joints)), code.coordinates)
+        super().__init__(code, motion, [], (order + 2, len(closure.joints)), code.coordinates)
 
 
 def part_rows(part: slice) -> tuple[str, ...]:

@@ -69,8 +69,8 @@ class _Code(EffortCode):
         graph: Graph = next(x.graph for x in flat if isinstance(x, Traced))
         weights = [x for row in multiplier for x in row]
         blocks = hessian(graph, flat, weights, Coordinates(fields, self._turning(c)))
-        bad = [table[-2][0], *[0.0] * (c - 1)]
-        return [*(row for line in blocks for block in line for row in block), bad]
+        defect = [table[-2][0], *[0.0] * (c - 1)]
+        return [*(row for line in blocks for block in line for row in block), defect]
 
     def _turning(self, count: int) -> Sequence[int]:
         """Return the coordinates that are small displacements of platform or base."""

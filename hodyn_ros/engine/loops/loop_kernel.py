@@ -59,29 +59,29 @@ class LoopTraces(NamedTuple):
     """What a call repeats and ends with, as functions of scalars, for code in another language.
 
     `step(q, [pose,] state (1, n + 1))` and `end(q, [pose, twists,] others..., memory (1, n), state)`: see
-    `LoopFunction` for how they belong together. `bad` is the place in the result of the number that must be
-    below one.
+    `LoopFunction` for how they belong together. `defect_at` is the place in the result of the number that
+    must be below one.
     """
 
     step: Callable[..., Stack]
     end: Callable[..., Stack]
-    bad: int
+    defect_at: int
     iterations: int = ITERATIONS
 
 
 class LoopFunction(Call):
     """Compiled code that begins with Newton's method, from the positions in a memory.
 
-    `function(told..., others..., memory (1, N), out=None)`, told being the motion, and pose and twists of
+    `function(motions..., others..., memory (1, N), out=None)`, motions being that of the coordinates, and of
     platform or base. The memory holds positions of the leading joints, from which Newton's method starts, and
-    the pose; both are replaced by those found. `result.item(bad)` below one says that the result is right;
-    else nothing in it counts, and the memory is as it was.
+    the pose; both are replaced by those found. `result.item(defect_at)` below one says that the result is
+    right; else nothing in it counts, and the memory is as it was.
     """
 
     def __init__(
         self,
         code: LoopCode,
-        told: Sequence[tuple[str, Shape]],
+        motions: Sequence[tuple[str, Shape]],
         others: Sequence[tuple[str, Shape]],
         result: Shape,
         end: Callable[..., Stack],
@@ -96,16 +96,16 @@ class LoopFunction(Call):
         `finds_pose`: the result begins with the pose of a platform, which the memory takes from there.
         `on_numbers`: compile nothing, and compute every call with the numbers that it is given.
         """
-        self._step, self._end, self._n_told = code.newton_step, end, len(told)
+        self._step, self._end, self._n_motion = code.newton_step, end, len(motions)
         self._n_positions = n = len(code.closure.leading)
         memory = 1, n + (16 if code.keeps_pose or finds_pose else 0)
-        super().__init__([*told, *others, ("memory", memory)], result)
+        super().__init__([*motions, *others, ("memory", memory)], result)
         self.on_numbers, self._finds_pose = on_numbers, finds_pose
         self._tree, self._alive = tree, list[Any]()
         shapes, state = [shape for _, shape in self.arguments], (1, n + 1)
-        known = [shape for _, shape in told]
+        known = [shape for _, shape in motions]
         given = arrays(f"a{i}" for i in range(len(shapes)))
-        motion, remembered = given[: len(told)], given[-1]
+        motion, remembered = given[: len(motions)], given[-1]
         positions, out = View("state"), View("out")
         make = uncompiled if on_numbers else straight_line
         step = make(code.newton_step, [*known[:2], state])
@@ -132,7 +132,7 @@ class LoopFunction(Call):
                 newton([Run(step, [*motion[:2], positions, positions])], positions.at(n)),
                 *around,
                 Run(last, [*given, positions, *results, out]),
-                where_right(out.at(self.bad), remember),
+                where_right(out.at(self.defect_at), remember),
             ],
         )
         if on_numbers:
@@ -142,7 +142,7 @@ class LoopFunction(Call):
         self._bind(self.compiled.address)
 
     @property
-    def bad(self) -> int:
+    def defect_at(self) -> int:
         """Where the number is that must be below one: by default the first of the last row."""
         return (self.result[0] - 1) * self.result[1]
 
@@ -160,14 +160,16 @@ class LoopFunction(Call):
             return None
         shapes, n = [shape for _, shape in self.arguments], self._n_positions
         state = 1, n + 1
-        told = shapes[: min(self._n_told, 2)]
-        graph, outputs, _ = traced(self._step, [*told, state])
-        step = self._lane_function(graph, outputs, [*told, None], [], outputs)
+        motion = shapes[: min(self._n_motion, 2)]
+        graph, outputs, _ = traced(self._step, [*motion, state])
+        step = self._lane_function(graph, outputs, [*motion, None], [], outputs)
         graph, outputs, (_, columns) = traced(self._end, [*shapes, state])
         stored = outputs[rows.start * columns : rows.stop * columns]
-        end = self._lane_function(graph, outputs, [*shapes[:-1], None, None], stored, [outputs[self.bad]])
+        end = self._lane_function(
+            graph, outputs, [*shapes[:-1], None, None], stored, [outputs[self.defect_at]]
+        )
         limits = ARRIVED, ITERATIONS, sure
-        text = driver_text(len(shapes) - 1, self._n_told, n, step, end, lanes(), limits)
+        text = driver_text(len(shapes) - 1, self._n_motion, n, step, end, lanes(), limits)
         program = compile_text(text, "hodyn_samples", None)
         self._alive.append(program)
         return program
@@ -201,14 +203,14 @@ class LoopFunction(Call):
     @property
     def traces(self) -> LoopTraces:
         """What it is made of, all in straight-line code."""
-        return LoopTraces(self._step, self._end, self.bad)
+        return LoopTraces(self._step, self._end, self.defect_at)
 
     @property
     def _asked(self) -> list[str]:
         return [name for name, (_, columns) in self.arguments[:-1] if columns]
 
     def _check(self, out: Array) -> None:
-        """Leave that to the number at `bad`."""
+        """Leave that to the number at `defect_at`."""
 
     def _compiled_end(self, trace: Callable[..., Stack], shapes: Sequence[Shape], limit: float) -> Code:
         """Compile what a call ends with."""
@@ -244,9 +246,9 @@ class LoopKernel(LoopFunction):
     (order + 1, driven),] memory (1, N), out=None)` returns a matrix; `efforts` and `drives` say which rows
     are what. Twists are spatial. Efforts of redundant drives are those of least norm, or with `preload=True`
     nearest to one. The memory holds positions of the leading joints, from which Newton's method starts, and
-    the pose; both are replaced by those found. `result.item(bad)` below one says that the result is right;
-    else nothing in it counts, and the memory is as it was. The first number of the last row grows without
-    bounds towards singular poses, like the square of a condition number.
+    the pose; both are replaced by those found. `result.item(defect_at)` below one says that the result is
+    right; else nothing in it counts, and the memory is as it was. The first number of the last row grows
+    without bounds towards singular poses, like the square of a condition number.
 
     With `what="joints"` the result is the motion of all joints of the tree up to derivative `order`, and a
     last row: `function(q (order + 1, k), [pose, twists (order, 6),] memory)`. With `what="solution"` it is
@@ -270,15 +272,15 @@ class LoopKernel(LoopFunction):
         self.closure, self.what = closure, what
         self.order = order = order - 2 if what == "joints" else order
         code = EffortCode(closure, chosen, order, loads, preload)
-        told: list[tuple[str, Shape]] = [("the motion", (order + 3, len(closure.joints)))]
+        motion: list[tuple[str, Shape]] = [("the motion", (order + 3, len(closure.joints)))]
         if closure.leader is not None:
-            told += [("the pose", (4, 4)), ("the twists", (order + 2, 6))]
+            motion += [("the pose", (4, 4)), ("the twists", (order + 2, 6))]
         others = load_arguments(loads, order)
         if preload:
             others.append(("the preload", (order + 1, len(closure.driven))))
         if what == "joints":
             result = order + 4, closure.tree.n_joints
-            super().__init__(code, told, others, result, code.joints, on_numbers=on_numbers)
+            super().__init__(code, motion, others, result, code.joints, on_numbers=on_numbers)
             return
         result, end = (2 * order + 6, closure.n_efforts), code.efforts
         if what == "solution":
@@ -286,12 +288,12 @@ class LoopKernel(LoopFunction):
             if rows is not None and len(rows) > len(chosen):
                 code.holding = LoopCode(closure, rows, order, loads)
         if on_numbers or fits_straight_line(closure.tree, order):
-            super().__init__(code, told, others, result, end, on_numbers=on_numbers)
+            super().__init__(code, motion, others, result, end, on_numbers=on_numbers)
             return
         # what is known of the loops stays straight-line code, around the generic code of the tree
         base: BaseRepresentation | None = "spatial" if closure.tree.floating_base else None
         kernel = inverse_dynamics(closure.tree, order, KernelSpec(base=base, loads=loads))
-        super().__init__(code, told, others, result, end, kernel)
+        super().__init__(code, motion, others, result, end, kernel)
 
     @property
     def efforts(self) -> slice:
@@ -309,7 +311,7 @@ class LoopKernel(LoopFunction):
         return slice(self.order + 1, 2 * self.order + 4)
 
     @property
-    def bad(self) -> int:
+    def defect_at(self) -> int:
         """Where the number is that must be below one."""
         after = 1 if self.what == "joints" else 2
         return (self.result[0] - after) * self.result[1]
@@ -342,15 +344,15 @@ class LoopAccelerations(LoopFunction):
         code = AccelerationCode(closure, chosen, order, loads)
         code.prescribed = prescribed or ()
         k, moved = len(closure.joints), closure.leader is not None
-        told: list[tuple[str, Shape]] = [("the state", (2, k))]
-        told += [("the pose", (4, 4)), ("the twist", (1, 6))] if moved else []
+        motion: list[tuple[str, Shape]] = [("the state", (2, k))]
+        motion += [("the pose", (4, 4)), ("the twist", (1, 6))] if moved else []
         others: list[tuple[str, Shape]] = [("the efforts", (order + 1, len(closure.driven)))]
         others += [("the base wrench", (order + 1, 6))] if closure.base_given else []
         others += load_arguments(loads, order)
         result = order + 2, (k if prescribed is None else len(closure.driven)) + 6 * moved
         end = code.accelerations if prescribed is None else code.left_out
         limit = STRAIGHT_LINE_LIMIT
-        super().__init__(code, told, others, result, end, limit=limit, on_numbers=on_numbers)
+        super().__init__(code, motion, others, result, end, limit=limit, on_numbers=on_numbers)
 
 
 class LoopProduct(LoopFunction):
@@ -367,12 +369,12 @@ class LoopProduct(LoopFunction):
     ) -> None:
         """Trace and compile; raise TooLong beyond a limit of operations."""
         closure, (rows, columns) = code.closure, code.shape
-        told: list[tuple[str, Shape]] = [("the motion", (code.count + 1, len(closure.joints)))]
+        motion: list[tuple[str, Shape]] = [("the motion", (code.count + 1, len(closure.joints)))]
         if closure.leader is not None:
-            told += [("the pose", (4, 4)), ("the twists", (code.count, 6))]
+            motion += [("the pose", (4, 4)), ("the twists", (code.count, 6))]
         self.shape: tuple[int, ...] = (columns,) if code.vector else (rows, columns)
         result = (code.terms if code.stacked else 1) * rows + 1, columns
-        super().__init__(code, told, code.others, result, code.matrices, limit=limit, on_numbers=on_numbers)
+        super().__init__(code, motion, code.others, result, code.matrices, limit=limit, on_numbers=on_numbers)
 
 
 class LoopFromDrives(LoopFunction):
@@ -387,13 +389,13 @@ class LoopFromDrives(LoopFunction):
     def __init__(self, closure: Closure, twin: Closure, chosen: Array, order: int) -> None:
         """Trace and compile; raise TooLong. `chosen`: the rows of the twin's loops."""
         code = FromDrivesCode(closure, twin, chosen, order)
-        told: list[tuple[str, Shape]] = [("the motion of the drives", (order + 1, len(closure.driven)))]
+        motion: list[tuple[str, Shape]] = [("the motion of the drives", (order + 1, len(closure.driven)))]
         if twin.base_given:
-            told += [("the pose", (4, 4)), ("the twists", (order, 6))]
+            motion += [("the pose", (4, 4)), ("the twists", (order, 6))]
         result = 2, code.shape[1]
         super().__init__(
             code,
-            told,
+            motion,
             [],
             result,
             code.matrices,

@@ -85,8 +85,8 @@ def driver_text(
     lines += [
         f"call void inttoptr (i64 {end} to ptr)({given}ptr %before, i64 0, ptr %state, i64 0, i64 %first, "
         "i64 %last, ptr %out, ptr %bad_at)",
-        f"%bad = load {vector}, ptr %bad_at, align 64",
-        f"%good = fcmp olt {vector} %bad, {splat(sure, lanes)}",
+        f"%defect = load {vector}, ptr %bad_at, align 64",
+        f"%good = fcmp olt {vector} %defect, {splat(sure, lanes)}",
         f"%all_good = call i1 @llvm.vector.reduce.and.v{lanes}i1({flags} %good)",
         "br i1 %all_good, label %remember, label %stop",
         "stop:",

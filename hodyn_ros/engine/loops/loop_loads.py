@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from hodyn_ros.codegen.kernel import Stack
 from hodyn_ros.engine.loops.loop_motion import LoopCode, to_derivatives
 from hodyn_ros.engine.loops.loop_multipliers import Multipliers
@@ -18,7 +16,7 @@ from hodyn_ros.engine.recursions.composite import Spatial, combine, plus, scaled
 from hodyn_ros.engine.series.floating_base import convolve_vectors
 from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross
 from hodyn_ros.lie.se3 import inverse
-from hodyn_ros.model.closure import LoopFrame
+from hodyn_ros.model.frames import Frame
 
 
 def loop_loads(
@@ -71,7 +69,7 @@ def _frame(
     for twists in code.twists(given)[: code.order]:
         motion.extend(dict(enumerate(rates)), *twists)
     pose = inverse(code.bodies[root].body_in_frame)
-    return motion.frame(LoopFrame(root, pose[:3, 3], np.ascontiguousarray(pose[:3, :3])), code.order)
+    return motion.frame(Frame(root, pose), code.order)
 
 
 def _in_world(frame: MovingFrame, series: Sequence[Spatial]) -> list[Spatial]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from math import factorial
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -22,7 +21,7 @@ from hodyn_ros.engine.recursions.matrices import coriolis_matrix, gravity_forces
 from hodyn_ros.engine.series.block_system import BlockSystem
 from hodyn_ros.engine.series.canonical import CanonicalBody, canonical_bodies
 from hodyn_ros.engine.series.floating_base import FloatingBase, convolve_vectors
-from hodyn_ros.engine.series.series import Series, coefficient
+from hodyn_ros.engine.series.series import Series, by_order
 from hodyn_ros.engine.series.validity import overflow
 from hodyn_ros.engine.series.vectors import ZERO, Scalar, cross, dot, subtract
 from hodyn_ros.lie.se3 import Array
@@ -93,7 +92,7 @@ def _base_column(
 
 def _column(code: LoopCode, velocity: Velocity) -> Column:
     first: Column = [0.0] * code.closure.first
-    joints = [Series(code.spread_series(j, velocity.leading)) for j in range(len(code.spread))]
+    joints = [Series(code.joint_series(j, velocity.leading)) for j in range(len(code.coupling_matrix))]
     return [*first, *(0.0 if _vanishes(series) else series for series in joints)]
 
 
@@ -174,8 +173,8 @@ class ProductCode(LoopCode):
         """Return the rows of one order after the other, and what is wrong, from closed positions."""
         *given, (memory,), (state,) = others
         given, rest = (
-            given[: 2 * (self.closure.leader is not None)],
-            given[2 * (self.closure.leader is not None) :],
+            given[: self.closure.n_given],
+            given[self.closure.n_given :],
         )
         leading = self.leading_positions(q[0], state)
         motions, systems, rates = self.move(q, leading, given)
@@ -184,10 +183,10 @@ class ProductCode(LoopCode):
             base = FloatingBase(given[0], self.closure.tree.gravity.tolist(), "spatial")
             for k in range(self.count):
                 base.extend(taylor(given[1][k], k))
-        rows, flat = self.rows(Moved(given, leading, rates, motions, systems, base, rest))
-        flat = flat + sum(system.flatness for system in systems)
-        bad = self.wrong(leading, state[-1], memory, motions, given, flat) + overflow(rows)
-        return [*rows, [bad, *[0.0] * (self.shape[1] - 1)]]
+        rows, singularity = self.rows(Moved(given, leading, rates, motions, systems, base, rest))
+        singularity = singularity + sum(system.singularity for system in systems)
+        defect = self.wrong(leading, state[-1], memory, motions, given, singularity) + overflow(rows)
+        return [*rows, [defect, *[0.0] * (self.shape[1] - 1)]]
 
     @abstractmethod
     def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
@@ -204,9 +203,7 @@ class ProductCode(LoopCode):
 
     def by_order(self, found: Sequence[Sequence[Series | float]]) -> Stack:
         """Return the derivatives of a matrix, one order after the other."""
-        return [
-            [float(factorial(k)) * coefficient(x, k) for x in row] for k in range(self.terms) for row in found
-        ]
+        return by_order(found, self.terms - 1)
 
 
 class MatrixCode(ProductCode):

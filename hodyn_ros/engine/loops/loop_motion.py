@@ -25,7 +25,7 @@ from hodyn_ros.engine.series.canonical import canonical_bodies
 from hodyn_ros.engine.series.joint_curve import beyond
 from hodyn_ros.engine.series.validity import (
     CLOSED,
-    FLAT,
+    SINGULAR_LENGTH,
     distance_from_rigid,
     following_step,
     overflow,
@@ -35,7 +35,8 @@ from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, dot, sub
 from hodyn_ros.formulations.closure_rows import PLATFORM_ROWS, rows_of
 from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.se3 import Array
-from hodyn_ros.model.closure import Closure, LoopFrame
+from hodyn_ros.model.closure import Closure
+from hodyn_ros.model.frames import Frame
 
 LoadPlaces = tuple[tuple[int, BaseRepresentation], ...]  # body and frame of every applied wrench
 
@@ -57,25 +58,25 @@ class LoopCode:
         order: int,
         loads: LoadPlaces,
         preloaded: bool = False,
-        origin: LoopFrame | None = None,
+        origin: Frame | None = None,
     ) -> None:
         """Prepare; `origin`: where on its body the platform's rows are measured, by default as the body's."""
         self.closure, self.order, self.loads, self.preloaded = closure, order, loads, preloaded
         tree, first = closure.tree, closure.first
         self.bodies = canonical_bodies(tree)
-        self.spread: Array = closure.coupling_matrix[first:, first:]
+        self.coupling_matrix: Array = closure.coupling_matrix[first:, first:]
         # leading joints that are known: ratio of the coordinate to it
         self.known: dict[int, tuple[int, float]] = {}
         for place, joint in enumerate(closure.joints):
-            column = int(np.flatnonzero(self.spread[joint])[0])
-            self.known[column] = (place, float(self.spread[joint, column]))
+            column = int(np.flatnonzero(self.coupling_matrix[joint])[0])
+            self.known[column] = (place, float(self.coupling_matrix[joint, column]))
         self.unknown = [c for c in range(len(closure.leading)) if c not in self.known]
         base = closure.platform is not None and closure.platform.body == 0 and tree.floating_base
         self.center = np.zeros(3) if not base else tree.placements[0][:3, 3].copy()
         # of a platform that is the base: twists that it can have, about the point of reference
         self.allowed = allowed_twists(closure.directions, tree.placements[0], closure.size) if base else None
         if closure.platform is not None and not base and origin is None:
-            origin = LoopFrame(closure.platform.body, np.zeros(3), np.eye(3))
+            origin = Frame.of_body(closure.platform.body)
         self.clusters = _clusters(closure, chosen, self.unknown, None if base else origin)
         self.columns_of = [self._columns(cluster) for cluster in self.clusters]
 
@@ -88,7 +89,7 @@ class LoopCode:
             gaps = [motion.gap(row) * (1.0 / row.size) for row in motion.cluster.rows]
             system = BlockSystem(self.system(motion, columns))
             steps = system.solve([-gap for gap in gaps])
-            error = error + following_step(dot(steps, steps), system.flatness)
+            error = error + following_step(dot(steps, steps), system.singularity)
             for column, step in zip(columns, steps):
                 leading[column] = leading[column] + step * float(self.scale[column])
         return [[*leading, error]]
@@ -107,9 +108,9 @@ class LoopCode:
         motions, systems, rates = self.move(q, leading, given)
         n = self.closure.tree.n_joints
         rows = [self.positions(leading), *self.derivatives(rates, range(n))]
-        flat = sum(system.flatness for system in systems)
-        bad = self.wrong(leading, state[-1], memory, motions, given, flat) + overflow(rows)
-        return [*rows, [bad, *[0.0] * (n - 1)]]
+        singularity = sum(system.singularity for system in systems)
+        defect = self.wrong(leading, state[-1], memory, motions, given, singularity) + overflow(rows)
+        return [*rows, [defect, *[0.0] * (n - 1)]]
 
     def move(
         self, q: Stack, leading: Sequence[Scalar], given: Sequence[Stack]
@@ -125,11 +126,15 @@ class LoopCode:
             self.find_rates(motions, systems, rates, twists[k], k)
             for motion in motions:
                 motion.extend(self.rates_of(motion, rates), *twists[k])
-        return motions, systems, [self.spread_series(joint, rates) for joint in range(len(self.spread))]
+        return (
+            motions,
+            systems,
+            [self.joint_series(joint, rates) for joint in range(len(self.coupling_matrix))],
+        )
 
     def by_leading(self, efforts: Sequence[Scalar]) -> list[Scalar]:
         """Return the efforts on leading joints from those on all joints."""
-        return [weighted(self.spread[:, c], efforts) for c in range(self.spread.shape[1])]
+        return [weighted(self.coupling_matrix[:, c], efforts) for c in range(self.coupling_matrix.shape[1])]
 
     def derivatives(self, rates: Sequence[Sequence[Scalar]], joints: Sequence[int]) -> Stack:
         """Return the derivatives of some joints' positions, from the first on."""
@@ -142,40 +147,40 @@ class LoopCode:
         memory: Sequence[Scalar],
         motions: Sequence[ClusterMotion],
         given: Sequence[Stack],
-        flat: Scalar,
+        singularity: Scalar,
     ) -> Scalar:
         """Return a number that is one or more where the result does not count.
 
-        Where it is less than a half that is `too_flat` alone, from which `flatness_of` follows.
+        Where it is less than a half that is `too_singular` alone, from which `singularity_of` follows.
         """
-        bad: Scalar = error * (1.0 / CLOSED)
+        defect: Scalar = error * (1.0 / CLOSED)
         if self._has_branches:
             first = self.closure.first
             turning = (self.closure.scale[first:] == 1.0) & self.closure.searched[first:]
             for column, now in enumerate(leading):
                 if turning[column]:
-                    bad = bad + (now - memory[column]) * (now - memory[column]) * (1.0 / _JUMP**2)
+                    defect = defect + (now - memory[column]) * (now - memory[column]) * (1.0 / _JUMP**2)
         bound = self.allowed is not None and self.allowed.shape[1] < 6
         for motion in motions:
             for row in motion.cluster.checked:
                 gap = motion.gap(row) * (1.0 / (row.size * (_CLOSED if bound else _FORCED)))
-                bad = bad + gap * gap
+                defect = defect + gap * gap
         if bound and self.allowed is not None:
             twists = [
                 [x for part in self.shifted(taylor(t, k)) for x in part] for k, t in enumerate(given[1])
             ]
             off = distance_from_allowed(self.allowed, self.closure.size, twists)
-            bad = bad + off * (1.0 / _OUTSIDE**2)
+            defect = defect + off * (1.0 / _OUTSIDE**2)
         positions = self.positions(leading) if self.closure.followers else []
         for _, of, function in self.closure.followers:
-            bad = bad + beyond(function, positions[of])
+            defect = defect + beyond(function, positions[of])
         if given:
-            bad = bad + distance_from_rigid(given[0]) * (1.0 / _RIGID**2)
-        return unless_small(bad) + self.too_flat(flat)
+            defect = defect + distance_from_rigid(given[0]) * (1.0 / _RIGID**2)
+        return unless_small(defect) + self.too_singular(singularity)
 
-    def too_flat(self, flatness: Scalar) -> Scalar:
+    def too_singular(self, singularity: Scalar) -> Scalar:
         """Return a number that is one or more where equations are nearly singular."""
-        return flatness * FLAT**2
+        return singularity * SINGULAR_LENGTH**2
 
     @property
     def keeps_pose(self) -> bool:
@@ -207,12 +212,13 @@ class LoopCode:
     def positions(self, leading: Sequence[Scalar]) -> list[Scalar]:
         """Return those of all joints."""
         return [
-            weighted(row, leading) + float(offset) for row, offset in zip(self.spread, self.closure.offsets)
+            weighted(row, leading) + float(offset)
+            for row, offset in zip(self.coupling_matrix, self.closure.offsets)
         ]
 
-    def spread_series(self, joint: int, rates: Sequence[Sequence[Scalar]]) -> list[Scalar]:
+    def joint_series(self, joint: int, rates: Sequence[Sequence[Scalar]]) -> list[Scalar]:
         """Return the coefficients of a joint's velocity from those of the leading joints."""
-        return [weighted(self.spread[joint], [r[k] for r in rates]) for k in range(len(rates[0]))]
+        return [weighted(self.coupling_matrix[joint], [r[k] for r in rates]) for k in range(len(rates[0]))]
 
     def motions(self, leading: Sequence[Scalar], given: Sequence[Stack]) -> list[ClusterMotion]:
         """Return all clusters at positions of the leading joints, and the pose that is given."""
@@ -246,7 +252,7 @@ class LoopCode:
         """Return the unknown leading joints of a cluster."""
         joints = {self.bodies[body].joint for body in cluster.bodies if self.bodies[body].joint >= 0}
         joints |= {j for row in cluster.rows if isinstance(row, FollowerRow) for j in row.joints}
-        return [c for c in self.unknown if any(self.spread[j, c] for j in joints)]
+        return [c for c in self.unknown if any(self.coupling_matrix[j, c] for j in joints)]
 
     def system(self, motion: ClusterMotion, columns: Sequence[int]) -> Stack:
         """Return the rows of the loops for the unknown joints, without units."""
@@ -260,8 +266,8 @@ class LoopCode:
         """Return the present entries of a row by leading joint."""
         result: dict[int, Scalar] = {}
         for joint, entry in motion.entries(r).items():
-            for c in np.flatnonzero(self.spread[joint]):
-                result[int(c)] = result.get(int(c), 0.0) + entry * float(self.spread[joint, c])
+            for c in np.flatnonzero(self.coupling_matrix[joint]):
+                result[int(c)] = result.get(int(c), 0.0) + entry * float(self.coupling_matrix[joint, c])
         return result
 
     def find_rates(
@@ -285,7 +291,7 @@ class LoopCode:
 
     def rates_of(self, motion: ClusterMotion, rates: Sequence[Sequence[Scalar]]) -> dict[int, list[Scalar]]:
         """Return the series of the joints of a cluster from those of the leading joints."""
-        return {j: self.spread_series(j, rates) for j in motion.joints}
+        return {j: self.joint_series(j, rates) for j in motion.joints}
 
 
 class Velocity:
@@ -340,23 +346,21 @@ class Velocity:
                 series_of_body.pop()
 
 
-def _clusters(
-    closure: Closure, chosen: Array, unknown: Sequence[int], origin: LoopFrame | None
-) -> list[Cluster]:
+def _clusters(closure: Closure, chosen: Array, unknown: Sequence[int], origin: Frame | None) -> list[Cluster]:
     """Put rows together that share unknown joints; `origin`: what a platform's rows bring to its pose."""
     tree, first = closure.tree, closure.first
-    flat: list[PlacedRow | FollowerRow] = []
+    rows: list[PlacedRow | FollowerRow] = []
     for number, loop in enumerate(closure.loops):
         for row in rows_of(loop):
             size = closure.size if row.what in ("point", "distance") else 1.0
-            flat.append(PlacedRow(row, loop.a, loop.b, loop.length, size, number))
+            rows.append(PlacedRow(row, loop.a, loop.b, loop.length, size, number))
     for number, follower in enumerate(closure.followers, len(closure.loops)):
         turns = tree.screws[tree.first_jointed_body + follower.joint, :3].any()
-        flat.append(FollowerRow(follower, 1.0 if turns else closure.size, number))
-    kept = [flat[i] for i in chosen]
-    rest = [row for i, row in enumerate(flat) if i not in set(chosen.tolist())]
+        rows.append(FollowerRow(follower, 1.0 if turns else closure.size, number))
+    kept = [rows[i] for i in chosen]
+    rest = [row for i, row in enumerate(rows) if i not in set(chosen.tolist())]
     if closure.platform is not None and origin is not None:
-        target = LoopFrame(TARGET, np.zeros(3), np.eye(3))
+        target = Frame.of_body(TARGET)
         for name in closure.platform.rows:
             row = PLATFORM_ROWS[name]
             size = closure.size if row.what == "point" else 1.0

@@ -110,7 +110,7 @@ class HoldingMultipliers(Multipliers):
             entries = [self._entries[c][r].get(column, 0.0) for column in self._columns]
             table.append([x * (1.0 / size) for x in self._measured(entries, self.on_base(units))])
         self._system = BlockSystem(table)
-        self.flatness = self._system.flatness
+        self.singularity = self._system.singularity
 
     def _measured(self, efforts: Sequence[Scalar], on_base: Sequence[Scalar]) -> list[Scalar]:
         """Return efforts on unknown joints, and the power of a wrench on the platform, without units."""

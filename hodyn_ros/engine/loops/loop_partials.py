@@ -37,7 +37,8 @@ from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.engine.series.vectors import Scalar, cross, dot
 from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.se3 import Array
-from hodyn_ros.model.closure import Closure, LoopFrame
+from hodyn_ros.model.closure import Closure
+from hodyn_ros.model.frames import Frame
 
 
 def effort_changes(closure: Closure, chosen: Array, order: int, loads: LoadPlaces = ()) -> LaneKernel | None:
@@ -121,14 +122,14 @@ class LoopPartials(LoopFunction):
             rows, self.shape = 2, ((order + 1) * (c + len(closure.driven)), 2 * c + (order + 1) * e)
             others = [("the efforts", (order + 1, len(closure.driven)))]
             others += [("the base wrench", (order + 1, 6))] if closure.base_given else []
-        told: list[tuple[str, Shape]] = [("the motion", (rows, k))]
+        motion: list[tuple[str, Shape]] = [("the motion", (rows, k))]
         if closure.leader is not None:
-            told += [("the pose", (4, 4)), ("the twists", (rows - 1, 6))]
+            motion += [("the pose", (4, 4)), ("the twists", (rows - 1, 6))]
         self.orders = order + 1
         self.parts = -(-self.shape[1] // lanes())
         result = self.parts * self.shape[0] + 1, lanes()
         others += load_arguments(loads, order)
-        super().__init__(code, told, others, result, code.checked, limit=STRAIGHT_LINE_LIMIT)
+        super().__init__(code, motion, others, result, code.checked, limit=STRAIGHT_LINE_LIMIT)
 
     def changes(self, table: Array) -> Array:
         """Return the changes (..., order + 1, rows, directions) that results hold."""
@@ -278,7 +279,7 @@ def _as_it_moves(
     step = Step(code, leading, velocities, [given[0], [base.twist(0)]])
     assert leader is not None
     motion = next(motion for motion in step.motions if leader in motion.twists)
-    on_body = motion.frame(LoopFrame(leader, np.zeros(3), np.eye(3)))
+    on_body = motion.frame(Frame.of_body(leader))
     columns = [*(axis[0] for axis in on_body.axes), on_body.point[0]]
     pose = [[column[i] for column in columns] for i in range(3)]
     return [[*pose, [0.0, 0.0, 0.0, 1.0]], [step.leader_twist(0)]]
@@ -287,14 +288,14 @@ def _as_it_moves(
 class _EffortChanges(EffortCode):
     def changes(self, q: Stack, *others: Stack) -> Stack:
         """Return what `effort_changes` does."""
-        n_given = 0 if self.closure.leader is None else 2
+        n_given = self.closure.n_given
         given, (*loads, positions, change) = others[:n_given], others[n_given:]
         changed = MotionChange(self, q, given, positions, change, "body_fixed")
         return self._found(changed, q, loads, positions, [[*positions[0], 0.0]])[0]
 
     def checked(self, q: Stack, *others: Stack) -> Stack:
         """Return the changes from spatial twists, what is wrong, and how near to a singular pose it is."""
-        n_given = 0 if self.closure.leader is None else 2
+        n_given = self.closure.n_given
         given, (*loads, memory, state, (units,)) = others[:n_given], others[n_given:]
         changed = MotionChange(self, q, given, state, _rows(units, self.closure.n_coordinates), "spatial")
         found, wrong = self._found(changed, q, loads, memory, state)
@@ -313,7 +314,7 @@ class _EffortChanges(EffortCode):
 class _MatrixChanges(MatrixCode):
     def checked(self, q: Stack, *others: Stack) -> Stack:
         """Return the changes from spatial twists, and what is wrong."""
-        n_given = 0 if self.closure.leader is None else 2
+        n_given = self.closure.n_given
         given, (memory, state, (units,)) = others[:n_given], others[n_given:]
         changed = MotionChange(self, q, given, state, _rows(units, self.closure.n_coordinates), "spatial")
         table = self.matrices(q, *changed.given, memory, state)
@@ -323,7 +324,7 @@ class _MatrixChanges(MatrixCode):
 class _AccelerationChanges(AccelerationCode):
     def changes(self, q: Stack, *others: Stack) -> Stack:
         """Return what `acceleration_changes` does."""
-        closure, n_given = self.closure, 0 if self.closure.leader is None else 2
+        closure, n_given = self.closure, self.closure.n_given
         given, (*arguments, positions, change, pushed) = others[:n_given], others[n_given:]
         changed = MotionChange(self, q, given, positions, change, "body_fixed")
         first = 6 if closure.base_given else 0
@@ -338,7 +339,7 @@ class _AccelerationChanges(AccelerationCode):
 
         Changes of the wrench on a base are body-fixed, as those of its motion are.
         """
-        closure, n_given = self.closure, 0 if self.closure.leader is None else 2
+        closure, n_given = self.closure, self.closure.n_given
         given, (*arguments, memory, state, (units,)) = others[:n_given], others[n_given:]
         c, first = closure.n_coordinates, 6 if closure.base_given else 0
         changed = MotionChange(self, q, given, state, _rows(units[: 2 * c], c), "spatial")
@@ -352,8 +353,8 @@ class _AccelerationChanges(AccelerationCode):
             forces = [(row[3], row[4], row[5]) for row in series]
             turned = [changed.base.wrench_to_world(moments, forces, k) for k in range(len(series))]
             changed.add(arguments[1], to_derivatives(turned))
-        bad = self.bad(step, changed.given, found, memory, state[0])
-        return [*changed.of(table), [bad]]
+        defect = self.defect(step, changed.given, found, memory, state[0])
+        return [*changed.of(table), [defect]]
 
     def _table(self, step: Step, found: Stack, base: FloatingBase | None) -> Stack:
         """Return accelerations of the coordinates, and of the driven joints, by order."""

@@ -33,13 +33,13 @@ from hodyn_ros.engine.recursions.regressor import (
     regressor,
     slotine_li_regressor,
 )
-from hodyn_ros.engine.series.series import Series, coefficient
+from hodyn_ros.engine.series.series import Series, coefficient, of_orders
 from hodyn_ros.engine.series.series_system import SeriesSystem
 from hodyn_ros.engine.series.vectors import Scalar, dot
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
-from hodyn_ros.model.readers.assembly import Frame
+from hodyn_ros.model.frames import Frame
 
 AGREE = 1e-9  # share of the fastest drive, and of the robot's size, in which redundant drives may differ
 
@@ -96,9 +96,9 @@ class FromDrivesCode(ProductCode):
         ahead = twin.tree.n_joints - closure.tree.n_joints
         self._joints = [joint + ahead for joint in closure.joints]
         driven = [joint + ahead for joint in closure.driven]
-        self._told = [driven.index(joint) for joint in twin.joints]
-        self._others_at = [i for i in range(len(driven)) if i not in self._told]
-        self._others_driven = [driven[i] for i in self._others_at]
+        self._determining = [driven.index(joint) for joint in twin.joints]
+        self._redundant = [i for i in range(len(driven)) if i not in self._determining]
+        self._redundant_joints = [driven[i] for i in self._redundant]
         size = (order + 1) * len(closure.joints)
         if closure.platform is not None:
             body = closure.platform.body + twin.tree.n_bodies - closure.tree.n_bodies
@@ -113,25 +113,25 @@ class FromDrivesCode(ProductCode):
 
     def matrices(self, q: Stack, *others: Stack) -> Stack:
         """Return the row of `rows` and what is wrong, the other drives included."""
-        row, (bad, *rest) = super().matrices(self._coordinates(q), *others)
+        row, (defect, *rest) = super().matrices(self._coordinates(q), *others)
         found, size = iter(row[self.shape[1] :]), self.closure.size
-        for told in q:
-            scale = dot(told, told) + size * size
-            for i in self._others_at:
-                gap = next(found) - told[i]
-                bad = bad + gap * gap / (scale * AGREE**2)
-        return [row[: self.shape[1]], [bad, *rest]]
+        for drives in q:
+            scale = dot(drives, drives) + size * size
+            for i in self._redundant:
+                gap = next(found) - drives[i]
+                defect = defect + gap * gap / (scale * AGREE**2)
+        return [row[: self.shape[1]], [defect, *rest]]
 
     def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
         """Return the row of the platform, then those of the coordinates, and of the other drives by order."""
         row = [] if self._of_platform is None else _called(self, self._of_platform, moved)[0]
         motion = [self.positions(moved.leading), *self.derivatives(moved.rates, range(len(moved.rates)))]
-        for joints in (self._joints, self._others_driven):
+        for joints in (self._joints, self._redundant_joints):
             row = [*row, *(values[joint] for values in motion for joint in joints)]
         return [row], 0.0
 
     def _coordinates(self, q: Stack) -> Stack:
-        return [[row[i] for i in self._told] for row in q]
+        return [[row[i] for i in self._determining] for row in q]
 
 
 def _called(code: ProductCode, traceable: Traceable, moved: Moved) -> Stack:
@@ -152,21 +152,8 @@ class FrameJacobianCode(ProductCode):
 
     def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
         """Return the Jacobian of the tree times F."""
-        found, size = _called(self, self._of_tree, moved), 6
-        of_tree = [
-            [
-                _series([found[k * size + i][j] * (1.0 / factorial(k)) for k in range(self.terms)])
-                for j in range(len(found[0]))
-            ]
-            for i in range(size)
-        ]
+        of_tree = of_orders(_called(self, self._of_tree, moved), 6)
         return self.by_order(times_columns(of_tree, self.distribution(moved, self.terms))), 0.0
-
-
-def _series(coefficients: list[Scalar]) -> Series | float:
-    """Return a series, or zero where it always is."""
-    present = [x for x in coefficients if not (isinstance(x, float) and x == 0.0)]
-    return Series(coefficients) if present else 0.0
 
 
 class CentroidalMomentumCode(ProductCode):
@@ -236,17 +223,14 @@ class SlotineLiCode(ProductCode):
     def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
         """Return the derivatives, one order after the other."""
         (reference,) = moved.others
-        speeds = [
-            Series([row[i] * (1.0 / factorial(k)) for k, row in enumerate(reference)])
-            for i in range(self.shape[0])
-        ]
+        (speeds,) = of_orders(reference, 1)
         F = self.distribution(moved, self.terms + 1)
         of_tree = [dot(entries, speeds) for entries in zip(*F)]
         terms = range(self.terms)
         velocities = [Series([coefficient(x, k) for k in terms]) for x in of_tree]
         rates = [Series([(k + 1.0) * coefficient(x, k + 1) for k in terms]) for x in of_tree]
         found = slotine_li_regressor(self.tree(moved), velocities, rates, self._screws)
-        columns = [[_series([coefficient(x, k) for k in terms]) for x in column] for column in F]
+        columns = [[part_of(x, 0, self.terms) for x in column] for column in F]
         return self.by_order([[dot(column, row) for row in zip(*found)] for column in columns]), 0.0
 
 
@@ -292,7 +276,7 @@ class RegressorCode(ProductCode):
         of_tree = regressor(tree, rates, self._screws)
         F = self.distribution(moved, self.terms)
         drives = _driven(self, F)
-        by_joint = np.linalg.norm(self.spread * self.scale, axis=1)  # what they are measured in
+        by_joint = np.linalg.norm(self.coupling_matrix * self.scale, axis=1)  # what they are measured in
         sizes = by_joint[list(closure.driven)].tolist()
         turns = closure.directions[:3].any(axis=0)  # of base or platform
         weights = np.where(turns, 1.0, closure.size).tolist() if closure.leader is not None else []
@@ -315,4 +299,4 @@ class RegressorCode(ProductCode):
             found = system.solve([[coefficient(x, k) for x in acting] for k in terms])
             columns.append([[x * (factorial(k) / s) for x, s in zip(found[k], sizes)] for k in terms])
         rows = [[column[k][i] for column in columns] for k in terms for i in range(closure.n_efforts)]
-        return rows, system.flatness
+        return rows, system.singularity

@@ -21,7 +21,8 @@ from hodyn_ros.engine.series.joint_curve import curve, slopes
 from hodyn_ros.engine.series.vectors import ZERO, Scalar, Vector, add, convolve, cross, dot, scale, subtract
 from hodyn_ros.formulations.closure_rows import Row
 from hodyn_ros.lie.se3 import Array
-from hodyn_ros.model.closure import Follower, LoopFrame
+from hodyn_ros.model.closure import Follower
+from hodyn_ros.model.frames import Frame
 
 NOTHING: Spatial = (ZERO, ZERO)
 UNITS: Axes = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
@@ -33,8 +34,8 @@ class PlacedRow:
     """A row between frames on two bodies, -1 being the ground or the body that a cluster is seen from."""
 
     row: Row
-    a: LoopFrame
-    b: LoopFrame
+    a: Frame
+    b: Frame
     length: float  # [m] of a rod, else zero
     size: float  # what it is measured in: the robot's size, or one radian
     loop: int  # number of its loop
@@ -134,7 +135,7 @@ class ClusterMotion:
         if target is not None:
             self._places[TARGET] = target
             self.twists[TARGET] = []
-        self._frames: dict[tuple[int, bytes, bytes], MovingFrame] = {}
+        self._frames: dict[tuple[int, bytes], MovingFrame] = {}
         self._wrenches: list[list[Spatial]] = [[] for _ in cluster.rows]
         parents = [body.parent for body in bodies]
         self._supports: list[tuple[set[int], set[int]]] = []  # of rows between bodies
@@ -148,17 +149,16 @@ class ClusterMotion:
         ]
         self.joints = tuple(dict.fromkeys(joints))  # whose velocities count
 
-    def frame(self, loop_frame: LoopFrame, k: int = 0) -> MovingFrame:
+    def frame(self, on_body: Frame, k: int = 0) -> MovingFrame:
         """Return a frame of a loop up to coefficient k at least; twists up to k - 1 are needed."""
-        key = (loop_frame.body, loop_frame.point.tobytes(), loop_frame.axes.tobytes())
-        body = self._known(loop_frame.body)
+        key = on_body.body, on_body.pose.tobytes()
+        body = self._known(on_body.body)
         if key not in self._frames:
             axes, place = self._places[body]
-            local = np.eye(4)
-            local[:3, :3], local[:3, 3] = loop_frame.axes, loop_frame.point
-            if loop_frame.body >= 0:
-                local = self._bodies[loop_frame.body].body_in_frame @ local
-            elif loop_frame.body == -1:
+            local = on_body.pose.copy()
+            if on_body.body >= 0:
+                local = self._bodies[on_body.body].body_in_frame @ local
+            elif on_body.body == -1:
                 local[:3, 3] -= self._center
             x, y, z = (combine(axes, column) for column in _clean(local[:3, :3]).T.tolist())
             self._frames[key] = MovingFrame((x, y, z), add(place, combine(axes, local[:3, 3].tolist())))

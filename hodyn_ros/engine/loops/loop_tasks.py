@@ -107,12 +107,12 @@ class TaskCode(LoopCode):
         tree, center = self._tree.motion(self.positions(leading), place[0] if place else None)
         moving = [self._tree.moving_frame(tree, frame) for frame in self._tree.goals.frames]
         given = [*place, of_base] if place else []
-        bad = self._tree.apart(moving, poses, center)
+        defect = self._tree.apart(moving, poses, center)
         for f in range(len(moving)):
-            bad = bad + distance_from_rigid(poses[4 * f : 4 * f + 4]) * (1.0 / _RIGID**2)
+            defect = defect + distance_from_rigid(poses[4 * f : 4 * f + 4]) * (1.0 / _RIGID**2)
         rates: list[list[Scalar]] = [[] for _ in leading]
         if count:
-            bad = bad + self._find_all_rates(
+            defect = defect + self._find_all_rates(
                 q,
                 motions,
                 systems,
@@ -123,13 +123,13 @@ class TaskCode(LoopCode):
                 center,
                 rates,
             )
-        of_joints = [self.spread_series(joint, rates) for joint in range(len(self.spread))]
+        of_joints = [self.joint_series(joint, rates) for joint in range(len(self.coupling_matrix))]
         positions, joints = self.positions(leading), self.closure.joints
         rows = [[positions[j] for j in joints], *(self.derivatives(of_joints, joints) if count else [])]
-        flat = sum(system.flatness for system in systems)
+        singularity = sum(system.singularity for system in systems)
         error = state[-1] * (CLOSED / _CLOSED**4)
-        bad = bad + self.wrong(leading, error, memory, motions, given, flat) + overflow(rows)
-        return [*rows, [bad, *[0.0] * (len(joints) - 1)]]
+        defect = defect + self.wrong(leading, error, memory, motions, given, singularity) + overflow(rows)
+        return [*rows, [defect, *[0.0] * (len(joints) - 1)]]
 
     def _find_all_rates(
         self,
@@ -153,7 +153,7 @@ class TaskCode(LoopCode):
         rows = [list(row) for row in zip(*jacobians[0])]
         factors = Orthogonal(rows if self._redundant else jacobians[0])
         multipliers: list[list[Scalar]] = []
-        bad = self._spread(motions, systems, table)
+        defect = self._rounding_of_rates(motions, systems, table)
         base_twists = self.twists(given)
         for k in range(self.derivatives_asked):
             for column, (place, ratio) in self.known.items():
@@ -174,7 +174,7 @@ class TaskCode(LoopCode):
                 found = factors.solve(right)
                 if len(rows) > len(found):
                     missing = [b - dot(row, found) for b, row in zip(right, rows)]
-                    bad = bad + self._tree.lost(missing, right, wanted, k)
+                    defect = defect + self._tree.lost(missing, right, wanted, k)
             for velocity, x, root in zip(velocities, found, roots):
                 for column, series in enumerate(velocity.leading):
                     rates[column][k] = rates[column][k] + series[0] * (x / root)
@@ -186,7 +186,7 @@ class TaskCode(LoopCode):
                     velocity.extend({})
                 table = [self._along(tree, moving, velocity.leading) for velocity in velocities]
                 jacobians.append(_over(table, roots))
-        return bad
+        return defect
 
     def _split(self, targets: Stack) -> tuple[list[Stack], Stack]:
         """Return the pose of a prescribed base, if there is one, and those of the frames."""
@@ -219,7 +219,7 @@ class TaskCode(LoopCode):
 
     def _of_tree(self, leading: Sequence[Sequence[Scalar]]) -> dict[int, list[Scalar]]:
         """Return the series of the joints that carry the frames from those of the leading joints."""
-        return {joint: self.spread_series(joint, leading) for joint in self._tree.joints}
+        return {joint: self.joint_series(joint, leading) for joint in self._tree.joints}
 
     def _along(
         self, tree: ClusterMotion, moving: Sequence[MovingFrame], leading: Sequence[Sequence[Scalar]]
@@ -245,7 +245,7 @@ class TaskCode(LoopCode):
             result += [*w, *scale(1.0 / self.closure.size, add(v, lever))][rows]
         return result
 
-    def _spread(
+    def _rounding_of_rates(
         self,
         motions: Sequence[ClusterMotion],
         systems: Sequence[BlockSystem],
@@ -274,10 +274,10 @@ class TaskCode(LoopCode):
             gain = largest([gain, dot(along, along)])
         independent = [list(row) for row in zip(*sized)] if self._redundant else sized
         square = largest([whole * gain, 1.0]) * Orthogonal(independent).inverse_square
-        spread = (ROUNDING / ACCURACY) ** 2 * square
+        rounding = (ROUNDING / ACCURACY) ** 2 * square
         for _ in range(self.derivatives_asked):
-            spread = spread * square
-        return spread
+            rounding = rounding * square
+        return rounding
 
 
 class TaskMotion(LoopFunction):
@@ -293,12 +293,12 @@ class TaskMotion(LoopFunction):
     ) -> None:
         code = TaskCode(closure, chosen, order, goals, movable)
         frames, k = len(goals.frames) + closure.base_given, len(closure.joints)
-        told: list[tuple[str, Shape]] = [
+        motion: list[tuple[str, Shape]] = [
             ("what is held, and weights", (order + 2, k)),
             ("the poses", (4 * frames, 4)),
             ("the twists", (frames * order, 6)),
         ]
-        super().__init__(code, told, [], (order + 2, k), code.coordinates, limit=STRAIGHT_LINE_LIMIT)
+        super().__init__(code, motion, [], (order + 2, k), code.coordinates, limit=STRAIGHT_LINE_LIMIT)
 
 
 def _over(columns: Sequence[Sequence[Scalar]], roots: Sequence[Scalar]) -> list[list[Scalar]]:

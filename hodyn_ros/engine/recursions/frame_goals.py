@@ -23,8 +23,7 @@ from hodyn_ros.engine.series.floating_base import FloatingBase, convolve_vectors
 from hodyn_ros.engine.series.orthogonal import Orthogonal
 from hodyn_ros.engine.series.vectors import ZERO, Scalar, Vector, add, cross, dot, scale, subtract
 from hodyn_ros.lie.representations import Representation
-from hodyn_ros.model.closure import LoopFrame
-from hodyn_ros.model.readers.assembly import Frame
+from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.tree import JointKind, TreeModel
 
 DAMPING = 0.1  # of the first step, per square of the error, then a quarter of that, and so on
@@ -130,8 +129,8 @@ class GoalCode:
         q = state[0][:n]
         motion, center = self.motion(q, pose)
         moving = [self.moving_frame(motion, frame) for frame in self.goals.frames]
-        bad = self.apart(moving, targets, center)
-        spread: Scalar = 0.0
+        defect = self.apart(moving, targets, center)
+        rounding: Scalar = 0.0
         motions = [list(q)]
         if order:
             wanted = self.wanted(targets, twists, center)
@@ -139,11 +138,11 @@ class GoalCode:
             found, lost = self._solve(motion, moving, equations, wanted, base_twists, given, center)
             motions += found
             square = equations.condition_square
-            bad = bad + lost + square * (1.0 / SINGULAR**2)
-            spread = (ROUNDING / ACCURACY) ** 2 * square
+            defect = defect + lost + square * (1.0 / SINGULAR**2)
+            rounding = (ROUNDING / ACCURACY) ** 2 * square
             for _ in range(order):
-                spread = spread * square
-        return [*motions, [bad, *[0.0] * (n - 1)], [spread, *[0.0] * (n - 1)]]
+                rounding = rounding * square
+        return [*motions, [defect, *[0.0] * (n - 1)], [rounding, *[0.0] * (n - 1)]]
 
     def nearby(self, state: Stack, targets: Stack, *others: Stack) -> Stack:
         """Return a state (1, n + 3) that rounding of the targets cannot tell from the one given.
@@ -228,7 +227,7 @@ class GoalCode:
 
     def moving_frame(self, motion: ClusterMotion, frame: Frame, k: int = 0) -> MovingFrame:
         """Return a frame up to coefficient k at least."""
-        return motion.frame(LoopFrame(frame.body, frame.pose[:3, 3], frame.pose[:3, :3]), k)
+        return motion.frame(frame, k)
 
     def _roots(self, weights: Sequence[Scalar] | None, *, normed: bool = False) -> list[Scalar]:
         """Return what the columns of the Jacobian are divided by, for the norm that weights give.
@@ -312,10 +311,10 @@ class GoalCode:
 
     def apart(self, moving: Sequence[MovingFrame], targets: Stack, center: Sequence[Scalar]) -> Scalar:
         """Return a number that is one or more where frames are not at their targets."""
-        bad: Scalar = 0.0
+        defect: Scalar = 0.0
         for f, (frame, rows) in enumerate(zip(moving, self.goals.rows)):
-            bad = bad + _distance(frame, targets[4 * f : 4 * f + 4], center, rows, self.unit)
-        return bad
+            defect = defect + _distance(frame, targets[4 * f : 4 * f + 4], center, rows, self.unit)
+        return defect
 
     def lost(
         self,
@@ -354,7 +353,7 @@ class GoalCode:
         for k in range(self.order):
             for j in self.joints:
                 free = given is None or j in self.movable
-                rates[j].append(0.0 if free else given[k][j] * (1.0 / factorial(k)))  # type: ignore[index]
+                rates[j].append(0.0 if given is None or free else given[k][j] * (1.0 / factorial(k)))
             base = base_twist(base_twists[k], k, center) if base_twists else (ZERO, ZERO)
             right = self.asked(motion, moving, wanted, rates, base, k)
             found, missing = self._solve_order(motion, moving, equations, right, wrenches, k)

@@ -20,8 +20,7 @@ from hodyn_ros.engine.series.floating_base import convolve_vectors
 from hodyn_ros.engine.series.vectors import ZERO, Scalar, Vector, add, cross, dot
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.lie.se3 import Ad, Array, inverse
-from hodyn_ros.model.closure import LoopFrame
-from hodyn_ros.model.readers.assembly import Frame
+from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.tree import TreeModel
 
 POSE = 16  # numbers of a pose, by rows
@@ -141,8 +140,7 @@ class _Moved:
 
     def frame(self, frame: Frame, k: int) -> MovingFrame:
         """Return axes and origin of a frame on a body up to coefficient k."""
-        place = LoopFrame(frame.body, frame.pose[:3, 3], frame.pose[:3, :3])
-        return self.motion.frame(place, k)
+        return self.motion.frame(frame, k)
 
     def pose(self, frame: Frame) -> list[Scalar]:
         """Return a pose by rows."""

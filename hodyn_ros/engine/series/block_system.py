@@ -30,7 +30,7 @@ class BlockSystem:
         ]
 
     @property
-    def flatness(self) -> Scalar:
+    def singularity(self) -> Scalar:
         """The sum of 1 / l^2, l the length of what each column of a block adds to those before it.
 
         It grows without bounds where a block becomes singular; entries are without units.

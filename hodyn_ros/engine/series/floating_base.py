@@ -31,6 +31,12 @@ class FloatingBase:
         self.world_angular: list[Vector] = []  # of a twist given in the world frame, and the velocity of the
         self.world_velocity: list[Vector] = []  # base's origin in world axes
 
+    @property
+    def series(self) -> list[list[Any]]:
+        """All series, which grow by a coefficient at a time."""
+        of_body = [self.rotation, self.position, self.angular, self.velocity]
+        return [*of_body, self.world_angular, self.world_velocity]
+
     def extend(self, twist: Sequence[Scalar]) -> None:
         """Append a coefficient of the twist and find the pose one coefficient further."""
         k = len(self.angular)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import factorial
 
 import numpy as np
 
@@ -71,3 +72,25 @@ def coefficient(value: Series | Scalar, k: int) -> Scalar:
     if isinstance(value, Series):
         return value.coefficients[k]
     return value if k == 0 else 0.0
+
+
+def derivative(value: Series | Scalar, k: int) -> Scalar:
+    """Return the k-th derivative of a series, or of a scalar that does not change."""
+    return float(factorial(k)) * coefficient(value, k)
+
+
+def from_derivatives(values: Sequence[Scalar]) -> Series | float:
+    """Return the series that has these derivatives by order, or zero where it always is."""
+    if all(isinstance(x, float) and x == 0.0 for x in values):
+        return 0.0
+    return Series([x * (1.0 / factorial(k)) for k, x in enumerate(values)])
+
+
+def by_order(rows: Sequence[Sequence[Series | Scalar]], order: int) -> list[list[Scalar]]:
+    """Return the derivatives of a matrix, one order after the other."""
+    return [[derivative(x, k) for x in row] for k in range(order + 1) for row in rows]
+
+
+def of_orders(rows: Sequence[Sequence[Scalar]], count: int) -> list[list[Series | float]]:
+    """Return a matrix of so many rows from its derivatives, one order after the other."""
+    return [[from_derivatives(values) for values in zip(*rows[i::count])] for i in range(count)]

@@ -26,9 +26,9 @@ class SeriesSystem:
         self._wide = None if square else Orthogonal(self._rows[0])
 
     @property
-    def flatness(self) -> Scalar:
+    def singularity(self) -> Scalar:
         """The sum of 1 / l^2, l the length of what each column, or row, adds to those before it."""
-        return self._square.flatness if self._square else sum(self._wide.inverses) if self._wide else 0.0
+        return self._square.singularity if self._square else sum(self._wide.inverses) if self._wide else 0.0
 
     def solve(self, right: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
         """Return the coefficients of x from those of b."""

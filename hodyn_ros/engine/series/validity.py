@@ -10,16 +10,16 @@ from hodyn_ros.engine.series.vectors import Scalar, dot
 # from farther away do not count. Steps are in rad, or in the size of the robot.
 ARRIVED = 1e-34
 CLOSED = 1e-26
-FLAT = 1e-5  # length, without units, of what a column of equations adds to those before it
+SINGULAR_LENGTH = 1e-5  # length, without units, of what a column of equations adds to those before it
 
 
-def following_step(square: Scalar, flatness: Scalar) -> Scalar:
+def following_step(square: Scalar, singularity: Scalar) -> Scalar:
     """Return the square of the length of the step that Newton's method would take after one.
 
     As if the equations were curved as those of turns by a radian: `|J^-1| s^2` after a step of length s, with
-    its `square`, and `flatness`, the square of the inverse.
+    its `square`, and `singularity`, the square of the inverse.
     """
-    return flatness * square * square
+    return singularity * square * square
 
 
 def distance_from_rigid(pose: Sequence[Sequence[Scalar]]) -> Scalar:
@@ -32,9 +32,9 @@ def distance_from_rigid(pose: Sequence[Sequence[Scalar]]) -> Scalar:
     return result
 
 
-def flatness_of(bad: float) -> float:
+def singularity_of(defect: float) -> float:
     """Return how near a singular pose a result is, from the number that says whether it counts."""
-    return bad / FLAT**2
+    return defect / SINGULAR_LENGTH**2
 
 
 def unless_small(wrong: Scalar) -> Scalar:

@@ -19,8 +19,8 @@ class Body(NamedTuple):
     """Statements that compute, expressions of what is wrong, and statements that store results."""
 
     lines: list[str]
-    bad: str  # to be below one
-    flat: str | None  # says how near a singular pose is
+    defect: str  # to be below one
+    singularity: str | None  # says how near a singular pose is
     stores: list[str]
     operations: int
     helpers: Mapping[str, list[str]]
@@ -30,8 +30,8 @@ def once(
     end: Callable[..., Stack],
     arguments: Mapping[str, Shape],
     results: Mapping[str, Places],
-    bad: int,
-    flat: int | None,
+    defect_at: int,
+    singularity_at: int | None,
     what: str,
     tables: Tables,
 ) -> Body:
@@ -44,8 +44,8 @@ def once(
         for name, places in results.items()
         for i, place in enumerate(places.flat)
     ]
-    near = None if flat is None else code.text(outputs[flat])
-    return Body(code.lines, code.text(outputs[bad]), near, stores, operations, {})
+    near = None if singularity_at is None else code.text(outputs[singularity_at])
+    return Body(code.lines, code.text(outputs[defect_at]), near, stores, operations, {})
 
 
 class Columns(NamedTuple):
@@ -115,8 +115,8 @@ def along_directions(
         "  }",
     ]
     total = operations - of_each + count * of_each
-    flat = code.text(wrong[1]) if near else None
-    return Body(lines, code.text(wrong[0]), flat, stores, total, {name: helper})
+    singularity = code.text(wrong[1]) if near else None
+    return Body(lines, code.text(wrong[0]), singularity, stores, total, {name: helper})
 
 
 def _numbers(values: Sequence[int]) -> str:

@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from hodyn_ros.codegen.kernel import traced
 from hodyn_ros.codegen.program import Code, Copy, Put, Run, View, arrays
+from hodyn_ros.dynamics.operations import OPERATIONS
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.engine.newton import newton
-from hodyn_ros.export.c_function import (
-    ALL_FINITE,
-    CFunction,
-    Memory,
-    finite_conditions,
-)
+from hodyn_ros.export.c_function import ALL_FINITE, CFunction, Memory, finite_conditions
 from hodyn_ros.export.c_text import comment_block, number
 from hodyn_ros.export.loops.cases import self_test_cases
-from hodyn_ros.export.loops.dynamics import forward_dynamics, inverse_dynamics
-from hodyn_ros.export.loops.from_drives import motion_from_drives
-from hodyn_ros.export.loops.partials import forward_derivatives, inverse_derivatives
 from hodyn_ros.export.loops.plan import Plan
-from hodyn_ros.export.loops.products import joint_motion, of_motion
+from hodyn_ros.export.loops.products import of_motion
 from hodyn_ros.export.program_c import statement_lines
 from hodyn_ros.export.request import Request
 from hodyn_ros.export.straight_line import StraightLine, Tables
-
-# of what does not follow from the motion of the coordinates alone, or has no law of its own
-_OWN_PLANS: dict[str, Callable[[Robot, Request, str], Plan]] = {
-    "inverse_dynamics": inverse_dynamics,
-    "forward_dynamics": forward_dynamics,
-    "joint_motion": joint_motion,
-    "motion_from_drives": motion_from_drives,
-    "inverse_dynamics_derivatives": inverse_derivatives,
-    "forward_dynamics_derivatives": forward_derivatives,
-}
 
 
 def loop_function(robot: Robot, request: Request, what: str, tables: Tables) -> CFunction:
@@ -43,15 +24,16 @@ def loop_function(robot: Robot, request: Request, what: str, tables: Tables) -> 
 
     It takes a memory and the motion of the coordinates, and returns a code.
     """
-    plan = _OWN_PLANS.get(what, of_motion)(robot, request, what)
+    operation = OPERATIONS[what]
+    plan: Plan = (operation.make_loops_plan if operation.loops_plan else of_motion)(robot, request, what)
     memory = _memory(plan)
     body = plan.body(f"{what} of robot {robot.name!r} at order {request.order}", tables)
     step, more = _newton_step(plan, tables)
     macro = request.prefix.upper()
     answer = f"{macro}_OK"
-    if plan.flat is not None:
-        answer = f"{body.flat} > {number(plan.flat[1])} ? {macro}_NEAR_SINGULAR : {macro}_OK"
-    counts = [f"{body.bad} < 1.0", *finite_conditions(plan.inputs)]
+    if plan.singularity is not None:
+        answer = f"{body.singularity} > {number(plan.singularity[1])} ? {macro}_NEAR_SINGULAR : {macro}_OK"
+    counts = [f"{body.defect} < 1.0", *finite_conditions(plan.inputs)]
     lines = [
         *_newton(plan, bool(step), macro),
         *body.lines,

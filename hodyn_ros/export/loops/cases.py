@@ -8,12 +8,7 @@ import numpy as np
 
 from hodyn_ros.errors import InputError
 from hodyn_ros.export import motions
-from hodyn_ros.export.c_function import (
-    FAILED,
-    NEAR_SINGULAR,
-    OK,
-    Cases,
-)
+from hodyn_ros.export.c_function import FAILED, NEAR_SINGULAR, OK, Cases
 from hodyn_ros.export.loops.plan import Plan
 from hodyn_ros.lie.se3 import Array
 
@@ -44,14 +39,14 @@ def _near_home(plan: Plan, reach: float) -> Cases | None:
         rest = list(plan.inputs.values())[len(motion) :]
         calls.append([*motion, *(motions.numbers(random, *shape) for shape in rest)])
     *tables, again = [kernel.function(*call, memory) for call in [*calls, calls[0]]]
-    if not all(table.item(kernel.bad) < 1.0 for table in [*tables, again]):
+    if not all(table.item(kernel.defect_at) < 1.0 for table in [*tables, again]):
         return None
     impossible = [np.full_like(values, np.inf) for values in calls[0]]
     found = [{name: _rounded(values) for name, values in plan.found(table).items()} for table in tables]
     found.insert(0, {name: np.zeros(shape) for name, shape in plan.results.items()})
     codes = [FAILED]
     for table in tables:
-        near = plan.flat is not None and table.item(plan.flat[0]) > plan.flat[1]
+        near = plan.singularity is not None and table.item(plan.singularity[0]) > plan.singularity[1]
         codes.append(NEAR_SINGULAR if near else OK)
     return Cases(
         {name: np.array(values) for name, values in zip(plan.inputs, zip(impossible, *calls))},

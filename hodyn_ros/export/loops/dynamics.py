@@ -6,13 +6,9 @@ import numpy as np
 
 from hodyn_ros.codegen.kernel import Shape
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
+from hodyn_ros.dynamics.operations import OPERATIONS
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.engine.loops.loop_kernel import (
-    LoopAccelerations,
-    LoopKernel,
-    TooLong,
-    compiles,
-)
+from hodyn_ros.engine.loops.loop_kernel import LoopAccelerations, LoopKernel, TooLong, compiles
 from hodyn_ros.errors import InputError
 from hodyn_ros.export import words
 from hodyn_ros.export.loops.plan import Plan, about_motion, check_compiled, closure_of, inputs_of, leader_of
@@ -31,7 +27,7 @@ def inverse_dynamics(robot: Robot, request: Request, what: str) -> Plan:
     about = [*about_motion(closure, order + 2)]
     if first:
         places = {"base_wrench": found[kernel.efforts, :6], **places}
-        about.append(words.base_wrench(order))
+        about += words.result_of_base(OPERATIONS["inverse_dynamics"], request)
     about += [
         *words.wrenches(request),
         f"tau: efforts of the driven joints on the link side and their derivatives up to order {order}.",
@@ -51,7 +47,7 @@ def forward_dynamics(robot: Robot, request: Request, what: str) -> Plan:
     """Plan accelerations of the coordinates, and of platform or base."""
     closure, order = closure_of(robot), request.order
     looped = LoopedDynamics(closure)
-    inputs, about = forward_inputs(robot, looped, order)
+    inputs, about = forward_inputs(robot, looped, request)
     what = f"forward dynamics of order {order}"
     try:
         kernel = LoopAccelerations(closure, looped.independence.given, order, request.loads(robot.tree))
@@ -62,7 +58,7 @@ def forward_dynamics(robot: Robot, request: Request, what: str) -> Plan:
     places = {}
     if closure.leader is not None:
         places["base_acceleration"], found = found[:, :6], found[:, 6:]
-        about.append(f"base_acceleration: derivatives 1 to {order + 1} of the twist.")
+        about += words.result_of_base(OPERATIONS["forward_dynamics"], request)
     if closure.joints:
         places["acceleration"] = found
         about.append(f"acceleration: of the coordinates, with derivatives up to order {order}.")
@@ -75,9 +71,11 @@ def forward_dynamics(robot: Robot, request: Request, what: str) -> Plan:
     )
 
 
-def forward_inputs(robot: Robot, looped: LoopedDynamics, order: int) -> tuple[dict[str, Shape], list[str]]:
+def forward_inputs(
+    robot: Robot, looped: LoopedDynamics, request: Request
+) -> tuple[dict[str, Shape], list[str]]:
     """Return what forward dynamics follows from, and what is said about it."""
-    closure = looped.closure
+    closure, order = looped.closure, request.order
     if looped.independence.idle:
         raise InputError(looped.independence.idle)
     check_compiled(robot, compiles(closure, order), f"forward dynamics of order {order}")
@@ -85,11 +83,10 @@ def forward_inputs(robot: Robot, looped: LoopedDynamics, order: int) -> tuple[di
     about = ["state: positions and velocities of the coordinates."] if closure.joints else []
     if closure.leader is not None:
         inputs |= {"pose": (4, 4), "twist": (1, 6)}
-        pose, twist = words.base(0, leader_of(closure))
-        about += [pose, twist.replace("twists:", "twist:")]
+        about += words.twist(leader_of(closure))
     inputs["tau"] = order + 1, len(closure.driven)
     about.append(f"tau: efforts of the driven joints and their derivatives up to order {order}.")
     if closure.base_given:
         inputs["base_wrench"] = order + 1, 6
-        about.append(words.base_wrench(order))
+        about += words.result_of_base(OPERATIONS["inverse_dynamics"], request)
     return inputs, about

@@ -80,7 +80,7 @@ def motion_from_drives(robot: Robot, request: Request, what: str) -> Plan:
     about = [words.joints("drives", [names[joint] for joint in closure.driven], order)]
     if looped.platform is not None and looped.platform.compiles(order):
         direct = looped.platform.direct_kinematics(order)
-        places = _platform_places(closure, order, np.arange(direct.bad), about)
+        places = _platform_places(closure, order, np.arange(direct.defect_at), about)
         return _OnLimbsPlan(looped, direct, inputs, places, about, remembered="led_by_drives")
     moved = MovedByDrives(looped)
     moved.follow()

@@ -11,10 +11,7 @@ from hodyn_ros.codegen.kernel import Shape
 from hodyn_ros.dynamics.loops.compiled_partials import by_order
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.engine.loops.loop_kernel import (
-    TooLong,
-    compiles,
-)
+from hodyn_ros.engine.loops.loop_kernel import TooLong, compiles
 from hodyn_ros.engine.loops.loop_partials import LoopPartials
 from hodyn_ros.export.loops.bodies import Body, Columns, along_directions
 from hodyn_ros.export.loops.dynamics import forward_inputs
@@ -48,7 +45,7 @@ class _PartialsPlan(Plan):
         of_direction = [k * rows * columns + h for k, size in enumerate(sizes) for h in range(size)]
         kept = [r * per_order + i for r in range(orders) for i in range(rows)]
         places = Columns(of_direction, of_row, kept, kernel.shape[0], int(np.prod(self.shape)))
-        near, name = self.flat is not None, f"{self.of}_changes"
+        near, name = self.singularity is not None, f"{self.of}_changes"
         return along_directions(kernel.traces.end, self.arguments, places, near, name, what, tables)
 
     def found(self, table: Array) -> dict[str, Array]:
@@ -79,7 +76,7 @@ def inverse_derivatives(robot: Robot, request: Request, what: str) -> Plan:
         inputs_of(closure, order + 2),
         {},
         about,
-        (kernel.bad + 1, looped.near_singular_from(order)),
+        (kernel.defect_at + 1, looped.near_singular_from(order)),
         of="inverse",
         shape=(order + 1, order + 3, e, c),
     )
@@ -89,7 +86,7 @@ def forward_derivatives(robot: Robot, request: Request, what: str) -> Plan:
     """Plan partial derivatives of accelerations."""
     closure, order = closure_of(robot), request.order
     c, e = closure.n_coordinates, closure.n_efforts
-    inputs, about = forward_inputs(robot, LoopedDynamics(closure), order)
+    inputs, about = forward_inputs(robot, LoopedDynamics(closure), request)
     looped, kernel = _partials(robot, "accelerations", order)
     about += [
         f"derivatives: matrix ({c}, {e}) by rows of acceleration derivative r (0 to {order}) by "

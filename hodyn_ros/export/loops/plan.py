@@ -13,9 +13,7 @@ from hodyn_ros.codegen.kernel import Shape
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.engine.limbs.direct_kinematics import DirectKinematics
-from hodyn_ros.engine.loops.loop_kernel import (
-    LoopFunction,
-)
+from hodyn_ros.engine.loops.loop_kernel import LoopFunction
 from hodyn_ros.errors import InputError
 from hodyn_ros.export import motions, words
 from hodyn_ros.export.loops.bodies import Body, once
@@ -29,8 +27,8 @@ from hodyn_ros.model.closure import Closure
 class Plan:
     """A kernel of loops, and where parts of the result stand in its table.
 
-    `flat` is the place of the number that says how near a singular pose is, and from where on it is near;
-    None where there is none.
+    `singularity` is the place of the number that says how near a singular pose is, and from where on it is
+    near; None where there is none.
     """
 
     looped: LoopedMotion
@@ -38,7 +36,7 @@ class Plan:
     inputs: dict[str, Shape]
     places: dict[str, NDArray[np.int_]]
     about: list[str]
-    flat: tuple[int, float] | None = None
+    singularity: tuple[int, float] | None = None
     remembered: str = "leading"  # name of the positions in the memory
     step = "newton_step"  # name of the function that improves positions
 
@@ -75,9 +73,9 @@ class Plan:
 
     def body(self, what: str, tables: Tables) -> Body:
         """Write what is computed."""
-        flat = None if self.flat is None else self.flat[0]
+        singularity_at = None if self.singularity is None else self.singularity[0]
         end = self.kernel.traces.end
-        return once(end, self.arguments, self.places, self.kernel.bad, flat, what, tables)
+        return once(end, self.arguments, self.places, self.kernel.defect_at, singularity_at, what, tables)
 
     def found(self, table: Array) -> dict[str, Array]:
         """Return results from what the kernel returns."""

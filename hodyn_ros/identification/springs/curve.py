@@ -1,4 +1,4 @@
-"""How a spring bends under its load, beyond a line: hardening, a table, backlash, damping."""
+"""How a spring bends under its load, beyond a line: hardening, a table, backlash."""
 
 from __future__ import annotations
 
@@ -27,22 +27,20 @@ class Curve:
 
     `hardness` h [1/(N·m)^2] is that of a hardening spring, K3 / K^3: its deflection is u / K with
     `u + h u^3 = load`. `table` (2, m) holds loads [N·m] and deflections [rad]. `gap` [rad] is the backlash,
-    passed within `width` [N·m], `damping` [N·m·s/rad] that of the spring: K delta + damping delta' = load.
+    passed within `width` [N·m].
     """
 
     hardness: float = 0.0
     table: Array | None = None
     gap: float = 0.0
     width: float = 1.0
-    damping: float = 0.0
 
-    def beyond(self, load: Array, times: Array, compliance: float) -> Array:
-        """Return the deflection (N,) [rad] that is not `compliance * load`, with loads (N,) at `times`."""
+    def beyond(self, load: Array, compliance: float) -> Array:
+        """Return the deflection (N,) [rad] that is not `compliance * load`, with loads (N,)."""
         result = compliance * (hardened(load, self.hardness) - load)
         if self.table is not None:
             result = np.interp(load, *self.table) - compliance * load
-        result = result + 0.5 * self.gap * np.tanh(load / self.width)
-        return np.asarray(result - self.damping * compliance**2 * np.gradient(load, times))
+        return np.asarray(result + 0.5 * self.gap * np.tanh(load / self.width))
 
     def cubic_stiffness(self, stiffness: float) -> float:
         """Return K3 [N·m/rad^3] of a hardening spring with the stiffness K without load."""

@@ -34,6 +34,7 @@ _MOST_PIECES = 16
 _LOUD = 10.0  # times the power of the noise from which on a line of the spectrum says something
 _LINES = 10  # that have to
 _CHANGE = 0.15  # by which the inertia at a joint may change in a piece
+_STIFFEST = 80.0  # logarithm of a stiffness that is as good as rigid, so that none overflows
 _SHARE = 0.5  # of the effort in the band that the model has to explain
 _CLEAR = 25.0  # by which a rigid joint explains less, in variances of the noise
 _CERTAIN = 0.5  # deviation of a stiffness over the stiffness, below which it is known
@@ -229,7 +230,7 @@ class _Fit:
         """
         data, w, places = self.spectra, self.spectra.frequencies, np.arange(self.n)
         log, loss, inertia, drag = x.reshape(4, self.n)
-        spring = np.exp(log) * (1.0 + 1j * w[:, None] * loss)  # (f, n)
+        spring = np.exp(np.minimum(log, _STIFFEST)) * (1.0 + 1j * w[:, None] * loss)  # (f, n)
         moved = data.gravity[:, None] - (w**2)[:, None, None] * data.masses[:, None] + 0j
         moved[..., places, places] += spring
         inverse = np.linalg.inv(moved)
@@ -264,7 +265,7 @@ class _Fit:
             through = np.einsum("wfj,wfj->wf", row, data.motors)
             noise = np.einsum("wfij,wfj->wfi", response.conj(), row * data.motor_noise)
             of_log = spring[:, j]
-            of_loss = 1j * w * np.exp(x[j])
+            of_loss = 1j * w * np.exp(min(x[j], _STIFFEST))
             for k, change in enumerate((of_log, of_loss)):
                 moved = column * change[:, None]
                 of_weight = -(weights**3) * (moved * noise).real

@@ -8,6 +8,7 @@ half, it predicts the other one better.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -25,7 +26,15 @@ from hodyn_ros.identification.springs.curve import (
     spring_table,
     table_columns,
 )
-from hodyn_ros.identification.springs.deflection import COMPLIANCE, DELAY, FRICTION, KINDS, OFFSET, RIPPLE
+from hodyn_ros.identification.springs.deflection import (
+    COMPLIANCE,
+    DELAY,
+    FRICTION,
+    KINDS,
+    LAG,
+    OFFSET,
+    RIPPLE,
+)
 from hodyn_ros.identification.torque_model import TorqueModel
 
 _BETTER = 0.95  # of the residual of each half that a term may leave
@@ -57,24 +66,28 @@ class Terms:
 
     friction: bool
     turns: float  # of a ripple, 0 without
-    spring: Array  # (6,)
-    deviation: Array  # (6,), without that of the load
+    spring: Array  # (7,)
+    deviation: Array  # (7,), without that of the load
     curve: Curve
     gap_deviation: float = 0.0  # [rad]
-    damping_deviation: float = 0.0  # [N·m·s/rad]
 
 
-def spring_terms(model: TorqueModel, data: Data, parameters: Array, unknowns: Unknowns) -> dict[int, Terms]:
+def spring_terms(
+    model: TorqueModel, runs: Sequence[Data], parameters: Array, unknowns: Unknowns
+) -> dict[int, Terms]:
     """Return joints that have more than compliance, delay and offset, by joint."""
     terms_by_joint = {}
-    for i, j in enumerate(data.elastic):
-        data.ripples[j] = 0.0
-        measured = data.recording.at_motor and bool(data.recording.efforts.measured[j])
-        terms = _Search(model, data, parameters, unknowns, i, measured).terms()
+    for i, j in enumerate(runs[0].elastic):
+        for data in runs:
+            data.ripples[j] = 0.0
+        recording = runs[0].recording
+        measured = recording.at_motor and bool(recording.efforts.measured[j])
+        terms = _Search(model, runs, parameters, unknowns, i, measured).terms()
         if terms is not None:
             terms_by_joint[j] = terms
-            data.ripples[j] = terms.turns
-            data.curves[j] = terms.curve
+            for data in runs:
+                data.ripples[j] = terms.turns
+                data.curves[j] = terms.curve
     return terms_by_joint
 
 
@@ -82,23 +95,35 @@ class _Search:
     """One joint: its columns, of which some are taken."""
 
     def __init__(
-        self, model: TorqueModel, data: Data, parameters: Array, unknowns: Unknowns, i: int, measured: bool
+        self,
+        model: TorqueModel,
+        runs: Sequence[Data],
+        parameters: Array,
+        unknowns: Unknowns,
+        i: int,
+        measured: bool,
     ) -> None:
-        joint = data.elastic[i]
-        columns = data.springs(model, unknowns)[i]
+        joint = runs[0].elastic[i]
+        columns = np.concatenate([data.springs(model, unknowns)[i] for data in runs])
+        lengths = [len(data.link_times) for data in runs]
+        self.later = np.repeat(np.eye(len(runs)), lengths, axis=0)[
+            :, 1:
+        ]  # runs after the first count from elsewhere
         bodies = model.bodies
         self.load = columns[:, :bodies] @ parameters[:bodies]
         rotor = columns[:, bodies] * parameters[model.place(0)][joint]
         self.friction = columns[:, bodies + 1] - self.load - rotor
         self.measured = measured
         self.velocity = columns[:, bodies + 2]
-        self.rate = np.gradient(self.load, data.link_times)
-        self.values = data.deflections[:, joint]
-        self.position = data.recorded_positions()[:, joint]
-        self.width = backlash_width(self.load, self.rate, min(data.bandwidths))
+        loads = np.split(self.load, np.cumsum(lengths)[:-1])
+        self.rate = np.concatenate([np.gradient(load, data.link_times) for load, data in zip(loads, runs)])
+        self.values = np.concatenate([data.deflections[:, joint] for data in runs])
+        positions = [data.recorded_positions()[:, joint] for data in runs]
+        self.position = np.concatenate(positions)
+        self.width = backlash_width(self.load, self.rate, min(data.of_deflections for data in runs))
         self.hardness = 0.0
-        gone = np.cumsum(np.abs(np.diff(self.position, prepend=self.position[0])))
-        self.halves = gone < 0.5 * gone[-1], gone >= 0.5 * gone[-1]
+        first = np.concatenate([_first_half(each) for each in positions])
+        self.halves = first, ~first
 
     def terms(self) -> Terms | None:
         chosen = _Choice()
@@ -139,18 +164,19 @@ class _Search:
             return False
         if (chosen.shape == "table") == (curve.table is None):
             return False
-        return curve.damping >= 0.0 and curve.gap >= 0.0 and (chosen.shape == "line" or fit.spring[0] > 0.0)
+        return fit.spring[LAG] >= 0.0 and curve.gap >= 0.0 and (chosen.shape == "line" or fit.spring[0] > 0.0)
 
     def _chosen(self, chosen: _Choice) -> tuple[Array, list[str]]:
         """Return columns (N, k) and what each is."""
         one = np.ones_like(self.load)
         named = {"load": self.load, "delay": self.velocity, "offset": one}
+        named |= {f"offset of run {k}": column for k, column in enumerate(self.later.T, 2)}
         if chosen.shape == "hardening":
             named["load"] = hardened(self.load, self.hardness)
         if chosen.friction:
             named["friction"] = self.friction
         if chosen.damping:
-            named["damping"] = self.rate
+            named["lag"] = -self.rate
         if chosen.backlash:
             named["gap"] = 0.5 * np.tanh(self.load / self.width)
         if chosen.turns:
@@ -216,21 +242,19 @@ class _Search:
                 values["offset"] += np.mean(self.values - columns @ fit) + self._shift(
                     table, columns, names, fit
                 )
-        places = {"load": COMPLIANCE, "delay": DELAY, "offset": OFFSET, "friction": FRICTION}
+        places = {"load": COMPLIANCE, "delay": DELAY, "offset": OFFSET, "lag": LAG, "friction": FRICTION}
         places |= {"cosine": RIPPLE, "sine": RIPPLE + 1}
         spring, deviation = np.zeros(KINDS), np.zeros(KINDS)
         for name, place in places.items():
             spring[place], deviation[place] = values.get(name, 0.0), widths.get(name, 0.0)
-        square = float(spring[COMPLIANCE] ** 2) or 1.0
         curve = Curve(
             self.hardness if chosen.shape == "hardening" else 0.0,
             table,
             float(values.get("gap", 0.0)),
             self.width or 1.0,
-            -float(values.get("damping", 0.0)) / square,
         )
-        gap, damping = float(widths.get("gap", 0.0)), float(widths.get("damping", 0.0)) / square
-        return Terms(chosen.friction, chosen.turns, spring, deviation, curve, gap, damping)
+        gap = float(widths.get("gap", 0.0))
+        return Terms(chosen.friction, chosen.turns, spring, deviation, curve, gap)
 
     def _table(self, coefficients: Array) -> Array | None:
         return spring_table(table_columns(self.load)[1], coefficients)
@@ -248,6 +272,12 @@ class _Search:
         """Return what the constant of a spline is more than that of its table, which is zero without load."""
         of_table = [k for k, name in enumerate(names) if name.startswith("table")]
         return float(np.mean(columns[:, of_table] @ fit[of_table] - np.interp(self.load, *table)))
+
+
+def _first_half(position: Array) -> NDArray[np.bool_]:
+    """Return which samples (N,) are on the first half of the way."""
+    gone = np.cumsum(np.abs(np.diff(position, prepend=position[0])))
+    return np.asarray(gone < 0.5 * gone[-1])
 
 
 def _needed(before: _Choice, after: _Choice) -> float:

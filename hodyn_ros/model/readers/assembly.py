@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +14,7 @@ from hodyn_ros.errors import ModelError
 from hodyn_ros.lie import se3
 from hodyn_ros.model.composite_joints import CompositeJoint, between
 from hodyn_ros.model.drive_spec import FrictionSpec
+from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.limits import JointLimit
 from hodyn_ros.model.loops import Coupling
 from hodyn_ros.model.tree import TreeArrays, TreeModel
@@ -44,13 +44,6 @@ class Joint:
     axis: Array  # (3,) in the frame of the child, of any length; unused by fixed joints
     pitch: float = 0.0  # of a helical joint [m/rad]
     point: Array = field(default_factory=lambda: np.zeros(3))  # (3,) on the axis, in the child's frame [m]
-
-
-class Frame(NamedTuple):
-    """A named frame that a body carries."""
-
-    body: int  # index of the body; -1 for a frame of the world
-    pose: Array  # (4, 4) in the frame of that body
 
 
 @dataclass(frozen=True, eq=False)

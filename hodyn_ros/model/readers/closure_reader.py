@@ -10,8 +10,8 @@ import numpy as np
 from hodyn_ros.array import Array
 from hodyn_ros.errors import ModelError
 from hodyn_ros.model.closure import Closure, place_loop
+from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.loops import Constraints, Coordinate, Coupling, Loop
-from hodyn_ros.model.readers.assembly import Frame
 from hodyn_ros.model.readers.robot_entries import CouplingEntry, LoopEntry, PoseRowsEntry, TreeFile
 from hodyn_ros.model.tree import TreeModel
 

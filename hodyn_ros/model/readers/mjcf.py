@@ -16,9 +16,10 @@ from hodyn_ros.errors import ModelError, nearest
 from hodyn_ros.lie.se3 import exp_screw, inverse, pose
 from hodyn_ros.model.composite_joints import FREEDOMS
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
+from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.limits import JointLimit, JointLimits
 from hodyn_ros.model.loops import Coupling, Loop
-from hodyn_ros.model.readers.assembly import Assembly, Frame, Joint, Link, assemble, locked
+from hodyn_ros.model.readers.assembly import Assembly, Joint, Link, assemble, locked
 from hodyn_ros.model.readers.mjcf_file import compile_mjcf, import_mujoco
 from hodyn_ros.model.readers.mjcf_motors import SpringMotor, find_spring_motors
 

@@ -17,13 +17,13 @@ from hodyn_ros.lie import se3
 from hodyn_ros.model.composite_joints import FREEDOMS, of_kind
 from hodyn_ros.model.description import RobotDescription, drives_of
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
+from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.keys import Entry
 from hodyn_ros.model.limits import JointLimit, JointLimits
 from hodyn_ros.model.propeller import Propeller
 from hodyn_ros.model.readers.assembly import (
     MOVING_KINDS,
     Assembly,
-    Frame,
     Joint,
     Link,
     assemble,

@@ -38,8 +38,7 @@ class StreamCoordinates:
     @classmethod
     def of(cls, robot: Robot) -> StreamCoordinates:
         """Raise InputError for a robot that needs more than joints or the pose of a platform."""
-        closure = robot.closure
-        if robot.moves_base and (closure is None or robot.platform is None or robot.n_coordinates):
+        if robot.moves_base and (robot.platform is None or robot.n_coordinates):
             raise InputError(
                 f"robot {robot.name!r} has a floating base, or a platform beside joints; streams move the "
                 "joints of a robot on a fixed base, or a platform alone"
@@ -51,7 +50,7 @@ class StreamCoordinates:
             names = tuple(_ROWS.get(row, row) for row in rows)
             motion = RobotMotion.of_base(still, names, robot.home[1])
             return cls(names, JointLimits.unlimited(count), True, motion)
-        limits = robot.limits if closure is None else _of_coordinates(robot)
+        limits = robot.limits if robot.closure is None else _of_coordinates(robot)
         return cls(robot.joint_names, limits, False, RobotMotion.of_joints(still))
 
     def sample(self, columns: Array, representation: BaseRepresentation = "body_fixed") -> MotionSample:

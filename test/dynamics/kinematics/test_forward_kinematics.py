@@ -20,7 +20,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.lie import se3
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.representations import Representation, convert_screws, convert_wrenches
-from hodyn_ros.model.readers.assembly import Frame
+from hodyn_ros.model.frames import Frame
 
 Array = NDArray[np.float64]
 

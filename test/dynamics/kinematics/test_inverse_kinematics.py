@@ -19,7 +19,7 @@ from sweeps import examples
 from hodyn_ros import BaseMotion, ConvergenceError, InputError, Kinematics, Robot, SingularError
 from hodyn_ros.dynamics.kinematics import carriers
 from hodyn_ros.dynamics.kinematics.inverse_kinematics import inverse_kinematics
-from hodyn_ros.model.readers.assembly import Frame
+from hodyn_ros.model.frames import Frame
 
 Array = NDArray[np.float64]
 

@@ -16,6 +16,7 @@ from sweeps import some
 
 from hodyn_ros import BaseMotion, ConvergenceError, InputError, Robot
 from hodyn_ros.dynamics.calls import kinematics as calls
+from hodyn_ros.dynamics.kinematics import inverse_problem
 from hodyn_ros.dynamics.kinematics.inverse_problem import Redundancy, read_targets
 from hodyn_ros.dynamics.loops import compiled_frames
 from hodyn_ros.dynamics.loops.looped_frames import solve_frames
@@ -227,7 +228,7 @@ def test_further_calls_with_arrays_find_their_kernel(monkeypatch: pytest.MonkeyP
         raise AssertionError("arguments are read")
 
     with monkeypatch.context() as patched:
-        patched.setattr(calls, "read_targets", fail)
+        patched.setattr(inverse_problem, "read_targets", fail)
         again = robot.inverse_kinematics(pose, twists, body="sole", seed=y[0], base=base)
         assert relative(again, first) < 1e-13
         assert relative(robot.inverse_kinematics(pose, twists, body="sole", base=base), first) < 1e-13

@@ -21,7 +21,6 @@ from hodyn_ros.errors import ConvergenceError, InputError
 from hodyn_ros.lie.se3 import exp
 
 Array = NDArray[np.float64]
-TWO_MORE = ("inverse_dynamics", "regressor", "inverse_dynamics_derivatives")
 COUNT, ORDER = 69, 1  # so many that lanes are worthwhile, and that some of them stay without a sample
 
 
@@ -97,7 +96,7 @@ def test_lanes_round_as_single_samples_do(name: str, lanes: int, monkeypatch: py
         for i, arguments in enumerate(zip(*arrays)):
             positions = memory.copy()
             table = kernel.function(*map(np.ascontiguousarray, arguments), positions)
-            assert table.item(kernel.bad) < 1.0
+            assert table.item(kernel.defect_at) < 1.0
             np.testing.assert_array_equal(found[i], table[kernel.batch_rows])
             if i % lanes == lanes - 1:
                 memory = positions
@@ -198,12 +197,12 @@ def test_compiled_batches_are_compiled_calls_of_each_sample(what: Any, name: str
         with pytest.raises(InputError, match="there are no compiled batches of inverse_kinematics"):
             robot.compile_batch(0, what)
         return
-    if what.startswith("forward_dynamics"):
+    if OPERATIONS[what].takes == "state":
         arrays = given.state
     else:
-        rows = ORDER + 1 + {"coriolis_matrix": 1}.get(what, 2 * (what in TWO_MORE))
-        told = given.q.shape[2] or what not in ("inverse_dynamics", "joint_motion")
-        arrays = [given.q[:, :rows]] if told else []
+        rows = ORDER + 1 + OPERATIONS[what].rates
+        takes_q = given.q.shape[2] or not OPERATIONS[what].q_left_out
+        arrays = [given.q[:, :rows]] if takes_q else []
         arrays += [] if given.base is None else [given.base.pose, given.base.twists[:, : rows - 1]]
         if what == "motion_from_drives":
             closure, joints = robot.closure, alone.joint_motion(given.q[:, :rows], given.base)

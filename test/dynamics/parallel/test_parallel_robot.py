@@ -491,7 +491,7 @@ def test_the_kernel_itself_never_calls_a_singular_pose_right(arrays: Parallel) -
         pose, beside = stretched(0.8), stretched(0.795)
     robot.joint_motion(None, still(beside))
     memory = robot.positions[None].copy()
-    assert kernel.function(beside, REST, memory).item(kernel.bad) < 1.0
+    assert kernel.function(beside, REST, memory).item(kernel.defect_at) < 1.0
     for part in np.linspace(0.0, 1.0, 60) ** 0.25:
         between = beside.copy()
         between[:3, 3] += part * (pose - beside)[:3, 3]
@@ -500,7 +500,7 @@ def test_the_kernel_itself_never_calls_a_singular_pose_right(arrays: Parallel) -
         kernel.function(between, REST, memory)
     for _ in range(20):
         table = kernel.function(pose, REST, memory)
-        assert not table.item(kernel.bad) < 1.0
+        assert not table.item(kernel.defect_at) < 1.0
 
 
 @pytest.mark.parametrize(
@@ -589,14 +589,14 @@ def test_nothing_holds_the_platform_against_a_turn_on_its_hinge(
     assert np.isfinite(hinge.forward_dynamics(None, forces, start, wrenches=good).base).all()
     beside = through.copy()
     beside[0, 2] += 0.1
-    bad = AppliedWrench("platform", beside, representation=frame)
+    defect_at = AppliedWrench("platform", beside, representation=frame)
     for call in (
-        lambda: hinge.inverse_dynamics(None, at(pose), bad),
-        lambda: hinge.inverse_dynamics(None, at(pose), [good, bad]),
-        lambda: hinge.inverse_dynamics(None, at(pose), bad, "limb_decomposition"),
-        lambda: hinge.solve_loops(None, at(pose), bad),
-        lambda: hinge.drive_state(None, at(pose), bad),
-        lambda: hinge.forward_dynamics(None, forces, start, wrenches=bad),
+        lambda: hinge.inverse_dynamics(None, at(pose), defect_at),
+        lambda: hinge.inverse_dynamics(None, at(pose), [good, defect_at]),
+        lambda: hinge.inverse_dynamics(None, at(pose), defect_at, "limb_decomposition"),
+        lambda: hinge.solve_loops(None, at(pose), defect_at),
+        lambda: hinge.drive_state(None, at(pose), defect_at),
+        lambda: hinge.forward_dynamics(None, forces, start, wrenches=defect_at),
     ):
         with pytest.raises(InputError, match="would turn it on the joints that carry it"):
             call()

@@ -8,6 +8,7 @@ import numpy as np
 
 from hodyn_ros.actuation.propellers import Propellers
 from hodyn_ros.codegen.kernel import traced
+from hodyn_ros.dynamics.operations import OPERATIONS
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.export import motions, words
@@ -45,7 +46,7 @@ def propeller_function(robot: Robot, request: Request, what: str, tables: Tables
             rows[0][n + i] = f"atan2({rows[-1][n + i]}, {rows[-1][i]})"
     names = {"thrusts": slice(0, n), "tilts": slice(n, 2 * n)}
     about = [
-        words.base_wrench(order),
+        *words.result_of_base(OPERATIONS["inverse_dynamics"], request),
         *words.base(max(order - 1, 0)),
         f"thrusts: of the propellers {', '.join(propellers.names)} [N], and their derivatives up to order "
         f"{order}.",

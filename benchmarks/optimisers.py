@@ -1,0 +1,212 @@
+"""In other people's optimisers: external functions of CasADi beside its own C code, and batches from JAX."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from benchmarks import robots
+from benchmarks.agreement import check
+from benchmarks.compiled_loop import compiled_call
+from benchmarks.peers import c_code, casadi_rnea
+from benchmarks.stage import Stage
+from benchmarks.stopwatch import Array, Contender, python_call
+from benchmarks.table import Bound, Row, Section
+from hodyn_ros import Robot
+from hodyn_ros.codegen.llvm import compile_text
+from hodyn_ros.interop.casadi_functions import External, externals
+from hodyn_ros.interop.casadi_library import library, write_library
+from hodyn_ros.interop.traced_function import TracedFunction
+from hodyn_ros.simulation.gradients import MotionParameters, ParametricSimulation
+
+_NODES = 24
+_SAMPLES = 16
+_COPIES = 2
+_BATCH = 4096
+_PARTS = {"": "evaluation", "jac_": "Jacobian", "jac_adj1_": "Hessian of a sum, ours with the Jacobian"}
+
+
+def measure(stage: Stage) -> Section:
+    """Time value, Jacobian and Hessian of the 7-joint arm's inverse dynamics, of one node and of several."""
+    title = "in optimisers: 7-joint arm, r = 0"
+    stage.say(f"{title}: compiling", 0.0)
+    robot = robots.panda()
+    names = {
+        (part, count): f"{_PARTS[part]}, {count} node{'s' if count > 1 else ''}"
+        for part in _PARTS
+        for count in (1, _NODES)
+    }
+    contenders = [_ours(name, robot, part, count, copy=0) for (part, count), name in names.items()]
+    peers: dict[str, list[str]] = {part: [] for part in _PARTS}
+    if c_code.compiler() is not None:
+        for part in _PARTS:
+            for edition in casadi_rnea.EDITIONS:
+                peer = f"CasADi's {edition} C code: {_PARTS[part].split(',')[0]}"
+                contenders.append(_casadi(peer, robot, part, edition))
+                peers[part].append(peer)
+    contenders += _motions_and_back(robot)
+    with_jax = find_spec("jax") is not None
+    if with_jax:
+        contenders += _batches(robot)
+    times = stage.race(title, contenders)
+    rows = []
+    for (part, count), name in names.items():
+        seconds = times.seconds(name).median
+        if not peers[part]:
+            rows.append(Row(name, "CasADi, C code", None, seconds, note="no C compiler on this machine"))
+            continue
+        best = times.fastest(peers[part])
+        ratio = times.ratio(name, best)
+        each = type(ratio)(ratio.median / count, ratio.low / count, ratio.high / count)
+        rows.append(
+            Row(
+                work=f"{name}, each",
+                against=best,
+                result=each,
+                ours=seconds / count,
+                theirs=times.seconds(best).median,
+                must=Bound(1.0),
+                aim=Bound(0.2) if count > 1 else None,
+            )
+        )
+    rows.append(
+        Row(
+            work="a simulated motion with derivatives by all parameters",
+            against="the motion alone",
+            result=times.ratio(_BACK, _FORTH),
+            ours=times.seconds(_BACK).median,
+            theirs=times.seconds(_FORTH).median,
+            must=Bound(5.0),
+        )
+    )
+    if with_jax:
+        rows.append(
+            Row(
+                work=f"{_BATCH} samples from jit of JAX",
+                against="compile_batch",
+                result=times.ratio("jax", "compile_batch"),
+                ours=times.seconds("jax").median,
+                theirs=times.seconds("compile_batch").median,
+                must=Bound(1.25),
+            )
+        )
+    return Section(title, rows)
+
+
+def _motions(robot: Robot, count: int) -> tuple[Array, Array]:
+    rng, n = np.random.default_rng(5), robot.n_joints
+    return rng.uniform(-1.0, 1.0, (_SAMPLES, 3 * count, n)), rng.normal(size=(_SAMPLES, count, n))
+
+
+def _ours(name: str, robot: Robot, part: str, count: int, copy: int) -> Contender:
+    """Return a call of one external function, its outputs side by side."""
+    functions = externals(TracedFunction.of(robot, "inverse_dynamics", 0), f"arm{copy}", count)
+    own = next(one for one in functions if one.name == f"{part}arm{copy}")
+    loaded = ctypes.CDLL(str(write_library(library(functions))))
+    address = ctypes.cast(getattr(loaded, own.name), ctypes.c_void_p).value
+    assert address is not None
+    q, weights = _motions(robot, count)
+    results = np.empty((_SAMPLES, 1, sum(block.size for block in own.outputs)))
+    plain = compile_text(_plain(own, address), "plain", None)
+    contender = compiled_call(name, [plain.address], [q, weights], results, keep=(loaded, plain))
+    contender.runs[0](_SAMPLES)
+    if part == "":
+        right = np.array([robot.inverse_dynamics(one)[0] for one in q.reshape(-1, 3, robot.n_joints)])
+        check(name, results.reshape(right.shape), right)
+    return contender
+
+
+def _plain(function: External, address: int) -> str:
+    """Write `void plain(const double *q, const double *weights, double *out)` around an external function."""
+    scratch = 2 * sum(block.size for block in function.outputs) + 1
+    passed: list[tuple[str, int, str]] = [("arg", 0, "%q")]
+    seed = next((i for i, block in enumerate(function.inputs) if block.name.startswith("adj_")), None)
+    if seed is not None:
+        passed.append(("arg", seed, "%weights"))
+    lines = [
+        "define void @plain(ptr %q, ptr %weights, ptr %out) {",
+        f"%arg = alloca ptr, i64 {len(function.inputs)}",
+        f"%res = alloca ptr, i64 {len(function.outputs)}",
+        f"%w = alloca double, i64 {scratch}, align 64",
+    ]
+    for i in range(len(function.inputs)):
+        if i not in (0, seed):
+            passed.append(("arg", i, "null"))
+    start = 0
+    for j, block in enumerate(function.outputs):
+        lines.append(f"%out{j} = getelementptr double, ptr %out, i64 {start}")
+        passed.append(("res", j, f"%out{j}"))
+        start += block.size
+    for kind, i, value in passed:
+        lines += [
+            f"%{kind}{i}_at = getelementptr ptr, ptr %{kind}, i64 {i}",
+            f"store ptr {value}, ptr %{kind}{i}_at, align 8",
+        ]
+    call = f"i32 inttoptr (i64 {address} to ptr)(ptr %arg, ptr %res, ptr null, ptr %w, i32 0)"
+    return "\n".join([*lines, f"%done = call {call}", "ret void", "}"]) + "\n"
+
+
+def _casadi(name: str, robot: Robot, part: str, edition: str) -> Contender:
+    """Return what CasADi generates of its own expression, of one node."""
+    import casadi as ca
+
+    n = robot.n_joints
+    x = ca.SX.sym("x", 4 * n)
+    q, multiplier = ca.reshape(x[: 3 * n], n, 3), x[3 * n :]
+    torques = casadi_rnea.torques(robot.model, 0, edition)(q)
+    wanted = torques
+    if part == "jac_":
+        wanted = ca.jacobian(torques, x)[:, : 3 * n]
+    elif part:
+        wanted = ca.hessian(ca.dot(multiplier, torques), x)[0][: 3 * n, : 3 * n]
+    function = ca.Function("peer", [x], [ca.cse(wanted)])
+    code = c_code.compile_function(function, _COPIES)
+    motions, weights = _motions(robot, 1)
+    given = np.concatenate([motions.reshape(_SAMPLES, -1), weights.reshape(_SAMPLES, -1)], axis=1)
+    results = np.empty((_SAMPLES, 1, function.nnz_out(0)))
+    return compiled_call(name, code.addresses, [given[:, None].copy()], results, keep=code)
+
+
+_FORTH, _BACK = "motion", "motion and back"
+
+
+def _motions_and_back(robot: Robot) -> Sequence[Contender]:
+    """Return 100 steps of the arm with its elastic joints, and those with derivatives."""
+    simulation, parameters = ParametricSimulation(robot), MotionParameters.of(robot)
+    efforts = np.random.default_rng(7).normal(size=(100, robot.n_joints))
+    start = np.zeros((2, simulation.width))
+    states = simulation.simulate(start, efforts, 1e-4, parameters)
+    names: dict[str, Any] = {"s": simulation, "x": start, "u": efforts, "p": parameters}
+    names["w"] = np.ones_like(states)
+    simulation.gradient(states, efforts, 1e-4, parameters, names["w"])
+    forth = "s.simulate(x, u, 1e-4, p)"
+    return [
+        python_call(_FORTH, forth, names),
+        python_call(_BACK, f"s.gradient({forth}, u, 1e-4, p, w)", names),
+    ]
+
+
+def _batches(robot: Robot) -> Sequence[Contender]:
+    import jax
+
+    from hodyn_ros.interop.jax import function
+
+    jax.config.update("jax_enable_x64", True)
+    motions = np.random.default_rng(7).uniform(-1.0, 1.0, (_BATCH, 3, robot.n_joints))
+    names: dict[str, Any] = {
+        "f": jax.jit(jax.vmap(function(robot))),
+        "x": jax.numpy.asarray(motions),
+        "batch": robot.compile_batch(0),
+        "q": motions,
+        "out": np.empty((_BATCH, 1, robot.n_joints)),
+    }
+    found = np.asarray(names["f"](names["x"])).reshape(_BATCH, -1)
+    check("the batch from JAX", found, names["batch"](motions).reshape(_BATCH, -1))
+    return [
+        python_call("jax", "f(x).block_until_ready()", names),
+        python_call("compile_batch", "batch(q, out=out, threads=1)", names),
+    ]

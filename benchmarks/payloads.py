@@ -1,0 +1,189 @@
+"""What an elastic Panda in MuJoCo carries, found from two seconds of ordinary motion.
+
+Springs and friction of the plant differ by 20 % from what the observer is told; it has moved for some seconds
+without a load before. Sensors are those of `benchmarks.contacts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.contacts import CASES, PERIOD, recorded, robot_with_friction, samples_of, wrong
+from benchmarks.stage import Stage
+from benchmarks.stopwatch import Array, Figure, python_call
+from benchmarks.table import Bound, Row, Section
+from hodyn_ros import Robot
+from hodyn_ros.feedforward.payload import Payload
+from hodyn_ros.observers import MomentumObserver, ObserverConfig, Sensed
+from hodyn_ros.observers.payload import PayloadEstimate, PayloadEstimator
+
+LOADS = 200
+_BEFORE, _LASTS = 8.0, 2.0  # [s] without the load, and with it
+_MEASURED = Sensed(links=True, motors=True, motor_efforts=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A load and what was found of it."""
+
+    truth: Array  # (10,) mass [kg], centre [m], inertia about it xx, yy, zz, xy, xz, yz [kg m^2]
+    estimate: PayloadEstimate
+
+    @property
+    def mass_error(self) -> float:
+        """Of the mass, relative."""
+        return float(abs(self.estimate.values[0] / self.truth[0] - 1.0))
+
+    @property
+    def centre_error(self) -> float:
+        """The largest of the centre's coordinates that the motion has shown [m]."""
+        errors = np.abs(self.estimate.values[1:4] - self.truth[1:4])
+        return float(errors[self.estimate.shown[1:4]].max(initial=0.0))
+
+    @property
+    def inside(self) -> Array:
+        """Whether each figure lies in its interval (10,)."""
+        low, high = self.estimate.intervals.T
+        return np.asarray((low <= self.truth) & (self.truth <= high))
+
+
+def random_load(random: np.random.Generator) -> tuple[Payload, Array]:
+    """Return a box of 0.3 to 3 kg with its centre near the flange, and its figures."""
+    mass = float(np.exp(random.uniform(np.log(0.3), np.log(3.0))))
+    centre = np.array([0.0, 0.0, 0.1]) + random.uniform(-0.06, 0.06, 3)
+    sides = random.uniform(0.04, 0.2, 3)
+    moments = mass / 12.0 * (np.sum(sides**2) - sides**2)
+    turn, _ = np.linalg.qr(random.standard_normal((3, 3)))
+    inertia = turn @ np.diag(moments) @ turn.T
+    pairs = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+    xx, yy, zz, xy, xz, yz = (float(inertia[pair]) for pair in pairs)
+    payload = Payload(mass, tuple(centre.tolist()), (xx, xy, xz, yy, yz, zz))
+    return payload, np.array([mass, *centre, xx, yy, zz, xy, xz, yz])
+
+
+def outcomes(count: int, stage: Stage) -> Iterator[Outcome]:
+    """Yield what is found of some loads."""
+    robot = robot_with_friction()
+    for c, case in enumerate(CASES):
+        plant = wrong(robot, *case)
+        before = recorded(robot, plant, 0, 7 + c, _BEFORE)
+        samples = samples_of(before)
+        times = PERIOD * np.arange(len(samples), dtype=np.float64)
+        config = ObserverConfig(held_efforts=True, smoothing=200.0, inertia_deviation=0.0)
+        config = replace(
+            config, effort_noise=MomentumObserver(robot, config, _MEASURED).noise_of(times, samples)
+        )
+        for i in range(c, count, len(CASES)):
+            stage.say("loads", i / count)
+            random = np.random.default_rng(100 + i)
+            payload, truth = random_load(random)
+            run = recorded(robot, plant.with_tree(payload.on_tree(plant)), 0, 1000 + i, _LASTS + 0.3)
+            yield Outcome(truth, _found(robot, config, times, samples, samples_of(run)))
+
+
+def _found(robot: Robot, config: ObserverConfig, times: Array, before: Array, run: Array) -> PayloadEstimate:
+    observer = MomentumObserver(robot, config, _MEASURED)
+    for time, sample in zip(times.tolist(), before):
+        observer.update(time, sample)
+    estimator, start = PayloadEstimator(observer), times[-1] + 1.0
+    for i, sample in enumerate(run[300:]):  # the arm has sunk into its springs by then
+        estimator.update(observer.update(start + PERIOD * i, sample))
+    return estimator.estimate
+
+
+def measure(stage: Stage) -> Section:
+    """Find loads, and time an update."""
+    count = 8 if stage.quick else LOADS
+    found = list(outcomes(count, stage))
+    masses = np.array([100.0 * one.mass_error for one in found])
+    centres = np.array([1e3 * one.centre_error for one in found])
+    inside = np.array([one.inside for one in found])
+    rows = [
+        Row("error of the mass, 95 % of the loads", "", _share(masses, 95), must=Bound(2.0), unit="%"),
+        Row("error of the mass, median", "", _share(masses, 50), unit="%"),
+        Row("error of the centre where shown, 95 %", "", _share(centres, 95), must=Bound(5.0), unit="mm"),
+        Row("error of the centre where shown, median", "", _share(centres, 50), unit="mm"),
+        Row("masses within intervals of 95 %", "", _part(inside[:, 0]), must=Bound(90.0, True), unit="%"),
+        Row("centres within them", "", _part(inside[:, 1:4]), must=Bound(90.0, True), unit="%"),
+        Row("inertias within them", "", _part(inside[:, 4:]), must=Bound(90.0, True), unit="%"),
+        _time(stage),
+    ]
+    return Section(f"{count} loads of 0.3 to 3 kg, from 2 s of motion of an elastic Panda", rows)
+
+
+def draw(path: Path) -> None:
+    """Draw what is known of a load as the arm moves on."""
+    from matplotlib.figure import Figure as Picture
+
+    from hodyn_ros.pictures import legend_below, plain, save_picture
+
+    robot, random = robot_with_friction(), np.random.default_rng(100)
+    plant = wrong(robot, *CASES[0])
+    payload, truth = random_load(random)
+    before = samples_of(recorded(robot, plant, 0, 7, _BEFORE))
+    run = samples_of(recorded(robot, plant.with_tree(payload.on_tree(plant)), 0, 1000, _LASTS + 0.3))
+    times = PERIOD * np.arange(len(before), dtype=np.float64)
+    config = ObserverConfig(held_efforts=True, smoothing=200.0, inertia_deviation=0.0)
+    noise = MomentumObserver(robot, config, _MEASURED).noise_of(times, before)
+    observer = MomentumObserver(robot, replace(config, effort_noise=noise), _MEASURED)
+    for time, sample in zip(times.tolist(), before):
+        observer.update(time, sample)
+    estimator, found = PayloadEstimator(observer), []
+    for i, sample in enumerate(run[300:]):
+        estimator.update(observer.update(times[-1] + 1.0 + PERIOD * i, sample))
+        if i % 20 == 0:
+            found.append((PERIOD * i, estimator.estimate))
+    picture = Picture(figsize=(10.5, 4.6), layout="constrained")
+    mass, centre = picture.subplots(1, 2)
+    along, lines = [time for time, _ in found], []
+    for axes, places, scale in ((mass, (0,), 1.0), (centre, (1, 2, 3), 1e3)):
+        for place, colour in zip(places, ("#0077BB", "#EE7733", "#009988")):
+            values = scale * np.array([one.values[place] for _, one in found])
+            ends = scale * np.array([one.intervals[place] for _, one in found])
+            axes.fill_between(along, *ends.T, color=colour, alpha=0.15, linewidth=0.0)
+            lines += axes.plot(along, values, color=colour, linewidth=1.5)
+            truth_line = axes.axhline(scale * truth[place], color="black", linewidth=0.8, linestyle=":")
+        axes.set_xlabel("time of motion with the load [s]")
+        plain(axes)
+    mass.set_ylim(0.0, 1.5 * truth[0])
+    centre.set_ylim(-100.0, 220.0)
+    mass.set_ylabel("mass [kg]")
+    centre.set_ylabel("centre of mass [mm]")
+    names = ["mass, and its interval of 95 %", "x", "y", "z of the centre", "as it is"]
+    legend_below(picture, [*lines, truth_line], names)
+    picture.suptitle("A load found by a Panda whose springs and friction are 20 % off")
+    save_picture(picture, path)
+
+
+def _share(values: Array, percent: float) -> Figure:
+    found = float(np.percentile(values, percent))
+    return Figure(found, float(values.min()), float(values.max()))
+
+
+def _part(inside: Array) -> Figure:
+    found = 100.0 * float(inside.mean())
+    return Figure(found, found, found)
+
+
+def _time(stage: Stage) -> Row:
+    robot = robot_with_friction()
+    observer = MomentumObserver(robot, ObserverConfig(), _MEASURED)
+    estimator = PayloadEstimator(observer)
+    q = 0.5 * (robot.limits.position_lower + robot.limits.position_upper)
+    sample = np.stack([q, 0 * q, q, 0 * q, 0 * q])
+    said = [observer.update(PERIOD * i, sample) for i in range(3)]
+    for one in said:
+        estimator.update(one)
+    spaces = {"estimator": estimator, "found": said[-1]}
+    times = stage.race("payload", [python_call("payload", "estimator.update(found)", spaces)])
+    seconds = times.seconds("payload")
+    micro = Figure(*(1e6 * value for value in (seconds.median, seconds.low, seconds.high)))
+    return Row("an update from Python", "", micro, must=Bound(20.0), unit="µs")
+
+
+if __name__ == "__main__":
+    draw(Path("docs/pictures/payload.png"))

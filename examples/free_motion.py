@@ -1,0 +1,205 @@
+"""The fastest motion of an elastic Panda between two postures, free and along a straight line.
+
+Torques, torque rates and speeds of its motors, behind elastic joints, follow from five derivatives of the
+motion (De Luca 1998): with the motion itself unknown, a spline, there is no stiff dynamics to integrate, and
+limits are exact functions of what is sought. Ipopt takes them with Jacobian and Hessian from
+`hodyn_ros.interop.casadi`, all nodes at once.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+from pictures import JOINT_COLOURS, grid, save
+from scipy.interpolate import BSpline
+
+from hodyn_ros import Robot, share
+from hodyn_ros.errors import InputError
+from hodyn_ros.interop.casadi import function
+from hodyn_ros.planning.check import Report, check
+from hodyn_ros.planning.retime import retime
+from hodyn_ros.planning.time_optimal.planner import time_optimal
+from hodyn_ros.trajectory import WaypointSpline
+from hodyn_ros.trajectory.base import Trajectory
+
+Array = NDArray[np.float64]
+
+FROM = np.array([0.0, 1.2, 0.0, -0.5, 0.0, 1.6, 0.0])  # stretched out in front, and behind
+TO = np.array([0.0, -1.2, 0.0, -0.5, 0.0, 1.6, 0.0])
+EFFORT = 0.7  # of what the motors can
+WITHIN = (0.01, 0.34, 0.66, 0.99)  # nodes between two knots, at either side of what jumps there
+DEGREE, REST = 6, 5  # of the spline, and control points at each end that keep four derivatives zero
+
+
+class SplineMotion(Trajectory):
+    """A spline of time with clamped ends at rest."""
+
+    def __init__(self, points: Array, duration: float, names: tuple[str, ...]) -> None:
+        self.n_joints, self.joint_names, self.duration = points.shape[1], names, duration
+        self.smoothness, self.starts_at_rest, self.ends_at_rest = min(REST - 1, DEGREE - 1), True, True
+        self._spline = BSpline(knots(len(points)) * duration, points, DEGREE)
+
+    @property
+    def breakpoints(self) -> Array:
+        """Knots, where the highest derivative jumps."""
+        return np.unique(self._spline.t)
+
+    @property
+    def polynomial_degree(self) -> int:
+        """That of the spline."""
+        return DEGREE
+
+    def _smoother(self, order: int) -> str:
+        return "take a higher degree"
+
+    def _derivatives(self, times: Array, order: int) -> Array:
+        return np.stack([self._spline(times, nu=k) for k in range(order + 1)])
+
+
+def knots(count: int) -> Array:
+    """Return clamped knots from 0 to 1 of a spline with that many control points."""
+    inner = np.linspace(0.0, 1.0, count - DEGREE + 1)
+    return np.concatenate([np.zeros(DEGREE), inner, np.ones(DEGREE)])
+
+
+class FreeMotion:
+    """The problem: control points and duration, limits at nodes of the path."""
+
+    def __init__(self, robot: Robot, free: int) -> None:
+        import casadi as ca
+
+        self.robot, self.count = robot, free + 2 * REST
+        train, limits, n = robot.drive_train, robot.limits, robot.n_joints
+        assert train is not None
+        basis = BSpline(knots(self.count), np.eye(self.count), DEGREE)
+        spans = self.count - DEGREE
+        places = ((np.arange(spans)[:, None] + WITHIN) / spans).ravel()
+        nodes = len(places)
+        # columns node by node: derivatives 0 to 5 of the control points' shares
+        shares = np.stack([basis(places, nu=k) for k in range(6)], axis=1).reshape(6 * nodes, -1).T
+        x, duration = ca.MX.sym("x", n, free), ca.MX.sym("T")
+        points = ca.horzcat(np.tile(FROM[:, None], REST), x, np.tile(TO[:, None], REST))
+        powers = ca.vertcat(*[duration**-k for k in range(6)])
+        motion = ca.mtimes(points, ca.sparsify(ca.DM(shares))) * ca.repmat(
+            ca.repmat(powers.T, 1, nodes), n, 1
+        )
+        torque = function(robot, "inverse_dynamics", 3, samples=nodes, name="torques_of_nodes")(motion)
+        q = [motion[:, k::6] for k in range(6)]
+        tau = [torque[:, k::4] for k in range(4)]
+        stiffness, inertia = train.stiffness, train.motor_inertia
+        # the motors' motion is that of the links with the deflections tau / K
+        parts = [
+            (q[1], limits.velocity),
+            (q[1] + tau[1] / stiffness, limits.velocity),
+            (tau[0], limits.effort),
+            (tau[1], limits.effort_rate),
+            (tau[0] + inertia * (q[2] + tau[2] / stiffness), limits.effort),
+            (tau[1] + inertia * (q[3] + tau[3] / stiffness), limits.effort_rate),
+        ]
+        usage = ca.vertcat(*[ca.vec(value / bound) for value, bound in parts])
+        self._unknowns = ca.vertcat(ca.vec(x), duration)
+        self._problem = {"x": self._unknowns, "f": duration, "g": usage}
+        self._free, self._rows = free, usage.size1()
+
+    def solve(self, start: float, **options: Any) -> tuple[SplineMotion, dict[str, Any]]:
+        """Return the fastest motion from one of `start` seconds along a line, and what Ipopt says."""
+        import casadi as ca
+
+        quiet = {"print_time": 0, "ipopt.print_level": 0, "ipopt.sb": "yes", "ipopt.tol": 1e-6}
+        solver = ca.nlpsol("fastest", "ipopt", self._problem, {**quiet, **options})
+        n, limits = self.robot.n_joints, self.robot.limits
+        along = np.linspace(0.0, 1.0, self._free + 2)[1:-1]
+        points = FROM[:, None] + (TO - FROM)[:, None] * along
+        lower, upper = (
+            np.tile(bound, self._free) for bound in (limits.position_lower, limits.position_upper)
+        )
+        begun = time.perf_counter()
+        found = solver(
+            x0=np.append(points.T.ravel(), start),
+            lbx=np.append(lower, 0.05),
+            ubx=np.append(upper, 20.0),
+            lbg=np.full(self._rows, -1.0),
+            ubg=np.full(self._rows, 1.0),
+        )
+        stats = solver.stats() | {"seconds": time.perf_counter() - begun}
+        if not stats["success"]:
+            raise InputError(f"Ipopt did not arrive: {stats['return_status']}")
+        values = np.array(found["x"]).ravel()
+        inside = values[:-1].reshape(self._free, n)
+        whole = np.concatenate([np.tile(FROM, (REST, 1)), inside, np.tile(TO, (REST, 1))])
+        return SplineMotion(whole, float(values[-1]), self.robot.joint_names), stats
+
+
+def weak_panda() -> Robot:
+    """Return the Panda with less torque, so that gravity counts."""
+    panda = Robot.load(share.find("config", "panda.yaml"))
+    limits = replace(panda.limits, effort=EFFORT * panda.limits.effort)
+    return Robot(panda.model, limits, panda.drive_train, panda.frames)
+
+
+def straight(robot: Robot) -> Any:
+    """Return the plan of the fastest motion along the straight line, as `hodyn plan` computes it."""
+    line = WaypointSpline([0.0, 1.0], np.stack([FROM, TO]), order=5, joint_names=robot.joint_names)
+    return time_optimal(line, robot)
+
+
+def draw(reports: dict[str, Report], path: Path) -> Path:
+    """Draw speeds and torques of the motors of both motions."""
+    figure, axes = grid(
+        2, len(reports), 7.5, "From posture to posture in the least time", "motors of an elastic Panda"
+    )
+    for column, (title, report) in zip(np.asarray(axes).reshape(2, -1).T, reports.items()):
+        for ax, quantity in zip(column, ("motor speed", "motor torque")):
+            for colour, place in zip(
+                JOINT_COLOURS, [i for i, f in enumerate(report.findings) if f.column.quantity == quantity]
+            ):
+                ax.plot(report.times, report.values[:, place], color=colour, linewidth=1.5)
+            unit = next(f.column.unit for f in report.findings if f.column.quantity == quantity)
+            ax.set_title(f"{title}: {quantity} [{unit}]", loc="left", fontsize=10)
+            ax.set_xlim(0.0, report.times[-1])
+        column[-1].set_xlabel("time [s]")
+    return save(figure, path)
+
+
+def main(
+    out: Annotated[Path, typer.Option(help="Folder for the pictures.")] = Path("out/examples"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A coarser spline, and no Hessian by differences.")
+    ] = False,
+) -> None:
+    """Plan the fastest free motion of the Panda, and the fastest one along the straight line."""
+    robot = weak_panda()
+    plan = straight(robot)
+    print(f"along the straight line: {plan.duration:.4f} s")
+    problem = FreeMotion(robot, 12 if quick else 18)
+    found, stats = problem.solve(1.3 * plan.duration)
+    slowed = retime(robot, found)  # for what happens between the nodes
+    motion = slowed.trajectory
+    print(
+        f"free: {motion.duration:.4f} s, {stats['iter_count']} iterations in {stats['seconds']:.2f} s "
+        "with exact Hessians"
+    )
+    if not quick:
+        _, rough = problem.solve(
+            1.3 * plan.duration, **{"ipopt.hessian_approximation": "limited-memory", "ipopt.max_iter": 3000}
+        )
+        print(f"the same without Hessians: {rough['iter_count']} iterations in {rough['seconds']:.2f} s")
+    reports = {"straight": check(robot, plan.motion), "free": check(robot, motion)}
+    print("largest share of a limit [%]  straight       free")
+    for quantity in dict.fromkeys(f.column.quantity for f in reports["free"].findings):
+        shares = [
+            100.0 * max(f.usage for f in report.findings if f.column.quantity == quantity)
+            for report in reports.values()
+        ]
+        print(f"{quantity:28s}" + "".join(f"  {value:9.3f}" for value in shares))
+    print(f"wrote {draw(reports, out / 'free_motion.png')}")
+
+
+if __name__ == "__main__":
+    typer.run(main)

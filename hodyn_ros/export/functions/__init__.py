@@ -1,0 +1,1 @@
+"""What is exported beside the dynamics of trees and loops: motors, propellers, the observer."""

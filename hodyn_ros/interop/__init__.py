@@ -1,0 +1,1 @@
+"""Robots as functions of other libraries, with exact derivatives: CasADi, JAX, PyTorch."""

@@ -1,0 +1,89 @@
+"""Robots as functions of CasADi, with exact Jacobian, directional derivatives and Hessian."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.dynamics.robot_choice import RobotChoice
+from hodyn_ros.errors import InputError
+from hodyn_ros.export.c_text import checked_name, name_from
+from hodyn_ros.interop.casadi_functions import externals
+from hodyn_ros.interop.casadi_library import library, makes_libraries, write_library
+from hodyn_ros.interop.casadi_source import source
+from hodyn_ros.interop.needed import needed
+from hodyn_ros.interop.traced_function import TracedFunction
+from hodyn_ros.lie.representations import Representation
+
+
+def function(
+    robot: Robot,
+    what: str = "inverse_dynamics",
+    order: int = 0,
+    *,
+    frames: Sequence[str | int] | None = None,
+    representation: Representation = "spatial",
+    name: str | None = None,
+    samples: int = 1,
+) -> Any:
+    """Return a `casadi.Function` of one operation of a robot without loops, as machine code.
+
+    `what`: "inverse_dynamics", "forward_dynamics", "forward_kinematics", "jacobian", "com", "mass_matrix",
+    "coriolis_matrix" or "gravity_torque", with arguments and results of one order as of `Robot.compile`,
+    transposed: a column for each derivative order. Inverse dynamics of order 0 takes q (n, 3), the positions,
+    velocities and accelerations, and gives tau (n, 1). `jac`, `fwd`, `adj` and the Hessian of a sum are exact
+    and compiled along; all numbers of the arguments count as independent, entries of a pose too. `name`
+    begins with a letter; by default it is made of the robot's. `samples`: a function of so many motions side
+    by side, as `map` makes one, that computes several in the lanes of vector registers.
+
+    The function is a shared object in the cache of machine code, which no compiler or linker makes: code that
+    CasADi generates can be linked with it. Raises InputError for what is not offered.
+    """
+    casadi = needed("casadi")
+    traced = TracedFunction.of(robot, what, order, frames, representation)
+    if isinstance(samples, bool) or not isinstance(samples, int) or samples < 1:
+        raise InputError(f"samples must be a positive whole number, found {samples!r}")
+    called = checked_name(f"{name_from(robot.name)}_{what}_{order}" if name is None else name)
+    path = write_library(library(externals(traced, called, samples)))
+    return casadi.external(called, str(path))
+
+
+def export_casadi(
+    choice: RobotChoice,
+    what: Sequence[str] = ("inverse_dynamics",),
+    order: int = 0,
+    out: Path = Path(),
+    name: str | None = None,
+    *,
+    frames: Sequence[str | int] | None = None,
+    representation: Representation = "spatial",
+) -> list[Path]:
+    """Write `<name>_<what>_<order>.c` for acados and code that CasADi generates, and `.so` for CasADi.
+
+    Both hold the external function of that name with its derivatives, as `function` returns it, one file for
+    each of `what`. The shared object is written where one can be made without a compiler (x86-64, Linux).
+    Returns the paths. Raises InputError for what is not offered, ModelError or OSError.
+    """
+    robot = choice.robot()
+    paths = []
+    out.mkdir(parents=True, exist_ok=True)
+    for each in dict.fromkeys(what):
+        traced = TracedFunction.of(robot, each, order, frames, representation)
+        called = checked_name(f"{name_from(robot.name) if name is None else name}_{each}_{order}")
+        functions = externals(traced, called)
+        subject = each.replace("_", " ").capitalize()
+        title = [
+            f"{subject} of robot {robot.name!r} of order {order} as an external function of CasADi with "
+            "exact derivatives, written by `hodyn export --lang casadi`. Do not edit; export again.",
+            "",
+            "Matrices are by columns, one for each derivative order. A shared object of it:",
+            f"  cc -std=c99 -O2 -fPIC -shared {called}.c -lm -o {called}.so",
+        ]
+        paths.append(out / f"{called}.c")
+        paths[-1].write_text(source(functions, title), encoding="ascii", newline="\n")
+        if makes_libraries():
+            paths.append(out / f"{called}.so")
+            paths[-1].write_bytes(library(functions))
+    return paths

@@ -1,0 +1,123 @@
+"""Robots as functions of JAX, by handlers of XLA that our LLVM writes: on the CPU, in float32 and float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from hodyn_ros.codegen.kernel import Kernel
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.interop.kernels import DerivativeKernels
+from hodyn_ros.interop.needed import needed
+from hodyn_ros.interop.traced_function import TracedFunction
+from hodyn_ros.interop.xla_handler import handler
+from hodyn_ros.lie.representations import Representation
+
+_numbers = count()
+_alive: list[Any] = []  # XLA calls handlers as long as the process lives
+
+
+def function(
+    robot: Robot,
+    what: str = "inverse_dynamics",
+    order: int = 0,
+    *,
+    frames: Sequence[str | int] | None = None,
+    representation: Representation = "spatial",
+) -> Callable[..., Any]:
+    """Return one operation of a robot without loops as a function of JAX arrays.
+
+    `what`: "inverse_dynamics", "forward_dynamics", "forward_kinematics", "jacobian", "com", "mass_matrix",
+    "coriolis_matrix" or "gravity_torque", with arguments and result of one order as of `Robot.compile`:
+    inverse dynamics of order 0 takes q (3, n) and gives (1, n). Axes in front are those of a batch, and
+    `jax.vmap` adds one; either way the kernels of batches compute it. `jit`, `grad`, `jvp`, `vjp`, `jacfwd`,
+    `jacrev` and `hessian` work, with exact partial derivatives, up to the second; all numbers of the
+    arguments count as independent. float64 needs `jax.config.update("jax_enable_x64", True)`.
+
+    Numbers that are not finite are no errors. Raises InputError for what is not offered and, when derivatives
+    are asked for that would take long to compile, then.
+    """
+    jax = needed("jax")
+    kernels = DerivativeKernels(TracedFunction.of(robot, what, order, frames, representation))
+    traced = kernels.function
+    shapes = [shape for _, shape in traced.arguments]
+    size, n = traced.size, kernels.n_arguments
+    value = _target(jax, lambda: kernels.value, shapes, traced.result[1])
+    jacobian = _target(jax, lambda: kernels.jacobian, shapes, (size, n))
+    second = _target(jax, lambda: kernels.second, shapes, (size * n, n))
+    jnp = jax.numpy
+
+    def flat(arrays: Sequence[Any]) -> Any:
+        return jnp.concatenate([x.reshape(*x.shape[:-2], -1) for x in arrays], axis=-1)
+
+    @jax.custom_jvp
+    def first(*arrays: Any) -> Any:
+        return jacobian(*arrays)
+
+    @first.defjvp
+    def _(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        whole = second(*primals)
+        cube = whole.reshape(*whole.shape[:-2], size, n, n)
+        return first(*primals), jnp.einsum("...rij,...j->...ri", cube, flat(tangents))
+
+    @jax.custom_jvp
+    def call(*arrays: Any) -> Any:
+        return value(*arrays)
+
+    @call.defjvp
+    def _(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+        change = jnp.einsum("...rj,...j->...r", first(*primals), flat(tangents))
+        out = call(*primals)
+        return out, change.reshape(out.shape)
+
+    def checked(*arrays: Any) -> Any:
+        found = [jnp.asarray(array) for array in arrays]
+        kind = jnp.result_type(*found, jnp.float32)
+        if len(found) != len(shapes) or any(x.shape[-2:] != shape for x, shape in zip(found, shapes)):
+            expected = [f"{name} {shape}" for name, shape in traced.arguments]
+            raise TypeError(f"{what} takes {', '.join(expected)}; found {[x.shape for x in found]}")
+        batch = jnp.broadcast_shapes(*(x.shape[:-2] for x in found))
+        return call(*(jnp.broadcast_to(x, (*batch, *x.shape[-2:])).astype(kind) for x in found))
+
+    return checked
+
+
+def _target(
+    jax: Any, kernel: Callable[[], Kernel], shapes: Sequence[tuple[int, int]], result: tuple[int, int]
+) -> Callable[..., Any]:
+    """Return a call of a kernel, whose handlers are registered when it is first traced."""
+    names: dict[Any, str] = {}
+
+    def call(*arrays: Any) -> Any:
+        dtype = np.dtype(arrays[0].dtype)
+        if dtype not in names:
+            names[dtype] = _registered(jax, kernel(), shapes, result, dtype)
+        out = jax.ShapeDtypeStruct((*arrays[0].shape[:-2], *result), dtype)
+        return jax.ffi.ffi_call(names[dtype], out, vmap_method="broadcast_all")(*arrays)
+
+    return call
+
+
+def _registered(
+    jax: Any, kernel: Kernel, shapes: Sequence[tuple[int, int]], result: tuple[int, int], dtype: Any
+) -> str:
+    code = kernel.batch_code if dtype == np.float64 else kernel.single_code
+    sizes = [rows * columns for rows, columns in (*shapes, result)]
+    single = kernel.address if dtype == np.float64 else None
+    made = handler(sizes, code.beside("hodyn_alone"), single)
+    name = f"hodyn_{next(_numbers)}_{dtype.name}"
+    capsule = _capsule(made.address)
+    jax.ffi.register_ffi_target(name, capsule, platform="cpu", api_version=1)
+    _alive.extend([kernel, code, made, capsule])
+    return name
+
+
+def _capsule(address: int) -> Any:
+    import ctypes
+
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    return new(address, None, None)

@@ -1,0 +1,409 @@
+"""observer_node: measurements in, what acts on the robot from outside out, with deviations and contacts.
+
+A lifecycle node, as dynamics_node is: *configure* loads the robot and compiles, *activate* observes; with the
+parameter `autostart` (the default) it does both by itself. `docs/observers.md` describes all of it. It
+commands nothing, and nothing follows what it says by itself.
+
+Topics: `joint_states` and, where the parameter `measured` asks for them, `motor_states`
+(sensor_msgs/JointState) in, reflected to the links; `external_efforts` (ExternalEfforts) out, one for each
+sample; `contacts` (ContactEvent) out, where one begins and ends; with `payload_rate`, `payload`
+(PayloadEstimate) out; `/diagnostics` at 1 Hz. Services (std_srvs/Trigger): `~/restart` forgets what was
+learnt of drives and load, `~/restart_payload` the load alone; `~/payload` answers with the parameters that
+make it a load of dynamics_node.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.parameter import Parameter
+from rclpy.publisher import Publisher
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+
+from hodyn_ros.array import Array
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import HodynError, InputError
+from hodyn_ros.msg import ContactEvent
+from hodyn_ros.msg import ExternalEfforts as ExternalEffortsMessage
+from hodyn_ros.msg import PayloadEstimate as PayloadMessage
+from hodyn_ros.observers import ExternalEfforts, MomentumObserver
+from hodyn_ros.observers.payload import PayloadEstimator
+from hodyn_ros.ros.conversions.fields import float64s
+from hodyn_ros.ros.conversions.joint_rows import RowsReader
+from hodyn_ros.ros.conversions.layout import instant, unpacked
+from hodyn_ros.ros.diagnostics import OK, WARN, Diagnostics, Report, Stream
+from hodyn_ros.ros.parameters.observer_settings import (
+    LIVE,
+    SETTINGS,
+    STRUCTURAL,
+    loaded,
+    observer_config,
+    payload_config,
+    sensed,
+)
+from hodyn_ros.ros.parameters.parameters import declare, value
+from hodyn_ros.ros.parameters.robot_file import robot_of_file
+from hodyn_ros.ros.process import run
+from hodyn_ros.ros.streams.qos import overridable, stream_qos
+from hodyn_ros.ros.streams.qos_events import QosEvents
+from hodyn_ros.ros.streams.rejections import MessageRejected, Reason, Rejections
+from hodyn_ros.ros.streams.stamp_filter import StampFilter
+from hodyn_ros.ros.streams.stream_executor import StreamGroup, beside_streams
+
+LINKS, MOTORS, OUT, CONTACTS = "joint_states", "motor_states", "external_efforts", "contacts"
+PAYLOAD = "payload"
+_TO_MESSAGE = [0, 3, 4, 1, 5, 2]  # from inertia xx, yy, zz, xy, xz, yz to xx, xy, xz, yy, yz, zz
+_FIELDS = {  # of joint states, by what is measured
+    "position": "position",
+    "velocity": "velocity",
+    "motor_position": "position",
+    "motor_velocity": "velocity",
+    "motor_effort": "effort",
+    "joint_torque": "effort",
+}
+
+
+class ObserverNode(LifecycleNode):
+    """Publishes what a `MomentumObserver` makes of measurements."""
+
+    def __init__(self) -> None:
+        super().__init__("observer_node")
+        self._observer: MomentumObserver | None = None
+        # rclpy asks the last one first, and `declare` adds one that looks at types
+        self.add_on_set_parameters_callback(self._check_parameters)
+        declare(self, SETTINGS)
+        self._observing = self._contact = False
+        self._failure: Exception | None = None
+        self._stamps = StampFilter(value(self, "new_clock_after"))
+        self._rejections = {topic: Rejections(self.get_logger().warning, topic) for topic in (LINKS, MOTORS)}
+        self._readers: dict[str, RowsReader] = {}
+        self._waiting: dict[str, tuple[bytes, Array]] = {}  # the newest of each topic that has no partner yet
+        self._published, self._contacts, self._unpaired = Stream(), 0, 0
+        self._begun: int | None = None  # stamp [ns] that times are counted from
+        self._troubles_reported = 0
+        self._last: ExternalEfforts | None = None
+        self._events = QosEvents(self)
+        self._efforts_publisher = self._publisher(ExternalEffortsMessage, OUT)
+        self._contacts_publisher = self._publisher(ContactEvent, CONTACTS)
+        self._payload_publisher = self._publisher(PayloadMessage, PAYLOAD)
+        self._estimator: PayloadEstimator | None = None
+        self._next_payload = 0  # [ns] when it is told again
+        streams, self._kept = StreamGroup(), []
+        for topic in (LINKS, MOTORS):
+            made = self.create_subscription(
+                JointState,
+                topic,
+                partial(self._take, topic),
+                stream_qos(),
+                raw=True,  # bytes: messages of Python would take most of the time
+                callback_group=streams,
+                event_callbacks=self._events.of_subscription(topic),
+                qos_overriding_options=overridable(),
+            )
+            self._events.watch(topic, made)
+            self._kept.append(made)
+        self._served = [
+            self.create_service(Trigger, f"~/{name}", answer)
+            for name, answer in (
+                ("restart", self._on_restart),
+                ("restart_payload", self._on_restart_payload),
+                ("payload", self._on_payload),
+            )
+        ]
+        self._diagnostics = Diagnostics(self, self._report)
+        if value(self, "autostart"):
+            if self.trigger_configure() != TransitionCallbackReturn.SUCCESS:
+                raise self._failure or InputError("the node could not be configured")
+            self.trigger_activate()
+
+    def _publisher(self, kind: Any, topic: str) -> Any:
+        made = self.create_lifecycle_publisher(
+            kind,
+            topic,
+            stream_qos(),
+            event_callbacks=self._events.of_publisher(topic),
+            qos_overriding_options=overridable(publisher=True),
+        )
+        self._events.watch(topic, made)
+        return made
+
+    # lifecycle
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Load the robot and compile what observes it."""
+        self._failure = None
+        try:
+            self._use(robot_of_file(self))
+        except Exception as error:  # rclpy would drop whatever leaves this method, without a word
+            self._observer, self._failure = None, error
+            self.get_logger().error(f"cannot configure: {error}")
+            return TransitionCallbackReturn.FAILURE
+        return super().on_configure(state)
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Observe from now on, whatever the stamps before."""
+        self._forget_motion()
+        self._observing = True
+        self._troubles_reported = self._troubles
+        return super().on_activate(state)
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Stop observing at once."""
+        self._observing = False
+        return super().on_deactivate(state)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Forget the robot; another can be configured."""
+        self._observer = None
+        return super().on_cleanup(state)
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Stop observing for good."""
+        self._observing = False
+        return super().on_shutdown(state)
+
+    def _use(self, read: Robot) -> None:
+        robot = loaded(self, read)
+        measured = sensed(robot, value(self, "measured"))
+        observer = MomentumObserver(robot, observer_config(self, {}), measured)
+        if len(observer.names) != len(robot.driven_joints):
+            raise InputError(f"robot {robot.name!r} has a floating base; observe it by MomentumObserver")
+        names, rows = robot.driven_joints, observer.rows
+        of_motors = [row for row in rows if row.startswith("motor_") and measured.motors]
+        of_links = [row for row in rows if row not in of_motors]
+        self._readers = {
+            topic: RowsReader(names, [_FIELDS[row] for row in chosen])
+            for topic, chosen in ((LINKS, of_links), (MOTORS, of_motors))
+            if chosen
+        }
+        self._order = np.array([[*of_links, *of_motors].index(row) for row in rows])
+        self._observer, self._estimator = observer, None
+        if value(self, "payload_rate") > 0.0:
+            self._estimator = PayloadEstimator(observer, payload_config(self), value(self, "payload_body"))
+        self._diagnostics.hardware_id = robot.name
+        self.get_logger().info(f"robot {robot.name!r}, {len(names)} joints, by {', '.join(rows)}")
+
+    def _forget_motion(self) -> None:
+        self._stamps.forget()
+        self._waiting.clear()
+        self._begun = None
+        if self._observer is not None:
+            self._observer.restart()
+
+    # parameters
+
+    def _check_parameters(self, parameters: Sequence[Parameter[Any]]) -> SetParametersResult:
+        if self._observer is None:
+            return SetParametersResult(successful=True)
+        changed = {parameter.name: parameter.value for parameter in parameters}
+        fixed = sorted(changed.keys() & STRUCTURAL)
+        if fixed:
+            reason = f"{fixed[0]} is fixed while the node is configured; clean the node up first"
+            return SetParametersResult(successful=False, reason=reason)
+        if changed.keys() & LIVE:
+            try:
+                config = observer_config(self, changed)
+                beside_streams(self, partial(setattr, self._observer, "config", config))
+            except HodynError as error:
+                return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _on_restart(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Forget what was learnt."""
+        if self._observer is not None:
+            self._observer.restart()
+        if self._estimator is not None:
+            self._estimator.restart()
+        response.success = self._observer is not None
+        response.message = "begun anew" if response.success else "no robot is configured"
+        return response
+
+    def _on_restart_payload(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Forget the load."""
+        if self._estimator is not None:
+            self._estimator.restart()
+        response.success = self._estimator is not None
+        response.message = "begun anew" if response.success else "parameter 'payload_rate' is 0"
+        return response
+
+    def _on_payload(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Say which parameters make the load one of dynamics_node, once the motion has shown its mass."""
+        if self._estimator is None:
+            response.message = "no load is estimated; set the parameter 'payload_rate'"
+            return response
+        estimate = self._estimator.estimate
+        response.success = not {"mass", "centre x", "centre y", "centre z"} & set(estimate.hidden)
+        payload = estimate.payload
+        if not response.success:
+            response.message = f"the motion has not yet shown {', '.join(estimate.hidden)}"
+            return response
+        given = {
+            "payload_mass": payload.mass,
+            "payload_centre": list(payload.centre),
+            "payload_inertia": list(payload.inertia),
+            "payload_body": payload.body,
+        }
+        response.message = json.dumps({"dynamics_node": {"ros__parameters": given}})
+        return response
+
+    # samples
+
+    def _take(self, topic: str, data: bytes) -> None:
+        reader = self._readers.get(topic)
+        if self._observer is None or not self._observing or reader is None:
+            return
+        try:
+            stamp, rows = reader.read(data)
+            if len(self._readers) > 1:
+                paired = self._paired(topic, stamp, rows)
+                if paired is None:
+                    return
+                stamp, rows = paired
+            now = instant(stamp)
+            self._stamps.check(now)
+            self._observe(stamp, now, rows)
+            self._stamps.accept(now)
+        except MessageRejected as rejected:
+            self._rejections[topic].add(rejected)
+        except HodynError as error:  # a spring beyond its law, loops that do not close, numbers too large
+            self._rejections[topic].add(MessageRejected(Reason.UNREACHABLE, str(error)))
+
+    def _paired(self, topic: str, stamp: bytes, rows: Array) -> tuple[bytes, Array] | None:
+        """Return the rows of links and motors of one instant; None where the other ones have not come yet."""
+        other = MOTORS if topic == LINKS else LINKS
+        partner = self._waiting.get(other)
+        if partner is not None:
+            apart = instant(stamp) - instant(partner[0])
+            if abs(apart) <= 1e9 * value(self, "stamp_tolerance"):
+                self._waiting.clear()
+                pair = (rows, partner[1]) if topic == LINKS else (partner[1], rows)
+                return stamp if topic == LINKS else partner[0], np.concatenate(pair)
+        if topic in self._waiting:
+            self._unpaired += 1
+        self._waiting[topic] = (stamp, rows)
+        return None
+
+    def _observe(self, stamp: bytes, now: int, rows: Array) -> None:
+        observer = self._observer
+        assert observer is not None
+        if self._begun is None or now < self._begun:  # a clock that starts again
+            if self._begun is not None:
+                observer.restart()
+            self._begun = self._next_payload = now
+        sample = np.ascontiguousarray(rows[self._order])
+        found = observer.update(1e-9 * (now - self._begun), sample)
+        self._last = found
+        if self._estimator is not None:
+            self._estimator.update(found)
+            if now >= self._next_payload:
+                self._tell_payload(stamp, self._estimator)
+                self._next_payload = now + round(1e9 / value(self, "payload_rate"))
+        if found is None:
+            return
+        message = ExternalEffortsMessage(
+            joint_names=list(observer.names),
+            efforts=float64s(found.efforts),
+            deviations=float64s(found.deviations),
+            largest_ratio=found.largest,
+            contact=bool(found.contact),
+        )
+        message.header.stamp = unpacked(stamp)
+        Publisher.publish(self._efforts_publisher, message)  # past what asks whether it is active: it is
+        self._published.tick()
+        if found.contact != self._contact:
+            self._tell(message, found)
+
+    def _tell(self, message: ExternalEffortsMessage, found: ExternalEfforts) -> None:
+        """Publish that a contact begins or ends."""
+        self._contact = bool(found.contact)
+        event = ContactEvent(header=message.header, begins=self._contact, largest_ratio=message.largest_ratio)
+        if self._contact:
+            self._contacts += 1
+            ratios = np.abs(found.efforts) / found.deviations
+            order = [j for j in np.argsort(-ratios) if ratios[j] > value(self, "threshold")]
+            event.joint_names = [message.joint_names[j] for j in order]
+            event.efforts = float64s(found.efforts[order])
+            event.deviations = float64s(found.deviations[order])
+            self.get_logger().info(f"contact: external effort on {', '.join(event.joint_names)}")
+        Publisher.publish(self._contacts_publisher, event)
+
+    def _tell_payload(self, stamp: bytes, estimator: PayloadEstimator) -> None:
+        """Publish what the robot carries."""
+        estimate = estimator.estimate
+        values, deviations = estimate.values, estimate.deviations
+        message = PayloadMessage(
+            mass=float(values[0]),
+            mass_deviation=float(deviations[0]),
+            centre=values[1:4],
+            centre_deviations=deviations[1:4],
+            inertia=values[4:][_TO_MESSAGE],
+            inertia_deviations=deviations[4:][_TO_MESSAGE],
+            hidden=list(estimate.hidden),
+        )
+        message.header.stamp, message.header.frame_id = unpacked(stamp), estimator.body
+        Publisher.publish(self._payload_publisher, message)
+
+    # diagnostics
+
+    @property
+    def _troubles(self) -> int:
+        """How much was wrong with samples so far."""
+        rejected = sum(each.total for each in self._rejections.values())
+        gaps = 0 if self._observer is None else self._observer.restarts
+        return rejected + self._unpaired + self._events.total + gaps
+
+    def _report(self) -> Report:
+        self._events.look()
+        rejected = sum(each.total for each in self._rejections.values())
+        observer = self._observer
+        values: dict[str, object] = {
+            "samples": self._published.count,
+            "sample rate [1/s]": self._published.rate(),
+            "age of the last sample [s]": self._published.age(),
+            "contacts": self._contacts,
+            "in contact": self._contact,
+            "largest ratio": self._last.largest if self._last else "",
+            "begun anew": observer.restarts if observer else "",
+            "states without a partner": self._unpaired,
+            "rejected": rejected,
+        }
+        for topic, rejections in self._rejections.items():
+            if topic in self._readers:
+                values |= {f"{topic} {name}": count for name, count in rejections.as_values().items()}
+        for joint, kinds in (observer.corrections if observer else {}).items():
+            values |= {
+                f"{joint}: {kind} corrected by": f"{one.value:+.3f} ± {one.deviation:.3f}"
+                for kind, one in kinds.items()
+            }
+        values |= self._events.as_values()
+        if observer is None:
+            if self._failure is not None:
+                return Report(WARN, f"cannot configure: {self._failure}", values)
+            return Report(OK, "no robot is configured", values)
+        if not self._observing:
+            return Report(OK, "not active", values)
+        new, self._troubles_reported = self._troubles - self._troubles_reported, self._troubles
+        if new:
+            return Report(WARN, "samples were rejected, lost, without a partner or too far apart", values)
+        if not self._published.count:
+            return Report(WARN, f"waiting for samples on {' and '.join(self._readers)}", values)
+        if self._published.age() > 1.0:
+            return Report(WARN, f"no sample on {' and '.join(self._readers)} for more than a second", values)
+        return Report(OK, "in contact" if self._contact else "observing", values)
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run observer_node as a process."""
+    return run(ObserverNode, args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

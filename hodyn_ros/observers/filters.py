@@ -1,0 +1,231 @@
+"""From means over a period to external efforts with their deviations; traced.
+
+All means pass the same poles. A Kalman filter for each joint whose motor is checked estimates by how much
+spring, viscous and Coulomb friction differ from the file, x = (k, d, c) in shares: the equation of its motor
+
+    -(B theta'' + f_m + Q_t - tau_m) = k Q_t + d f_viscous + c f_coulomb
+
+holds no contact, so a contact does not move x. The external effort is that of the links with the torque so
+corrected, `r - k Q_t`. Where x is not remembered, this is the mean of the two forms by spring and by motor
+torque, weighted by their covariances; where it is, the deviations fall with what the motion has shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hodyn_ros.observers.balance import Balance, Vectors
+from hodyn_ros.observers.layout import Layout
+
+Row = list[Any]
+Means = dict[str, dict[int, Any]]
+
+CORRECTED = ("torque", "viscous", "coulomb")  # what x is a share of
+_SMOOTH = "smooth_"
+_FAR = (
+    9.0  # square of the deviations from which on an error of a motor's equation counts as none of its drive
+)
+
+
+class Filters:
+    """The filters of one robot behind a `Balance`; `smooth`: whether with a second pole.
+
+    Attributes:
+        size: Number m of the external efforts.
+        state: Layout of what is kept from sample to sample.
+        figures: Layout of what may change while it runs: `ObserverConfig` as numbers.
+        result: Layout of what comes out.
+        corrected: By joint whose motor is checked, what x is of.
+    """
+
+    def __init__(self, balance: Balance, smooth: bool) -> None:
+        self._balance, n = balance, balance.n
+        self.size = m = n + (6 if balance.base else 0)
+        self._first = m - n
+        places: dict[str, list[int]] = {"residual": list(range(m)), "needed": list(range(m))}
+        for j, form in enumerate(balance.forms):
+            for name in form.means:
+                places.setdefault(name, []).append(j)
+        self._places, self._prefix = places, _SMOOTH if smooth else ""
+        self.corrected = {
+            j: tuple(name for name in CORRECTED if name in form.means)
+            for j, form in enumerate(balance.forms)
+            if form.checked
+        }
+        sizes = {name: len(owners) for name, owners in places.items()}
+        self.state = Layout(
+            **sizes,
+            **({f"{_SMOOTH}{name}": size for name, size in sizes.items()} if smooth else {}),
+            load_rate=len(places.get("load", ())),
+            **{f"x{j}": len(names) for j, names in self.corrected.items()},
+            **{f"p{j}": len(_pairs(len(names))) for j, names in self.corrected.items()},
+        )
+        self.figures = Layout(
+            bandwidth=1,
+            smoothing_time=1,
+            newest=1,
+            drift_time=1,
+            correction_limit=1,
+            stiffness_variance=1,
+            friction_variance=1,
+            inertia_variance=1,
+            noise_variance=m,
+            model_variance=m,
+        )
+        self.result = Layout(efforts=m, deviations=m, largest=1)
+
+    def start(self, figures: Row) -> Row:
+        """Return the state before the first period."""
+        numbers = self.figures.unpack(figures)
+        state = self.state.unpack([0.0] * self.state.size)
+        for j, names in self.corrected.items():
+            state[f"p{j}"] = self._prior(names, numbers)
+        return self.state.pack(state)
+
+    def loads(self, state: Vectors) -> Vectors:
+        """Return what `Balance.arrive` takes: loads that links are placed by, and their rates, by joint."""
+        found: Vectors = {}
+        for name in ("load", "load_rate"):
+            found[name] = [0.0] * self._balance.n
+            for j, value in zip(self._places.get("load", ()), state.get(name, ())):
+                found[name][j] = value
+        return found
+
+    def update(
+        self,
+        means: Means,
+        period: Any,
+        state: Vectors,
+        figures: Vectors,
+        moving: Sequence[Row] | None = None,
+    ) -> tuple[Vectors, Vectors]:
+        """Return the state after a period, and the result.
+
+        `moving` (n, n) takes efforts of redundant drives to their part that moves the robot.
+        """
+        if moving is not None:
+            means = {**means, "residual": dict(enumerate(_times(moving, list(means["residual"].values()))))}
+        x = figures["bandwidth"][0] * period
+        # exp(-x), by its Pade approximant of second order, which stays within (0, 1)
+        even = 1.0 + x * x * (1.0 / 12.0)
+        blend = x / (even + 0.5 * x)
+        faded = figures["smoothing_time"][0] / (figures["smoothing_time"][0] + period)
+        now: Vectors = {}
+        seen: Means = {}
+        for name, owners in self._places.items():
+            values = means[name]
+            now[name] = [a + blend * (values[place] - a) for place, a in zip(owners, state[name])]
+            if self._prefix:
+                smooth = self._prefix + name
+                now[smooth] = [b + faded * (a - b) for a, b in zip(state[smooth], now[name])]
+            seen[name] = dict(zip(owners, now[self._prefix + name]))
+        if "load" in now:
+            now["load_rate"] = [(a - b) / period for a, b in zip(now["load"], state["load"])]
+        else:
+            now["load_rate"] = []
+        for j, names in self.corrected.items():
+            now[f"x{j}"], now[f"p{j}"] = self._corrected(j, names, seen, period, state, figures)
+        return now, self._result(seen, now, figures, moving)
+
+    @staticmethod
+    def _prior(names: tuple[str, ...], figures: Vectors) -> Row:
+        """Return the upper triangle of the covariance of x by the file alone."""
+        variances = [
+            figures["stiffness_variance" if name == "torque" else "friction_variance"][0] for name in names
+        ]
+        return [variances[a] if a == b else 0.0 for a, b in _pairs(len(names))]
+
+    def _corrected(
+        self, j: int, names: tuple[str, ...], seen: Means, period: Any, state: Vectors, figures: Vectors
+    ) -> tuple[Row, Row]:
+        """Return x of a joint, and the upper triangle of its covariance."""
+        size, pairs = len(names), _pairs(len(names))
+        prior = self._prior(names, figures)
+        drift, bandwidth = figures["drift_time"][0], figures["bandwidth"][0]
+        fading = drift / (drift + period)
+        x = [fading * value for value in state[f"x{j}"]]
+        faded = fading * fading
+        p = [b + faded * (a - b) for a, b in zip(state[f"p{j}"], prior)]
+        h = [seen[name][j] for name in names]
+        noise = figures["noise_variance"][self._first + j] + seen.get("sticking", {}).get(j, 0.0)
+        # samples closer than 2 / L say the same
+        alike = 1.0 + 2.0 * drift / (period * (drift * bandwidth + 1.0))
+        place = dict(zip(pairs, p))
+        ph = [sum(place[min(a, b), max(a, b)] * h[b] for b in range(size)) for a in range(size)]
+        known, noise = sum(a * b for a, b in zip(h, ph)), alike * noise
+        missing = 0.0 - seen["error"][j] - sum(a * b for a, b in zip(h, x))
+        # 1 / (known + noise (1 + missing^2 / (FAR (known + noise)))): what is far beyond its deviation, as of
+        # a drive that saturates, counts the less the further it is
+        whole = _FAR * (known + noise)
+        spread = whole / (whole * (known + noise) + noise * (missing * missing))
+        limit = figures["correction_limit"][0]
+        step = spread * missing
+        moved = [
+            _within(value + gain * step, limit * prior[pairs.index((a, a))] ** 0.5)
+            for a, (value, gain) in enumerate(zip(x, ph))
+        ]
+        return moved, [value - ph[a] * ph[b] * spread for value, (a, b) in zip(p, pairs)]
+
+    def _result(self, seen: Means, now: Vectors, figures: Vectors, moving: Sequence[Row] | None) -> Vectors:
+        """Return external efforts, their deviations, and the largest of their ratios."""
+        inertia, first = figures["inertia_variance"][0], self._first
+        drives = [self._of_drive(j, seen, now, figures) for j in range(self._balance.n)]
+        shifts, variances = [list(column) for column in zip(*drives)]
+        if moving is not None:
+            shifts = _times(moving, shifts)
+            variances = _times([[a * a for a in row] for row in moving], variances)
+        efforts, deviations, ratios = [], [], []
+        for place, residual in seen["residual"].items():
+            needed = seen["needed"][place]
+            variance = figures["noise_variance"][place] + figures["model_variance"][place]
+            variance = variance + inertia * (needed * needed)
+            if place >= first:
+                residual = residual - shifts[place - first]
+                variance = variance + variances[place - first]
+            deviation = variance**0.5
+            ratios.append(abs(residual) / deviation)
+            efforts.append(residual)
+            deviations.append(deviation)
+        return {"efforts": efforts, "deviations": deviations, "largest": [_largest(ratios)]}
+
+    def _of_drive(self, j: int, seen: Means, now: Vectors, figures: Vectors) -> tuple[Any, Any]:
+        """Return by how much the drive of a joint is corrected, and the variance that it leaves."""
+        friction = figures["friction_variance"][0]
+        there = {name: values[j] for name, values in seen.items() if j in values}
+        shift, variance = 0.0, there.get("link_sticking", 0.0)
+        unsure = ["link_friction"]
+        if "torque" not in there:
+            unsure += ["viscous", "coulomb"]
+            variance = variance + there.get("sticking", 0.0)
+        elif j in self.corrected:
+            shift = now[f"x{j}"][0] * there["torque"]
+            variance = variance + now[f"p{j}"][0] * (there["torque"] * there["torque"])
+        else:
+            spring = figures["stiffness_variance"][0]
+            variance = variance + spring * (there["torque"] * there["torque"])
+        for name in unsure:
+            if name in there:
+                variance = variance + friction * (there[name] * there[name])
+        return shift, variance
+
+
+def _pairs(size: int) -> list[tuple[int, int]]:
+    return [(a, b) for a in range(size) for b in range(a, size)]
+
+
+def _largest(values: Row) -> Any:
+    """Return the largest, by pairs: one after the other, each would wait for the one before."""
+    while len(values) > 1:
+        pairs = list(zip(values[::2], values[1::2]))
+        values = [0.5 * (a + b + abs(a - b)) for a, b in pairs] + values[2 * len(pairs) :]
+    return values[0]
+
+
+def _within(value: Any, bound: Any) -> Any:
+    """Return a value held within `-bound` and `bound`."""
+    return 0.5 * (abs(value + bound) - abs(value - bound))
+
+
+def _times(matrix: Sequence[Row], values: Row) -> Row:
+    return [sum(a * b for a, b in zip(row, values)) for row in matrix]

@@ -1,0 +1,129 @@
+"""The parameters of observer_node, and what follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from rclpy.node import Node
+
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import InputError
+from hodyn_ros.feedforward.config import FeedforwardConfig
+from hodyn_ros.observers import ObserverConfig, Sensed
+from hodyn_ros.observers.payload import PayloadConfig
+from hodyn_ros.ros.parameters.dynamics_settings import LOAD_SETTINGS
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, specs_of, value
+
+_OBSERVER = tuple(spec for spec in specs_of(ObserverConfig) if spec.name != "wrench_noise")
+_STRUCTURE = (
+    ParameterSpec(
+        "robot_config",
+        "",
+        "Robot to observe: path of a YAML file, or the name of a shipped one such as panda.yaml. Fixed while "
+        "the node is configured; clean it up to load another.",
+    ),
+    ParameterSpec(
+        "measured",
+        [],
+        "What is measured: position, velocity of links on joint_states; motor_position, motor_velocity on "
+        "motor_states; motor_effort on motor_states, or on joint_states where motors have no positions; "
+        "joint_torque on joint_states. Empty: both sides of springs and the efforts of their motors; of "
+        "rigid robots position, velocity and motor_effort. Fixed while the node is configured.",
+        element=str,
+    ),
+    ParameterSpec(
+        "stamp_tolerance",
+        0.0005,
+        "Time [s] by which stamps of joint_states and motor_states may differ, to count as one sample.",
+        low=0.0,
+        high=0.1,
+        read_only=True,
+    ),
+)
+_LOAD = "usual_load_"  # before the fields of PayloadConfig
+_ESTIMATE = (
+    ParameterSpec(
+        "payload_rate",
+        0.0,
+        "How often [Hz] it is said on the topic payload what the robot carries beside payload_mass; 0: "
+        "never, and nothing is computed.",
+        low=0.0,
+        high=100.0,
+    ),
+    *(replace(spec, name=_LOAD + spec.name) for spec in specs_of(PayloadConfig)),
+)
+SETTINGS = (
+    *_STRUCTURE,
+    *LOAD_SETTINGS,
+    *_ESTIMATE,
+    *_OBSERVER,
+    ParameterSpec(
+        "new_clock_after",
+        5.0,
+        "Time [s] without an accepted sample after which earlier stamps are accepted again.",
+        low=0.1,
+        high=3600.0,
+        read_only=True,
+    ),
+    ParameterSpec(
+        "autostart",
+        True,
+        "Configure and activate at the start, without waiting for a lifecycle manager.",
+        read_only=True,
+    ),
+)
+STRUCTURAL = frozenset(setting.name for setting in (*_STRUCTURE, *LOAD_SETTINGS, *_ESTIMATE))
+LIVE = frozenset(setting.name for setting in _OBSERVER)
+
+
+def observer_config(node: Node, changed: Mapping[str, Any]) -> ObserverConfig:
+    """Return what the parameters ask for, with some of them changed; InputError names one that cannot be."""
+    config: dict[str, Any] = {}
+    for setting in _OBSERVER:
+        held = changed.get(setting.name, value(node, setting.name))
+        config[setting.name] = () if held is None else held  # an array that is not set
+    return ObserverConfig(**config)
+
+
+def loaded(node: Node, robot: Robot) -> Robot:
+    """Return a robot with the load and the gravity of the parameters; InputError names one that cannot be."""
+    held = {setting.name: value(node, setting.name) for setting in LOAD_SETTINGS}
+    return FeedforwardConfig(**held).robot(robot)
+
+
+def payload_config(node: Node) -> PayloadConfig:
+    """Return what the parameters say of usual loads."""
+    names = [spec.name for spec in specs_of(PayloadConfig)]
+    return PayloadConfig(**{name: value(node, _LOAD + name) for name in names})
+
+
+def sensed(robot: Robot, measured: Sequence[str]) -> Sensed:
+    """Return what is measured, by the parameter of that name; InputError where it cannot be."""
+    if not measured:
+        train = robot.drive_train
+        elastic = train is not None and bool(train.elastic.any())
+        return Sensed(links=True, motors=elastic, motor_efforts=True)
+    whole = Sensed(links=True, motors=True, motor_efforts=True, joint_torques=True).rows
+    for name in measured:
+        if name not in whole:
+            raise InputError(f"parameter 'measured' holds {name!r}; choose from {', '.join(whole)}")
+    found = Sensed(
+        links="position" in measured,
+        motors="motor_position" in measured,
+        motor_efforts="motor_effort" in measured,
+        joint_torques="joint_torque" in measured,
+        rates=any(name in measured for name in ("velocity", "motor_velocity")),
+    )
+    if set(found.rows) != set(measured):
+        raise InputError(
+            f"parameter 'measured' is {list(measured)}; give velocities of all whose positions are measured, "
+            "or of none"
+        )
+    if found.joint_torques and found.motor_efforts and not found.motors:
+        raise InputError(
+            "parameter 'measured' holds joint_torque and motor_effort, which cannot both come on "
+            "joint_states; leave one out, or measure motor_position"
+        )
+    return found

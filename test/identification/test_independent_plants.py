@@ -1,0 +1,35 @@
+"""Figures and intervals, held against plants that are simulated apart from the package."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from interval_study import study
+from measured_plants import PLANTS, Plant, StickingPlant
+from sweeps import THOROUGH
+
+SEEDS = 40
+
+
+def test_friction_that_sticks_biases_no_figure() -> None:
+    """One recording of MuJoCo's: efforts at reversals are no function of the velocity, and are left out."""
+    rows = study(StickingPlant(), [0])
+    errors = {row.name: (row.mean - row.true) / row.said for row in rows}
+    assert len(errors) > 25
+    assert np.sqrt(np.mean(np.square(list(errors.values())))) < 1.5
+    assert max(map(abs, errors.values())) < 4.5, max(errors.items(), key=lambda pair: abs(pair[1]))
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(not THOROUGH, reason="takes half an hour")
+@pytest.mark.parametrize("plant", PLANTS)
+def test_intervals_hold_what_is_true_as_often_as_they_say(plant: type[Plant]) -> None:
+    """Of 95 % intervals; bounds of single figures leave room for what 40 recordings scatter."""
+    rows = study(plant(), range(SEEDS))
+    often = [row for row in rows if row.recordings > SEEDS // 2]
+    whole = sum(row.inside * row.recordings for row in often) / sum(row.recordings for row in often)
+    assert 0.92 <= whole <= 0.98
+    for row in often:
+        scatter = 1.0 / np.sqrt(row.recordings)
+        assert row.inside >= 0.95 - 4.0 * np.sqrt(0.05 * 0.95 / row.recordings), row
+        assert abs(row.bias) < 1.0 / 3.0 + 2.5 * scatter, row
