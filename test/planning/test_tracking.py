@@ -16,7 +16,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.planning.limit_set import LimitSet
 from hodyn_ros.planning.streams.approach import Approach, Bounds, State
 from hodyn_ros.planning.streams.points import Taken
-from hodyn_ros.planning.streams.stream_config import PointsError, Trouble
+from hodyn_ros.planning.streams.stream_config import Mode, PointsError, StreamConfig, Trouble
 from hodyn_ros.planning.streams.stream_coordinates import StreamCoordinates
 from hodyn_ros.planning.streams.target_estimator import TargetEstimator
 from hodyn_ros.planning.streams.tracking_planner import STEP, TrackingPlanner
@@ -263,6 +263,43 @@ def test_a_change_of_target_is_followed_nearly_as_fast_as_can_be(way: Array) -> 
         assert all(isinstance(each, Taken) and each.followed for each in taken)
         took = arrival(0.001 * np.arange(len(motion)), motion[:, 0]) - 0.321
         assert took <= 1.1 * least, (took, least)
+
+
+def test_streams_of_a_kilohertz_are_planned_for_no_more_often_than_that_can_change_anything() -> None:
+    planner = TrackingPlanner(panda(), HOME, 0.0, StreamConfig(Mode.TRACK, noise=1e-4))
+    stamps = np.arange(0.0, 0.4, 0.001)
+    plans = 0
+    for s, p in zip(stamps, hand(stamps + 1.0) - hand(np.ones(1)) + HOME):
+        before = planner.sample([0.5], 0)
+        assert planner.take([s], p[None], s + 5e-4).followed
+        plans += bool((planner.sample([0.5], 0) != before).any())
+    assert 0.9 * 0.4 / STEP < plans < 0.25 * len(stamps)  # more while the velocity is not known yet
+    # the next one behind the step counts, and it ends there
+    last = hand(np.array([1.399])) - hand(np.ones(1)) + HOME
+    planner.take([0.409], last, 0.4095)
+    np.testing.assert_allclose(planner.sample([planner.ends], 0)[0, 0], last[0], atol=3e-4)
+
+
+def test_approaches_are_as_fast_as_those_of_ruckig() -> None:
+    ruckig = pytest.importorskip("ruckig", reason="ruckig comes with `make bench`")
+    random = np.random.default_rng(7)
+    n = 300
+    velocity, acceleration, jerk = (random.uniform(*r, n) for r in ((0.5, 3.0), (2.0, 20.0), (50.0, 2000.0)))
+    begin = random.uniform(-1.0, 1.0, n) * np.minimum(acceleration, np.sqrt(jerk * velocity))
+    speed = random.uniform(-1.0, 1.0, n) * np.maximum(velocity - 0.5 * begin**2 / jerk, 0.0)
+    place = random.uniform(-1.0, 1.0, n) * 10.0 ** random.uniform(-4.0, 0.5, n)
+    search, ratios = ruckig.Ruckig(1), []
+    for j in range(n):
+        asked, found = ruckig.InputParameter(1), ruckig.Trajectory(1)
+        asked.current_position, asked.target_position = [place[j]], [0.0]
+        asked.current_velocity, asked.current_acceleration = [speed[j]], [begin[j]]
+        asked.max_velocity, asked.max_acceleration = [velocity[j]], [acceleration[j]]
+        asked.max_jerk = [jerk[j]]
+        assert search.calculate(asked, found) >= 0
+        own = State(*(each[j : j + 1] for each in (place, speed, begin)))
+        bounds = Bounds.symmetric(*(each[j : j + 1] for each in (velocity, acceleration, jerk)))
+        ratios.append(Approach(own, bounds).duration / found.duration)
+    assert min(ratios) > 1.0 - 1e-6 and np.percentile(ratios, 95.0) < 1.0 + 1e-6 and max(ratios) < 1.5
 
 
 def test_what_is_wrong_is_named_and_followed_nevertheless() -> None:
