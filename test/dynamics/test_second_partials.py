@@ -14,7 +14,7 @@ from oracles.cases import Case, make_case
 from oracles.changes import HybridChanges, Place, displaced, forces_beside, second_derivatives
 from oracles.motions import Base
 from oracles.random_trees import random_tree
-from sweeps import THOROUGH
+from sweeps import THOROUGH, some
 
 from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot
 from hodyn_ros.codegen.kernel import Kernel
@@ -84,15 +84,20 @@ def test_those_of_inverse_dynamics_are_exact(seed: int, bodies: int, order: int,
 
 @pytest.mark.parametrize(
     ("bodies", "order", "floating", "prescribed", "held"),
-    [
-        pytest.param(3, 1, False, (), False, marks=pytest.mark.thorough),
+    some(
+        [
+            (3, 1, False, (), False),
+            (2, 1, False, (1,), False),
+            (2, 0, True, (), False),
+            (2, 1, True, (), False),
+            (2, 1, True, (0,), True),
+            (2, 2, True, (0,), False),
+            (2, 3, False, (), False),
+        ],
         (2, 1, False, (1,), False),
         (2, 0, True, (), False),
-        pytest.param(2, 1, True, (), False, marks=pytest.mark.thorough),
-        pytest.param(2, 1, True, (0,), True, marks=pytest.mark.thorough),
-        pytest.param(2, 2, True, (0,), False, marks=pytest.mark.thorough),
-        pytest.param(2, 3, False, (), False, marks=pytest.mark.thorough),
-    ],
+        (2, 1, True, (0,), True),
+    ),
 )
 def test_those_of_forward_and_hybrid_dynamics_are_exact(
     bodies: int, order: int, floating: bool, prescribed: tuple[int, ...], held: bool
@@ -147,7 +152,7 @@ def test_those_of_kinematics_are_exact(representation: Representation, floating:
             assert np.abs(first[:, :, k, i] - right).max() <= 1e-12 * np.abs(first).max()
 
 
-@pytest.mark.parametrize("frame", [None, "spatial", pytest.param("body_fixed", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("frame", some([None, "spatial", "body_fixed"], None, "spatial"))
 def test_every_way_finds_the_same_numbers(frame: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Straight-line code, changes in lanes, what follows from inverse dynamics, and batches of them."""
     orders = 1 if frame else 2

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from sweeps import THOROUGH
 
 from hodyn_ros import Robot, share
 from hodyn_ros.errors import InputError
@@ -128,6 +129,7 @@ def test_limits_hold_to_the_snap_whatever_comes(limited: bool) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.skipif(not THOROUGH, reason="five minutes; make test-thorough runs it")
 def test_limits_hold_in_a_thousand_streams() -> None:
     for seed in range(1000):
         require_limits_and_rest(panda(seed % 2 == 0), seed)
