@@ -14,6 +14,7 @@ from oracles.random_trees import random_tree
 
 from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot, share
 from hodyn_ros.dynamics.kinematics.forward_kinematics import forward_kinematics
+from hodyn_ros.dynamics.operations import OPERATIONS
 
 pytestmark = pytest.mark.thorough
 
@@ -200,8 +201,8 @@ def test_batches_of_float32_lose_some_of_its_roundings(what: Any) -> None:
 
     for order in ORDERS[what]:
         whole, halves = (robot.compile_batch(order, what, dtype=kind) for kind in (np.float64, np.float32))
-        of = robot._of_frames(what, None, "spatial")
-        shapes = [shape for _, shape in robot._kernel_for(order, what, of, None).arguments]
+        of = OPERATIONS[what].of_frames(None, robot.tree.body_names, "spatial")
+        shapes = [shape for _, shape in robot._code_of_tree(order, what, of).arguments]
         arrays = [rng.uniform(-1.0, 1.0, (count, *shape)).astype(np.float32) for shape in shapes]
         doubles = [array.astype(np.float64) for array in arrays]
         right = whole(*doubles)

@@ -30,15 +30,15 @@ def result(kernel: Any, arguments: Sequence[Array], memory: Array) -> mp.Exact:
     if kernel not in _KNOWN:
         shapes = [shape for _, shape in kernel.arguments]
         state = (1, n + 1)
-        told = shapes[: kernel._n_told][:2]
-        _KNOWN[kernel] = _function(kernel._step, [*told, state]), _function(kernel._end, [*shapes, state])
+        motion = shapes[: kernel._n_motion][:2]
+        _KNOWN[kernel] = _function(kernel._step, [*motion, state]), _function(kernel._end, [*shapes, state])
     step, end = _KNOWN[kernel]
     with mp.digits(_DIGITS):
         given = [mp.exact(x).ravel().tolist() for x in arguments]
         remembered = mp.exact(memory).ravel().tolist()
         at = [*remembered[:n], mp.ZERO]
         for _ in range(_STEPS):
-            at = step(*given[: kernel._n_told][:2], at)
+            at = step(*given[: kernel._n_motion][:2], at)
         table: mp.Exact = np.array(end(*given, remembered, at), dtype=object).reshape(rows, columns)
         return table
 
