@@ -4,7 +4,7 @@
     motor_j - link_j = (Y pi)_j / K_j + ...     as `deflection` has it
 
 The second line is bilinear in inertias and compliances: encoders on both sides of a gear weigh the arm. Both
-sides of an equation pass the same filter. Equations of each joint have their own noise by frequency, estimated
+sides of an equation pass the same filter. Those of each joint have their own noise by frequency, estimated
 from the residuals, which stays what it is while the unknowns are sought: weights that follow them all the way
 may give up what is slow, and the size of all inertias with it. Outliers count less (Huber's weights).
 """
