@@ -28,7 +28,7 @@ def robot_first(command: Callable[..., _Result]) -> Callable[..., _Result]:
         try:
             return command(*arguments, **options)
         except (HodynError, OSError) as error:
-            first, second = (str(options.get(name) or "") for name in names)
+            first, second = (_first_file(options.get(name)) for name in names)
             if describes_robot(second) and not describes_robot(first):
                 raise InputError(
                     f"these two look swapped: {second} is the file of a robot, which comes first: "
@@ -37,6 +37,12 @@ def robot_first(command: Callable[..., _Result]) -> Callable[..., _Result]:
             raise
 
     return named
+
+
+def _first_file(argument: object) -> str:
+    """Return the file of an argument, or the first one of several."""
+    files = argument if isinstance(argument, list) else [argument]
+    return str(files[0] or "")
 
 
 def describes_robot(file: str) -> bool:
