@@ -68,6 +68,10 @@ def named_base(robot: Robot, numbers: Numbers, twists: int) -> dict[str, Any]:
     return {"base": numbers.base(twists)} if robot.model.floating_base else {}
 
 
+def velocities(robot: Robot) -> int:
+    return robot.n_coordinates + 6 * robot.model.floating_base
+
+
 def wrench(robot: Robot, numbers: Numbers, orders: int) -> list[AppliedWrench]:
     frame = numbers.rng.choice(["spatial", "body_fixed"])
     return [AppliedWrench(robot.model.body_names[-1], numbers(orders, 6), representation=frame)]
@@ -142,6 +146,34 @@ OF_TREES: Calls = {
     ),
     "hybrid_dynamics_derivatives": lambda r, x: r.hybrid_dynamics_derivatives(
         x(2, r.n_coordinates), x(1, r.n_coordinates), prescribed=[0], **named_base(r, x, 1)
+    ),
+    "inverse_dynamics_hessian": lambda r, x: r.inverse_dynamics_hessian(
+        x(3, r.n_coordinates), x(1, velocities(r)), **named_base(r, x, 2)
+    ),
+    "inverse_dynamics_second_derivatives": lambda r, x: r.inverse_dynamics_second_derivatives(
+        x(3, r.n_coordinates), **named_base(r, x, 2)
+    ),
+    "forward_dynamics_hessian": lambda r, x: r.forward_dynamics_hessian(
+        x(2, r.n_coordinates), x(1, r.n_coordinates), x(1, velocities(r)), **named_base(r, x, 1)
+    ),
+    "forward_dynamics_second_derivatives": lambda r, x: r.forward_dynamics_second_derivatives(
+        x(2, r.n_coordinates), x(1, r.n_coordinates), **named_base(r, x, 1)
+    ),
+    "hybrid_dynamics_hessian": lambda r, x: r.hybrid_dynamics_hessian(
+        x(2, r.n_coordinates),
+        x(1, r.n_coordinates),
+        x(1, velocities(r)),
+        prescribed=[0],
+        **named_base(r, x, 1),
+    ),
+    "hybrid_dynamics_second_derivatives": lambda r, x: r.hybrid_dynamics_second_derivatives(
+        x(2, r.n_coordinates), x(1, r.n_coordinates), prescribed=[0], **named_base(r, x, 1)
+    ),
+    "forward_kinematics_derivatives": lambda r, x: r.forward_kinematics_derivatives(
+        x(2, r.n_coordinates), **named_base(r, x, 1)
+    ),
+    "forward_kinematics_hessian": lambda r, x: r.forward_kinematics_hessian(
+        x(2, r.n_coordinates), x(r.tree.n_bodies, 16 + 6), **named_base(r, x, 1)
     ),
     "mass_matrix": of_motion("mass_matrix", 3),
     "coriolis_matrix": of_motion("coriolis_matrix", 3),
