@@ -285,14 +285,23 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
                     prescribe_base=prescribe_base,
                 ),
             )
+        stack, loads, known = self._inverse_problem(problem, moved, base_wrench, wrenches, prescribe_base)
+        return partials.respond(*self._partial_series(stack, loads), known)
+
+    def _inverse_problem(
+        self,
+        problem: HybridProblem,
+        moved: Sequence[int],
+        base_wrench: ArrayLike | None,
+        wrenches: Sequence[AppliedWrench] | None,
+        prescribe_base: bool,
+    ) -> tuple[MotionStack, list[AppliedWrench], list[int]]:
+        """Return the motion that hybrid dynamics finds, what acts along it, and which columns are known."""
+        stack, first = self._solved_motion(problem), self._m - self.n_coordinates
         loads = list(self._loads(wrenches))
-        stack = self._solved_motion(problem)
         if stack.base is not None and not prescribe_base and base_wrench is not None:
             loads.append(AppliedWrench(0, np.asarray(base_wrench)))
-        series, brackets = self._partial_series(stack, loads)
-        first = m - n
-        known = [*(range(first) if prescribe_base else ()), *(first + joint for joint in moved)]
-        return partials.respond(series, brackets, known)
+        return stack, loads, [*(range(first) if prescribe_base else ()), *(first + joint for joint in moved)]
 
     def _solved_motion(self, problem: HybridProblem) -> MotionStack:
         """Return the motion that hybrid dynamics finds."""

@@ -184,14 +184,11 @@ class SecondPartialCalls(PartialCalls):
                 ),
             )
         # from the second derivatives of inverse dynamics along the motion that is found
-        moved, first = prescribed_joints(self.model, prescribed), m - self.n_coordinates
         responses = self.hybrid_dynamics_derivatives(
             state, given, base, base_wrench, wrenches, prescribed=prescribed, prescribe_base=prescribe_base
         )
-        known = [*(range(first) if prescribe_base else ()), *(first + joint for joint in moved)]
-        stack, loads = self._solved_motion(problem), list(self._loads(wrenches))
-        if stack.base is not None and not prescribe_base and base_wrench is not None:
-            loads.append(AppliedWrench(0, np.asarray(base_wrench)))
+        moved = prescribed_joints(self.model, prescribed)
+        stack, loads, known = self._inverse_problem(problem, moved, base_wrench, wrenches, prescribe_base)
         nu = hybrid_weights(responses, weights, known)
         return answered(self.inverse_dynamics_hessian(stack.q, nu, stack.base, loads), responses, known)
 
