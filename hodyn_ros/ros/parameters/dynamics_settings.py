@@ -52,18 +52,25 @@ _STRUCTURE = (
         "Whether the first link of the URDF on robot_description floats. Fixed while the node is configured.",
     ),
 )
+NEW_CLOCK_AFTER = ParameterSpec(
+    "new_clock_after",
+    5.0,
+    "Time [s] without an accepted sample after which earlier stamps are accepted again.",
+    low=0.1,
+    high=3600.0,
+    read_only=True,
+)
+AUTOSTART = ParameterSpec(
+    "autostart",
+    True,
+    "Configure and activate at the start, without waiting for a lifecycle manager.",
+    read_only=True,
+)
 SETTINGS = (
     *_STRUCTURE,
     *_FEEDFORWARD,
     *_WRENCHES,
-    ParameterSpec(
-        "new_clock_after",
-        5.0,
-        "Time [s] without an accepted sample after which earlier stamps are accepted again.",
-        low=0.1,
-        high=3600.0,
-        read_only=True,
-    ),
+    NEW_CLOCK_AFTER,
     ParameterSpec(
         "new_publisher_after",
         0.5,
@@ -72,12 +79,7 @@ SETTINGS = (
         high=3600.0,
         read_only=True,
     ),
-    ParameterSpec(
-        "autostart",
-        True,
-        "Configure and activate at the start, without waiting for a lifecycle manager.",
-        read_only=True,
-    ),
+    AUTOSTART,
 )
 STRUCTURAL = frozenset(setting.name for setting in _STRUCTURE)
 LIVE = frozenset(setting.name for setting in (*_FEEDFORWARD, *_WRENCHES))

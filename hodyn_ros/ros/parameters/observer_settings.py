@@ -13,7 +13,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.config import FeedforwardConfig
 from hodyn_ros.observers import ObserverConfig, Sensed
 from hodyn_ros.observers.payload import PayloadConfig
-from hodyn_ros.ros.parameters.dynamics_settings import LOAD_SETTINGS
+from hodyn_ros.ros.parameters.dynamics_settings import AUTOSTART, LOAD_SETTINGS, NEW_CLOCK_AFTER
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, specs_of, value
 
 _OBSERVER = tuple(spec for spec in specs_of(ObserverConfig) if spec.name != "wrench_noise")
@@ -59,20 +59,8 @@ SETTINGS = (
     *LOAD_SETTINGS,
     *_ESTIMATE,
     *_OBSERVER,
-    ParameterSpec(
-        "new_clock_after",
-        5.0,
-        "Time [s] without an accepted sample after which earlier stamps are accepted again.",
-        low=0.1,
-        high=3600.0,
-        read_only=True,
-    ),
-    ParameterSpec(
-        "autostart",
-        True,
-        "Configure and activate at the start, without waiting for a lifecycle manager.",
-        read_only=True,
-    ),
+    NEW_CLOCK_AFTER,
+    AUTOSTART,
 )
 STRUCTURAL = frozenset(setting.name for setting in (*_STRUCTURE, *LOAD_SETTINGS, *_ESTIMATE))
 LIVE = frozenset(setting.name for setting in _OBSERVER)
