@@ -32,6 +32,7 @@ from benchmarks import (
     payloads,
     plans,
     python_calls,
+    repetitions,
     report,
     streams,
 )
@@ -58,6 +59,7 @@ _WORKS: dict[str, Callable[[Stage], Section]] = {
     "insensitive": insensitive.measure,
     "contacts": contacts.measure,
     "payloads": payloads.measure,
+    "repetitions": repetitions.measure,
     "streams": streams.measure,
     "libraries": libraries.measure,
     "papers": papers.measure,

@@ -1,7 +1,7 @@
 """An elastic arm in MuJoCo that repeats one motion: rotors apart, spring tendons, friction that sticks.
 
-Its model is written here by hand, apart from the package's simulator. What a robot file says of it knows nothing
-of 1 kg at its tip and of any friction, and its springs are as stiff as the file says but for a share.
+Its model is written here by hand, apart from the package's simulator. What a robot file says of it knows
+nothing of 1 kg at its tip and of any friction, and its springs are as stiff as the file says but for a share.
 """
 
 from __future__ import annotations
@@ -65,13 +65,15 @@ class Plant:
             for (name, mass, com, inertia), origin, axis, joint in zip(BODIES, ORIGINS, AXES, NAMES)
         )
         if self.payload:
-            arm += f'<body pos="{words(TIP)}"><inertial mass="{self.payload}" pos="0 0 0" diaginertia="1e-3 1e-3 1e-3"/></body>'
+            arm += f'<body pos="{words(TIP)}"><inertial mass="{self.payload}" pos="0 0 0" '
+            arm += 'diaginertia="1e-3 1e-3 1e-3"/></body>'
         arm += len(NAMES) * "</body>"
         rotors = springs = motors = ""
         for i, name in enumerate(NAMES):
             stiff = self.stiffness * STIFFNESS[i]
             rotors += (
-                f'<body pos="0 {i + 1} 0"><inertial mass="0.01" pos="0 0 0" diaginertia="{words([ROTORS[i]] * 3)}"/>'
+                f'<body pos="0 {i + 1} 0"><inertial mass="0.01" pos="0 0 0" '
+                f'diaginertia="{words([ROTORS[i]] * 3)}"/>'
                 f'<joint name="motor_{name}" axis="0 0 1" damping="{self.friction * VISCOUS[i]}" '
                 f'frictionloss="{self.friction * COULOMB[i]}"/></body>'
             )
@@ -107,9 +109,9 @@ def robot() -> Robot:
         return Robot.load(path)
 
 
-def motion() -> WaypointSpline:
-    """Return the motion that is repeated, from rest to rest and back to its start."""
-    return WaypointSpline(TIMES, WAYPOINTS, order=6, joint_names=NAMES)
+def motion(speed: float = 1.0) -> WaypointSpline:
+    """Return the motion that is repeated, at a share of its speed: from rest to rest and back."""
+    return WaypointSpline(np.array(TIMES) / speed, np.array(WAYPOINTS), order=6, joint_names=NAMES)
 
 
 def gains(model: Robot, frequency: float = 30.0) -> MotorGains:
@@ -141,7 +143,8 @@ class Arm:
         self._mujoco, self._plant = mujoco, plant.model
         self._data = mujoco.MjData(self._plant)
         self._links, self._motors = (
-            np.array([self._plant.joint(start + name).qposadr[0] for name in NAMES]) for start in ("", "motor_")
+            np.array([self._plant.joint(start + name).qposadr[0] for name in NAMES])
+            for start in ("", "motor_")
         )
         self._model, self._gains = FeedforwardModel(model, 2), gains(model, frequency)
         self._started = False
@@ -180,7 +183,7 @@ class Arm:
             data.ctrl[:] = effort
             data.qfrc_applied[self._links] = 0.0 if touched is None else touched(time)
             self._mujoco.mj_step(self._plant, data, STEPS)
-        links, motors, efforts = (np.array(column) for column in zip(*rows))
+        links, motors, efforts = (np.array(column, dtype=np.float64) for column in zip(*rows))
         chosen = times >= -0.5 * PERIOD
         links = links[chosen]
         return Run(times[chosen], links, motors[chosen], np.round(links / COUNT) * COUNT, efforts[chosen])

@@ -18,10 +18,14 @@ class Uncertainty:
     """By which shares a robot may differ from its model, either way where nothing else is said."""
 
     stiffness: float = key("Of the springs.", default=0.25, within=(0.0, 0.9))
-    inertia: float = key("Of masses and inertias of the bodies, with what they carry.", default=0.3, within=(0.0, 0.9))
+    inertia: float = key(
+        "Of masses and inertias of the bodies, with what they carry.", default=0.3, within=(0.0, 0.9)
+    )
     motor_inertia: float = key("Of the rotors.", default=0.1, within=(0.0, 0.9))
     friction: float = key(
-        "Viscous friction that the model does not know, of the derivative gain.", default=0.5, within=(0.0, 10.0)
+        "Viscous friction that the model does not know, of the derivative gain.",
+        default=0.5,
+        within=(0.0, 10.0),
     )
     delay: float = key("By which efforts may come late [s].", default=2e-3, within=(0.0, 0.1))
 
@@ -75,9 +79,13 @@ class LearningConfig:
         within=(1.0, 100.0),
     )
     damping_time: float = key(
-        "Damping of springs that the file gives none, over their stiffness [s].", default=2e-4, within=(0.0, 0.1)
+        "Damping of springs that the file gives none, over their stiffness [s].",
+        default=2e-4,
+        within=(0.0, 0.1),
     )
-    link_delay: float = key("By which links are read before their stamps [s].", default=0.0, within=(0.0, 0.1))
+    link_delay: float = key(
+        "By which links are read before their stamps [s].", default=0.0, within=(0.0, 0.1)
+    )
     uncertainty: Uncertainty = field(default_factory=Uncertainty)
 
     def __post_init__(self) -> None:

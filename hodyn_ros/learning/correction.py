@@ -29,10 +29,10 @@ def basis_size(duration: float, bandwidth: float) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Correction:
-    """Efforts of the motors [N·m or N], reflected to the links, that are added to the feedforward of a motion.
+    """Efforts of the motors [N·m or N], reflected to the links, beside the feedforward of a motion.
 
-    `coefficients` (splines, n) over the `duration` [s] of the motion, which `basis` explains; before and after
-    it the efforts are those of its ends. Raises InputError for coefficients that are none.
+    `coefficients` (splines, n) over the `duration` [s] of the motion, which `basis` explains; before and
+    after it the efforts are those of its ends. Raises InputError for coefficients that are none.
     """
 
     joint_names: tuple[str, ...]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import expm
 
 from hodyn_ros.array import Array
@@ -44,7 +45,7 @@ class Windows:
         return np.linspace(0.0, self.duration, self.count + 1)
 
     def means(self, times: Array, values: Array) -> tuple[Array, Array]:
-        """Return means (count, n) and numbers of samples (count, n); nan is no sample, and zero their mean."""
+        """Return means (count, n) and numbers of samples (count, n); nan is none, and no mean is 0."""
         places = np.floor(times / self.duration * self.count).astype(int)
         chosen = (places >= 0) & (places < self.count)
         places, values = places[chosen], values[chosen]
@@ -113,7 +114,7 @@ class _Plant:
     damping: Array
     inertia: Array  # of motors
     viscous: Array
-    elastic: Array  # places of the joints with springs
+    elastic: NDArray[np.intp]  # places of the joints with springs
     deviation: Deviation
 
     @classmethod
@@ -127,13 +128,12 @@ class _Plant:
         for name, spec in zip(train.joint_names, train.specs):
             if spec.spring_table or spec.variable_stiffness:
                 raise InputError(
-                    f"joint {name!r} has a spring that is not linear; learning needs linear ones, or rigid drives"
+                    f"joint {name!r} has a spring that is not linear; learning needs linear ones, or rigid "
+                    "drives"
                 )
         tree, n = robot.tree, train.n_joints
         factors = np.broadcast_to(np.asarray(deviation.inertia, dtype=np.float64), (tree.n_bodies,))
-        tree = replace(
-            tree, masses=tree.masses * factors, inertias=tree.inertias * factors[:, None, None]
-        )
+        tree = replace(tree, masses=tree.masses * factors, inertias=tree.inertias * factors[:, None, None])
         if deviation.payload:
             tree = Payload(deviation.payload).on_tree(robot.with_tree(tree))
         soft = np.flatnonzero(train.elastic)
@@ -177,7 +177,9 @@ class _Plant:
         push = np.zeros((n + m, n))
         push[:n] = np.diag(rigid.astype(float))
         push[n + np.arange(m), soft] = 1.0
-        A = np.block([[np.zeros((n + m, n + m)), np.eye(n + m)], [np.linalg.solve(masses, np.hstack([by_q, by_v]))]])
+        A = np.block(
+            [[np.zeros((n + m, n + m)), np.eye(n + m)], [np.linalg.solve(masses, np.hstack([by_q, by_v]))]]
+        )
         B = np.vstack([np.zeros((n + m, n)), np.linalg.solve(masses, push)])
         return A, B
 

@@ -67,11 +67,13 @@ def seen_links(
 def _load(rest: Array, columns: Array, speeds: Array, low: LowPass, used: NDArray[np.bool_]) -> Array:
     """Return the load (4,) that best explains, beside friction of each motor, what is left (N, n)."""
     n = rest.shape[1]
-    blocks, rows, weights = [], [], []
+    blocks, rows = [], []
     scale = np.sqrt(np.mean(rest[used] ** 2, axis=0)) + 1e-12
     for j in range(n):
         fast = np.abs(speeds[:, j]).max()
-        rub = low(np.stack([np.tanh(speeds[:, j] / (_TURNS_OVER * fast + 1e-12)), speeds[:, j] / (fast + 1e-12)], 1))
+        rub = low(
+            np.stack([np.tanh(speeds[:, j] / (_TURNS_OVER * fast + 1e-12)), speeds[:, j] / (fast + 1e-12)], 1)
+        )
         block = np.zeros((int(used.sum()), 4 + 2 * n))
         block[:, :4] = columns[used, j]
         block[:, 4 + 2 * j : 6 + 2 * j] = rub[used]
