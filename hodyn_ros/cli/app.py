@@ -736,7 +736,7 @@ def learn(
     """Learn from repetitions of one motion what to add to its feedforward.
 
     Efforts of the motors that take away what repeats of the errors, by the dynamics linearised along the
-    motion; how much a repetition leaves of them is computed for robots at the corners of the uncertainty. Links
+    motion; how much a repetition leaves is computed for robots at the corners of the uncertainty. Links
     without encoders are seen through the model. What is worse than before is taken back. Play the correction,
     record, and call this again with it.
     """

@@ -64,7 +64,7 @@ class LearningConfig:
     bandwidth: float = key("Up to which errors are learnt from [Hz].", default=8.0, within=(0.2, 100.0))
     step: float = key("Share of what is left that a repetition corrects.", default=1.0, within=(0.01, 1.0))
     contraction: float = key(
-        "Largest share of an error that may be left by a repetition, of any robot within the uncertainty.",
+        "Largest share of an error that a repetition with a whole step may leave, whatever the robot.",
         default=0.7,
         within=(0.05, 0.99),
     )

@@ -44,6 +44,8 @@ class CorrectionFile(Entry):
     duration: float = key("of the motion [s]", above=0)
     step: float = key("share of what is left that is corrected at once", within=(0, 1))
     joints: tuple[JointEntry, ...] = key("of the robot, in its order")
+    unknown: tuple[int, ...] = key("windows of which no errors are known", default=())
+    doubted: tuple[int, ...] = key("windows whose errors were larger than expected", default=())
     history: tuple[StepEntry, ...] = key("one entry a call of `hodyn learn`")
 
 
@@ -66,6 +68,8 @@ def write_correction(learned: Learned, robot_name: str, path: Path) -> Path:
         "duration": correction.duration,
         "step": learned.step,
         "joints": joints,
+        "unknown": np.flatnonzero(learned.unknown).tolist(),
+        "doubted": np.flatnonzero(learned.doubted).tolist(),
         "history": [step._asdict() for step in learned.history],
     }
     with complete(path) as part:
@@ -90,7 +94,16 @@ def read_correction(path: Path) -> Learned:
     names = tuple(joint.name for joint in root.joints)
     correction, best = (Correction(names, root.duration, tables[what]) for what in ("efforts", "best"))
     history = tuple(Step(each.rms, each.noise, each.repetitions, each.verdict) for each in root.history)
-    return Learned(correction, tables["positions"], best, tables["errors"], root.step, history)
+    masks = []
+    for what in ("unknown", "doubted"):
+        mask = np.zeros(len(tables["errors"]), dtype=bool)
+        places = np.array(getattr(root, what), dtype=int)
+        if len(places) and not (places.min() >= 0 and places.max() < len(mask)):
+            raise InputError(f"{path}: {what} names window {places.max()}, and there are {len(mask)}")
+        mask[places] = True
+        masks.append(mask)
+    errors = tables["errors"]
+    return Learned(correction, tables["positions"], best, errors, masks[0], masks[1], root.step, history)
 
 
 def _plain(values: Array) -> list[float]:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hodyn_ros.array import Array
 from hodyn_ros.control.motor_pd import MotorGains
@@ -55,7 +56,9 @@ class Learned:
     correction: Correction
     motion: Array  # (N, n) positions of the motion at even times [rad or m]
     best: Correction  # under which errors were the smallest
-    errors: Array  # (windows, n) under that
+    errors: Array  # (windows, n) under that, as expected where they are not known
+    unknown: NDArray[np.bool_]  # (windows,) where nothing was known of them
+    doubted: NDArray[np.bool_]  # (windows,) where they were larger than expected, and left out
     step: float  # share of the errors that is corrected at once
     history: tuple[Step, ...]
     contraction: float = np.nan  # of what is learnt, the largest of all robots tried
@@ -127,19 +130,25 @@ class Learner:
             self._check_same(before)
             change = (played.coefficients - before.best.coefficients).ravel()
             moved = (self._responses[0] @ change).reshape(before.errors.shape)
-            expected = Expected(before.errors + moved, before.errors)
+            expected = Expected(before.errors + moved, before.errors, before.doubted | before.unknown)
         starts = [0.0] * len(recordings) if begins is None else begins
         errors = errors_of(self.robot, self.motion, recordings, starts, self.windows, self.config, expected)
         if before is not None:
-            was = float(np.sqrt(np.mean(before.errors[errors.known] ** 2)))
-            if errors.rms > was + self.config.surely * max(errors.noise, before.history[-1].noise):
-                return _taken_back(errors, before, was)
+            both = errors.known & ~before.unknown[:, None]
+            was, now = (float(np.sqrt(np.mean(each[both] ** 2))) for each in (before.errors, errors.values))
+            if now > was + self.config.surely * max(errors.noise, before.history[-1].noise):
+                return _taken_back(errors, before, was, now)
+        filled = errors.values
+        if expected is not None:
+            filled = np.where(errors.known, filled, expected.errors)
         times = np.linspace(0.0, self.motion.duration, round(_PATH_RATE * self.motion.duration) + 2)
         found = Learned(
             played,
             self.motion.sample(times, 0)[:, 0],
             played,
-            errors.values,
+            filled,
+            ~errors.known.all(axis=1) & ~errors.doubted,
+            errors.doubted,
             self.config.step if before is None else before.step,
             (*(before.history if before else ()), Step(errors.rms, errors.noise, errors.used, "learnt")),
             seen=errors.seen,
@@ -207,7 +216,7 @@ class Learner:
         def norm(r: int) -> float:
             return max(float(np.linalg.norm(np.eye(r) - step * each[:r, :r], 2)) for each in matrices)
 
-        asked = max(self.config.contraction, 1.0 - 0.5 * step)  # a short step cannot contract by more
+        asked = 1.0 - step * (1.0 - self.config.contraction)  # a short step cannot contract by more
         low, high = 0, len(matrices[0]) + 1  # norms of leading blocks grow with their size
         while high - low > 1:
             middle = (low + high) // 2
@@ -247,9 +256,9 @@ class Learner:
         return shares, words
 
 
-def _taken_back(errors: Errors, before: Learned, was: float) -> Learned:
+def _taken_back(errors: Errors, before: Learned, was: float, now: float) -> Learned:
     note = (
-        f"taken back: {errors.rms:.3g} rad RMS, after {was:.3g} rad under the best correction; that one is "
+        f"taken back: {now:.3g} rad RMS, after {was:.3g} rad under the best correction; that one is "
         "played again, and steps from it are half as long"
     )
     return replace(

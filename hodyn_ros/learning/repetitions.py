@@ -37,6 +37,7 @@ class Errors:
 
     values: Array  # (windows, n) [rad or m]; zero where unknown
     known: NDArray[np.bool_]  # (windows, n)
+    doubted: NDArray[np.bool_]  # (windows,) left out because they are larger than expected
     noise: float  # standard deviation of their RMS between repetitions [rad or m]
     used: int  # repetitions
     seen: tuple[str, ...]  # joints whose links are seen through the model
@@ -55,6 +56,7 @@ class Expected:
 
     errors: Array  # (windows, n) as the response predicts them
     before: Array  # (windows, n) as they were
+    doubted: NDArray[np.bool_]  # (windows,) of which nothing is expected: what is larger there twice is true
 
 
 def errors_of(
@@ -70,7 +72,8 @@ def errors_of(
 
     `begins`: the stamp [s] at which the motion begins in each recording. What is said in notes is left out:
     gaps, signals that are frozen, drives at their limits, and stretches in which repetitions differ from each
-    other, or a single one from what is `expected`. Raises InputError where nothing is left.
+    other, or a single one from what is `expected`, but not twice in the same place, and not where most of it
+    differs: then it is worse. Raises InputError where nothing is left.
     """
     names, notes = robot.driven_joints, []
     kept: list[_Repetition] = []
@@ -85,16 +88,23 @@ def errors_of(
     values, known = np.stack([one.values for one in kept]), np.stack([one.known for one in kept])
     noise = float(np.sqrt(np.mean([one.noise**2 for one in kept])))
     differs, why = np.zeros_like(known), "not as in the other repetitions"
+    doubted, largest = np.zeros(windows.count, dtype=bool), 1.0
     if len(kept) > 1:
         differs, noise = unlike_others(values, known, noise)
     elif expected is not None:
-        why = "not as the repetition before says"
+        why, largest = "not as the repetition before says", 1.0 - _LEAST
         differs[0] = unlike_expected(values[0], expected.errors, expected.before, noise, windows) & known[0]
+        differs[0, expected.doubted] = False
     for r, one in enumerate(kept):
-        if differs[r].any():
-            out, note = said_of_differing(differs[r], one.source, names, windows, why)
-            known[r, out] = False
-            notes.append(note)
+        if not differs[r].any():
+            continue
+        out, note = said_of_differing(differs[r], one.source, names, windows, why)
+        if out.mean() > largest:
+            continue
+        known[r, out] = False
+        notes.append(note)
+        if expected is not None and len(kept) == 1:
+            doubted = out
     share = known.mean(axis=(1, 2))
     whole = share >= _LEAST
     for one, part in zip(kept, share):
@@ -108,7 +118,7 @@ def errors_of(
     mean = np.where(known, values, 0.0).sum(axis=0) / np.maximum(count, 1)
     loads = [one.load for one in used if one.load]
     load = tuple(np.mean(loads, axis=0).tolist()) if loads else ()
-    return Errors(mean, count > 0, noise, len(used), used[0].seen, load, tuple(notes))
+    return Errors(mean, count > 0, doubted, noise, len(used), used[0].seen, load, tuple(notes))
 
 
 @dataclass(frozen=True, eq=False)
