@@ -183,7 +183,13 @@ class Arm:
             data.ctrl[:] = effort
             data.qfrc_applied[self._links] = 0.0 if touched is None else touched(time)
             self._mujoco.mj_step(self._plant, data, STEPS)
-        links, motors, efforts = (np.array(column, dtype=np.float64) for column in zip(*rows))
+        links, motors, efforts = np.array(rows).transpose(1, 0, 2)
         chosen = times >= -0.5 * PERIOD
         links = links[chosen]
-        return Run(times[chosen], links, motors[chosen], np.round(links / COUNT) * COUNT, efforts[chosen])
+        return Run(
+            np.asarray(times[chosen], dtype=np.float64),
+            links,
+            motors[chosen],
+            np.round(links / COUNT) * COUNT,
+            efforts[chosen],
+        )

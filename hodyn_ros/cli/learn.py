@@ -18,6 +18,7 @@ from hodyn_ros.identification.files import read_recording
 from hodyn_ros.identification.recording import JointRecording
 from hodyn_ros.learning import Learned, Learner, LearningConfig, read_correction, write_correction
 from hodyn_ros.learning.begins import begins_in_bag
+from hodyn_ros.learning.response import check_robot
 from hodyn_ros.pictures import joint_style, legend_below, plain, save_picture
 from hodyn_ros.tables import number, progress_bar, table
 from hodyn_ros.trajectory.base import Trajectory
@@ -49,9 +50,8 @@ def run_learn(
 ) -> Learned:
     """Write the correction to play next; print and return what was learnt. Raises InputError."""
     model = robot.robot()
+    check_robot(model)
     moved = read_motion(share.find("config", motion))
-    if moved.moves_base:
-        raise InputError("the motion moves a base or platform; learning is for arms and trees on the ground")
     wanted = moved.for_joints(model.joint_names).trajectory
     known = None if before is None else read_correction(before)
     runs: list[JointRecording] = []
@@ -66,8 +66,7 @@ def run_learn(
             begins.append(start)
     gains = MotorGains.of_drives(model.require_drives(), *feedback)
     with progress_bar(console, "linearising") as progress:
-        learner = Learner(model, wanted, gains, config, progress)
-    learned = learner.learn(runs, known, begins)
+        learned = Learner(model, wanted, gains, config, progress).learn(runs, known, begins)
     _print(learned, model.name, console)
     written = [write_correction(learned, model.name, out)]
     if picture is not None:

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from hodyn_ros.array import Array
+from hodyn_ros.bags.comparison.sources import DESIRED_MOTION
 from hodyn_ros.bags.files.decoder import Decoder
 from hodyn_ros.bags.joint_states import increasing
 from hodyn_ros.bags.reader import Bag
 from hodyn_ros.trajectory.base import Trajectory
 
-DESIRED_MOTION = "hodyn_ros/msg/DesiredMotion"
 _DEPARTED = 0.02  # of the travel
 _SAME = 2e-3  # of the travel, by which a desired motion may be off at any instant
 _ROUNDS = 6

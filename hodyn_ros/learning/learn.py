@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -32,7 +33,7 @@ from hodyn_ros.identification.recording import JointRecording
 from hodyn_ros.learning.config import LearningConfig
 from hodyn_ros.learning.correction import Correction, basis_size
 from hodyn_ros.learning.repetitions import Errors, Expected, errors_of
-from hodyn_ros.learning.response import Windows, response
+from hodyn_ros.learning.response import Windows, check_robot, response
 from hodyn_ros.trajectory.base import Trajectory
 
 _WINDOWS = 4.0  # in a period of the bandwidth
@@ -76,9 +77,9 @@ class Learned:
 class Learner:
     """Learns from repetitions of one motion by one robot under one feedback of its motors.
 
-    Building one linearises the robot, and those at the corners of the uncertainty, along the motion; that
-    takes a second or two. Raises InputError for a motion without end, or not from rest to rest, and for
-    robots whose response is not linear.
+    The first call of `learn` linearises the robot, and those at the corners of the uncertainty, along the
+    motion, which takes a second or two; `progress` is told the share that is done. Raises InputError for a
+    motion without end, or not from rest to rest, and for robots whose response is not linear.
     """
 
     def __init__(
@@ -97,15 +98,8 @@ class Learner:
         bandwidth = self.config.bandwidth
         self.windows = Windows(motion.duration, max(8, round(_WINDOWS * bandwidth * motion.duration)))
         self.size = basis_size(motion.duration, bandwidth)
-        self._responses: list[Array] = []  # that of the model first, as matrices
-        deviations = [None, *self.config.uncertainty.corners(robot)]
-        for i, deviation in enumerate(deviations):
-            found = response(
-                robot, gains, motion, self.size, self.windows, deviation, self.config.damping_time
-            )
-            self._responses.append(found.reshape(self.windows.count * len(robot.driven_joints), -1))
-            if progress is not None:
-                progress((i + 1) / len(deviations))
+        check_robot(robot)
+        self._gains, self._progress = gains, progress
 
     def start(self) -> Correction:
         """Return the correction that corrects nothing."""
@@ -156,6 +150,19 @@ class Learner:
             notes=errors.notes,
         )
         return self._corrected(found, errors)
+
+    @cached_property
+    def _responses(self) -> list[Array]:
+        """Those of the model, first, and of robots at the corners of the uncertainty, as matrices."""
+        robot, motion, found = self.robot, self.motion, []
+        deviations = [None, *self.config.uncertainty.corners(robot)]
+        for i, deviation in enumerate(deviations):
+            damping = self.config.damping_time
+            each = response(robot, self._gains, motion, self.size, self.windows, deviation, damping)
+            found.append(each.reshape(self.windows.count * len(robot.driven_joints), -1))
+            if self._progress is not None:
+                self._progress((i + 1) / len(deviations))
+        return found
 
     def _check_same(self, before: Learned) -> None:
         played, joints = before.correction, self.robot.driven_joints

@@ -106,6 +106,21 @@ def response(
     return result
 
 
+def check_robot(robot: Robot) -> None:
+    """Raise InputError for a robot whose response is not computed here."""
+    train = robot.require_drives()
+    if robot.closure is not None or robot.moves_base:
+        raise InputError(
+            f"robot {robot.name!r} has loops or a base that moves; learning is for arms and trees on the "
+            "ground"
+        )
+    for name, spec in zip(train.joint_names, train.specs):
+        if spec.spring_table or spec.variable_stiffness:
+            raise InputError(
+                f"joint {name!r} has a spring that is not linear; learning needs linear ones, or rigid drives"
+            )
+
+
 @dataclass(frozen=True, eq=False)
 class _Plant:
     robot: Robot
@@ -119,18 +134,8 @@ class _Plant:
 
     @classmethod
     def of(cls, robot: Robot, gains: MotorGains, deviation: Deviation, damping_time: float) -> _Plant:
+        check_robot(robot)
         train = robot.require_drives()
-        if robot.closure is not None or robot.moves_base:
-            raise InputError(
-                f"robot {robot.name!r} has loops or a base that moves; what repetitions teach is computed "
-                "for arms and trees on the ground"
-            )
-        for name, spec in zip(train.joint_names, train.specs):
-            if spec.spring_table or spec.variable_stiffness:
-                raise InputError(
-                    f"joint {name!r} has a spring that is not linear; learning needs linear ones, or rigid "
-                    "drives"
-                )
         tree, n = robot.tree, train.n_joints
         factors = np.broadcast_to(np.asarray(deviation.inertia, dtype=np.float64), (tree.n_bodies,))
         tree = replace(tree, masses=tree.masses * factors, inertias=tree.inertias * factors[:, None, None])

@@ -49,7 +49,7 @@ class Screen:
         """Return which instants (N,) lie outside of the motion, or where all joints are known."""
         places = np.floor(times / self._windows.duration * self._windows.count).astype(int)
         inside = (places >= 0) & (places < self._windows.count)
-        good = self.known.all(axis=1)
+        good = np.asarray(self.known.all(axis=1))
         return np.asarray(~inside | good[np.clip(places, 0, self._windows.count - 1)])
 
     @property
@@ -80,7 +80,9 @@ def frozen(times: Array, values: Array, wanted: Array) -> NDArray[np.bool_]:
     return result
 
 
-def unlike_expected(values: Array, expected: Array, before: Array, noise: float, windows: Windows) -> Array:
+def unlike_expected(
+    values: Array, expected: Array, before: Array, noise: float, windows: Windows
+) -> NDArray[np.bool_]:
     """Return where errors (windows, n) are larger than those before and those expected, which is no learning.
 
     From one repetition to the next they shrink, or stay what they are; what touches a robot once makes
@@ -92,7 +94,7 @@ def unlike_expected(values: Array, expected: Array, before: Array, noise: float,
     return np.asarray(np.abs(values) > bound)
 
 
-def unlike_others(values: Array, known: NDArray[np.bool_], floor: float) -> tuple[Array, float]:
+def unlike_others(values: Array, known: NDArray[np.bool_], floor: float) -> tuple[NDArray[np.bool_], float]:
     """Return where repetitions (R, windows, n) differ from the others, and the noise between them.
 
     From their median; of two, both differ where they differ from each other. The noise is no less than a
@@ -111,11 +113,11 @@ def unlike_others(values: Array, known: NDArray[np.bool_], floor: float) -> tupl
 
 
 def said_of_differing(
-    differs: Array, source: str, names: Sequence[str], windows: Windows, why: str
+    differs: NDArray[np.bool_], source: str, names: Sequence[str], windows: Windows, why: str
 ) -> tuple[NDArray[np.bool_], str]:
     """Return the windows (windows,) to leave out about those that differ (windows, n), and words on it."""
     when = differs.any(axis=1)
-    joints = ", ".join(name for name, off in zip(names, differs.any(axis=0)) if off)
+    joints = ", ".join(names[j] for j in np.flatnonzero(differs.any(axis=0)).tolist())
     places = np.flatnonzero(when)
     first, last = windows.edges[places[0]], windows.edges[places[-1] + 1]
     reach = round(_NEAR * windows.count / windows.duration)

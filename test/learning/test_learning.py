@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sweeps
 from scipy.integrate import solve_ivp
 from scipy.interpolate import BSpline
 
@@ -105,7 +106,7 @@ def test_the_response_is_that_of_an_arm_written_apart() -> None:
         link = (spring - 9.81 * mass * length * np.cos(x[0])) / (inertia + mass * length**2)
         return [x[2], x[3], link, (push - spring) / rotor]
 
-    h = 1e-3
+    h = 0.05
     times = (np.arange(40 * 30) + 0.5) * motion.duration / (40 * 30)
     moved = []
     for scale in (-h, h):
@@ -118,7 +119,7 @@ def test_the_response_is_that_of_an_arm_written_apart() -> None:
             q = motor - weight / stiff
         start = [q, motor, 0.0, 0.0]
         result = solve_ivp(
-            rates, (0.0, motion.duration), start, "DOP853", times, args=(scale,), rtol=1e-11, atol=1e-13
+            rates, (0.0, motion.duration), start, "DOP853", times, args=(scale,), rtol=1e-8, atol=1e-10
         )
         moved.append(result.y[0].reshape(40, 30).mean(axis=1))
     expected = (moved[1] - moved[0]) / (2.0 * h)
@@ -142,7 +143,7 @@ def pendulum(mass: float, length: float, inertia: float, rotor: float, stiffness
         return Robot.load(path)
 
 
-@pytest.mark.parametrize("corner", [0, 3, 6, 9])
+@pytest.mark.parametrize("corner", sweeps.some(range(12), 3, 9))
 def test_errors_shrink_as_is_computed(learner: Learner, corner: int) -> None:
     """Of robots at the corners: errors go on as `d + S c`, and none is larger than was predicted."""
     deviation = list(learner.config.uncertainty.corners(learner.robot))[corner]

@@ -39,6 +39,7 @@ def test_five_repetitions(frequency: float, stiffness: float, links: bool, left:
 
 
 @pytest.mark.thorough
+@pytest.mark.skipif(not sweeps.THOROUGH, reason="seconds; test_learning.py has it without an arm")
 def test_a_contact_in_one_repetition_is_not_learnt() -> None:
     """Somebody leans on an arm that has learnt: what it does next is as good as without."""
     frequency, motion = FEEDBACK[0], repeated_arm.motion()
