@@ -11,6 +11,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, cast
 
+import typer
+from rich.console import Console
+
 from hodyn_ros.cli.figures import (
     check_figures,
     comparison_figures,
@@ -25,14 +28,6 @@ from hodyn_ros.dynamics.operations import EXPORTED_OF_TREES, EXPORTED_WITH_LOOPS
 from hodyn_ros.errors import FigureWarning, HodynError, InputError
 from hodyn_ros.extras import missing_extra
 from hodyn_ros.ros_presence import require_ros
-
-try:
-    import typer
-    from rich.console import Console
-except ModuleNotFoundError as error:
-    missing = missing_extra(error) and f"hodyn needs {error.name}, which plain `pip install .` leaves out: "
-    print(f"error: {missing}pip install '.[all]'" if missing else f"error: {error}", file=sys.stderr)
-    raise SystemExit(2) from None
 
 # Matrices here are small: threads of BLAS would wait for each other, on a busy machine for ten times as long
 # as they compute. It counts before NumPy is imported; who wants threads sets it.

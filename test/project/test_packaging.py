@@ -31,7 +31,7 @@ OPTIONAL = {
         Path("hodyn_ros/ros/controller_state.py"),
     },
 }
-PARTS = ("runtime", "cli", "plots", "bags")  # a ROS build has all of them
+PARTS = ("runtime", "plots", "bags")  # a ROS build has all of them
 # What is there for an extra only: these packages and modules.
 FOR_EXTRAS = (
     *("bags", "cli", "demo", "launching.run", "nodes", "planning.picture", "planning.report"),
@@ -223,7 +223,7 @@ def test_extras_are_those_that_errors_name() -> None:
     tomllib = pytest.importorskip("tomllib", reason="Python 3.11 brings it")
     pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text())
     files = pyproject["tool"]["setuptools"]["dynamic"]["optional-dependencies"]
-    for extra in ("cli", "plots", "bags", "identify", "view"):
+    for extra in ("plots", "bags", "identify", "view"):
         assert files[extra]["file"][-1] == f"requirements/{extra}.txt"
         for requirement in requirements(extra):
             if requirement.name == "pycollada":  # trimesh imports it, where a mesh asks for it
