@@ -126,6 +126,7 @@ def test_all_files_name_the_same_version_and_license() -> None:
     (version,) = package_xml("version")
     assert re.search(r'^version = "(.+)"$', pyproject, re.MULTILINE).group(1) == version  # type: ignore[union-attr]
     assert importlib.metadata.version("hodyn_ros") == version
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
     assert package_xml("license") == ["Apache-2.0"]
     assert 'license = "Apache-2.0"' in pyproject
     assert "Version 2.0, January 2004" in (ROOT / "LICENSE").read_text()
@@ -325,15 +326,18 @@ def test_command_line_runs_in_an_empty_environment() -> None:
 
 
 def test_wheel_holds_mathematics_command_line_and_shipped_files(tmp_path: Path) -> None:
-    """Build what `pip install .` builds; without build isolation, so that nothing is downloaded."""
+    """Build it from the sdist, as a release does; without build isolation, so that nothing is downloaded."""
     if Version(importlib.metadata.version("setuptools")) < Version("77"):
         pytest.skip("pyproject.toml needs setuptools 77, which pip brings along where it may download")
     sources = tmp_path / "sources"
     ignored = shutil.ignore_patterns(".*", "__pycache__", "build", "install", "log", "out", "*.egg-info")
     shutil.copytree(ROOT, sources, ignore=ignored)
     (sources / "README.md").touch()
+    sdist = "import sys; from setuptools.build_meta import build_sdist; build_sdist(sys.argv[1])"
+    result = run(sys.executable, "-c", sdist, tmp_path, cwd=sources)
+    assert result.returncode == 0, result.stderr
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
-    result = run(*pip, "--wheel-dir", tmp_path, sources)
+    result = run(*pip, "--wheel-dir", tmp_path, *tmp_path.glob("*.tar.gz"))
     assert result.returncode == 0, result.stderr
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
