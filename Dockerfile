@@ -13,7 +13,7 @@ RUN apt-get update \
     && apt-get install --yes --no-install-recommends python3-pip \
     && rosdep update --rosdistro "$ROS_DISTRO" \
     && rosdep install --from-paths src --ignore-src --yes --rosdistro "$ROS_DISTRO" \
-    && pip install --break-system-packages --ignore-installed --no-deps llvmlite \
+    && pip install --break-system-packages --requirement <(grep '^llvmlite' src/hodyn_ros/requirements/runtime.txt) \
     && pip install --break-system-packages --requirement src/hodyn_ros/requirements/bags.txt \
     && rm -rf /var/lib/apt/lists/*
 RUN source "/opt/ros/$ROS_DISTRO/setup.bash" \

@@ -1,4 +1,4 @@
-"""The container's files, which only a builder can try: they name what there is, and hadolint has nothing to say."""
+"""The files of the container name what there is, and hadolint has nothing to say."""
 
 from __future__ import annotations
 
