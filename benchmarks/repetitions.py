@@ -155,9 +155,7 @@ def draw(path: Path) -> None:
         plain(ax)
     axes[0].set_ylabel("error of the links, RMS [mrad]")
     names = [
-        f"{what}, springs at {100.0 * s:g} %"
-        for what in ("link encoders", "motor encoders")
-        for s in STIFFNESS
+        f"{what}, springs {100.0 * s:g} %" for what in ("link encoders", "motors alone") for s in STIFFNESS
     ]
     legend_below(picture, lines[:4], names)
     picture.suptitle("Repetitions of an elastic arm in MuJoCo that does not know of 1 kg and of its friction")

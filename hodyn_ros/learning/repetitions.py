@@ -162,8 +162,9 @@ class _Reader:
         if links is not None:
             self._look_at(links, "link", self._config.link_delay, depend=False)
             times = links.times - self._begin - self._config.link_delay
-            self._take(times, np.where(has, links.values - self._wanted(times), np.nan), has)
-            self._noises.append(_roughness(links.values[:, has], times, self._duration))
+            errors = links.values - self._wanted(times)
+            self._take(times, np.where(has, errors, np.nan), has)
+            self._noises.append(_roughness(errors[:, has], times, self._duration))
         load: tuple[float, ...] = ()
         if motors is not None and not has.all():
             self._look_at(motors, "motor", 0.0, depend=True)
@@ -232,7 +233,7 @@ class _Reader:
         band, used = self._config.bandwidth, self._screen.of_use(times)
         seen = seen_links(self._robot, times, position, efforts, band, used)
         self._take(times, seen.links - self._wanted(times), ~has)
-        self._noises.append(_roughness(position, times, self._duration))
+        self._noises.append(_roughness(position - self._wanted(times), times, self._duration))
         return tuple(seen.load.tolist())
 
     def _of_another_motion(self) -> bool:

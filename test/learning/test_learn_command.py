@@ -48,7 +48,7 @@ WRONG = (
     "--record",
     "run.csv",
     "--rate",
-    "250",
+    "100",
 )
 
 

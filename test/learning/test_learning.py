@@ -338,3 +338,11 @@ def test_other_deviations_answer_differently(learner: Learner) -> None:
     ):  # fmt: skip
         other = response(robot, gains, learner.motion, 14, windows, Deviation(**field))  # type: ignore[arg-type]
         assert np.abs(other - plain).max() > 1e-3 * np.abs(plain).max(), field
+
+
+def test_the_noise_is_that_of_encoders_and_between_repetitions(learner: Learner) -> None:
+    first = first_errors(learner)
+    one = learner.learn([recorded(learner, 0.0 * first + 1e-3)])
+    np.testing.assert_allclose(one.history[0].noise, COUNT, rtol=0.1)
+    several = [recorded(learner, (1.0 + 0.01 * k) * 1e-3 + 0.0 * first, k) for k in range(3)]
+    np.testing.assert_allclose(learner.learn(several).history[0].noise, 1.8e-5, rtol=0.05)
