@@ -12,8 +12,8 @@ _KINDS = ("InputError", "ModelError", "SingularError", "ConvergenceError", "Over
 _INTRODUCTION = """# Error messages
 
 All that the package raises, by the part that raises it. Each message names the thing and what to do about it;
-`…` stands for what differs from case to case, so search for the words that stay. On the command line they follow
-`error:`, in nodes they are one line in the log, counted in `/diagnostics`. What stops a motor has
+`…` stands for what differs from case to case, so search for the words that stay. On the command line they
+follow `error:`, in nodes they are one line in the log, counted in `/diagnostics`. What stops a motor has
 [reasons of its own](../safety.md#states).
 
 | class | means |
