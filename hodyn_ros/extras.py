@@ -8,8 +8,6 @@ from typing import Any
 from hodyn_ros.errors import InputError
 
 _EXTRA_OF = {
-    "typer": "cli",
-    "rich": "cli",
     "matplotlib": "plots",
     "rosbags": "bags",
     "mcap": "bags",
