@@ -154,11 +154,11 @@ def draw(path: Path) -> None:
         ax.set_xlabel("repetition")
         plain(ax)
     axes[0].set_ylabel("error of the links, RMS [mrad]")
-    names = [
-        f"{what}, springs {100.0 * s:g} %" for what in ("link encoders", "motors alone") for s in STIFFNESS
-    ]
+    names = [f"{what}, {100.0 * s:g} %" for what in ("link encoders", "motors alone") for s in STIFFNESS]
     legend_below(picture, lines[:4], names)
-    picture.suptitle("Repetitions of an elastic arm in MuJoCo that does not know of 1 kg and of its friction")
+    picture.suptitle(
+        "An elastic arm in MuJoCo that knows nothing of 1 kg, of its friction, and of springs at 80 and 120 %"
+    )
     save_picture(picture, path)
 
 
