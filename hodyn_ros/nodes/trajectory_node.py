@@ -137,6 +137,14 @@ SETTINGS = (
         read_only=True,
     ),
     ParameterSpec(
+        "repeat_after",
+        0.0,
+        "A motion that ends where it begins starts again after it has rested for so long [s]; 0: once.",
+        low=0.0,
+        high=3600.0,
+        read_only=True,
+    ),
+    ParameterSpec(
         "ease",
         0.1,
         "A joint_trajectory gets no jump of the acceleration at its ends; given points nearer to them than "
@@ -159,6 +167,7 @@ SETTINGS = (
 IN, OUT = "joint_trajectory", "desired_motion"
 
 _AHEAD = 0.03  # [s] from when a change of speed is asked for until it begins, at first
+_SAME_PLACE = 1e-9  # [rad or m] from the end of a motion to its beginning
 _STALE = 0.5  # [s] after which joint_states say nothing any more
 
 
@@ -171,6 +180,7 @@ class TrajectoryNode(Node):
         self._order: int = value(self, "order")
         self._rate: float = value(self, "rate")
         self._auto_start: bool = value(self, "auto_start")
+        self._repeats_after: float = value(self, "repeat_after")
         self._sampler: OverridableSampler | None = None
         self._speed = self._last_speed = 1.0  # times that of the motion; and the last one that was not 0
         self._limits: LimitSet | None = None  # once they are needed
@@ -257,6 +267,8 @@ class TrajectoryNode(Node):
         """
         sampler = OverridableSampler(motion, self._rate, self._order, self._speed)
         sampler.check()
+        if self._repeats_after:
+            _check_repeats(motion)
         try:
             motion.trajectory.require_smoothness(self._order)
         except InputError as error:
@@ -501,6 +513,11 @@ class TrajectoryNode(Node):
         self._ended = True
         self.get_logger().info(f"the motion has ended after {self._sent} samples; holding the last position")
         self._diagnostics.publish()
+        if self._repeats_after and self._sampler is not None and self._speed > 0.0 and self._broken is None:
+            start = self._now() + round(1e9 * self._repeats_after)
+            self._sampler = OverridableSampler(self._sampler.motion, self._rate, self._order, self._speed)
+            self._asked, self._first, self._sent, self._ended = start, None, 0, False
+            self._start_if_nothing_hinders()
 
     def _restart_clock(self, now: int) -> None:
         """Count from now on, at the first call or after a jump of the clock; a motion goes on."""
@@ -561,6 +578,20 @@ class TrajectoryNode(Node):
             if math.isfinite(self._sampler.count):
                 end = self._fixed_rate.instant(self._first + int(self._sampler.count) - 1)
         return {"motion start [ns]": start, "motion end [ns]": end, "motion samples published": self._sent}
+
+
+def _check_repeats(motion: RobotMotion) -> None:
+    """Raise InputError for a motion that cannot begin again where it ends."""
+    duration = motion.trajectory.duration
+    if motion.moves_base or not math.isfinite(duration):
+        raise InputError("parameter 'repeat_after' is for motions of joints that have an end")
+    start, end = motion.trajectory.sample(np.array([0.0, duration]), 0)[:, 0]
+    off = float(np.abs(end - start).max())
+    if off > _SAME_PLACE:
+        raise InputError(
+            f"the motion ends {off:.3g} rad or m from where it begins, and cannot be repeated; leave out "
+            "'repeat_after', or lead it back"
+        )
 
 
 def main(args: Sequence[str] | None = None) -> int:

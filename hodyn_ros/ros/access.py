@@ -85,6 +85,20 @@ NODES = {
         subscribes=("feedforward_torque", "joint_states", *_MANAGER),
         serves=("~/start",),
     ),
+    "learning_node": Access(
+        publishes=("corrected_feedforward_torque", "~/transition_event"),
+        subscribes=("desired_motion", "feedforward_torque", "joint_states", "motor_states"),
+        serves=(
+            "~/start",
+            "~/stop",
+            "~/forget",
+            "~/change_state",
+            "~/get_available_states",
+            "~/get_available_transitions",
+            "~/get_state",
+            "~/get_transition_graph",
+        ),
+    ),
     "observer_node": Access(
         publishes=("external_efforts", "contacts", "payload", "~/transition_event"),
         subscribes=("joint_states", "motor_states"),

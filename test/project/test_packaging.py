@@ -66,6 +66,7 @@ NODES = (
     "simulator_node",
     "controller_node",
     "forward_effort_node",
+    "learning_node",
     "motor_reference_node",
     "observer_node",
     "recorder",
