@@ -2,6 +2,7 @@
 
 ros2 launch hodyn_ros panda.launch.py
 ros2 launch hodyn_ros panda.launch.py feedforward:=rigid record:=true namespace:=left log_level:=debug
+ros2 launch hodyn_ros panda.launch.py learn:=true trajectory:=panda_repetition.yaml
 hodyn run panda.launch.py duration:=5  # the same where launch is not installed
 """
 
@@ -15,10 +16,13 @@ from hodyn_ros.launching import (
     commanded_simulation,
     common_arguments,
     dynamics_node,
+    learning_argument,
+    learning_node,
     motion_arguments,
     motion_node,
     recording,
     recording_arguments,
+    repeated,
     robot_argument,
     stream_argument,
     viewing,
@@ -27,12 +31,13 @@ from hodyn_ros.launching import (
 
 
 def processes(values: Values) -> Iterator[Process]:
-    """Yield trajectory_node or stream_node, dynamics_node, controller_node and simulator_node."""
+    """Yield motion and dynamics, controller_node and simulator_node, and what arguments add."""
     yield from recording(values)
     yield from viewing(values)
     yield dynamics_node(values)
+    yield from learning_node(values)
     yield from commanded_simulation(values)
-    yield motion_node(values, start_when_commanded=True)
+    yield motion_node(values, start_when_commanded=True, **repeated(values))
 
 
 LAUNCH = Launch(
@@ -41,6 +46,7 @@ LAUNCH = Launch(
         # at lower rates the lead of controller_node would be longer than the 0.1 s that it takes
         *motion_arguments("panda_excitation.yaml", lowest_rate=6.0),
         stream_argument(),
+        learning_argument(),
         *command_arguments(),
         *common_arguments(),
         *recording_arguments(),

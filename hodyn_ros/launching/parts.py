@@ -25,6 +25,8 @@ _LEVELS = ("debug", "info", "warn", "error", "fatal")
 # `ros2 launch` takes no empty arguments, so a word stands for nothing.
 _NONE = "none"
 
+_REST = 3.0  # [s] between two repetitions
+
 
 # arguments
 
@@ -249,6 +251,32 @@ def viewing(values: Values) -> Iterator[Process]:
     )
 
 
+def learning_argument() -> Argument:
+    """Return what `learning_node` and `commanded_simulation` need of a motion that repeats."""
+    return Argument(
+        "learn",
+        False,
+        "Whether the motion repeats and learning_node learns from it; `trajectory` is then one from rest to "
+        "rest that ends where it begins, such as panda_repetition.yaml.",
+    )
+
+
+def learning_node(values: Values) -> Iterator[Node]:
+    """Yield learning_node where `learn:=true`; whoever takes its feedforwards stops the robot without it."""
+    if values["learn"]:
+        yield node(
+            "learning_node",
+            values,
+            robot_config=values["robot_config"],
+            trajectory=trajectory_file(values),
+        )
+
+
+def repeated(values: Values) -> dict[str, float]:
+    """Return the parameters of trajectory_node where the motion repeats, with a rest to learn in."""
+    return {"repeat_after": _REST} if values["learn"] else {}
+
+
 def command_arguments() -> tuple[Argument, ...]:
     """Return what `commanded_simulation` needs."""
     return (
@@ -279,6 +307,7 @@ def commanded_simulation(values: Values) -> Iterator[Process]:
         "controller_node",
         values,
         **robot,
+        remappings={"feedforward_torque": "corrected_feedforward_torque"} if values.get("learn") else {},
         feedforward=values["feedforward"],
         # a command acts for one period after its way to the robot, and patience lasts for 1.5
         lead=2e-4 + 0.5 / rate,

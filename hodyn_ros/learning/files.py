@@ -85,6 +85,8 @@ def read_correction(path: Path) -> Learned:
         root = read_document(path, lambda _: CorrectionFile).root
     except ModelError as error:
         raise InputError(str(error)) from error
+    if not root.history:
+        raise InputError(f"{path}: history is empty; a file of `hodyn learn` has an entry for each call")
     tables = {}
     for what in ("efforts", "best", "errors", "positions"):
         rows = [getattr(joint, what) for joint in root.joints]

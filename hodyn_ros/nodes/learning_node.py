@@ -34,12 +34,11 @@ from std_srvs.srv import Trigger
 
 from hodyn_ros import share
 from hodyn_ros.array import Array
-from hodyn_ros.control.motor_pd import MotorGains
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import HodynError, InputError
 from hodyn_ros.identification.recording import Channel, JointRecording
-from hodyn_ros.learning import Learned, Learner, LearningConfig, read_correction, write_correction
-from hodyn_ros.learning.background import LearningProcess, Repetition
+from hodyn_ros.learning import Learned, LearningConfig, read_correction, write_correction
+from hodyn_ros.learning.background import LearningProcess, Repetition, make_learner
 from hodyn_ros.learning.playback import PathPlace, Phase, Playback, check_fits
 from hodyn_ros.learning.response import check_robot
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
@@ -59,7 +58,6 @@ from hodyn_ros.ros.streams.qos_events import QosEvents
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason, Rejections
 from hodyn_ros.ros.streams.stream_executor import StreamGroup
 from hodyn_ros.trajectory.base import Trajectory
-from hodyn_ros.trajectory.files.reader import read_motion
 
 SETTINGS = (
     ParameterSpec(
@@ -115,17 +113,8 @@ _LIVE = {"out", "patience"}  # parameters that may change while the node is conf
 _BEFORE = 200_000_000  # [ns] of measurements that are kept before a repetition
 _MOST = 200_000  # measurements that are kept in all
 _AFTER = 0.05  # [s] behind a repetition from which measurements are waited for
+_LOOK = 0.05  # [s] from one look at the process that learns to the next
 _LONGEST_STEP = 0.1  # [s] from one desired motion to the next, beyond which the place on the path is lost
-
-
-def make_learner(
-    robot: Path, motion: Path, natural_frequency: float, damping_ratio: float, config: LearningConfig
-) -> Learner:
-    """Return what learns, from files: in another process there is nothing else."""
-    model = Robot.load(robot)
-    path = read_motion(motion).for_joints(model.joint_names).trajectory
-    gains = MotorGains.of_drives(model.require_drives(), natural_frequency, damping_ratio)
-    return Learner(model, path, gains, config)
 
 
 class LearningNode(LifecycleNode):
@@ -178,6 +167,7 @@ class LearningNode(LifecycleNode):
                 ("forget", self._on_forget),
             )
         ]
+        self._look = self.create_timer(_LOOK, self._answered, callback_group=self._streams)
         self._diagnostics = Diagnostics(self, self._report)
         if value(self, "autostart"):
             if self.trigger_configure() != TransitionCallbackReturn.SUCCESS:
@@ -363,7 +353,6 @@ class LearningNode(LifecycleNode):
             self._place.follow(motion, step)
         else:  # the first one, one after a gap, or of a clock that starts again
             self._place.leave()
-        self._answered()
         if was is not self._place.phase:
             self._turn(was, now)
         if self._fresh and self._place.moves and self._place.own_speed:

@@ -87,6 +87,15 @@ def test_a_panda_gets_what_its_arguments_say() -> None:
     assert values(found["/cell/controller_node"])["lead"] == pytest.approx(2e-4 + 0.5 / 500.0)
 
 
+def test_learning_stands_in_front_of_the_guard() -> None:
+    found = nodes("panda.launch.py", learn="true", trajectory="panda_repetition.yaml")
+    assert found["/controller_node"].remappings == {"feedforward_torque": "corrected_feedforward_torque"}
+    assert values(found["/trajectory_node"])["repeat_after"] > 1.0
+    assert values(found["/learning_node"])["trajectory"] == "panda_repetition.yaml"
+    assert found["/learning_node"].required and not found["/learning_node"].respawn
+    assert not nodes("panda.launch.py")["/controller_node"].remappings
+
+
 def test_nodes_have_enclaves_of_their_own_names() -> None:
     found = nodes("panda.launch.py", namespace="cell", enclave="true")
     for name, node in found.items():

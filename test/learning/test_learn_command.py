@@ -36,8 +36,8 @@ joint_names: [lift, bend]
 order: 6
 points:
   - {time: 0, positions: [0.2, 0.5]}
-  - {time: 0.7, positions: [0.9, -0.2]}
-  - {time: 1.4, positions: [0.2, 0.5]}
+  - {time: 0.5, positions: [0.9, -0.2]}
+  - {time: 1.0, positions: [0.2, 0.5]}
 """
 WRONG = (
     "--payload-error",
@@ -50,6 +50,9 @@ WRONG = (
     "--rate",
     "100",
 )
+
+
+SLOW = ("--bandwidth", 4)  # what takes the least to learn
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +69,7 @@ def test_simulated_repetitions_teach(
     played: tuple[str, ...] = ()
     for _ in range(2):
         assert run(monkeypatch, "simulate", "arm.yaml", "move.yaml", *WRONG, *played) == 0
-        arguments = ("run.csv", "--begin", 1, "--out", "learned.yaml", "--picture", "picture.png", "--json")
+        arguments = ("run.csv", "--begin", 1, "--out", "learned.yaml", "--picture", "picture.png", "--json", *SLOW)
         capsys.readouterr()
         assert run(monkeypatch, "learn", "arm.yaml", "move.yaml", *arguments, *played) == 0
         captured = capsys.readouterr()

@@ -102,6 +102,28 @@ def test_a_kilohertz_of_samples_with_all_derivatives_in_time() -> None:
     assert not before[:, 1:].any() and not after[:, 1:].any()
 
 
+def test_a_motion_repeats_from_where_it_ends(tmp_path: Path) -> None:
+    file, other = tmp_path / "move.yaml", tmp_path / "away.yaml"
+    head = "type: waypoints\njoint_names: [lift]\norder: 6\npoints:\n  - {time: 0, positions: [0.1]}\n"
+    away, back = "  - {time: 0.2, positions: [0.4]}\n", "  - {time: 0.4, positions: [0.1]}\n"
+    file.write_text(head + away + back)
+    other.write_text(head + away)
+    given = {"rate": 200.0, "order": 2, "repeat_after": 0.1}
+    with start_node("trajectory_node", given | {"trajectory": str(file)}, "tn_again") as node:
+        with Talk("tn_again") as talk:
+            heard = talk.hear(DesiredMotion, "desired_motion")
+            talk.wait_until(lambda: node.output().count("the motion starts") > 3, "three repetitions")
+        assert node.stop() == 0, node.output()
+    stamps = np.array([nanoseconds(message.header.stamp) for message in heard])
+    q, v = np.array([[*message.positions, *message.velocities] for message in heard]).T
+    assert q.max() > 0.39 and q.min() == 0.1
+    even = np.diff(stamps) == 5_000_000  # nothing that a busy machine has left out
+    assert np.abs(np.diff(q) - 5e-3 * 0.5 * (v[1:] + v[:-1]))[even].max() < 1e-3
+    with start_node("trajectory_node", given | {"trajectory": str(other)}, "tn_again") as node:
+        assert node.wait() != 0
+        assert "the motion ends 0.3 rad or m from where it begins, and cannot be repeated" in node.output()
+
+
 def test_a_joint_trajectory_is_followed_and_bad_ones_are_refused() -> None:
     parameters = {"robot_config": "panda.yaml", "rate": 200.0}
     home, away = [0.0] * 7, [0.1, 0.2, -0.3, 0.1, 0.0, 0.2, 0.1]

@@ -30,6 +30,7 @@ NODES: dict[str, dict[str, object]] = {
     "motor_reference_node": JOINTS,
     "trajectory_filter": ROBOT,
     "skeleton_node": ROBOT,
+    "learning_node": ROBOT | {"trajectory": "panda_repetition.yaml"},
     "observer_node": ROBOT,
     "stream_node": ROBOT,
 }
