@@ -46,8 +46,10 @@ _RECORDED = (
 NODES = {
     "dynamics_node": Access(
         publishes=("feedforward_torque", "~/settings", "~/transition_event"),
-        subscribes=("desired_motion", "robot_description", "external_wrench/*"),
+        subscribes=("desired_motion", "robot_description", "external_wrench/*", "payload"),
         serves=(
+            "~/take_payload",
+            "~/drop_payload",
             "~/change_state",
             "~/get_available_states",
             "~/get_available_transitions",

@@ -39,6 +39,22 @@ _WRENCHES = (
         high=1e9,
     ),
 )
+_LOADS = (
+    ParameterSpec(
+        "payload_fade",
+        1.0,
+        "How long [s] it takes to carry what ~/take_payload takes, or nothing after ~/drop_payload.",
+        low=0.05,
+        high=60.0,
+    ),
+    ParameterSpec(
+        "payload_limit",
+        10.0,
+        "Largest mass [kg] that ~/take_payload takes.",
+        low=0.0,
+        high=10000.0,
+    ),
+)
 _STRUCTURE = (
     ParameterSpec(
         "robot_config",
@@ -70,6 +86,7 @@ SETTINGS = (
     *_STRUCTURE,
     *_FEEDFORWARD,
     *_WRENCHES,
+    *_LOADS,
     NEW_CLOCK_AFTER,
     ParameterSpec(
         "new_publisher_after",
