@@ -13,6 +13,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with
 from ros_peer import Peer
 from ros_processes import RosProcess, sound_node
 from ros_stream import JOINTS, motion
+from ros_talk import Talk
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
@@ -124,3 +125,24 @@ def test_a_load_is_carried_on_request_and_faded(node: RosProcess, peer: Peer) ->
         stream.ask()
     stream.ask(MODELS[0])
     assert node.stop() == 0, node.output()
+
+
+def test_a_guard_counts_with_a_load_on_request() -> None:
+    given = {"robot_config": "panda.yaml", "payload_fade": 0.2, "payload_limit": 3.0}
+    with sound_node("controller_node", given, "guard_payload") as node, Talk("guard_payload") as talk:
+        told = talk.publisher(PayloadEstimate, "payload")
+
+        def call(name: str) -> Any:
+            return talk.call(Trigger, f"controller_node/{name}", Trigger.Request())
+
+        assert "nothing has come on payload" in call("take_payload").message
+        told.publish(estimate(hidden=["mass"]))
+        talk.wait_until(lambda: "not yet shown mass" in call("take_payload").message, "what is hidden")
+        key = "load that the guard counts with [kg]"
+        talk.status("controller_node", lambda _, values: float(values[key]) == 0.0)
+        told.publish(estimate())
+        talk.wait_until(lambda: call("take_payload").success, "an estimate that can be taken")
+        talk.status("controller_node", lambda _, values: float(values[key]) == pytest.approx(1.2))
+        talk.wait_until(lambda: call("drop_payload").success, "the end of the fade")
+        talk.status("controller_node", lambda _, values: float(values[key]) == 0.0)
+        assert node.stop() == 0, node.output()

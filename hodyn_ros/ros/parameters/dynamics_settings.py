@@ -39,7 +39,7 @@ _WRENCHES = (
         high=1e9,
     ),
 )
-_LOADS = (
+LOAD_TAKING = (
     ParameterSpec(
         "payload_fade",
         1.0,
@@ -55,6 +55,8 @@ _LOADS = (
         high=10000.0,
     ),
 )
+"""How a load is taken that an observer has found."""
+
 _STRUCTURE = (
     ParameterSpec(
         "robot_config",
@@ -86,7 +88,7 @@ SETTINGS = (
     *_STRUCTURE,
     *_FEEDFORWARD,
     *_WRENCHES,
-    *_LOADS,
+    *LOAD_TAKING,
     NEW_CLOCK_AFTER,
     ParameterSpec(
         "new_publisher_after",
