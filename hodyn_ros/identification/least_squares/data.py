@@ -92,10 +92,13 @@ class Data:
         ]
         return np.nanmax(noise, axis=0), max(float(np.median(np.diff(each.times))) for each, _ in present)
 
-    def leave_reversals_out(self, model: TorqueModel, now: Unknowns) -> NDArray[np.bool_]:
+    def leave_reversals_out(
+        self, model: TorqueModel, now: Unknowns, coarse: bool
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Leave samples of efforts out about reversals where friction is not the function of the velocity.
 
-        Return of which motors or links (n,), whose friction then does not show how it turns over.
+        With `coarse` also where it may be one, but of a velocity that encoders do not tell finely enough.
+        Return of which motors or links (n,) friction sticks, and of which either is so.
         """
         at_motor, times = self.recording.at_motor, self.effort_times
         motion = self.fast_motion(times - now.effort_delay, self.late(now))
@@ -105,19 +108,24 @@ class Data:
         reach = round(0.5 * len(times) / (times[-1] - times[0]) / fast.bandwidth)
         independent = min(1.0, 2.0 * fast.bandwidth * (times[-1] - times[0]) / len(times))
         transitions, friction = model.friction_shape[0], np.abs(now.parameters[model.place(2)])
-        hidden, shares = np.zeros(model.n, dtype=bool), self.reversals_left_out.copy()
+        sticking, hidden = np.zeros((2, model.n), dtype=bool)
+        shares = self.reversals_left_out.copy()
         for j in np.flatnonzero(self.recording.efforts.measured).tolist():
             residual = fast(self.efforts[:, j] - predicted[:, j])
             out = ~self.slow_efforts[j].used
             for i in np.flatnonzero(turned_by[j]):
-                of_one = unexplained(speeds[:, i], residual, transitions[i], friction[i], reach, independent)
-                hidden[i] |= of_one.any()
-                out |= of_one
+                of_one, sticks = unexplained(
+                    speeds[:, i], residual, transitions[i], friction[i], reach, independent
+                )
+                if sticks or coarse:
+                    sticking[i] |= sticks
+                    hidden[i] |= of_one.any()
+                    out |= of_one
             if out.mean() > shares[j]:
                 shares[j] = out.mean()
                 self.slow_efforts[j] = self._low_pass(times, self.slow_efforts[j].bandwidth, ~out)
         self.reversals_left_out = shares
-        return hidden
+        return sticking, hidden
 
     def _low_pass(
         self, times: Array, bandwidth: float | None = None, used: NDArray[np.bool_] | None = None

@@ -75,6 +75,7 @@ def estimate(
     spreads = np.concatenate([prior_deviations, of_shape.ravel(), of_springs.ravel(), [np.inf]])
     now = start = Unknowns(model.prior, springs, 0.0, model.friction_shape)
     noise: dict[Key, Noise] = {}
+    of_held = np.zeros(of_shape.size)  # variances of shapes that are no longer looked at
     for look in range(_LOOKS):
         for turn in range(_TURNS):
             _, systems = linearised(model, runs, now, noise)
@@ -91,11 +92,18 @@ def estimate(
         leverages = {key: _leverage(model, key, of_one, now, covariance) for key, of_one in systems}
         noise = {key: each.noise_by_frequency(leverages[key]) for key, each in rows.items()}
         left_out = [each.reversals_left_out for each in runs]
-        hidden = np.logical_or.reduce([each.leave_reversals_out(model, now) for each in runs])
+        # with coarse encoders the second look tells how friction turns over, and is the last to look at it
+        looks_back = [each.leave_reversals_out(model, now, coarse=look > 0) for each in runs]
+        sticking, hidden = np.logical_or.reduce(looks_back)
         if look > 1 and np.array_equal([each.reversals_left_out for each in runs], left_out):
             break
-        now, start = now.turning_sharply(model, hidden), start.turning_sharply(model, hidden)
+        now, start = now.turning_sharply(model, sticking), start.turning_sharply(model, sticking)
+        told = np.diag(covariance)[now.of_shape] * np.tile(~sticking, 2)
+        of_held = np.where(spreads[now.of_shape] > 0.0, told, of_held)
         spreads[now.of_shape] *= np.tile(~hidden, 2)
+    held = np.zeros(len(spreads))
+    held[now.of_shape] = np.where(spreads[now.of_shape] > 0.0, 0.0, of_held)
+    covariance = covariance + np.diag(held)
     bent = {j: rows[Key(0, j, i)] for i, j in enumerate(data.elastic)}
     bandwidths = tuple(band for each in runs for band in each.bandwidths)
     p = len(free)

@@ -120,7 +120,10 @@ def _equations(
         columns = model.columns(motion, at_motor, now.friction_shape)
         turning = model.shape_columns(motion, at_motor, now.parameters, now.friction_shape)
         predicted = columns @ now.parameters
-        rates = np.gradient(predicted, data.effort_times, axis=0)
+        # where reversals are not explained, controllers answer to the noise of encoders that is in the model
+        # as well, and rates hold most of it: slow ones are the instrumental variable of the delay
+        certain = data.slow_effort(predicted) if data.reversals_left_out.any() else predicted
+        rates = np.gradient(certain, data.effort_times, axis=0)
         for j in np.flatnonzero(data.recording.efforts.measured).tolist():
             rows = rows_of(Key(run, j), data.efforts[:, j], predicted[:, j], data.slow_efforts[j])
             by_shape, rate = turning[:, j], rates[:, [j]]
