@@ -192,6 +192,7 @@ class FeedforwardPipeline:
             if fade is not None:
                 fading = result.taking(load, fade["duration"])
                 fading.take_over(result)
+                assert fading._fade is not None
                 fading._fade.start_at(fade["elapsed"], fade["stamp"])
                 return fading
         except HodynError:
