@@ -1,8 +1,7 @@
 """What follows from how bodies move, at many digits: Jacobians, matrices, momentum of any robot.
 
-A robot is its bodies and, for each coordinate, how these move when it alone changes. What closes its loops, or
-whether it has any, is not seen here: by the principle of virtual power all follows from the bodies. Of body i
-with pose C_i, twist V_i and inertia M_i, all body-fixed, and columns J_i that take the velocities v to V_i,
+A robot is its bodies and, for each coordinate, how these move when it alone changes. What closes its loops is
+not seen here: by the principle of virtual power all follows from the bodies. Of body i with pose C_i, twist V_i and inertia M_i, all body-fixed, and columns J_i that take the velocities v to V_i,
 
     M = sum J_i^T M_i J_i,   C = sum J_i^T (M_i J_i' + (M_i ad(V_i) - ad(V_i)^T M_i) J_i),   g = dV/dy.
 
@@ -53,7 +52,7 @@ class Moving:
     def jacobian(self, body: int, representation: str) -> Exact:
         """Return what takes velocities to the twist of a body (terms, 6, m)."""
         pose = self.now.poses[body]
-        turn, back = pose[:, :, :3], pose[:, :, :3].transpose(0, 2, 1)
+        back = _turned(pose[:, :, :3])
         columns = []
         for one in self.changed:
             change = one.poses[body]
@@ -65,7 +64,6 @@ class Moving:
             if representation == "spatial":
                 linear = linear + mp.cross(pose[:, :, 3], angular)
             columns.append(np.concatenate([angular, linear], axis=1))
-        assert len(turn) == len(pose)
         return np.stack(columns, axis=2)
 
     def mass(self, tree: Tree) -> Exact:

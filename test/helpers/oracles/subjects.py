@@ -1,8 +1,8 @@
 """Robots of every kind in motion, with the exact efforts of that motion and of those beside it.
 
-One for each kind of robot: a tree, one that floats, mechanisms with loops, platforms on limbs. Coordinates are
-those of the robot's matrices: the body-fixed displacement of a base that floats, joints, and the rows of a
-platform. Motions of order `ORDER`; those of lower orders are their first rows.
+One for each kind of robot: trees, mechanisms with loops, platforms on limbs. Coordinates are those of the
+robot's matrices: the body-fixed displacement of a base that floats, joints, and the rows of a platform. Motions
+are of order `ORDER`; those of lower orders are their first rows.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Subject(ABC):
     """A robot in motion.
 
     `q` (order + 3, n) of the joints that are coordinates, `base` the motion of base or platform with
-    body-fixed twists, `directions` (6, c) those that it may have, and `given_by` (6, c) the components of them
-    that are coordinates, `tree` what moves. `pushed`: whether a base moves as given, and the wrench on it is an
+    body-fixed twists, `directions` (6, c) those that it may have, and `given_by` (6, c) the components that
+    are coordinates, `tree` what moves. `pushed`: whether a base moves as given, and the wrench on it is an
     effort.
     """
 
@@ -52,6 +52,7 @@ class Subject(ABC):
     pushed: bool
     driven: tuple[int, ...]
     closed = True  # by loops or couplings
+    symmetric: tuple[int, ...] = ()  # bodies whose turn about an axis nothing holds
 
     @abstractmethod
     def robot(self) -> Robot:
@@ -178,15 +179,17 @@ class Subject(ABC):
         return second_derivative(lambda step: self.efforts(step * way, order))
 
     def heavier(self) -> Tree:
-        """Return the tree with other bodies."""
+        """Return the tree with other bodies; those without mass, and such as are symmetric, stay that."""
         rng, tree = np.random.default_rng(11), self.tree
+        own = rng.uniform(0.5, 2.0, tree.n_bodies)
         turned = np.linalg.qr(rng.normal(size=(3, 3)))[0]
-        spread = np.diag([0.01, 0.02, 0.015]) * np.maximum(tree.masses, 0.0)[:, None, None]
+        free = np.array([body not in self.symmetric for body in range(tree.n_bodies)]) * tree.masses
+        more = turned @ np.diag([0.01, 0.02, 0.015]) @ turned.T * free[:, None, None]
         return replace(
             tree,
-            masses=tree.masses * rng.uniform(0.5, 2.0, tree.n_bodies),
-            coms=tree.coms + 0.02 * rng.normal(size=(tree.n_bodies, 3)) * (tree.masses > 0.0)[:, None],
-            inertias=1.5 * tree.inertias + turned @ spread @ turned.T,
+            masses=tree.masses * own,
+            coms=tree.coms + 0.02 * rng.normal(size=(tree.n_bodies, 3)) * (free > 0.0)[:, None],
+            inertias=own[:, None, None] * tree.inertias + more,
         )
 
 
@@ -244,6 +247,7 @@ class LoopSubject(Subject):
         self.q = rng.uniform(-1.0, 1.0, (order + 3, len(mechanism.joints)))
         self.q[0] *= 0.1
         self.driven, platform = mechanism.driven, mechanism.platform
+        self.symmetric = tuple(loop.b for loop in mechanism.loops if loop.kind == "spin")
         self.pushed = self.tree.floating_base and platform is None
         self.base = None
         self.directions = self.given_by = np.eye(6)
@@ -319,6 +323,10 @@ class LimbSubject(Subject):
 
     def efforts_along(self, q: Exact, base: Base | None, order: int, tree: Tree) -> Exact:
         assert base is not None
+        if tree is not self.tree:  # by the principle of virtual power, along the motion as it is
+            forces = self.moving.forces(tree, self.moving.velocities)
+            by_drives = self.moving.by_joints[:, list(self.driven)].transpose(0, 2, 1)
+            return mp.derivatives(mp_parallel._solve(by_drives, forces))[: order + 1]
         redundant = len(self.driven) > self.directions.shape[1]
         least = np.zeros((order + 1, len(self.driven))) if redundant else None
         motion = base.pose, base.twists, base.representation
