@@ -147,8 +147,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of files that start processes; leave those to the end that run alone.
 
-    A worker takes whole files, so that they share robots and nodes, but for the tests in real time, and files
-    whose `GROUPED_BY` names a parameter: of these it takes the tests with one value of it. pytest-xdist reads the groups in a hook of the same name, so this one has to come first.
+    A worker takes whole files, so that they share robots and nodes, but for the tests in real time, and for
+    files whose `GROUPED_BY` names a parameter: of these it takes all tests with one value of that.
+    pytest-xdist reads the groups in a hook of the same name, so this one has to come first.
     """
     for item in items:
         if starts_processes(item.path):

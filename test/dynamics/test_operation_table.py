@@ -1,8 +1,9 @@
 """Every operation of every kind of robot, by every way to call it, against one exact source of truth.
 
-The cells are those of `hodyn_ros.dynamics.operations`: a new operation fails here until `TRUTH` has its law. What
-is exact comes from how all bodies move at many digits (`oracles/mp_bodies.py`), and efforts from d'Alembert's
-principle or Lagrange's multipliers (`oracles/subjects.py`); neither knows how the package computes.
+The cells are those of `hodyn_ros.dynamics.operations`: a new operation fails here until `TRUTH` has its law.
+What is exact comes from how all bodies move at many digits (`oracles/mp_bodies.py`), and efforts from
+d'Alembert's principle or Lagrange's multipliers (`oracles/subjects.py`); neither knows how the package
+computes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What follows from how bodies move, at many digits: Jacobians, matrices, momentum of any robot.
 
 A robot is its bodies and, for each coordinate, how these move when it alone changes. What closes its loops is
-not seen here: by the principle of virtual power all follows from the bodies. Of body i with pose C_i, twist V_i and inertia M_i, all body-fixed, and columns J_i that take the velocities v to V_i,
+not seen here: by the principle of virtual power all follows from the bodies. Of body i with twist V_i and
+inertia M_i, body-fixed, and columns J_i that take the velocities v to V_i,
 
     M = sum J_i^T M_i J_i,   C = sum J_i^T (M_i J_i' + (M_i ad(V_i) - ad(V_i)^T M_i) J_i),   g = dV/dy.
 

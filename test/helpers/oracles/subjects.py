@@ -1,8 +1,8 @@
 """Robots of every kind in motion, with the exact efforts of that motion and of those beside it.
 
 One for each kind of robot: trees, mechanisms with loops, platforms on limbs. Coordinates are those of the
-robot's matrices: the body-fixed displacement of a base that floats, joints, and the rows of a platform. Motions
-are of order `ORDER`; those of lower orders are their first rows.
+robot's matrices: the body-fixed displacement of a base that floats, joints, and the rows of a platform.
+Motions are of order `ORDER`; those of lower orders are their first rows.
 """
 
 from __future__ import annotations
