@@ -445,6 +445,7 @@ def ways(
 # --- cells -------------------------------------------------------------------------------------------------
 
 SECOND = tuple(name for name in OPERATIONS if name.endswith(("hessian", "second_derivatives")))
+BY_PARAMETER = "regressor", "slotine_li_regressor", "parameter_derivatives"
 ROBOTS = some(
     [name for name in SUBJECTS if name != "ankle with rods"],  # whose rods spin as they came there
     *("arm", "flyer", "free pair", *FEW, "3-RRR on limbs", "3-RRR on limbs and a hinge"),
@@ -461,6 +462,13 @@ def is_there(operation: Operation, name: str) -> bool:
     return operation.compiled != frozenset(("tree",))
 
 
+def orders_of(operation: Operation) -> tuple[int, ...]:
+    """Return the lowest order and one with derivatives; of what has many columns less."""
+    if THOROUGH:
+        return 0, 1, 2
+    return (0,) if operation.name in SECOND else (0, 1) if operation.name in BY_PARAMETER else (0, 2)
+
+
 def of_frames(operation: Operation) -> bool:
     """Whether the twists that an operation returns are in a representation."""
     return operation.frames != "none" and operation.takes == "motion"
@@ -471,7 +479,7 @@ CELLS = [
     for name in ROBOTS
     for what, operation in OPERATIONS.items()
     if is_there(operation, name) and (name, what) not in LEFT_OUT
-    for order in ((0, 1, 2) if THOROUGH else (0,) if what in SECOND else (0, 2))
+    for order in orders_of(operation)
     for kind in (
         REPRESENTATIONS if operation.frames != "none" and operation.takes == "motion" else ("spatial",)
     )
