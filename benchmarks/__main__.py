@@ -33,6 +33,7 @@ from benchmarks import (
     plans,
     predictive,
     python_calls,
+    repetitions,
     report,
     streams,
 )
@@ -60,6 +61,7 @@ _WORKS: dict[str, Callable[[Stage], Section]] = {
     "contacts": contacts.measure,
     "predictive": predictive.measure,
     "payloads": payloads.measure,
+    "repetitions": repetitions.measure,
     "streams": streams.measure,
     "libraries": libraries.measure,
     "papers": papers.measure,

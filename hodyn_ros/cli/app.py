@@ -409,6 +409,10 @@ def simulate(
         str | None,
         typer.Option(help="Robot that runs, where it is not that of the file.", show_default="as the file"),
     ] = None,
+    correction: Annotated[
+        Path | None,
+        typer.Option(help="What `hodyn learn` wrote, added to the feedforward.", show_default="none"),
+    ] = None,
     record: Annotated[
         Path | None,
         typer.Option(help="CSV or bag to write, of what sensors show of the run.", show_default="none"),
@@ -461,6 +465,7 @@ def simulate(
         console(as_json),
         real=None if real is None else _choice(real, floating_base, settings),
         sensor_record=None if record is None else SensorRecord(record, instruments),
+        correction=correction,
     )
     if as_json:
         print_figures(figures)
@@ -673,6 +678,94 @@ def identify_robot(
     result = run_identify(choice, recordings, columns, options, at_motor, validations, out, report, said)
     if as_json:
         print_figures(identified_figures(result))
+
+
+@app.command()
+@robot_first
+def learn(
+    robot: RobotFile,
+    motion: TrajectoryFile,
+    recordings: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Repetitions under one correction: CSV, Parquet, NPZ, or bags; a bag may hold several."
+        ),
+    ],
+    correction: Annotated[
+        Path | None,
+        typer.Option(help="Correction that they ran with, as an earlier call wrote it.", show_default="none"),
+    ] = None,
+    columns: Annotated[
+        Path | None,
+        typer.Option(help="YAML file that says which column is what.", show_default="by their names"),
+    ] = None,
+    begin: Annotated[
+        float | None,
+        typer.Option(
+            help="Stamp at which the motion begins, in s.",
+            show_default="0; in bags by the desired motion",
+        ),
+    ] = None,
+    bandwidth: Annotated[
+        float, typer.Option(help="Up to which errors are learnt from, in Hz.", min=0.2, max=100.0)
+    ] = 8.0,
+    stiffness_uncertainty: Annotated[
+        str, typer.Option(help="Share by which springs may be stiffer or softer than in the file.")
+    ] = "25%",
+    inertia_uncertainty: Annotated[
+        str, typer.Option(help="Share by which bodies, with what they carry, may be heavier or lighter.")
+    ] = "30%",
+    contraction: Annotated[
+        str, typer.Option(help="Largest share of an error that one repetition may leave.")
+    ] = "70%",
+    natural_frequency: Annotated[
+        float, typer.Option(help="Of the feedback on each motor, in rad/s.", min=0.0, max=1000.0)
+    ] = 30.0,
+    damping_ratio: Annotated[float, typer.Option(help="Of the same feedback.", min=0.0, max=10.0)] = 1.0,
+    link_delay: Annotated[
+        float, typer.Option(help="Seconds by which links are read before their stamps.", min=0.0, max=0.1)
+    ] = 0.0,
+    out: Annotated[Path, typer.Option(help="Correction to write.")] = Path("out/learned.yaml"),
+    picture: Picture = None,
+    floating_base: FloatingBase = False,
+    settings: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Learn from repetitions of one motion what to add to its feedforward.
+
+    Efforts of the motors that take away what repeats of the errors, by the dynamics linearised along the
+    motion; how much a repetition leaves is computed for robots at the corners of the uncertainty. Links
+    without encoders are seen through the model. What is worse than before is taken back. Play the correction,
+    record, and call this again with it.
+    """
+    from hodyn_ros.cli.learn import Feedback, learned_figures, run_learn
+    from hodyn_ros.cli.simulate import share_of
+    from hodyn_ros.learning import LearningConfig, Uncertainty
+    from hodyn_ros.tables import console
+
+    config = LearningConfig(
+        bandwidth=bandwidth,
+        contraction=share_of(contraction),
+        link_delay=link_delay,
+        uncertainty=Uncertainty(
+            stiffness=share_of(stiffness_uncertainty), inertia=share_of(inertia_uncertainty)
+        ),
+    )
+    learned = run_learn(
+        _choice(robot, floating_base, settings),
+        motion,
+        recordings,
+        columns,
+        begin,
+        correction,
+        Feedback(natural_frequency, damping_ratio),
+        config,
+        out,
+        picture,
+        console(as_json),
+    )
+    if as_json:
+        print_figures(learned_figures(learned))
 
 
 @app.command()
