@@ -31,6 +31,7 @@ from benchmarks import (
     parallel,
     payloads,
     plans,
+    policies,
     python_calls,
     report,
     streams,
@@ -59,6 +60,7 @@ _WORKS: dict[str, Callable[[Stage], Section]] = {
     "contacts": contacts.measure,
     "payloads": payloads.measure,
     "streams": streams.measure,
+    "policies": policies.measure,
     "libraries": libraries.measure,
     "papers": papers.measure,
 }

@@ -14,7 +14,7 @@ LAYERS = (
     ("demo", "replay", "view", "interop"),
     ("nodes", "export", "launching"),
     ("ros",),
-    ("simulation", "identification"),
+    ("simulation", "identification", "streaming"),
     ("planning", "guard"),
     ("observers",),
     ("control",),
