@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks import qdd_arm
 from benchmarks.chunk_streams import SPACING, Chunk, Fault, Policy, with_fault
 from benchmarks.peers.chunk_blending import LipoMotion, RailMotion
-from benchmarks.qdd_arm import HOME, KD, KP, QddPlant
+from benchmarks.qdd_arm import HOME, KD, KP, STEP, QddPlant
 from benchmarks.stage import Stage
 from benchmarks.stopwatch import Array, Figure
 from benchmarks.table import Bound, Row, Section
@@ -28,6 +28,7 @@ from hodyn_ros.streaming import (
 )
 
 PERIOD = 0.002  # [s] between two commands
+LEAD = 0.5 * (PERIOD - STEP)  # [s] to the mean of the instants at which drives look where they are meanwhile
 _BEGINS = 0.8  # [s] when chunks come; the arm is held before
 _SETTLED = 2.0  # [s] from when on is compared
 _STREAM = 20  # chunks of a stream that is checked
@@ -98,7 +99,7 @@ class Executed:
 
     def __init__(self, robot: Robot, policy: Policy) -> None:
         bounds = ChunkBounds.of_actions([policy.chunk(t).positions for t in range(10)], SPACING)
-        config = ExecutorConfig(guard=GuardConfig(measured=True, lead=0.5 * PERIOD))
+        config = ExecutorConfig(guard=GuardConfig(measured=True, lead=LEAD))
         self.executor = ChunkExecutor(robot, qdd_arm.gains(), bounds, config)
 
     def take(self, times: Array, positions: Array, now: float) -> object:
@@ -113,10 +114,12 @@ class Executed:
 
 
 class Blended:
-    """A motion that is continuous to the acceleration, with the torques of the arm as if it were rigid."""
+    """A motion that is continuous to the acceleration, with torques and sags (n,) of the arm for it."""
 
-    def __init__(self, motion: RailMotion | LipoMotion, torque: Callable[[Array], Array]) -> None:
-        self._motion, self._torque = motion, torque
+    def __init__(
+        self, motion: RailMotion | LipoMotion, torque_and_sag: Callable[[Array], tuple[Array, Array]]
+    ) -> None:
+        self._motion, self._torque_and_sag = motion, torque_and_sag
 
     def take(self, times: Array, positions: Array, now: float) -> object:
         """Take a chunk."""
@@ -124,8 +127,9 @@ class Blended:
 
     def command(self, now: float, position: Array, velocity: Array) -> tuple[DriveCommand | None, Array]:
         """Return what drives are sent, and where the links are to be (n,)."""
-        middle = self._motion.at(now + 0.5 * PERIOD)
-        command = DriveCommand(middle[0], middle[1], KP, KD, self._torque(middle))
+        middle = self._motion.at(now + LEAD)
+        torque, sag = self._torque_and_sag(middle)
+        command = DriveCommand(middle[0] + sag, middle[1], KP, KD, torque)
         return command, self._motion.at(now)[0]
 
 
@@ -189,33 +193,28 @@ def measure(stage: Stage) -> Section:
         each._replace(arrival=each.arrival + _BEGINS, times=each.times + _BEGINS)
         for each in policy.stream(0.0, round((duration - _BEGINS) / 0.1))
     ]
-    zeros = np.zeros((1, len(HOME)))
-
-    def weight(motion: Array) -> Array:
-        return np.asarray(rigid.gravity_torque(motion[:1])[0])
-
-    drives = rigid.require_drives()
-
-    def torques(motion: Array) -> Array:
-        padded = np.concatenate([motion, zeros, zeros])
-        return np.asarray(drives.feedforward(padded, rigid.inverse_dynamics(padded)).effort[0])
+    torques_of = {
+        "weight": lambda q: (rigid.gravity_torque(q[:1])[0], np.zeros(len(HOME))),
+        "all torques": lambda q: (_rigid_torques(rigid, q)[1], np.zeros(len(HOME))),
+        "all torques and sags": lambda q: _with_sag(robot, rigid, q),
+    }
 
     def ours() -> Executed:
         return Executed(robot, Policy(HOME, 1_000_007))
 
-    records = {
-        "ours": follow(ours(), chunks, duration),
-        "VLA-RAIL": follow(Blended(RailMotion(HOME), weight), chunks, duration),
-        "VLA-RAIL, all torques": follow(Blended(RailMotion(HOME), torques), chunks, duration),
-        "LiPo": follow(Blended(LipoMotion(HOME), weight), chunks, duration),
-        "LiPo, all torques": follow(Blended(LipoMotion(HOME), torques), chunks, duration),
-        "ours, softer": follow(ours(), chunks, duration, 0.2),
-        "VLA-RAIL, softer": follow(Blended(RailMotion(HOME), torques), chunks, duration, 0.2),
+    records = {"ours": follow(ours(), chunks, duration)}
+    for peer, kind in (("VLA-RAIL", RailMotion), ("LiPo", LipoMotion)):
+        for name, torques in torques_of.items():
+            records[f"{peer}, {name}"] = follow(Blended(kind(HOME), torques), chunks, duration)
+    best = "VLA-RAIL, all torques and sags"
+    softer = {
+        "ours": follow(ours(), chunks, duration, 0.2),
+        best: follow(Blended(RailMotion(HOME), torques_of["all torques and sags"]), chunks, duration, 0.2),
     }
     off = {name: errors(record) for name, record in records.items()}
     behind = {name: delay_and_distance(record, policy) for name, record in records.items()}
-    said = ", ".join(f"{name} {1e3 * size:.3g} mrad" for name, size in off.items())
-    apart = max(abs(behind[name][0] - behind["ours"][0]) for name in ("VLA-RAIL", "LiPo"))
+    off_softer = {name: errors(record) for name, record in softer.items()}
+    apart = max(abs(delay - behind["ours"][0]) for delay, _ in behind.values())
     return Section(
         "policies on drives that take position, velocity, gains and torque",
         [
@@ -233,18 +232,19 @@ def measure(stage: Stage) -> Section:
             _row("a chunk: check and plan, median", "", 1e3 * median(records["ours"].chunks), "ms"),
             *(
                 _row(
-                    f"elastic plant, errors of links: of those of {name}",
-                    said,
-                    off["ours"] / off[name],
+                    "elastic plant: errors of links",
+                    f"{name}: {1e3 * size:.3g} mrad, ours {1e3 * off['ours']:.3g}",
+                    off["ours"] / size,
                     "×",
                     Bound(0.1),
                 )
-                for name in ("VLA-RAIL", "LiPo", "VLA-RAIL, all torques", "LiPo, all torques")
+                for name, size in off.items()
+                if name != "ours"
             ),
             _row(
-                "springs 20 % softer than modelled: of those of VLA-RAIL, all torques",
-                said,
-                off["ours, softer"] / off["VLA-RAIL, softer"],
+                "springs 20 % softer than modelled: errors of links",
+                f"{best}: {1e3 * off_softer[best]:.3g} mrad, ours {1e3 * off_softer['ours']:.3g}",
+                off_softer["ours"] / off_softer[best],
                 "×",
             ),
             _row(
@@ -256,6 +256,18 @@ def measure(stage: Stage) -> Section:
             ),
         ],
     )
+
+
+def _rigid_torques(rigid: Robot, motion: Array) -> tuple[Array, Array]:
+    """Return the torques (n,) of links and of motors for a motion (3, n) of an arm as if it were rigid."""
+    padded = np.concatenate([motion, np.zeros((2, motion.shape[1]))])
+    links = rigid.inverse_dynamics(padded)
+    return links[0], rigid.require_drives().feedforward(padded, links).effort[0]
+
+
+def _with_sag(robot: Robot, rigid: Robot, motion: Array) -> tuple[Array, Array]:
+    links, motors = _rigid_torques(rigid, motion)
+    return motors, links / robot.require_drives().stiffness
 
 
 def _row(work: str, against: str, value: float, unit: str, must: Bound | None = None) -> Row:

@@ -31,7 +31,7 @@ _SPEED = np.array([5.0, 5.0, 6.0, 10.0, 10.0, 10.0])  # [rad/s]
 _RATE = 40.0  # [1/s] times the torque: what torque may change by in a second
 KP = np.array([150.0, 150.0, 100.0, 25.0, 25.0, 20.0])
 KD = np.array([4.0, 4.0, 3.0, 0.4, 0.4, 0.4])
-_STEP = 2e-4  # [s] of MuJoCo, and of the loop of the drives
+STEP = 2e-4  # [s] of MuJoCo, and of the loop of the drives
 _DAMPING = 1e-4  # [s] of springs, over their stiffness: a little, which no model knows
 
 
@@ -97,7 +97,7 @@ class QddPlant:
     def advance(self, duration: float, command: DriveCommand) -> None:
         """Let time pass while the drives carry out a command."""
         data = self._data
-        for _ in range(round(duration / _STEP)):
+        for _ in range(round(duration / STEP)):
             own, speed = data.qpos[self._rotors], data.qvel[self._rotors]
             pull = command.kp * (command.position - own) + command.kd * (command.velocity - speed)
             data.ctrl[:] = np.clip(command.torque + pull, -_TORQUE, _TORQUE)
@@ -118,7 +118,7 @@ def _with_drives(rigid: str, names: list[str], stiffness: Array) -> str:
     )
     motors = "".join(f'<motor name="drive_{j}" joint="rotor_{j}"/>' for j in range(len(names)))
     more = f"{rotors}</worldbody><tendon>{springs}</tendon><actuator>{motors}</actuator>"
-    option = f'<option timestep="{_STEP}" integrator="implicitfast"/>'
+    option = f'<option timestep="{STEP}" integrator="implicitfast"/>'
     return rigid.replace("</worldbody>", more).replace("<worldbody>", f"{option}<worldbody>")
 
 

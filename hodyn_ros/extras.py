@@ -18,6 +18,7 @@ _EXTRA_OF = {
     "casadi": "casadi",
     "jax": "jax",
     "torch": "torch",
+    "lerobot": "lerobot",
 }
 
 

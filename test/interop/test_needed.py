@@ -10,7 +10,7 @@ from hodyn_ros import InputError
 from hodyn_ros.interop.needed import needed
 
 
-@pytest.mark.parametrize("library", ["casadi", "jax", "torch"])
+@pytest.mark.parametrize("library", ["casadi", "jax", "torch", "lerobot"])
 def test_a_missing_library_is_named(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(InputError, match=rf"pip install {library}, or hodyn_ros\[{library}\]"):

@@ -99,7 +99,7 @@ def test_an_elastic_arm_follows_chunks_at_500_hz() -> None:
     links = np.array([each.links for each in cycles])
     moved = np.abs(wanted[:, 0] - HOME).max()
     assert moved > 0.1
-    assert np.abs(links - wanted[:, 0])[50:].max() < 1e-3 * moved
+    assert np.abs(links - wanted[:, 0])[50:].max() < 2e-3 * moved
     # continuous to the snap: what it changes by is what derivative 5 says
     change = np.diff(wanted[:, 4], axis=0)
     assert np.abs(change).max() <= 1.5 * PERIOD * np.abs(wanted[:, 5]).max()
@@ -140,7 +140,7 @@ def test_a_chunk_with_a_fault_changes_nothing(mode: Mode) -> None:
     arm.run(1.3, chunks=False)  # it comes to rest at the last point, and is held
     assert arm.follower.following
     np.testing.assert_allclose(arm.follower.desired(arm.now, 4)[1:], 0.0, atol=1e-6)
-    np.testing.assert_allclose(arm.plant.measurement.position, arm.follower.desired(arm.now)[0], atol=1e-5)
+    np.testing.assert_allclose(arm.plant.measurement.position, arm.follower.desired(arm.now)[0], atol=5e-5)
 
 
 def test_a_change_of_mind_is_followed() -> None:
