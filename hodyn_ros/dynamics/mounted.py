@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -143,7 +144,7 @@ def _limits(mounts: Sequence[Mount]) -> list[JointLimits]:
 
 
 def _together(limits: Sequence[JointLimits]) -> JointLimits:
-    columns = {
+    columns: dict[str, Any] = {
         entry.name: np.concatenate([getattr(each, entry.name) for each in limits])
         for entry in fields(JointLimits)
     }
