@@ -12,7 +12,6 @@ from places import ROOT
 from sweeps import THOROUGH
 
 from hodyn_ros import Robot, share
-from hodyn_ros.dynamics.mounted import Mount, mounted
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.feedforward.payload import Payload
 from hodyn_ros.lie.motion import BaseMotion
@@ -21,6 +20,7 @@ from hodyn_ros.model.drive_spec import RotorSpec
 from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.planning.limit_set import LimitSet
+from hodyn_ros.planning.mounted import Mount, mounted
 from hodyn_ros.planning.streams.stream_config import Mode, StreamConfig
 from hodyn_ros.planning.streams.tracking_planner import TrackingPlanner
 from hodyn_ros.planning.time_optimal import time_optimal
