@@ -17,12 +17,17 @@ from hodyn_ros.array import Array
 from hodyn_ros.control.motor_pd import MotorGains
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
+from hodyn_ros.extras import missing_extra
 from hodyn_ros.guard.guard_config import GuardConfig
-from hodyn_ros.interop.needed import needed
 from hodyn_ros.planning.streams.stream_config import Mode, PointsError, StreamConfig
 from hodyn_ros.streaming import ChunkBounds, ChunkError, ChunkExecutor, ExecutorConfig
 
-_pipeline, _types = needed("lerobot.processor"), needed("lerobot.configs.types")
+try:
+    import lerobot.configs.types as _types
+    import lerobot.processor as _pipeline
+except ModuleNotFoundError as error:
+    raise ImportError(missing_extra(error) or str(error)) from error
+
 _Key: Any = _pipeline.TransitionKey
 _log = logging.getLogger(__name__)
 

@@ -55,6 +55,7 @@ EXTRAS = {
     "mjcf": {"mujoco": {Path("hodyn_ros/model/readers/mjcf_file.py")}},
     "parquet": {"pyarrow": {Path("hodyn_ros/identification/files.py")}},
     "identify": {"clarabel": {Path("hodyn_ros/identification/consistency.py")}},
+    "lerobot": {"lerobot": {Path("hodyn_ros/interop/lerobot.py")}},
     "view": {
         "viser": {Path("hodyn_ros/view/browser.py")},
         "websockets": {Path("hodyn_ros/view/own_pages.py")},
