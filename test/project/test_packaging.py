@@ -48,12 +48,14 @@ FOR_EXTRAS = (
         "tables",
     ),
     *("view.bag_track", "view.browser", "view.live", "view.meshes", "view.view_command"),
+    "interop.lerobot",
 )
 # By extra: modules that only those import who ask for it.
 EXTRAS = {
     "mjcf": {"mujoco": {Path("hodyn_ros/model/readers/mjcf_file.py")}},
     "parquet": {"pyarrow": {Path("hodyn_ros/identification/files.py")}},
     "identify": {"clarabel": {Path("hodyn_ros/identification/consistency.py")}},
+    "lerobot": {"lerobot": {Path("hodyn_ros/interop/lerobot.py")}},
     "view": {
         "viser": {Path("hodyn_ros/view/browser.py")},
         "websockets": {Path("hodyn_ros/view/own_pages.py")},
@@ -209,7 +211,7 @@ for name in ("rclpy", "builtin_interfaces", "std_msgs", "geometry_msgs", "sensor
     sys.modules[name] = None  # makes an import of it fail
 import hodyn_ros
 with_ros = [f"hodyn_ros.{name}" for name in ("nodes.", "ros.", "replay.", "msg", "srv", "hodyn_ros_s__")]
-with_ros = (*with_ros, "hodyn_ros.launching.ros2_launch", "hodyn_ros.view.live")
+with_ros = (*with_ros, "hodyn_ros.launching.ros2_launch", "hodyn_ros.view.live", "hodyn_ros.interop.lerobot")
 walk = pkgutil.walk_packages(hodyn_ros.__path__[:1], "hodyn_ros.")
 names = [name for _, name, _ in walk if not name.startswith(with_ros)]
 assert "hodyn_ros.share" in names
