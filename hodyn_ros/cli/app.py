@@ -214,6 +214,13 @@ def export(
             help="Compile it to lib<name>.so, for hodyn_ros/FeedforwardController of ros2_control.",
         ),
     ] = False,
+    float32: Annotated[
+        bool, typer.Option("--float32", help="Numbers of 32 bits, for small processors.")
+    ] = False,
+    target: Annotated[
+        str | None,
+        typer.Option(help="Processor of --float32: generic or cortex-m7.", show_default="generic"),
+    ] = None,
     settings: Settings = None,
 ) -> None:
     """Write the dynamics of a robot as one C file without dependencies, for hard real-time loops.
@@ -228,6 +235,10 @@ def export(
     if (robot is None) == (option is None):
         raise InputError("say once which robot to export, as in: hodyn export panda.yaml")
     robot = robot or cast(str, option)
+    if (float32 or target is not None) and (lang != "c" or shared):
+        raise InputError("--float32 and --target are of --lang c without --shared")
+    if target is not None and not float32:
+        raise InputError("--target is of --float32; add it")
     if lang == "mjcf":
         model, file = export_mjcf(robot, out, name, floating_base, settings or ())
         print(f"wrote {file}")
@@ -278,6 +289,7 @@ def export(
         period,
         wrench or (),
         settings or (),
+        (target or "generic") if float32 else None,
     )
     print(f"wrote {' and '.join(map(str, paths))}: {code.operations} operations per call")
     for note in code.notes:

@@ -27,6 +27,7 @@ def export_c(
     period: float | None = None,
     wrenches: Sequence[str] = (),
     settings: Sequence[str] = (),
+    target: str | None = None,
 ) -> tuple[CSource, list[Path]]:
     """Write `<name>.h` and `<name>.c` into the folder `out`; return their texts and paths.
 
@@ -36,7 +37,7 @@ def export_c(
     InputError, ModelError or OSError saying what is wrong.
     """
     built, origin, _ = _read(robot, floating_base, settings)
-    code = c_source(built, order, name, origin, what, frames, representation, period, wrenches)
+    code = c_source(built, order, name, origin, what, frames, representation, period, wrenches, target)
     out.mkdir(parents=True, exist_ok=True)
     paths = [out / f"{code.name}.h", out / f"{code.name}.c"]
     for file, text in zip(paths, (code.header, code.source)):
