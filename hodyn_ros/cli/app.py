@@ -157,6 +157,9 @@ def demo(
         raise SystemExit(1)
 
 
+_POINTS = 33
+
+
 @app.command()
 def export(
     robot: Annotated[
@@ -198,7 +201,8 @@ def export(
         str,
         typer.Option(
             help="Language: c, C99 that C++ compiles as well; casadi, external functions of CasADi with "
-            "exact derivatives; cuda, kernels of batches; or mjcf, a model of MuJoCo."
+            "exact derivatives; cuda, kernels of batches; linkage, a transmission for ros2_control and "
+            "arrays for learning; or mjcf, a model of MuJoCo."
         ),
     ] = "c",
     out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path(),
@@ -211,9 +215,13 @@ def export(
         bool,
         typer.Option(
             "--shared",
-            help="Compile it to lib<name>.so, for hodyn_ros/FeedforwardController of ros2_control.",
+            help="Compile it to lib<name>.so, for hodyn_ros/FeedforwardController of ros2_control; with "
+            "--lang linkage to lib<name>_linkage.so, for hodyn_ros/LinkageTransmission.",
         ),
     ] = False,
+    points: Annotated[
+        int, typer.Option(help="Of --lang linkage: positions of each joint in the arrays.")
+    ] = _POINTS,
     float32: Annotated[
         bool, typer.Option("--float32", help="Numbers of 32 bits, for small processors.")
     ] = False,
@@ -229,12 +237,14 @@ def export(
     CasADi and acados take, with their derivatives; with --lang mjcf, the robot with its motors, springs,
     couplings and loops as a model of MuJoCo.
     """
-    from hodyn_ros.export import export_c, export_mjcf, export_shared
+    from hodyn_ros.export import export_c, export_linkage, export_mjcf, export_shared
     from hodyn_ros.lie.representations import Representation
 
     if (robot is None) == (option is None):
         raise InputError("say once which robot to export, as in: hodyn export panda.yaml")
     robot = robot or cast(str, option)
+    if points != _POINTS and lang != "linkage":
+        raise InputError("--points is of --lang linkage; leave it out")
     if (float32 or target is not None) and (lang != "c" or shared):
         raise InputError("--float32 and --target are of --lang c without --shared")
     if target is not None and not float32:
@@ -244,6 +254,15 @@ def export(
         print(f"wrote {file}")
         for note in model.notes:
             print(f"note: {note}")
+        return
+    if lang == "linkage":
+        if what or frame or wrench or period is not None or floating_base:
+            raise InputError(
+                "--lang linkage takes no --what, --frame, --wrench, --period and --floating-base"
+            )
+        arrays, files_ = export_linkage(robot, out, name, settings or (), shared=shared, points=points)
+        print(f"wrote {' and '.join(map(str, files_))}")
+        print(f"interpolated linearly, the Jacobian is off by {arrays.error:.1e} of its largest number")
         return
     if lang in ("casadi", "cuda") and (shared or wrench or period is not None):
         raise InputError(f"--lang {lang} takes no --shared, --wrench and --period")
@@ -269,7 +288,7 @@ def export(
         print(f"wrote {' and '.join(map(str, files))}")
         return
     if lang != "c":
-        raise InputError(f"there is no export to {lang!r}; choose --lang c, casadi, cuda or mjcf")
+        raise InputError(f"there is no export to {lang!r}; choose --lang c, casadi, cuda, linkage or mjcf")
     if shared:
         if what or frame or wrench or period is not None:
             raise InputError(

@@ -243,9 +243,10 @@ def _both(drives: _Drives, dynamics: CFunction, motors: CFunction) -> CFunction:
         second = motors.call(read, "&next")
         lines = [
             *[f"  double found_{name}[{size}];" for name, size in own.items()],
-            *([f"  {prefix}_memory next = *memory;"] if remembers else []),
+            *([f"  {prefix}_memory next;"] if remembers else []),
             f"  int code = {macro}_OK;",
             "  int i;",
+            *(["  next = *memory;"] if remembers else []),
         ]
         if dynamics.fails:
             lines += [
