@@ -22,10 +22,10 @@ class LinkageArrays:
     """Positions of the drives, Jacobian and inertia of a linkage over a grid of its joints' positions.
 
     `axes`: the positions of each of the n joints [rad or m], `sizes` of them. `drive_positions` (*sizes, n).
-    `jacobian` (*sizes, n, n): velocities of drives by those of joints, so that `J^T u` is what efforts u of
-    the drives do to the joints. `armature` (*sizes, n, n): `J^T I J` of the inertias of the drives, None where
-    these are not known. NaN where the linkage cannot be. `error`: of the Jacobian between the points,
-    interpolated linearly, relative to its largest number.
+    `jacobian` (*sizes, n, n): velocities of drives by those of joints; `J^T u` is what efforts u of drives
+    do to the joints. `armature` (*sizes, n, n): `J^T I J` of the drives' inertias, None where these are not
+    known. NaN where the linkage cannot be. `error`: of the Jacobian between the points, interpolated
+    linearly, relative to its largest number.
     """
 
     joint_names: tuple[str, ...]
@@ -41,7 +41,9 @@ class LinkageArrays:
         arrays: dict[str, Any] = {f"axis_{i}": axis for i, axis in enumerate(self.axes)}
         arrays |= {name: getattr(self, name) for name in ("joint_names", "drive_names", "drive_positions")}
         arrays |= {"jacobian": self.jacobian, "error": self.error}
-        np.savez(path, **arrays, **({} if self.armature is None else {"armature": self.armature}))
+        if self.armature is not None:
+            arrays["armature"] = self.armature
+        np.savez(path, **arrays)
 
 
 def linkage_arrays(robot: Robot, points: int = 33) -> LinkageArrays:
