@@ -13,6 +13,7 @@ from hodyn_ros.export.c_text import checked_name, name_from
 from hodyn_ros.export.linkage.arrays import LinkageArrays, linkage_arrays
 from hodyn_ros.export.linkage.shared import linkage_sources
 from hodyn_ros.export.mjcf import Mjcf, mjcf
+from hodyn_ros.export.python.wheel import write_wheel
 from hodyn_ros.export.shared import build, shared_sources
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.outputs import checked_file_name, file_name_from
@@ -90,6 +91,29 @@ def export_linkage(
     if shared:
         paths.append(build(linkage_sources(built, prefix, origin, digest), out, f"{prefix}_linkage"))
     return arrays, paths
+
+
+def export_python(
+    robot: str | Path,
+    order: int,
+    out: Path,
+    name: str | None = None,
+    floating_base: bool = False,
+    what: str | Sequence[str] = "inverse_dynamics",
+    frames: Sequence[str | int] | None = None,
+    representation: Representation = "spatial",
+    period: float | None = None,
+    wrenches: Sequence[str] = (),
+    settings: Sequence[str] = (),
+) -> tuple[CSource, list[Path]]:
+    """Write a wheel of compiled functions of a robot into the folder `out`; return their C code and the path.
+
+    Who installs it needs NumPy alone: neither this package nor a compiler. Arguments as of `export_c`; where
+    it is written, a C compiler has to be. Raises InputError, ModelError or OSError saying what is wrong.
+    """
+    built, origin, _ = _read(robot, floating_base, settings)
+    code = c_source(built, order, name, origin, what, frames, representation, period, wrenches)
+    return code, [write_wheel(built, code, order, out)]
 
 
 def export_mjcf(
