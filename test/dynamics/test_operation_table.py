@@ -446,14 +446,10 @@ def ways(
 
 SECOND = tuple(name for name in OPERATIONS if name.endswith(("hessian", "second_derivatives")))
 MANY_COLUMNS = "regressor", "slotine_li_regressor", "parameter_derivatives"
-MANY_COLUMNS += (
-    "inverse_dynamics_derivatives",
-    "forward_dynamics_derivatives",
-    "forward_kinematics_derivatives",
-)
+MANY_COLUMNS += "inverse_dynamics_derivatives", "forward_kinematics_derivatives"
 ROBOTS = some(
     [name for name in SUBJECTS if name != "ankle with rods"],  # whose rods spin as they came there
-    *("arm", "flyer", "free pair", *FEW, "3-RRR on limbs", "3-RRR on limbs and a hinge"),
+    *("arm", "flyer", "free pair", *FEW[1:], "3-RRR on limbs", "3-RRR on limbs and a hinge"),
 )
 LEFT_OUT = [("RSSR", "forward_kinematics"), ("RSSR", "joint_motion")]  # for the same reason
 
@@ -469,7 +465,7 @@ def is_there(operation: Operation, name: str) -> bool:
 
 def orders_of(operation: Operation) -> list[int]:
     """Return the lowest order and one with derivatives; of what has many columns one of them."""
-    if operation.name in SECOND:
+    if operation.name in (*SECOND, "forward_dynamics_derivatives"):
         return some(range(3), 0)
     return some(range(3), 1) if operation.name in MANY_COLUMNS else some(range(3), 0, 2)
 
