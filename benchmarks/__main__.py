@@ -31,6 +31,7 @@ from benchmarks import (
     parallel,
     payloads,
     plans,
+    policies,
     predictive,
     python_calls,
     repetitions,
@@ -63,6 +64,7 @@ _WORKS: dict[str, Callable[[Stage], Section]] = {
     "payloads": payloads.measure,
     "repetitions": repetitions.measure,
     "streams": streams.measure,
+    "policies": policies.measure,
     "libraries": libraries.measure,
     "papers": papers.measure,
 }

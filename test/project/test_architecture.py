@@ -14,7 +14,7 @@ LAYERS = (
     ("demo", "replay", "view", "interop"),
     ("nodes", "export", "launching"),
     ("ros", "learning"),
-    ("simulation", "identification"),
+    ("simulation", "identification", "streaming"),
     ("planning", "guard"),
     ("observers",),
     ("control",),
