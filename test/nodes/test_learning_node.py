@@ -141,6 +141,8 @@ def test_what_a_repetition_teaches_is_played_in_the_next_one_without_a_step() ->
         assert not any(added)
         line.rest()
         talk.wait_for_line(node, "rad off (RMS), learnt")
+        # the process that learns is no second node
+        assert talk.node.count_publishers("/ln_learn/corrected_feedforward_torque") == 1
         first = expected(line, 2e-3)
         learned = read_correction(Path("kept.yaml"))
         scale = np.abs(first.correction.coefficients).max()
