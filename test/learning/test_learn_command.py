@@ -69,7 +69,8 @@ def test_simulated_repetitions_teach(
     played: tuple[str, ...] = ()
     for _ in range(2):
         assert run(monkeypatch, "simulate", "arm.yaml", "move.yaml", *WRONG, *played) == 0
-        arguments = ("run.csv", "--begin", 1, "--out", "learned.yaml", "--picture", "picture.png", "--json", *SLOW)
+        written = ("--out", "learned.yaml", "--picture", "picture.png", "--json")
+        arguments = ("run.csv", "--begin", 1, *written, *SLOW)
         capsys.readouterr()
         assert run(monkeypatch, "learn", "arm.yaml", "move.yaml", *arguments, *played) == 0
         captured = capsys.readouterr()

@@ -23,7 +23,8 @@ THERE = [0.9, -0.2]
 
 
 def motion(end: tuple[float, float] = (0.2, 0.5)) -> WaypointSpline:
-    return WaypointSpline([0.0, 0.7, 1.4], [[0.2, 0.5], THERE, list(end)], order=6)
+    points = np.array([[0.2, 0.5], THERE, end])
+    return WaypointSpline(np.array([0.0, 0.7, 1.4]), points, order=6)
 
 
 def at(path: Trajectory, place: float, speed: float, change: float = 0.0) -> Array:

@@ -126,7 +126,7 @@ def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def expected(line: Line, error: float, before: Learned | None = None) -> Learned:
     """Return what is to be learnt from a repetition, by what `hodyn learn` does."""
     motion = line.learner.motion
-    times = np.arange(-10, 213) * 1e-9 * STEP
+    times = np.linspace(-10e-9 * STEP, 212e-9 * STEP, 223)
     q = motion.sample(np.clip(times, 0.0, motion.duration), 0)[:, 0]
     off = np.where((times > 0.0) & (times < 0.8), error * np.sin(4.0 * times), 0.0)[:, None]
     efforts = Channel(times, np.sin(3.0 * times)[:, None])
@@ -155,7 +155,7 @@ def test_what_a_repetition_teaches_is_played_in_the_next_one_without_a_step() ->
         assert np.abs(np.diff(faded)).max() < 0.06 * abs(start)  # within 50 samples
         added, _ = line.repeat(4e-3)  # it made it worse
         # in its first sample a motion is as good as at rest
-        places = 1e-9 * STEP * np.arange(2, len(added) + 1)
+        places = np.array([1e-9 * STEP * i for i in range(2, len(added) + 1)])
         np.testing.assert_allclose(added[1:], learned.correction.sampled(places)[:, 0], atol=1e-3 * scale)
         line.rest()
         talk.wait_for_line(node, "taken back")
