@@ -38,6 +38,7 @@ from hodyn_ros.trajectory.base import Trajectory
 
 _WINDOWS = 4.0  # in a period of the bandwidth
 _REST = 1e-9  # of the largest singular value, below which there is none
+_REMEMBERED = 5  # repetitions back whose noise counts
 _PATH_RATE = 100.0  # [Hz] at which the positions of the motion are kept
 
 
@@ -115,7 +116,8 @@ class Learner:
 
         None before: they ran without a correction. `begins`: the stamps [s] at which the motion begins in
         them, zero by default. A repetition that is worse than the best one by more than the noise is taken
-        back: the best correction is played again, and steps from it are half as long. Raises InputError for a
+        back: the best correction is played again, and steps from it are half as long. What that one is off
+        by, more or less than before, is noise. Raises InputError for a
         correction of another motion or bandwidth, and where no repetition is of use.
         """
         played, expected = self.start(), None
@@ -127,10 +129,14 @@ class Learner:
             expected = Expected(before.errors + moved, before.errors, before.doubted | before.unknown)
         starts = [0.0] * len(recordings) if begins is None else begins
         errors = errors_of(self.robot, self.motion, recordings, starts, self.windows, self.config, expected)
+        noise = errors.noise
         if before is not None:
             both = errors.known & ~before.unknown[:, None]
             was, now = (float(np.sqrt(np.mean(each[both] ** 2))) for each in (before.errors, errors.values))
-            if now > was + self.config.surely * max(errors.noise, before.history[-1].noise):
+            known = max(noise, *(step.noise for step in before.history[-_REMEMBERED:]))
+            if np.array_equal(played.coefficients, before.best.coefficients):
+                noise = max(noise, abs(now - was))  # the same correction once more: so much they differ by
+            elif now > was + self.config.surely * known:
                 return _taken_back(errors, before, was, now)
         filled = errors.values
         if expected is not None:
@@ -144,7 +150,7 @@ class Learner:
             ~errors.known.all(axis=1) & ~errors.doubted,
             errors.doubted,
             self.config.step if before is None else before.step,
-            (*(before.history if before else ()), Step(errors.rms, errors.noise, errors.used, "learnt")),
+            (*(before.history if before else ()), Step(errors.rms, noise, errors.used, "learnt")),
             seen=errors.seen,
             load=errors.load,
             notes=errors.notes,

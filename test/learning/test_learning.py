@@ -178,6 +178,10 @@ def test_what_is_worse_is_taken_back(learner: Learner) -> None:
     np.testing.assert_allclose(
         again.correction.coefficients, 0.5 * learned.correction.coefficients, atol=0.05
     )
+    other = learner.learn([recorded(learner, 1.2 * first, 2)], worse)  # the best one, on another day
+    assert other.history[-1].verdict == "learnt" and other.step == worse.step
+    np.testing.assert_allclose(other.history[-1].noise, 0.2 * learned.history[0].rms, rtol=1e-2)
+    assert learner.learn([recorded(learner, 1.5 * first, 3)], other).history[-1].verdict == "learnt"
     within = learner.learn([recorded(learner, first, 3)], learned)  # no worse beyond the noise
     assert within.history[-1].verdict == "learnt"
 
