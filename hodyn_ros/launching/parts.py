@@ -309,6 +309,7 @@ def command_arguments() -> tuple[Argument, ...]:
 def commanded_simulation(values: Values) -> Iterator[Process]:
     """Yield controller_node and simulator_node, and observer_node where `observe:=true`."""
     robot, rate = {"robot_config": values["robot_config"]}, values["command_rate"]
+    predicted: dict[str, Any] = {"effort_step": _PREDICTED_STEP} if values.get("predict") else {}
     yield node(
         "controller_node",
         values,
@@ -321,7 +322,7 @@ def commanded_simulation(values: Values) -> Iterator[Process]:
         timeout=max(0.1, 3.0 / values["rate"]),
         measurement_timeout=max(0.1, 3.0 / rate),
         latency=0.02,
-        **({"effort_step": _PREDICTED_STEP} if values.get("predict") else {}),
+        **predicted,
     )
     yield node(
         "simulator_node",

@@ -159,11 +159,14 @@ class _Controlled:
         return np.zeros(self.n) if found is None else found.efforts
 
     def feedforward(self, motion: Array, external: Array) -> Feedforward:
-        """Return what takes links along a predicted motion (5, n) while something pushes them."""
+        """Return what takes links along a predicted motion (5, n) while something pushes them.
+
+        Without more derivatives than motors follow: the snap is chosen anew in each period, so what higher
+        ones say holds for a moment only.
+        """
         found = self.model.compute(np.ascontiguousarray(motion))
-        efforts, positions, motors = (
-            each.copy() for each in (found.efforts, found.motor_positions, found.motor_efforts)
-        )
+        efforts, positions = found.efforts[:1].copy(), found.motor_positions[:2].copy()
+        motors = found.motor_efforts[:1].copy()
         efforts[0] -= external
         positions[0] -= external / self.stiffness
         limit = self.control.limit
@@ -388,20 +391,21 @@ class MpcNode(LifecycleNode):
             made.observer.restart()
             self._begun = stamp
         t = 1e-9 * (stamp - self._origin)
-        try:
-            external = made.pushed(1e-9 * (stamp - self._begun), measured, acted)
-            motion = None
-            if self._preview is not None:
-                motion = made.control.predict(t, measured, effort, external)
-                self._unsolved += motion is None
-        except HodynError as error:  # no motion for that instant, or numbers too large
-            motion = None
-            self._rejections[LINKS].add(MessageRejected(Reason.UNREACHABLE, str(error)))
         at = self._origin + round(1e9 * made.control.answered(t))
-        late = 1e-9 * (self._now() - at) > _LATE * self._period
+        motion = None
+        # what is late before it is computed would make all that wait for it later still
+        if not self._is_late(at):
+            try:
+                external = made.pushed(1e-9 * (stamp - self._begun), measured, acted)
+                if self._preview is not None and steady:
+                    motion = made.control.predict(t, measured, effort, external)
+                    self._unsolved += motion is None
+            except HodynError as error:  # no motion for that instant, or numbers too large
+                self._rejections[LINKS].add(MessageRejected(Reason.UNREACHABLE, str(error)))
+        late = self._is_late(at)
         self._gaps += not steady
         self._late += late
-        if motion is None or late or not steady:
+        if motion is None or late:
             self._in_row = 0
             return
         self._in_row += 1
@@ -410,6 +414,9 @@ class MpcNode(LifecycleNode):
         self._predicting, self._predicted = True, self._now()
         self._publish(at, made.feedforward(motion, external), began)
         self._predictions.tick(time.perf_counter() - began)
+
+    def _is_late(self, at: int) -> bool:
+        return 1e-9 * (self._now() - at) > _LATE * self._period
 
     def _fall_back(self) -> None:
         """Publish the motion itself from now on, until predictions come in time."""

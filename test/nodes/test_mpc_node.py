@@ -21,12 +21,22 @@ from std_msgs.msg import Float64MultiArray
 
 from hodyn_ros import Robot, share
 from hodyn_ros.control.measurement import Measurement
-from hodyn_ros.control.motor_pd import FeedforwardMode, motor_reference
+from hodyn_ros.control.motor_pd import FeedforwardMode, MotorGains, motor_reference
 from hodyn_ros.control.predictive_control import PredictiveControl
 from hodyn_ros.feedforward.model import FeedforwardModel
+from hodyn_ros.guard.command_guard import CommandGuard
+from hodyn_ros.guard.guard_config import GuardConfig, State
+from hodyn_ros.guard.guarded_robot import effort_model, guard_limits
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.observers import MomentumObserver, ObserverConfig, Sensed
-from hodyn_ros.ros.conversions.messages import nanoseconds, time_message, write_desired_motion
+from hodyn_ros.ros.conversions.fields import JointOrder
+from hodyn_ros.ros.conversions.messages import (
+    nanoseconds,
+    read_feedforward_torque,
+    time_message,
+    write_desired_motion,
+)
+from hodyn_ros.simulation.simulation import RobotSimulation
 from hodyn_ros.trajectory import WaypointSpline
 
 Array = NDArray[np.float64]
@@ -198,6 +208,43 @@ def test_what_has_no_solution_or_is_no_measurement_is_not_passed_on() -> None:
             here.talk.status("mpc_node", lambda _, values, key=key: values.get(key) == "1")
         largest = TRAIN.effort_limits(PANDA.limits.effort)
         assert all((np.abs(each.motor_efforts) <= largest).all() for each in here.heard)
+
+
+def test_an_arm_that_is_off_its_motion_returns_behind_the_guard() -> None:
+    simulation = RobotSimulation(PANDA, np.array(HOME) + 1e-3)
+    guard = CommandGuard(
+        NAMES,
+        GuardConfig(measured=True, settle=0.0, fade=0.01, lead=5e-4, effort_step=10.0),
+        guard_limits(PANDA, NAMES, motor=True),
+        MotorGains.of_drives(TRAIN, 30.0, 1.0),
+        effort_model(PANDA, NAMES, motor=True),
+    )
+    order, effort, errors = JointOrder(NAMES), simulation.gravity_effort(), []
+    with cell("mpc_guard") as here:
+        here.lead()
+        for _ in range(150):
+            here.wait(1)
+            here.want()
+            law = read_feedforward_torque(here.found(here.ms), order)
+            guard.follow(
+                here.clock.now,
+                here.clock.now,
+                motor_reference(FeedforwardMode.ELASTIC, TRAIN, law),
+                law.status,
+            )
+            motors = simulation.motor_position, simulation.motor_velocity
+            guard.measure(here.clock.now, here.clock.now, *motors)
+            here.measure(Measurement(*simulation.joints, *motors))
+            if (command := guard.command(here.clock.now)) is not None:
+                effort = command.effort
+                here.command(effort)
+                here.talk.pause(1e-3)
+            errors.append(np.abs(simulation.joints[0] - on_motion(1e-3 * here.ms)[0]).max())
+            simulation.advance(1e-3, effort)
+        values = here.talk.status("mpc_node", lambda _, values: values["predicting"] == "True")
+    assert errors[0] == pytest.approx(1e-3, rel=1e-2) and errors[-1] <= 5e-5
+    assert guard.state is State.FOLLOWING and not any(guard.faults.values())
+    assert int(values["predictions"]) >= 100 and values["fell back to the motion itself"] == "0"
 
 
 def test_a_delay_shorter_than_the_sight_is_refused() -> None:
