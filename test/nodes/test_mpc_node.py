@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 pytest.importorskip("daqp", reason="daqp is not installed; it is the extra mpc")
 
+from lifecycle_msgs.srv import GetState
 from numpy.typing import NDArray
 from ros_clock import SimulatedClock
 from ros_processes import start_node
@@ -73,6 +74,8 @@ class Cell:
         self._links = talk.publisher(JointState, "joint_states")
         self._motors = talk.publisher(JointState, "motor_states")
         self._commands = talk.publisher(Float64MultiArray, "effort_commands")
+        self._state = talk.node.create_client(GetState, "mpc_node/get_state")
+        talk.wait_until(self._state.service_is_ready, "the service of the state")
         self.clock = SimulatedClock(talk)
 
     @property
@@ -108,17 +111,23 @@ class Cell:
         self.want()
         self.measure(measured)
         self.command(effort)
-        self.talk.pause(2e-3)
+        self.serve()
         return measured, effort
+
+    def serve(self) -> None:
+        """Wait until the node has taken what was sent: it serves streams before calls."""
+        asked = self._state.call_async(GetState.Request())
+        self.talk.wait_until(asked.done, "the state of the node")
 
     def lead(self) -> None:
         """Let the node know the motion from now until `DELAY` later."""
         for k in range(DELAY):
             self.want()
             if k % 10 == 0:
-                self.talk.pause(2e-3)
+                self.serve()
             self.wait(1)
         self.want()
+        self.serve()
 
     def found(self, at: int) -> FeedforwardTorque:
         """Return the feedforward for a time [ms]."""
@@ -179,7 +188,7 @@ def test_predictions_are_those_of_the_controller_and_without_them_the_motion_goe
         for _ in range(20):  # and no command any more
             here.wait(1)
             here.want()
-            here.talk.pause(2e-3)
+            here.serve()
         last = here.ms
         check_motion(here.found(last), last)
         values = here.talk.status("mpc_node", lambda _, values: values["predicting"] == "False")
@@ -238,7 +247,7 @@ def test_an_arm_that_is_off_its_motion_returns_behind_the_guard() -> None:
             if (command := guard.command(here.clock.now)) is not None:
                 effort = command.effort
                 here.command(effort)
-                here.talk.pause(1e-3)
+                here.serve()
             errors.append(np.abs(simulation.joints[0] - on_motion(1e-3 * here.ms)[0]).max())
             simulation.advance(1e-3, effort)
         values = here.talk.status("mpc_node", lambda _, values: values["predicting"] == "True")
