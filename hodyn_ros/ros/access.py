@@ -116,7 +116,7 @@ NODES = {
         publishes=("filtered_joint_trajectory",),
         subscribes=("~/joint_trajectory", "joint_states", "joint_trajectory_controller/controller_state"),
         serves=("~/retime",),
-        provides=("~/follow_joint_trajectory",),
+        provides=("~/follow_joint_trajectory", "~/retime"),
         uses=("joint_trajectory_controller/follow_joint_trajectory",),
     ),
     "simulator_node": Access(publishes=("joint_states", "motor_states"), subscribes=("effort_commands",)),
