@@ -98,7 +98,8 @@ class LoopFunction(Call):
         """
         self._step, self._end, self._n_motion = code.newton_step, end, len(motions)
         self._n_positions = n = len(code.closure.leading)
-        memory = 1, n + (16 if code.keeps_pose or finds_pose else 0)
+        keeps_pose = code.closure.leader is not None  # that is given of platform or base
+        memory = 1, n + (16 if keeps_pose or finds_pose else 0)
         super().__init__([*motions, *others, ("memory", memory)], result)
         self.on_numbers, self._finds_pose = on_numbers, finds_pose
         self._tree, self._alive = tree, list[Any]()
@@ -121,7 +122,7 @@ class LoopFunction(Call):
             around, results = _around_tree(code, tree, joints, given, motion, local)
             last = straight_line(end, [*shapes, state, tree.result])
         remember = [Copy(remembered, positions, n)]
-        if code.keeps_pose or finds_pose:
+        if keeps_pose or finds_pose:
             remember.append(Copy(remembered.at(n), out if finds_pose else given[1], 16))
         self.program = Program(
             "hodyn_kernel",

@@ -58,9 +58,7 @@ class LoopCode:
         order: int,
         loads: LoadPlaces,
         preloaded: bool = False,
-        origin: Frame | None = None,
     ) -> None:
-        """Prepare; `origin`: where on its body the platform's rows are measured, by default as the body's."""
         self.closure, self.order, self.loads, self.preloaded = closure, order, loads, preloaded
         tree, first = closure.tree, closure.first
         self.bodies = canonical_bodies(tree)
@@ -75,9 +73,7 @@ class LoopCode:
         self.center = np.zeros(3) if not base else tree.placements[0][:3, 3].copy()
         # of a platform that is the base: twists that it can have, about the point of reference
         self.allowed = allowed_twists(closure.directions, tree.placements[0], closure.size) if base else None
-        if closure.platform is not None and not base and origin is None:
-            origin = Frame.of_body(closure.platform.body)
-        self.clusters = _clusters(closure, chosen, self.unknown, None if base else origin)
+        self.clusters = _clusters(closure, chosen, self.unknown, of_platform=not base)
         self.columns_of = [self._columns(cluster) for cluster in self.clusters]
 
     def newton_step(self, q: Stack, *others: Stack) -> Stack:
@@ -181,11 +177,6 @@ class LoopCode:
     def too_singular(self, singularity: Scalar) -> Scalar:
         """Return a number that is one or more where equations are nearly singular."""
         return singularity * SINGULAR_LENGTH**2
-
-    @property
-    def keeps_pose(self) -> bool:
-        """Whether the memory holds the pose given of platform or base."""
-        return self.closure.leader is not None
 
     @property
     def _has_branches(self) -> bool:
@@ -346,8 +337,8 @@ class Velocity:
                 series_of_body.pop()
 
 
-def _clusters(closure: Closure, chosen: Array, unknown: Sequence[int], origin: Frame | None) -> list[Cluster]:
-    """Put rows together that share unknown joints; `origin`: what a platform's rows bring to its pose."""
+def _clusters(closure: Closure, chosen: Array, unknown: Sequence[int], of_platform: bool) -> list[Cluster]:
+    """Put rows together that share unknown joints; `of_platform`: those that bring a platform to its pose."""
     tree, first = closure.tree, closure.first
     rows: list[PlacedRow | FollowerRow] = []
     for number, loop in enumerate(closure.loops):
@@ -359,8 +350,8 @@ def _clusters(closure: Closure, chosen: Array, unknown: Sequence[int], origin: F
         rows.append(FollowerRow(follower, 1.0 if turns else closure.size, number))
     kept = [rows[i] for i in chosen]
     rest = [row for i, row in enumerate(rows) if i not in set(chosen.tolist())]
-    if closure.platform is not None and origin is not None:
-        target = Frame.of_body(TARGET)
+    if closure.platform is not None and of_platform:
+        target, origin = Frame.of_body(TARGET), Frame.of_body(closure.platform.body)
         for name in closure.platform.rows:
             row = PLATFORM_ROWS[name]
             size = closure.size if row.what == "point" else 1.0
