@@ -78,7 +78,9 @@ def hybrid_dynamics_changes(model: TreeModel, order: int, setting: KernelSpec) -
             pose, twist, of_base = rest[:3]
             pushed = [row[:6] for row in change[2:]]
             changes |= displaced(pose, change[0]) | _changes(twist, [change[1][:6]])
-            changes |= _changes(of_base, pushed if setting.base_prescribed else _in_world(base, pushed))
+            changes |= _changes(
+                of_base, pushed if setting.base_prescribed else wrenches_in_world(base, pushed)
+            )
             for k, row in enumerate(found):
                 rates = [factorial(k + 1) * x for x in base.twist(k + 1)]
                 row[:0] = body_wrench(recursion, k) if setting.base_prescribed else rates
@@ -152,7 +154,7 @@ def displaced(pose: Stack, change: Sequence[Any]) -> dict[int, Any]:
     return _changes(pose[:3], moved)
 
 
-def _in_world(base: FloatingBase, wrenches: Sequence[Sequence[Any]]) -> Stack:
+def wrenches_in_world(base: FloatingBase, wrenches: Sequence[Sequence[Any]]) -> Stack:
     """Return body-fixed wrenches on a base by derivative, as they are in the world."""
     scaled = [[x * (1.0 / factorial(k)) for x in row] for k, row in enumerate(wrenches)]
     moments = [(row[0], row[1], row[2]) for row in scaled]

@@ -33,7 +33,7 @@ from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import robot_size
 
 _POSITIONS = ("q", "state", "drives", "seed")  # arguments that begin with positions
-_NUMBERS = (*_POSITIONS, "torques", "given", "base_wrench", "preload", "pose", "twists", "weights")
+_NUMBERS = (*_POSITIONS, "torques", "inputs", "base_wrench", "preload", "pose", "twists", "weights")
 
 
 class AccuracyCalls(RobotProperties):

@@ -13,8 +13,6 @@ import numpy as np
 
 from hodyn_ros.checks import check_result, into
 from hodyn_ros.dynamics.kinematics.carriers import last_body
-from hodyn_ros.dynamics.loops import looped_partials
-from hodyn_ros.dynamics.loops.compiled_partials import quick_call
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, drive_rows
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.errors import InputError
@@ -63,14 +61,14 @@ def inverse_kinematics(
 
 def inverse_dynamics_derivatives(looped: LoopedDynamics, order: int) -> Callable[..., Array]:
     """Return `f(q, [pose, twists])` of the partial derivatives of inverse dynamics."""
-    quick = quick_call(looped, "efforts", order)
+    quick = looped.quick_partials("efforts", order)
 
     def compute(*arguments: Array) -> Array:
         whole = quick(*arguments)
         if whole is None:
             check_motion(looped, order + 3, arguments)
             motion = coordinate_motion(looped.closure, arguments[0], base_among(arguments), 2)
-            whole = looped_partials.inverse_dynamics_partials(looped, *motion)
+            whole = looped.inverse_dynamics_partials(*motion)
             check_result(whole)
         return np.ascontiguousarray(whole.reshape(-1, whole.shape[-1]))
 
@@ -82,7 +80,7 @@ def forward_dynamics_derivatives(looped: LoopedDynamics, order: int) -> Callable
     closure = looped.closure
     n_given = closure.n_given
     count = 2 + n_given + closure.base_given
-    quick = quick_call(looped, "accelerations", order)
+    quick = looped.quick_partials("accelerations", order)
 
     def compute(*arguments: Any) -> Array:
         if len(arguments) != count:
@@ -95,7 +93,7 @@ def forward_dynamics_derivatives(looped: LoopedDynamics, order: int) -> Callable
         efforts = drive_rows(closure, rest[0], rest[1] if closure.base_given else None)
         if len(y) != 2 or len(efforts) != order + 1:
             raise InputError(f"expected a state of 2 rows and efforts of {order + 1}")
-        whole = looped_partials.forward_dynamics_partials(looped, y, efforts, given)
+        whole = looped.forward_dynamics_partials(y, efforts, given)
         check_result(whole)
         return whole.reshape(-1, whole.shape[-1])
 

@@ -12,9 +12,8 @@ from hodyn_ros.checks import check_finite, into
 from hodyn_ros.codegen.sample_loop import one_by_one
 from hodyn_ros.dynamics.loops.compiled_frames import CompiledFrames
 from hodyn_ros.dynamics.loops.coordinate_motion import drive_values
-from hodyn_ros.dynamics.loops.looped_accelerations import LoopedAccelerations
-from hodyn_ros.dynamics.loops.looped_efforts import LoopedEfforts
 from hodyn_ros.dynamics.loops.looped_matrices import LoopedMatrices
+from hodyn_ros.dynamics.loops.looped_partials import LoopedPartials
 from hodyn_ros.dynamics.loops.moved_by_drives import MovedByDrives
 from hodyn_ros.engine.recursions.kinematics import POSE
 from hodyn_ros.errors import InputError
@@ -24,8 +23,8 @@ from hodyn_ros.lie.se3 import Array
 _STILL = np.zeros((1, 6))
 
 
-class LoopedDynamics(LoopedEfforts, LoopedAccelerations, LoopedMatrices):
-    """Motions, efforts, accelerations and matrices of a robot with couplings and loops."""
+class LoopedDynamics(LoopedPartials, LoopedMatrices):
+    """Motions, efforts, accelerations, matrices and partials of a robot with couplings and loops."""
 
     _by_drives: MovedByDrives | None = None
 

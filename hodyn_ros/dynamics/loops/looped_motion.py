@@ -69,7 +69,6 @@ class LoopedMotion:
         self._products: Kept[tuple[Any, ...], CheckedCall] = Kept()
         self._drive_calls: Kept[int, Any] = Kept()
         self._base_calls: Kept[int, LoopFunction | DriftingFunction] = Kept()
-        self.partial_kernels: Kept[tuple[str, int, LoadPlaces], Any] = Kept()
 
     @property
     def known(self) -> Known:

@@ -33,13 +33,13 @@ class LoopHessian(LoopFunction):
         """Trace and compile; raise TooLong where the code would be too long."""
         c = closure.n_coordinates
         self.shape = order + 3, order + 3, c, c
-        told: list[tuple[str, Shape]] = [("the motion", (order + 3, len(closure.joints)))]
+        motion: list[tuple[str, Shape]] = [("the motion", (order + 3, len(closure.joints)))]
         if closure.leader is not None:
-            told += [("the pose", (4, 4)), ("the twists", (order + 2, 6))]
+            motion += [("the pose", (4, 4)), ("the twists", (order + 2, 6))]
         others = [*load_arguments(loads, order), ("the multiplier", (order + 1, closure.n_efforts))]
         code = _Code(closure, chosen, order, loads)
         result = (order + 3) ** 2 * c + 1, c
-        super().__init__(code, told, others, result, code.hessian, limit=STRAIGHT_LINE_LIMIT)
+        super().__init__(code, motion, others, result, code.hessian, limit=STRAIGHT_LINE_LIMIT)
 
     def changes(self, table: Array) -> Array:
         """Return the second derivatives (..., order + 3, order + 3, c, c) that results hold."""
@@ -61,14 +61,14 @@ class _Code(EffortCode):
                 changed = MotionChange(self, q, given, state, unit, "spatial")
                 row.append(changed.by_node)
             fields.append(row)
-        table = self.efforts(q, *changed.given, *loads, memory, state)
+        table = self.efforts(changed.q, *changed.given, *loads, memory, changed.state)
         found = table[: orders - 2]
         if closure.base_given and changed.base is not None:
             found = with_body_wrench(found, changed.base)
-        flat = [x for row in found for x in row]
-        graph: Graph = next(x.graph for x in flat if isinstance(x, Traced))
+        outputs = [x for row in found for x in row]
+        graph: Graph = next(x.graph for x in outputs if isinstance(x, Traced))
         weights = [x for row in multiplier for x in row]
-        blocks = hessian(graph, flat, weights, Coordinates(fields, self._turning(c)))
+        blocks = hessian(graph, outputs, weights, Coordinates(fields, self._turning(c)))
         defect = [table[-2][0], *[0.0] * (c - 1)]
         return [*(row for line in blocks for block in line for row in block), defect]
 

@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 
 from hodyn_ros.codegen.kernel import Shape
-from hodyn_ros.dynamics.loops.compiled_partials import by_order
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
+from hodyn_ros.dynamics.loops.looped_partials import by_order
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.engine.loops.loop_kernel import TooLong, compiles
 from hodyn_ros.engine.loops.loop_partials import LoopPartials
