@@ -24,8 +24,7 @@ from hodyn_ros.digits import (
 )
 from hodyn_ros.dynamics.calls.description import RobotProperties
 from hodyn_ros.dynamics.kinematics.forward_kinematics import Kinematics
-from hodyn_ros.dynamics.loops.digit_check import begun_beside
-from hodyn_ros.dynamics.natural_loads import natural_loads
+from hodyn_ros.dynamics.loops.digit_check import begun_beside, natural_loads
 from hodyn_ros.dynamics.operations import OPERATIONS, WITH_ACCURACY
 from hodyn_ros.errors import HodynError, InputError
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion

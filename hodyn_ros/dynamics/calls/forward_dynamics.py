@@ -15,7 +15,6 @@ from hodyn_ros.digits import is_asked_for, refuse_without_digits
 from hodyn_ros.dynamics.calls.accuracy import AccuracyCalls
 from hodyn_ros.dynamics.calls.description import check_order, load_places
 from hodyn_ros.dynamics.calls.results import BaseAndJoints, base_and_joints
-from hodyn_ros.dynamics.floating_base import fitting_base
 from hodyn_ros.dynamics.loops.coordinate_motion import (
     coordinate_motion,
     coordinate_motions,
@@ -25,7 +24,7 @@ from hodyn_ros.dynamics.loops.coordinate_motion import (
 )
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.mobility import check_pose
-from hodyn_ros.dynamics.motion_stack import applied
+from hodyn_ros.dynamics.motion_stack import applied, fitting_base
 from hodyn_ros.engine import kernels
 from hodyn_ros.errors import InputError, SingularError
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, BaseRepresentation, twists_to_body

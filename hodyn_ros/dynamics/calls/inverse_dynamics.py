@@ -12,11 +12,10 @@ from hodyn_ros.checks import check_finite, check_result, finite_result, real_arr
 from hodyn_ros.codegen.kernel import Function
 from hodyn_ros.dynamics.calls.description import RobotProperties, check_order, load_places
 from hodyn_ros.dynamics.calls.results import BaseAndJoints, base_and_joints
-from hodyn_ros.dynamics.floating_base import fitting_base
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, coordinate_motions, preload_rows
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.looped_efforts import LoopSolution
-from hodyn_ros.dynamics.motion_stack import applied
+from hodyn_ros.dynamics.motion_stack import applied, fitting_base
 from hodyn_ros.engine import kernels
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import INVERSE_DYNAMICS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,7 +23,6 @@ from hodyn_ros.dynamics.calls.forward_dynamics import (
     check_prescribed,
 )
 from hodyn_ros.dynamics.calls.matrices import MatrixCalls, called
-from hodyn_ros.dynamics.floating_base import fitting_base
 from hodyn_ros.dynamics.loops.coordinate_motion import (
     coordinate_motion,
     coordinate_motions,
@@ -32,7 +31,7 @@ from hodyn_ros.dynamics.loops.coordinate_motion import (
 )
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.matrices import MatrixDerivatives
-from hodyn_ros.dynamics.motion_stack import MotionStack, applied, motion_stack
+from hodyn_ros.dynamics.motion_stack import MotionStack, applied, fitting_base, motion_stack
 from hodyn_ros.dynamics.partials import LinearisedDynamics
 from hodyn_ros.engine.direction_lanes import (
     hybrid_dynamics_changes,
@@ -114,7 +113,7 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
             count, y, moving = coordinate_motions(self._looped.closure, q, base, 2)
             found = self._looped.inverse_dynamics_partials(y, moving, loads)
             if not count and not loads:
-                call = self._or_checked("efforts", len(found) - 1)
+                call = self._looped.compile_inverse_partials(len(found) - 1)
                 key = y.shape, base and base.orders, "inverse_dynamics_derivatives"
                 self._noted[key] = call, found.shape, "spatial"
             return found
@@ -132,30 +131,6 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
             return in_all_directions(changes, arrays, stack.batch)
         series, brackets = self._partial_series(stack, loads)
         return partials.assemble(series, brackets)
-
-    def _or_checked(self, of: Literal["efforts", "accelerations"], order: int) -> Callable[..., Array]:
-        """Return partial derivatives of a robot with loops as compiled code, and with care where that fails.
-
-        `f(motion, [pose, twists])` of efforts, `f(state, torques, [pose, twist, wrench])` of accelerations.
-        """
-        looped = self._need_loops("this")
-        quick = looped.quick_partials(of, order)
-
-        def efforts(q: Array, *moving: Array) -> Array:
-            found = quick(q, *moving)
-            if found is not None:
-                return found
-            return self._inverse_dynamics_derivatives(q, BaseMotion(*moving) if moving else None, None)
-
-        def accelerations(state: Array, torques: Array, *moving: Array) -> Array:
-            push = moving[2:] if looped.closure.base_given else ()
-            found = quick(state, *moving[:2], torques, *push)
-            if found is not None:
-                return found
-            base = BaseMotion(*moving[:2]) if moving else None
-            return self._looped_partials(HybridArguments(state, torques, base, push[0] if push else None))
-
-        return efforts if of == "efforts" else accelerations
 
     def _partial_series(
         self, stack: MotionStack, loads: Sequence[AppliedWrench]
@@ -303,8 +278,12 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         found = looped.forward_dynamics_partials(y, values, motion, loads)
         if not loads and base_wrench is None:
             torques = (len(values), len(looped.closure.driven))
-            call = self._or_checked("accelerations", len(values) - 1)
-            self._fast_partials[y.shape, torques, base and "spatial"] = call, found.shape
+            call, given = looped.compile_forward_partials(len(values) - 1), looped.closure.base_given
+
+            def quick(state: Array, torques: Array, *of_base: Array) -> Array:
+                return call(state, *of_base[:2], torques, *of_base[2:][:given])
+
+            self._fast_partials[y.shape, torques, base and "spatial"] = quick, found.shape
         return found
 
     @finite_result

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_finite, finite_result, real_array
-from hodyn_ros.dynamics.floating_base import fitting_base
+from hodyn_ros.dynamics.motion_stack import fitting_base
 from hodyn_ros.dynamics.named_frames import find_frame, supporting_bodies
 from hodyn_ros.engine.recursions.kinematics import POSE
 from hodyn_ros.errors import InputError

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_finite, finite_array, real_array, rigid_pose
-from hodyn_ros.dynamics.floating_base import fitting_base
 from hodyn_ros.dynamics.kinematics.carriers import CarriedMotion, Carriers, carriers_of, last_body
 from hodyn_ros.dynamics.kinematics.pose_solver import Frames, Task, components, solve_poses
-from hodyn_ros.dynamics.kinematics.rate_accuracy import check_accuracy
-from hodyn_ros.dynamics.kinematics.rate_solver import solve_rates
+from hodyn_ros.dynamics.kinematics.rate_solver import check_accuracy, solve_rates
+from hodyn_ros.dynamics.motion_stack import fitting_base
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.representations import Representation, check_representation, convert_screws

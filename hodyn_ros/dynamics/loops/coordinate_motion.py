@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -198,6 +199,22 @@ def given_base(closure: Closure, base: BaseMotion | None, orders: int) -> BaseMo
     if len(base.twists) < orders:
         raise InputError(f"this needs {orders} base twists, found {len(base.twists)}")
     return base.in_representation("spatial")
+
+
+def check_motion(closure: Closure, rows: int, arguments: Sequence[Array]) -> None:
+    """Reject what is no motion of so many rows, with that of platform or base."""
+    shape = rows, len(closure.joints)
+    if len(arguments) != 1 + closure.n_given or np.shape(arguments[0]) != shape:
+        besides = ", pose and twists of base or platform" * bool(closure.n_given)
+        raise InputError(f"expected a motion of shape {shape}{besides}")
+
+
+def base_among(arguments: Sequence[Array]) -> BaseMotion | None:
+    """Return the motion of base or platform that follows that of the coordinates."""
+    if len(arguments) == 1:
+        return None
+    _, pose, twists = arguments
+    return BaseMotion(pose, twists if len(twists) else np.zeros((1, 6)))
 
 
 def _check_base(closure: Closure, base: BaseMotion | None) -> None:

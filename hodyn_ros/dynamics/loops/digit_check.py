@@ -24,14 +24,14 @@ from hodyn_ros.digits import (
 )
 from hodyn_ros.dynamics.loops.closing import Known
 from hodyn_ros.dynamics.loops.grounded import DriftingFunction
-from hodyn_ros.dynamics.natural_loads import natural_loads
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction
 from hodyn_ros.engine.series.validity import SINGULAR_LENGTH, singularity_of
 from hodyn_ros.errors import HodynError
 from hodyn_ros.formulations.embedding import LoopMotion, Place
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.se3 import Array
-from hodyn_ros.model.closure import Closure
+from hodyn_ros.model.closure import Closure, robot_size
+from hodyn_ros.model.tree import TreeModel
 
 ENOUGH = 7.5  # digits expected, with more of which nothing has to be asked
 _EPSILON = float(np.finfo(np.float64).eps)
@@ -255,3 +255,15 @@ class CheckedCall:
     def samples(self) -> Samples:
         """The same of batches."""
         return sample_loop(self.call, self.call.batch_rows, self.sure)
+
+
+def natural_loads(tree: TreeModel, rates: Sequence[float] | Array, orders: int) -> Array:
+    """Return the sizes (orders,) of forces and moments, by order, natural for a robot that moves so fast.
+
+    Of its whole mass at a lever of its size, or of a metre; `rates` as of `natural_rates`.
+    """
+    size = robot_size(tree)
+    fast = natural_rates(rates, orders + 2)
+    rise = fast[2:] * size + fast[:-2] * float(np.linalg.norm(tree.gravity))
+    result: Array = rise * float(tree.masses.sum()) * size
+    return result

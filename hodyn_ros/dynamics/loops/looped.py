@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
-from hodyn_ros.checks import check_finite, into
+from hodyn_ros.checks import check_finite
 from hodyn_ros.codegen.sample_loop import one_by_one
+from hodyn_ros.dynamics.kinematics.carriers import last_body
 from hodyn_ros.dynamics.loops.compiled_frames import CompiledFrames
 from hodyn_ros.dynamics.loops.coordinate_motion import drive_values
 from hodyn_ros.dynamics.loops.looped_matrices import LoopedMatrices
@@ -18,6 +19,7 @@ from hodyn_ros.dynamics.loops.moved_by_drives import MovedByDrives
 from hodyn_ros.engine.recursions.kinematics import POSE
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseMotion
+from hodyn_ros.lie.representations import Representation
 from hodyn_ros.lie.se3 import Array
 
 _STILL = np.zeros((1, 6))
@@ -32,6 +34,17 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
     def compiled_frames(self) -> CompiledFrames:
         """Inverse kinematics of single frames in compiled code."""
         return CompiledFrames(self)
+
+    def compile_inverse_kinematics(
+        self, order: int, names: Sequence[str | int], representation: Representation
+    ) -> Callable[..., Array]:
+        """Return `f(seed, poses, twists)` of the motion of the coordinates."""
+        tree = self.closure.tree
+        if self.closure.platform is not None:
+            raise InputError(
+                f"there is no compiled inverse kinematics of robot {tree.name!r}, which a platform moves"
+            )
+        return self.compiled_frames.compiled(order, names or [last_body(tree)], representation)
 
     def move_drives(self, drives: Array, given: BaseMotion | None) -> tuple[Array, BaseMotion | None]:
         """Return the motion of the coordinates, and of a platform, from that of the drives (orders, driven).
@@ -48,7 +61,7 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
         return self._moved_by_drives.move(drives, given)
 
     def compile_move_drives(self, order: int) -> Callable[..., Array]:
-        """Return `f(drives (order + 1, driven), [pose (4, 4), twists (order, 6)], out=None)`.
+        """Return `f(drives (order + 1, driven), [pose (4, 4), twists (order, 6)])`.
 
         The row (1, ...) holds the pose of the platform by rows and its spatial twists, if there is one, then
         the motion of the joints that are coordinates, one order after the other. Pose and twists given are
@@ -71,7 +84,7 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
 
         checked = self._drive_calls[order]
         if checked is None:
-            return into(call)
+            return call
         function, defect_at, sure = checked.function, checked.defect_at, checked.sure
         columns = self._drive_columns(order)
 
@@ -81,7 +94,7 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
                 return table[:1, :columns]
             return call(*arguments)
 
-        return into(by_code)
+        return by_code
 
     def compile_drives_of_samples(self, order: int) -> Callable[..., Array]:
         """Return what `compile_move_drives` does, of batches: each sample on the branch of the one before."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, drive_
 from hodyn_ros.dynamics.loops.digit_check import CheckedCall
 from hodyn_ros.dynamics.loops.grounded import DriftingFunction, loop_code, shifted
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
-from hodyn_ros.dynamics.loops.platform_dynamics import PlatformDynamics
 from hodyn_ros.engine.loops.loop_kernel import LoopAccelerations, LoopFunction
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
 from hodyn_ros.errors import InputError
@@ -102,24 +101,6 @@ class LoopedAccelerations(LoopedMotion):
             code, "accelerations", lambda table: [table[:-1, group] for group in groups], efforts
         )
 
-    def _by_limbs(
-        self,
-        platform: PlatformDynamics,
-        code: LoopFunction | DriftingFunction,
-        places: LoadPlaces,
-        *arguments: Array,
-    ) -> Array:
-        """Compute the table of `code` for a platform on limbs, arguments as of `LoopAccelerations`."""
-        _, pose, twist, efforts, *loads, memory = arguments
-        wrenches = [
-            AppliedWrench(body, load, representation=frame) for (body, frame), load in zip(places, loads)
-        ]
-        twists = platform.forward_dynamics(pose, twist[0], efforts, wrenches, memory)
-        table = np.full(code.result, np.nan)
-        if twists is not None:
-            table[:-1], table[-1] = twists[1:], 0.0
-        return table
-
     def accelerations(
         self,
         state: Array,
@@ -186,8 +167,6 @@ class LoopedAccelerations(LoopedMotion):
             return [part for part in (table[:-1, :moved], table[:-1, moved:]) if part.size]
 
         code = self._forward_code(order, loads)
-        if code.on_numbers and self.platform is not None and self.platform.compiles(order, loads):
-            code.function = partial(self._by_limbs, self.platform, code, loads)
         checked = self.checked(code, "accelerations", parts)
         self._forward_loops[order, loads] = checked.samples
         function, memory, defect_at, sure = (

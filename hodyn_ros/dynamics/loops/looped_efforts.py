@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import finite_result, into
+from hodyn_ros.checks import finite_result
 from hodyn_ros.codegen.sample_loop import SampleLoop
 from hodyn_ros.dynamics.loops.closing import home
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, preload_rows, sample_of
@@ -222,14 +222,18 @@ class LoopedEfforts(LoopedMotion):
         return loop.run(count, [*of_joints, *motion, *loads, *preloads], self.memory, alone, out)
 
     def compile(self, order: int, drives: bool = False) -> Callable[..., Array]:
-        """Return `f([y (order + 3, k),] [pose (4, 4), twists (order + 2, 6)], out=None)`.
+        """Return `f([y (order + 3, k),] [pose (4, 4), twists (order + 2, 6)])`.
 
         It returns efforts (order + 1, efforts) and, with `drives`, the motion of the driven joints below them
         (2 order + 4, efforts), compiled where that takes some seconds at most. Twists are spatial; y is left
         out where no joint is a coordinate.
         """
         call, rows = self._call(order, ()), slice(0, 2 * order + 4 if drives else order + 1)
-        return into(lambda *arguments: call(*arguments)[rows])
+        return lambda *arguments: call(*arguments)[rows]
+
+    def compile_drive_state(self, order: int) -> Callable[..., Array]:
+        """Return the same, with the motion of the driven joints."""
+        return self.compile(order, drives=True)
 
     def by_limbs(
         self,
@@ -281,9 +285,7 @@ class LoopedEfforts(LoopedMotion):
     def near_singular_from(self, order: int, loads: LoadPlaces = (), preload: bool = False) -> float:
         """Return how large the first number of the last row of `drive_table` is where poses are near."""
         key = order, loads, preload  # each kernel has its own measure
-        if key not in self._flat_at_home:
-            self._flat_at_home[key] = self._at_home(*key)
-        return self._flat_at_home[key] / _NEAR**2
+        return self._singularity_at_home.made(key, lambda: self._at_home(*key)) / _NEAR**2
 
     def _at_home(self, order: int, loads: LoadPlaces, preload: bool) -> float:
         start, elsewhere = home(self.closure), self.known

@@ -94,14 +94,13 @@ class LoopedMatrices(LoopedMotion):
         columns = call.call.shape[-1]
         motion = [] if given is None else [given.pose, given.twists[..., : y.shape[1] - 1, :]]
         found = call.samples.run(count, [y, *motion], self.memory, lambda i: alone(i).reshape(-1, columns))
-        return found.reshape(count, order + 1, *call.call.shape)
+        return found.reshape(count, -1, *call.call.shape)
 
     def product_call(self, name: str, order: int, *of: Any) -> CheckedCall:
         """Return the code of what the call of that name returns."""
-        key = name, order, *of
-        if key not in self._products:
-            self._products[key] = CheckedCall(self._product_code(name, order, of), None)
-        return self._products[key]
+        return self._products.made(
+            (name, order, *of), lambda: CheckedCall(self._product_code(name, order, of), None)
+        )
 
     def _product_code(
         self, name: str, order: int, of: tuple[Any, ...], limit: float = STRAIGHT_LINE_LIMIT

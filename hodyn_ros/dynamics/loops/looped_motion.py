@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hodyn_ros.checks import check_result, into
+from hodyn_ros.checks import check_result
 from hodyn_ros.codegen.kernel import Function
 from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.codegen.sample_loop import one_by_one
@@ -62,7 +62,7 @@ class LoopedMotion:
         self._effort_loops: Kept[tuple[int, LoadPlaces, bool], Samples] = Kept()
         self._drive_loops: Kept[tuple[int, LoadPlaces, bool], Samples] = Kept()
         self._forward_loops: Kept[tuple[int, LoadPlaces], Samples] = Kept()
-        self._flat_at_home: Kept[tuple[int, LoadPlaces, bool], float] = Kept()
+        self._singularity_at_home: Kept[tuple[int, LoadPlaces, bool], float] = Kept()
         self._solutions: Kept[tuple[int, LoadPlaces, bool], CheckedCall] = Kept()
         self._joint_loops: Kept[int, CheckedCall] = Kept()
         self._forward_calls: Kept[tuple[int, LoadPlaces], Callable[..., Array]] = Kept()
@@ -220,16 +220,14 @@ class LoopedMotion:
     def _drifting_base(self, y: Array, arguments: Sequence[Array]) -> BaseMotion:
         """Return the motion of a floating base, some of which follows; it was found just now."""
         order = len(y) - 1
-        if order not in self._base_calls:
-            chosen = self.independence.given
+        chosen = self.independence.given
 
-            def make(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
-                base = [Frame(shift, np.eye(4))]
-                code = FrameMotionCode(closure, chosen, order, base, "spatial")
-                return LoopProduct(code, on_numbers=on_numbers)
+        def make(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
+            code = FrameMotionCode(closure, chosen, order, [Frame(shift, np.eye(4))], "spatial")
+            return LoopProduct(code, on_numbers=on_numbers)
 
-            self._base_calls[order] = loop_code(self.closure, order, order, make)
-        row = self._base_calls[order].function(*arguments, self.memory)[0]
+        call = self._base_calls.made(order, lambda: loop_code(self.closure, order, order, make))
+        row = call.function(*arguments, self.memory)[0]
         twists = row[POSE:].reshape(order, 6) if order else np.zeros((1, 6))
         return BaseMotion.computed(row[:POSE].reshape(4, 4), twists)
 
@@ -264,7 +262,7 @@ class LoopedMotion:
         return self._moved_joints(checked, y, base.pose, base.twists[:order])
 
     def compile_joint_motion(self, order: int) -> Callable[..., Array]:
-        """Return `f([y (order + 1, k),] [pose (4, 4), twists (order, 6)], out=None)` for all joints.
+        """Return `f([y (order + 1, k),] [pose (4, 4), twists (order, 6)])` for all joints.
 
         Twists are spatial; y is left out where no joint is a coordinate.
         """
@@ -282,7 +280,7 @@ class LoopedMotion:
             base = BaseMotion(motion[0], motion[1] if order else np.zeros((1, 6))) if motion else None
             return self.joint_motion(*coordinate_motion(closure, y, base, 0))[0]
 
-        return into(call)
+        return call
 
     def joint_motion_of_samples(
         self, count: int, y: Array, base: BaseMotion | None
@@ -312,15 +310,16 @@ class LoopedMotion:
 
     def _joint_call(self, order: int) -> CheckedCall:
         """Return the code of the motion of all joints."""
-        if order not in self._joint_loops:
-            chosen = self.independence.given
+        chosen = self.independence.given
 
-            def make(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
-                return LoopKernel(closure, chosen, order, (), "joints", on_numbers=on_numbers)
+        def code(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
+            return LoopKernel(closure, chosen, order, (), "joints", on_numbers=on_numbers)
 
-            code = loop_code(self.closure, max(order - 2, 0), order, make)
-            self._joint_loops[order] = self.checked(code, "joints", lambda table: [table[:-1]])
-        return self._joint_loops[order]
+        def make() -> CheckedCall:
+            made = loop_code(self.closure, max(order - 2, 0), order, code)
+            return self.checked(made, "joints", lambda table: [table[:-1]])
+
+        return self._joint_loops.made(order, make)
 
     def tree_efforts(
         self, joints: Array, base: BaseMotion | None, wrenches: Sequence[AppliedWrench] = ()
@@ -330,11 +329,10 @@ class LoopedMotion:
         setting = kernels.KernelSpec(
             base="spatial" if tree.floating_base else None, loads=self.places(wrenches)
         )
-        if (order, setting) not in self._kernels:
-            self._kernels[order, setting] = kernels.inverse_dynamics(tree, order, setting)
+        kernel = self._kernels.made((order, setting), lambda: kernels.inverse_dynamics(tree, order, setting))
         others = [] if base is None else [base.pose, np.ascontiguousarray(base.twists[: order + 2])]
         others += [load.up_to(order) for load in wrenches]
-        kernel, motion = self._kernels[order, setting], np.ascontiguousarray(joints)
+        motion = np.ascontiguousarray(joints)
         efforts: Array
         if motion.ndim == 2:
             efforts = kernel.function(motion, *others)

@@ -14,9 +14,16 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hodyn_ros.checks import check_result
 from hodyn_ros.codegen.kernel import LaneKernel
 from hodyn_ros.codegen.object_cache import Kept
-from hodyn_ros.dynamics.loops.coordinate_motion import sample_of
+from hodyn_ros.dynamics.loops.coordinate_motion import (
+    base_among,
+    check_motion,
+    coordinate_motion,
+    drive_rows,
+    sample_of,
+)
 from hodyn_ros.dynamics.loops.digit_check import CheckedCall
 from hodyn_ros.dynamics.loops.grounded import DriftingFunction, grounded, is_compiled, loop_code, shifted
 from hodyn_ros.dynamics.loops.looped_accelerations import LoopedAccelerations
@@ -227,6 +234,43 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
             return _by_motion(found, c)
 
         return call
+
+    def compile_inverse_partials(self, order: int) -> Callable[..., Array]:
+        """Return `f(q, [pose, twists])` of `inverse_dynamics_partials`, their rows one after the other."""
+        quick = self.quick_partials("efforts", order)
+
+        def compute(*arguments: Array) -> Array:
+            whole = quick(*arguments)
+            if whole is None:
+                check_motion(self.closure, order + 3, arguments)
+                motion = coordinate_motion(self.closure, arguments[0], base_among(arguments), 2)
+                whole = self.inverse_dynamics_partials(*motion)
+                check_result(whole)
+            return np.ascontiguousarray(whole.reshape(-1, whole.shape[-1]))
+
+        return compute
+
+    def compile_forward_partials(self, order: int) -> Callable[..., Array]:
+        """Return likewise `f(state, [pose, twist,] torques, [base wrench])` of forward dynamics."""
+        closure, quick = self.closure, self.quick_partials("accelerations", order)
+        count = 2 + closure.n_given + closure.base_given
+
+        def compute(*arguments: Array) -> Array:
+            if len(arguments) != count:
+                raise InputError(f"expected {count} arguments, found {len(arguments)}")
+            whole = quick(*arguments)
+            if whole is None:
+                state, *rest = arguments
+                base = BaseMotion(rest.pop(0), rest.pop(0)) if closure.n_given else None
+                y, given = coordinate_motion(closure, state, base, 1)
+                efforts = drive_rows(closure, rest[0], rest[1] if closure.base_given else None)
+                if len(y) != 2 or len(efforts) != order + 1:
+                    raise InputError(f"expected a state of 2 rows and efforts of {order + 1}")
+                whole = self.forward_dynamics_partials(y, efforts, given)
+                check_result(whole)
+            return whole.reshape(-1, whole.shape[-1])
+
+        return compute
 
     def _responses(
         self,

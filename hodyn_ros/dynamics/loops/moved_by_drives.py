@@ -129,11 +129,8 @@ class MovedByDrives:
         order, tree, platform = len(joints) - 1, self.twin.closure.tree, self._looped.closure.platform
         assert platform is not None
         body = platform.body + (SHIFT if self.start is not None else 0)
-        if order not in self._platforms:
-            self._platforms[order] = Kernel.unless_long(
-                *frame_motion(tree, order, [Frame(body, np.eye(4))], "spatial")
-            )
-        kernel = self._platforms[order]
+        law = frame_motion(tree, order, [Frame(body, np.eye(4))], "spatial")
+        kernel = self._platforms.made(order, lambda: Kernel.unless_long(*law))
         if kernel is None:
             motion = forward_kinematics(tree, joints, given, "spatial", {})
             pose, twists = motion.pose_of(body), motion.twists_of(body)

@@ -222,7 +222,7 @@ class DirectKinematics(LimbCall):
                 rows.append(state[n + 1 + 6 * i : n + 7 + 6 * i])
         factors = Orthogonal(self._jacobian(rows))
         step = factors.solve(missing)
-        error = following_step(square + dot(step, step), nearness(factors, self.reach))
+        error = following_step(square + dot(step, step), nearness(factors.inverses, self.reach))
         return [[*(moved_pose(pose[0][:POSE], self._twist(step)) * self.widest), error]]
 
     def _jacobian(self, rows: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
@@ -249,7 +249,7 @@ class DirectKinematics(LimbCall):
             parts = self._of_limbs(given)
             rows = [part[1 + 6 * i : 7 + 6 * i] for part in parts for i in range(len(part) // 6)]
             factors = Orthogonal(self._jacobian(rows))
-            singularity = nearness(factors, self.reach)
+            singularity = nearness(factors.inverses, self.reach)
             more = [*factors.numbers, sum((part[0] for part in parts), singularity)]
         if k >= self.order:
             return [[*([0.0] * (6 * self.widest)), 0.0, *more]]

@@ -35,7 +35,7 @@ from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 
-_LARGEST = 2000  # bodies times (order + 2)^2 of what takes some seconds to compile
+_LARGEST = 2400  # bodies times (order + 2)^2 of what takes some seconds to compile: six limbs at order 6
 
 What = Literal["efforts", "joints", "solution"]
 

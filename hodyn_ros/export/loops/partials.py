@@ -14,7 +14,7 @@ from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.engine.loops.loop_kernel import TooLong, compiles
 from hodyn_ros.engine.loops.loop_partials import LoopPartials
 from hodyn_ros.export.loops.bodies import Body, Columns, along_directions
-from hodyn_ros.export.loops.dynamics import forward_inputs
+from hodyn_ros.export.loops.operations import forward_inputs
 from hodyn_ros.export.loops.plan import Plan, about_motion, check_compiled, closure_of, inputs_of
 from hodyn_ros.export.request import Request
 from hodyn_ros.export.straight_line import Tables
