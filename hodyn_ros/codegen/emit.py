@@ -524,14 +524,14 @@ class _Writer:
 
     def missing(self, numbers: Iterable[int]) -> list[int]:
         """Return the nodes not yet written that these are, or are computed from, in order."""
-        found: set[int] = set()
+        result: set[int] = set()
         pending = list(numbers)
         while pending:
             number = pending.pop()
-            if number not in found and number not in self.written:
-                found.add(number)
+            if number not in result and number not in self.written:
+                result.add(number)
                 pending.extend(self.graph.operands(number))
-        return sorted(found)
+        return sorted(result)
 
 
 class _ScalarWriter(_Writer):

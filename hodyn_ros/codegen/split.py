@@ -44,5 +44,5 @@ def split(graph: Graph, outputs: Sequence[Any], argument: int) -> Split:
         else:
             continue
         varies.add(number)
-    found = [Traced(moving, at(x.number), x.negative) if isinstance(x, Traced) else x for x in outputs]
-    return Split(kept, moving, found)
+    result = [Traced(moving, at(x.number), x.negative) if isinstance(x, Traced) else x for x in outputs]
+    return Split(kept, moving, result)

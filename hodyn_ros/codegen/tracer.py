@@ -60,19 +60,19 @@ class Graph:
         What leads to those that are `known` is left out.
         """
         last = max((x.number for x in outputs if isinstance(x, Traced)), default=-1)
-        found = bytearray(last + 1)
+        result = bytearray(last + 1)
         for output in outputs:
             if isinstance(output, Traced):
-                found[output.number] = 1
+                result[output.number] = 1
         # operands come before what is computed from them
-        for number in range(len(found) - 1, -1, -1):
-            if found[number] and number not in known:
+        for number in range(len(result) - 1, -1, -1):
+            if result[number] and number not in known:
                 operation, a, b = self.nodes[number]
                 if operation in _BINARY:
-                    found[a] = found[b] = 1
+                    result[a] = result[b] = 1
                 elif operation not in _LEAVES:
-                    found[a] = 1
-        return list(compress(range(len(found)), found))
+                    result[a] = 1
+        return list(compress(range(len(result)), result))
 
     def operands(self, number: int) -> list[int]:
         """Return the nodes that a node is computed from."""
@@ -94,15 +94,15 @@ class Graph:
                 uses[b] += 1
             elif operation not in _LEAVES:
                 uses[a] += 1
-        found = set()
+        result = set()
         for number in needed:
             operation, a, b = nodes[number]
             if operation == "+" or operation == "-":
                 if nodes[a][0] == "*" and uses[a] == 1:
-                    found.add(a)
+                    result.add(a)
                 elif nodes[b][0] == "*" and uses[b] == 1:
-                    found.add(b)
-        return found
+                    result.add(b)
+        return result
 
     def count_operations(self, outputs: Sequence[Any]) -> int:
         """Count the additions, subtractions, multiplications and divisions that the outputs need."""

@@ -167,9 +167,9 @@ class GroupRobot:
         `dx' = A dx + B du` with x the small displacements in the groups, then the velocities, and u the
         forces on all m velocities. A (2 m, 2 m), B (2 m, m).
         """
-        found = self.inverse_dynamics_derivatives(motion)[0]
+        result = self.inverse_dynamics_derivatives(motion)[0]
         (bracket,) = partials.joint_brackets(self.tree, motion.velocities[:1])
-        return partials.linearise(found, bracket, self.tree.n_velocities)
+        return partials.linearise(result, bracket, self.tree.n_velocities)
 
     def _bodies(self, motion: JointMotion, rates: int) -> tuple[BodyJacobians, int]:
         if not isinstance(motion, JointMotion):

@@ -84,12 +84,12 @@ def coefficient_matrices(matrices: DynamicMatrices) -> Array:
 
 def matrix_derivatives(bodies: BodyJacobians, order: int) -> MatrixDerivatives:
     """Return the derivatives of M, C and g with respect to positions and velocities."""
-    found = state_derivatives(bodies, order)
+    result = state_derivatives(bodies, order)
     return MatrixDerivatives(
-        in_place(found.mass_by_position, bodies.batch),
-        in_place(found.coriolis_by_position, bodies.batch),
-        in_place(found.coriolis_by_velocity, bodies.batch),
-        in_place(found.gravity_by_position, bodies.batch),
+        in_place(result.mass_by_position, bodies.batch),
+        in_place(result.coriolis_by_position, bodies.batch),
+        in_place(result.coriolis_by_velocity, bodies.batch),
+        in_place(result.gravity_by_position, bodies.batch),
     )
 
 
@@ -101,5 +101,5 @@ def jacobian(bodies: BodyJacobians, place: Frame, representation: Representation
     columns = [np.swapaxes(carry @ J[..., place.body, :, :], -1, -2) for J in bodies.J]  # (..., m, 6)
     twists = [(V[..., place.body, :] @ carry.T)[..., None, :] for V in bodies.V]
     pose = (bodies.poses[..., place.body, :, :] @ place.pose)[..., None, :, :]
-    found = convert_screws(np.stack(columns), pose, twists, "body_fixed", representation)
-    return in_place(list(np.swapaxes(found, -1, -2)), bodies.batch)
+    result = convert_screws(np.stack(columns), pose, twists, "body_fixed", representation)
+    return in_place(list(np.swapaxes(result, -1, -2)), bodies.batch)

@@ -167,9 +167,9 @@ def _called(
     )
 
 
-def _second(name: str, result: str, rates: int = 0, tree: str = "", **others: Any) -> Operation:
+def _second(name: str, result: str, rates: int = 0, tree: str = "", **fields: Any) -> Operation:
     """Return an operation of trees alone."""
-    return Operation(name, result, rates, tree, **others, compiled=_TREE, batched=_TREE, exported=_TREE)
+    return Operation(name, result, rates, tree, **fields, compiled=_TREE, batched=_TREE, exported=_TREE)
 
 
 _KINEMATICS, _MATRICES = "engine.recursions.kinematics", "engine.matrix_kernels"

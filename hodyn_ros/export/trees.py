@@ -73,9 +73,9 @@ def _parts(plan: _Plan, matrix: NDArray[Any]) -> dict[str, NDArray[Any]]:
 def _cases(plan: _Plan, shapes: list[Shape]) -> Cases:
     random = Random(1)
     calls = [plan.choose(random, shapes) for _ in range(motions.COUNT)]
-    found = [_parts(plan, np.asarray(plan.compute(*call))) for call in calls]
+    result = [_parts(plan, np.asarray(plan.compute(*call))) for call in calls]
     inputs = {name: np.array(values) for name, values in zip(plan.inputs, zip(*calls))}
-    return Cases(inputs, {name: np.array([one[name] for one in found]) for name in plan.results})
+    return Cases(inputs, {name: np.array([one[name] for one in result]) for name in plan.results})
 
 
 def _planned(robot: Robot, request: Request, what: str) -> _Plan:
@@ -166,12 +166,12 @@ def _state(
     _, _, motion = _motion(robot, request, efforts)
 
     def choose(random: Random, shapes: list[Shape]) -> list[Array]:
-        q, *others = motion(random, [(order + 3, n), (4, 4), (order + 2, 6)])
-        found = torques(q, *others)
+        q, *rest = motion(random, [(order + 3, n), (4, 4), (order + 2, 6)])
+        result = torques(q, *rest)
         if not model.floating_base:
-            return [q[:2], found, *others]
-        pose, twists, *loads = others
-        return [q[:2], found[:, 6:], pose, twists[:1], found[:, :6], *loads]
+            return [q[:2], result, *rest]
+        pose, twists, *loads = rest
+        return [q[:2], result[:, 6:], pose, twists[:1], result[:, :6], *loads]
 
     inputs, about = ["state", "tau"], ["state: positions and velocities."]
     about += words.result(efforts, request, ())

@@ -115,9 +115,9 @@ class CompileCalls(KinematicCalls, MatrixCalls):
                 expected = (len(arrays[0]), *shape)
                 fits = isinstance(array, np.ndarray) and array.dtype == kind and array.shape == expected
                 if not (fits and array.flags.c_contiguous and array.flags.aligned):
-                    found = f"{getattr(array, 'dtype', type(array).__name__)} of shape {np.shape(array)}"
+                    result = f"{getattr(array, 'dtype', type(array).__name__)} of shape {np.shape(array)}"
                     raise InputError(
-                        f"{name} must be a C-contiguous {kind.name} array of shape {expected}, found {found}"
+                        f"{name} must be a C-contiguous {kind.name} array of shape {expected}, found {result}"
                     )
             return kernel.batch(*arrays, out=out, threads=threads)
 
@@ -164,19 +164,19 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         operation = OPERATIONS[what]
         rows = order + 1 + operation.rates
 
-        def careful(*arguments: Array) -> Array:
+        def checked(*arguments: Array) -> Array:
             check_motion(looped.closure, rows, arguments)
             whole = looped.computed(what, arguments[0], base_among(arguments), *of)
             return np.ascontiguousarray(whole.reshape(-1, whole.shape[-1]))
 
         if looped.drifts:
-            return careful
+            return checked
         product = looped.product_call(what, order, *of)
         function, defect_at, memory = product.function, product.defect_at, looped.memory
 
         def compute(*arguments: Array) -> Array:
             table: Array = function(*arguments, memory)
-            return table[:-1] if table.item(defect_at) < 1.0 else careful(*arguments)
+            return table[:-1] if table.item(defect_at) < 1.0 else checked(*arguments)
 
         return compute
 

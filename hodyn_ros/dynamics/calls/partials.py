@@ -74,9 +74,9 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         if changes is None:
             return matrices.matrix_derivatives(stack.bodies(self._joint_tree), stack.order)
         m, first = self._m, self._m - self.n_coordinates
-        found = in_all_directions(changes, stack.arguments(), stack.batch)
-        found = found.reshape(*stack.batch, stack.order + 1, 2 * m + 1, 2, m, m)
-        by_position, by_velocity = (np.moveaxis(found[..., k, :, :], -1, -3) for k in range(2))
+        result = in_all_directions(changes, stack.arguments(), stack.batch)
+        result = result.reshape(*stack.batch, stack.order + 1, 2 * m + 1, 2, m, m)
+        by_position, by_velocity = (np.moveaxis(result[..., k, :, :], -1, -3) for k in range(2))
         mass, coriolis, gravity = by_position[..., :m, :], by_position[..., m:-1, :], by_position[..., -1, :]
         by_rate = by_velocity[..., m:-1, :]
         # where a base is changes gravity alone
@@ -99,9 +99,9 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         their body, where the robot moves away. Compiled.
         """
         if wrenches is None:
-            found: Array | None = self._by_noted(q, base, "inverse_dynamics_derivatives")
-            if found is not None:
-                return found
+            result: Array | None = self._by_noted(q, base, "inverse_dynamics_derivatives")
+            if result is not None:
+                return result
         return self._inverse_dynamics_derivatives(q, base, wrenches)
 
     @finite_result
@@ -111,12 +111,12 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         loads = self._loads(wrenches)
         if self._looped is not None:
             count, y, moving = coordinate_motions(self._looped.closure, q, base, 2)
-            found = self._looped.inverse_dynamics_partials(y, moving, loads)
+            result = self._looped.inverse_dynamics_partials(y, moving, loads)
             if not count and not loads:
-                call = self._looped.compile_inverse_partials(len(found) - 1)
+                call = self._looped.compile_inverse_partials(len(result) - 1)
                 key = y.shape, base and base.orders, "inverse_dynamics_derivatives"
-                self._noted[key] = call, found.shape, "spatial"
-            return found
+                self._noted[key] = call, result.shape, "spatial"
+            return result
         stack = motion_stack(self.model, q, base, 2)
         order, m, places = stack.order, self._m, load_places(self.model, loads)
         kernel = self._traced_kernel("inverse_dynamics_derivatives", order, *([places] if places else []))
@@ -174,10 +174,10 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         if unloaded and state is None and base is not None:  # of a robot that a platform moves
             state = np.empty((2, 0))
         if unloaded and type(state) is np.ndarray and type(torques) is np.ndarray:
-            quick = self._fast_partials.get((state.shape, torques.shape, base and base.representation))
-            if quick is not None:
+            noted = self._fast_partials.get((state.shape, torques.shape, base and base.representation))
+            if noted is not None:
                 moving = () if base is None else (base.pose, base.twists[:1], np.zeros((len(torques), 6)))
-                return quick[0](state, torques, *moving).reshape(quick[1])
+                return noted[0](state, torques, *moving).reshape(noted[1])
         arguments = HybridArguments(state, torques, base, base_wrench, wrenches)
         if self._looped is not None:
             return self._looped_partials(arguments)
@@ -228,7 +228,7 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         changes = self._matrix_kernel(hybrid_dynamics_changes, order, problem.setting)
         if changes is not None:
             return in_all_directions(changes, problem.arrays, problem.batch)
-        if np.ndim(arguments.base_wrench) == 3:
+        if arguments.base_wrench is not None and np.ndim(arguments.base_wrench) == 3:
             each = arguments.one_by_one()
             return one_by_one(len(each), lambda i: self._hybrid_partials(each[i]))
         stack, loads, known = self._inverse_problem(problem, arguments)
@@ -275,16 +275,16 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         loads = self._loads(wrenches)
         if of_drives:
             return looped.hybrid_dynamics_partials(y, values, moved, motion, loads)
-        found = looped.forward_dynamics_partials(y, values, motion, loads)
+        result = looped.forward_dynamics_partials(y, values, motion, loads)
         if not loads and base_wrench is None:
             torques = (len(values), len(looped.closure.driven))
-            call, given = looped.compile_forward_partials(len(values) - 1), looped.closure.base_given
+            call, leader = looped.compile_forward_partials(len(values) - 1), looped.closure.base_given
 
-            def quick(state: Array, torques: Array, *of_base: Array) -> Array:
-                return call(state, *of_base[:2], torques, *of_base[2:][:given])
+            def compute(state: Array, torques: Array, *of_base: Array) -> Array:
+                return call(state, *of_base[:2], torques, *of_base[2:][:leader])
 
-            self._fast_partials[y.shape, torques, base and "spatial"] = quick, found.shape
-        return found
+            self._fast_partials[y.shape, torques, base and "spatial"] = compute, result.shape
+        return result
 
     @finite_result
     def linearised_dynamics(

@@ -61,8 +61,8 @@ class SecondPartialCalls(PartialCalls):
         kernel = self._matrix_kernel(_inverse_hessian, order, places)
         shape = (order + 3, order + 3, self._m, self._m)
         if kernel is not None:
-            found = kernel.batch(*arrays) if stack.batch else kernel.function(*arrays)
-            return found.reshape(*stack.batch, *shape)
+            result = kernel.batch(*arrays) if stack.batch else kernel.function(*arrays)
+            return result.reshape(*stack.batch, *shape)
         changes = self._matrix_kernel(_inverse_gradient_changes, order, places)
         if changes is None:
             raise too_large(self.model, "inverse_dynamics_hessian", order)
@@ -92,8 +92,8 @@ class SecondPartialCalls(PartialCalls):
         kernel = self._matrix_kernel(_inverse_second, order, load_places(self.model, loads))
         if kernel is not None:
             arrays = [*stack.arguments(), *applied(loads, order, stack.batch)]
-            found = kernel.batch(*arrays) if stack.batch else kernel.function(*arrays)
-            return self._all(found, order, stack.batch)
+            result = kernel.batch(*arrays) if stack.batch else kernel.function(*arrays)
+            return self._all(result, order, stack.batch)
         return self._of_each(
             order, self._m, lambda unit: self.inverse_dynamics_hessian(q, unit, base, wrenches)
         )
@@ -163,7 +163,7 @@ class SecondPartialCalls(PartialCalls):
         kernel = self._hybrid_kernel("forward_dynamics_hessian", problem)
         if kernel is not None:
             return problem.call(kernel, weights).reshape(*problem.batch, order + 3, order + 3, m, m)
-        if np.ndim(arguments.base_wrench) == 3:
+        if arguments.base_wrench is not None and np.ndim(arguments.base_wrench) == 3:
             each = arguments.one_by_one()
             return one_by_one(len(each), lambda i: self._hybrid_hessian(each[i], weights[i]))
         # from the second derivatives of inverse dynamics along the motion that is found
@@ -222,9 +222,9 @@ class SecondPartialCalls(PartialCalls):
         `inverse_dynamics_derivatives`.
         """
         stack, kernel = self._frame_kernel("forward_kinematics_derivatives", q, base, frames, representation)
-        found = (kernel.batch if stack.batch else kernel.function)(*stack.arguments())
+        result = (kernel.batch if stack.batch else kernel.function)(*stack.arguments())
         rows = 16 + 6 * stack.order
-        return found.reshape(*stack.batch, -1, rows, stack.order + 1, self._m)
+        return result.reshape(*stack.batch, -1, rows, stack.order + 1, self._m)
 
     @finite_result
     def forward_kinematics_hessian(
@@ -243,9 +243,9 @@ class SecondPartialCalls(PartialCalls):
         """
         stack, kernel = self._frame_kernel("forward_kinematics_hessian", q, base, frames, representation)
         weights = _multiplier(multiplier, kernel.arguments[-1][1], stack.batch)
-        found = (kernel.batch if stack.batch else kernel.function)(*stack.arguments(), weights)
+        result = (kernel.batch if stack.batch else kernel.function)(*stack.arguments(), weights)
         k, m = stack.order + 1, self._m
-        return found.reshape(*stack.batch, k, k, m, m)
+        return result.reshape(*stack.batch, k, k, m, m)
 
     def _frame_kernel(
         self,
@@ -286,10 +286,10 @@ class SecondPartialCalls(PartialCalls):
         weights = _multiplier(multiplier, (order + 1, looped.closure.n_efforts), batch)
 
         def alone(y: Array, weights: Array, moving: BaseMotion | None) -> Array:
-            found = looped.efforts_hessian(y, moving, wrenches, weights)
-            if found is None:
+            result = looped.efforts_hessian(y, moving, wrenches, weights)
+            if result is None:
                 raise too_large(self._tree, "inverse_dynamics_hessian", order)
-            return found
+            return result
 
         if not count:
             return alone(y, weights, moving)
@@ -309,12 +309,12 @@ class SecondPartialCalls(PartialCalls):
             weights = _multiplier(multiplier, np.shape(multiplier)[-2:], (len(each),))
             return one_by_one(len(each), lambda i: self._looped_forward_hessian(looped, each[i], weights[i]))
         state, base = arguments.state, arguments.base
-        found: Array | BaseAndJoints = self._looped_forward(arguments)
-        joints = found.joints if isinstance(found, BaseAndJoints) else found
+        result: Array | BaseAndJoints = self._looped_forward(arguments)
+        joints = result.joints if isinstance(result, BaseAndJoints) else result
         order, before = len(joints) - 1, np.empty((2, 0)) if state is None else np.asarray(state)
         q, moving = np.concatenate([before, joints]), base
-        if base is not None and isinstance(found, BaseAndJoints):
-            twists = np.concatenate([base.twists[:1], found.base])
+        if base is not None and isinstance(result, BaseAndJoints):
+            twists = np.concatenate([base.twists[:1], result.base])
             moving = BaseMotion(base.pose, twists, representation=base.representation)
         weights = _multiplier(multiplier, (order + 1, closure.n_coordinates), ())
         responses = self._looped_partials(arguments)
@@ -327,14 +327,14 @@ class SecondPartialCalls(PartialCalls):
     def _of_each(self, order: int, m: int, hessian: Callable[[Array], Array]) -> Array:
         """Return second derivatives of all m results by order from those of one after the other."""
         units = np.eye((order + 1) * m).reshape(-1, order + 1, m)
-        found = np.stack([hessian(unit) for unit in units], axis=-5)
-        whole = found.reshape(*found.shape[:-5], order + 1, m, *found.shape[-4:])
+        values = np.stack([hessian(unit) for unit in units], axis=-5)
+        whole = values.reshape(*values.shape[:-5], order + 1, m, *values.shape[-4:])
         result: Array = np.ascontiguousarray(np.moveaxis(whole, -5, -3))
         return result
 
-    def _all(self, found: Array, order: int, batch: tuple[int, ...]) -> Array:
+    def _all(self, result: Array, order: int, batch: tuple[int, ...]) -> Array:
         m = self._m
-        return found.reshape(*batch, order + 1, order + 3, order + 3, m, m, m)
+        return result.reshape(*batch, order + 1, order + 3, order + 3, m, m, m)
 
 
 def _multiplier(values: ArrayLike, shape: tuple[int, ...], batch: tuple[int, ...]) -> Array:

@@ -101,7 +101,7 @@ def _check_followed(lost: Array, asked: Array, order: int, name: str) -> None:
 
 def check_accuracy(
     motion: FrameMotion,
-    found: Array,
+    result: Array,
     wanted: Array,
     rows: Array,
     movable: list[int],
@@ -121,22 +121,22 @@ def check_accuracy(
     if is_asked_for():
         return
     condition = condition_number(motion, rows, movable)
-    orders = np.arange(1, len(found))
+    orders = np.arange(1, len(result))
     if condition ** (orders[-1] + 1.0) * _ROUNDING <= ACCURACY:
         return
-    nearby, change = found.copy(), np.zeros(found.shape[1])
+    nearby, change = result.copy(), np.zeros(result.shape[1])
     change[movable] = _hardly_felt(motion, rows, movable)
     signs = np.where(np.arange(wanted.size).reshape(wanted.shape) % 2, 1.0, -1.0)
     rounded = wanted * (1.0 + _ROUNDING * signs)
-    prescribed = found[1:].copy()
+    prescribed = result[1:].copy()
     prescribed[:, movable] = 0.0
     try:
         nearby[1:] = solve_rates(motion.beside(change), rounded, rows, movable, weights, prescribed)
     except (InputError, ConvergenceError):  # not even this can be followed any more
         nearby[1:] = np.inf
-    sizes = np.abs(found[1:]).max(axis=1)
+    sizes = np.abs(result[1:]).max(axis=1)
     natural = np.max(sizes ** (1.0 / orders)) ** orders  # of a motion as fast as this one
-    errors = _SAFETY * np.abs(nearby - found)[1:].max(axis=1)
+    errors = _SAFETY * np.abs(nearby - result)[1:].max(axis=1)
     failing = np.flatnonzero(~(errors <= ACCURACY * natural))
     if len(failing):
         r, share = int(orders[failing[0]]), float(errors[failing[0]] / natural[failing[0]])

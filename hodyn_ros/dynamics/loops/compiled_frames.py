@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
@@ -130,7 +130,7 @@ class CompiledFrames:
         goals = Goals(frames, rows, asked.representation)
         try:
             return (
-                TaskMotion(closure, looped.independence.given, asked.order, goals, movable),
+                TaskMotion(closure, looped.independence.of_joints, asked.order, goals, movable),
                 len(moving),
             )
         except (TooLong, ZeroDivisionError):
@@ -168,7 +168,8 @@ class CompiledFrames:
         It returns the motion (order + 1, k) of the coordinates that moves frames; what the kernel cannot do
         is left to `solve_frames`.
         """
-        looped, F, whole = self._looped, len(names), cast(Task, "pose")
+        looped, F = self._looped, len(names)
+        whole: Task = "pose"
         kernel, _ = self.kernel(Asked(tuple(names), (whole,) * F, order, representation))
         tree, k = looped.closure.tree, len(looped.closure.joints)
         of_frames = ["the pose", "the twists"] if F == 1 else ["the poses", "the twists"]
@@ -205,8 +206,8 @@ class CompiledFrames:
         whole = len(platform.rows) == 6 or platform.twists is not None
         if frame.body != platform.body or targets.tasks[0] != "pose" or not whole:
             return None
-        pose, given = targets.poses[0], targets.twists[0]
-        twists = convert_screws(given, pose, given, targets.representation, "spatial") if order else given
+        pose, rates = targets.poses[0], targets.twists[0]
+        twists = convert_screws(rates, pose, rates, targets.representation, "spatial") if order else rates
         at = pose @ inverse(frame.pose)
         y = np.zeros((order + 1, len(looped.closure.joints)))
         y[0] = looped.known.y

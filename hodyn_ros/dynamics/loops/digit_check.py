@@ -77,14 +77,14 @@ class DigitCheck:
 
     def estimate(self, table: Array, arguments: Sequence[Array], memory: Array) -> Accuracy:
         """Estimate the accuracy of a result, as `hodyn_ros.digits` says."""
-        rng, others = np.random.default_rng(0), []
-        found = self.parts(table)
+        rng, arrays = np.random.default_rng(0), []
+        result = self.parts(table)
         for _ in range(DRAWS):
             start = begun_beside(self.closure, memory, rng)
             beside = [self._rounded(name, array, rng) for name, array in zip(self.names, arguments)]
             other = self.function(*beside, start)
-            others.append(self.parts(other) if other.item(self.defect_at) < 1.0 else None)
-        return accuracy(found, others, self._natural(found, arguments), CLOSING)
+            arrays.append(self.parts(other) if other.item(self.defect_at) < 1.0 else None)
+        return accuracy(result, arrays, self._natural(result, arguments), CLOSING)
 
     def sure(self, place: Place, basis: Array) -> float:
         """Return below which number at `defect_at` enough digits are left that nothing has to be asked.
@@ -144,10 +144,10 @@ class DigitCheck:
             return rounded_pose(array, rng)
         return rounded(array, rng)
 
-    def _natural(self, found: Sequence[Array], arguments: Sequence[Array]) -> list[Array]:
+    def _natural(self, parts: Sequence[Array], arguments: Sequence[Array]) -> list[Array]:
         """Return what is natural for each part."""
         speeds, result = self._speeds(dict(zip(self.names, arguments))), []
-        for number, part in enumerate(found):
+        for number, part in enumerate(parts):
             if self.what == "accelerations" and number not in self.held:
                 own = np.abs(part).max(axis=1, initial=0.0)
                 result.append(natural_rates([speeds[0], *own], len(part) + 2)[2:])
@@ -157,15 +157,15 @@ class DigitCheck:
                 result.append(natural_rates(speeds, len(part)))
         return result
 
-    def _speeds(self, given: dict[str, Array]) -> list[float]:
+    def _speeds(self, arguments: dict[str, Array]) -> list[float]:
         """Return the sizes of all derivatives of the motion given, from the first on."""
         rows: list[Array] = []
-        for name, array in given.items():
+        for name, array in arguments.items():
             if name in ("the motion", "the state", "the motion of the drives"):
                 rows.append(np.abs(array[1:]) / self._position_sizes(name))
             elif name in ("the twists", "the twist"):
                 shifted = np.array(array, dtype=np.float64)
-                shifted[:, 3:] += np.cross(shifted[:, :3], given["the pose"][:3, 3])
+                shifted[:, 3:] += np.cross(shifted[:, :3], arguments["the pose"][:3, 3])
                 rows.append(np.abs(shifted) / np.repeat([1.0, self.closure.size], 3))
         count = max((len(row) for row in rows), default=0)
         return [

@@ -46,19 +46,19 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
             )
         return self.compiled_frames.compiled(order, names or [last_body(tree)], representation)
 
-    def move_drives(self, drives: Array, given: BaseMotion | None) -> tuple[Array, BaseMotion | None]:
+    def move_drives(self, drives: Array, leader: BaseMotion | None) -> tuple[Array, BaseMotion | None]:
         """Return the motion of the coordinates, and of a platform, from that of the drives (orders, driven).
 
-        `given`: the motion of a prescribed base, with spatial twists. With more drives than coordinates some
+        `leader`: the motion of a prescribed base, with spatial twists. With more drives than coordinates some
         determine the motion, and the others have to agree: InputError.
         """
         order = len(drives) - 1
         self._prepare_drive_call(order)
-        base = [] if given is None else given.arrays(order)
-        found = self.compiled_drive_motion(np.ascontiguousarray(drives), *base)
-        if found is not None:
-            return found
-        return self._moved_by_drives.move(drives, given)
+        base = [] if leader is None else leader.arrays(order)
+        result = self.compiled_drive_motion(np.ascontiguousarray(drives), *base)
+        if result is not None:
+            return result
+        return self._moved_by_drives.move(drives, leader)
 
     def compile_move_drives(self, order: int) -> Callable[..., Array]:
         """Return `f(drives (order + 1, driven), [pose (4, 4), twists (order, 6)])`.
@@ -75,8 +75,8 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
             if len(rows) != order + 1 or len(base) != 2 * closure.base_given:
                 besides = ", pose and twists of the base" * closure.base_given
                 raise InputError(f"expected a motion of {order + 1} rows{besides}")
-            given = BaseMotion(base[0], base[1] if order else _STILL) if base else None
-            q, platform = self.move_drives(rows, given and given.in_representation("spatial"))
+            leader = BaseMotion(base[0], base[1] if order else _STILL) if base else None
+            q, platform = self.move_drives(rows, leader and leader.in_representation("spatial"))
             parts = (
                 [q.ravel()] if platform is None else [*(x.ravel() for x in platform.arrays(order)), q.ravel()]
             )
@@ -117,8 +117,8 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
                 return one_by_one(count, one)
             columns, width = self._drive_columns(order), loop.call.result[1]
             padding = np.zeros((1, width - columns))
-            found = loop.run(count, arrays, self.memory, lambda i: np.hstack([one(i), padding]))
-            return np.ascontiguousarray(found[..., :columns])
+            result = loop.run(count, arrays, self.memory, lambda i: np.hstack([one(i), padding]))
+            return np.ascontiguousarray(result[..., :columns])
 
         return call
 

@@ -63,25 +63,25 @@ class LoopedEfforts(LoopedMotion):
     def solve(
         self,
         y: Array,
-        given: BaseMotion | None,
+        leader: BaseMotion | None,
         wrenches: Sequence[AppliedWrench] = (),
         preload: Array | None = None,
     ) -> LoopSolution:
         """Compute motion, efforts and loads from the motion of the coordinates, y (order + 3, k)."""
         closure, order = self.closure, len(y) - 3
         kernel = self._solution_call(order, self.places(wrenches), preload is not None)
-        self.check_loads(given, wrenches, order)
-        motion = [] if given is None else [given.pose, np.ascontiguousarray(given.twists[: order + 2])]
-        others = [load.up_to(order) for load in wrenches] + ([] if preload is None else [preload])
-        arguments = [y, *motion, *others]
+        self.check_loads(leader, wrenches, order)
+        motion = [] if leader is None else [leader.pose, np.ascontiguousarray(leader.twists[: order + 2])]
+        arrays = [load.up_to(order) for load in wrenches] + ([] if preload is None else [preload])
+        arguments = [y, *motion, *arrays]
         table = kernel.function(*arguments, self.memory)
-        table = self.finished(kernel, table, arguments, y, given, held=True)
+        table = self.finished(kernel, table, arguments, y, leader, held=True)
         n, base = closure.tree.n_joints, 6 if closure.base_given else 0
         efforts = table[: order + 1, : closure.n_efforts]
         ahead = SHIFT + 1 if self.drifts else 0  # joints of a base on the ground
         joints = np.ascontiguousarray(table[order + 1 : 2 * order + 4, ahead : ahead + n])
         loads = table[2 * order + 4 : 3 * order + 5]
-        moving = given if closure.tree.floating_base else None
+        moving = leader if closure.tree.floating_base else None
         if self.drifts:
             moving = self._drifting_base(y, arguments[: 1 + len(motion)])
         elif moving is not None:
@@ -92,7 +92,7 @@ class LoopedEfforts(LoopedMotion):
         @cache
         def margins() -> tuple[float, float]:
             place = Place(positions, None if moving is None else moving.pose)
-            moved = LoopMotion(closure, place, None if given is None else given.pose)
+            moved = LoopMotion(closure, place, None if leader is None else leader.pose)
             return conditions(closure, moved, self.independence.rows)
 
         return LoopSolution(
@@ -119,7 +119,7 @@ class LoopedEfforts(LoopedMotion):
         def make(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
             return LoopKernel(
                 closure,
-                chosen.given,
+                chosen.of_joints,
                 order,
                 shifted(loads, shift),
                 "solution",
@@ -256,17 +256,17 @@ class LoopedEfforts(LoopedMotion):
     def by_embedding(
         self,
         y: Array,
-        given: BaseMotion | None,
+        leader: BaseMotion | None,
         wrenches: Sequence[AppliedWrench] = (),
         preload: Array | None = None,
     ) -> Array:
         """Compute the efforts (order + 1, efforts) by the embedding of the loops in readable NumPy."""
-        self.check_loads(given, wrenches, len(y) - 3)
-        moved, margins = self.begin(y, given)
+        self.check_loads(leader, wrenches, len(y) - 3)
+        moved, margins = self.begin(y, leader)
         self.check_held(margins[1])
-        self.remember(moved, y[0], given)
+        self.remember(moved, y[0], leader)
         rows = self.independence.rows
-        return embedding.inverse_dynamics(rows, moved, y, given, wrenches, preload).efforts
+        return embedding.inverse_dynamics(rows, moved, y, leader, wrenches, preload).efforts
 
     def is_compiled(self, order: int) -> bool:
         """Whether efforts of an order are computed by compiled code."""
@@ -290,13 +290,13 @@ class LoopedEfforts(LoopedMotion):
     def _at_home(self, order: int, loads: LoadPlaces, preload: bool) -> float:
         start, elsewhere = home(self.closure), self.known
         self.known = start
-        given = [] if start.pose is None else [start.pose, np.zeros((order + 2, 6))]
-        given += [np.zeros((order + 1, 6))] * len(loads)
-        given += [np.zeros((order + 1, len(self.closure.driven)))] * preload
+        arrays = [] if start.pose is None else [start.pose, np.zeros((order + 2, 6))]
+        arrays += [np.zeros((order + 1, 6))] * len(loads)
+        arrays += [np.zeros((order + 1, len(self.closure.driven)))] * preload
         y = np.zeros((order + 3, len(start.y)))
         y[0] = start.y
         try:
-            table = self._call(order, loads, preload)(*([y] if len(start.y) else []), *given)
+            table = self._call(order, loads, preload)(*([y] if len(start.y) else []), *arrays)
         except SingularError:
             return np.inf
         finally:
@@ -364,7 +364,7 @@ class LoopedEfforts(LoopedMotion):
         if self.platform is not None and self.platform.compiles(order, loads):
             function, _ = self.platform.call(order, loads, preload)
             return function, self.platform.effort_kernel(order, bool(loads), preload)
-        chosen = self.independence.given
+        chosen = self.independence.of_joints
 
         def make(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
             places = shifted(loads, shift)

@@ -79,13 +79,13 @@ def solve_frames(
         label = names[closure.joints[idle]]
         raise InputError(f"joint {label!r} does not move {start.name!r}, so it cannot be independent")
     check_method(redundancy.method, targets, len(moving), len(motions))
-    found = targets.followed(start, rates, movable, w)
-    moved = found.moved
+    result = targets.followed(start, rates, movable, w)
+    moved = result.moved
     closure.check_curves(moved.place.joints, order)
     looped.check_margin(moved, conditions(closure, moved, looped.independence.rows)[0])
     platform = moved.leader_motion if closure.platform is not None else None
-    q = np.array([found.y, *(rate[:k] for rate in found.rates)])
-    looped.remember(moved, found.y, base if platform is None else platform)
+    q = np.array([result.y, *(rate[:k] for rate in result.rates)])
+    looped.remember(moved, result.y, base if platform is None else platform)
     return q, platform
 
 
@@ -209,8 +209,8 @@ class LoopedFrames:
         return [self.moved.body_jacobian(frame.body, k) for k in range(order + 1)]
 
     def _pose(self, frame: Frame) -> Array:
-        found: Array = frame.pose if frame.body < 0 else self.moved.body_pose(frame.body) @ frame.pose
-        return found
+        result: Array = frame.pose if frame.body < 0 else self.moved.body_pose(frame.body) @ frame.pose
+        return result
 
     def _twists(self, frame: Frame) -> list[Array]:
         return [] if frame.body < 0 else self.moved.twists_of(frame.body)

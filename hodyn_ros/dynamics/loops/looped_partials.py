@@ -72,28 +72,28 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         return Kept()
 
     def inverse_dynamics_partials(
-        self, y: Array, given: BaseMotion | None, wrenches: Sequence[AppliedWrench] = ()
+        self, y: Array, leader: BaseMotion | None, wrenches: Sequence[AppliedWrench] = ()
     ) -> Array:
         """Return du^(r)/dy^(k) (order + 1, order + 3, efforts, coordinates) for a motion y (order + 3, k).
 
-        Of a batch too, y (N, order + 3, k). `given`: the motion of a prescribed base or of a platform.
+        Of a batch too, y (N, order + 3, k). `leader`: the motion of a prescribed base or of a platform.
         """
         order, c, places = y.shape[-2] - 3, self.closure.n_coordinates, self.places(wrenches)
         loads = [wrench.up_to(order) for wrench in wrenches]
-        self.check_loads(given, wrenches, order)
+        self.check_loads(leader, wrenches, order)
         kernel = None if y.ndim == 2 else self._lane_kernel(effort_changes, order, places)
         if kernel is None:
-            arrays = [y, *_spatial(given, order + 2), *loads]
-            return _by_motion(self._changes("efforts", order, places, arrays, y, given, held=True), c)
-        positions = self._positions_of_samples(y, given)
-        self.efforts_of_samples(len(y), y, given, wrenches)
+            arrays = [y, *_spatial(leader, order + 2), *loads]
+            return _by_motion(self._changes("efforts", order, places, arrays, y, leader, held=True), c)
+        positions = self._positions_of_samples(y, leader)
+        self.efforts_of_samples(len(y), y, leader, wrenches)
         units = np.eye((order + 3) * c).reshape(-1, order + 3, c)
-        found = _in_all_directions(kernel, [y, *_motion(given, order + 2), *loads, positions], [units])
-        found = found.reshape(*y.shape[:-2], order + 3, c, order + 1, -1)
-        return np.moveaxis(found, (-2, -4, -1), (-4, -3, -2))
+        result = _in_all_directions(kernel, [y, *_motion(leader, order + 2), *loads, positions], [units])
+        result = result.reshape(*y.shape[:-2], order + 3, c, order + 1, -1)
+        return np.moveaxis(result, (-2, -4, -1), (-4, -3, -2))
 
     def efforts_hessian(
-        self, y: Array, given: BaseMotion | None, wrenches: Sequence[AppliedWrench], multiplier: Array
+        self, y: Array, leader: BaseMotion | None, wrenches: Sequence[AppliedWrench], multiplier: Array
     ) -> Array | None:
         """Return second derivatives of `multiplier · efforts`, y (order + 3, k); None without code.
 
@@ -102,16 +102,16 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         order, places = len(y) - 3, self.places(wrenches)
         if self._call_of("hessian", order, places) is None:
             return None
-        self.check_loads(given, wrenches, order)
+        self.check_loads(leader, wrenches, order)
         loads = [wrench.up_to(order) for wrench in wrenches]
-        arrays = [y, *_spatial(given, order + 2), *loads, multiplier]
-        return self._changes("hessian", order, places, arrays, y, given, held=True)
+        arrays = [y, *_spatial(leader, order + 2), *loads, multiplier]
+        return self._changes("hessian", order, places, arrays, y, leader, held=True)
 
     def forward_dynamics_partials(
         self,
         state: Array,
         efforts: Array,
-        given: BaseMotion | None,
+        leader: BaseMotion | None,
         wrenches: Sequence[AppliedWrench] = (),
     ) -> Array:
         """Return the derivatives (order + 1, order + 3, coordinates, efforts) of accelerations by order.
@@ -122,15 +122,15 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         """
         first = 6 if self.closure.base_given else 0
         push = efforts[..., :first] if first else None
-        found, _ = self._responses(state, efforts[..., first:], given, wrenches, push)
-        return by_order(found, self.closure.n_coordinates)
+        result, _ = self._responses(state, efforts[..., first:], leader, wrenches, push)
+        return by_order(result, self.closure.n_coordinates)
 
     def hybrid_dynamics_partials(
         self,
         state: Array,
         values: Array,
         prescribed: Sequence[int],
-        given: BaseMotion | None,
+        leader: BaseMotion | None,
         wrenches: Sequence[AppliedWrench] = (),
     ) -> Array:
         """Return the derivatives (order + 1, order + 3, efforts, efforts) of what hybrid dynamics returns.
@@ -142,17 +142,17 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
             A_pp du_p^(k) = dq_p^(k+2) - what follows from all else that changes
         """
         closure, (orders, e) = self.closure, values.shape
-        found, twists = self.hybrid_dynamics(state, values, prescribed, given, wrenches)
+        solution, twists = self.hybrid_dynamics(state, values, prescribed, leader, wrenches)
         efforts = values.copy()
-        efforts[:, list(prescribed)] = found[:, list(prescribed)]
+        efforts[:, list(prescribed)] = solution[:, list(prescribed)]
         drives = efforts[:, e - len(closure.driven) :]
-        if closure.base_given and given is not None and twists is not None:
+        if closure.base_given and leader is not None and twists is not None:
             wrench, held = efforts[:, :6], set(range(6)) <= set(prescribed)
             if held:  # the wrench found turns with the base
-                wrench = BaseMotion(given.pose, twists).wrenches_in_body(wrench)
+                wrench = BaseMotion(leader.pose, twists).wrenches_in_body(wrench)
             frame: Literal["body_fixed", "spatial"] = "body_fixed" if held else "spatial"
             wrenches = [*wrenches, AppliedWrench(0, wrench, representation=frame)]
-        _, of_drives = self._responses(state, drives, given, wrenches)
+        _, of_drives = self._responses(state, drives, leader, wrenches)
         c, size, p = closure.n_coordinates, of_drives.shape[2], list(prescribed)
         response = of_drives[0, p, 2 * c : 2 * c + e][:, p]
         changes = np.eye(size)  # of what acts, by what is given
@@ -168,28 +168,28 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
             result[k, p] = changes[own][p]
         return by_order(result, c)
 
-    def linearised(self, state: Array, given: BaseMotion | None, efforts: Array) -> LinearisedDynamics:
+    def linearised(self, state: Array, leader: BaseMotion | None, efforts: Array) -> LinearisedDynamics:
         """Return `dx' = A dx + B du`, x the coordinates and their rates, u the efforts (driven,).
 
-        `state` (2, k), `given` pose and twist of base or platform. Those that its motion is part of are small
-        body-fixed displacements, and components of its body-fixed twist.
+        `state` (2, k), `leader` pose and twist of base or platform. Those that its motion is part of are
+        small body-fixed displacements, and components of its body-fixed twist.
         """
-        accelerations = self._responses(state, efforts[None], given)[0][0]
+        accelerations = self._responses(state, efforts[None], leader)[0][0]
         closure = self.closure
         c, turns = closure.n_coordinates, _turns_of(closure)
         rates = np.eye(c, 2 * c, c)
-        if given is not None:  # displacements e change by e' = dw - [w, e]
+        if leader is not None:  # displacements e change by e' = dw - [w, e]
             if closure.drifts:
-                given, turns = self._platform_as_it_moves(state, given)
+                leader, turns = self._platform_as_it_moves(state, leader)
             part, rows = _platform_part(closure)
-            rates[part, :c] -= (ad(given.in_representation("body_fixed").twists[0]) @ turns)[rows]
+            rates[part, :c] -= (ad(leader.in_representation("body_fixed").twists[0]) @ turns)[rows]
         B = np.concatenate([np.zeros((c, len(efforts))), accelerations[:, -len(efforts) :]])
         return LinearisedDynamics(np.concatenate([rates, accelerations[:, : 2 * c]]), B)
 
-    def matrix_partials(self, y: Array, given: BaseMotion | None) -> MatrixDerivatives:
+    def matrix_partials(self, y: Array, leader: BaseMotion | None) -> MatrixDerivatives:
         """Return the derivatives of M, C and g by coordinate, with time derivatives; y (order + 2, k).
 
-        Those of a platform or prescribed base by small body-fixed displacements; `given` with `order` + 1
+        Those of a platform or prescribed base by small body-fixed displacements; `leader` with `order` + 1
         twists.
         """
         order, closure = len(y) - 2, self.closure
@@ -198,8 +198,8 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
                 f"the rows of the platform of robot {closure.tree.name!r} leave the rest of its twist to "
                 "follow, and matrix_derivatives takes no such platform; inverse_dynamics_derivatives does"
             )
-        changes = [self._of_matrix(part, y, given) for part in MATRICES]
-        brackets = None if given is None else _displacement_brackets(_turns_of(closure), given, order)
+        changes = [self._of_matrix(part, y, leader) for part in MATRICES]
+        brackets = None if leader is None else _displacement_brackets(_turns_of(closure), leader, order)
         mass, coriolis, gravity = ([part[r] for r in range(order + 1)] for part in changes)
         rates = [_in_time([one[0] for one in part], brackets) for part in (mass, coriolis, gravity)]
         # a velocity changes C^(r) as well by where it leads: d/dw C' = (d/dw C)' + d/dx C
@@ -209,7 +209,7 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         of_mass, of_coriolis, of_gravity = (np.array(table[0]) for table in rates)
         return MatrixDerivatives(of_mass, of_coriolis, np.array(by_velocity), of_gravity[..., 0, :])
 
-    def quick_partials(
+    def partials_of_sample(
         self, of: Literal["efforts", "accelerations"], order: int
     ) -> Callable[..., Array | None]:
         """Return what computes partial derivatives of an order from arrays, or None where it cannot.
@@ -228,19 +228,19 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
             table = function(*arrays, memory)
             if not table.item(defect_at) < 1.0:
                 return None
-            found = changes(table)
+            result = changes(table)
             if of == "accelerations":
-                return by_order(found[:, :c], c)
-            return _by_motion(found, c)
+                return by_order(result[:, :c], c)
+            return _by_motion(result, c)
 
         return call
 
     def compile_inverse_partials(self, order: int) -> Callable[..., Array]:
         """Return `f(q, [pose, twists])` of `inverse_dynamics_partials`, their rows one after the other."""
-        quick = self.quick_partials("efforts", order)
+        of_sample = self.partials_of_sample("efforts", order)
 
         def compute(*arguments: Array) -> Array:
-            whole = quick(*arguments)
+            whole = of_sample(*arguments)
             if whole is None:
                 check_motion(self.closure, order + 3, arguments)
                 motion = coordinate_motion(self.closure, arguments[0], base_among(arguments), 2)
@@ -252,21 +252,21 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
 
     def compile_forward_partials(self, order: int) -> Callable[..., Array]:
         """Return likewise `f(state, [pose, twist,] torques, [base wrench])` of forward dynamics."""
-        closure, quick = self.closure, self.quick_partials("accelerations", order)
+        closure, of_sample = self.closure, self.partials_of_sample("accelerations", order)
         count = 2 + closure.n_given + closure.base_given
 
         def compute(*arguments: Array) -> Array:
             if len(arguments) != count:
                 raise InputError(f"expected {count} arguments, found {len(arguments)}")
-            whole = quick(*arguments)
+            whole = of_sample(*arguments)
             if whole is None:
                 state, *rest = arguments
                 base = BaseMotion(rest.pop(0), rest.pop(0)) if closure.n_given else None
-                y, given = coordinate_motion(closure, state, base, 1)
+                y, leader = coordinate_motion(closure, state, base, 1)
                 efforts = drive_rows(closure, rest[0], rest[1] if closure.base_given else None)
                 if len(y) != 2 or len(efforts) != order + 1:
                     raise InputError(f"expected a state of 2 rows and efforts of {order + 1}")
-                whole = self.forward_dynamics_partials(y, efforts, given)
+                whole = self.forward_dynamics_partials(y, efforts, leader)
                 check_result(whole)
             return whole.reshape(-1, whole.shape[-1])
 
@@ -276,7 +276,7 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         self,
         state: Array,
         drives: Array,
-        given: BaseMotion | None,
+        leader: BaseMotion | None,
         wrenches: Sequence[AppliedWrench] = (),
         push: Array | None = None,
     ) -> tuple[Array, Array]:
@@ -292,41 +292,43 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         on_base = np.zeros((*drives.shape[:-1], 6)) if push is None else push
         pushes = [on_base] if closure.base_given else []
         loads = [wrench.up_to(order) for wrench in wrenches]
-        self.check_loads(given, wrenches, 0)  # of higher orders, motion is not known yet
+        self.check_loads(leader, wrenches, 0)  # of higher orders, motion is not known yet
         # directions of a wrench on a base differ from sample to sample
         kernel = None
         if drives.ndim == 3 and not pushes:
             kernel = self._lane_kernel(acceleration_changes, order, places)
         if kernel is None:
-            arrays = [state[..., :2, :], *_spatial(given, 1), drives, *pushes, *loads]
-            found = self._changes("accelerations", order, places, arrays, state, given, derivative=order + 2)
+            arrays = [state[..., :2, :], *_spatial(leader, 1), drives, *pushes, *loads]
+            result = self._changes(
+                "accelerations", order, places, arrays, state, leader, derivative=order + 2
+            )
         else:
-            found = self._accelerations_of_samples(kernel, state, drives, given, wrenches)
+            result = self._accelerations_of_samples(kernel, state, drives, leader, wrenches)
         c = closure.n_coordinates
-        of_drives = found[..., c:, :]
+        of_drives = result[..., c:, :]
         if closure.base_given:
-            of_drives = np.concatenate([found[..., :6, :], of_drives], axis=-2)
-        return found[..., :c, :], of_drives
+            of_drives = np.concatenate([result[..., :6, :], of_drives], axis=-2)
+        return result[..., :c, :], of_drives
 
     def _accelerations_of_samples(
         self,
         kernel: LaneKernel,
         state: Array,
         efforts: Array,
-        given: BaseMotion | None,
+        leader: BaseMotion | None,
         wrenches: Sequence[AppliedWrench],
     ) -> Array:
         """Return changes (N, order + 1, coordinates and drives, directions) of a batch of accelerations."""
         (count, orders, e), c = efforts.shape, self.closure.n_coordinates
-        positions = self._positions_of_samples(state, given)
-        self.accelerations_of_samples(count, state, efforts, given, wrenches)
+        positions = self._positions_of_samples(state, leader)
+        self.accelerations_of_samples(count, state, efforts, leader, wrenches)
         units = np.eye(2 * c + orders * e)
         states, pushed = units[:, : 2 * c].reshape(-1, 2, c), units[:, 2 * c :].reshape(-1, orders, e)
         loads = [wrench.up_to(orders - 1) for wrench in wrenches]
-        shared = [state[..., :2, :], *_motion(given, 1), efforts, *loads, positions]
+        shared = [state[..., :2, :], *_motion(leader, 1), efforts, *loads, positions]
         return np.moveaxis(_in_all_directions(kernel, shared, [states, pushed]), -3, -1)
 
-    def _of_matrix(self, part: Matrix, y: Array, given: BaseMotion | None) -> Array:
+    def _of_matrix(self, part: Matrix, y: Array, leader: BaseMotion | None) -> Array:
         """Return how derivatives of a matrix change with a motion y (order + 2, k): (order + 1, k, h, ...).
 
         By derivative k of coordinate h, as far as the matrix takes them.
@@ -334,8 +336,8 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         call, c = self._call_of(part, len(y) - 2, ()), self.closure.n_coordinates
         assert call is not None
         rows = call.call.arguments[0][1][0]
-        arrays = [y[:rows], *_spatial(given, rows - 1)]
-        changes = self._changes(part, len(y) - 2, (), arrays, y, given)
+        arrays = [y[:rows], *_spatial(leader, rows - 1)]
+        changes = self._changes(part, len(y) - 2, (), arrays, y, leader)
         return np.moveaxis(changes.reshape(len(y) - 1, -1, c, rows, c), (3, 4), (1, 2))
 
     def _changes(
@@ -345,7 +347,7 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         places: LoadPlaces,
         arrays: Sequence[Array],
         y: Array,
-        given: BaseMotion | None,
+        leader: BaseMotion | None,
         **how: Any,
     ) -> Array:
         """Return changes (order + 1, rows, directions), of a batch y (N, ...) one sample after the other.
@@ -355,21 +357,21 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         call = self._call_of(of, order, places)
         assert call is not None
 
-        def alone(y: Array, given: BaseMotion | None, *arrays: Array) -> Array:
+        def alone(y: Array, leader: BaseMotion | None, *arrays: Array) -> Array:
             own = [np.ascontiguousarray(array) for array in arrays]
-            return self.finished(call, call.function(*own, self.memory), own, y, given, **how)
+            return self.finished(call, call.function(*own, self.memory), own, y, leader, **how)
 
         def sample(i: int) -> Array:
             own = [array[i] if array.ndim == 3 else array for array in arrays]
-            return alone(y[i], sample_of(given, i), *own)
+            return alone(y[i], sample_of(leader, i), *own)
 
         if y.ndim == 2:
-            return _changes_in(call)(alone(y, given, *arrays))
+            return _changes_in(call)(alone(y, leader, *arrays))
         return _changes_in(call)(call.samples.run(len(y), arrays, self.memory, sample))
 
     def _call_of(self, of: What, order: int, places: LoadPlaces) -> CheckedCall | None:
         """Return the code of single calls; None of second derivatives where that would be too long."""
-        closure, chosen = self.closure, self.independence.given
+        closure, chosen = self.closure, self.independence.of_joints
 
         def code(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
             loads = shifted(places, shift)
@@ -392,28 +394,28 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         """Return the code of batches, all directions of all samples; None where single calls are faster."""
         if self.drifts or not is_compiled(self.closure, order):
             return None
-        made = partial(make, self.closure, self.independence.given, order, places)
+        made = partial(make, self.closure, self.independence.of_joints, order, places)
         kernel = self._lane_kernels.made((make.__name__, order, places), made)
         return None if kernel is None or kernel.operations > _LONG else kernel
 
-    def _positions_of_samples(self, y: Array, given: BaseMotion | None) -> Array:
+    def _positions_of_samples(self, y: Array, leader: BaseMotion | None) -> Array:
         """Return the positions (N, 1, leading) of a batch; calls go on from where they did before."""
         start = self.memory.copy()
-        joints, _ = self.joint_motion_of_samples(len(y), y[:, :1], given)
+        joints, _ = self.joint_motion_of_samples(len(y), y[:, :1], leader)
         self.memory[:] = start
         return joints[..., list(self.closure.leading)]
 
-    def _platform_as_it_moves(self, state: Array, given: BaseMotion) -> tuple[BaseMotion, Array]:
+    def _platform_as_it_moves(self, state: Array, leader: BaseMotion) -> tuple[BaseMotion, Array]:
         """Return the motion of a platform of which rows leave components to follow, and its displacements.
 
         These (6, coordinates) are body-fixed, by the coordinates.
         """
         closure, chosen = self.closure, self.independence.rows
-        moved, _ = self.locate(state[0], given, 3)
+        moved, _ = self.locate(state[0], leader, 3)
         if self.drifts:
             closure, place = grounded(closure, moved.place)
-            moved = LoopMotion(closure, place, given.pose)
-        moved.extend(embedding.next_rate(chosen, moved, state[1], given.twists[0]))
+            moved = LoopMotion(closure, place, leader.pose)
+        moved.extend(embedding.next_rate(chosen, moved, state[1], leader.twists[0]))
         motion = moved.leader_motion
         assert motion is not None and closure.leader is not None
         there = LoopMotion(closure, moved.place, motion.pose)
@@ -421,15 +423,15 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         return motion, Ad(inverse(motion.pose)) @ of_body
 
 
-def by_order(found: Array, count: int) -> Array:
+def by_order(changes: Array, count: int) -> Array:
     """Return derivatives (..., orders, rows, directions) as (..., orders, orders + 2, rows, efforts)."""
-    *batch, orders, rows, size = found.shape
+    *batch, orders, rows, size = changes.shape
     e = (size - 2 * count) // orders
     if e == count:
-        return found.reshape(*batch, orders, rows, orders + 2, e).swapaxes(-2, -3)
+        return changes.reshape(*batch, orders, rows, orders + 2, e).swapaxes(-2, -3)
     result = np.zeros((*batch, orders, orders + 2, rows, e))
-    of_state = found[..., : 2 * count].reshape(*batch, orders, rows, 2, count)
-    of_efforts = found[..., 2 * count :].reshape(*batch, orders, rows, orders, e)
+    of_state = changes[..., : 2 * count].reshape(*batch, orders, rows, 2, count)
+    of_efforts = changes[..., 2 * count :].reshape(*batch, orders, rows, orders, e)
     result[..., :2, :, :count] = np.moveaxis(of_state, -2, -3)
     result[..., 2:, :, :] = np.moveaxis(of_efforts, -2, -3)
     return result
@@ -448,14 +450,16 @@ def _changes_in(call: CheckedCall) -> Callable[[Array], Array]:
     return changes
 
 
-def _spatial(given: BaseMotion | None, orders: int) -> list[Array]:
-    return [] if given is None else [given.pose, given.in_representation("spatial").twists[..., :orders, :]]
+def _spatial(leader: BaseMotion | None, orders: int) -> list[Array]:
+    return (
+        [] if leader is None else [leader.pose, leader.in_representation("spatial").twists[..., :orders, :]]
+    )
 
 
-def _motion(given: BaseMotion | None, orders: int) -> list[Array]:
-    if given is None:
+def _motion(leader: BaseMotion | None, orders: int) -> list[Array]:
+    if leader is None:
         return []
-    return [given.pose, given.in_representation("body_fixed").twists[..., :orders, :]]
+    return [leader.pose, leader.in_representation("body_fixed").twists[..., :orders, :]]
 
 
 def _in_all_directions(kernel: LaneKernel, shared: Sequence[Array], changes: Sequence[Array]) -> Array:
@@ -513,7 +517,7 @@ def _turns_of(closure: Closure) -> Array:
     return turns
 
 
-def _displacement_brackets(turns: Array, given: BaseMotion, orders: int) -> Array:
+def _displacement_brackets(turns: Array, leader: BaseMotion, orders: int) -> Array:
     """Return the matrices of `e -> [w, e]` by order of w: displacements e, of base or platform."""
-    brackets: Array = np.linalg.pinv(turns) @ ad(given.twists_in("body_fixed", orders)) @ turns
+    brackets: Array = np.linalg.pinv(turns) @ ad(leader.twists_in("body_fixed", orders)) @ turns
     return brackets

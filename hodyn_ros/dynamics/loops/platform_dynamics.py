@@ -87,8 +87,8 @@ class PlatformDynamics:
         )
         twists = base.in_representation("body_fixed").twists
         applied = in_body + wrenches_to_body(base.pose, twists, in_world)
-        given = np.zeros((order + 1, model.n_driven)) if preload is None else preload
-        return limb_decomposition.inverse_dynamics(model, positions, base.pose, twists, applied, given)
+        leader = np.zeros((order + 1, model.n_driven)) if preload is None else preload
+        return limb_decomposition.inverse_dynamics(model, positions, base.pose, twists, applied, leader)
 
     def approach(self, pose: Array, memory: Array) -> None:
         """Take a memory towards a pose, in steps too short to change the branch, as far as limbs follow.
@@ -140,9 +140,9 @@ class PlatformDynamics:
                 distance,
             )
 
-    def check_pose(self, reached: Array, given: Array) -> None:
+    def check_pose(self, reached: Array, leader: Array) -> None:
         """Refuse a pose (4, 4) the platform cannot have: the one reached differs; ConvergenceError."""
-        apart = log(inverse(reached) @ given)
+        apart = log(inverse(reached) @ leader)
         angle, distance = float(np.linalg.norm(apart[:3])), float(np.linalg.norm(apart[3:]))
         if angle > _APART or distance > _APART * self.model.size:
             raise ConvergenceError(
@@ -184,8 +184,8 @@ class PlatformDynamics:
         )
         total = in_body + base.wrenches_in_body(np.broadcast_to(in_world, (*base.batch, order + 1, 6)))
         power = np.abs(total @ self._idle).max(axis=(-2, -1))
-        given = max(np.abs(in_body).max(), np.abs(in_world).max())
-        size = np.abs(self._idle).max() * np.maximum(np.abs(total).max(axis=(-2, -1)), given)
+        leader = max(np.abs(in_body).max(), np.abs(in_world).max())
+        size = np.abs(self._idle).max() * np.maximum(np.abs(total).max(axis=(-2, -1)), leader)
         wrong = power > _OUTSIDE * size
         if not wrong.any():
             return

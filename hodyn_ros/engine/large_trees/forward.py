@@ -94,8 +94,8 @@ def _body_texts(variant: str, record: Record) -> list[Text]:
         parent.angular = steps.vectors("angular", k + 2, PARENT)
         parent.linear = steps.vectors("linear", k + 1, PARENT)
         parent.products, state.inertia = _products(steps, k + 1), _inertia(steps)
-        found = recursion.solve_joint(body, k, _input(steps, k))
-        steps.write("found", [found * float(factorial(k))], k)
+        result = recursion.solve_joint(body, k, _input(steps, k))
+        steps.write("found", [result * float(factorial(k))], k)
         steps.write("angular", body.angular[k + 1], 3 * (k + 1))
         steps.write("linear", body.linear[k], 3 * k)
         if k < record.order:
@@ -165,14 +165,14 @@ def _base_texts(record: Record, frame: BaseRepresentation, prescribed: bool) -> 
             steps.begin(f"close{k}")
             state.inertia = _inertia(steps)
             recursion.release_base(k, _pair(steps), ())
-            found = [x * float(factorial(k)) for x in recursion.base_wrench(k)]
+            result = [x * float(factorial(k)) for x in recursion.base_wrench(k)]
         else:
             steps.begin(f"release{k}")
-            given = [graph.input(PARENT, 6 * k + j) * (1.0 / factorial(k)) for j in range(6)]
-            recursion.release_base(k, _pair(steps), given)
+            inputs = [graph.input(PARENT, 6 * k + j) * (1.0 / factorial(k)) for j in range(6)]
+            recursion.release_base(k, _pair(steps), inputs)
             _write_base(steps, base, body, k)
-            found = [x * float(factorial(k + 1)) for x in base.twist(k + 1)]
-        steps.store([(3, 6 * k + i, x) for i, x in enumerate(found)])
+            result = [x * float(factorial(k + 1)) for x in base.twist(k + 1)]
+        steps.store([(3, 6 * k + i, x) for i, x in enumerate(result)])
     return steps.texts()
 
 
@@ -199,7 +199,7 @@ def _hybrid_code(
         each_body("start", "outward", first, record, [state, inputs], variants=variants),
         each_body("articulate", "inward", first, record, variants=variants),
     ]
-    pose, twist, base_given, found = arrays(("pose", "twist", "base_given", "found_base"))
+    pose, twist, base_given, result = arrays(("pose", "twist", "base_given", "found_base"))
     own = [base_of(record), BASE_CONSTANTS]
 
     def base_step(name: str, before: View, after: View) -> list[Statement]:
@@ -207,7 +207,7 @@ def _hybrid_code(
 
     local = scratch(order) if loaded else {}
     if frame:
-        local |= {found.buffer: 6 * (order + 1)}
+        local |= {result.buffer: 6 * (order + 1)}
         body = [*base_step("start", pose, twist), *body]
         if not base_prescribed:
             body += base_step("factor", pose, twist)
@@ -223,11 +223,11 @@ def _hybrid_code(
             body += each_load(f"load{k}", record, frame is not None)
         body.append(each_body(f"gather{k}", "inward", first, record, variants=variants))
         if frame:
-            body += base_step(f"close{k}" if base_prescribed else f"release{k}", base_given, found)
+            body += base_step(f"close{k}" if base_prescribed else f"release{k}", base_given, result)
         solved = Column(OUT, places["found"] + k, 1, k, columns)
         body.append(each_body(f"solve{k}", "outward", first, record, after=[solved], variants=variants))
     if frame:
-        body += base_columns(found, order + 1)
+        body += base_columns(result, order + 1)
     arguments = [*arrays(("state", "inputs")), *([pose, twist, base_given] if frame else [])]
     arguments += APPLIED if loaded else []
     return tree_code(tree_program(arguments, local, record, body), texts)

@@ -175,8 +175,8 @@ class ParallelKernel(LimbCall):
             remember += limbs.remember(memory)
             buffers |= {limbs.states.buffer: len(group) * (n + 1), motion.buffer: len(group) * size}
 
-        def end(work: Stack, *others: Stack) -> Stack:
-            buffers, (memory, *preload) = others[: 2 * len(groups)], others[2 * len(groups) :]
+        def end(work: Stack, *stacks: Stack) -> Stack:
+            buffers, (memory, *preload) = stacks[: 2 * len(groups)], stacks[2 * len(groups) :]
             wrenches = work[0][widest * motion_size :]
             platform_wrench = [wrenches[6 * k : 6 * k + 6] for k in range(order + 1)]
             return self._end(
@@ -193,14 +193,14 @@ class ParallelKernel(LimbCall):
         n_memory = model.n_joints + 16
         end_shapes = [(1, size) for size in (platform_size, *buffers.values(), n_memory)]
         names = [*inputs, *["preload"][: len(preload_shapes)]]
-        given = arrays(names)
+        arguments = arrays(names)
         last = straight_line(end, [*end_shapes, *preload_shapes])
-        body.append(Run(last, [work, *arrays(buffers), memory, *given[len(inputs) :], out]))
-        remember.append(Copy(memory.at(model.n_joints), given[0], 16))
+        body.append(Run(last, [work, *arrays(buffers), memory, *arguments[len(inputs) :], out]))
+        remember.append(Copy(memory.at(model.n_joints), arguments[0], 16))
         body.append(where_right(out.at(self.defect_at), remember))
         said = [f"the {name.replace('_', ' ')}" for name in (*names, "memory")]
         Call.__init__(self, list(zip(said, [*given_shapes, *preload_shapes, (1, n_memory)])), self.shape)
-        self._finish([*given, memory, out], {"work": platform_size, **buffers}, body)
+        self._finish([*arguments, memory, out], {"work": platform_size, **buffers}, body)
 
     def _end(
         self,

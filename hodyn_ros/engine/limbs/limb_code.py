@@ -57,15 +57,15 @@ def newton_step_of_drives(
 
 
 def drive_rates(
-    limb: LimbConstants, length: float, constants: Stack, platform: Stack, *others: Stack
+    limb: LimbConstants, length: float, constants: Stack, platform: Stack, *stacks: Stack
 ) -> Stack:
     """Return Taylor coefficient k of the drives' rates while that of the platform's twist is zero, as a row.
 
-    `others`: the k Taylor coefficients before it of the twist (1, 6) in the world frame, and the state. For
+    `stacks`: the k Taylor coefficients before it of the twist (1, 6) in the world frame, and the state. For
     k = 0, where that is zero, the row has instead how near the Jacobian is to a singular one, and the
     wrenches of `newton_step_of_drives`.
     """
-    *twists, state = others
+    *twists, state = stacks
     k = len(twists)
     frame = _pose(constants[0])
     _, start = _chain(limb.chain, _shifted(state[0][: len(limb.chain)], constants))
@@ -210,16 +210,16 @@ def _wrench(
     factors: Orthogonal, length: float, screws: Sequence[Sequence[Spatial]], torques: Stack
 ) -> list[Spatial]:
     """Return Taylor coefficients of the wrench `w` with `J^T w = Q`."""
-    found: list[Spatial] = []
+    result: list[Spatial] = []
     for k, torque in enumerate(torques):
         right = []
         for j, value in enumerate(torque):
             for i in range(1, k + 1):
-                value = value - power(screws[j][i], found[k - i])
+                value = value - power(screws[j][i], result[k - i])
             right.append(value)
         w = _scaled(factors.solve_transposed(right), 1.0 / length)
-        found.append(((w[0], w[1], w[2]), (w[3], w[4], w[5])))
-    return found
+        result.append(((w[0], w[1], w[2]), (w[3], w[4], w[5])))
+    return result
 
 
 def _shifted(positions: Sequence[Scalar], constants: Stack) -> list[Scalar]:

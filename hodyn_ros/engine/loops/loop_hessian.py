@@ -36,36 +36,36 @@ class LoopHessian(LoopFunction):
         motion: list[tuple[str, Shape]] = [("the motion", (order + 3, len(closure.joints)))]
         if closure.leader is not None:
             motion += [("the pose", (4, 4)), ("the twists", (order + 2, 6))]
-        others = [*load_arguments(loads, order), ("the multiplier", (order + 1, closure.n_efforts))]
+        stacks = [*load_arguments(loads, order), ("the multiplier", (order + 1, closure.n_efforts))]
         code = _Code(closure, chosen, order, loads)
         result = (order + 3) ** 2 * c + 1, c
-        super().__init__(code, motion, others, result, code.hessian, limit=STRAIGHT_LINE_LIMIT)
+        super().__init__(code, motion, stacks, result, code.hessian, limit=STRAIGHT_LINE_LIMIT)
 
     def changes(self, table: Array) -> Array:
         """Return the second derivatives (..., order + 3, order + 3, c, c) that results hold."""
-        found: Array = table[..., :-1, :].reshape(*table.shape[:-2], *self.shape)
-        return found
+        result: Array = table[..., :-1, :].reshape(*table.shape[:-2], *self.shape)
+        return result
 
 
 class _Code(EffortCode):
-    def hessian(self, q: Stack, *others: Stack) -> Stack:
+    def hessian(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the second derivatives by rows, and what is wrong."""
         closure, n_given = self.closure, 0 if self.closure.leader is None else 2
-        given, (*loads, multiplier, memory, state) = others[:n_given], others[n_given:]
+        leader, (*loads, multiplier, memory, state) = stacks[:n_given], stacks[n_given:]
         orders, c = self.order + 3, closure.n_coordinates
         fields = []
         for k in range(orders):
             row = []
             for i in range(c):
                 unit = [[float((a, b) == (k, i)) for b in range(c)] for a in range(orders)]
-                changed = MotionChange(self, q, given, state, unit, "spatial")
+                changed = MotionChange(self, q, leader, state, unit, "spatial")
                 row.append(changed.by_node)
             fields.append(row)
-        table = self.efforts(changed.q, *changed.given, *loads, memory, changed.state)
-        found = table[: orders - 2]
+        table = self.efforts(changed.q, *changed.leader, *loads, memory, changed.state)
+        result = table[: orders - 2]
         if closure.base_given and changed.base is not None:
-            found = with_body_wrench(found, changed.base)
-        outputs = [x for row in found for x in row]
+            result = with_body_wrench(result, changed.base)
+        outputs = [x for row in result for x in row]
         graph: Graph = next(x.graph for x in outputs if isinstance(x, Traced))
         weights = [x for row in multiplier for x in row]
         blocks = hessian(graph, outputs, weights, Coordinates(fields, self._turning(c)))

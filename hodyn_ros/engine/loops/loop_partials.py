@@ -65,25 +65,25 @@ def acceleration_changes(
     wrench on a base and its change spatial. None where the code would be too long.
     """
     code = _AccelerationChanges(closure, chosen, order, loads)
-    others: list[tuple[str, Shape]] = [("the efforts", (order + 1, len(closure.driven)))]
-    others += [("the base wrench", (order + 1, 6))] if closure.base_given else []
-    others += load_arguments(loads, order)
+    stacks: list[tuple[str, Shape]] = [("the efforts", (order + 1, len(closure.driven)))]
+    stacks += [("the base wrench", (order + 1, 6))] if closure.base_given else []
+    stacks += load_arguments(loads, order)
     pushes = [("the change of the efforts", (order + 1, closure.n_efforts))]
-    return _compiled(code, code.changes, 2, others, pushes)
+    return _compiled(code, code.changes, 2, stacks, pushes)
 
 
 def _compiled(
     code: LoopCode,
     trace: Any,
     rows: int,
-    others: Sequence[tuple[str, Shape]],
+    stacks: Sequence[tuple[str, Shape]],
     changes: Sequence[tuple[str, Shape]],
 ) -> LaneKernel | None:
     closure = code.closure
     arguments: list[tuple[str, Shape]] = [("the motion", (rows, len(closure.joints)))]
     if closure.leader is not None:
         arguments += [("the pose", (4, 4)), ("the twists", (rows - 1, 6))]
-    arguments += [*others, ("the positions", (1, len(closure.leading)))]
+    arguments += [*stacks, ("the positions", (1, len(closure.leading)))]
     arguments += [("the change", (rows, closure.n_coordinates)), *changes]
     kernel = LaneKernel(trace, arguments)
     return kernel if kernel.operations <= STRAIGHT_LINE_LIMIT else None
@@ -116,7 +116,7 @@ class LoopPartials(LoopFunction):
         """Trace and compile; raise TooLong where the code would be too long."""
         c, e, k = closure.n_coordinates, closure.n_efforts, len(closure.joints)
         code: _EffortChanges | _AccelerationChanges | _MatrixChanges
-        others: list[tuple[str, Shape]] = []
+        stacks: list[tuple[str, Shape]] = []
         if of == "efforts":
             code = _EffortChanges(closure, chosen, order, loads)
             rows, self.shape = order + 3, ((order + 1) * e, (order + 3) * c)
@@ -127,32 +127,32 @@ class LoopPartials(LoopFunction):
         else:
             code = _AccelerationChanges(closure, chosen, order, loads)
             rows, self.shape = 2, ((order + 1) * (c + len(closure.driven)), 2 * c + (order + 1) * e)
-            others = [("the efforts", (order + 1, len(closure.driven)))]
-            others += [("the base wrench", (order + 1, 6))] if closure.base_given else []
+            stacks = [("the efforts", (order + 1, len(closure.driven)))]
+            stacks += [("the base wrench", (order + 1, 6))] if closure.base_given else []
         motion: list[tuple[str, Shape]] = [("the motion", (rows, k))]
         if closure.leader is not None:
             motion += [("the pose", (4, 4)), ("the twists", (rows - 1, 6))]
         self.orders = order + 1
         self.parts = -(-self.shape[1] // lanes())
         result = self.parts * self.shape[0] + 1, lanes()
-        others += load_arguments(loads, order)
+        stacks += load_arguments(loads, order)
         end = partial(self._with_duals, code.checked) if on_numbers else code.checked
         limit = STRAIGHT_LINE_LIMIT
-        super().__init__(code, motion, others, result, end, limit=limit, on_numbers=on_numbers)
+        super().__init__(code, motion, stacks, result, end, limit=limit, on_numbers=on_numbers)
 
     def changes(self, table: Array) -> Array:
         """Return the changes (..., order + 1, rows, directions) that results, or their `batch_rows`, hold."""
         (rows, directions), batch = self.shape, table.shape[:-2]
-        found = table[..., : self.parts * rows, :]
-        parts: Array = found.reshape(*batch, self.parts, rows, -1).swapaxes(-3, -2)
+        result = table[..., : self.parts * rows, :]
+        parts: Array = result.reshape(*batch, self.parts, rows, -1).swapaxes(-3, -2)
         return parts.reshape(*batch, self.orders, rows // self.orders, -1)[..., :directions]
 
     def _with_duals(self, trace: Callable[..., Stack], *stacks: Stack) -> Stack:
         """Return the result of a call as compiled code lays it out, in all directions at once."""
         (rows, directions), width = self.shape, lanes()
-        *found, wrong = trace(*stacks, [list(np.eye(directions))])
+        *result, wrong = trace(*stacks, [list(np.eye(directions))])
         changes = np.zeros((rows, self.parts * width))
-        changes[:, :directions] = [x for row in found for x in row]
+        changes[:, :directions] = [x for row in result for x in row]
         parts: Stack = changes.reshape(rows, self.parts, width).swapaxes(0, 1).reshape(-1, width).tolist()
         return [*parts, [wrong[0]] * width]
 
@@ -172,10 +172,10 @@ class LoopPartials(LoopFunction):
         text = lane_function_text(moving, changes[:rows], [0, None], width, [], changes[:rows])
         each = compile_text(text, "hodyn_lanes", cache)
         units = _side_by_side(directions, width)
-        given, out, nothing = arrays(f"a{i}" for i in range(len(shapes))), View("out"), Index({})
+        passed, out, nothing = arrays(f"a{i}" for i in range(len(shapes))), View("out"), Index({})
         fixed, changed, size = View("kept"), View("changes"), rows * width
         body: list[Statement] = [
-            Run(Code("hodyn_kernel", once.address, alive=once), [*given, fixed]),
+            Run(Code("hodyn_kernel", once.address, alive=once), [*passed, fixed]),
             Copy(out.at(self.parts * size), fixed.at(n), len(wrong)),
         ]
         in_lanes = Code("hodyn_lanes", each.address, alive=each)
@@ -186,12 +186,12 @@ class LoopPartials(LoopFunction):
                 Copy(out.at(part * size), changed, size),
             ]
         local = {"kept": n + len(wrong), "changes": size}
-        whole = compile_program(Program("hodyn_kernel", [*given, out], local, body, {"units": units}))
+        whole = compile_program(Program("hodyn_kernel", [*passed, out], local, body, {"units": units}))
         return Code("hodyn_kernel", whole.address, alive=whole)
 
 
 class MotionChange:
-    """A motion that changes: `q`, `given` pose and spatial twists with their series `base`, and `state`.
+    """A motion that changes: `q`, `leader` pose and spatial twists with their series `base`, and `state`.
 
     `change`: how the coordinates and their derivatives change; `frame`: that of the twists which come as
     arguments. Of `traced` scalars changes are noted `by_node`. Numbers come to carry theirs, and `change` has
@@ -202,7 +202,7 @@ class MotionChange:
         self,
         code: LoopCode,
         q: Stack,
-        given: Sequence[Stack],
+        leader: Sequence[Stack],
         state: Stack,
         change: Stack,
         frame: BaseRepresentation,
@@ -215,16 +215,17 @@ class MotionChange:
         self._ways: list[list[float]] = closure.directions.tolist()
         self.by_node: dict[int, Scalar] = {}
         self.q = self.add(q, self._joints)
-        self.base, self.given, self._follows = None, list(given), False
+        self.base: FloatingBase | None = None
+        self.leader, self._follows = list(leader), False
         leading, still = code.leading_positions(q[0], state[0]), None
-        if given:
-            still = _series(given, frame)
+        if leader:
+            still = _series(leader, frame)
             if isinstance(code, AccelerationCode) and closure.drifts:
                 self._follows = True
-                still = _as_it_moves(code, leading, q[1], given[0], still)
+                still = _as_it_moves(code, leading, q[1], leader[0], still)
         self.state = [self._closed(code, leading, state[0], still)]
         if still is not None:
-            self._move(code, given[0], still)
+            self._move(code, leader[0], still)
 
     def moving(self, step: Step) -> FloatingBase | None:
         """Return the motion of platform or base up to its twist, which accelerations extend."""
@@ -232,7 +233,7 @@ class MotionChange:
             return None
         now, base = step.leader_twist(0), self.base
         if self._follows:  # what of the twist is no coordinate changes with the pose
-            base = FloatingBase(self.given[0], (0.0, 0.0, 0.0), "spatial")
+            base = FloatingBase(self.leader[0], (0.0, 0.0, 0.0), "spatial")
             base.extend(now)
         else:
             base.remember((now[0], now[1], now[2]), (now[3], now[4], now[5]))
@@ -272,12 +273,12 @@ class MotionChange:
         else:
             turned = [[*cross(row[:3], turn[:3]), dot(row[:3], turn[3:])] for row in pose[:3]]
             pose = [*self.add(pose[:3], turned), pose[3]]
-        self.base = FloatingBase(pose, (0.0, 0.0, 0.0), "body_fixed")
+        base = FloatingBase(pose, (0.0, 0.0, 0.0), "body_fixed")
         for k, rate in enumerate(rates):
             twist = [*still.angular[k], *still.velocity[k]]
-            self.base.extend(self.add([twist], [taylor(rate, k)])[0])
-        self.base.frame = "spatial"
-        self.given = [pose, to_derivatives([self.base.twist(k) for k in range(len(rates))])]
+            base.extend(self.add([twist], [taylor(rate, k)])[0])
+        base.frame, self.base = "spatial", base
+        self.leader = [pose, to_derivatives([base.twist(k) for k in range(len(rates))])]
 
     def _closed(
         self,
@@ -306,10 +307,10 @@ class MotionChange:
         return result
 
 
-def _series(given: Sequence[Stack], frame: BaseRepresentation) -> FloatingBase:
+def _series(leader: Sequence[Stack], frame: BaseRepresentation) -> FloatingBase:
     """Return the series of a motion from a pose and twists, which then come out in the world frame."""
-    base = FloatingBase(given[0], (0.0, 0.0, 0.0), frame)
-    for k, row in enumerate(given[1]):
+    base = FloatingBase(leader[0], (0.0, 0.0, 0.0), frame)
+    for k, row in enumerate(leader[1]):
         base.extend(taylor(row, k))
     base.frame = "spatial"
     return base
@@ -338,85 +339,87 @@ def _pose_of_leader(code: LoopCode, motions: Sequence[ClusterMotion]) -> Stack:
 
 
 class _EffortChanges(EffortCode):
-    def changes(self, q: Stack, *others: Stack) -> Stack:
+    def changes(self, q: Stack, *stacks: Stack) -> Stack:
         """Return what `effort_changes` does."""
         n_given = self.closure.n_given
-        given, (*loads, positions, change) = others[:n_given], others[n_given:]
-        changed = MotionChange(self, q, given, [[*positions[0], 0.0]], change, "body_fixed")
-        return self._found(changed, loads, positions)[0]
+        leader, (*loads, positions, change) = stacks[:n_given], stacks[n_given:]
+        changed = MotionChange(self, q, leader, [[*positions[0], 0.0]], change, "body_fixed")
+        return self._effort_changes(changed, loads, positions)[0]
 
-    def checked(self, q: Stack, *others: Stack) -> Stack:
+    def checked(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the changes from spatial twists, what is wrong, and how near to a singular pose it is."""
         n_given = self.closure.n_given
-        given, (*loads, memory, state, (units,)) = others[:n_given], others[n_given:]
-        changed = MotionChange(self, q, given, state, _rows(units, self.closure.n_coordinates), "spatial")
-        found, wrong = self._found(changed, loads, memory)
-        return [*found, [value_of(row[0]) for row in wrong]]
+        leader, (*loads, memory, state, (units,)) = stacks[:n_given], stacks[n_given:]
+        changed = MotionChange(self, q, leader, state, _rows(units, self.closure.n_coordinates), "spatial")
+        result, wrong = self._effort_changes(changed, loads, memory)
+        return [*result, [value_of(row[0]) for row in wrong]]
 
-    def _found(self, changed: MotionChange, loads: Sequence[Stack], memory: Stack) -> tuple[Stack, Stack]:
-        table = self.efforts(changed.q, *changed.given, *loads, memory, changed.state)
-        found = table[: self.order + 1]
+    def _effort_changes(
+        self, changed: MotionChange, loads: Sequence[Stack], memory: Stack
+    ) -> tuple[Stack, Stack]:
+        table = self.efforts(changed.q, *changed.leader, *loads, memory, changed.state)
+        result = table[: self.order + 1]
         if self.closure.base_given and changed.base is not None:
-            found = with_body_wrench(found, changed.base)
-        return changed.of(found), table[-2:]
+            result = with_body_wrench(result, changed.base)
+        return changed.of(result), table[-2:]
 
 
 class _MatrixChanges(MatrixCode):
-    def checked(self, q: Stack, *others: Stack) -> Stack:
+    def checked(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the changes from spatial twists, and what is wrong."""
         n_given = self.closure.n_given
-        given, (memory, state, (units,)) = others[:n_given], others[n_given:]
-        changed = MotionChange(self, q, given, state, _rows(units, self.closure.n_coordinates), "spatial")
-        table = self.matrices(changed.q, *changed.given, memory, changed.state)
+        leader, (memory, state, (units,)) = stacks[:n_given], stacks[n_given:]
+        changed = MotionChange(self, q, leader, state, _rows(units, self.closure.n_coordinates), "spatial")
+        table = self.matrices(changed.q, *changed.leader, memory, changed.state)
         return [*changed.of(table[:-1]), [value_of(table[-1][0])]]
 
 
 class _AccelerationChanges(AccelerationCode):
-    def changes(self, q: Stack, *others: Stack) -> Stack:
+    def changes(self, q: Stack, *stacks: Stack) -> Stack:
         """Return what `acceleration_changes` does."""
         closure, n_given = self.closure, self.closure.n_given
-        given, (*arguments, positions, change, pushed) = others[:n_given], others[n_given:]
-        changed = MotionChange(self, q, given, [[*positions[0], 0.0]], change, "body_fixed")
+        leader, (*arguments, positions, change, pushed) = stacks[:n_given], stacks[n_given:]
+        changed = MotionChange(self, q, leader, [[*positions[0], 0.0]], change, "body_fixed")
         first = 6 if closure.base_given else 0
         changed.add(arguments[0], [row[first:] for row in pushed])
         if first:
             changed.add(arguments[1], [row[:6] for row in pushed])
-        step, found = self.steps(changed.q, *changed.given, *arguments, changed.state)
-        return changed.of(self._table(step, found, changed.moving(step)))
+        step, result = self.steps(changed.q, *changed.leader, *arguments, changed.state)
+        return changed.of(self._table(step, result, changed.moving(step)))
 
-    def checked(self, q: Stack, *others: Stack) -> Stack:
+    def checked(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the changes of accelerations from spatial twists, and what is wrong.
 
         Changes of the wrench on a base are body-fixed, as those of its motion are.
         """
         closure, n_given = self.closure, self.closure.n_given
-        given, (*arguments, memory, state, (units,)) = others[:n_given], others[n_given:]
+        leader, (*arguments, memory, state, (units,)) = stacks[:n_given], stacks[n_given:]
         c, first = closure.n_coordinates, 6 if closure.base_given else 0
-        changed = MotionChange(self, q, given, state, _rows(units[: 2 * c], c), "spatial")
+        changed = MotionChange(self, q, leader, state, _rows(units[: 2 * c], c), "spatial")
         pushed = _rows(units[2 * c :], closure.n_efforts)
         if first and not changed.traced:
-            base = _series(given, "spatial")
-            for k, row in enumerate(self.steps(q, *given, *arguments, state)[1], 1):
+            base = _series(leader, "spatial")
+            for k, row in enumerate(self.steps(q, *leader, *arguments, state)[1], 1):
                 base.extend(taylor(row[:6], k))
             arguments[1] = changed.add(arguments[1], wrenches_in_world(base, pushed))
         arguments[0] = changed.add(arguments[0], [row[first:] for row in pushed])
-        step, found = self.steps(changed.q, *changed.given, *arguments, changed.state)
-        table = self._table(step, found, changed.moving(step))
+        step, result = self.steps(changed.q, *changed.leader, *arguments, changed.state)
+        table = self._table(step, result, changed.moving(step))
         if first and changed.traced and changed.base is not None:
             changed.add(arguments[1], wrenches_in_world(changed.base, pushed))
-        defect = self.defect(step, changed.given, found, memory, changed.state[0])
+        defect = self.defect(step, changed.leader, result, memory, changed.state[0])
         return [*changed.of(table), [value_of(defect)]]
 
-    def _table(self, step: Step, found: Stack, base: FloatingBase | None) -> Stack:
+    def _table(self, step: Step, result: Stack, base: FloatingBase | None) -> Stack:
         """Return accelerations of the coordinates, and of the driven joints, by order."""
         drives = [
             [float(factorial(k)) * velocities[j] for j in self.closure.driven]
             for k, velocities in ((k, step.velocities(k)) for k in range(1, self.order + 2))
         ]
         if base is None:
-            return [[*a, *b] for a, b in zip(found, drives)]
+            return [[*a, *b] for a, b in zip(result, drives)]
         rows = []
-        for k, (row, driven) in enumerate(zip(found, drives), 1):
+        for k, (row, driven) in enumerate(zip(result, drives), 1):
             base.extend(taylor(row[:6], k))
             twist = [float(factorial(k)) * x for x in (*base.angular[k], *base.velocity[k])]
             of_rows = [dot(way, twist) for way in self.closure.directions.T.tolist()]

@@ -92,8 +92,8 @@ def _newton(plan: Plan, iterates: bool, macro: str) -> list[str]:
     reached, memory = View("reached"), View(f"memory->{plan.remembered}")
     error = reached.at(plan.n)
     step = Run(Code(plan.step), [*arrays(_step_arguments(plan)), reached])
-    found = newton([step], error, plan.kernel.traces.iterations) if iterates else Put(error, 0.0)
-    begun = statement_lines([Copy(reached, memory, plan.n), found], always=f"{macro}_CONSTANT_TIME")
+    result = newton([step], error, plan.kernel.traces.iterations) if iterates else Put(error, 0.0)
+    begun = statement_lines([Copy(reached, memory, plan.n), result], always=f"{macro}_CONSTANT_TIME")
     return [f"  double reached[{plan.n + 1}];", *begun]
 
 
@@ -157,15 +157,15 @@ def _near_home(plan: Plan, reach: float) -> Cases | None:
     if not all(table.item(kernel.defect_at) < 1.0 for table in [*tables, again]):
         return None
     impossible = [np.full_like(values, np.inf) for values in calls[0]]
-    found = [{name: _rounded(values) for name, values in plan.found(table).items()} for table in tables]
-    found.insert(0, {name: np.zeros(shape) for name, shape in plan.results.items()})
+    result = [{name: _rounded(values) for name, values in plan.results_in(table).items()} for table in tables]
+    result.insert(0, {name: np.zeros(shape) for name, shape in plan.results.items()})
     codes = [FAILED]
     for table in tables:
         near = plan.singularity is not None and table.item(plan.singularity[0]) > plan.singularity[1]
         codes.append(NEAR_SINGULAR if near else OK)
     return Cases(
         {name: np.array(values) for name, values in zip(plan.inputs, zip(impossible, *calls))},
-        {name: np.array([one[name] for one in found]) for name in plan.results},
+        {name: np.array([one[name] for one in result]) for name in plan.results},
         tuple(codes),
         failing=1,
     )

@@ -28,13 +28,13 @@ def inverse_dynamics(robot: Robot, request: Request, what: str) -> Plan:
     closure, order = closure_of(robot), request.order
     check_compiled(robot, compiles(closure, order), f"inverse dynamics of order {order}")
     looped = LoopedDynamics(closure)
-    kernel = LoopKernel(closure, looped.independence.given, order, request.loads(robot.tree))
+    kernel = LoopKernel(closure, looped.independence.of_joints, order, request.loads(robot.tree))
     first = 6 if closure.base_given else 0
-    found = np.arange(kernel.result[0] * kernel.result[1]).reshape(kernel.result)
-    places = {"tau": found[kernel.efforts, first:], "motion": found[kernel.drives, first:]}
+    result = np.arange(kernel.result[0] * kernel.result[1]).reshape(kernel.result)
+    places = {"tau": result[kernel.efforts, first:], "motion": result[kernel.drives, first:]}
     about = [*about_motion(closure, order + 2)]
     if first:
-        places = {"base_wrench": found[kernel.efforts, :6], **places}
+        places = {"base_wrench": result[kernel.efforts, :6], **places}
         about += words.result_of_base(OPERATIONS["inverse_dynamics"], request)
     about += [
         *words.wrenches(request),
@@ -47,7 +47,7 @@ def inverse_dynamics(robot: Robot, request: Request, what: str) -> Plan:
         {**inputs_of(closure, order + 2), **request.wrench_shapes()},
         places,
         about,
-        (int(found[-1, 0]), looped.near_singular_from(order)),
+        (int(result[-1, 0]), looped.near_singular_from(order)),
     )
 
 
@@ -58,17 +58,17 @@ def forward_dynamics(robot: Robot, request: Request, what: str) -> Plan:
     inputs, about = forward_inputs(robot, looped, request)
     what = f"forward dynamics of order {order}"
     try:
-        kernel = LoopAccelerations(closure, looped.independence.given, order, request.loads(robot.tree))
+        kernel = LoopAccelerations(closure, looped.independence.of_joints, order, request.loads(robot.tree))
     except TooLong:
         check_compiled(robot, False, what)
         raise
-    found = np.arange(kernel.result[0] * kernel.result[1]).reshape(kernel.result)[:-1]
+    result = np.arange(kernel.result[0] * kernel.result[1]).reshape(kernel.result)[:-1]
     places = {}
     if closure.leader is not None:
-        places["base_acceleration"], found = found[:, :6], found[:, 6:]
+        places["base_acceleration"], result = result[:, :6], result[:, 6:]
         about += words.result_of_base(OPERATIONS["forward_dynamics"], request)
     if closure.joints:
-        places["acceleration"] = found
+        places["acceleration"] = result
         about.append(f"acceleration: of the coordinates, with derivatives up to order {order}.")
     return Plan(
         looped,
@@ -105,7 +105,7 @@ def joint_motion(robot: Robot, request: Request, what: str) -> Plan:
     closure, order = closure_of(robot), request.order
     check_compiled(robot, compiles(closure, max(order - 2, 0), "joints"), f"joint motion of order {order}")
     looped = LoopedDynamics(closure)
-    kernel = LoopKernel(closure, looped.independence.given, order, (), "joints")
+    kernel = LoopKernel(closure, looped.independence.of_joints, order, (), "joints")
     rows, n = kernel.result
     about = [*about_motion(closure, order), words.joints("joints", closure.tree.joint_names, order)]
     places = {"joints": np.arange((rows - 1) * n).reshape(-1, n)}
@@ -127,7 +127,7 @@ def of_motion(robot: Robot, request: Request, what: str) -> Plan:
     looped = LoopedDynamics(closure)
     frames = placed(robot.tree, robot.frames, of)
     try:
-        kernel = LoopProduct(operation.loops_law(closure, looped.independence.given, order, *frames))
+        kernel = LoopProduct(operation.loops_law(closure, looped.independence.of_joints, order, *frames))
     except TooLong:
         check_compiled(robot, False, said)
         raise

@@ -48,7 +48,7 @@ class _PartialsPlan(Plan):
         near, name = self.singularity is not None, f"{self.of}_changes"
         return along_directions(kernel.traces.end, self.arguments, places, near, name, what, tables)
 
-    def found(self, table: Array) -> dict[str, Array]:
+    def results_in(self, table: Array) -> dict[str, Array]:
         """Return results from what the kernel returns."""
         assert isinstance(self.kernel, LoopPartials)
         changes = self.kernel.changes(table)[:, : self.shape[2]]
@@ -108,7 +108,7 @@ def _partials(
     check_compiled(robot, compiles(closure, order), said)
     looped = LoopedDynamics(closure)
     try:
-        return looped, LoopPartials(closure, looped.independence.given, order, of)
+        return looped, LoopPartials(closure, looped.independence.of_joints, order, of)
     except TooLong:
         check_compiled(robot, False, said)
         raise
