@@ -85,7 +85,7 @@ pip_install := "$(python)" -m pip install --quiet --disable-pip-version-check --
 
 $(state)/packages: $(venv_state) $(wildcard requirements/*.txt)
 	@echo "==> packages from PyPI into .venv (the first time about a minute)"
-	@$(pip_install) $(pip_flags) $(foreach part,runtime cli plots bags test,-r requirements/$(part).txt)
+	@$(pip_install) $(pip_flags) $(foreach part,runtime plots bags test,-r requirements/$(part).txt)
 	@$(pip_install) $(build_requirements) $$(tools/cmake_requirement)
 	@touch $@
 

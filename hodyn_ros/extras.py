@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 _EXTRA_OF = {
-    "typer": "cli",
-    "rich": "cli",
     "matplotlib": "plots",
     "rosbags": "bags",
     "mcap": "bags",

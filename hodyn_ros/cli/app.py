@@ -11,6 +11,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, cast
 
+import typer
+from rich.console import Console
+
 from hodyn_ros.cli.figures import (
     check_figures,
     comparison_figures,
@@ -25,14 +28,6 @@ from hodyn_ros.dynamics.operations import EXPORTED_OF_TREES, EXPORTED_WITH_LOOPS
 from hodyn_ros.errors import FigureWarning, HodynError, InputError
 from hodyn_ros.extras import missing_extra
 from hodyn_ros.ros_presence import require_ros
-
-try:
-    import typer
-    from rich.console import Console
-except ModuleNotFoundError as error:
-    missing = missing_extra(error) and f"hodyn needs {error.name}, which plain `pip install .` leaves out: "
-    print(f"error: {missing}pip install '.[all]'" if missing else f"error: {error}", file=sys.stderr)
-    raise SystemExit(2) from None
 
 # Matrices here are small: threads of BLAS would wait for each other, on a busy machine for ten times as long
 # as they compute. It counts before NumPy is imported; who wants threads sets it.
@@ -198,7 +193,8 @@ def export(
         str,
         typer.Option(
             help="Language: c, C99 that C++ compiles as well; casadi, external functions of CasADi with "
-            "exact derivatives; cuda, kernels of batches; or mjcf, a model of MuJoCo."
+            "exact derivatives; cuda, kernels of batches; python, a wheel with compiled functions; or mjcf, "
+            "a model of MuJoCo."
         ),
     ] = "c",
     out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path(),
@@ -219,10 +215,10 @@ def export(
     """Write the dynamics of a robot as one C file without dependencies, for hard real-time loops.
 
     A header and a self-test with expected numbers come with it. With --lang casadi, write functions that
-    CasADi and acados take, with their derivatives; with --lang mjcf, the robot with its motors, springs,
-    couplings and loops as a model of MuJoCo.
+    CasADi and acados take, with their derivatives; with --lang python, a wheel that needs NumPy alone; with
+    --lang mjcf, the robot with its motors, springs, couplings and loops as a model of MuJoCo.
     """
-    from hodyn_ros.export import export_c, export_mjcf, export_shared
+    from hodyn_ros.export import export_c, export_mjcf, export_python, export_shared
     from hodyn_ros.lie.representations import Representation
 
     if (robot is None) == (option is None):
@@ -257,8 +253,10 @@ def export(
         )
         print(f"wrote {' and '.join(map(str, files))}")
         return
-    if lang != "c":
-        raise InputError(f"there is no export to {lang!r}; choose --lang c, casadi, cuda or mjcf")
+    if lang not in ("c", "python"):
+        raise InputError(f"there is no export to {lang!r}; choose --lang c, casadi, cuda, python or mjcf")
+    if shared and lang == "python":
+        raise InputError("--lang python takes no --shared")
     if shared:
         if what or frame or wrench or period is not None:
             raise InputError(
@@ -266,7 +264,7 @@ def export(
             )
         print(f"wrote {export_shared(robot, order, out, name, floating_base, settings or ())}")
         return
-    code, paths = export_c(
+    code, paths = (export_python if lang == "python" else export_c)(
         robot,
         order,
         out,

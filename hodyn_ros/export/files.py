@@ -10,6 +10,7 @@ from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.export.c_source import CSource, c_source
 from hodyn_ros.export.mjcf import Mjcf, mjcf
+from hodyn_ros.export.python.wheel import write_wheel
 from hodyn_ros.export.shared import build, shared_sources
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.outputs import checked_file_name, file_name_from
@@ -60,6 +61,29 @@ def export_shared(
     built, origin, digest = _read(robot, floating_base, settings)
     sources = shared_sources(built, order, name, origin, digest)
     return build(sources, out, next(iter(sources)).removesuffix(".h"))
+
+
+def export_python(
+    robot: str | Path,
+    order: int,
+    out: Path,
+    name: str | None = None,
+    floating_base: bool = False,
+    what: str | Sequence[str] = "inverse_dynamics",
+    frames: Sequence[str | int] | None = None,
+    representation: Representation = "spatial",
+    period: float | None = None,
+    wrenches: Sequence[str] = (),
+    settings: Sequence[str] = (),
+) -> tuple[CSource, list[Path]]:
+    """Write a wheel of compiled functions of a robot into the folder `out`; return their C code and the path.
+
+    Who installs it needs NumPy alone: neither this package nor a compiler. Arguments as of `export_c`; where
+    it is written, a C compiler has to be. Raises InputError, ModelError or OSError saying what is wrong.
+    """
+    built, origin, _ = _read(robot, floating_base, settings)
+    code = c_source(built, order, name, origin, what, frames, representation, period, wrenches)
+    return code, [write_wheel(built, code, order, out)]
 
 
 def export_mjcf(

@@ -52,7 +52,7 @@ def shared_sources(robot: Robot, order: int, name: str | None, origin: str, dige
     return sources
 
 
-def build(sources: Mapping[str, str], out: Path, name: str) -> Path:
+def build(sources: Mapping[str, str], out: Path, name: str, asked_by: str = "--shared") -> Path:
     """Write sources into a folder and compile them there to `lib<name>.so`; return its path.
 
     The compiler is `cc`, or what the environment variable CC says. Raises InputError with what it says.
@@ -61,7 +61,9 @@ def build(sources: Mapping[str, str], out: Path, name: str) -> Path:
         (result for result in map(shutil.which, ("cc", "gcc", "clang")) if result), None
     )
     if compiler is None:
-        raise InputError("--shared needs a C compiler (cc, gcc or clang) on the path, or in the variable CC")
+        raise InputError(
+            f"{asked_by} needs a C compiler (cc, gcc or clang) on the path, or in the variable CC"
+        )
     out.mkdir(parents=True, exist_ok=True)
     for file, text in sources.items():
         (out / file).write_text(text, encoding="ascii", newline="\n")

@@ -119,12 +119,10 @@ class Monitor(Node):
     def _look(self) -> None:
         if self._answer is None:
             self._wait_or_start()
-        elif not self._answer.done():
-            self._check_time("the answer of trajectory_node/start")
-        elif not (response := self._answer.result()).success:
+        elif self._answer.done() and not (response := self._answer.result()).success:
             self._fail(f"trajectory_node does not start: {response.message}")
         else:
-            self._follow_motion()
+            self._follow_motion(self._answer)
 
     # waiting
 
@@ -160,10 +158,12 @@ class Monitor(Node):
 
     # recording
 
-    def _follow_motion(self) -> None:
+    def _follow_motion(self, answer: Future[Trigger.Response]) -> None:
         report = self._reports["trajectory_node"]
         facts = {entry.key: entry.value for entry in report.values}
         if not facts["motion end [ns]"]:
+            if not answer.done():  # an answer may be lost; the motion runs all the same
+                self._check_time("the answer of trajectory_node/start")
             return
         start, end = int(facts["motion start [ns]"]), int(facts["motion end [ns]"])
         duration = 1e-9 * (end - start)

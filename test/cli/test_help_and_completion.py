@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 import typer
 from command_line import run
-from test_cli import run_cold
 
 from hodyn_ros.cli.app import _files, app
 from hodyn_ros.errors import InputError
@@ -46,10 +45,3 @@ def test_a_misspelt_file_of_ones_own_is_suggested(tmp_path: Path) -> None:
         find("config", tmp_path / "arm.yml")
     with pytest.raises(InputError, match="it ships: .*panda.yaml"):
         find("config", "nothing_like_that")
-
-
-def test_without_the_extras_the_command_says_in_one_line_how_to_get_them() -> None:
-    result = run_cold("import sys; sys.modules['typer'] = None; import hodyn_ros.cli.app")
-    assert (result.returncode, result.stdout) == (2, "")
-    (line,) = result.stderr.splitlines()
-    assert line == "error: hodyn needs typer, which plain `pip install .` leaves out: pip install '.[all]'"

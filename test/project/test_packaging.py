@@ -31,7 +31,7 @@ OPTIONAL = {
         Path("hodyn_ros/ros/controller_state.py"),
     },
 }
-PARTS = ("runtime", "cli", "plots", "bags")  # a ROS build has all of them
+PARTS = ("runtime", "plots", "bags")  # a ROS build has all of them
 # What is there for an extra only: these packages and modules.
 FOR_EXTRAS = (
     *("bags", "cli", "demo", "launching.run", "nodes", "planning.picture", "planning.report"),
@@ -126,6 +126,7 @@ def test_all_files_name_the_same_version_and_license() -> None:
     (version,) = package_xml("version")
     assert re.search(r'^version = "(.+)"$', pyproject, re.MULTILINE).group(1) == version  # type: ignore[union-attr]
     assert importlib.metadata.version("hodyn_ros") == version
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
     assert package_xml("license") == ["Apache-2.0"]
     assert 'license = "Apache-2.0"' in pyproject
     assert "Version 2.0, January 2004" in (ROOT / "LICENSE").read_text()
@@ -223,7 +224,7 @@ def test_extras_are_those_that_errors_name() -> None:
     tomllib = pytest.importorskip("tomllib", reason="Python 3.11 brings it")
     pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text())
     files = pyproject["tool"]["setuptools"]["dynamic"]["optional-dependencies"]
-    for extra in ("cli", "plots", "bags", "identify", "view"):
+    for extra in ("plots", "bags", "identify", "view"):
         assert files[extra]["file"][-1] == f"requirements/{extra}.txt"
         for requirement in requirements(extra):
             if requirement.name == "pycollada":  # trimesh imports it, where a mesh asks for it
@@ -325,15 +326,18 @@ def test_command_line_runs_in_an_empty_environment() -> None:
 
 
 def test_wheel_holds_mathematics_command_line_and_shipped_files(tmp_path: Path) -> None:
-    """Build what `pip install .` builds; without build isolation, so that nothing is downloaded."""
+    """Build it from the sdist, as a release does; without build isolation, so that nothing is downloaded."""
     if Version(importlib.metadata.version("setuptools")) < Version("77"):
         pytest.skip("pyproject.toml needs setuptools 77, which pip brings along where it may download")
     sources = tmp_path / "sources"
     ignored = shutil.ignore_patterns(".*", "__pycache__", "build", "install", "log", "out", "*.egg-info")
     shutil.copytree(ROOT, sources, ignore=ignored)
     (sources / "README.md").touch()
+    sdist = "import sys; from setuptools.build_meta import build_sdist; build_sdist(sys.argv[1])"
+    result = run(sys.executable, "-c", sdist, tmp_path, cwd=sources)
+    assert result.returncode == 0, result.stderr
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
-    result = run(*pip, "--wheel-dir", tmp_path, sources)
+    result = run(*pip, "--wheel-dir", tmp_path, *tmp_path.glob("*.tar.gz"))
     assert result.returncode == 0, result.stderr
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:

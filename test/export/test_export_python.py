@@ -1,0 +1,130 @@
+"""Wheels of robots: installed by pip, they compute what the robot does, with NumPy alone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hodyn_ros import Robot, share
+from hodyn_ros.errors import InputError
+from hodyn_ros.export import export_python
+from hodyn_ros.lie.motion import BaseMotion
+
+# Run where neither this package nor what it needs can be imported.
+CALLS = """
+import sys
+import numpy as np
+for name in ("hodyn_ros", "scipy", "llvmlite", "yaml"):
+    sys.modules[name] = None
+module, given, found = sys.argv[1:]
+robot = __import__(module).Robot()
+assert robot.self_test() < 1e-12
+results = {}
+for name, arrays in np.load(given, allow_pickle=True).item().items():
+    result = getattr(robot, name)(*arrays)
+    for part, value in zip(result._fields, result) if hasattr(result, "_fields") else [("", result)]:
+        results[f"{name} {part}".strip()] = value
+np.savez(found, **results)
+"""
+
+
+def installed(wheel: Path, target: Path) -> Path:
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target"]
+    subprocess.run([*pip, str(target), str(wheel)], check=True, timeout=120)
+    return target
+
+
+def computed(target: Path, module: str, calls: dict[str, tuple[np.ndarray, ...]]) -> dict[str, np.ndarray]:
+    """Make calls in a process of their own."""
+    given, found = target / "given.npy", target / "found.npz"
+    np.save(given, calls, allow_pickle=True)  # type: ignore[arg-type]
+    command = [sys.executable, "-c", CALLS, module, str(given), str(found)]
+    subprocess.run(command, check=True, timeout=120, cwd=target, env={"PYTHONPATH": str(target)})
+    return dict(np.load(found))
+
+
+@pytest.fixture(scope="module")
+def panda(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("panda")
+    what = ["inverse_dynamics", "forward_kinematics", "mass_matrix"]
+    code, (wheel,) = export_python("panda.yaml", 2, folder, what=what)
+    assert wheel.name.startswith("panda-") and code.name == "panda"
+    return installed(wheel, folder / "site")
+
+
+def test_an_arm_computes_what_the_robot_does(panda: Path) -> None:
+    robot = Robot.load(share.find("config", "panda.yaml"))
+    q = np.random.default_rng(0).uniform(-1.0, 1.0, (2, 4, 5, 7))
+    calls = {
+        "inverse_dynamics": (q,),
+        "feedforward": (q[0, 0],),
+        "mass_matrix": (q[:, 1, :3],),
+        "forward_kinematics": (q[0, 0, :3],),
+    }
+    found = computed(panda, "panda", calls)
+    expected = np.array([[robot.inverse_dynamics(one) for one in row] for row in q])
+    np.testing.assert_allclose(found["inverse_dynamics"], expected, rtol=0, atol=1e-12 * abs(expected).max())
+    motor = robot.drive_train.feedforward(q[0, 0], expected[0, 0])
+    np.testing.assert_allclose(found["feedforward effort"][0], motor.effort[0], rtol=0, atol=1e-10)
+    np.testing.assert_allclose(found["feedforward position"][0], motor.position[0], rtol=0, atol=1e-12)
+    masses = np.array([robot.mass_matrix(one[1, :3]) for one in q])
+    np.testing.assert_allclose(found["mass_matrix"], masses, rtol=0, atol=1e-12 * abs(masses).max())
+    bodies = robot.forward_kinematics(q[0, 0, :3])
+    poses, twists = (found[f"forward_kinematics frame_{part}"] for part in ("poses", "twists"))
+    np.testing.assert_allclose(poses, bodies.poses, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(twists.swapaxes(0, 1), bodies.twists, rtol=0, atol=1e-12)
+
+
+def test_a_platform_follows_from_call_to_call(tmp_path: Path) -> None:
+    _, (wheel,) = export_python("planar_3rrr.yaml", 1, tmp_path, name="three_limbs")
+    robot = Robot.load(share.find("config", "planar_3rrr.yaml"))
+    _, start = robot.home
+    steps = np.linspace(0.0, 0.1, 12)
+    poses = np.array([start] * len(steps))
+    poses[:, 0, 3] += steps
+    twists = np.zeros((len(steps), 3, 6))
+    twists[:, 0, 3:] = 0.2, -0.1, 0.0
+    q = np.zeros((len(steps), 4, 0))
+    found = computed(
+        installed(wheel, tmp_path / "site"), "three_limbs", {"inverse_dynamics": (q, poses, twists)}
+    )
+    for pose, twist, tau in zip(poses, twists, found["inverse_dynamics tau"]):
+        motion = BaseMotion(pose, twist, representation="spatial")
+        expected = robot.inverse_dynamics(np.zeros((4, 0)), motion)
+        np.testing.assert_allclose(tau, expected, rtol=0, atol=1e-11 * abs(expected).max())
+
+
+REFUSALS = """
+import numpy as np
+import panda
+robot = panda.Robot()
+q = np.zeros((3, 5, 7))
+q[1, 2, 3] = np.nan
+for arrays in [q], [q[0, :4]], [1e200 * np.ones((5, 7))]:
+    try:
+        robot.inverse_dynamics(*arrays)
+    except (ValueError, panda.NoResultError) as error:
+        print(type(error).__name__, error)
+"""
+
+
+def test_what_has_no_result_is_an_error(panda: Path) -> None:
+    command = [sys.executable, "-c", REFUSALS]
+    ran = subprocess.run(
+        command, capture_output=True, text=True, check=True, timeout=60, env={"PYTHONPATH": str(panda)}
+    )
+    not_finite, shape, too_large = ran.stdout.splitlines()
+    assert not_finite == "ValueError q of inverse_dynamics of call (1,) holds NaN or infinity"
+    assert shape.startswith("ValueError q of inverse_dynamics has shape (4, 7); give one of shape (5, 7)")
+    assert too_large.startswith("NoResultError inverse_dynamics has no result")
+
+
+def test_a_wheel_needs_a_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InputError, match="--lang python needs a C compiler"):
+        export_python("panda.yaml", 0, tmp_path)
