@@ -10,7 +10,7 @@ import math
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 ARITHMETIC = ("+", "-", "*", "/")
 _BINARY = frozenset(ARITHMETIC)
@@ -232,3 +232,43 @@ class Traced:
 def _constant(graph: Graph, value: float) -> Traced:
     """Return a constant, its sign kept apart so that x · c and x · -c share a node."""
     return Traced(graph, graph.constant(abs(value)), math.copysign(1.0, value) < 0.0)
+
+
+class Split(NamedTuple):
+    """A function whose arguments are the scalars `kept` of another one, and the argument that changes."""
+
+    kept: list[Traced]
+    graph: Graph
+    outputs: list[Any]
+
+
+def split(graph: Graph, outputs: Sequence[Any], argument: int) -> Split:
+    """Take apart what follows from an argument; what it leaves as it is may be computed once for many."""
+    moving, kept = Graph(), list[Traced]()
+    place: dict[int, int] = {}  # in the new graph
+    varies = set[int]()
+
+    def at(number: int) -> int:
+        """Return where a node is in the new graph, where it is an argument unless it varies."""
+        if number not in place:
+            operation, a, _ = graph.nodes[number]
+            if operation == "constant":
+                place[number] = moving.constant(a)
+            else:
+                place[number] = moving.node("input", 0, len(kept))
+                kept.append(Traced(graph, number))
+        return place[number]
+
+    for number in graph.needed(outputs):
+        operation, a, b = graph.nodes[number]
+        operands = graph.operands(number)
+        if operation == "input" and a == argument:
+            place[number] = moving.node("input", 1, b)
+        elif varies.intersection(operands):
+            places = [at(operand) for operand in operands]
+            place[number] = moving.node(operation, places[0], places[1] if len(places) > 1 else b)
+        else:
+            continue
+        varies.add(number)
+    result = [Traced(moving, at(x.number), x.negative) if isinstance(x, Traced) else x for x in outputs]
+    return Split(kept, moving, result)

@@ -12,7 +12,7 @@ from oracles.random_trees import random_tree
 from sweeps import THOROUGH
 
 from hodyn_ros import BaseMotion, InputError, Robot
-from hodyn_ros.dynamics import centroid, matrices
+from hodyn_ros.dynamics import matrices
 from hodyn_ros.dynamics.kinematics.forward_kinematics import forward_kinematics
 from hodyn_ros.dynamics.motion_stack import motion_stack
 from hodyn_ros.dynamics.named_frames import find_frame
@@ -95,7 +95,7 @@ def test_the_centre_of_mass_is_that_of_the_readable_form(robot: Robot) -> None:
     for order in ORDERS:
         q, base = motion(robot, order + 1, order)
         bodies = motion_stack(robot.model, q, base, 0).bodies(JointTree.of(robot.model))
-        read = centroid.com(bodies, order)
+        read = matrices.com(bodies, order)
         for _ in range(2):
             close(robot.com(q, base), read)
         close(robot.compile(order, "com")(q, *others(base, order)), read)

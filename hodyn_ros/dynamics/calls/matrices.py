@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from hodyn_ros.checks import finite_result
 from hodyn_ros.codegen.kernel import Kernel
 from hodyn_ros.codegen.object_cache import Kept
-from hodyn_ros.dynamics import centroid, matrices, regressors
+from hodyn_ros.dynamics import matrices, regressors
 from hodyn_ros.dynamics.matrices import DynamicMatrices
 from hodyn_ros.dynamics.motion_stack import MotionStack, applied, joint_stack, motion_stack
 from hodyn_ros.dynamics.named_frames import placed
@@ -205,7 +205,7 @@ class MatrixCalls(ABC):
 
         Compiled.
         """
-        return self._computed("com", q, base, centroid.com)
+        return self._computed("com", q, base, matrices.com)
 
     @_through_noted_kernel
     def com_jacobian(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
@@ -213,7 +213,7 @@ class MatrixCalls(ABC):
 
         Garofalo et al. (2013), eq. 7; compiled.
         """
-        return self._computed("com_jacobian", q, base, centroid.com_jacobian)
+        return self._computed("com_jacobian", q, base, matrices.com_jacobian)
 
     @_through_noted_kernel
     def centroidal_momentum(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
@@ -221,7 +221,7 @@ class MatrixCalls(ABC):
 
         World axes; angular [kg m^2/s], then linear [kg m/s]. Compiled.
         """
-        return self._computed("centroidal_momentum", q, base, centroid.centroidal_momentum)
+        return self._computed("centroidal_momentum", q, base, matrices.centroidal_momentum)
 
     @_through_noted_kernel
     def centroidal_momentum_matrix(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
@@ -229,7 +229,7 @@ class MatrixCalls(ABC):
 
         Compiled.
         """
-        return self._computed("centroidal_momentum_matrix", q, base, centroid.centroidal_momentum_matrix)
+        return self._computed("centroidal_momentum_matrix", q, base, matrices.centroidal_momentum_matrix)
 
     def dynamic_parameters(self) -> Array:
         """Return the parameters (10 bodies,): of every body m, m r, and Ixx, Iyy, Izz, Ixy, Ixz, Iyz.

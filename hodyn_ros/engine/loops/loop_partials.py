@@ -23,8 +23,7 @@ from hodyn_ros.codegen.object_cache import ObjectCache
 from hodyn_ros.codegen.processor import lanes
 from hodyn_ros.codegen.program import Code, Copy, Index, Program, Run, Statement, View, arrays
 from hodyn_ros.codegen.program_llvm import compile_program
-from hodyn_ros.codegen.split import split
-from hodyn_ros.codegen.tracer import Graph, Traced
+from hodyn_ros.codegen.tracer import Graph, Traced, split
 from hodyn_ros.engine.direction_lanes import wrenches_in_world
 from hodyn_ros.engine.large_trees.inverse import load_arguments
 from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode, Step
