@@ -113,7 +113,7 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
             count, y, moving = coordinate_motions(self._looped.closure, q, base, 2)
             result = self._looped.inverse_dynamics_partials(y, moving, loads)
             if not count and not loads:
-                call = self._looped.compile_inverse_partials(len(result) - 1)
+                call = self._looped.inverse_partials_call(len(result) - 1)
                 key = y.shape, base and base.orders, "inverse_dynamics_derivatives"
                 self._noted[key] = call, result.shape, "spatial"
             return result
@@ -278,7 +278,7 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         result = looped.forward_dynamics_partials(y, values, motion, loads)
         if not loads and base_wrench is None:
             torques = (len(values), len(looped.closure.driven))
-            call, leader = looped.compile_forward_partials(len(values) - 1), looped.closure.base_given
+            call, leader = looped.forward_partials_call(len(values) - 1), looped.closure.base_given
 
             def compute(state: Array, torques: Array, *of_base: Array) -> Array:
                 return call(state, *of_base[:2], torques, *of_base[2:][:leader])

@@ -237,6 +237,14 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
 
     def compile_inverse_partials(self, order: int) -> Callable[..., Array]:
         """Return `f(q, [pose, twists])` of `inverse_dynamics_partials`, their rows one after the other."""
+        return _rows_of(self.inverse_partials_call(order))
+
+    def compile_forward_partials(self, order: int) -> Callable[..., Array]:
+        """Return likewise `f(state, [pose, twist,] torques, [base wrench])` of forward dynamics."""
+        return _rows_of(self.forward_partials_call(order))
+
+    def inverse_partials_call(self, order: int) -> Callable[..., Array]:
+        """Return `f(q, [pose, twists])` of `inverse_dynamics_partials`."""
         of_sample = self.partials_of_sample("efforts", order)
 
         def compute(*arguments: Array) -> Array:
@@ -246,12 +254,12 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
                 motion = coordinate_motion(self.closure, arguments[0], base_among(arguments), 2)
                 whole = self.inverse_dynamics_partials(*motion)
                 check_result(whole)
-            return np.ascontiguousarray(whole.reshape(-1, whole.shape[-1]))
+            return whole
 
         return compute
 
-    def compile_forward_partials(self, order: int) -> Callable[..., Array]:
-        """Return likewise `f(state, [pose, twist,] torques, [base wrench])` of forward dynamics."""
+    def forward_partials_call(self, order: int) -> Callable[..., Array]:
+        """Return `f(state, [pose, twist,] torques, [base wrench])` of `forward_dynamics_partials`."""
         closure, of_sample = self.closure, self.partials_of_sample("accelerations", order)
         count = 2 + closure.n_given + closure.base_given
 
@@ -268,7 +276,7 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
                     raise InputError(f"expected a state of 2 rows and efforts of {order + 1}")
                 whole = self.forward_dynamics_partials(y, efforts, leader)
                 check_result(whole)
-            return whole.reshape(-1, whole.shape[-1])
+            return whole
 
         return compute
 
@@ -357,20 +365,24 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         call = self._call_of(of, order, places)
         assert call is not None
 
-        def alone(y: Array, leader: BaseMotion | None, *arrays: Array) -> Array:
-            own = [np.ascontiguousarray(array) for array in arrays]
+        def alone(y: Array, leader: BaseMotion | None, own: Sequence[Array]) -> Array:
+            own = [np.ascontiguousarray(array) for array in own]
             return self.finished(call, call.function(*own, self.memory), own, y, leader, **how)
+
+        if y.ndim == 2:
+            return _changes_in(call)(alone(y, leader, arrays))
 
         def sample(i: int) -> Array:
             own = [array[i] if array.ndim == 3 else array for array in arrays]
-            return alone(y[i], sample_of(leader, i), *own)
+            return alone(y[i], sample_of(leader, i), own)
 
-        if y.ndim == 2:
-            return _changes_in(call)(alone(y, leader, *arrays))
         return _changes_in(call)(call.samples.run(len(y), arrays, self.memory, sample))
 
     def _call_of(self, of: What, order: int, places: LoadPlaces) -> CheckedCall | None:
         """Return the code of single calls; None of second derivatives where that would be too long."""
+        key = of, order, places
+        if key in self.partial_calls:
+            return self.partial_calls[key]
         closure, chosen = self.closure, self.independence.of_joints
 
         def code(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
@@ -386,7 +398,7 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
                 return CheckedCall(loop_code(closure, order, order + 2, code), None)
             return None
 
-        return self.partial_calls.made((of, order, places), make)
+        return self.partial_calls.made(key, make)
 
     def _lane_kernel(
         self, make: Callable[..., LaneKernel | None], order: int, places: LoadPlaces
@@ -435,6 +447,16 @@ def by_order(changes: Array, count: int) -> Array:
     result[..., :2, :, :count] = np.moveaxis(of_state, -2, -3)
     result[..., 2:, :, :] = np.moveaxis(of_efforts, -2, -3)
     return result
+
+
+def _rows_of(call: Callable[..., Array]) -> Callable[..., Array]:
+    """Return the same call with the rows of all matrices of its result one after the other."""
+
+    def compute(*arguments: Array) -> Array:
+        whole = call(*arguments)
+        return np.ascontiguousarray(whole.reshape(-1, whole.shape[-1]))
+
+    return compute
 
 
 def _by_motion(changes: Array, count: int) -> Array:
