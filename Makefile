@@ -9,6 +9,7 @@
 # make build   only prepare
 # make bench   measure speed (BENCH=--quick hands on arguments)
 # make bench-ros  measure the node: latency, losses, memory (BENCH=--quick; 16 minutes without; --load: an hour)
+# make promises  measure all that docs/promises.md says: hours (PROMISES="--only accuracy"; --write-docs)
 # make docs    build the documentation into out/docs
 # make clean   remove all that make has made
 #
@@ -19,13 +20,14 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := build
-.PHONY: build lint test test-fast test-thorough test-rounding coverage demo bench bench-ros docs clean FORCE
+.PHONY: build lint test test-fast test-thorough test-rounding coverage demo bench bench-ros promises docs clean FORCE
 
 PYTHON ?= python3
 DEMO ?=
 TEST ?=
 WORKERS ?= 5
 BENCH ?=
+PROMISES ?=
 
 VENV := $(CURDIR)/.venv
 python := $(VENV)/bin/python
@@ -185,6 +187,10 @@ bench: $(state)/built $(state)/bench-packages
 bench-ros: $(state)/built
 	@echo "==> benchmark of the node"
 	@"$(python)" -m benchmarks.ros $(BENCH)
+
+promises: $(state)/built $(state)/bench-packages
+	@echo "==> promises"
+	@"$(python)" -m benchmarks.promises $(PROMISES)
 
 # Made anew each time, so that every warning is seen; any of them is an error.
 docs: $(state)/built $(state)/docs-packages

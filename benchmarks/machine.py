@@ -17,7 +17,7 @@ def description() -> dict[str, str]:
     """Return processor, cores, versions and date."""
     said = _basics()
     versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "llvmlite", "pin", "casadi"))
-    return said | {"versions": versions, "compiler": _compiler(), "date": _date()}
+    return said | {"versions": versions, "compiler": _compiler(), "date": date()}
 
 
 def ros_description() -> dict[str, str]:
@@ -25,22 +25,23 @@ def ros_description() -> dict[str, str]:
     from rclpy.utilities import get_rmw_implementation_identifier
 
     ros = os.environ.get("ROS_DISTRO") or f"rclpy {version('ros-rclpy')} from PyPI"
-    return _basics() | {"ROS 2": f"{ros}, {get_rmw_implementation_identifier()}", "date": _date()}
+    return _basics() | {"ROS 2": f"{ros}, {get_rmw_implementation_identifier()}", "date": date()}
 
 
 def _basics() -> dict[str, str]:
     return {
-        "processor": _processor(),
+        "processor": processor(),
         "cores": str(len(os.sched_getaffinity(0))),
         "system": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
     }
 
 
-def _date() -> str:
+def date() -> str:
+    """Return the day, as ISO 8601 has it."""
     return datetime.datetime.now(tz=datetime.timezone.utc).date().isoformat()
 
 
-def _processor() -> str:
+def processor() -> str:
     """Return the model of the processor with family and instruction set, which its name may leave open."""
     text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     fields = dict(re.findall(r"^([\w ]+?)\s*: (.*)$", text, flags=re.MULTILINE))

@@ -42,6 +42,22 @@ def test_every_field_of_every_message_has_a_row() -> None:
             assert meaning or name.endswith("_representation") or name == "status", row
 
 
+def test_every_error_that_is_raised_with_words_is_in_the_index(tmp_path: Path) -> None:
+    from reference.error_messages import error_page
+
+    (tmp_path / "part.py").write_text(
+        'raise InputError(f"joint {name!r} is " "unknown; take one of " + known)\n'
+    )
+    assert error_page(tmp_path).endswith(
+        "## part\n\n| message | class |\n| --- | --- |\n"
+        "| joint … is unknown; take one of … | `InputError` |\n"
+    )
+    page = error_page(ROOT / "hodyn_ros")
+    for words in ("the order must be 0 or a positive integer, found …", "is of one frame; found"):
+        assert words in page
+    assert page.count("\n| ") > 400
+
+
 def test_units_values_and_continued_comments_are_kept(tmp_path: Path) -> None:
     from reference.messages import message_page
 

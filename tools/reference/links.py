@@ -38,6 +38,7 @@ _GENERATED = """
 - [Command line](reference/command_line.md)
 - [Robot and trajectory files](reference/config.md), and all their [keys](reference/schemas.md)
 - [Python API](reference/api/index.md)
+- [Error messages](reference/errors.md), with what to do about each
 
 ## Project
 
