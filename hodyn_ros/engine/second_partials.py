@@ -26,6 +26,7 @@ from hodyn_ros.engine.direction_lanes import body_wrench, displaced
 from hodyn_ros.engine.kernels import KernelSpec, hybrid_dynamics_trace, inverse_dynamics_trace, solved_efforts
 from hodyn_ros.engine.matrix_kernels import Loads
 from hodyn_ros.engine.partial_kernels import Responses, traced_responses
+from hodyn_ros.engine.recursions import kinematics
 from hodyn_ros.engine.recursions.composite import Rows
 from hodyn_ros.engine.recursions.kinematics import frame_motion
 from hodyn_ros.engine.series.floating_base import FloatingBase
@@ -367,7 +368,7 @@ def frame_motion_derivatives(
         result = [[derivatives(law.graph, outputs, field) for field in row] for row in law.by.fields]
         return [[one[x] for one in row] for x in range(len(outputs)) for row in result]
 
-    return trace, _frame_arguments(model, order)
+    return trace, kinematics.arguments(model, order)
 
 
 def frame_motion_hessian(
@@ -382,7 +383,7 @@ def frame_motion_hessian(
         *inputs, multiplier = stacks
         return _rows(_frames(model, order, frames, representation, q, inputs).contracted(multiplier))
 
-    return trace, [*_frame_arguments(model, order), ("the multiplier", (len(frames), 16 + 6 * order))]
+    return trace, [*kinematics.arguments(model, order), ("the multiplier", (len(frames), 16 + 6 * order))]
 
 
 def _frames(
@@ -403,13 +404,6 @@ def _frames(
     base.frame = "spatial"
     spatial = [[factorial(k) * x for x in base.twist(k)] for k in range(order)]
     return _Law(trace(q, pose, spatial), Coordinates.of_tree(q, pose, twists))
-
-
-def _frame_arguments(model: TreeModel, order: int) -> list[tuple[str, Shape]]:
-    names: list[tuple[str, Shape]] = [("the motion", (order + 1, model.n_joints))]
-    if model.floating_base:
-        names += [("the pose", (4, 4)), ("the twists", (order, 6))]
-    return names
 
 
 # --- what all of them need

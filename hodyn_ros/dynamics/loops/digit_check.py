@@ -52,17 +52,15 @@ class DigitCheck:
     """Judges results of one call of a robot with loops.
 
     `function(*arguments, memory)` returns a table that counts where its number at `defect_at` is below one;
-    `names` are those of the arguments. `parts(table)`: the answers in it, each with the order on its first
-    axis.
+    `parts(table)`: the answers in it, each with the order on its first axis.
     """
 
     closure: Closure
     what: What
     function: Callable[..., Array]
-    names: Sequence[str]
+    arguments: Sequence[tuple[str, tuple[int, int]]]  # names and shapes
     defect_at: int
     parts: Callable[[Array], list[Array]]
-    shapes: Sequence[tuple[str, tuple[int, int]]]  # of the arguments, by name
     held: Sequence[int] = ()  # parts of hybrid dynamics that are efforts
 
     def refuse(self, table: Array, arguments: Sequence[Array], memory: Array) -> None:
@@ -81,7 +79,7 @@ class DigitCheck:
         result = self.parts(table)
         for _ in range(DRAWS):
             start = begun_beside(self.closure, memory, rng)
-            beside = [self._rounded(name, array, rng) for name, array in zip(self.names, arguments)]
+            beside = [self._rounded(name, array, rng) for (name, _), array in zip(self.arguments, arguments)]
             other = self.function(*beside, start)
             arrays.append(self.parts(other) if other.item(self.defect_at) < 1.0 else None)
         return accuracy(result, arrays, self._natural(result, arguments), CLOSING)
@@ -98,7 +96,7 @@ class DigitCheck:
         if closure.leader is not None:
             pose = LoopMotion(closure, place).body_pose(closure.leader)
         memory = memory_of(closure, Known(place, place.joints[list(closure.joints)], pose))
-        arguments = [self._generic(name, shape, place, pose, basis) for name, shape in self.shapes]
+        arguments = [self._generic(name, shape, place, pose, basis) for name, shape in self.arguments]
         try:
             table = self.function(*arguments, memory)
         except HodynError:
@@ -123,7 +121,7 @@ class DigitCheck:
             moving[0] = place.joints[joints]
         elif name == "the pose" and pose is not None:
             moving = pose
-        elif name in ("the twists", "the twist") and pose is not None:
+        elif name == "the twists" and pose is not None:
             twists = rng.uniform(-1.0, 1.0, (max(shape[0], 1), basis.shape[1])) @ basis.T
             moving = (
                 BaseMotion(pose, twists, representation="body_fixed")
@@ -146,7 +144,7 @@ class DigitCheck:
 
     def _natural(self, parts: Sequence[Array], arguments: Sequence[Array]) -> list[Array]:
         """Return what is natural for each part."""
-        speeds, result = self._speeds(dict(zip(self.names, arguments))), []
+        speeds, result = self._speeds(dict(zip([name for name, _ in self.arguments], arguments))), []
         for number, part in enumerate(parts):
             if self.what == "accelerations" and number not in self.held:
                 own = np.abs(part).max(axis=1, initial=0.0)
@@ -163,7 +161,7 @@ class DigitCheck:
         for name, array in arguments.items():
             if name in ("the motion", "the state", "the motion of the drives"):
                 rows.append(np.abs(array[1:]) / self._position_sizes(name))
-            elif name in ("the twists", "the twist"):
+            elif name == "the twists":
                 shifted = np.array(array, dtype=np.float64)
                 shifted[:, 3:] += np.cross(shifted[:, :3], arguments["the pose"][:3, 3])
                 rows.append(np.abs(shifted) / np.repeat([1.0, self.closure.size], 3))

@@ -24,6 +24,7 @@ from hodyn_ros.dynamics.loops.platform_dynamics import sums_of
 from hodyn_ros.engine.limbs.kernel import ParallelKernel
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction, LoopKernel
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
+from hodyn_ros.engine.recursions.kinematics import motion_arguments
 from hodyn_ros.errors import InputError, SingularError
 from hodyn_ros.formulations import embedding
 from hodyn_ros.formulations.embedding import LoopMotion, Place
@@ -310,13 +311,15 @@ class LoopedEfforts(LoopedMotion):
     def _made(self, order: int, loads: LoadPlaces, preload: bool) -> Callable[..., Array]:
         closure, key = self.closure, (order, loads, preload)
         still = [] if closure.joints else [np.zeros((order + 3, 0))]
-        names = ["the motion"] if closure.joints else []
-        names += [] if closure.leader is None else ["the pose", "the twists"]
-        names += ["a wrench"] * len(loads) + ["the preload"] * preload
+        shapes = motion_arguments(order + 3, len(closure.joints), closure.leader is not None)
+        shapes = shapes[not closure.joints :]
+        shapes += [("a wrench", (order + 1, 6))] * len(loads)
+        shapes += [("the preload", (order + 1, len(closure.driven)))] * preload
 
         def checked(*arguments: Any) -> tuple[Array, BaseMotion | None]:
-            if len(arguments) != len(names):
-                raise InputError(f"expected {names}, found {len(arguments)} arguments")
+            if len(arguments) != len(shapes):
+                asked = [name for name, _ in shapes]
+                raise InputError(f"expected {asked}, found {len(arguments)} arguments")
             y, *rest = list(itertools.chain(still, arguments))
             base = None
             if closure.leader is not None:
@@ -329,17 +332,13 @@ class LoopedEfforts(LoopedMotion):
             preload_rows(closure, rest[-1] if preload else None, order)
             return stack, motion
 
-        shapes = [(order + 3, len(closure.joints))] if closure.joints else []
-        shapes += [] if closure.leader is None else [(4, 4), (order + 2, 6)]
-        shapes += [(order + 1, 6)] * len(loads) + [(order + 1, len(closure.driven))] * preload
-
         def parts(table: Array) -> list[Array]:
             efforts = table[: order + 1]
             return [efforts[:, :6], efforts[:, 6:]] if closure.base_given else [efforts]
 
         function, kernel = self._effort_code(*key)
         memory, defect_at = self.memory, int(kernel.defect_at)
-        check = DigitCheck(closure, "efforts", function, names, defect_at, parts, list(zip(names, shapes)))
+        check = DigitCheck(closure, "efforts", function, shapes, defect_at, parts)
         sure = self.sure(check)
         whole = CheckedCall(kernel, check, sure, function)
         self._effort_loops[key] = sample_loop(kernel, kernel.batch_rows, sure)

@@ -383,9 +383,8 @@ class LoopedMotion:
         held: Sequence[int] = (),
     ) -> CheckedCall:
         """Return a call whose results are refused where too few digits are left; see `DigitCheck`."""
-        shapes = code.arguments[:-1]
-        names = [name for name, _ in shapes]
-        check = DigitCheck(self.closure, what, code.function, names, code.defect_at, parts, shapes, held)
+        arguments = code.arguments[:-1]
+        check = DigitCheck(self.closure, what, code.function, arguments, code.defect_at, parts, held)
         return CheckedCall(code, check, self.sure(check))
 
     def sure(self, check: DigitCheck) -> float:

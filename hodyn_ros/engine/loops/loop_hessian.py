@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Shape, Stack
+from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Stack
 from hodyn_ros.codegen.tracer import Graph, Traced
 from hodyn_ros.engine.large_trees.inverse import load_arguments
 from hodyn_ros.engine.loops.loop_efforts import EffortCode
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
 from hodyn_ros.engine.loops.loop_partials import MotionChange, with_body_wrench
+from hodyn_ros.engine.recursions.kinematics import motion_arguments
 from hodyn_ros.engine.second_partials import Coordinates, hessian
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
@@ -33,9 +34,7 @@ class LoopHessian(LoopFunction):
         """Trace and compile; raise TooLong where the code would be too long."""
         c = closure.n_coordinates
         self.shape = order + 3, order + 3, c, c
-        motion: list[tuple[str, Shape]] = [("the motion", (order + 3, len(closure.joints)))]
-        if closure.leader is not None:
-            motion += [("the pose", (4, 4)), ("the twists", (order + 2, 6))]
+        motion = motion_arguments(order + 3, len(closure.joints), closure.leader is not None)
         stacks = [*load_arguments(loads, order), ("the multiplier", (order + 1, closure.n_efforts))]
         code = _Code(closure, chosen, order, loads)
         result = (order + 3) ** 2 * c + 1, c

@@ -29,6 +29,7 @@ from hodyn_ros.engine.loops.loop_matrices import ProductCode
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces, LoopCode
 from hodyn_ros.engine.loops.loop_products import FromDrivesCode
 from hodyn_ros.engine.newton import ITERATIONS, newton, where_right
+from hodyn_ros.engine.recursions.kinematics import motion_arguments
 from hodyn_ros.engine.series.validity import ARRIVED
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseRepresentation
@@ -273,9 +274,7 @@ class LoopKernel(LoopFunction):
         self.closure, self.what = closure, what
         self.order = order = order - 2 if what == "joints" else order
         code = EffortCode(closure, chosen, order, loads, preload)
-        motion: list[tuple[str, Shape]] = [("the motion", (order + 3, len(closure.joints)))]
-        if closure.leader is not None:
-            motion += [("the pose", (4, 4)), ("the twists", (order + 2, 6))]
+        motion = motion_arguments(order + 3, len(closure.joints), closure.leader is not None)
         stacks = load_arguments(loads, order)
         if preload:
             stacks.append(("the preload", (order + 1, len(closure.driven))))
@@ -345,8 +344,7 @@ class LoopAccelerations(LoopFunction):
         code = AccelerationCode(closure, chosen, order, loads)
         code.prescribed = prescribed or ()
         k, moved = len(closure.joints), closure.leader is not None
-        motion: list[tuple[str, Shape]] = [("the state", (2, k))]
-        motion += [("the pose", (4, 4)), ("the twist", (1, 6))] if moved else []
+        motion = motion_arguments(2, k, moved, "the state")
         stacks: list[tuple[str, Shape]] = [("the efforts", (order + 1, len(closure.driven)))]
         stacks += [("the base wrench", (order + 1, 6))] if closure.base_given else []
         stacks += load_arguments(loads, order)
@@ -370,9 +368,7 @@ class LoopProduct(LoopFunction):
     ) -> None:
         """Trace and compile; raise TooLong beyond a limit of operations."""
         closure, (rows, columns) = code.closure, code.shape
-        motion: list[tuple[str, Shape]] = [("the motion", (code.count + 1, len(closure.joints)))]
-        if closure.leader is not None:
-            motion += [("the pose", (4, 4)), ("the twists", (code.count, 6))]
+        motion = motion_arguments(code.count + 1, len(closure.joints), closure.leader is not None)
         self.shape: tuple[int, ...] = (columns,) if code.vector else (rows, columns)
         result = (code.terms if code.stacked else 1) * rows + 1, columns
         super().__init__(code, motion, code.inputs, result, code.matrices, limit=limit, on_numbers=on_numbers)
@@ -390,9 +386,8 @@ class LoopFromDrives(LoopFunction):
     def __init__(self, closure: Closure, twin: Closure, chosen: Array, order: int) -> None:
         """Trace and compile; raise TooLong. `chosen`: the rows of the twin's loops."""
         code = FromDrivesCode(closure, twin, chosen, order)
-        motion: list[tuple[str, Shape]] = [("the motion of the drives", (order + 1, len(closure.driven)))]
-        if twin.base_given:
-            motion += [("the pose", (4, 4)), ("the twists", (order, 6))]
+        driven = len(closure.driven)
+        motion = motion_arguments(order + 1, driven, twin.base_given, "the motion of the drives")
         result = 2, code.shape[1]
         super().__init__(
             code,

@@ -33,6 +33,7 @@ from hodyn_ros.engine.loops.loop_matrices import Matrix, MatrixCode, base_veloci
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces, LoopCode, Velocity, taylor, to_derivatives
 from hodyn_ros.engine.loops.loop_series import NOTHING, ClusterMotion
 from hodyn_ros.engine.recursions.composite import plus, scaled
+from hodyn_ros.engine.recursions.kinematics import motion_arguments
 from hodyn_ros.engine.series.block_system import BlockSystem
 from hodyn_ros.engine.series.dual import Dual, value_of
 from hodyn_ros.engine.series.floating_base import FloatingBase
@@ -79,9 +80,7 @@ def _compiled(
     changes: Sequence[tuple[str, Shape]],
 ) -> LaneKernel | None:
     closure = code.closure
-    arguments: list[tuple[str, Shape]] = [("the motion", (rows, len(closure.joints)))]
-    if closure.leader is not None:
-        arguments += [("the pose", (4, 4)), ("the twists", (rows - 1, 6))]
+    arguments = motion_arguments(rows, len(closure.joints), closure.leader is not None)
     arguments += [*stacks, ("the positions", (1, len(closure.leading)))]
     arguments += [("the change", (rows, closure.n_coordinates)), *changes]
     kernel = LaneKernel(trace, arguments)
@@ -128,9 +127,7 @@ class LoopPartials(LoopFunction):
             rows, self.shape = 2, ((order + 1) * (c + len(closure.driven)), 2 * c + (order + 1) * e)
             stacks = [("the efforts", (order + 1, len(closure.driven)))]
             stacks += [("the base wrench", (order + 1, 6))] if closure.base_given else []
-        motion: list[tuple[str, Shape]] = [("the motion", (rows, k))]
-        if closure.leader is not None:
-            motion += [("the pose", (4, 4)), ("the twists", (rows - 1, 6))]
+        motion = motion_arguments(rows, k, closure.leader is not None)
         self.orders = order + 1
         self.parts = -(-self.shape[1] // lanes())
         result = self.parts * self.shape[0] + 1, lanes()

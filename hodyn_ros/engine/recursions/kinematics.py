@@ -109,10 +109,15 @@ def com(model: TreeModel, order: int) -> Traceable:
 
 def arguments(model: TreeModel, order: int) -> list[tuple[str, Shape]]:
     """Return names and shapes of what the kernels take."""
-    names: list[tuple[str, Shape]] = [("the motion", (order + 1, model.n_joints))]
-    if model.floating_base:
-        names += [("the pose", (4, 4)), ("the twists", (order, 6))]
-    return names
+    return motion_arguments(order + 1, model.n_joints, model.floating_base)
+
+
+def motion_arguments(
+    rows: int, joints: int, base_moves: bool, name: str = "the motion"
+) -> list[tuple[str, Shape]]:
+    """Return names and shapes of a motion (rows, joints), and of that of a base or platform."""
+    of_base: list[tuple[str, Shape]] = [("the pose", (4, 4)), ("the twists", (rows - 1, 6))]
+    return [(name, (rows, joints)), *(of_base if base_moves else ())]
 
 
 class _Moved:
