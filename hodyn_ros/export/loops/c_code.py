@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from random import Random
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,28 +11,15 @@ from hodyn_ros.codegen.program import Code, Copy, Put, Run, View, arrays
 from hodyn_ros.dynamics.operations import OPERATIONS
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.engine.newton import newton
-from hodyn_ros.errors import InputError
-from hodyn_ros.export import motions
-from hodyn_ros.export.c_function import (
-    ALL_FINITE,
-    FAILED,
-    NEAR_SINGULAR,
-    OK,
-    Cases,
-    CFunction,
-    Memory,
-    finite_conditions,
-)
+from hodyn_ros.engine.series.validity import SINGLE
+from hodyn_ros.export.c_function import ALL_FINITE, CFunction, Memory, finite_conditions
 from hodyn_ros.export.c_text import comment_block, number
+from hodyn_ros.export.loops.cases import self_test_cases
 from hodyn_ros.export.loops.operations import of_motion
 from hodyn_ros.export.loops.plan import Plan
 from hodyn_ros.export.program_c import statement_lines
 from hodyn_ros.export.request import Request
 from hodyn_ros.export.straight_line import StraightLine, Tables
-from hodyn_ros.lie.se3 import Array
-
-_ROUNDING = 1e-13  # share of the largest number
-_NEAR_HOME = (0.1, 0.03, 0.01, 0.001)  # [rad or m] how far from home the tests are: the first that can be
 
 
 def loop_function(robot: Robot, request: Request, what: str, tables: Tables) -> CFunction:
@@ -42,14 +29,16 @@ def loop_function(robot: Robot, request: Request, what: str, tables: Tables) -> 
     """
     operation = OPERATIONS[what]
     plan: Plan = (operation.make_loops_plan if operation.loops_plan else of_motion)(robot, request, what)
+    if request.target is not None:
+        plan = replace(plan, tolerances=SINGLE)
     memory = _memory(plan)
     body = plan.body(f"{what} of robot {robot.name!r} at order {request.order}", tables)
     step, more = _newton_step(plan, tables)
     macro = request.prefix.upper()
     answer = f"{macro}_OK"
     if plan.singularity is not None:
-        answer = f"{body.singularity} > {number(plan.singularity[1])} ? {macro}_NEAR_SINGULAR : {macro}_OK"
-    counts = [f"{body.defect} < 1.0", *finite_conditions(plan.inputs)]
+        answer = f"({body.singularity} > {number(plan.singularity[1])}) ? {macro}_NEAR_SINGULAR : {macro}_OK"
+    counts = [f"({body.defect} < 1.0)", *finite_conditions(plan.inputs)]
     lines = [
         *_newton(plan, bool(step), macro),
         *body.lines,
@@ -92,8 +81,12 @@ def _newton(plan: Plan, iterates: bool, macro: str) -> list[str]:
     reached, memory = View("reached"), View(f"memory->{plan.remembered}")
     error = reached.at(plan.n)
     step = Run(Code(plan.step), [*arrays(_step_arguments(plan)), reached])
-    result = newton([step], error, plan.kernel.traces.iterations) if iterates else Put(error, 0.0)
-    begun = statement_lines([Copy(reached, memory, plan.n), result], always=f"{macro}_CONSTANT_TIME")
+    steps = (
+        newton([step], error, plan.traces.iterations, plan.tolerances.arrived)
+        if iterates
+        else Put(error, 0.0)
+    )
+    begun = statement_lines([Copy(reached, memory, plan.n), steps], always=f"{macro}_CONSTANT_TIME")
     return [f"  double reached[{plan.n + 1}];", *begun]
 
 
@@ -103,7 +96,7 @@ def _newton_step(plan: Plan, tables: Tables) -> tuple[list[str], int]:
     Nothing where no positions are unknown.
     """
     arguments, names = _step_arguments(plan), _known(plan)
-    traces, shapes = plan.kernel.traces, [*(plan.inputs[name] for name in names), (1, plan.n + 1)]
+    traces, shapes = plan.traces, [*(plan.inputs[name] for name in names), (1, plan.n + 1)]
     graph, outputs, _ = traced(traces.step, shapes)
     operations = graph.count_operations(outputs)
     if not operations:
@@ -129,50 +122,3 @@ def _step_arguments(plan: Plan) -> list[str]:
 def _known(plan: Plan) -> list[str]:
     """Return the names of the motion of the coordinates, and of the pose of platform or base."""
     return list(plan.inputs)[: 1 if plan.closure.leader is None else 2]
-
-
-def self_test_cases(plan: Plan) -> Cases:
-    """Choose motions near home that the kernel follows, from the first to the last and around again."""
-    for reach in _NEAR_HOME:
-        cases = _near_home(plan, reach)
-        if cases is not None:
-            return cases
-    raise InputError(
-        f"robot {plan.closure.tree.name!r} cannot be exported: the poses near its home are singular, and "
-        "there is nothing to test the code with"
-    )
-
-
-def _near_home(plan: Plan, reach: float) -> Cases | None:
-    """Return the calls, a motion that cannot be first; None where the kernel rejects one."""
-    kernel, random, calls = plan.kernel, Random(1), []
-    memory, home = np.zeros(kernel.arguments[-1][1]), plan.looped.memory.copy()
-    memory[:, : home.shape[1]] = home[:, : memory.shape[1]]
-    for _ in range(motions.COUNT):
-        motion = plan.motion(random, reach)
-        plan.looped.memory[:] = home
-        rest = list(plan.inputs.values())[len(motion) :]
-        calls.append([*motion, *(motions.numbers(random, *shape) for shape in rest)])
-    *tables, again = [kernel.function(*call, memory) for call in [*calls, calls[0]]]
-    if not all(table.item(kernel.defect_at) < 1.0 for table in [*tables, again]):
-        return None
-    impossible = [np.full_like(values, np.inf) for values in calls[0]]
-    result = [{name: _rounded(values) for name, values in plan.results_in(table).items()} for table in tables]
-    result.insert(0, {name: np.zeros(shape) for name, shape in plan.results.items()})
-    codes = [FAILED]
-    for table in tables:
-        near = plan.singularity is not None and table.item(plan.singularity[0]) > plan.singularity[1]
-        codes.append(NEAR_SINGULAR if near else OK)
-    return Cases(
-        {name: np.array(values) for name, values in zip(plan.inputs, zip(impossible, *calls))},
-        {name: np.array([one[name] for one in result]) for name in plan.results},
-        tuple(codes),
-        failing=1,
-    )
-
-
-def _rounded(rows: Array) -> Array:
-    """Return numbers by rows, which are zero where they are nothing but rounding: they measure errors."""
-    sizes = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
-    result: Array = np.where(sizes > _ROUNDING * sizes.max(initial=0.0), rows, 0.0)
-    return result
