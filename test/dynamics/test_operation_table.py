@@ -435,7 +435,7 @@ def ways(
             assert operation.name in SECOND and "too large to compile" in str(refused)
             return
         yield "compiled", compiled(*arrays).reshape(first.shape)
-        if robots in operation.batched:
+        if robots in operation.batched and (THOROUGH or order == max(orders_of(operation))):
             batch = robot.compile_batch(order, operation.name, frames, kind)(
                 *(np.stack([x, x]) for x in arrays)
             )
@@ -445,10 +445,11 @@ def ways(
 # --- cells -------------------------------------------------------------------------------------------------
 
 SECOND = tuple(name for name in OPERATIONS if name.endswith(("hessian", "second_derivatives")))
-BY_PARAMETER = "regressor", "slotine_li_regressor", "parameter_derivatives"
+MANY_COLUMNS = "regressor", "slotine_li_regressor", "parameter_derivatives"
+MANY_COLUMNS += "inverse_dynamics_derivatives", "forward_kinematics_derivatives"
 ROBOTS = some(
     [name for name in SUBJECTS if name != "ankle with rods"],  # whose rods spin as they came there
-    *("arm", "flyer", "free pair", *FEW, "3-RRR on limbs", "3-RRR on limbs and a hinge"),
+    *("arm", "flyer", "free pair", *FEW[1:], "3-RRR on limbs", "3-RRR on limbs and a hinge"),
 )
 LEFT_OUT = [("RSSR", "forward_kinematics"), ("RSSR", "joint_motion")]  # for the same reason
 
@@ -462,11 +463,19 @@ def is_there(operation: Operation, name: str) -> bool:
     return operation.compiled != frozenset(("tree",))
 
 
-def orders_of(operation: Operation) -> tuple[int, ...]:
-    """Return the lowest order and one with derivatives; of what has many columns less."""
-    if THOROUGH:
-        return 0, 1, 2
-    return (0,) if operation.name in SECOND else (0, 1) if operation.name in BY_PARAMETER else (0, 2)
+def orders_of(operation: Operation) -> list[int]:
+    """Return the lowest order and one with derivatives; of what has many columns one of them."""
+    if operation.name in (*SECOND, "forward_dynamics_derivatives"):
+        return some(range(3), 0)
+    return some(range(3), 1) if operation.name in MANY_COLUMNS else some(range(3), 0, 2)
+
+
+def kinds_of(name: str, operation: Operation, order: int) -> list[Representation]:
+    """Return the representations of what has any: all of one robot of each kind, with derivatives."""
+    if not of_frames(operation):
+        return ["spatial"]
+    every = name in ("flyer", "flying cam", "3-RRR on limbs") and order == max(orders_of(operation))
+    return list(REPRESENTATIONS) if every else some(REPRESENTATIONS, "spatial")
 
 
 def of_frames(operation: Operation) -> bool:
@@ -480,9 +489,7 @@ CELLS = [
     for what, operation in OPERATIONS.items()
     if is_there(operation, name) and (name, what) not in LEFT_OUT
     for order in orders_of(operation)
-    for kind in (
-        REPRESENTATIONS if operation.frames != "none" and operation.takes == "motion" else ("spatial",)
-    )
+    for kind in kinds_of(name, operation, order)
 ]
 GROUPED_BY = "name"  # a worker takes all of a robot, which is compiled once
 

@@ -41,6 +41,7 @@ FOR_EXTRAS = (
         "identification.reporting.report",
         "identification.reporting.page",
         "identification.bag",
+        "learning.begins",
         "pictures",
         "replay",
         "ros.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -60,8 +61,13 @@ def looped_of(robot: Robot) -> Any:
     return looped
 
 
-@pytest.mark.parametrize("lanes", [4, 8])
-@pytest.mark.parametrize("name", ["RSSR", "palletiser", "flying cam", "planar 3-RRR"])
+@pytest.mark.parametrize(
+    ("name", "lanes"),
+    some(
+        product(["RSSR", "palletiser", "flying cam", "planar 3-RRR"], [4, 8]),
+        *(("palletiser", 4), ("flying cam", 8)),
+    ),
+)
 def test_lanes_round_as_single_samples_do(name: str, lanes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bit for bit from the same positions, those of the last sample of the block before."""
     monkeypatch.setattr(loop_kernel, "lanes", lambda: lanes)
@@ -126,8 +132,13 @@ CALLS: dict[str, Callable[[Robot, Array, BaseMotion | None], Any]] = {
 }
 
 
-@pytest.mark.parametrize("order", [0, 1])
-@pytest.mark.parametrize("name", ["palletiser", "flying cam", "planar 3-RRR", "RSSR"])
+@pytest.mark.parametrize(
+    ("name", "order"),
+    some(
+        product(["palletiser", "flying cam", "planar 3-RRR", "RSSR"], [0, 1]),
+        *(("palletiser", 0), ("flying cam", 1), ("planar 3-RRR", 0)),
+    ),
+)
 def test_partial_derivatives_of_batches_are_those_of_the_samples(name: str, order: int) -> None:
     """All directions of many samples in lanes: also where a wrench is applied, and in several parts."""
     mechanism, count = MECHANISMS[name](), 5

@@ -195,7 +195,7 @@ def test_what_cannot_be_used_is_named() -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("seed", some(range(20), *range(3)))
+@pytest.mark.parametrize("seed", some(range(20), 0))
 def test_any_six_legged_platform_comes_back_to_its_pose(seed: int) -> None:
     """To what rounding does on the way there, and on the way back: some legs nearly depend on each other."""
     arrays = gough_stewart(seed=seed)
