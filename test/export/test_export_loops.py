@@ -187,7 +187,7 @@ class TestForm:
         source = c_source(shipped(name), 1, "robot").source
         body = source.split("int robot_inverse_dynamics(")[1].split("\n}\n")[0].splitlines()[2:]
         kept = [line.strip() for line in body if not re.fullmatch(STRAIGHT, line)]
-        kept = [re.sub(OPERAND, "#", line).replace("!(-#", "!(#") for line in kept]
+        kept = [re.sub(OPERAND, "#", line).replace("((-#", "((#") for line in kept]
         for part in source.split("static void part")[1:]:
             lines = part.split("\n}\n")[0].splitlines()[2:]
             assert [line for line in lines if not re.fullmatch(STRAIGHT, line)] == []
@@ -198,19 +198,19 @@ class TestForm:
             "int round# = #;",
             "do {",
             f"newton_step(q{given}, reached);",
-            "} while (++round# < # && (ROBOT_CONSTANT_TIME || reached[#] > #));",
+            "} while ((++round# < #) && (ROBOT_CONSTANT_TIME || (reached[#] > #)));",
         ]
         expected = [
             "double reached[#];",
             *copy,
             *(["reached[#] = #;"] if name == "panda_hand" else newton),
-            f"if (!(# < # && all_finite(q, #){finite})) {{",
+            f"if (!((# < #) && all_finite(q, #){finite})) {{",
             "return ROBOT_FAILED;",
             "}",
             copy[0],
             "memory->leading[k] = reached[k];",
             "}",
-            "return # > # ? ROBOT_NEAR_SINGULAR : ROBOT_OK;",
+            "return (# > #) ? ROBOT_NEAR_SINGULAR : ROBOT_OK;",
         ]
         assert kept == expected
 

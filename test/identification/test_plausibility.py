@@ -11,7 +11,7 @@ from sweeps import some
 
 from hodyn_ros import InputError, Robot
 from hodyn_ros.identification import Channel, JointRecording, Options, identify
-from hodyn_ros.identification.estimate import Data
+from hodyn_ros.identification.least_squares.data import Data
 from hodyn_ros.identification.plausibility import check_plausible
 from hodyn_ros.identification.torque_model import TorqueModel
 from hodyn_ros.trajectory import FourierSeries

@@ -268,6 +268,17 @@ def test_a_change_of_target_is_followed_nearly_as_fast_as_can_be(way: Array) -> 
         assert took <= 1.1 * least, (took, least)
 
 
+def test_chunks_that_disagree_a_little_stay_in_time() -> None:
+    """Their seams are joined more gently where limits ask for it; slower, each would be late for the next."""
+    random, planner = np.random.default_rng(0), TrackingPlanner(panda(limited=False), HOME, 0.0)
+    for now in 0.1 * np.arange(12):
+        times = now + 0.02 * np.arange(50)
+        points = HOME + 0.2 * (np.sin(2.0 * times)[:, None]) + 0.003 * random.normal(size=7)
+        taken = planner.take(times, points, now)
+        assert taken.followed and taken.share == 1.0 and taken.delay < 0.1
+    assert planner.delay < 1e-6
+
+
 def test_streams_of_a_kilohertz_are_planned_for_no_more_often_than_that_can_change_anything() -> None:
     planner = TrackingPlanner(panda(), HOME, 0.0, StreamConfig(Mode.TRACK, noise=1e-4))
     stamps = np.arange(0.0, 0.4, 0.001)
