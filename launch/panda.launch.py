@@ -15,11 +15,12 @@ from hodyn_ros.launching import (
     command_arguments,
     commanded_simulation,
     common_arguments,
-    dynamics_node,
+    feedforward_node,
     learning_argument,
     learning_node,
     motion_arguments,
     motion_node,
+    predict_argument,
     recording,
     recording_arguments,
     repeated,
@@ -31,10 +32,10 @@ from hodyn_ros.launching import (
 
 
 def processes(values: Values) -> Iterator[Process]:
-    """Yield motion and dynamics, controller_node and simulator_node, and what arguments add."""
+    """Yield trajectory_node or stream_node, dynamics_node or mpc_node, controller_node and simulator_node."""
     yield from recording(values)
     yield from viewing(values)
-    yield dynamics_node(values)
+    yield feedforward_node(values)
     yield from learning_node(values)
     yield from commanded_simulation(values)
     yield motion_node(values, start_when_commanded=True, **repeated(values))
@@ -48,6 +49,7 @@ LAUNCH = Launch(
         stream_argument(),
         learning_argument(),
         *command_arguments(),
+        predict_argument(),
         *common_arguments(),
         *recording_arguments(),
         *viewing_arguments(),

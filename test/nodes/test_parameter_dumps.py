@@ -32,6 +32,7 @@ NODES: dict[str, dict[str, object]] = {
     "skeleton_node": ROBOT,
     "learning_node": ROBOT | {"trajectory": "panda_repetition.yaml"},
     "observer_node": ROBOT,
+    "mpc_node": ROBOT,
     "stream_node": ROBOT,
 }
 
