@@ -50,6 +50,10 @@ class MujocoArm:
         """The positions of the links."""
         return np.asarray(self._data.qpos[self._links])
 
+    def push(self, body: str, force: Array) -> None:
+        """Let a force (3,) [N], in axes of the world, act at the centre of mass of a body from now on."""
+        self._data.body(body).xfrc_applied[:3] = force
+
     def advance(self, duration: float, effort: Array) -> None:
         """Let time pass under efforts of the motors."""
         self._data.ctrl[:] = effort

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
+from hodyn_ros.errors import InputError
+
 _EXTRA_OF = {
     "matplotlib": "plots",
     "rosbags": "bags",
@@ -16,6 +21,7 @@ _EXTRA_OF = {
     "casadi": "casadi",
     "jax": "jax",
     "torch": "torch",
+    "daqp": "mpc",
 }
 
 
@@ -25,3 +31,14 @@ def missing_extra(error: ModuleNotFoundError) -> str | None:
     if module not in _EXTRA_OF:
         return None
     return f"this needs {module}, which is missing: pip install {module}, or hodyn_ros[{_EXTRA_OF[module]}]"
+
+
+def needed(module: str) -> Any:
+    """Return a module of an extra; where it is missing, InputError says how to get it."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        missing = missing_extra(error)
+        if missing is None:
+            raise
+        raise InputError(missing) from None

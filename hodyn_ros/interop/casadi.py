@@ -10,10 +10,10 @@ from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import InputError
 from hodyn_ros.export.c_text import checked_name, name_from
+from hodyn_ros.extras import needed
 from hodyn_ros.interop.casadi_functions import externals
 from hodyn_ros.interop.casadi_library import library, makes_libraries, write_library
 from hodyn_ros.interop.casadi_source import source
-from hodyn_ros.interop.needed import needed
 from hodyn_ros.interop.traced_function import TracedFunction
 from hodyn_ros.lie.representations import Representation
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from hodyn_ros.codegen.kernel import Kernel
 from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.extras import needed
 from hodyn_ros.interop.kernels import DerivativeKernels
-from hodyn_ros.interop.needed import needed
 from hodyn_ros.interop.traced_function import TracedFunction
 from hodyn_ros.interop.xla_handler import handler
 from hodyn_ros.lie.representations import Representation

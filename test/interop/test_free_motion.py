@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 from run_examples import run_example
+from sweeps import THOROUGH
 
 pytest.importorskip("casadi", reason="casadi is not installed")
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.skipif(not THOROUGH, reason="half a minute; make test-thorough runs it")
 
 
 def test_a_free_motion_is_faster_and_keeps_all_limits(tmp_path: Path) -> None:

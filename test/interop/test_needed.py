@@ -7,13 +7,14 @@ import sys
 import pytest
 
 from hodyn_ros import InputError
-from hodyn_ros.interop.needed import needed
+from hodyn_ros.extras import needed
 
 
-@pytest.mark.parametrize("library", ["casadi", "jax", "torch"])
+@pytest.mark.parametrize("library", ["casadi", "jax", "torch", "daqp"])
 def test_a_missing_library_is_named(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    extra = {"daqp": "mpc"}.get(library, library)
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(InputError, match=rf"pip install {library}, or hodyn_ros\[{library}\]"):
+    with pytest.raises(InputError, match=rf"pip install {library}, or hodyn_ros\[{extra}\]"):
         needed(library)
 
 

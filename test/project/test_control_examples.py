@@ -107,3 +107,15 @@ def test_derivatives_pay_on_soft_springs_where_all_is_known(tmp_path: Path) -> N
     for unknown in ("20 % of the friction unknown", "1 kg of payload unknown"):
         rigid, offset, elastic = row(lines, f"{unknown:38s}      10")
         assert rigid > 2.0 * offset and offset == pytest.approx(elastic, rel=0.5)
+
+
+def test_predictive_control_leaves_a_third_of_the_error_of_motor_feedback(tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    pytest.importorskip("daqp")
+    lines = run_quickly("predictive_control", tmp_path, ("predictive_control.png",))
+    feedback, fast, predictive = (
+        row(lines, f"{'as modelled':22s}  {name:16s}")
+        for name in ("motor PD", "motor PD, fast", "predictive")
+    )
+    for ours, usual, best in zip(predictive, feedback, fast):  # root mean square, and largest
+        assert ours <= usual / 6.0 and ours <= best / 2.0

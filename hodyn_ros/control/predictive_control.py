@@ -1,0 +1,235 @@
+"""Model predictive control of arms on springs: the snap of the links is sought, within what motors can."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hodyn_ros.array import Array
+from hodyn_ros.control.measurement import Measurement
+from hodyn_ros.control.motor_pd import Reference
+from hodyn_ros.control.predictive_horizon import CHAIN, Horizon, response, transition
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import InputError
+from hodyn_ros.extras import needed
+from hodyn_ros.trajectory.base import Trajectory
+
+# periods between the 20 nodes: as short as the springs are quick at first, then ever longer
+STEPS = (1, 1, 1, 2, 2, 2, 3, 3, 4, 4, 5, 6, 7, 8, 9, 10, 12, 13, 15, 17)
+_ITERATIONS = 150  # of the quadratic programme, a microsecond to six each
+_SOLVED = 1
+_PART = 35  # columns of a matrix that are multiplied at once
+
+
+@dataclass(frozen=True)
+class PredictiveConfig:
+    """What is chosen about the controller."""
+
+    period: float = 1e-3  # [s] between two calls
+    natural_frequency: float = 80.0  # [rad/s] of deviations, see `Horizon`
+    velocity_lag: float = 0.0  # [s] age of measured velocities; half a period where they are differences
+    steps: tuple[int, ...] = STEPS  # periods between nodes
+
+    def __post_init__(self) -> None:
+        for name in ("period", "natural_frequency"):
+            value = getattr(self, name)
+            if not 0.0 < value < np.inf:
+                raise InputError(f"{name} must be positive and finite, found {value!r}")
+        if not 0.0 <= self.velocity_lag < np.inf:
+            raise InputError(f"velocity_lag must not be negative, found {self.velocity_lag!r}")
+        if len(self.steps) < 2 or any(not isinstance(n, int) or n < 1 for n in self.steps):
+            raise InputError(f"steps must be two or more positive whole numbers, found {self.steps!r}")
+
+
+class PredictiveControl:
+    """What the motors of an arm follow so that its links return to a motion, seen over 20 nodes ahead.
+
+    Links q of joints with linear springs are flat outputs (De Luca & Book, Springer Handbook of Robotics
+    (2016), section 11.1): their derivatives up to `q'''` are the state, and torques of the motors follow
+    from them and the snap `q''''`,
+
+        tau = Q - Q_ext + B (q'' + K^-1 Q''),   Q(q, q', q'') of inverse dynamics.
+
+    So the stiff dynamics of springs is nowhere integrated: the deviation of each joint from the desired
+    motion is a chain of four integrators, and all couplings are in the torques, linear in deviations with
+    exact partial derivatives along the motion. In each period is solved, by the snaps of the deviations e,
+
+        least  sum_k h_k (w^4 |e(t_k)|^2 + |(M + B)^-1 d tau(t_k)|^2) + what is left, see `Horizon`
+        where  |tau(t_k)| <= limit   at each node
+
+    with the states eliminated: a quadratic programme in 140 unknowns of an arm of seven joints, by DAQP
+    (Arnstroem et al., IEEE TAC 67, 2022). The torque, and not the snap, is what costs: deviations are not
+    decoupled by force, which wrong inertias would make unstable (feedback linearisation).
+
+    The state is that of the measured links and springs. What is computed in one period acts in the next one;
+    the measurement is led on to there. `external` (n,) [N.m] pushes the links from outside, as an observer
+    says, and counts as constant. Needs `pip install hodyn_ros[mpc]`. Raises InputError for robots with loops,
+    floating bases, springs that are not linear, or friction.
+
+    Attributes:
+        failures: How often no solution came, so that the desired motion alone was passed on.
+    """
+
+    def __init__(self, robot: Robot, motion: Trajectory, config: PredictiveConfig | None = None) -> None:
+        self.config = config = PredictiveConfig() if config is None else config
+        train = robot.require_drives()
+        if robot.closure is not None or robot.moves_base or not (train.linear and train.elastic.all()):
+            raise InputError(
+                f"robot {robot.name!r} is not for predictive control, which needs an arm on the ground "
+                "without loops, all joints on linear springs, without friction"
+            )
+        n = robot.n_joints
+        if motion.n_joints != n:
+            raise InputError(f"the motion is of {motion.n_joints} joints, robot {robot.name!r} has {n}")
+        self._solve = needed("daqp").solve
+        self.robot, self._n = robot, n
+        self._inertia, self._stiffness = train.motor_inertia, train.stiffness
+        self.limit = train.effort_limits(robot.limits.effort)
+        self.horizon = Horizon(config.steps, config.period, config.natural_frequency)
+        self.failures = 0
+        self._table = _DesiredTable(self, motion)
+        self._lead, self._led = transition(config.period), response(config.period)[:, None]
+        self._kinds = np.zeros(self.horizon.count * n, dtype=np.int32)
+        self._scale = np.ones((self.horizon.count, n))
+        self._deviations = np.kron(self.horizon.cost, np.eye(n))
+        hessian, _, _ = self._torques(self._table.rows(0))
+        # unknowns that cost alike: snaps of a light wrist and of a heavy shoulder differ by 1e3
+        self._scale = 1.0 / np.sqrt(np.diag(hessian)).reshape(self._scale.shape)
+        self._deviations *= np.outer(self._scale, self._scale)
+
+    def compute(self, time: float, measured: Measurement, effort: Array, external: Array) -> Reference:
+        """Return what motors follow one period after `time` [s]: positions (2, n), efforts (1, n).
+
+        `measured` at `time`, `effort` (n,) [N.m] of the motors from then on until the answer acts.
+        """
+        rows = self._table.rows(round(time / self.config.period) + 1)
+        motion = self._table.motion[rows[0]].copy()
+        deviation = self._state(measured, effort, external) - motion[:CHAIN]
+        snap = self._best_snap(rows, deviation, external)
+        if snap is None:
+            self.failures += 1
+        else:
+            motion[:CHAIN] += deviation
+            motion[CHAIN] += snap
+        return self._reference(motion, external)
+
+    def desired(self, time: float) -> Reference:
+        """Return what motors follow at `time` [s] where the links are on the desired motion, undisturbed."""
+        row = self._table.rows(round(time / self.config.period))[0]
+        return self._reference(self._table.motion[row], np.zeros(self._n))
+
+    def _reference(self, motion: Array, external: Array) -> Reference:
+        torques = self.robot.inverse_dynamics(motion)
+        torques[0] -= external
+        positions = motion[:2] + torques[:2] / self._stiffness
+        efforts = self.motor_efforts(motion, torques)
+        return Reference(positions, np.clip(efforts, -self.limit, self.limit)[None])
+
+    def motor_efforts(self, motion: Array, torques: Array) -> Array:
+        """Return the efforts (n,) for links that move (5, n) under torques (3, n)."""
+        found: Array = torques[0] + self._inertia * (motion[2] + torques[2] / self._stiffness)
+        return found
+
+    def _state(self, measured: Measurement, effort: Array, external: Array) -> Array:
+        """Return q to q''' (4, n) one period after a measurement."""
+        links = np.stack([measured.position, measured.velocity])
+        springs = np.empty((3, self._n))
+        springs[0] = self._stiffness * (measured.motor_position - measured.position)
+        motors = (effort - springs[0]) / self._inertia
+        springs[0] += external
+        acceleration = self.robot.forward_dynamics(links, springs[:1])[0]
+        lag = self.config.velocity_lag
+        links[1] += lag * acceleration
+        springs[1] = self._stiffness * (measured.motor_velocity + lag * motors - links[1])
+        springs[2] = self._stiffness * (motors - acceleration)
+        further = self.robot.forward_dynamics(links, springs)
+        found: Array = self._lead @ np.concatenate([links, further[:2]]) + self._led * further[2]
+        return found
+
+    def _best_snap(self, rows: Array, deviation: Array, external: Array) -> Array | None:
+        """Return by how much the snap (n,) is to differ from that of the motion; None without solution."""
+        table, horizon, n = self._table, self.horizon, self._n
+        hessian, torques, weighed = self._torques(rows)
+        drift = horizon.by_start[:-1].reshape(-1, CHAIN) @ deviation
+        spent = np.matmul(table.by_state[rows], drift.reshape(horizon.count, CHAIN * n, 1))[..., 0]
+        cost = self._accelerations(rows, spent[..., None])
+        slope = np.einsum("i,ij->j", cost.ravel(), weighed)  # by no BLAS, so on one core
+        slope += (self._scale * (horizon.slope @ deviation)).ravel()
+        there = table.efforts[rows] - external + spent
+        upper, lower = (self.limit - there).ravel(), (-self.limit - there).ravel()
+        found, _, status, _ = self._solve(
+            hessian, slope, torques, upper, lower, self._kinds, iter_limit=_ITERATIONS
+        )
+        return found[:n] * self._scale[0] if status == _SOLVED else None
+
+    def _torques(self, rows: Array) -> tuple[Array, Array, Array]:
+        """Return second derivatives of the cost, torques by the unknowns, and these as they cost."""
+        table, horizon, n = self._table, self.horizon, self._n
+        count = horizon.count
+        by_state = table.by_state[rows].reshape(count, n, CHAIN, n)
+        found = np.matmul(horizon.by_snap[:-1].transpose(0, 2, 1)[:, None], by_state)  # (node, joint, ...)
+        each = np.arange(count)
+        found[each, :, each] += table.by_snap[rows]
+        found *= self._scale
+        torques = found.reshape(count, n, count * n)
+        weighed = self._accelerations(rows, torques).reshape(count * n, -1)
+        return self._deviations + _gram(weighed), torques.reshape(count * n, -1), weighed
+
+    def _accelerations(self, rows: Array, torques: Array) -> Array:
+        """Return torques (count, n, ...) at the nodes as accelerations of a rigid arm, by their weights."""
+        roots = np.sqrt(self.horizon.lengths)[:, None, None]
+        found: Array = roots * np.matmul(self._table.mobility[rows], torques)
+        return found
+
+
+def _gram(rows: Array) -> Array:
+    """Return `A^T A` of a lower triangle of blocks, in parts so small that BLAS leaves them to one core."""
+    found = np.empty_like(rows)
+    starts = range(0, len(rows), _PART)
+    for i in starts:
+        right = rows[i:, i : i + _PART]
+        for j in range(0, i + _PART, _PART):
+            part = rows[i:, j : j + _PART].T @ right
+            found[j : j + _PART, i : i + _PART] = part
+            found[i : i + _PART, j : j + _PART] = part.T
+    return found
+
+
+class _DesiredTable:
+    """The desired motion with its torques and their partial derivatives, at the periods of a horizon.
+
+    Each instant is computed once, when it comes into sight; row `i % size` is that of period i.
+    """
+
+    def __init__(self, control: PredictiveControl, motion: Trajectory) -> None:
+        self._control, self._source = control, motion
+        n, size = control.robot.n_joints, int(control.horizon.places[-1]) + 1
+        self._held = np.full(size, -1)
+        self.motion = np.empty((size, CHAIN + 1, n))
+        self.efforts = np.empty((size, n))
+        self.by_state = np.empty((size, n, CHAIN * n))
+        self.by_snap = np.empty((size, n, n))
+        self.mobility = np.empty((size, n, n))  # (M + B)^-1
+
+    def rows(self, period: int) -> Array:
+        """Return the rows (count,) of the nodes from a period on."""
+        periods = period + self._control.horizon.places
+        rows: Array = periods % len(self._held)
+        for i in np.flatnonzero(self._held[rows] != periods):
+            self._fill(int(periods[i]), int(rows[i]))
+        return rows
+
+    def _fill(self, period: int, row: int) -> None:
+        control, robot = self._control, self._control.robot
+        inertia, n = control._inertia, robot.n_joints
+        desired = self._source.sample(period * control.config.period, CHAIN)
+        by = robot.inverse_dynamics_derivatives(desired)  # [r, k]: Q^(r) by q^(k)
+        partials = by[0] + (inertia / control._stiffness)[:, None] * by[2]
+        partials[2] += np.diag(inertia)
+        self.motion[row] = desired
+        self.efforts[row] = control.motor_efforts(desired, robot.inverse_dynamics(desired))
+        self.by_state[row] = partials[:CHAIN].transpose(1, 0, 2).reshape(n, -1)
+        self.by_snap[row] = partials[CHAIN]
+        self.mobility[row] = np.linalg.inv(by[0, 2] + np.diag(inertia))
+        self._held[row] = period
