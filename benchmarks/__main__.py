@@ -31,8 +31,10 @@ from benchmarks import (
     parallel,
     payloads,
     plans,
+    policies,
     predictive,
     python_calls,
+    repetitions,
     report,
     streams,
 )
@@ -60,7 +62,9 @@ _WORKS: dict[str, Callable[[Stage], Section]] = {
     "contacts": contacts.measure,
     "predictive": predictive.measure,
     "payloads": payloads.measure,
+    "repetitions": repetitions.measure,
     "streams": streams.measure,
+    "policies": policies.measure,
     "libraries": libraries.measure,
     "papers": papers.measure,
 }

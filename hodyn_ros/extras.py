@@ -21,6 +21,7 @@ _EXTRA_OF = {
     "casadi": "casadi",
     "jax": "jax",
     "torch": "torch",
+    "lerobot": "lerobot",
     "daqp": "mpc",
 }
 

@@ -38,6 +38,9 @@ class EffortTrajectory(NamedTuple):
     violations: tuple[Finding, ...]  # limits that are exceeded, the worst first
 
 
+_DENSE = 5  # points, from which on a spline need not rest at its ends
+
+
 class EffortPoints(NamedTuple):
     """Points of a motion with their efforts."""
 
@@ -136,7 +139,8 @@ class EffortFilter:
         if blend:
             path = BlendedLines(places, points, blend=blend, joint_names=names)
         else:
-            path = WaypointSpline(places, points, joint_names=names)
+            # at rest at its ends it would leave points that are dense there; time_optimal eases it instead
+            path = WaypointSpline(places, points, at_rest=len(points) < _DENSE, joint_names=names)
         uncertainty = Uncertainty(stiffness_error) if stiffness_error else None
         law = time_optimal(path, self.robot, shares, uncertainty=uncertainty).law
         count = max(1, math.ceil(law.duration / self.period - 1e-6))

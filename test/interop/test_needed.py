@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 
 import pytest
 
@@ -10,12 +11,19 @@ from hodyn_ros import InputError
 from hodyn_ros.extras import needed
 
 
-@pytest.mark.parametrize("library", ["casadi", "jax", "torch", "daqp"])
+@pytest.mark.parametrize("library", ["casadi", "jax", "torch", "daqp", "lerobot"])
 def test_a_missing_library_is_named(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     extra = {"daqp": "mpc"}.get(library, library)
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(InputError, match=rf"pip install {library}, or hodyn_ros\[{extra}\]"):
         needed(library)
+
+
+def test_the_step_of_lerobot_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "lerobot", None)
+    monkeypatch.delitem(sys.modules, "hodyn_ros.interop.lerobot", raising=False)
+    with pytest.raises(ImportError, match=r"pip install lerobot, or hodyn_ros\[lerobot\]"):
+        import_module("hodyn_ros.interop.lerobot")
 
 
 def test_what_is_there_is_returned() -> None:

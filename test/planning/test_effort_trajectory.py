@@ -234,3 +234,16 @@ def test_a_motion_that_is_over_before_cannot_be_stopped(panda: Robot) -> None:
     fill_in = EffortFilter(panda, "link", 0.01)
     with pytest.raises(InputError, match="stop must lie between"):
         fill_in.stop(fill_in(planned()).dense.motion, 0.9, 1.1, 0.5)
+
+
+def test_a_path_of_many_points_is_as_fast_as_one_of_few(panda: Robot) -> None:
+    """As planners send them; a spline at rest at its ends would leave points that are dense there."""
+    durations = []
+    for count in (2, 5, 60):
+        points = HOME + np.linspace(0.0, 1.0, count)[:, None] * MOVE
+        found = EffortFilter(panda, "link", 0.004).fastest(points)
+        durations.append(found.times[-1])
+        way = (found.motion[:, 0] - HOME) @ MOVE / (MOVE @ MOVE)
+        np.testing.assert_allclose(found.motion[:, 0], HOME + way[:, None] * MOVE, atol=1e-9)  # straight
+        assert (np.diff(way) > -1e-12).all()
+    assert max(durations[1:]) < 1.12 * durations[0]

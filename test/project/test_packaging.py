@@ -41,6 +41,7 @@ FOR_EXTRAS = (
         "identification.reporting.report",
         "identification.reporting.page",
         "identification.bag",
+        "learning.begins",
         "pictures",
         "replay",
         "ros.",
@@ -48,12 +49,14 @@ FOR_EXTRAS = (
         "tables",
     ),
     *("view.bag_track", "view.browser", "view.live", "view.meshes", "view.view_command"),
+    "interop.lerobot",
 )
 # By extra: modules that only those import who ask for it.
 EXTRAS = {
     "mjcf": {"mujoco": {Path("hodyn_ros/model/readers/mjcf_file.py")}},
     "parquet": {"pyarrow": {Path("hodyn_ros/identification/files.py")}},
     "identify": {"clarabel": {Path("hodyn_ros/identification/consistency.py")}},
+    "lerobot": {"lerobot": {Path("hodyn_ros/interop/lerobot.py")}},
     "view": {
         "viser": {Path("hodyn_ros/view/browser.py")},
         "websockets": {Path("hodyn_ros/view/own_pages.py")},
@@ -161,10 +164,11 @@ def test_changelog_can_be_released(tmp_path: Path) -> None:
 def test_every_package_that_cmake_looks_for_is_a_declared_dependency() -> None:
     cmake = (ROOT / "CMakeLists.txt").read_text()
     found = set(re.findall(r"find_package\((\w+)", cmake))
-    (optional,) = re.findall(r"foreach\(package ([\w ]+)\)\s+find_package\(\$\{package\}", cmake)
+    loops = re.findall(r"foreach\(package ([\w ]+)\)\s+find_package\(\$\{package\}", cmake)
+    optional = {package for packages in loops for package in packages.split()}
     declared = package_xml("depend", "buildtool_depend", "test_depend")
-    assert len(optional.split()) > 3
-    assert found | set(optional.split()) <= set(declared)
+    assert len(loops) == 2 and len(optional) > 6
+    assert found | optional <= set(declared)
 
 
 def test_every_import_is_a_declared_dependency() -> None:
@@ -209,7 +213,7 @@ for name in ("rclpy", "builtin_interfaces", "std_msgs", "geometry_msgs", "sensor
     sys.modules[name] = None  # makes an import of it fail
 import hodyn_ros
 with_ros = [f"hodyn_ros.{name}" for name in ("nodes.", "ros.", "replay.", "msg", "srv", "hodyn_ros_s__")]
-with_ros = (*with_ros, "hodyn_ros.launching.ros2_launch", "hodyn_ros.view.live")
+with_ros = (*with_ros, "hodyn_ros.launching.ros2_launch", "hodyn_ros.view.live", "hodyn_ros.interop.lerobot")
 walk = pkgutil.walk_packages(hodyn_ros.__path__[:1], "hodyn_ros.")
 names = [name for _, name, _ in walk if not name.startswith(with_ros)]
 assert "hodyn_ros.share" in names
@@ -348,7 +352,7 @@ def test_wheel_holds_mathematics_command_line_and_shipped_files(tmp_path: Path) 
     shipped = [*sources.glob("config/*"), *sources.glob("launch/*.py"), *sources.glob("[ms]*/*.[ms][sr][gv]")]
     assert {f"{share}/{path.relative_to(sources)}" for path in shipped} <= names
     modules = {str(path.relative_to(sources)) for path in (sources / "hodyn_ros").rglob("*.py")}
-    data = {"hodyn_ros/py.typed", "hodyn_ros/export/robot_table.h"}
+    data = {f"hodyn_ros/{name}" for name in ("py.typed", "export/robot_table.h", "export/linkage_table.h")}
     assert modules | data == {name for name in names if name.startswith("hodyn_ros/")}
 
 

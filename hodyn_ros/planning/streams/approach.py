@@ -147,6 +147,15 @@ def _cruise(start: State, bounds: Bounds) -> tuple[Array, Array]:
     low, high = bounds.slowest.copy(), bounds.fastest.copy()
     at_low, at_high = missed(low), missed(high)
     backward, forward = at_low >= 0.0, at_high <= 0.0  # even the highest speed is to last for some time
+    # Beyond the speed that letting go leads to, the way does not grow evenly with that of the cruise, and
+    # several lead to the goal: the nearest to that speed, or to none, is soonest.
+    gone = start.velocity + start.acceleration * np.abs(start.acceleration) / (2.0 * bounds.jerk)
+    for turn in (np.clip(gone, low, high), np.clip(np.zeros_like(low), low, high)):
+        inside = (turn > low) & (turn < high)
+        there = missed(turn)
+        below, above = inside & (there > 0.0), inside & (there <= 0.0)
+        high, at_high = np.where(below, turn, high), np.where(below, there, at_high)
+        low, at_low = np.where(above, turn, low), np.where(above, there, at_low)
     scale = _PRECISION * (1.0 + np.abs(start.position))
     velocity, error = np.where(backward, low, high), np.where(backward, at_low, at_high)
     open_ = ~(backward | forward)

@@ -23,7 +23,7 @@ from hodyn_ros.planning.streams.span_limits import HOLDS, SpanLimits, torque_acc
 from hodyn_ros.planning.streams.stream_clock import ClockState, readings
 from hodyn_ros.planning.streams.stream_config import Mode, PointsError, StreamConfig, Trouble
 from hodyn_ros.planning.streams.target_path import TargetPath, slopes_of
-from hodyn_ros.planning.streams.uniform_spline import DEGREE, evaluate, interpolating_filter
+from hodyn_ros.planning.streams.uniform_spline import DEGREE, PlannedMotion, interpolating_filter
 
 LOOKAHEAD = 6  # points on each side that an interpolating motion asks for
 _LAG = 2  # control point i is nearest to the motion at knot i - 2
@@ -85,9 +85,12 @@ class StreamPlanner:
 
     def sample(self, times: ArrayLike, order: int) -> Array:
         """Return positions and derivatives (N, order + 1, n) at N instants [s], now or a little later."""
-        places = np.asarray(times, dtype=np.float64) / self._step
-        spans = np.floor(places).astype(int)
-        return evaluate(self._controls, spans - self._first - self._ahead, places - spans, self._step, order)
+        return self.motion.sample(times, order)
+
+    @property
+    def motion(self) -> PlannedMotion:
+        """The motion as it is planned now; it stays as it is when other points come."""
+        return PlannedMotion(self._controls, self._first + self._ahead, self._step)
 
     def take(self, times: ArrayLike, positions: ArrayLike, now: float, reserve: float = 0.0) -> Taken:
         """Take points at `times` (N,) [s], increasing, that want `positions` (N, n); they replace later ones.

@@ -27,7 +27,7 @@ from hodyn_ros.planning.streams.stream_config import PointsError, StreamConfig, 
 from hodyn_ros.planning.streams.target_estimator import TargetEstimator
 from hodyn_ros.planning.streams.target_path import TargetPath
 from hodyn_ros.planning.streams.tracked_target import ExpectedTarget, KnownTarget
-from hodyn_ros.planning.streams.uniform_spline import DEGREE, evaluate
+from hodyn_ros.planning.streams.uniform_spline import DEGREE, PlannedMotion
 
 STEP = 0.008  # [s] between two control points of the motion
 _LAG = 2  # control point i is nearest to the motion at knot i - 2
@@ -42,6 +42,7 @@ _WAITED = 0.2  # [s] for the next point at most, until the motion goes to rest a
 _SPEED = 0.9  # of the velocity limit that a target may have
 _CATCH_UP, _FASTER = 2.0, 0.15  # [s] in which a delay is made up for, and how much faster at most
 _RECOVERY = 1.05  # by which limits that had to be lower rise with each message
+_ROOM = 0.92  # use of a limit up to which they do where nothing hurries
 _TRIES = 10
 _ROUNDING = 1e-9  # of bounds, that differences of control points lose
 _WITNESSES = 3  # messages that say the same, for a jump to be believed
@@ -83,6 +84,7 @@ class TrackingPlanner:
         self._shares = np.ones((3, 1))  # of these bounds, that torques and motors leave
         self._estimator = TargetEstimator(self.config.noise, acceleration)
         self._arrivals = Arrivals(self.config.delay)
+        self._rise = 1.0  # by which they do with the next points
         self._rate = 1.0  # of known targets, as their limits leave it
         self._target: ExpectedTarget | KnownTarget | None
         self._stamp = 0.0  # [s] of the last single point that was planned for
@@ -102,9 +104,12 @@ class TrackingPlanner:
 
     def sample(self, times: ArrayLike, order: int) -> Array:
         """Return positions and derivatives (N, order + 1, n) at N instants [s], now or a little later."""
-        places = np.asarray(times, dtype=np.float64) / STEP
-        spans = np.floor(places).astype(int)
-        return evaluate(self._states[:, 0], spans - self._first, places - spans, STEP, order)
+        return self.motion.sample(times, order)
+
+    @property
+    def motion(self) -> PlannedMotion:
+        """The motion as it is planned now; it stays as it is when other points come."""
+        return PlannedMotion(self._states[:, 0], self._first, STEP)
 
     def take(self, times: ArrayLike, positions: ArrayLike, now: float, reserve: float = 0.0) -> Taken:
         """Take points at `times` (N,) [s], increasing, that want `positions` (N, n); they replace later ones.
@@ -212,16 +217,11 @@ class TrackingPlanner:
             rate = 1.0 + min(max(since - begin, 0.0) / _CATCH_UP, _FASTER)
         self.delay = since - begin
         if new.times[0] > begin:
-            before = (
-                old.path
-                if old is not None
-                else TargetPath(np.array([begin]), self._rows(frozen, frozen)[0, :1])
-            )
-            kept = (before.times < new.times[0]) & (before.times >= begin - 3.0 * self.config.spacing)
-            new = TargetPath(
-                np.concatenate([before.times[kept], new.times]),
-                np.concatenate([before.points[kept], new.points]),
-            )
+            spacing, start = self.config.spacing, float(new.times[0])
+            before = TargetPath(np.array([begin]), self._rows(frozen, frozen)[0, :1])
+            if old is not None:  # the two disagree: a step between them would slow all down once more
+                before = old.path
+            new = before.joined(new, start, self.config.blend, spacing, False).since(begin - 2.0 * spacing)
         return KnownTarget(since, since, new.points[-1], new, begin, rate, self.config.spacing)
 
     def _says_the_same(self, time: float, place: Array, frozen: int) -> bool:
@@ -242,7 +242,7 @@ class TrackingPlanner:
     ) -> Taken:
         """Follow a target as soon as the limits allow; leave everything as it is where they do not at all."""
         past = self._rows(frozen - DEGREE - self._kept, frozen)
-        shares = np.minimum(self._shares * _RECOVERY, 1.0)
+        shares = np.minimum(self._shares * self._rise, 1.0)
         slower = min(self._rate * _RECOVERY, 1.0) if isinstance(target, KnownTarget) else 1.0
         wish = target.rate if isinstance(target, KnownTarget) else 1.0
         usage, limit = np.inf, ""
@@ -263,11 +263,14 @@ class TrackingPlanner:
                 self._shares, self._target = shares, target
                 if isinstance(target, KnownTarget):
                     self._rate = slower
+                # what nobody hurries for need not be tried again with more than it may have
+                self._rise = _RECOVERY if hurries.any() or usage <= _ROOM else 1.0
                 self._planned = frozen
                 self._taken = Taken(True, self.delay, wish * slower, slower, usage, limit, note)
                 return self._taken
             quantity = limit.partition(" of ")[0]
-            if isinstance(target, KnownTarget) and (not hurries.any() or tried > _TRIES // 2):
+            joined_gently = tried + 1 >= len(_LONGER) and not hurries.any()
+            if isinstance(target, KnownTarget) and (joined_gently or tried > _TRIES // 2):
                 slower *= 0.75
             elif quantity == "position" and isinstance(target, ExpectedTarget):
                 target = target.standing()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import factorial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import polynomial
@@ -64,6 +65,20 @@ def evaluate(controls: Array, spans: ArrayLike, places: ArrayLike, spacing: floa
     result = weights(places, spacing, order) @ (near - origin)
     result[:, 0] += origin[:, 0]
     return result
+
+
+class PlannedMotion(NamedTuple):
+    """A plan as it is followed: a spline by the time of a clock, that no later plan changes."""
+
+    controls: Array  # (c, n); what lies before the first and behind the last one stands
+    first: int  # span that the first ones belong to
+    spacing: float  # [s]
+
+    def sample(self, times: ArrayLike, order: int) -> Array:
+        """Return positions and derivatives (N, order + 1, n) at N instants [s]."""
+        places = np.asarray(times, dtype=np.float64) / self.spacing
+        spans = np.floor(places).astype(int)
+        return evaluate(self.controls, spans - self.first, places - spans, self.spacing, order)
 
 
 @lru_cache
