@@ -27,7 +27,7 @@ from hodyn_ros.identification.consistency import are_bodies
 from hodyn_ros.identification.validation import validate
 
 _EVERY = 4  # samples of which one is taken: 250 Hz
-_CUTOFFS = (2.0, 5.0, 10.0, 20.0)  # [Hz] of figaroh's filter; the one counts that predicts best
+_CUTOFFS = (2.0, 5.0, 10.0, 20.0, 40.0)  # [Hz] of figaroh's filter; the one counts that predicts best
 _ENDS = 0.5  # [s] at either end of what is predicted, where filters are poor
 _KR300 = "kuka_kr300/run_a.csv"
 _KR300_GEARS = np.array([256.85714, 267.42857, 252.33333, 221.0, 239.61905, 154.32313])
