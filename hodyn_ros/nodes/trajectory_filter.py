@@ -6,7 +6,8 @@ Topics: `~/joint_trajectory` (trajectory_msgs/JointTrajectory) in, `filtered_joi
 `joint_states` (sensor_msgs/JointState) in, to start where the robot is; `/diagnostics` at 1 Hz. Action, where
 control_msgs is installed: `~/follow_joint_trajectory` (control_msgs/FollowJointTrajectory), whose goals go on
 to `<controller>/follow_joint_trajectory`; then `<controller>/controller_state` in, for stops and holds.
-Service: `~/retime` (RetimeTrajectory), the fastest motion along a path that keeps all limits of the robot.
+Service and action: `~/retime` (RetimeTrajectory), the fastest motion along a path that keeps all limits of
+the robot.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from trajectory_msgs.msg import JointTrajectory
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.config import FeedforwardConfig
+from hodyn_ros.nodes.filtering.retiming import Retiming
 from hodyn_ros.nodes.filtering.trajectory_with_efforts import Filtered, TrajectoryEfforts, in_words
 from hodyn_ros.planning.effort_trajectory import EffortFilter
 from hodyn_ros.ros.conversions.joint_state_buffer import JointStateBuffer
@@ -42,7 +44,6 @@ from hodyn_ros.ros.parameters.robot_file import robot_file
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.streams.qos import overridable, sensor_qos, stream_qos
 from hodyn_ros.ros.streams.rejections import MessageRejected, Rejections
-from hodyn_ros.srv import RetimeTrajectory
 from hodyn_ros.trajectory.splines.start import PresentState
 
 _Result = TypeVar("_Result")
@@ -165,9 +166,7 @@ class TrajectoryFilter(Node):
                 qos_overriding_options=overridable(),
             ),
         ]
-        self._retiming = self.create_service(
-            RetimeTrajectory, "~/retime", self._retime, callback_group=ReentrantCallbackGroup()
-        )
+        self._retiming = Retiming(self, self._efforts, self._present.state, self._computed_beside)
         self._proxy = self._open_proxy()
         self._diagnostics = Diagnostics(self, self._report, self._efforts.effort_filter.robot.name)
 
@@ -234,34 +233,6 @@ class TrajectoryFilter(Node):
             self._rejections.add(rejected)
         else:
             self._publisher.publish(filtered.msg)
-
-    async def _retime(
-        self, request: RetimeTrajectory.Request, response: RetimeTrajectory.Response
-    ) -> RetimeTrajectory.Response:
-        if len(request.quantities) != len(request.shares):
-            response.message = (
-                f"there are {len(request.quantities)} quantities and {len(request.shares)} shares; give a "
-                "share for each"
-            )
-            return response
-        shares = dict(zip(request.quantities, request.shares))
-        work = partial(
-            self._efforts.fastest,
-            request.path,
-            self._present.state(),
-            request.blend,
-            shares,
-            request.stiffness_error,
-        )
-        try:
-            response.trajectory = await self._computed_beside(work)
-        except MessageRejected as rejected:
-            response.message = str(rejected)
-            return response
-        last = response.trajectory.points[-1].time_from_start
-        response.success = True
-        response.message = f"the motion lasts {last.sec + 1e-9 * last.nanosec:.6f} s"
-        return response
 
     async def _computed_beside(self, work: Callable[[], _Result]) -> _Result:
         """Return what is computed in another thread while this one serves callbacks."""
@@ -346,6 +317,7 @@ class TrajectoryFilter(Node):
     def destroy_node(self) -> None:
         """Give up the action, and what is still to be computed."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+        self._retiming.destroy()
         if self._proxy is not None:
             self._proxy.destroy()
         super().destroy_node()

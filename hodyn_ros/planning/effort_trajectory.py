@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -122,13 +122,17 @@ class EffortFilter:
         blend: float = 0.0,
         shares: Mapping[str, float] | None = None,
         stiffness_error: float = 0.0,
+        progress: Callable[[float], None] | None = None,
     ) -> EffortPoints:
         """Return the fastest motion from rest to rest through positions (m, n) that keeps all limits.
 
         As a spline, or with a `blend` along straight lines with rounded corners (`BlendedLines`); `shares` of
         limits by quantity, and what may be wrong of the springs, as in `time_optimal`. Positions that repeat
-        the one before are left out. Raises InputError for fewer than two, and InfeasibleError.
+        the one before are left out. `progress` is told which share of the search is done, first 0 and last 1,
+        and ends it by raising. Raises InputError for fewer than two, and InfeasibleError.
         """
+        tell = progress or (lambda _: None)
+        tell(0.0)
         moves = np.append(True, np.abs(np.diff(positions, axis=0)).max(axis=1) > 0.0)
         points = positions[moves]
         if len(points) < 2:
@@ -142,7 +146,8 @@ class EffortFilter:
             # at rest at its ends it would leave points that are dense there; time_optimal eases it instead
             path = WaypointSpline(places, points, at_rest=len(points) < _DENSE, joint_names=names)
         uncertainty = Uncertainty(stiffness_error) if stiffness_error else None
-        law = time_optimal(path, self.robot, shares, uncertainty=uncertainty).law
+        law = time_optimal(path, self.robot, shares, uncertainty=uncertainty, progress=tell).law
+        tell(1.0)
         count = max(1, math.ceil(law.duration / self.period - 1e-6))
         times = np.linspace(0.0, law.duration, count + 1)
         rows = law.sample(times, 4)

@@ -13,15 +13,19 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
 import rclpy
+from action_msgs.msg import GoalStatus
 from panda_plan import HOME, MOVE, NAMES, after, plan
+from rclpy.action import ActionClient
 from rclpy.context import Context
 from ros_processes import start_node
 from ros_talk import Talk
 from scipy.interpolate import BPoly
 from sensor_msgs.msg import JointState
+from sweeps import some
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from hodyn_ros import share
+from hodyn_ros.action import RetimeTrajectory as RetimeAction
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.nodes.filtering.trajectory_with_efforts import MOST_POINTS, TrajectoryEfforts
@@ -158,6 +162,47 @@ def test_the_node_retimes_paths() -> None:
             request.quantities, request.shares = ["pace"], [0.5]
             answer = talk.call(RetimeTrajectory, "trajectory_filter/retime", request)
             assert not answer.success and "has no limit of 'pace'" in answer.message
+        assert node.stop(signal.SIGINT) == 0, node.output()
+
+
+def test_the_action_retimes_as_the_service_does_and_can_be_canceled() -> None:
+    with start_node("trajectory_filter", {"robot_config": "panda.yaml"}, "tf_action") as node:
+        with Talk("tf_action") as talk:
+            client = ActionClient(talk.node, RetimeAction, "trajectory_filter/retime")
+            talk.wait_until(client.server_is_ready, "the action")
+            heard: list[float] = []
+
+            def accepted(goal: RetimeAction.Goal) -> object:
+                sent = client.send_goal_async(goal, lambda msg: heard.append(msg.feedback.progress))
+                return talk.wait_until(lambda: sent.done() and sent.result(), "the answer to a goal")
+
+            def ended(handle: object) -> object:
+                result = handle.get_result_async()  # type: ignore[attr-defined]
+                return talk.wait_until(lambda: result.done() and result.result(), "the result of a goal")
+
+            ends = np.array(HOME), np.array(HOME) + MOVE
+            asked = {"path": path(*ends), "quantities": ["velocity"], "shares": [0.5]}
+            found = ended(accepted(RetimeAction.Goal(**asked)))
+            answer = talk.call(
+                RetimeTrajectory, "trajectory_filter/retime", RetimeTrajectory.Request(**asked)
+            )
+            assert found.status == GoalStatus.STATUS_SUCCEEDED
+            assert found.result.trajectory == answer.trajectory and answer.success
+            assert found.result.message == answer.message
+            assert heard == sorted(heard) and heard[0] == 0.0 and heard[-1] == 1.0 and len(heard) > 5
+            refused = ended(accepted(RetimeAction.Goal(path=path(*ends), quantities=["pace"], shares=[0.5])))
+            assert refused.status == GoalStatus.STATUS_ABORTED
+            assert "has no limit of 'pace'" in refused.result.message
+            # a long one, canceled while it is sought
+            dense = [ends[0] + share * MOVE for share in np.linspace(0.0, 1.0, 1500)]
+            heard.clear()
+            handle = accepted(RetimeAction.Goal(path=path(*dense)))
+            talk.wait_until(lambda: heard, "progress")
+            handle.cancel_goal_async()  # type: ignore[attr-defined]
+            stopped = ended(handle)
+            assert stopped.status == GoalStatus.STATUS_CANCELED and heard[-1] < 1.0
+            assert not stopped.result.trajectory.points
+            client.destroy()
         assert node.stop(signal.SIGINT) == 0, node.output()
 
 
@@ -404,17 +449,17 @@ def test_the_node_passes_trajectories_on_and_counts_the_others(efforts: Trajecto
         assert node.stop(signal.SIGINT) == 0, node.output()
 
 
-@pytest.mark.parametrize(
-    ("parameters", "words"),
-    [
-        ({}, "parameter 'robot_config' is empty"),
-        ({"robot_config": "planar_3rrr.yaml"}, "describes a robot that its platform moves"),
-        ({"robot_config": "panda.yaml", "efforts": "both"}, "of the 'link' or of the 'motor', found 'both'"),
-        ({"robot_config": "panda.yaml", "limits": "ignore"}, "choose reject or pass"),
-        ({"robot_config": "panda.yaml", "joints": "[hand]"}, "joint 'hand' is unknown"),
-        ({"robot_config": "panda.yaml", "period": 0.0}, "'period' takes double from 0.0005 to 1"),
-    ],
-)
+BROKEN: list[tuple[dict[str, object], str]] = [
+    ({}, "parameter 'robot_config' is empty"),
+    ({"robot_config": "planar_3rrr.yaml"}, "describes a robot that its platform moves"),
+    ({"robot_config": "panda.yaml", "efforts": "both"}, "of the 'link' or of the 'motor', found 'both'"),
+    ({"robot_config": "panda.yaml", "limits": "ignore"}, "choose reject or pass"),
+    ({"robot_config": "panda.yaml", "joints": "[hand]"}, "joint 'hand' is unknown"),
+    ({"robot_config": "panda.yaml", "period": 0.0}, "'period' takes double from 0.0005 to 1"),
+]
+
+
+@pytest.mark.parametrize(("parameters", "words"), some(BROKEN, *BROKEN[:2]))
 def test_a_start_that_cannot_work_ends_with_one_line(parameters: dict[str, object], words: str) -> None:
     with start_node("trajectory_filter", parameters, "tf_start") as node:
         assert node.wait() == 1

@@ -70,6 +70,7 @@ NODES = (
     "controller_node",
     "forward_effort_node",
     "motor_reference_node",
+    "mpc_node",
     "observer_node",
     "recorder",
     "skeleton_node",
@@ -212,7 +213,8 @@ import importlib, pkgutil, sys
 for name in ("rclpy", "builtin_interfaces", "std_msgs", "geometry_msgs", "sensor_msgs", "trajectory_msgs"):
     sys.modules[name] = None  # makes an import of it fail
 import hodyn_ros
-with_ros = [f"hodyn_ros.{name}" for name in ("nodes.", "ros.", "replay.", "msg", "srv", "hodyn_ros_s__")]
+with_ros = ("nodes.", "ros.", "replay.", "msg", "srv", "action", "hodyn_ros_s__")
+with_ros = tuple(f"hodyn_ros.{name}" for name in with_ros)
 with_ros = (*with_ros, "hodyn_ros.launching.ros2_launch", "hodyn_ros.view.live", "hodyn_ros.interop.lerobot")
 walk = pkgutil.walk_packages(hodyn_ros.__path__[:1], "hodyn_ros.")
 names = [name for _, name, _ in walk if not name.startswith(with_ros)]
@@ -251,7 +253,7 @@ def test_mathematics_needs_no_extra() -> None:
     code = f"""
 import hodyn_ros
 from hodyn_ros import Robot, share
-others = {(*FOR_EXTRAS, "launching.ros2_launch", "msg", "srv", "hodyn_ros_s__")}
+others = {(*FOR_EXTRAS, "launching.ros2_launch", "msg", "srv", "action", "hodyn_ros_s__")}
 left_out = tuple("hodyn_ros." + name for name in others)
 for _, name, _ in pkgutil.walk_packages(hodyn_ros.__path__[:1], "hodyn_ros."):
     if not name.startswith(left_out):

@@ -52,11 +52,13 @@ SUBJECTS = {
         "planning.space.frame_path",
         "planning.space.joint_path",
         "planning.effort_trajectory",
+        "planning.mounted",
         "planning.override",
         "planning.streams.stream_planner",
         "planning.streams.tracking_planner",
         "planning.streams.stream_config",
     ),
+    "policies": ("Policies", "streaming", "interop.lerobot"),
     "feedforward": (
         "Feedforward",
         "feedforward.model",

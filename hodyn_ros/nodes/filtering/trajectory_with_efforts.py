@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -95,10 +95,11 @@ class TrajectoryEfforts:
         blend: float = 0.0,
         shares: Mapping[str, float] | None = None,
         stiffness_error: float = 0.0,
+        progress: Callable[[float], None] | None = None,
     ) -> JointTrajectory:
         """Return the fastest motion along the points of a path, whatever their times, by `EffortFilter`.
 
-        Raises MessageRejected with the reason.
+        `progress` is as there. Raises MessageRejected with the reason.
         """
         points = [
             JointTrajectoryPoint(positions=point.positions, time_from_start=Duration(sec=i))
@@ -107,7 +108,7 @@ class TrajectoryEfforts:
         plain = JointTrajectory(header=path.header, joint_names=path.joint_names, points=points)
         positions = self._read(plain, present).positions
         try:
-            found = self.effort_filter.fastest(positions, blend, shares, stiffness_error)
+            found = self.effort_filter.fastest(positions, blend, shares, stiffness_error, progress)
         except InfeasibleError as error:
             raise MessageRejected(Reason.BEYOND_LIMITS, str(error)) from error
         except InputError as error:

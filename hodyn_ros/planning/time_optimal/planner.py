@@ -37,6 +37,7 @@ PIECES = 120  # of the speed, where nothing else is asked for
 ACCURACY = 5e-3  # of the duration by the estimated gap; what is missed in truth is a fiftieth of it
 _DENSE = 12  # instants of a piece that are looked at
 _EVERY = 4  # of them is a station
+_AT_ENDS = 48  # instants of the first and the last piece, where torque rates rise fast from rest
 _BEYOND = 3e-4  # of a limit, between stations, that makes a place a station as well
 _ROUNDS = 3
 _ROOM = 0.7  # of the limits is used by the first guess, or as much of what gravity leaves of them
@@ -46,8 +47,10 @@ _NEAREST = 1e-6  # of a path: breakpoints that are nearer are one
 _APART = 0.4  # of a piece: knots that are nearer to a breakpoint give way to it
 _FASTER = 1.01  # squared speeds, before the whole is slowed until it touches a limit
 _LOOKED_AT = 40  # places of a piece at which the speed of a frame is looked at
+_EQUAL = 1e-9  # of what is used of a limit: rounding
 _PRECISION = 1e-6  # of factors of squared speeds
 _GOAL = 1.0 - 2e-5  # of the limits, once peaks are known: they move a little as all goes slower
+_BETWEEN = 5e-5  # of the limits is left for peaks between the instants that are looked at
 _EASE = 0.05  # of a path, for a start from rest
 
 
@@ -182,7 +185,10 @@ class _Search:
         # both sides of where a derivative of the path may jump
         self.breaks, self.gap = breaks, _BESIDE * (end - begin)
         inside = inside[_apart(inside, breaks) > self.gap]
-        self.u = np.sort(np.concatenate([inside, breaks[:-1] + self.gap, breaks[1:] - self.gap]))
+        parts = np.arange(_AT_ENDS)
+        fine = parts[parts % (_AT_ENDS // _DENSE) > 0] / _AT_ENDS
+        at_ends = (begin + widths[0] * fine, end - widths[-1] * fine)
+        self.u = np.sort(np.concatenate([inside, *at_ends, breaks[:-1] + self.gap, breaks[1:] - self.gap]))
         self.path = self._dynamics(self.u)
         self.dense = Stations(self.padded, self.u)
         self.usage = PathUsage(demand)
@@ -201,7 +207,7 @@ class _Search:
         stations = np.zeros(len(self.u), dtype=bool)
         stations[::_EVERY] = True
         stations |= _apart(self.u, self.breaks) <= 2.0 * self.gap
-        stations[: 2 * _DENSE] = stations[-2 * _DENSE :] = True
+        stations[: _DENSE + _AT_ENDS : 2] = stations[-1 : -_DENSE - _AT_ENDS : -2] = True
         coefficients, gap = self._first_guess(), 1.0
         optimum: Optimum | None = None
         for count in range(_ROUNDS):
@@ -271,7 +277,10 @@ class _Search:
         """
         slowed, places = 1.0, np.zeros(0)
         if self.rests:
-            slowed, coefficients = _FASTER**0.5, coefficients * _FASTER
+            # by what is known already, so that most motions are searched for peaks once only
+            coefficients = coefficients * _FASTER
+            factor = self._slower(self.path, self.dense, coefficients, _GOAL - _BETWEEN)
+            slowed, coefficients = (_FASTER * factor) ** 0.5, coefficients * factor
         for _ in range(8):
             law = TimedPath(self.motion.trajectory, self.knots, coefficients)
             along = DemandAlong(self.demand, replace(self.motion, trajectory=law))
@@ -330,6 +339,9 @@ class _Search:
         row, column = np.unravel_index(int(np.argmax(still)), still.shape)
         most = float(still[row, column])
         if most >= goal:
+            # a path that rests has instants beside its end that differ by rounding; name the end itself
+            equal = np.flatnonzero(still[:, column] >= most * (1.0 - _EQUAL))
+            row = equal[-1] if equal[0] else equal[0]
             raise self._too_heavy(int(row), int(column), most)
         some = np.arange(0, len(self.u), _EVERY)
         path, y = self.path.chosen(some), np.zeros((len(some), SPEEDS))

@@ -40,6 +40,8 @@ class Stations:
 
     def positive(self, coefficients: Array) -> bool:
         """Return whether b is positive all along the path."""
+        if (coefficients > 0.0).all():  # b lies in their hull
+            return True
         from scipy.interpolate import BSpline
 
         return lowest_value(BSpline(self._knots, coefficients, DEGREE))[0] > 0.0
