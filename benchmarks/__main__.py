@@ -34,6 +34,7 @@ from benchmarks import (
     policies,
     predictive,
     python_calls,
+    repetitions,
     report,
     streams,
 )
@@ -61,6 +62,7 @@ _WORKS: dict[str, Callable[[Stage], Section]] = {
     "contacts": contacts.measure,
     "predictive": predictive.measure,
     "payloads": payloads.measure,
+    "repetitions": repetitions.measure,
     "streams": streams.measure,
     "policies": policies.measure,
     "libraries": libraries.measure,

@@ -147,14 +147,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of files that start processes; leave those to the end that run alone.
 
-    A worker takes whole files, so that they share robots and nodes, but for the tests in real time.
+    A worker takes whole files, so that they share robots and nodes, but for the tests in real time, and for
+    files whose `GROUPED_BY` names a parameter: of these it takes all tests with one value of that.
     pytest-xdist reads the groups in a hook of the same name, so this one has to come first.
     """
     for item in items:
         if starts_processes(item.path):
             item.add_marker("processes")
         alone = ALONE if _alone(item) else ""
-        item.add_marker(pytest.mark.xdist_group(f"{item.path.stem}{alone}"))
+        by = getattr(getattr(item, "module", None), "GROUPED_BY", None)
+        part = f" {item.callspec.params[by]}" if by and hasattr(item, "callspec") else ""
+        item.add_marker(pytest.mark.xdist_group(f"{item.path.stem}{part}{alone}"))
     items.sort(key=_alone)
 
 

@@ -35,6 +35,18 @@ def torques(model: TreeModel, order: int, edition: str) -> Any:
     return ca.Function("torques", [motion], [ca.cse(ca.horzcat(*derivatives))])
 
 
+def feedforward(model: TreeModel, order: int, edition: str, stiffness: Array, inertia: Array) -> Any:
+    """Return likewise torques, and of motors behind linear springs positions and efforts (n, ...).
+
+    Positions have derivatives up to `order`, efforts up to `order` - 2.
+    """
+    motion = ca.SX.sym("q", model.n_joints, order + 3)
+    torque = torques(model, order, edition)(motion)
+    position = motion[:, : order + 1] + torque / ca.repmat(ca.DM(stiffness), 1, order + 1)
+    effort = ca.repmat(ca.DM(inertia), 1, order - 1) * position[:, 2:] + torque[:, : order - 1]
+    return ca.Function("feedforward", [motion], [torque, position, ca.cse(effort)])
+
+
 def efforts_of_tree(model: TreeModel, order: int) -> Any:
     """Return a CasADi function of the rotation (3, 3) of a floating base, twists (6, order + 2) and q.
 

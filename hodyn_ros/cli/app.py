@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import warnings
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, cast
@@ -152,6 +153,9 @@ def demo(
         raise SystemExit(1)
 
 
+_POINTS = 33
+
+
 @app.command()
 def export(
     robot: Annotated[
@@ -193,8 +197,8 @@ def export(
         str,
         typer.Option(
             help="Language: c, C99 that C++ compiles as well; casadi, external functions of CasADi with "
-            "exact derivatives; cuda, kernels of batches; python, a wheel with compiled functions; or mjcf, "
-            "a model of MuJoCo."
+            "exact derivatives; cuda, kernels of batches; linkage, a transmission for ros2_control and "
+            "arrays for learning; python, a wheel with compiled functions; or mjcf, a model of MuJoCo."
         ),
     ] = "c",
     out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path(),
@@ -207,9 +211,20 @@ def export(
         bool,
         typer.Option(
             "--shared",
-            help="Compile it to lib<name>.so, for hodyn_ros/FeedforwardController of ros2_control.",
+            help="Compile it to lib<name>.so, for hodyn_ros/FeedforwardController of ros2_control; with "
+            "--lang linkage to lib<name>_linkage.so, for hodyn_ros/LinkageTransmission.",
         ),
     ] = False,
+    points: Annotated[
+        int, typer.Option(help="Of --lang linkage: positions of each joint in the arrays.")
+    ] = _POINTS,
+    float32: Annotated[
+        bool, typer.Option("--float32", help="Numbers of 32 bits, for small processors.")
+    ] = False,
+    target: Annotated[
+        str | None,
+        typer.Option(help="Processor of --float32: generic or cortex-m7.", show_default="generic"),
+    ] = None,
     settings: Settings = None,
 ) -> None:
     """Write the dynamics of a robot as one C file without dependencies, for hard real-time loops.
@@ -218,17 +233,32 @@ def export(
     CasADi and acados take, with their derivatives; with --lang python, a wheel that needs NumPy alone; with
     --lang mjcf, the robot with its motors, springs, couplings and loops as a model of MuJoCo.
     """
-    from hodyn_ros.export import export_c, export_mjcf, export_python, export_shared
+    from hodyn_ros.export import export_c, export_linkage, export_mjcf, export_python, export_shared
     from hodyn_ros.lie.representations import Representation
 
     if (robot is None) == (option is None):
         raise InputError("say once which robot to export, as in: hodyn export panda.yaml")
     robot = robot or cast(str, option)
+    if points != _POINTS and lang != "linkage":
+        raise InputError("--points is of --lang linkage; leave it out")
+    if (float32 or target is not None) and (lang != "c" or shared):
+        raise InputError("--float32 and --target are of --lang c without --shared")
+    if target is not None and not float32:
+        raise InputError("--target is of --float32; add it")
     if lang == "mjcf":
         model, file = export_mjcf(robot, out, name, floating_base, settings or ())
         print(f"wrote {file}")
         for note in model.notes:
             print(f"note: {note}")
+        return
+    if lang == "linkage":
+        if what or frame or wrench or period is not None or floating_base:
+            raise InputError(
+                "--lang linkage takes no --what, --frame, --wrench, --period and --floating-base"
+            )
+        arrays, files_ = export_linkage(robot, out, name, settings or (), shared=shared, points=points)
+        print(f"wrote {' and '.join(map(str, files_))}")
+        print(f"interpolated linearly, the Jacobian is off by {arrays.error:.1e} of its largest number")
         return
     if lang in ("casadi", "cuda") and (shared or wrench or period is not None):
         raise InputError(f"--lang {lang} takes no --shared, --wrench and --period")
@@ -254,7 +284,9 @@ def export(
         print(f"wrote {' and '.join(map(str, files))}")
         return
     if lang not in ("c", "python"):
-        raise InputError(f"there is no export to {lang!r}; choose --lang c, casadi, cuda, python or mjcf")
+        raise InputError(
+            f"there is no export to {lang!r}; choose --lang c, casadi, cuda, linkage, python or mjcf"
+        )
     if shared and lang == "python":
         raise InputError("--lang python takes no --shared")
     if shared:
@@ -264,7 +296,8 @@ def export(
             )
         print(f"wrote {export_shared(robot, order, out, name, floating_base, settings or ())}")
         return
-    code, paths = (export_python if lang == "python" else export_c)(
+    write = partial(export_c, target=(target or "generic") if float32 else None)
+    code, paths = (export_python if lang == "python" else write)(
         robot,
         order,
         out,
@@ -409,6 +442,10 @@ def simulate(
         str | None,
         typer.Option(help="Robot that runs, where it is not that of the file.", show_default="as the file"),
     ] = None,
+    correction: Annotated[
+        Path | None,
+        typer.Option(help="What `hodyn learn` wrote, added to the feedforward.", show_default="none"),
+    ] = None,
     record: Annotated[
         Path | None,
         typer.Option(help="CSV or bag to write, of what sensors show of the run.", show_default="none"),
@@ -461,6 +498,7 @@ def simulate(
         console(as_json),
         real=None if real is None else _choice(real, floating_base, settings),
         sensor_record=None if record is None else SensorRecord(record, instruments),
+        correction=correction,
     )
     if as_json:
         print_figures(figures)
@@ -673,6 +711,94 @@ def identify_robot(
     result = run_identify(choice, recordings, columns, options, at_motor, validations, out, report, said)
     if as_json:
         print_figures(identified_figures(result))
+
+
+@app.command()
+@robot_first
+def learn(
+    robot: RobotFile,
+    motion: TrajectoryFile,
+    recordings: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Repetitions under one correction: CSV, Parquet, NPZ, or bags; a bag may hold several."
+        ),
+    ],
+    correction: Annotated[
+        Path | None,
+        typer.Option(help="Correction that they ran with, as an earlier call wrote it.", show_default="none"),
+    ] = None,
+    columns: Annotated[
+        Path | None,
+        typer.Option(help="YAML file that says which column is what.", show_default="by their names"),
+    ] = None,
+    begin: Annotated[
+        float | None,
+        typer.Option(
+            help="Stamp at which the motion begins, in s.",
+            show_default="0; in bags by the desired motion",
+        ),
+    ] = None,
+    bandwidth: Annotated[
+        float, typer.Option(help="Up to which errors are learnt from, in Hz.", min=0.2, max=100.0)
+    ] = 8.0,
+    stiffness_uncertainty: Annotated[
+        str, typer.Option(help="Share by which springs may be stiffer or softer than in the file.")
+    ] = "25%",
+    inertia_uncertainty: Annotated[
+        str, typer.Option(help="Share by which bodies, with what they carry, may be heavier or lighter.")
+    ] = "30%",
+    contraction: Annotated[
+        str, typer.Option(help="Largest share of an error that one repetition may leave.")
+    ] = "70%",
+    natural_frequency: Annotated[
+        float, typer.Option(help="Of the feedback on each motor, in rad/s.", min=0.0, max=1000.0)
+    ] = 30.0,
+    damping_ratio: Annotated[float, typer.Option(help="Of the same feedback.", min=0.0, max=10.0)] = 1.0,
+    link_delay: Annotated[
+        float, typer.Option(help="Seconds by which links are read before their stamps.", min=0.0, max=0.1)
+    ] = 0.0,
+    out: Annotated[Path, typer.Option(help="Correction to write.")] = Path("out/learned.yaml"),
+    picture: Picture = None,
+    floating_base: FloatingBase = False,
+    settings: Settings = None,
+    as_json: Json = False,
+) -> None:
+    """Learn from repetitions of one motion what to add to its feedforward.
+
+    Efforts of the motors that take away what repeats of the errors, by the dynamics linearised along the
+    motion; how much a repetition leaves is computed for robots at the corners of the uncertainty. Links
+    without encoders are seen through the model. What is worse than before is taken back. Play the correction,
+    record, and call this again with it.
+    """
+    from hodyn_ros.cli.learn import Feedback, learned_figures, run_learn
+    from hodyn_ros.cli.simulate import share_of
+    from hodyn_ros.learning import LearningConfig, Uncertainty
+    from hodyn_ros.tables import console
+
+    config = LearningConfig(
+        bandwidth=bandwidth,
+        contraction=share_of(contraction),
+        link_delay=link_delay,
+        uncertainty=Uncertainty(
+            stiffness=share_of(stiffness_uncertainty), inertia=share_of(inertia_uncertainty)
+        ),
+    )
+    learned = run_learn(
+        _choice(robot, floating_base, settings),
+        motion,
+        recordings,
+        columns,
+        begin,
+        correction,
+        Feedback(natural_frequency, damping_ratio),
+        config,
+        out,
+        picture,
+        console(as_json),
+    )
+    if as_json:
+        print_figures(learned_figures(learned))
 
 
 @app.command()

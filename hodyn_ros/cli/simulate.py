@@ -16,6 +16,7 @@ from hodyn_ros.control.motor_pd import FeedforwardMode
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import InputError
+from hodyn_ros.learning import read_correction
 from hodyn_ros.model.tree import JointKind
 from hodyn_ros.pictures import legend_below, plain, save_picture
 from hodyn_ros.simulation.instruments import Instruments
@@ -51,10 +52,12 @@ def run_simulate(
     *,
     real: RobotChoice | None = None,
     sensor_record: SensorRecord | None = None,
+    correction: Path | None = None,
 ) -> dict[str, Any]:
     """Print how well each feedforward tracks; write a picture and figures to the folder `out`, return these.
 
-    `real` is the robot that runs, where that is not the model's. Raises InputError.
+    `real` is the robot that runs, where that is not the model's; `correction` is what `hodyn learn` wrote.
+    Raises InputError.
     """
     model = robot.robot()
     other = None if real is None else real.robot()
@@ -62,8 +65,15 @@ def run_simulate(
     wanted = read_motion(source)
     for case in cases:
         case.applied(other or model)  # what cannot be is said before any work
+    learned = None if correction is None else read_correction(correction).correction
+    if learned is not None and learned.joint_names != model.driven_joints:
+        raise InputError(
+            f"{correction} is of the joints {list(learned.joint_names)}, the robot has "
+            f"{list(model.driven_joints)}"
+        )
+    added = None if learned is None else learned.at
     with progress_bar(console, "simulating") as progress:
-        runs = all_runs(TrackingStudy(model, wanted, config, other), cases, progress)
+        runs = all_runs(TrackingStudy(model, wanted, config, other, added), cases, progress)
     unit = _unit(model)
     console.print(_heading(model, source, cases[0], config.loop), markup=False, highlight=False)
     console.print(_table(cases, runs, unit))

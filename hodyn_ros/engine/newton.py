@@ -13,9 +13,11 @@ ITERATIONS_FROM_SEED = 40  # of inverse kinematics, from anywhere
 CLOSE = 1e-17  # squared error [rad, and of the unit of length] before what is then the last step of those
 
 
-def newton(step: Sequence[Statement], error: Number, most: int = ITERATIONS) -> Repeat:
+def newton(
+    step: Sequence[Statement], error: Number, most: int = ITERATIONS, arrived: float = ARRIVED
+) -> Repeat:
     """Repeat a step, which leaves about the square of the one after it as the error, until that is small."""
-    return Repeat(step, Compare(error, ">", ARRIVED), most)
+    return Repeat(step, Compare(error, ">", arrived), most)
 
 
 def where_right(wrong: View, remember: Sequence[Statement]) -> When:

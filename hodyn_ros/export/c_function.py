@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+
 from hodyn_ros.codegen.kernel import Shape
 from hodyn_ros.lie.se3 import Array
 
@@ -18,17 +20,35 @@ class Cases:
     """Calls one after the other with what they must give: arrays by name, (calls, rows, columns) each.
 
     Errors are measured by the largest number of each row. The first `failing` of the calls must fail.
+    `spread`: the largest such error that rounding the inputs to 24 bits makes.
     """
 
     inputs: Mapping[str, Array]
     results: Mapping[str, Array]
     codes: tuple[int, ...] = ()
     failing: int = 0
+    spread: float = 0.0
 
     @property
     def count(self) -> int:
         """How many calls there are."""
         return len(next(iter(self.results.values())))
+
+
+def rounded(values: Array) -> Array:
+    """Return numbers as those of 24 bits hold them."""
+    nearest: Array = values.astype(np.float32).astype(np.float64)
+    return nearest
+
+
+def spread(results: Mapping[str, Array], of_rounded: Mapping[str, Array]) -> float:
+    """Return by how much results differ, relative to the largest number of their row."""
+    largest = 0.0
+    for name, values in results.items():
+        scale = np.abs(values).max(axis=-1, initial=0.0)
+        apart = np.abs(values - of_rounded[name]).max(axis=-1, initial=0.0)
+        largest = max(largest, float((apart / np.where(scale > 0.0, scale, 1.0)).max(initial=0.0)))
+    return largest
 
 
 class Memory(NamedTuple):

@@ -21,16 +21,23 @@ from hodyn_ros.export.functions.motors import (
 )
 from hodyn_ros.export.functions.observer import OBSERVER, observer_functions
 from hodyn_ros.export.functions.propellers import THRUSTS, propeller_function
-from hodyn_ros.export.header import header_lines, name_arrays
+from hodyn_ros.export.header import Small, header_lines, name_arrays
 from hodyn_ros.export.loops.c_code import loop_function
 from hodyn_ros.export.request import Request
 from hodyn_ros.export.self_test import self_test
+from hodyn_ros.export.small.single import in_single
+from hodyn_ros.export.small.stack import find_target, stack_bytes
 from hodyn_ros.export.straight_line import Tables
 from hodyn_ros.export.trees import tree_function
 from hodyn_ros.lie.representations import Representation, check_representation
 
 _HIGHEST_ORDER = 30
 ALL = (*EXPORTED, THRUSTS, OBSERVER)
+# What 24 bits are enough for.
+_SINGLE = (
+    *("inverse_dynamics", "forward_dynamics", "forward_kinematics", "jacobian", "com", "com_jacobian"),
+    *("mass_matrix", "gravity_torque", "coriolis_matrix", "joint_motion", "drive_jacobian"),
+)
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,7 @@ def c_source(
     representation: Representation = "spatial",
     period: float | None = None,
     wrenches: Sequence[str] = (),
+    target: str | None = None,
 ) -> CSource:
     """Write what the engine computes of a robot as C99 without dependencies, which C++ compiles as well.
 
@@ -72,7 +80,9 @@ def c_source(
     `what`: one or more of what `Robot.compile` offers, "propeller_thrusts" and "momentum_observer"; `frames`
     and `representation` as there. `period` [s] between two calls lets damped springs that do not settle
     within it remember their deflection; else they follow their slow manifold. `wrenches`: bodies on which the
-    environment acts, in inverse and forward dynamics. `name` starts the names of all functions, by default it
+    environment acts, in inverse and forward dynamics. `target`, "cortex-m7" or "generic": a small processor;
+    numbers are then float, no library is called for sines and cosines, and the header says how much stack
+    calls take. `name` starts the names of all functions, by default it
     is made from the robot's; `origin` says in the comment where the robot comes from. Raises InputError for
     what cannot be exported.
     """
@@ -90,9 +100,13 @@ def c_source(
     wrong = [each for each in wanted if each in OPERATIONS and own not in OPERATIONS[each].exported]
     if wrong:
         raise InputError(f"{' and '.join(wrong)} are of robots {kind} loops; leave them out")
+    if target is not None and (double := [each for each in wanted if each not in _SINGLE]):
+        raise InputError(f"{' and '.join(double)} need float64; of float32 there are {', '.join(_SINGLE)}")
     prefix = checked_name(name_from(robot.name) if name is None else name)
-    tables = Tables()
-    request = Request(prefix, int(order), tuple(frames or ()), representation, period, tuple(wrenches))
+    tables = Tables(small=target is not None)
+    request = Request(
+        prefix, int(order), tuple(frames or ()), representation, period, tuple(wrenches), target
+    )
     of_robot = tree_function if robot.closure is None else loop_function
     functions: list[CFunction] = []
     notes = []
@@ -121,16 +135,19 @@ def c_source(
     for function in functions:
         remembered.update(function.remembers)
     memory = [line for part in remembered.values() for line in part.members]
-    header = header_lines(robot, request.order, prefix, functions, memory, [*title, *notes])
-    source = [
-        *_head(robot, prefix, title),
-        *_code(robot, prefix, functions, remembered, tables),
-        *self_test(prefix, functions),
-    ]
+    code = _code(robot, prefix, functions, remembered, tables)
+    small = None if target is None else _small(target, functions, code, memory)
+    header = _text(header_lines(robot, request.order, prefix, functions, memory, [*title, *notes], small))
+    tests = self_test(prefix, functions, small=small is not None)
+    source = _text([*_head(robot, prefix, title, small), *code, *tests])
+    if small is not None:
+        header, source = in_single(header), in_single(source)
     operations = sum(one.operations for one in functions if one.name != BOTH or turning_rotors(robot, order))
-    return CSource(
-        prefix, "\n".join(header) + "\n", "\n".join(source) + "\n", operations, tuple(notes), tuple(functions)
-    )
+    return CSource(prefix, header, source, operations, tuple(notes), tuple(functions))
+
+
+def _text(lines: Sequence[str]) -> str:
+    return "\n".join(lines) + "\n"
 
 
 def _checked(wanted: Sequence[str], frames: Sequence[str | int] | None, wrenches: Sequence[str]) -> list[str]:
@@ -153,8 +170,19 @@ def _title(wanted: Sequence[str]) -> str:
     return words[0].upper() + words[1:]
 
 
-def _head(robot: Robot, prefix: str, title: Sequence[str]) -> list[str]:
+def _small(target: str, functions: Sequence[CFunction], code: Sequence[str], memory: Sequence[str]) -> Small:
+    """Return what the header says for a small processor."""
+    names = [function.full_name for function in functions]
+    stack = stack_bytes("\n".join(code), names, find_target(target), memory)
+    most = 16.0 * max(function.cases.spread for function in functions)
+    # positions that close loops depend on lengths as well, which are rounded too
+    least = 1e-4 if any(function.remembers for function in functions) else 1e-5
+    return Small(target, stack, max(least, float(f"{most:.1g}")))
+
+
+def _head(robot: Robot, prefix: str, title: Sequence[str], small: Small | None) -> list[str]:
     macro = prefix.upper()
+    printing = [f"#ifdef {macro}_MAIN", "#include <stdio.h>", "#include <time.h>", "#endif"]
     build = f"cc -std=c99 -O2 -D{macro}_MAIN {prefix}.c -lm -o {prefix}_test && ./{prefix}_test"
     lines = [
         *comment_block(
@@ -163,10 +191,7 @@ def _head(robot: Robot, prefix: str, title: Sequence[str]) -> list[str]:
         f'#include "{prefix}.h"',
         "",
         "#include <math.h>",
-        f"#ifdef {macro}_MAIN",
-        "#include <stdio.h>",
-        "#include <time.h>",
-        "#endif",
+        *([] if small else printing),
         "",
     ]
     for (array, count), names in zip(name_arrays(robot, prefix), _names(robot)):

@@ -9,6 +9,9 @@ from pathlib import Path
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.export.c_source import CSource, c_source
+from hodyn_ros.export.c_text import checked_name, name_from
+from hodyn_ros.export.linkage.arrays import LinkageArrays, linkage_arrays
+from hodyn_ros.export.linkage.shared import linkage_sources
 from hodyn_ros.export.mjcf import Mjcf, mjcf
 from hodyn_ros.export.python.wheel import write_wheel
 from hodyn_ros.export.shared import build, shared_sources
@@ -28,6 +31,7 @@ def export_c(
     period: float | None = None,
     wrenches: Sequence[str] = (),
     settings: Sequence[str] = (),
+    target: str | None = None,
 ) -> tuple[CSource, list[Path]]:
     """Write `<name>.h` and `<name>.c` into the folder `out`; return their texts and paths.
 
@@ -37,7 +41,7 @@ def export_c(
     InputError, ModelError or OSError saying what is wrong.
     """
     built, origin, _ = _read(robot, floating_base, settings)
-    code = c_source(built, order, name, origin, what, frames, representation, period, wrenches)
+    code = c_source(built, order, name, origin, what, frames, representation, period, wrenches, target)
     out.mkdir(parents=True, exist_ok=True)
     paths = [out / f"{code.name}.h", out / f"{code.name}.c"]
     for file, text in zip(paths, (code.header, code.source)):
@@ -61,6 +65,32 @@ def export_shared(
     built, origin, digest = _read(robot, floating_base, settings)
     sources = shared_sources(built, order, name, origin, digest)
     return build(sources, out, next(iter(sources)).removesuffix(".h"))
+
+
+def export_linkage(
+    robot: str | Path,
+    out: Path,
+    name: str | None = None,
+    settings: Sequence[str] = (),
+    *,
+    shared: bool = False,
+    points: int = 33,
+) -> tuple[LinkageArrays, list[Path]]:
+    """Write `<name>_linkage.npz` into the folder `out`, with `points` of each joint; return arrays and paths.
+
+    `shared`: write the C code as well, and compile it to `lib<name>_linkage.so` for
+    `hodyn_ros/LinkageTransmission`. Others as of `export_c`. Raises InputError for robots that are no
+    linkage, and what `export_shared` raises.
+    """
+    built, origin, digest = _read(robot, False, settings)
+    arrays = linkage_arrays(built, points)
+    prefix = checked_name(name_from(built.name) if name is None else name)
+    out.mkdir(parents=True, exist_ok=True)
+    paths = [out / f"{prefix}_linkage.npz"]
+    arrays.save(paths[0])
+    if shared:
+        paths.append(build(linkage_sources(built, prefix, origin, digest), out, f"{prefix}_linkage"))
+    return arrays, paths
 
 
 def export_python(

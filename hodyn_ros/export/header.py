@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.export.c_function import CODES, CFunction
 from hodyn_ros.export.c_text import comment_block
+from hodyn_ros.export.small.stack import TARGETS
+from hodyn_ros.export.small.turns import ERROR, LARGEST
 from hodyn_ros.model.tree import JointKind, TreeModel
 
 
@@ -17,10 +20,11 @@ def header_lines(
     functions: Sequence[CFunction],
     memory: Sequence[str],
     title: Sequence[str],
+    small: Small | None = None,
 ) -> list[str]:
     """Write the header; `title` are the paragraphs that the comment at its top starts with.
 
-    `memory`: the members of the struct, where there is one.
+    `memory`: the members of the struct, where there is one; `small`: what is said for small processors.
     """
     macro = prefix.upper()
     looped, fails = robot.closure is not None, any(function.fails for function in functions)
@@ -30,9 +34,10 @@ def header_lines(
         **({"DRIVEN": len(robot.driven_joints)} if looped else {}),
         "FLOATING_BASE": int(robot.tree.floating_base),
         "HAS_MOTORS": int(any(function.name == "motor_feedforward" for function in functions)),
+        **({} if small is None else {"STACK": small.stack, "TOLERANCE": small.tolerance}),
     }
     lines = [
-        *comment_block([*title, *_conventions(robot, fails)]),
+        *comment_block([*title, *_conventions(robot, fails, small)]),
         f"#ifndef {macro}_H",
         f"#define {macro}_H",
         "",
@@ -62,7 +67,7 @@ def header_lines(
         lines += [*comment_block(function.about), f"{function.prototype};", ""]
     return [
         *lines,
-        *comment_block([_ABOUT_SELF_TEST]),
+        *comment_block([_ABOUT_SELF_TEST.format(rounding=_ROUNDING if small is None else _SMALL_ROUNDING)]),
         f"double {prefix}_self_test(void);",
         "",
         "#ifdef __cplusplus",
@@ -83,25 +88,47 @@ def name_arrays(robot: Robot, prefix: str) -> list[tuple[str, int]]:
 
 _ABOUT_SELF_TEST = (
     "Make fixed calls and return the largest error against expected numbers, relative to the largest number "
-    "of the same call and order. Rounding leaves about 1e-14. Infinite where a result is not finite, or a "
+    "of the same call and order. Rounding leaves {rounding}. Infinite where a result is not finite, or a "
     "code is another one."
 )
+_ROUNDING = "about 1e-14"
+_SMALL_ROUNDING = "less than TOLERANCE (with the prefix)"
 _ABOUT_START = "Put a memory to its start. To be called before the first call."
 _ABOUT_HOME = (
     "Put a memory to where the robot is described, on its branch. To be called before the first call; a "
     "robot that stands elsewhere is led there in steps of less than half a radian."
 )
-_CONSTANT = (
-    "The functions take the same steps whatever the numbers: no branch depends on them, except within "
-    "sin and cos of math.h"
-)
+_CONSTANT = "The functions take the same steps whatever the numbers: no branch depends on them"
+_EXCEPT = ", except within sin and cos of math.h"
 _REST = (
     "They allocate nothing, keep no state but the memory that they are given, and may run in several threads "
     "at once, each with a memory of its own."
 )
 
 
-def _conventions(robot: Robot, fails: bool) -> list[str]:
+class Small(NamedTuple):
+    """What the header says for a small processor: bytes of stack, and the error that passes the self-test."""
+
+    target: str
+    stack: int
+    tolerance: float
+
+    @property
+    def about(self) -> list[str]:
+        """Paragraphs of the comment at the top."""
+        flags = TARGETS[self.target].flags
+        built = f", compiled with {flags} -O2 or other optimisations" if flags else ""
+        return [
+            "",
+            f"For {self.target}{built}: numbers are float. Sines and cosines are written out, and right to "
+            f"{ERROR:g} for angles up to {LARGEST:g} rad. No function allocates memory, recurs, or calls "
+            "anything of a library but sqrtf, fabsf and floorf. Calls take at most STACK (with the prefix) "
+            "bytes of stack: what calls save, and twice what the functions declare, as compilers keep "
+            "constants, too, and begin early with what is needed late. The self-test takes more.",
+        ]
+
+
+def _conventions(robot: Robot, fails: bool, small: Small | None) -> list[str]:
     gravity = ", ".join(repr(float(g)) for g in robot.gravity)
     lines = ["", f"Gravity ({gravity}) m/s^2 in the world frame."]
     if robot.closure is None:
@@ -111,13 +138,16 @@ def _conventions(robot: Robot, fails: bool) -> list[str]:
             lines += ["Joints, in the order of q:", *_joints(robot.tree, robot.joint_names)]
         lines += ["Driven joints, in the order of tau and motion:", *_joints(robot.tree, robot.driven_joints)]
     lines += ["", "Derivative k of joint j stands at [k * joints + j], in the joint's unit per s^k.", ""]
+    constant = _CONSTANT if small else f"{_CONSTANT}{_EXCEPT}"
+    told = small.about if small else []
     if not fails:
         return [
             *lines,
-            f"{_CONSTANT}. They allocate nothing, keep no state, and may run in several threads at once. "
+            f"{constant}. They allocate nothing, keep no state, and may run in several threads at once. "
             "They do not check the numbers: NaN and infinity go through to the results.",
+            *told,
         ]
-    return [*lines, f"{_CONSTANT}, and but for what follows. {_REST}", *_about_codes(robot)]
+    return [*lines, f"{constant}, and but for what follows. {_REST}", *_about_codes(robot), *told]
 
 
 def _about_codes(robot: Robot) -> list[str]:

@@ -89,9 +89,9 @@ class _Writer:
             yield from self._block(head, statement.body, depth)
         elif isinstance(statement, Repeat):
             i, again = f"round{next(self._rounds)}", _condition(statement.again)
-            again = f"({self._always} || {again})" if self._always else again
+            again = f"{self._always} || ({again})" if self._always else again
             yield f"int {i} = 0;"
-            tail = f"}} while (++{i} < {statement.most} && {again});"
+            tail = f"}} while ((++{i} < {statement.most}) && ({again}));"
             yield from self._block("do", statement.body, depth, tail)
         elif isinstance(statement, When):
             yield from self._block(f"if ({_condition(statement.condition)})", statement.body, depth)

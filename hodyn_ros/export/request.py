@@ -19,7 +19,8 @@ class Request:
     """The start of all names, the order, and of kinematics the frames and how twists are represented.
 
     `period` [s] between two calls: damped springs then remember their deflection. `wrenches`: bodies on which
-    the environment acts, with wrenches in world axes about the world origin.
+    the environment acts, with wrenches in world axes about the world origin. `target`: a small processor,
+    whose numbers are float32; else they are float64.
     """
 
     prefix: str
@@ -28,6 +29,7 @@ class Request:
     representation: Representation = "spatial"
     period: float | None = None
     wrenches: tuple[str, ...] = ()
+    target: str | None = None
 
     @property
     def wrench_names(self) -> list[str]:

@@ -10,8 +10,11 @@ from hodyn_ros.export.c_text import table
 _TOLERANCE = "1e-9"  # of the program
 
 
-def self_test(prefix: str, functions: Sequence[CFunction]) -> list[str]:
-    """Write the tables, the function `<prefix>_self_test`, and a program that calls it."""
+def self_test(prefix: str, functions: Sequence[CFunction], *, small: bool = False) -> list[str]:
+    """Write the tables, the function `<prefix>_self_test`, and a program that calls it.
+
+    `small`: that program prints nothing, as small processors have nowhere to.
+    """
     lines: list[str] = []
     for function in functions:
         lines += [*_tables(function), *_test(function), ""]
@@ -24,7 +27,8 @@ def self_test(prefix: str, functions: Sequence[CFunction]) -> list[str]:
         "  return largest;",
         "}",
     ]
-    return [*_DEVIATION, "", *lines, *whole, "", *_program(prefix, functions)]
+    program = _silent_program(prefix) if small else _program(prefix, functions)
+    return [*_DEVIATION, "", *lines, *whole, "", *program]
 
 
 def _tables(function: CFunction) -> list[str]:
@@ -61,7 +65,7 @@ def _test(function: CFunction) -> list[str]:
         "  int m;",
         *_memory(function.prefix, function.memory),
         f"  for (m = 0; m < {function.cases.count}; ++m) {{",
-        *[f"    double {name}[{size}] = {{0.0}};" for name, size in sizes(function.results).items()],
+        *[f"    double {name}[{size}] = {{0}};" for name, size in sizes(function.results).items()],
         *call,
         *checks,
         "  }",
@@ -105,6 +109,12 @@ def _program(prefix: str, functions: Sequence[CFunction]) -> list[str]:
     return [*lines, f"  return error <= {_TOLERANCE} ? 0 : 1;", "}", "#endif"]
 
 
+def _silent_program(prefix: str) -> list[str]:
+    macro = prefix.upper()
+    passed = f"  return ({prefix}_self_test() <= {macro}_TOLERANCE) ? 0 : 1;"
+    return [f"#ifdef {macro}_MAIN", "int main(void)", "{", passed, "}", "#endif"]
+
+
 def _memory(prefix: str, needed: bool) -> list[str]:
     return [f"  {prefix}_memory memory;", f"  {prefix}_home(&memory);"] if needed else []
 
@@ -118,9 +128,11 @@ _DEVIATION = [
     "static double deviation(const double *found, const double *expected, int rows, int columns)",
     "{",
     "  double largest = 0.0;",
-    "  int j, k;",
+    "  int j;",
+    "  int k;",
     "  for (k = 0; k < rows; ++k) {",
-    "    double scale = 0.0, error = 0.0;",
+    "    double scale = 0.0;",
+    "    double error = 0.0;",
     "    for (j = k * columns; j < (k + 1) * columns; ++j) {",
     "      const double difference = fabs(found[j] - expected[j]);",
     "      if (!(difference < HUGE_VAL)) {",
@@ -129,7 +141,10 @@ _DEVIATION = [
     "      error = fmax(error, difference);",
     "      scale = fmax(scale, fabs(expected[j]));",
     "    }",
-    "    largest = fmax(largest, scale > 0.0 ? error / scale : error);",
+    "    if (scale > 0.0) {",
+    "      error /= scale;",
+    "    }",
+    "    largest = fmax(largest, error);",
     "  }",
     "  return largest;",
     "}",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hodyn_ros.codegen.tracer import Graph, Operation, Traced
 from hodyn_ros.errors import InputError
 from hodyn_ros.export.c_text import number, vector
+from hodyn_ros.export.small.turns import without_turns
+from hodyn_ros.export.variables import Constants, Reused, Slots
 
 _MOST_OPERATIONS = 200_000  # optimizing compilers take minutes for them
 _PART = 4000  # operations of one C function: compilers take ever longer for longer ones
@@ -27,7 +29,9 @@ def checked_length(graph: Graph, outputs: Sequence[Any], what: str) -> int:
 class Tables:
     """Rows of numbers that functions of a file look up, each written once, and parts of long functions."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, small: bool = False) -> None:
+        """Begin without any; `small`: for small processors, by `hodyn_ros.export.small`."""
+        self.small = small
         self._names: dict[tuple[float, ...], str] = {}
         self._parts: list[list[str]] = []
         self._searched = False
@@ -69,24 +73,44 @@ class StraightLine:
     def __init__(
         self, graph: Graph, arguments: Sequence[str], outputs: Sequence[Any], tables: Tables
     ) -> None:
+        self._became: dict[int, Any] = {}
+        if tables.small:
+            graph, self._became = without_turns(graph, outputs)
+            outputs = [self._now(output) for output in outputs]
         self._graph, self._tables, self._local = graph, tables, dict[int, str]()
         needed = [node for node in graph.needed(outputs) if graph.nodes[node][0] != "constant"]
         computed = [node for node in needed if graph.nodes[node][0] != "input"]
+        shown = [output.number for output in outputs if isinstance(output, Traced)]
         if len(computed) <= _PART:
-            self.lines = self._statements(needed, arguments)
+            self.lines = self._statements(needed, arguments, shown)
             return
         parts = [computed[i : i + _PART] for i in range(0, len(computed), _PART)]
-        shown = [output.number for output in outputs if isinstance(output, Traced)]
         part_of = {node: number for number, part in enumerate(parts) for node in part}
         handed = {node for node in shown if node in part_of}
         for node in computed:
             handed |= {a for a in graph.operands(node) if part_of.get(a, part_of[node]) != part_of[node]}
-        places = {node: place for place, node in enumerate(sorted(handed))}
+        places = self._places(parts, handed, shown)
         calls = [self._part(part, arguments, places) for part in parts]
         self._local = {node: f"work[{place}]" for node, place in places.items()}
         read = set(shown) - part_of.keys()
         direct = [node for node in needed if node in read]
-        self.lines = [f"  double work[{len(places)}];", *calls, *self._statements(direct, arguments)]
+        size = max(places.values()) + 1
+        self.lines = [f"  double work[{size}];", *calls, *self._statements(direct, arguments, direct)]
+
+    def _places(
+        self, parts: Sequence[Sequence[int]], handed: set[int], shown: Sequence[int]
+    ) -> dict[int, int]:
+        """Return where values stand that parts hand on; on small processors where others stood before."""
+        if not self._tables.small:
+            return {node: place for place, node in enumerate(sorted(handed))}
+        last = {a: turn for turn, part in enumerate(parts) for n in part for a in self._graph.operands(n)}
+        last |= dict.fromkeys(shown, len(parts))
+        slots, places = Slots(), dict[int, int]()
+        for turn, part in enumerate(parts):
+            for node in [node for node in places if last[node] == turn - 1]:
+                slots.free(places[node])
+            places |= {node: slots.take() for node in part if node in handed}
+        return places
 
     def _part(self, part: Sequence[int], arguments: Sequence[str], places: dict[int, int]) -> str:
         """Write some of the operations as a function of its own; returns the call of it."""
@@ -95,31 +119,51 @@ class StraightLine:
         inputs = sorted(a for a in operands if nodes[a][0] == "input")
         self._local, body = {}, []
         for node in sorted(operands & places.keys()):
-            self._local[node] = f"w{places[node]}"
             kind, cast = ("int", "(int)") if nodes[node][0] == "piece" else ("double", "")
-            body.append(f"  const {kind} {self._local[node]} = {cast}work[{places[node]}];")
-        body += self._statements([*inputs, *part], [f"a{i}" for i in range(len(arguments))])
-        body += [f"  work[{places[node]}] = {self._local[node]};" for node in part if node in places]
+            held = f"{cast}work[{places[node]}]"
+            self._local[node] = held
+            if not self._tables.small:
+                self._local[node] = f"w{places[node]}"
+                body.append(f"  const {kind} {self._local[node]} = {held};")
+        body += self._statements([*inputs, *part], [f"a{i}" for i in range(len(arguments))], (), places)
         used = {nodes[a][1] for a in inputs}
         return self._tables.part([name if i in used else "" for i, name in enumerate(arguments)], body)
 
-    def _statements(self, needed: Sequence[int], arguments: Sequence[str]) -> list[str]:
-        reads: list[str] = []
-        steps: list[str] = []
-        for node in needed:
-            operation, a, b = self._graph.nodes[node]
+    def _statements(
+        self,
+        needed: Sequence[int],
+        arguments: Sequence[str],
+        kept: Sequence[int],
+        places: Mapping[int, int] | None = None,
+    ) -> list[str]:
+        """Write nodes, inputs first; those of `places` are handed on. `kept`: what is read afterwards."""
+        nodes = self._graph.nodes
+        inputs = [node for node in needed if nodes[node][0] == "input"]
+        ordered = [*inputs, *(node for node in needed if nodes[node][0] != "input")]
+        variables = (Reused if self._tables.small else Constants)(self._graph, ordered, kept)
+        lines = []
+        for node in ordered:
+            operation, a, b = nodes[node]
             if operation == "input":
                 made = f"{arguments[a]}[{b}]"
             else:
                 operands = [self._value(operand) for operand in self._graph.operands(node)]
                 made = WRITTEN[operation](self._tables, b, *operands)
-            kind = "int" if operation == "piece" else "double"
-            self._local[node] = f"x{len(self._local)}"
-            (reads if operation == "input" else steps).append(f"  const {kind} {self._local[node]} = {made};")
-        return [*reads, *steps]
+            self._local[node], line = variables.assign(node, made)
+            lines.append(line)
+            if places and node in places:
+                lines.append(f"  work[{places[node]}] = {self._local[node]};")
+        return [*variables.declarations, *lines]
+
+    def _now(self, value: Any) -> Any:
+        """Return what an output of the graph that was given is in the one that is written."""
+        if not self._became or not isinstance(value, Traced):
+            return value
+        return -self._became[value.number] if value.negative else self._became[value.number]
 
     def text(self, value: Any) -> str:
         """Write one of the outputs."""
+        value = self._now(value)
         if not isinstance(value, Traced):
             return number(value)
         return f"-{self._value(value.number)}" if value.negative else self._value(value.number)

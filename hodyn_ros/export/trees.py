@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
@@ -16,7 +16,7 @@ from hodyn_ros.dynamics.operations import OPERATIONS, Operation
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.engine.kernels import KernelSpec
 from hodyn_ros.export import motions, words
-from hodyn_ros.export.c_function import Cases, CFunction
+from hodyn_ros.export.c_function import Cases, CFunction, rounded, spread
 from hodyn_ros.export.request import Request
 from hodyn_ros.export.straight_line import StraightLine, Tables, checked_length
 from hodyn_ros.lie.se3 import Array
@@ -73,9 +73,14 @@ def _parts(plan: _Plan, matrix: NDArray[Any]) -> dict[str, NDArray[Any]]:
 def _cases(plan: _Plan, shapes: list[Shape]) -> Cases:
     random = Random(1)
     calls = [plan.choose(random, shapes) for _ in range(motions.COUNT)]
-    found = [_parts(plan, np.asarray(plan.compute(*call))) for call in calls]
     inputs = {name: np.array(values) for name, values in zip(plan.inputs, zip(*calls))}
-    return Cases(inputs, {name: np.array([one[name] for one in found]) for name in plan.results})
+    results, of_rounded = (_found(plan, given) for given in (calls, [map(rounded, call) for call in calls]))
+    return Cases(inputs, results, spread=spread(results, of_rounded))
+
+
+def _found(plan: _Plan, calls: Iterable[Iterable[Array]]) -> dict[str, Array]:
+    found = [_parts(plan, np.asarray(plan.compute(*call))) for call in calls]
+    return {name: np.array([one[name] for one in found]) for name in plan.results}
 
 
 def _planned(robot: Robot, request: Request, what: str) -> _Plan:

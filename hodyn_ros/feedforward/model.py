@@ -8,6 +8,7 @@ import numpy as np
 
 from hodyn_ros.array import Array
 from hodyn_ros.checks import check_result
+from hodyn_ros.dynamics.calls.inverse_dynamics import DriveState
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.rotor_coupling import RotorCoupling
 from hodyn_ros.engine.kernels import fits_straight_line
@@ -135,8 +136,20 @@ class FeedforwardModel:
         if self._rotors is not None and base is None:
             efforts, motors = self._rotors.feedforward(q, self.order)
             return self._limited(q, efforts, motors.position, motors.effort, self._no_wrench)
+        return self.of_dynamics(self.dynamics(q, base, wrenches), base)
+
+    @property
+    def rotors_turn(self) -> bool:
+        """Whether rotors turn with the links, so that efforts and motors follow from each other."""
+        return self._rotors is not None
+
+    def dynamics(self, q: Array, base: BaseMotion | None = None, wrenches: Array | None = None) -> DriveState:
+        """Return what the drives have to do for a motion as in `compute`, before motors and limits."""
         applied = None if wrenches is None else self._applied(wrenches)
-        state = self.robot.drive_state(q, base, applied)
+        return self.robot.drive_state(q, base, applied)
+
+    def of_dynamics(self, state: DriveState, base: BaseMotion | None = None) -> Feedforward:
+        """Return the feedforward for what the drives have to do: with motors, propellers and limits."""
         status = Status.NEAR_SINGULARITY if state.near_singularity else Status.OK
         of_base = self._no_wrench if state.base_wrench is None else state.base_wrench
         result = self._finished(state.motion, state.efforts, of_base, status)

@@ -80,3 +80,7 @@ class Payload:
     def _load(self) -> Link:
         centre = np.array(self.centre) if len(self.centre) else np.zeros(3)
         return Link("payload", self.mass, centre, self.tensor)
+
+
+NO_LOAD = Payload()
+"""Nothing is carried."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
-from hodyn_ros.identification.estimate import Data
+from hodyn_ros.identification.least_squares.data import Data
 from hodyn_ros.identification.recording import JointRecording
 from hodyn_ros.identification.smoothing import BANDWIDTHS
 from hodyn_ros.identification.torque_model import TorqueModel

@@ -8,7 +8,9 @@ import numpy as np
 
 from hodyn_ros.array import Array
 from hodyn_ros.identification.base_parameters import BaseParameters
-from hodyn_ros.identification.estimate import Data, Estimate, Unknowns
+from hodyn_ros.identification.least_squares.data import Data
+from hodyn_ros.identification.least_squares.estimate import Estimate
+from hodyn_ros.identification.least_squares.unknowns import Unknowns
 from hodyn_ros.identification.result import Figure
 from hodyn_ros.identification.springs.deflection import COMPLIANCE, DELAY, LAG, OFFSET
 from hodyn_ros.identification.springs.resonance import Resonance

@@ -15,8 +15,10 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.identification.bandwidth import best_data
 from hodyn_ros.identification.base_parameters import BaseParameters, base_parameters
 from hodyn_ros.identification.consistency import nearest_bodies
-from hodyn_ros.identification.estimate import Data, Estimate, Unknowns, estimate
 from hodyn_ros.identification.figures import base_figures, friction_figures, notes, spring_figures
+from hodyn_ros.identification.least_squares.data import Data
+from hodyn_ros.identification.least_squares.estimate import Estimate, estimate
+from hodyn_ros.identification.least_squares.unknowns import Unknowns
 from hodyn_ros.identification.plausibility import check_plausible
 from hodyn_ros.identification.recording import JointRecording
 from hodyn_ros.identification.result import Figure, Fit, Identified, without_mean
@@ -28,7 +30,7 @@ from hodyn_ros.identification.springs.deflection import (
 )
 from hodyn_ros.identification.springs.resonance import Resonance, resonances
 from hodyn_ros.identification.springs.terms import Terms, share_behind, spring_terms
-from hodyn_ros.identification.torque_model import SpringFigures, TorqueModel
+from hodyn_ros.identification.torque_model import SpringFigures, TorqueModel, file_transition
 
 _CONTRADICT = 4.0  # standard deviations that figures of two recordings differ by
 
@@ -248,7 +250,8 @@ def _result(
     delay = float(np.sqrt(covariance[-1, -1]))
     effort_delay = Figure("delay of the efforts", "s", unknowns.effort_delay, delay, 0.0, True)
     springs = _springs(model, figures, terms)
-    robot = model.with_links(parameters).with_drives(model.with_drives(parameters, springs))
+    drives = model.with_drives(parameters, springs, _transitions(model, figures, unknowns))
+    robot = model.with_links(parameters).with_drives(drives)
     predicted = [fits(model, each, parameters, unknowns) for each in runs]
     efforts, deflections = predicted[0]
     further = tuple(
@@ -319,20 +322,38 @@ def _springs(
     return springs
 
 
+def _transitions(model: TorqueModel, figures: Sequence[Figure], unknowns: Unknowns) -> dict[int, float]:
+    """Return the transition speeds that belong to the Coulomb friction, where the motion shows both.
+
+    A file keeps its own one where friction was not found, or sticks too much to show how it turns over.
+    """
+    known = {each.name for each in figures if each.identified}
+    return {
+        j: file_transition(*unknowns.friction_shape[:, j].tolist())
+        for j, name in enumerate(model.robot.joint_names)
+        if {f"Coulomb friction of {name}", f"transition speed of {name}"} <= known
+    }
+
+
 def fits(
     model: TorqueModel, data: Data, parameters: Array, unknowns: Unknowns
 ) -> tuple[tuple[Fit, ...], tuple[Fit, ...]]:
-    """Return how efforts and deflections of a recording are predicted by parameters."""
+    """Return how efforts and deflections of a recording are predicted by parameters.
+
+    Beside them what the figures of the file say, with its friction and springs. Delays and offsets are those
+    of the recording in both.
+    """
     names = model.robot.joint_names
     motion = data.fast_motion(data.effort_times - unknowns.effort_delay, data.late(unknowns))
-    columns = model.columns(motion, data.recording.at_motor, unknowns.friction_shape)
     rubs = model.of_friction
 
-    def effort(figures: Array) -> Array:
+    def effort(figures: Array, friction_shape: Array) -> Array:
         """What accelerations give is known below the bandwidth, friction as fast as it turns over."""
+        columns = model.columns(motion, data.recording.at_motor, friction_shape)
         return data.slow_effort(columns[..., ~rubs] @ figures[~rubs]) + columns[..., rubs] @ figures[rubs]
 
-    predicted, before = effort(parameters), effort(model.prior)
+    predicted = effort(parameters, unknowns.friction_shape)
+    before = effort(model.prior, model.friction_shape)
     efforts = [
         Fit(names[j], data.effort_times, data.efforts[:, j], predicted[:, j], before[:, j])
         for j in np.flatnonzero(data.recording.efforts.measured)
@@ -346,11 +367,11 @@ def fits(
             load = part[:, : model.bodies] @ parameters[: model.bodies]
             compliance = unknowns.springs[COMPLIANCE, i]
             deflection = deflection + data.curves[j].beyond(load, compliance)
-        spring = np.array(
-            [1.0 / model.specs[j].stiffness, *unknowns.springs[DELAY : LAG + 1, i], 0.0, 0.0, 0.0]
-        )
+        spec, of_recording = model.specs[j], unknowns.springs[DELAY:LAG, i]
+        lag = spec.spring_damping / spec.stiffness**2
+        spring = np.array([1.0 / spec.stiffness, *of_recording, lag, 0.0, 0.0, 0.0])
         file = part @ coefficients(model, model.prior, spring, j)
-        file = np.full_like(file, np.nan) if np.isinf(model.specs[j].stiffness) else file
+        file = np.full_like(file, np.nan) if np.isinf(spec.stiffness) else file
         deflections.append(Fit(names[j], data.link_times, data.deflections[:, j], deflection, file))
     return tuple(efforts), tuple(deflections)
 

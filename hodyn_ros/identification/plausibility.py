@@ -22,7 +22,8 @@ from scipy.optimize import linear_sum_assignment
 
 from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
-from hodyn_ros.identification.estimate import Data, correlation_length
+from hodyn_ros.identification.least_squares.data import Data
+from hodyn_ros.identification.least_squares.residuals import correlation_length
 from hodyn_ros.identification.torque_model import Motion, TorqueModel
 
 _TURN = 4.0 * np.pi  # [rad] that no joint with limits moves over

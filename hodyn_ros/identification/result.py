@@ -11,7 +11,7 @@ import numpy as np
 from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.identification.base_parameters import BaseParameters
-from hodyn_ros.identification.estimate import Unknowns
+from hodyn_ros.identification.least_squares.unknowns import Unknowns
 from hodyn_ros.identification.springs.curve import Curve
 
 

@@ -139,7 +139,7 @@ def _drive(result: Identified, robot: Robot, spec: DriveSpec, j: int) -> dict[st
         drive["motor_friction"] = {
             "viscous": _sourced(result, f"viscous friction of {name}", friction.viscous),
             "coulomb": _sourced(result, f"Coulomb friction of {name}", friction.coulomb),
-            "transition": friction.transition,
+            "transition": _transition(result, name, friction.transition),
         }
     link = spec.link_friction
     if link.viscous or link.coulomb:
@@ -157,6 +157,20 @@ def _drive(result: Identified, robot: Robot, spec: DriveSpec, j: int) -> dict[st
         drive["torque_constant"] = float(spec.torque_constant)
     limits = _finite(spec.limits)
     return {**drive, **({"limits": limits} if limits else {})}
+
+
+def _transition(result: Identified, joint: str, value: float) -> Any:
+    """Write the transition speed; where the recording shows one, that of the file's law nearest to it."""
+    figures = {each.name: each for each in result.figures}
+    figure = figures.get(f"transition speed of {joint}")
+    if figure is None or not figure.identified or not figures[f"Coulomb friction of {joint}"].identified:
+        return value
+    sharpness = figures[f"sharpness of the friction of {joint}"].value
+    return {
+        "value": value,
+        "source": f"nearest to {figure.value:.4g} rad/s at a sharpness of {sharpness:.2g}, identified from "
+        f"{result.source}",
+    }
 
 
 def _finite(limits: JointLimit | DriveLimits) -> dict[str, float]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.integrate import trapezoid
+from scipy.optimize import minimize_scalar
 
 from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
@@ -165,12 +167,18 @@ class TorqueModel:
         masses, coms, inertias = link_figures(parameters[: self.bodies], self.robot)
         return self.robot.with_tree(self.robot.tree.with_inertias(masses, coms, inertias))
 
-    def with_drives(self, parameters: Array, springs: Mapping[int, SpringFigures]) -> tuple[DriveSpec, ...]:
-        """Return the drives with the figures of the parameters (P,) and of the springs that are known."""
+    def with_drives(
+        self, parameters: Array, springs: Mapping[int, SpringFigures], transitions: Mapping[int, float]
+    ) -> tuple[DriveSpec, ...]:
+        """Return the drives with the figures of the parameters (P,), and with springs that are known.
+
+        `transitions`: speeds [rad/s] at which friction of a joint turns over, where they are known.
+        """
         specs = []
         for j, spec in enumerate(self.specs):
             inertia, viscous, coulomb = (float(parameters[self.place(kind)][j]) for kind in range(3))
             spring = springs.get(j)
+            like = replace(spec.motor_friction, transition=transitions.get(j, spec.motor_friction.transition))
             behind = spec.link_friction
             if self.kinds > len(_JOINT):  # what the link has of its own adds to that of the motor
                 viscous, coulomb = (
@@ -178,10 +186,10 @@ class TorqueModel:
                     for value, kind in ((viscous, 4), (coulomb, 5))
                 )
             if spring is not None and spring.friction_share is not None:
-                share, like = spring.friction_share, spec.motor_friction
+                share = spring.friction_share
                 behind = replace(like, viscous=share * max(0.0, viscous), coulomb=share * max(0.0, coulomb))
             friction = replace(
-                spec.motor_friction,
+                like,
                 viscous=max(0.0, viscous - behind.viscous),
                 coulomb=max(0.0, coulomb - behind.coulomb),
             )
@@ -225,6 +233,22 @@ def coulomb(velocity: Array, shape: Array) -> Array:
     root, tanh = x / np.sqrt(1.0 + x**2), np.tanh(x)
     by_speed = -(1.0 - sharpness) * root / (1.0 + x**2) - sharpness * x * (1.0 - tanh**2)
     return np.array([root + sharpness * (tanh - root), by_speed, tanh - root])
+
+
+def file_transition(speed: float, sharpness: float) -> float:
+    """Return the transition speed [rad/s] with which the law of robot files is nearest to `coulomb`.
+
+    That is, with the least square of the difference over all velocities alike, as at a reversal at constant
+    acceleration. For it files have no sharpness.
+    """
+    reach = np.geomspace(1e-3, 1e3, 2000)
+    exact = coulomb(reach, np.array([1.0, sharpness]))[0]
+
+    def apart(log_speed: float) -> float:
+        law = coulomb(reach, np.array([np.exp(log_speed), 0.0]))[0]
+        return float(trapezoid((law - exact) ** 2, reach))
+
+    return speed * float(np.exp(minimize_scalar(apart, bounds=(-2.0, 2.0), method="bounded").x))
 
 
 def link_figures(parameters: Array, robot: Robot) -> tuple[Array, Array, Array]:

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.identification.estimate import Data
 from hodyn_ros.identification.identify import fits
+from hodyn_ros.identification.least_squares.data import Data
 from hodyn_ros.identification.recording import Channel, JointRecording
 from hodyn_ros.identification.result import Fit, Identified, without_mean
 from hodyn_ros.identification.smoothing import smooth

@@ -24,9 +24,10 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.feedforward import Feedforward
 from hodyn_ros.guard.command_guard import CommandGuard, GuardedCommand
 from hodyn_ros.guard.guard_config import End, FirstEffort
-from hodyn_ros.guard.guarded_robot import effort_model, guard_limits
+from hodyn_ros.guard.guarded_robot import guard_limits
 from hodyn_ros.ros.conversions.fields import float64s
 from hodyn_ros.ros.feedforward_consumer import FeedforwardConsumer
+from hodyn_ros.ros.guarded_loads import GuardedLoads
 from hodyn_ros.ros.parameters.guard_parameters import GRAVITY, guard_config, guard_settings, with_gravity
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, choice, value
 from hodyn_ros.ros.parameters.robot_file import robot_of_file
@@ -120,16 +121,18 @@ class ControllerNode(FeedforwardConsumer):
                 "friction at its links, or springs that are damped or not linear; choose elastic"
             )
         self._says_the_end = choice(self, "end_command", ("empty", "none")) == "empty"
+        guarded, joints = with_gravity(self, robot), robot.driven_joints
+        loads = GuardedLoads(self, guarded, joints, motor=True)
         guard = CommandGuard(
             robot.driven_joints,
             guard_config(self, feedback=True, first_effort=FirstEffort.FEEDFORWARD),
             guard_limits(robot, robot.driven_joints, motor=True),
             self._gains(train),
-            effort_model(with_gravity(self, robot), robot.driven_joints, motor=True),
+            loads.carried,
         )
         self._publisher = self.publisher(Float64MultiArray, "effort_commands")
         self._without_measurement = 0
-        self.start(guard, robot.driven_joints, "motor_states")
+        self.start(guard, robot.driven_joints, "motor_states", loads)
         self._diagnostics.hardware_id = robot.name
         self._late = self.create_timer(value(self, "patience"), self._on_time, callback_group=self.streams)
         self.get_logger().info(

@@ -7,8 +7,10 @@ activates itself. `docs/nodes.md` describes all of it.
 Topics: `desired_motion` (DesiredMotion) in; `feedforward_torque` (FeedforwardTorque) out, one for each
 accepted sample and with its stamp; `robot_description` (std_msgs/String, latched) in, where the parameter
 `robot_config` is empty; `external_wrench/<body>` (geometry_msgs/WrenchStamped) in, for each of the parameter
-`wrench_bodies`; `~/settings` (std_msgs/String, latched) out, all that the answers follow from, as JSON;
-`/diagnostics` at 1 Hz.
+`wrench_bodies`; `payload` (PayloadEstimate) in, which changes nothing by itself; `~/settings`
+(std_msgs/String, latched) out, all that the answers follow from, as JSON; `/diagnostics` at 1 Hz. Services
+(std_srvs/Trigger): `~/take_payload` carries what `payload` says from then on, `~/drop_payload` puts it down;
+both are faded over `payload_fade`.
 """
 
 from __future__ import annotations
@@ -24,17 +26,20 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.parameter import Parameter
 from rclpy.publisher import Publisher
 from std_msgs.msg import String
+from std_srvs.srv import Trigger
 
 from hodyn_ros import share
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import HodynError, InputError
 from hodyn_ros.feedforward.config import FeedforwardConfig
+from hodyn_ros.feedforward.payload import NO_LOAD, Payload
 from hodyn_ros.feedforward.robot_files import RobotFiles
-from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
+from hodyn_ros.msg import DesiredMotion, FeedforwardTorque, PayloadEstimate
 from hodyn_ros.nodes.answer_statistics import AnswerStatistics
 from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
 from hodyn_ros.ros.conversions.layout import deserialised
 from hodyn_ros.ros.diagnostics import OK, WARN, Diagnostics, Report
+from hodyn_ros.ros.load_source import LoadSource
 from hodyn_ros.ros.parameters.dynamics_settings import LIVE, SETTINGS, STRUCTURAL, feedforward_config
 from hodyn_ros.ros.parameters.parameters import declare, value
 from hodyn_ros.ros.process import run
@@ -47,7 +52,7 @@ from hodyn_ros.ros.streams.stamp_filter import StampFilter
 from hodyn_ros.ros.streams.stream_executor import StreamGroup, beside_streams
 from hodyn_ros.ros.wrench_sources import WrenchSources, check_topics
 
-IN, OUT = "desired_motion", "feedforward_torque"
+IN, OUT, LOAD = "desired_motion", "feedforward_torque", "payload"
 
 
 class DynamicsNode(LifecycleNode):
@@ -94,6 +99,12 @@ class DynamicsNode(LifecycleNode):
             qos_overriding_options=overridable(),
         )
         self._events.watch(IN, self._subscription)
+        self._load_source = LoadSource(LOAD)
+        self._kept = [
+            self.create_subscription(PayloadEstimate, LOAD, self._load_source.take, stream_qos()),
+            self.create_service(Trigger, "~/take_payload", self._on_take_payload),
+            self.create_service(Trigger, "~/drop_payload", self._on_drop_payload),
+        ]
         self._diagnostics = Diagnostics(self, self._report)
         self.add_post_set_parameters_callback(self._use_parameters)
         named = bool(value(self, "robot_config"))
@@ -223,6 +234,45 @@ class DynamicsNode(LifecycleNode):
         elif "robot_config" in (parameter.name for parameter in parameters):
             self._description.listen(not value(self, "robot_config"))
 
+    # loads
+
+    def _on_take_payload(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Carry what observer_node says; nothing changes where that is not known well."""
+        try:
+            load = self._load_source.load(value(self, "payload_limit"))
+            self._change_load(load)
+        except HodynError as error:
+            response.message = str(error)
+            return response
+        centre = ", ".join(f"{x:.3f}" for x in load.centre)
+        response.success = True
+        response.message = f"{load.mass:.3f} kg at ({centre}) m of {load.body}, {self._fading}"
+        self.get_logger().info(f"takes a load: {response.message}")
+        return response
+
+    def _on_drop_payload(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Put down what was taken."""
+        try:
+            self._change_load(NO_LOAD)
+        except HodynError as error:
+            response.message = str(error)
+            return response
+        response.success, response.message = True, f"nothing is carried, {self._fading}"
+        self.get_logger().info("puts its load down")
+        return response
+
+    @property
+    def _fading(self) -> str:
+        return f"faded over {value(self, 'payload_fade'):g} s from the next sample on"
+
+    def _change_load(self, load: Payload) -> None:
+        if self._pipeline is None:
+            raise InputError("no robot is configured")
+        after = beside_streams(self, partial(self._pipeline.taking, load, value(self, "payload_fade")))
+        after.take_over(self._pipeline)
+        self._use(after)
+        gc.collect()
+
     # samples
 
     def _take(self, data: bytes, info: dict[str, Any]) -> None:
@@ -246,6 +296,7 @@ class DynamicsNode(LifecycleNode):
             "engine": model.engine if model else "",
             "order": model.order if model else "",
             "clamp": model.clamp if model else "",
+            "load taken": f"{self._pipeline.load.mass:.3f} kg" if self._pipeline else "",
             **self._statistics.as_values(),
             "rejected": self._rejections.total,
             **self._rejections.as_values(),

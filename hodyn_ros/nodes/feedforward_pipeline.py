@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from hodyn_ros.array import Array
@@ -16,6 +17,8 @@ from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import ConvergenceError, HodynError, InputError, OverflowingError, SingularError
 from hodyn_ros.feedforward.config import FeedforwardConfig
 from hodyn_ros.feedforward.feedforward import Feedforward
+from hodyn_ros.feedforward.load_fade import LoadFade
+from hodyn_ros.feedforward.payload import NO_LOAD, Payload
 from hodyn_ros.feedforward.robot_files import RobotFiles
 from hodyn_ros.feedforward.wrench_frames import WRENCH_FRAMES
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
@@ -39,8 +42,9 @@ class SerialisedAnswer(NamedTuple):
 class FeedforwardPipeline:
     """Computes the feedforward message for each desired motion of one robot.
 
-    `robot` was built from `files`; `config` may change its gravity and payload; `stamps` rejects samples that
-    come out of order. Building one compiles the dynamics and computes once, so that the first answer is as
+    `robot` was built from `files`; `config` may change its gravity and payload; `load` is what the robot has
+    taken besides; `stamps` rejects samples that come out of order. Building one compiles the dynamics and
+    computes once, so that the first answer is as
     fast as all others. Raises HodynError where configuration and robot do not fit.
     """
 
@@ -51,14 +55,22 @@ class FeedforwardPipeline:
         config: FeedforwardConfig,
         stamps: StampFilter | None = None,
         loaded: Robot | None = None,
+        load: Payload = NO_LOAD,
     ) -> None:
         self.files = files
         self.robot = robot
         self.config = config
         self.stamps = StampFilter() if stamps is None else stamps
-        self._loaded = config.robot(robot) if loaded is None else loaded  # with gravity and payload
-        self.model = config.model(self._loaded)
+        self.load = load
+        self._fade: LoadFade | None = None
+        self._fade_from = NO_LOAD
+        warm = loaded is None
         if loaded is None:
+            loaded = config.robot(robot)
+            loaded = loaded.with_tree(load.on_tree(loaded)) if load.mass else loaded
+        self._loaded = loaded  # with gravity, payload and load
+        self.model = config.model(self._loaded)
+        if warm:
             self.model.warm_up()
         if self.model.moves_base:
             warm_up_poses(self.model.order + 2)
@@ -69,9 +81,31 @@ class FeedforwardPipeline:
         )
 
     def changed(self, config: FeedforwardConfig) -> FeedforwardPipeline:
-        """Return a pipeline with another configuration; call its `take_over` before it replaces this one."""
+        """Return a pipeline with another configuration; call its `take_over` before it replaces this one.
+
+        Raises InputError while a load is faded.
+        """
+        self._require_no_fade()
         loaded = self._loaded if config.same_dynamics(self.config) else None
-        return FeedforwardPipeline(self.files, self.robot, config, self.stamps, loaded)
+        return FeedforwardPipeline(self.files, self.robot, config, self.stamps, loaded, self.load)
+
+    def taking(self, load: Payload, duration: float) -> FeedforwardPipeline:
+        """Return a pipeline that fades to another load over `duration` [s] of its answers' stamps.
+
+        Call its `take_over` before it replaces this one. Raises InputError while a load is faded, and where
+        the robot has no body that carries it.
+        """
+        self._require_no_fade()
+        result = FeedforwardPipeline(self.files, self.robot, self.config, self.stamps, None, load)
+        result._fade, result._fade_from = LoadFade(self.model, result.model, duration), self.load
+        return result
+
+    def _require_no_fade(self) -> None:
+        if self._fade is not None and not self.stamps.idle:
+            raise InputError(
+                f"a load is being faded, since {self._fade.elapsed:.3g} s of {self._fade.duration:.3g} s; "
+                "wait until it is carried, or until no samples come"
+            )
 
     def take_over(self, other: FeedforwardPipeline) -> None:
         """Start from the positions of another pipeline of the same robot."""
@@ -101,7 +135,10 @@ class FeedforwardPipeline:
     def _computed(self, stamp: int, sample: Sample, wrenches: Array | None) -> Feedforward:
         self.stamps.check(stamp)
         try:
-            feedforward = self.model.compute(*sample, wrenches)
+            if self._fade is None:
+                feedforward = self.model.compute(*sample, wrenches)
+            else:
+                feedforward = self._fade.compute(stamp, *sample, wrenches)
         except OverflowingError:
             raise MessageRejected(Reason.RESULT_NOT_FINITE, "the values it holds are far too large") from None
         except (ConvergenceError, SingularError) as error:
@@ -109,12 +146,15 @@ class FeedforwardPipeline:
         except InputError as error:  # a platform that cannot move like that
             raise MessageRejected(Reason.BAD_BASE, str(error)) from None
         self.stamps.accept(stamp)
+        if self._fade is not None and self._fade.over:
+            self._fade = None
         return feedforward
 
     def settings(self) -> str:
         """Return as JSON all that the answers follow from; they hold after the last sample answered so far.
 
         Keys: `robot` (the fields of `RobotFiles`), `feedforward` (the fields of `FeedforwardConfig`),
+        `load` (those of the `Payload` that was taken), `fade` to it (from another `load`) or null,
         `new_clock_after` [s], `after_stamp` [ns] or null, `positions` (where the next call of a robot
         with loops starts, [rad or m]) or null, and `version`.
         """
@@ -123,6 +163,8 @@ class FeedforwardPipeline:
                 "version": _VERSION,
                 "robot": self.files.to_json(),
                 "feedforward": self.config.to_json(),
+                "load": asdict(self.load),
+                "fade": self._fade and {"load": asdict(self._fade_from), **self._fade.to_json()},
                 "new_clock_after": self.stamps.forget_after,
                 "after_stamp": self.stamps.last,
                 "positions": self.model.positions,
@@ -143,8 +185,16 @@ class FeedforwardPipeline:
             files = RobotFiles(**data["robot"])
             config = FeedforwardConfig.from_json(data["feedforward"])
             stamps = StampFilter(float(data["new_clock_after"]), clock)
-            result = cls(files, files.robot(), config, stamps)
+            load, fade = Payload(**data.get("load", {})), data.get("fade")
+            first = load if fade is None else Payload(**fade["load"])
+            result = cls(files, files.robot(), config, stamps, None, first)
             result._start_from(data["positions"])
+            if fade is not None:
+                fading = result.taking(load, fade["duration"])
+                fading.take_over(result)
+                assert fading._fade is not None
+                fading._fade.start_at(fade["elapsed"], fade["stamp"])
+                return fading
         except HodynError:
             raise
         except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:

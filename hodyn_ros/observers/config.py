@@ -70,6 +70,14 @@ class ObserverConfig:
         "in which no contact is. Corrections are the observer's alone.",
         default=True,
     )
+    friction_time: float = key(
+        "Where the efforts of motors are all that says what acts on links, as with rigid gears: time [s] for "
+        "which errors of the model last, when friction is corrected within its deviation, by motion in both "
+        "directions; a second or more. Contacts are in that equation, so do so where these are short. 0: "
+        "friction stays that of the file.",
+        default=0.0,
+        within=(0.0, 1e4),
+    )
     drift_time: float = key(
         "Time [s] in which springs and friction come to have other figures, as by temperature; corrections "
         "that no motion confirms fade as quickly.",

@@ -8,6 +8,13 @@ spring, viscous and Coulomb friction differ from the file, x = (k, d, c) in shar
 holds no contact, so a contact does not move x. The external effort is that of the links with the torque so
 corrected, `r - k Q_t`. Where x is not remembered, this is the mean of the two forms by spring and by motor
 torque, weighted by their covariances; where it is, the deviations fall with what the motion has shown.
+
+Where the effort of the motor is all that says what acts on a link, contacts are in its equation,
+
+    -r = d f_viscous + c f_coulomb + o
+
+and o, which takes whatever lasts and does not turn over with the velocity, keeps them off d and c as long as
+the joint moves both ways. Errors of masses last as well: samples count as the same for `friction_time`.
 """
 
 from __future__ import annotations
@@ -22,6 +29,8 @@ Row = list[Any]
 Means = dict[str, dict[int, Any]]
 
 CORRECTED = ("torque", "viscous", "coulomb")  # what x is a share of
+_LASTING = "lasting"  # o, an effort
+_LARGEST = 10.0  # deviation of that, in deviations of the noise
 _SMOOTH = "smooth_"
 _FAR = (
     9.0  # square of the deviations from which on an error of a motor's equation counts as none of its drive
@@ -29,17 +38,20 @@ _FAR = (
 
 
 class Filters:
-    """The filters of one robot behind a `Balance`; `smooth`: whether with a second pole.
+    """The filters of one robot behind a `Balance`.
+
+    `smooth`: whether with a second pole; `rubbing`: whether friction is corrected where contacts are in the
+    same equation.
 
     Attributes:
         size: Number m of the external efforts.
         state: Layout of what is kept from sample to sample.
         figures: Layout of what may change while it runs: `ObserverConfig` as numbers.
         result: Layout of what comes out.
-        corrected: By joint whose motor is checked, what x is of.
+        corrected: By joint whose motor is checked, or whose friction is corrected, what x is of.
     """
 
-    def __init__(self, balance: Balance, smooth: bool) -> None:
+    def __init__(self, balance: Balance, smooth: bool, rubbing: bool = False) -> None:
         self._balance, n = balance, balance.n
         self.size = m = n + (6 if balance.base else 0)
         self._first = m - n
@@ -53,6 +65,11 @@ class Filters:
             for j, form in enumerate(balance.forms)
             if form.checked
         }
+        if rubbing:
+            for j, form in enumerate(balance.forms):
+                names = tuple(name for name in CORRECTED[1:] if name in form.means)
+                if form.torque == "motor" and names:
+                    self.corrected[j] = (*names, _LASTING)
         sizes = {name: len(owners) for name, owners in places.items()}
         self.state = Layout(
             **sizes,
@@ -66,6 +83,7 @@ class Filters:
             smoothing_time=1,
             newest=1,
             drift_time=1,
+            friction_time=1,
             correction_limit=1,
             stiffness_variance=1,
             friction_variance=1,
@@ -80,7 +98,7 @@ class Filters:
         numbers = self.figures.unpack(figures)
         state = self.state.unpack([0.0] * self.state.size)
         for j, names in self.corrected.items():
-            state[f"p{j}"] = self._prior(names, numbers)
+            state[f"p{j}"] = self._prior(j, names, numbers)
         return self.state.pack(state)
 
     def loads(self, state: Vectors) -> Vectors:
@@ -128,20 +146,23 @@ class Filters:
             now[f"x{j}"], now[f"p{j}"] = self._corrected(j, names, seen, period, state, figures)
         return now, self._result(seen, now, figures, moving)
 
-    @staticmethod
-    def _prior(names: tuple[str, ...], figures: Vectors) -> Row:
+    def _prior(self, j: int, names: tuple[str, ...], figures: Vectors) -> Row:
         """Return the upper triangle of the covariance of x by the file alone."""
-        variances = [
-            figures["stiffness_variance" if name == "torque" else "friction_variance"][0] for name in names
-        ]
+        known = {
+            "torque": figures["stiffness_variance"][0],
+            _LASTING: _LARGEST**2 * figures["noise_variance"][self._first + j],
+        }
+        variances = [known.get(name, figures["friction_variance"][0]) for name in names]
         return [variances[a] if a == b else 0.0 for a, b in _pairs(len(names))]
 
     def _corrected(
         self, j: int, names: tuple[str, ...], seen: Means, period: Any, state: Vectors, figures: Vectors
     ) -> tuple[Row, Row]:
         """Return x of a joint, and the upper triangle of its covariance."""
+        if names[-1] == _LASTING:
+            return self._rubbed(j, names, seen, period, state, figures)
         size, pairs = len(names), _pairs(len(names))
-        prior = self._prior(names, figures)
+        prior = self._prior(j, names, figures)
         drift, bandwidth = figures["drift_time"][0], figures["bandwidth"][0]
         fading = drift / (drift + period)
         x = [fading * value for value in state[f"x{j}"]]
@@ -161,6 +182,37 @@ class Filters:
         spread = whole / (whole * (known + noise) + noise * (missing * missing))
         limit = figures["correction_limit"][0]
         step = spread * missing
+        moved = [
+            _within(value + gain * step, limit * prior[pairs.index((a, a))] ** 0.5)
+            for a, (value, gain) in enumerate(zip(x, ph))
+        ]
+        return moved, [value - ph[a] * ph[b] * spread for value, (a, b) in zip(p, pairs)]
+
+    def _rubbed(
+        self, j: int, names: tuple[str, ...], seen: Means, period: Any, state: Vectors, figures: Vectors
+    ) -> tuple[Row, Row]:
+        """Return shares of friction and what lasts, and the upper triangle of their covariance."""
+        size, pairs = len(names), _pairs(len(names))
+        prior = self._prior(j, names, figures)
+        place = self._first + j
+        drift, lasts = figures["drift_time"][0], figures["friction_time"][0]
+        fading = [drift / (drift + period)] * (size - 1) + [lasts / (lasts + period)]
+        x = [share * value for share, value in zip(fading, state[f"x{j}"])]
+        p = [b + fading[m] * fading[k] * (a - b) for (m, k), a, b in zip(pairs, state[f"p{j}"], prior)]
+        h = [seen[name][j] for name in names[:-1]] + [1.0]
+        needed = seen["needed"][place]
+        noise = figures["noise_variance"][place] + figures["model_variance"][place]
+        noise = noise + figures["inertia_variance"][0] * (needed * needed)
+        noise = noise + seen.get("sticking", {}).get(j, 0.0)
+        covariance = dict(zip(pairs, p))
+        ph = [sum(covariance[min(a, b), max(a, b)] * h[b] for b in range(size)) for a in range(size)]
+        known = sum(a * b for a, b in zip(h, ph))
+        missing = 0.0 - seen["residual"][place] - sum(a * b for a, b in zip(h, x))
+        # samples closer than that say the same, and those of a contact, far beyond what is unsure, little
+        alike = 1.0 + 2.0 * lasts / period
+        far = 1.0 + missing * missing / (_FAR * (known + noise))
+        spread = 1.0 / (known + alike * noise * far)
+        step, limit = spread * missing, figures["correction_limit"][0]
         moved = [
             _within(value + gain * step, limit * prior[pairs.index((a, a))] ** 0.5)
             for a, (value, gain) in enumerate(zip(x, ph))
@@ -196,8 +248,16 @@ class Filters:
         shift, variance = 0.0, there.get("link_sticking", 0.0)
         unsure = ["link_friction"]
         if "torque" not in there:
-            unsure += ["viscous", "coulomb"]
             variance = variance + there.get("sticking", 0.0)
+            names = self.corrected.get(j, ())[:-1]  # without what lasts
+            for a, name in enumerate(names):
+                shift = shift - now[f"x{j}"][a] * there[name]
+                for b in range(a, len(names)):
+                    both = now[f"p{j}"][_pairs(len(names) + 1).index((a, b))] * (
+                        there[name] * there[names[b]]
+                    )
+                    variance = variance + (both if a == b else 2.0 * both)
+            unsure += [name for name in ("viscous", "coulomb") if name not in names]
         elif j in self.corrected:
             shift = now[f"x{j}"][0] * there["torque"]
             variance = variance + now[f"p{j}"][0] * (there["torque"] * there["torque"])

@@ -28,7 +28,7 @@ from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.model.drive_spec import DriveSpec
 from hodyn_ros.observers.balance import Balance, Sensed, Vectors
 from hodyn_ros.observers.config import ObserverConfig
-from hodyn_ros.observers.filters import Filters
+from hodyn_ros.observers.filters import CORRECTED, Filters
 from hodyn_ros.observers.interpolation import BasePoint
 from hodyn_ros.observers.layout import Layout
 from hodyn_ros.observers.redundant_drives import fit_of
@@ -119,20 +119,23 @@ class MomentumObserver:
         self._n, self._m = train.n_joints, len(self.names)
         self._roots = None if covariance is None else self._factor(covariance)
         self._period = np.zeros((1, 1))
-        self._smooth: bool | None = None
+        self._chosen: tuple[bool, bool] | None = None  # what code is compiled for
         self.config = config
 
     @property
     def config(self) -> ObserverConfig:
-        """The configuration; it may change at any time. With or without smoothing, it begins anew."""
+        """The configuration; it may change at any time.
+
+        With or without smoothing, or friction of rigid joints corrected, it begins anew.
+        """
         return self._config
 
     @config.setter
     def config(self, config: ObserverConfig) -> None:
-        m, n, smooth = self._m, self._n, bool(config.smoothing)
-        fresh = smooth != self._smooth
+        m, n, chosen = self._m, self._n, (bool(config.smoothing), bool(config.friction_time))
+        fresh = chosen != self._chosen
         if fresh:
-            self._smooth, self._filters = smooth, Filters(self._balance, smooth)
+            self._chosen, self._filters = chosen, Filters(self._balance, *chosen)
             self._state = Layout(
                 result=2 * m + 2, balance=self._balance.state.size, filters=self._filters.state.size
             )
@@ -150,6 +153,7 @@ class MomentumObserver:
             "smoothing_time": [1.0 / config.smoothing if config.smoothing else 0.0],
             "newest": [0.0 if config.held_efforts else 0.5],
             "drift_time": [config.drift_time if config.adapt_drives else _NONE],
+            "friction_time": [config.friction_time],
             "correction_limit": [config.correction_limit],
             "stiffness_variance": [config.stiffness_deviation**2 + _NONE],
             "friction_variance": [config.friction_deviation**2 + _NONE],
@@ -164,9 +168,10 @@ class MomentumObserver:
 
     @property
     def corrections(self) -> dict[str, dict[str, Correction]]:
-        """What is corrected of the drives whose motors are checked, by joint and kind.
+        """What is corrected of the drives, by joint and kind.
 
-        Kinds are "torque", of the spring or of the gain of a torque sensor, "viscous" and "coulomb".
+        Kinds are "torque", of the spring or of the gain of a torque sensor, "viscous" and "coulomb". A
+        deviation that is as wide as at the start says that the motion has not shown it.
         """
         state = self._filters.state.unpack(self._memory[0, self._state["filters"]].tolist())
         found = {}
@@ -176,6 +181,7 @@ class MomentumObserver:
             found[self.robot.driven_joints[j]] = {
                 name: Correction(value, max(variance, 0.0) ** 0.5)
                 for name, value, variance in zip(names, state[f"x{j}"], variances)
+                if name in CORRECTED
             }
         return found
 

@@ -46,8 +46,10 @@ _RECORDED = (
 NODES = {
     "dynamics_node": Access(
         publishes=("feedforward_torque", "~/settings", "~/transition_event"),
-        subscribes=("desired_motion", "robot_description", "external_wrench/*"),
+        subscribes=("desired_motion", "robot_description", "external_wrench/*", "payload"),
         serves=(
+            "~/take_payload",
+            "~/drop_payload",
             "~/change_state",
             "~/get_available_states",
             "~/get_available_transitions",
@@ -72,18 +74,18 @@ NODES = {
     ),
     "controller_node": Access(
         publishes=("effort_commands",),
-        subscribes=("feedforward_torque", "motor_states"),
-        serves=("~/start",),
+        subscribes=("feedforward_torque", "payload", "motor_states"),
+        serves=("~/start", "~/take_payload", "~/drop_payload"),
     ),
     "forward_effort_node": Access(
         publishes=("effort_commands",),
-        subscribes=("feedforward_torque", "joint_states", *_MANAGER),
-        serves=("~/start",),
+        subscribes=("feedforward_torque", "payload", "joint_states", *_MANAGER),
+        serves=("~/start", "~/take_payload", "~/drop_payload"),
     ),
     "motor_reference_node": Access(
         publishes=("position_commands", "velocity_commands", "effort_commands", "motor_references"),
-        subscribes=("feedforward_torque", "joint_states", *_MANAGER),
-        serves=("~/start",),
+        subscribes=("feedforward_torque", "payload", "joint_states", *_MANAGER),
+        serves=("~/start", "~/take_payload", "~/drop_payload"),
     ),
     "observer_node": Access(
         publishes=("external_efforts", "contacts", "payload", "~/transition_event"),

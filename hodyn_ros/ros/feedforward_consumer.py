@@ -21,6 +21,7 @@ from hodyn_ros.msg import FeedforwardTorque
 from hodyn_ros.ros.conversions.joint_subset import FeedforwardReader, StateReader
 from hodyn_ros.ros.conversions.layout import instant
 from hodyn_ros.ros.diagnostics import ERROR, OK, WARN, Diagnostics, Report, Stream
+from hodyn_ros.ros.guarded_loads import GuardedLoads
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare
 from hodyn_ros.ros.streams.qos import overridable, sensor_qos, stream_qos
 from hodyn_ros.ros.streams.qos_events import QosEvents
@@ -70,8 +71,18 @@ class FeedforwardConsumer(Node, ABC):
         self._command_publishers.append(made)
         return made
 
-    def start(self, guard: CommandGuard, joint_names: Sequence[str], measured_on: str) -> None:
-        """Begin to listen, once the node is ready; to measurements where the guard asks for them."""
+    def start(
+        self,
+        guard: CommandGuard,
+        joint_names: Sequence[str],
+        measured_on: str,
+        loads: GuardedLoads,
+    ) -> None:
+        """Begin to listen, once the node is ready; to measurements where the guard asks for them.
+
+        `loads`: what its model of the robot counts with.
+        """
+        self._loads = loads
         self.guard = guard
         self.joint_names = list(joint_names)
         self._feedforward_reader = FeedforwardReader(joint_names)
@@ -167,6 +178,7 @@ class FeedforwardConsumer(Node, ABC):
 
     def command(self, at: int) -> None:
         """Command for an instant [ns], which is about now."""
+        self._loads.at(at)
         command = self.guard.command(at, self._elapsed(at))
         for change in self.guard.transitions:
             text = f"{change.before.value} -> {change.after.value}: {change.reason}"
@@ -271,6 +283,7 @@ class FeedforwardConsumer(Node, ABC):
             "commands whose step was cut": self._limited,
             "largest step in effort at a feedforward [N.m or N]": step,
             "full turns by which encoders have jumped": guard.measured.wraps,
+            "load that the guard counts with [kg]": self._loads.load.mass,
             **self.facts(),
             **{f"stopped for: {fault.value}": count for fault, count in guard.faults.items()},
             "rejected": rejected,

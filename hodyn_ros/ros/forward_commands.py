@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from hodyn_ros.guard.command_guard import CommandGuard
 from hodyn_ros.guard.guard_config import FirstEffort
-from hodyn_ros.guard.guarded_robot import effort_model, guard_limits
+from hodyn_ros.guard.guarded_robot import guard_limits
 from hodyn_ros.ros.controller_activity import ControllerActivity
 from hodyn_ros.ros.feedforward_consumer import FeedforwardConsumer
+from hodyn_ros.ros.guarded_loads import GuardedLoads
 from hodyn_ros.ros.parameters.guard_parameters import GRAVITY, guard_config, guarded_robot
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, value
 from hodyn_ros.ros.streams.fixed_rate import FixedRate, last_due
@@ -63,15 +64,16 @@ class ForwardCommands(FeedforwardConsumer):
         `efforts_act`: whether they are all that drives do, and not beside a loop of their own.
         """
         names, robot = value(self, "joints"), guarded_robot(self)
+        loads = GuardedLoads(self, robot, names, motor=motor)
         guard = CommandGuard(
             names,
             guard_config(
                 self, feedback=False, first_effort=FirstEffort.ZERO, end=end, efforts_act=efforts_act
             ),
             None if robot is None else guard_limits(robot, names, motor=motor),
-            model=None if robot is None else effort_model(robot, names, motor=motor),
+            model=loads.carried,
         )
-        self.start(guard, names, "joint_states")
+        self.start(guard, names, "joint_states", loads)
         controllers = value(self, "controllers")
         manager = value(self, "controller_manager")
         self._activity = ControllerActivity(self, controllers, manager) if controllers else None

@@ -107,7 +107,8 @@ class TrackingStudy:
 
     `real` is the robot that runs, where it is another one than its model says; errors come on top of it.
     `motion` of the joints that are coordinates, and of a platform or of a base, which moves as it says
-    without error. Raises InputError for a robot without drives, and for a motion without end.
+    without error. `added(time, order=k)` are efforts (k + 1, motors) beside the feedforward, by the
+    time [s] of the motion. Raises InputError for a robot without drives, and for a motion without end.
     """
 
     def __init__(
@@ -116,6 +117,7 @@ class TrackingStudy:
         motion: Trajectory | RobotMotion,
         config: StudyConfig,
         real: Robot | None = None,
+        added: Callable[..., Array] | None = None,
     ) -> None:
         duration, ramp, loop, settling = config.duration, config.ramp, config.loop, config.settling
         train, moved = model.require_drives(), RobotMotion.of(motion)
@@ -141,7 +143,7 @@ class TrackingStudy:
         self._model, self._train, self._loop, self._orders = model, train, loop, law.motion_orders
         self._motion = moved.rest_to_rest(ramp, duration, law.motion_orders - 1)
         self._begin = 0.0 if own.starts_at_rest else ramp
-        self._settling = settling
+        self._settling, self._added = settling, added
         self._length = (own.duration if duration is None else duration) + config.afterwards
         self.modes = tuple(FeedforwardMode) if train.linear_springs else (FeedforwardMode.ELASTIC,)
         self._gains = MotorGains.of_drives(train, loop.natural_frequency, loop.damping_ratio)
@@ -189,7 +191,11 @@ class TrackingStudy:
         )
 
         def reference(time: float) -> Reference:
-            return motor_reference(mode, self._train, self._feedforwards[round(time * loop.rate)])
+            follow = motor_reference(mode, self._train, self._feedforwards[round(time * loop.rate)])
+            if self._added is None or not len(follow.efforts):
+                return follow
+            more = self._added(time - self._settling, order=len(follow.efforts) - 1)
+            return follow._replace(efforts=follow.efforts + more)
 
         control = GuardedController(guard, reference)
         duration = (len(self._feedforwards) - 1) / loop.rate

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import matplotlib.image
 import pytest
+from sweeps import some
 
 pytest.importorskip("rclpy", reason="rclpy is not installed; the demo comes with the ROS build (make)")
 
@@ -91,7 +92,9 @@ def test_a_node_that_dies_ends_the_demo_with_its_name(tmp_path: Path) -> None:
         assert all_gone(list(nodes.values()))
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "how", some([signal.SIGINT, signal.SIGTERM, signal.SIGKILL], signal.SIGINT, signal.SIGKILL)
+)
 def test_whatever_ends_the_demo_ends_its_processes(tmp_path: Path, how: signal.Signals) -> None:
     with start_demo(tmp_path, "--duration", "60") as demo:
         wait_until(lambda: set(children(demo.pid)) == NODES, TIMEOUT, "all processes")

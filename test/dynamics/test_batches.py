@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,7 @@ from numpy.typing import NDArray
 from oracles.motions import random_base, random_stack
 from oracles.random_trees import random_tree
 
-from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot, share
-from hodyn_ros.dynamics.kinematics.forward_kinematics import forward_kinematics
+from hodyn_ros import BaseMotion, InputError, Robot, share
 from hodyn_ros.dynamics.operations import OPERATIONS
 
 pytestmark = pytest.mark.thorough
@@ -47,66 +45,6 @@ def assert_same(found: Any, each: list[Any]) -> None:
     expected = np.array(each)
     scale = np.abs(expected).max()
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * scale)
-
-
-def test_forward_and_hybrid_dynamics_on_the_ground() -> None:
-    robot = robot_of(1)
-    q, torques = stacks(robot, 2), stacks(robot, ORDER + 1)
-    pull = [AppliedWrench(2, np.ones((1, 6)))]
-    found = robot.forward_dynamics(q, torques, wrenches=pull)
-    assert_same(found, [robot.forward_dynamics(*one, wrenches=pull) for one in zip(q, torques, strict=True)])
-    found = robot.hybrid_dynamics(q, torques, prescribed=[1])
-    assert_same(found, [robot.hybrid_dynamics(*one, prescribed=[1]) for one in zip(q, torques, strict=True)])
-    assert found.shape == (COUNT, ORDER + 1, robot.n_coordinates)
-
-
-CALLS: dict[str, Callable[[Robot, Array, Array, BaseMotion], Any]] = {
-    "inverse dynamics": lambda robot, q, _, base: robot.inverse_dynamics(q, base),
-    "published": lambda robot, q, _, base: robot.inverse_dynamics(q, base, formulation="spatial"),
-    "forward dynamics": lambda robot, q, u, base: robot.forward_dynamics(q[..., :2, :], u, base),
-    "hybrid dynamics": lambda robot, q, u, base: robot.hybrid_dynamics(
-        q[..., :2, :], u, base, prescribed=[0], prescribe_base=True
-    ),
-    "kinematics": lambda robot, q, _, base: robot.forward_kinematics(q[..., : ORDER + 2, :], base).twists,
-    "mass matrix": lambda robot, q, _, base: robot.mass_matrix(q[..., :2, :], base),
-    "Jacobian": lambda robot, q, _, base: robot.jacobian(
-        q[..., :2, :], body=1, representation="hybrid", base=base
-    ),
-    "regressor": lambda robot, q, _, base: robot.regressor(q[..., :3, :], base),
-    "adaptive": lambda robot, q, _, base: robot.slotine_li_regressor(
-        q[..., :2, :], q[..., :3, :], base, base.twists[..., :2, :]
-    ),
-    "of parameters": lambda robot, q, _, base: tuple(robot.parameter_derivatives(q[..., :2, :], base)),
-    "of matrices": lambda robot, q, _, base: tuple(
-        vars(robot.matrix_derivatives(q[..., :3, :], base)).values()
-    ),
-    "centre of mass": lambda robot, q, _, base: robot.com(q[..., :3, :], base),
-    "its Jacobian": lambda robot, q, _, base: robot.com_jacobian(q[..., :2, :], base),
-    "momentum": lambda robot, q, _, base: robot.centroidal_momentum(q[..., :3, :], base),
-    "its matrix": lambda robot, q, _, base: robot.centroidal_momentum_matrix(q[..., :2, :], base),
-    "all matrices": lambda robot, q, _, base: tuple(robot.dynamic_matrices(q[..., :3, :], base)),
-    "in readable form": lambda robot, q, _, base: tuple(
-        getattr(forward_kinematics(robot.model, q[..., :3, :], base, "hybrid"), name)
-        for name in ("poses", "twists", "screws")
-    ),
-    "partials": lambda robot, q, _, base: robot.inverse_dynamics_derivatives(q[..., :3, :], base),
-    "forward partials": lambda robot, q, u, base: robot.forward_dynamics_derivatives(
-        q[..., :2, :], u[..., :1, :], base
-    ),
-}
-
-
-@pytest.mark.parametrize("name", CALLS)
-def test_every_sample_has_a_base_of_its_own(name: str) -> None:
-    robot, call = robot_of(2, True, 3), CALLS[name]
-    frame = "body_fixed" if name == "hybrid dynamics" else "spatial"
-    whole, each = several(frame)
-    q, torques = stacks(robot, ORDER + 3), stacks(robot, ORDER + 1)
-    assert_same(
-        call(robot, q, torques, whole), [call(robot, *one) for one in zip(q, torques, each, strict=True)]
-    )
-    shared = call(robot, q, torques, each[0])
-    assert_same(shared, [call(robot, *one, each[0]) for one in zip(q, torques, strict=True)])
 
 
 def test_wrenches_on_the_base_are_one_for_all_or_one_for_each() -> None:

@@ -198,25 +198,6 @@ class TestRepresentations:
             np.testing.assert_array_equal(first, second)
 
 
-OF_MOTIONS = {  # rows of the motion of order 1, by name of the call
-    "mass_matrix": 2,
-    "coriolis_matrix": 3,
-    "gravity_torque": 2,
-    "dynamic_matrices": 3,
-    "coefficient_matrices": 3,
-    "matrix_derivatives": 3,
-    "parameter_derivatives": 3,
-    "com": 2,
-    "com_jacobian": 2,
-    "centroidal_momentum": 3,
-    "centroidal_momentum_matrix": 2,
-    "regressor": 4,
-    "inverse_dynamics": 4,
-    "inverse_dynamics_derivatives": 4,
-    "forward_kinematics": 2,
-}
-
-
 def numbers_of(result: Any) -> list[Array]:
     """Return the arrays of a result, whatever holds them."""
     if isinstance(result, np.ndarray):
@@ -229,28 +210,6 @@ def numbers_of(result: Any) -> list[Array]:
 
 class TestCallsThatFollow:
     """The first call of a shape finds its kernel and checks all; those that follow go straight to it."""
-
-    @both_frames
-    @pytest.mark.parametrize("name", [*OF_MOTIONS, "jacobian", "slotine_li_regressor"])
-    def test_motions(self, name: str, frame: Frame) -> None:
-        rng = np.random.default_rng(40)
-        robot = robot_of(random_tree(rng, 4, floating_base=True))
-        q, more = rng.standard_normal((OF_MOTIONS.get(name, 3), 3)), {}
-        call = getattr(robot, name)
-        if name == "jacobian":
-            more = {"body": robot.model.body_names[-1]}
-        elif name == "slotine_li_regressor":
-            more = {"qr": rng.standard_normal((4, 3)), "base_reference": rng.standard_normal((3, 6))}
-        for seed in (1, 2):
-            base = random_base_motion(seed, 5).in_representation(frame)
-            careful = robot_of(Tree.of(robot.model))
-            expected = numbers_of(
-                getattr(careful, name)(q.tolist(), base=base.in_representation("spatial"), **more)
-            )
-            for _ in range(2):
-                for found, number in zip(numbers_of(call(q, base=base, **more)), expected, strict=True):
-                    assert found.shape == number.shape
-                    np.testing.assert_allclose(found, number, rtol=0.0, atol=1e-12 * np.abs(number).max())
 
     @both_frames
     @pytest.mark.parametrize("pushed", [False, True], ids=["free", "pushed"])

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.thorough
 Array = NDArray[np.float64]
 Calls = dict[str, Callable[[Any, "Numbers"], Any]]
 
-TRIALS = 12 if THOROUGH else 4
+TRIALS = 12 if THOROUGH else 2
 EXPONENTS = (20, 60, 100, 150, 200, 250, 307)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from math import comb
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,10 @@ from case_robots import closeness, robot_of
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import mp_dynamics as mp
-from oracles import mp_groups, pinocchio_models
+from oracles import mp_groups
 from oracles.cases import Case, make_case
 from oracles.differences import derivative
-from oracles.motions import Base
-from sweeps import THOROUGH, examples, some
+from sweeps import examples, some
 
 from hodyn_ros import BaseMotion, InputError, ModelError, Robot
 from hodyn_ros.dynamics.group_robot import GroupRobot
@@ -85,16 +83,6 @@ def test_compiled_matrices_are_those_of_both_published_forms(case: Case) -> None
     assert closeness(robot.gravity_torque(case.q[: ORDER + 1], base), found.gravity) < 1e-13
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_mass_matrix_is_exact(case: Case) -> None:
-    robot, base = robot_of(case)
-    exact = case.base and Base(case.base.pose, case.base.twists, "body_fixed")
-    right = mp.to_float(mp.mass_matrix(case.tree, case.q[0], exact))
-    assert closeness(robot.mass_matrix(case.q[:1], base), right[None]) < 1e-12
-    peer = pinocchio_models.mass_matrix(case.tree, case.q[0], exact)
-    assert closeness(robot.mass_matrix(case.q[:1], base), peer[None]) < 1e-12
-
-
 @examples(25)
 @given(seed=st.integers(0, 2**32 - 1), bodies=st.integers(1, 6), floating=st.booleans())
 def test_mass_rate_less_twice_coriolis_is_skew(seed: int, bodies: int, floating: bool) -> None:
@@ -110,14 +98,6 @@ def test_mass_rate_less_twice_coriolis_is_skew(seed: int, bodies: int, floating:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_compiled_mass_rate_less_twice_coriolis_is_skew(case: Case) -> None:
-    robot, base = robot_of(case)
-    mass, coriolis, _ = robot.dynamic_matrices(case.q[:3], base)
-    skew = mass[1] - 2.0 * coriolis[0]
-    assert np.abs(skew + skew.T).max() <= 1e-12 * np.abs(mass[1]).max()
-
-
-@pytest.mark.parametrize("case", CASES)
 def test_coefficients_times_motion_are_the_torques_of_the_recursion(case: Case) -> None:
     robot, base = robot_of(case)
     coefficients = robot.coefficient_matrices(case.q[:-1], base)
@@ -127,81 +107,6 @@ def test_coefficients_times_motion_are_the_torques_of_the_recursion(case: Case) 
     found += robot.gravity_torque(case.q[: ORDER + 1], base)
     assert closeness(found, forces(robot, case.q, base)) < 1e-10
     assert not coefficients[:, 0].any()
-
-
-@pytest.mark.parametrize("floating", [False, True])
-def test_batches_are_their_samples(floating: bool) -> None:
-    case = make_case(1, 3 - int(floating), 0, floating)
-    robot, base = robot_of(case)
-    batch = np.stack([case.q, 0.5 * case.q, -case.q])
-    for name in (
-        "mass_matrix", "coriolis_matrix", "gravity_torque", "com", "com_jacobian", "centroidal_momentum",
-        "centroidal_momentum_matrix", "regressor", "inverse_dynamics_derivatives", "coefficient_matrices",
-    ):  # fmt: skip
-        call = getattr(robot, name)
-        found = call(batch, base)
-        for sample, q in zip(found, batch):
-            assert closeness(sample, call(q, base)) < 1e-12, name
-
-
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize(
-    ("frame", "representation"), [("spatial", "spatial"), ("body_fixed", "body_fixed"), ("hybrid", "hybrid")]
-)
-def test_jacobians_give_the_twists(case: Case, frame: str, representation: str) -> None:
-    robot, base = robot_of(case)
-    q = case.q if THOROUGH else case.q[:3]
-    kinematics = robot.forward_kinematics(q, base, representation)
-    rates = velocities(q, base)
-    for body in robot.model.body_names if THOROUGH else robot.model.body_names[::3]:
-        jacobian = robot.jacobian(q, body=body, representation=frame, base=base)
-        found = np.stack([product_derivative(jacobian, rates, r) for r in range(len(rates))])
-        assert closeness(found, kinematics.twists_of(body)) < 1e-11
-        if base is None:
-            right = kinematics.jacobian_of(body)
-            assert np.abs(jacobian - right).max() <= 1e-11 * np.abs(right).max()
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_centre_of_mass_is_exact(case: Case) -> None:
-    robot, base = robot_of(case)
-    terms = len(case.q)
-    poses = None
-    if case.base is not None:
-        poses = mp.base_poses(case.base, mp.taylor(mp.exact(case.base.twists), terms - 1), terms)
-    motion = mp.kinematics(case.tree, mp.taylor(mp.exact(case.q), terms), poses)
-    first = sum(
-        mass * mp.ONE * (pose[:, :, :3] @ mp.exact(com) + pose[:, :, 3])
-        for mass, com, pose in zip(case.tree.masses, case.tree.coms, motion.poses)
-    )
-    right = mp.to_float(mp.derivatives(first)) / case.tree.masses.sum()
-    found = robot.com(case.q, base)
-    assert closeness(found, right) < 1e-12
-    rates = velocities(case.q, base)
-    jacobian = robot.com_jacobian(case.q, base)
-    moved = np.stack([product_derivative(jacobian, rates, r) for r in range(len(rates))])
-    assert closeness(moved, right[1:]) < 1e-12
-
-
-@pytest.mark.parametrize("case", FLOATING)
-def test_momentum_changes_by_the_wrench_on_the_base(case: Case) -> None:
-    robot, base = robot_of(case)
-    wrench, _ = robot.inverse_dynamics(case.q, base, formulation="spatial")
-    momentum = robot.centroidal_momentum(case.q, base)
-    com = robot.com(case.q, base)[: ORDER + 1]
-    weight = np.zeros((ORDER + 1, 3))
-    weight[0] = robot.model.masses.sum() * robot.gravity
-    forces_on = wrench[:, 3:]
-    moments = [
-        wrench[r, :3] - sum(comb(r, l) * np.cross(com[r - l], forces_on[l]) for l in range(r + 1))
-        for r in range(ORDER + 1)
-    ]
-    right = np.hstack([np.stack(moments), forces_on + weight])
-    assert closeness(momentum[1 : ORDER + 2], right) < 1e-10
-    matrix = robot.centroidal_momentum_matrix(case.q, base)
-    rates = velocities(case.q, base)
-    found = np.stack([product_derivative(matrix, rates, r) for r in range(len(rates))])
-    assert closeness(found, momentum) < 1e-12
 
 
 def exact_coriolis(tree, q, rates):  # type: ignore[no-untyped-def]

@@ -44,55 +44,6 @@ def assert_exact(found: np.ndarray, expected: np.ndarray, tolerance: float = 1e-
     )
 
 
-def exact_partials(case: Case, order: int) -> np.ndarray:
-    """Return dQ^(r)/dx^(k) by differences at 60 digits, of d'Alembert's principle."""
-    m = case.tree.n_joints + (6 if case.base else 0)
-    result = np.empty((order + 1, order + 3, m, m))
-    for k in range(order + 3):
-        for i in range(m):
-            result[:, k, :, i] = derivative(partial(_forces_beside, case, k, i))
-    return result
-
-
-def _forces_beside(case: Case, k: int, i: int, step: Any) -> mp.Exact:
-    """Return the exact forces where entry i of x^(k) is larger by `step`."""
-    q, base = mp.exact(case.q), case.base
-    if base is None:
-        q[k, i] += step
-        return mp.inverse_dynamics(case.tree, q).torques
-    twists, pose = mp.exact(base.twists), mp.rigid(base.pose)
-    if i >= 6:
-        q[k, i - 6] += step
-    elif k > 0:
-        twists[k - 1, i] += step
-    else:
-        twist = np.zeros((12, 6), dtype=object) * mp.ONE
-        twist[0, i] = step
-        # a displacement along a constant twist for unit time
-        moved = mp.base_poses(Base(np.eye(4), twist, "body_fixed"), twist, 12)
-        change = np.vstack([moved.sum(axis=0), [0, 0, 0, 1]])
-        pose = pose @ change
-    found = mp.inverse_dynamics(case.tree, q, base=Base(pose, twists, "body_fixed"))
-    poses = mp.base_poses(Base(pose, twists, "body_fixed"), mp.taylor(twists, len(q) - 1), len(q))
-    wrench = mp.wrench_to_body(poses, mp.taylor(found.base_wrench, len(q) - 2))
-    return np.concatenate([mp.derivatives(wrench), found.torques], axis=1)
-
-
-@pytest.mark.parametrize("seed", [1, 2])
-def test_partials_of_any_order_are_exact_on_the_ground(seed: int) -> None:
-    case = make_case(seed, 3, ORDER)
-    robot, _ = robot_of(case)
-    found = robot.inverse_dynamics_derivatives(case.q)
-    assert_exact(found, exact_partials(case, ORDER))
-    assert_exact(robot.inverse_dynamics_derivatives(case.q), found, 1e-15)  # the shortcut of the second call
-
-
-def test_partials_of_any_order_are_exact_with_a_floating_base() -> None:
-    case = make_case(3, 2, ORDER, True, representation="body_fixed")
-    robot, base = robot_of(case)
-    assert_exact(robot.inverse_dynamics_derivatives(case.q, base), exact_partials(case, ORDER))
-
-
 def test_partials_of_group_joints_are_exact() -> None:
     rng = np.random.default_rng(2)
     subspaces = [joint_groups.spherical([0.1, 0.0, 0.2]), joint_groups.planar([0, 0, 1], [1, 0, 0])]
@@ -131,15 +82,6 @@ def test_compiled_partials_are_those_of_the_published_form(floating: bool) -> No
     series = partials.closed_form_series(bodies, ORDER)
     brackets = partials.joint_brackets(tree, bodies.motion.velocities)
     assert_exact(robot.inverse_dynamics_derivatives(case.q, base), partials.assemble(series, brackets))
-
-
-def test_highest_partials_are_the_mass_matrix() -> None:
-    case = make_case(5, 5, ORDER)
-    robot, _ = robot_of(case)
-    found, mass = robot.inverse_dynamics_derivatives(case.q), robot.mass_matrix(case.q[:1])[0]
-    for r in range(ORDER + 1):
-        np.testing.assert_allclose(found[r, r + 2], mass, rtol=0.0, atol=1e-13 * np.abs(mass).max())
-        assert not found[r, r + 3 :].any()
 
 
 def test_pinocchio_agrees() -> None:

@@ -11,8 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from oracles import mp_dynamics as mp
 from oracles.cases import Case, make_case
-from oracles.changes import HybridChanges, Place, displaced, forces_beside, second_derivatives
-from oracles.motions import Base
+from oracles.changes import HybridChanges, Place, forces_beside, second_derivatives
 from oracles.random_trees import random_tree
 from sweeps import THOROUGH, some
 
@@ -20,7 +19,6 @@ from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot
 from hodyn_ros.codegen.kernel import Kernel
 from hodyn_ros.dynamics.calls import second_partials
 from hodyn_ros.engine import second_partials as laws
-from hodyn_ros.lie.representations import REPRESENTATIONS, Representation
 
 Array = NDArray[np.float64]
 COUNT = 100 if THOROUGH else 12  # pairs of entries that differences are taken of
@@ -110,48 +108,6 @@ def test_those_of_forward_and_hybrid_dynamics_are_exact(
     close(exact.called(robot.hybrid_dynamics_hessian, weights), contracted(weights, full))
 
 
-def frames_beside(case: Case, representation: Representation, changes: mp.Exact) -> mp.Exact:
-    """Return exact poses and twists with their derivatives of all bodies, a row each."""
-    orders, base, first = len(changes), case.base, 6 if case.base else 0
-    q, series = mp.exact(case.q[:orders]) + changes[:, first:], None
-    if base is not None:
-        twists = mp.exact(base.twists[: orders - 1]) + changes[1:, :6]
-        pose = displaced(mp.rigid(base.pose), changes[0, :6])
-        series = mp.base_poses(Base(pose, twists, "body_fixed"), mp.taylor(twists, orders - 1), orders)
-    poses = mp.kinematics(case.tree, mp.taylor(q, orders), series).poses
-    rows = []
-    for body in range(case.tree.n_bodies):
-        own = poses[body]
-        twists_of_body = mp.derivatives(mp.twists_of(own, representation))[: orders - 1]
-        pose = np.vstack([own[0][:3], np.array([[0, 0, 0, 1]], dtype=object)])
-        rows.append(np.concatenate([pose.ravel(), twists_of_body.ravel()]))
-    return np.array(rows)
-
-
-@pytest.mark.parametrize("floating", [False, True])
-@pytest.mark.parametrize("representation", REPRESENTATIONS)
-def test_those_of_kinematics_are_exact(representation: Representation, floating: bool) -> None:
-    order, case = 2, make_case(4, 3, 2, floating, representation="body_fixed")
-    robot, base = robot_of(case)
-    q, m = case.q[: order + 1], robot.n_coordinates + 6 * floating
-    first = robot.forward_kinematics_derivatives(q, base, representation=representation)
-    weights = np.random.default_rng(1).normal(size=first.shape[:2])
-    found = robot.forward_kinematics_hessian(q, weights, base, representation=representation)
-    assert found.shape == (order + 1, order + 1, m, m)
-    at = partial(frames_beside, case, representation)
-    pairs = some_pairs((order + 1, m), 2 * order)
-    for ((k, i), (l, j)), right in zip(pairs, second_derivatives(at, (order + 1, m), pairs), strict=True):
-        total = (weights * right).sum()
-        for one in (found[k, l, i, j], found[l, k, j, i]):
-            assert abs(one - total) <= 1e-12 * np.abs(found).max()
-    with mp.digits(60):
-        for k, i in [(0, 0), (0, m - 1), (1, 0), (2, m - 1)]:
-            step = np.zeros((order + 1, m), dtype=object) * mp.ONE
-            step[k, i] = mp.mpfr(10) ** -20
-            right = mp.to_float((at(step) - at(-step)) / (2 * step[k, i]))
-            assert np.abs(first[:, :, k, i] - right).max() <= 1e-12 * np.abs(first).max()
-
-
 @pytest.mark.parametrize("frame", some([None, "spatial", "body_fixed"], None, "spatial"))
 def test_every_way_finds_the_same_numbers(frame: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Straight-line code, changes in lanes, what follows from inverse dynamics, and batches of them."""
@@ -190,52 +146,6 @@ def test_every_way_finds_the_same_numbers(frame: Any, monkeypatch: pytest.Monkey
     monkeypatch.setattr(second_partials, "STRAIGHT_LINE_LIMIT", 0)
     with pytest.raises(InputError, match="too large to compile inverse_dynamics_hessian"):
         robot_of(case)[0].inverse_dynamics_hessian(case.q, weights, robot_of(case)[1])
-
-
-@pytest.mark.parametrize("floating", [False, True])
-def test_compiled_calls_and_batches_return_the_rows_of_the_calls(floating: bool) -> None:
-    order = 1 - floating
-    case = make_case(10, 2, order, floating, representation="spatial")
-    (robot, base), n, rng = robot_of(case), case.tree.n_joints, np.random.default_rng(7)
-    torques, weights = rng.normal(size=(order + 1, n)), multiplier_of(order + 1, n + 6 * floating)
-    of_inverse: list[Array] = []
-    of_forward: list[Array] = []
-    of_frames: list[Array] = []
-    push = [np.ones((order + 1, 6))] if floating else []
-    if base is not None:
-        twists = np.ascontiguousarray(base.in_representation("body_fixed").twists)
-        of_inverse = [base.pose, twists[: order + 2].copy()]
-        of_forward = [base.pose, base.twists[:1].copy(), *push]
-        of_frames = [base.pose, twists[:1].copy()]
-    state, by_frame = case.q[:2], rng.normal(size=(case.tree.n_bodies, 22))
-    second, first = robot.inverse_dynamics_hessian, robot.forward_kinematics_derivatives
-    calls = {
-        "inverse_dynamics_hessian": ([case.q, *of_inverse, weights], second(case.q, weights, base)),
-        "inverse_dynamics_second_derivatives": (
-            [case.q, *of_inverse],
-            robot.inverse_dynamics_second_derivatives(case.q, base),
-        ),
-        "forward_dynamics_hessian": (
-            [state, torques, *of_forward, weights],
-            robot.forward_dynamics_hessian(state, torques, weights, base, *push),
-        ),
-        "forward_dynamics_second_derivatives": (
-            [state, torques, *of_forward],
-            robot.forward_dynamics_second_derivatives(state, torques, base, *push),
-        ),
-        "forward_kinematics_derivatives": ([state, *of_frames], first(state, base)),
-        "forward_kinematics_hessian": (
-            [state, *of_frames, by_frame],
-            robot.forward_kinematics_hessian(state, by_frame, base),
-        ),
-    }
-    for what, (arrays, expected) in calls.items():
-        own = 1 if "kinematics" in what else order
-        rows = robot.compile(own, what)(*arrays)
-        close(rows.reshape(expected.shape), expected)
-        if "hessian" in what:
-            batch = robot.compile_batch(own, what)(*[np.stack([array] * 3) for array in arrays])
-            close(batch[2], rows)
 
 
 def test_bad_multipliers_and_robots_with_loops_are_refused() -> None:

@@ -17,7 +17,7 @@ def cheap(case: Case) -> bool:
     return case.moment in CHEAP and not any(lie.kind in costs for lie in case.lies)
 
 
-SEEDS = list(range(5000)) if THOROUGH else [seed for seed in range(250) if cheap(case_of(seed))][:60]
+SEEDS = list(range(5000)) if THOROUGH else [seed for seed in range(250) if cheap(case_of(seed))][:CHUNK]
 LASTS = None if THOROUGH else 300  # [ms] of a case
 
 
@@ -33,13 +33,13 @@ def test_nothing_that_is_found_by_chance_reaches_the_motors(first: int) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("case", some(KEPT, *KEPT[:4]), ids=str)
+@pytest.mark.parametrize("case", some(KEPT, *KEPT[:2]), ids=str)
 def test_the_worst_that_was_found_is_seen(case: Case) -> None:
     check([judged(case)])
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("seed", some(range(150), 0, 1, 2))
+@pytest.mark.parametrize("seed", some(range(150), 0))
 def test_what_is_no_fault_stops_nothing(seed: int) -> None:
     assert not stopped(sound_case(seed))
 

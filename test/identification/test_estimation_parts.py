@@ -15,7 +15,8 @@ from hodyn_ros.formulations.parameters import PER_BODY
 from hodyn_ros.identification.bandwidth import best_data
 from hodyn_ros.identification.base_parameters import base_parameters
 from hodyn_ros.identification.consistency import are_bodies, nearest_bodies, pseudo_inertias
-from hodyn_ros.identification.estimate import Data, correlation_length
+from hodyn_ros.identification.least_squares.data import Data
+from hodyn_ros.identification.least_squares.residuals import correlation_length
 from hodyn_ros.identification.recording import Channel
 from hodyn_ros.identification.smoothing import smooth
 from hodyn_ros.identification.torque_model import Motion, TorqueModel

@@ -20,12 +20,14 @@ from measured_arm import (
     swings,
     truth,
 )
+from scipy.integrate import quad
 
 from hodyn_ros import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.identification import Channel, Identified, JointRecording, Options, identify
 from hodyn_ros.identification.robot_file import robot_text
-from hodyn_ros.identification.torque_model import TorqueModel
+from hodyn_ros.identification.springs.deflection import LAG
+from hodyn_ros.identification.torque_model import TorqueModel, file_transition
 from hodyn_ros.identification.validation import rates, validate
 
 
@@ -96,6 +98,50 @@ def test_other_runs_are_predicted(arm: Robot, found: Identified) -> None:
     efforts, deflections = validate(found, misjudged(arm), other)
     assert all(fit.rms == pytest.approx(0.1, rel=0.1) for fit in efforts)
     assert all(fit.rms == pytest.approx(5e-6, rel=0.1) for fit in deflections)
+
+
+def test_figures_of_the_file_are_judged_by_its_friction_and_springs(arm: Robot, found: Identified) -> None:
+    """Whatever was identified of how friction turns over, and of the lag of springs."""
+    other = measured(arm, 7, duration=6.0, motion=swings(scale=0.7))
+    springs = found.unknowns.springs.copy()
+    springs[LAG] += 1e-6
+    turning_later = found.unknowns.friction_shape * np.array([[9.0], [1.0]])
+    unknowns = replace(found.unknowns, springs=springs, friction_shape=turning_later)
+    changed = replace(found, unknowns=unknowns)
+    both = [validate(each, misjudged(arm), other) for each in (found, changed)]
+    for fit, moved in zip(*[(*efforts, *deflections) for efforts, deflections in both], strict=True):
+        np.testing.assert_array_equal(fit.prior - fit.prior.mean(), moved.prior - moved.prior.mean())
+        assert np.abs(fit.predicted - moved.predicted).max() > 1e-6
+
+
+def test_transition_speeds_are_written_with_the_friction_that_they_belong_to(
+    found: Identified, tmp_path: Path
+) -> None:
+    path = tmp_path / "identified.yaml"
+    path.write_text(robot_text(found))
+    for name, spec in zip(found.robot.joint_names, drives_of(Robot.load(path))):
+        speed, sharpness = (
+            found.figure(f"{what} of {name}") for what in ("transition speed", "sharpness of the friction")
+        )
+        assert speed.identified and abs(speed.value - 0.01) < 4.0 * speed.deviation
+        expected = file_transition(speed.value, sharpness.value)
+        assert spec.motor_friction.transition == pytest.approx(expected, rel=1e-12)
+    assert path.read_text().count("at a sharpness of") == found.robot.n_coordinates
+
+
+@pytest.mark.parametrize("sharpness", [0.0, 0.4, 1.0, 1.5])
+def test_the_speed_in_the_file_is_that_of_the_nearest_law(sharpness: float) -> None:
+    def apart(ratio: float) -> float:
+        def square(x: float) -> float:
+            root = x / np.hypot(x, 1.0)
+            exact = root + sharpness * (np.tanh(x) - root)
+            return float((x / np.hypot(x, ratio) - exact) ** 2)
+
+        return float(sum(quad(square, *ends)[0] for ends in ((0.0, 3.0), (3.0, 30.0), (30.0, np.inf))))
+
+    ratio = file_transition(0.02, sharpness) / 0.02
+    assert ratio == pytest.approx(1.0, abs=1e-4) if sharpness == 0.0 else ratio < 1.0
+    assert apart(ratio) <= min(apart(0.97 * ratio), apart(1.03 * ratio))
 
 
 def test_rates_of_efforts_are_predicted(arm: Robot, found: Identified) -> None:

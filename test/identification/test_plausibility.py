@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from measured_arm import ARM, BODY, measured, measured_arm, misjudged, swings
+from sweeps import some
 
 from hodyn_ros import InputError, Robot
 from hodyn_ros.identification import Channel, JointRecording, Options, identify
-from hodyn_ros.identification.estimate import Data
+from hodyn_ros.identification.least_squares.data import Data
 from hodyn_ros.identification.plausibility import check_plausible
 from hodyn_ros.identification.torque_model import TorqueModel
 from hodyn_ros.trajectory import FourierSeries
@@ -74,13 +75,8 @@ def sensed_at_links(wrist: Robot, seed: int, rate: float = 100.0) -> JointRecord
     )
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_a_joint_that_friction_alone_moves_is_not_refused(wrist: Robot, seed: int) -> None:
-    """As joint 7 of a KUKA LWR4+: what of its torque is no friction has any sign, and any size."""
-    doubts_of(wrist, sensed_at_links(wrist, seed))
-
-
 def test_what_looks_wrong_and_is_not_plain_is_said(wrist: Robot) -> None:
+    """Not refused: what of the torque of joint 7 of a KUKA LWR4+ is no friction has any sign and size."""
     said = [doubt for seed in range(12) for doubt in doubts_of(wrist, sensed_at_links(wrist, seed))]
     assert len(said) > 5 and all("'turn_tool'" in doubt for doubt in said)
     found = identify(wrist, sensed_at_links(wrist, 1), Options(bandwidth=5.0))
@@ -88,7 +84,7 @@ def test_what_looks_wrong_and_is_not_plain_is_said(wrist: Robot) -> None:
     assert found.notes[0].startswith("to be looked at: ")
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", some(range(6), 0, 1, 2))
 def test_plain_mistakes_beside_such_a_joint_are_refused(wrist: Robot, seed: int) -> None:
     right = sensed_at_links(wrist, seed)
     random = np.random.default_rng(seed)

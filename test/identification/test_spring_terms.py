@@ -12,7 +12,8 @@ from measured_arm import drives_of, measured, measured_arm
 from hodyn_ros import Robot, share
 from hodyn_ros.identification import Channel, JointRecording, identify
 from hodyn_ros.identification.base_parameters import BaseParameters
-from hodyn_ros.identification.estimate import Data, Unknowns
+from hodyn_ros.identification.least_squares.data import Data
+from hodyn_ros.identification.least_squares.unknowns import Unknowns
 from hodyn_ros.identification.result import Figure, Identified
 from hodyn_ros.identification.robot_file import robot_text
 from hodyn_ros.identification.springs.deflection import KINDS

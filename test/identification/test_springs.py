@@ -10,7 +10,8 @@ from measured_arm import COULOMB, EFFORT_DELAY, drives_of, measured, measured_ar
 
 from hodyn_ros import Robot
 from hodyn_ros.identification import Channel, JointRecording
-from hodyn_ros.identification.estimate import Data, Unknowns
+from hodyn_ros.identification.least_squares.data import Data
+from hodyn_ros.identification.least_squares.unknowns import Unknowns
 from hodyn_ros.identification.springs.deflection import KINDS
 from hodyn_ros.identification.springs.resonance import Resonance, resonances
 from hodyn_ros.identification.springs.terms import Terms, spring_terms

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from run_examples import run_example
 
 from hodyn_ros import InputError, Robot, share
 from hodyn_ros.simulation.simulation import RobotSimulation
@@ -123,3 +124,12 @@ def test_errors_name_what_is_missing() -> None:
         step(Clock())(create_transition({"panda_joint2.pos": 0.0}))
     with pytest.raises(InputError, match="2 motor_names for the 7 driven joints"):
         step(Clock(), motor_names=["a", "b"])
+
+
+def test_the_example_leaves_the_broken_chunk_out() -> None:
+    pytest.importorskip("lerobot.datasets", reason="lerobot[dataset] is not installed")
+    done = run_example("lerobot_arm")
+    assert done.returncode == 0, done.stderr
+    followed, off = done.stdout.splitlines()[-2:]
+    assert followed == "chunks that were not followed: {'jump': 1}"
+    assert float(off.split()[-3]) < 1000.0  # µrad

@@ -13,7 +13,7 @@ LAYERS = (
     ("cli",),
     ("demo", "replay", "view", "interop"),
     ("nodes", "export", "launching"),
-    ("ros",),
+    ("ros", "learning"),
     ("simulation", "identification", "streaming"),
     ("planning", "guard"),
     ("observers",),

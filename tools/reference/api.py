@@ -81,6 +81,7 @@ SUBJECTS = {
         "guard.guard_config",
     ),
     "observers": ("Observers", "observers", "observers.payload"),
+    "learning": ("Learning over repetitions", "learning", "learning.response", "learning.begins"),
     "simulation": (
         "Simulation",
         "simulation.plant",

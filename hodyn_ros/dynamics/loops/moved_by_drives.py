@@ -15,8 +15,8 @@ from hodyn_ros.dynamics.loops.grounded import SHIFT, base_turns, grounded
 from hodyn_ros.dynamics.loops.independence import choose_coordinates
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.engine.loops.loop_kernel import LoopFromDrives, TooLong, compiles
-from hodyn_ros.engine.loops.loop_products import AGREE
 from hodyn_ros.engine.recursions.kinematics import POSE, frame_motion
+from hodyn_ros.engine.series.validity import DOUBLE
 from hodyn_ros.errors import InputError, SingularError
 from hodyn_ros.formulations.embedding import Place
 from hodyn_ros.lie.motion import BaseMotion
@@ -101,7 +101,7 @@ class MovedByDrives:
         joints = whole[:, self._first :]
         apart = np.abs(joints[:, list(closure.driven)] - drives)
         apart /= np.abs(drives).max(axis=1, initial=closure.size)[:, None]
-        if apart.max(initial=0.0) > AGREE:
+        if apart.max(initial=0.0) > DOUBLE.agree:
             worst = closure.driven[int(apart.max(axis=0).argmax())]
             raise InputError(
                 f"the drives of robot {closure.tree.name!r} contradict each other: joint "

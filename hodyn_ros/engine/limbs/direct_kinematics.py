@@ -25,7 +25,9 @@ from hodyn_ros.engine.newton import ITERATIONS_FROM_DRIVES, newton, where_right
 from hodyn_ros.engine.series.orthogonal import Orthogonal
 from hodyn_ros.engine.series.validity import (
     CLOSED,
+    DOUBLE,
     SINGULAR_LENGTH,
+    Tolerances,
     distance_from_rigid,
     following_step,
     overflow,
@@ -33,8 +35,6 @@ from hodyn_ros.engine.series.validity import (
 )
 from hodyn_ros.engine.series.vectors import Scalar, cross, dot, subtract
 from hodyn_ros.model.parallel.model import ParallelModel
-
-_AGREE = 1e-9  # share of the fastest drive, and of the robot's size, in which redundant drives may differ
 
 
 class DirectKinematics(LimbCall):
@@ -79,9 +79,9 @@ class DirectKinematics(LimbCall):
         n = self.model.n_joints
         return [*memory[:n], *self._begin([memory])[0][:POSE]]
 
-    @property
-    def traces(self) -> LoopTraces:
-        """What it does, one limb after the other."""
+    def traces(self, tolerances: Tolerances = DOUBLE) -> LoopTraces:
+        """Return what it does, one limb after the other; there is no code with other tolerances."""
+        assert tolerances is DOUBLE
         return LoopTraces(self._one_step, self._one_end, self.defect_at, ITERATIONS_FROM_DRIVES)
 
     def _one_step(self, drives: Stack, state: Stack) -> Stack:
@@ -273,9 +273,9 @@ class DirectKinematics(LimbCall):
             for drive in self.limbs[l].driven:
                 gap = next(missing) - state[drive]
                 apart = apart + gap * gap
-        defect = defect + apart * (1.0 / (_AGREE * self.model.size) ** 2)
+        defect = defect + apart * (1.0 / (DOUBLE.agree * self.model.size) ** 2)
         for stack in twists:
-            defect = defect + stack[0][6 * self.widest] * (1.0 / _AGREE**2)
+            defect = defect + stack[0][6 * self.widest] * (1.0 / DOUBLE.agree**2)
         for i in range(11):  # of a turn by an angle: 8 sin^2(angle / 2)
             if i % 4 != 3:
                 defect = defect + (now[i] - before[i]) * (now[i] - before[i]) * (0.5 / JUMP**2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -29,7 +30,7 @@ from hodyn_ros.engine.loops.loop_matrices import ProductCode
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces, LoopCode
 from hodyn_ros.engine.loops.loop_products import FromDrivesCode
 from hodyn_ros.engine.newton import ITERATIONS, newton, where_right
-from hodyn_ros.engine.series.validity import ARRIVED
+from hodyn_ros.engine.series.validity import ARRIVED, DOUBLE, Tolerances
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.se3 import Array
@@ -200,10 +201,10 @@ class LoopFunction(Call):
         run(self.program, [*numbers, memory.reshape(-1), table.reshape(-1)])
         return table
 
-    @property
-    def traces(self) -> LoopTraces:
-        """What it is made of, all in straight-line code."""
-        return LoopTraces(self._step, self._end, self.defect_at)
+    def traces(self, tolerances: Tolerances = DOUBLE) -> LoopTraces:
+        """Return what it is made of, all in straight-line code, for numbers of a kind."""
+        step, end = (_within(tolerances, trace) for trace in (self._step, self._end))
+        return LoopTraces(step, end, self.defect_at)
 
     @property
     def _asked(self) -> list[str]:
@@ -215,6 +216,14 @@ class LoopFunction(Call):
     def _compiled_end(self, trace: Callable[..., Stack], shapes: Sequence[Shape], limit: float) -> Code:
         """Compile what a call ends with."""
         return straight_line(trace, shapes, limit)
+
+
+def _within(tolerances: Tolerances, trace: Callable[..., Stack]) -> Callable[..., Stack]:
+    """Return a method of a LoopCode as that of one with other tolerances."""
+    code = copy(trace.__self__)  # type: ignore[attr-defined]
+    code.tolerances = tolerances
+    method: Callable[..., Stack] = getattr(code, trace.__name__)
+    return method
 
 
 def _around_tree(

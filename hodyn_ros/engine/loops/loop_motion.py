@@ -24,7 +24,7 @@ from hodyn_ros.engine.series.block_system import BlockSystem
 from hodyn_ros.engine.series.canonical import canonical_bodies
 from hodyn_ros.engine.series.joint_curve import beyond
 from hodyn_ros.engine.series.validity import (
-    CLOSED,
+    DOUBLE,
     SINGULAR_LENGTH,
     distance_from_rigid,
     following_step,
@@ -41,15 +41,14 @@ from hodyn_ros.model.frames import Frame
 LoadPlaces = tuple[tuple[int, BaseRepresentation], ...]  # body and frame of every applied wrench
 
 # what makes a result unusable, one and more together count as 1
-_RIGID = 1e-9  # deviation of a pose from a rigid one
-_CLOSED = 1e-8  # by which rows that hold a platform in what it cannot move may be open
 _FORCED = 1e-3  # by which rows that depend on others may be open
-_OUTSIDE = 1e-9  # share of the twists of a platform outside of those that it can have
 _JUMP = 0.5  # [rad] by which all joints together may turn between two calls, or they may change the branch
 
 
 class LoopCode:
     """The motion of a robot from that of its coordinates, and what is wrong with it."""
+
+    tolerances = DOUBLE  # of the numbers that it is carried out with
 
     def __init__(
         self,
@@ -153,7 +152,7 @@ class LoopCode:
 
         Where it is less than a half that is `too_singular` alone, from which `singularity_of` follows.
         """
-        defect: Scalar = error * (1.0 / CLOSED)
+        defect: Scalar = error * (1.0 / self.tolerances.closed)
         if self._has_branches:
             first = self.closure.first
             turning = (self.closure.scale[first:] == 1.0) & self.closure.searched[first:]
@@ -163,19 +162,19 @@ class LoopCode:
         bound = self.allowed is not None and self.allowed.shape[1] < 6
         for motion in motions:
             for row in motion.cluster.checked:
-                gap = motion.gap(row) * (1.0 / (row.size * (_CLOSED if bound else _FORCED)))
+                gap = motion.gap(row) * (1.0 / (row.size * (self.tolerances.held if bound else _FORCED)))
                 defect = defect + gap * gap
         if bound and self.allowed is not None:
             twists = [
                 [x for part in self.shifted(taylor(t, k)) for x in part] for k, t in enumerate(given[1])
             ]
             off = distance_from_allowed(self.allowed, self.closure.size, twists)
-            defect = defect + off * (1.0 / _OUTSIDE**2)
+            defect = defect + off * (1.0 / self.tolerances.outside**2)
         positions = self.positions(leading) if self.closure.followers else []
         for _, of, function in self.closure.followers:
             defect = defect + beyond(function, positions[of])
         if given:
-            defect = defect + distance_from_rigid(given[0]) * (1.0 / _RIGID**2)
+            defect = defect + distance_from_rigid(given[0]) * (1.0 / self.tolerances.rigid**2)
         return unless_small(defect) + self.too_singular(singularity)
 
     def too_singular(self, singularity: Scalar) -> Scalar:

@@ -41,8 +41,6 @@ from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.frames import Frame
 
-AGREE = 1e-9  # share of the fastest drive, and of the robot's size, in which redundant drives may differ
-
 
 class _TreeCode(ProductCode):
     """What the tree computes of the motion of its joints, as it is."""
@@ -119,7 +117,7 @@ class FromDrivesCode(ProductCode):
             scale = dot(drives, drives) + size * size
             for i in self._redundant:
                 gap = next(found) - drives[i]
-                defect = defect + gap * gap / (scale * AGREE**2)
+                defect = defect + gap * gap / (scale * self.tolerances.agree**2)
         return [row[: self.shape[1]], [defect, *rest]]
 
     def rows(self, moved: Moved) -> tuple[Stack, Scalar]:

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from hodyn_ros.engine.series.vectors import Scalar, dot
 
-# Of what `following_step` returns: Newton's method has come to where rounding lets it, and results that come
-# from farther away do not count. Steps are in rad, or in the size of the robot.
-ARRIVED = 1e-34
-CLOSED = 1e-26
+
+class Tolerances(NamedTuple):
+    """What rounding leaves in numbers of a kind; the first two are of what `following_step` returns.
+
+    Steps are in rad, or in the size of the robot.
+    """
+
+    arrived: float  # Newton's method has come to where rounding lets it
+    closed: float  # results that come from farther away do not count
+    rigid: float  # deviation of a pose from a rigid one
+    held: float  # by which rows that hold a platform in what it cannot move may be open
+    outside: float  # share of the twists of a platform outside of those that it can have
+    agree: float  # share of the fastest drive, and of the robot's size, in which redundant drives may differ
+
+
+DOUBLE = Tolerances(1e-34, 1e-26, rigid=1e-9, held=1e-8, outside=1e-9, agree=1e-9)
+SINGLE = Tolerances(1e-16, 1e-12, rigid=1e-5, held=1e-4, outside=1e-5, agree=1e-5)  # of numbers of 24 bits
+ARRIVED, CLOSED = DOUBLE.arrived, DOUBLE.closed
 SINGULAR_LENGTH = 1e-5  # length, without units, of what a column of equations adds to those before it
 
 

@@ -26,7 +26,9 @@ from hodyn_ros.export.c_function import (
     Memory,
     copied,
     finite_conditions,
+    rounded,
     sizes,
+    spread,
 )
 from hodyn_ros.export.request import Request
 from hodyn_ros.export.straight_line import StraightLine, Tables, checked_length
@@ -151,7 +153,7 @@ def _motor_function(drives: _Drives, request: Request, dynamics: CFunction, tabl
     results = {"position": (drives.positions, n), "effort": (count // n - drives.positions, n)}
     code = StraightLine(graph, list(arguments), [*outputs, *graph.conditions], tables)
     lines = list(code.lines)
-    conditions = [f"{code.text(margin)} >= 0.0" for margin in graph.conditions]
+    conditions = [f"({code.text(margin)} >= 0.0)" for margin in graph.conditions]
     fails, helpers, memory = bool(conditions) or k > 0, {}, {}
     if k:
         lines = [*_start(list(inputs), k), *lines]
@@ -186,7 +188,8 @@ def _motor_function(drives: _Drives, request: Request, dynamics: CFunction, tabl
 def _start(inputs: Sequence[str], k: int) -> list[str]:
     """Write where the deflections of this call come from."""
     return [
-        f"  double deflection[{k}], next[{k}];",
+        f"  double deflection[{k}];",
+        f"  double next[{k}];",
         "  int i;",
         "  if (memory->begun) {",
         *[f"  {line}" for line in copied("deflection", "memory->deflection", k)],
@@ -240,9 +243,10 @@ def _both(drives: _Drives, dynamics: CFunction, motors: CFunction) -> CFunction:
         second = motors.call(read, "&next")
         lines = [
             *[f"  double found_{name}[{size}];" for name, size in own.items()],
-            *([f"  {prefix}_memory next = *memory;"] if remembers else []),
+            *([f"  {prefix}_memory next;"] if remembers else []),
             f"  int code = {macro}_OK;",
             "  int i;",
+            *(["  next = *memory;"] if remembers else []),
         ]
         if dynamics.fails:
             lines += [
@@ -314,12 +318,14 @@ def _cases(drives: _Drives, dynamics: CFunction, motion: str, fails: bool) -> Ca
     q, torques = values[motion][failing:], values["tau"][failing:]
     found, tau = _within(drives, q, torques)
     inputs, results = {motion: q, "tau": tau}, _motor_results(found)
+    of_rounded = _motor_results(drives.expected(rounded(q), rounded(tau)))
+    apart = spread(results, of_rounded)
     if not fails:
-        return Cases(inputs, results)
+        return Cases(inputs, results, spread=apart)
     # first a motion that cannot be
     inputs = {name: np.concatenate([np.full_like(x[:1], np.inf), x]) for name, x in inputs.items()}
     results = {name: np.concatenate([np.zeros_like(x[:1]), x]) for name, x in results.items()}
-    return Cases(inputs, results, (FAILED, *[OK] * len(q)), failing=1)
+    return Cases(inputs, results, (FAILED, *[OK] * len(q)), failing=1, spread=apart)
 
 
 def _within(drives: _Drives, q: Array, torques: Array) -> tuple[list[MotorMotion], Array]:
@@ -356,7 +362,7 @@ def _cases_of_both(drives: _Drives, dynamics: CFunction, motors: CFunction) -> C
         found = _motor_results(drives.expected(values[motion][good], values["tau"][good]))
         for name, rates in found.items():
             results[name][good] = rates
-    return Cases(cases.inputs, results, tuple(codes), cases.failing)
+    return Cases(cases.inputs, results, tuple(codes), cases.failing, cases.spread + motors.cases.spread)
 
 
 def rotor_feedforward(robot: Robot, request: Request, tables: Tables) -> CFunction:
@@ -385,7 +391,7 @@ def rotor_feedforward(robot: Robot, request: Request, tables: Tables) -> CFuncti
     lines, macro = list(code.lines), request.prefix.upper()
     fails = bool(graph.conditions)
     if fails:
-        conditions = [f"{code.text(margin)} >= 0.0" for margin in graph.conditions]
+        conditions = [f"({code.text(margin)} >= 0.0)" for margin in graph.conditions]
         conditions += finite_conditions({"q": (highest + 1, n)})
         lines += [f"  if (!({' && '.join(conditions)})) {{", f"    return {macro}_FAILED;", "  }"]
         stores.append(f"  return {macro}_OK;")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from hodyn_ros.codegen.kernel import traced
@@ -9,6 +11,7 @@ from hodyn_ros.codegen.program import Code, Copy, Put, Run, View, arrays
 from hodyn_ros.dynamics.operations import OPERATIONS
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.engine.newton import newton
+from hodyn_ros.engine.series.validity import SINGLE
 from hodyn_ros.export.c_function import ALL_FINITE, CFunction, Memory, finite_conditions
 from hodyn_ros.export.c_text import comment_block, number
 from hodyn_ros.export.loops.cases import self_test_cases
@@ -26,14 +29,16 @@ def loop_function(robot: Robot, request: Request, what: str, tables: Tables) -> 
     """
     operation = OPERATIONS[what]
     plan: Plan = (operation.make_loops_plan if operation.loops_plan else of_motion)(robot, request, what)
+    if request.target is not None:
+        plan = replace(plan, tolerances=SINGLE)
     memory = _memory(plan)
     body = plan.body(f"{what} of robot {robot.name!r} at order {request.order}", tables)
     step, more = _newton_step(plan, tables)
     macro = request.prefix.upper()
     answer = f"{macro}_OK"
     if plan.singularity is not None:
-        answer = f"{body.singularity} > {number(plan.singularity[1])} ? {macro}_NEAR_SINGULAR : {macro}_OK"
-    counts = [f"{body.defect} < 1.0", *finite_conditions(plan.inputs)]
+        answer = f"({body.singularity} > {number(plan.singularity[1])}) ? {macro}_NEAR_SINGULAR : {macro}_OK"
+    counts = [f"({body.defect} < 1.0)", *finite_conditions(plan.inputs)]
     lines = [
         *_newton(plan, bool(step), macro),
         *body.lines,
@@ -76,7 +81,11 @@ def _newton(plan: Plan, iterates: bool, macro: str) -> list[str]:
     reached, memory = View("reached"), View(f"memory->{plan.remembered}")
     error = reached.at(plan.n)
     step = Run(Code(plan.step), [*arrays(_step_arguments(plan)), reached])
-    found = newton([step], error, plan.kernel.traces.iterations) if iterates else Put(error, 0.0)
+    found = (
+        newton([step], error, plan.traces.iterations, plan.tolerances.arrived)
+        if iterates
+        else Put(error, 0.0)
+    )
     begun = statement_lines([Copy(reached, memory, plan.n), found], always=f"{macro}_CONSTANT_TIME")
     return [f"  double reached[{plan.n + 1}];", *begun]
 
@@ -87,7 +96,7 @@ def _newton_step(plan: Plan, tables: Tables) -> tuple[list[str], int]:
     Nothing where no positions are unknown.
     """
     arguments, names = _step_arguments(plan), _known(plan)
-    traces, shapes = plan.kernel.traces, [*(plan.inputs[name] for name in names), (1, plan.n + 1)]
+    traces, shapes = plan.traces, [*(plan.inputs[name] for name in names), (1, plan.n + 1)]
     graph, outputs, _ = traced(traces.step, shapes)
     operations = graph.count_operations(outputs)
     if not operations:

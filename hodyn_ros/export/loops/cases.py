@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
 import numpy as np
 
 from hodyn_ros.errors import InputError
 from hodyn_ros.export import motions
-from hodyn_ros.export.c_function import FAILED, NEAR_SINGULAR, OK, Cases
+from hodyn_ros.export.c_function import FAILED, NEAR_SINGULAR, OK, Cases, rounded, spread
 from hodyn_ros.export.loops.plan import Plan
 from hodyn_ros.lie.se3 import Array
 
@@ -39,6 +40,7 @@ def _near_home(plan: Plan, reach: float) -> Cases | None:
         rest = list(plan.inputs.values())[len(motion) :]
         calls.append([*motion, *(motions.numbers(random, *shape) for shape in rest)])
     *tables, again = [kernel.function(*call, memory) for call in [*calls, calls[0]]]
+    of_rounded = [kernel.function(*_rounded_inputs(plan, call), memory) for call in calls]
     if not all(table.item(kernel.defect_at) < 1.0 for table in [*tables, again]):
         return None
     impossible = [np.full_like(values, np.inf) for values in calls[0]]
@@ -48,12 +50,23 @@ def _near_home(plan: Plan, reach: float) -> Cases | None:
     for table in tables:
         near = plan.singularity is not None and table.item(plan.singularity[0]) > plan.singularity[1]
         codes.append(NEAR_SINGULAR if near else OK)
+    results = {name: np.array([one[name] for one in found]) for name in plan.results}
+    near_by = [plan.found(table) for table in of_rounded]
     return Cases(
         {name: np.array(values) for name, values in zip(plan.inputs, zip(impossible, *calls))},
-        {name: np.array([one[name] for one in found]) for name in plan.results},
+        results,
         tuple(codes),
         failing=1,
+        spread=spread(
+            {name: values[1:] for name, values in results.items()},
+            {name: np.array([one[name] for one in near_by]) for name in results},
+        ),
     )
+
+
+def _rounded_inputs(plan: Plan, call: Sequence[Array]) -> list[Array]:
+    """Return inputs of 24 bits, but poses as they are: rounded ones are not those of rigid bodies."""
+    return [x if name == "pose" else rounded(x) for name, x in zip(plan.inputs, call)]
 
 
 def _rounded(rows: Array) -> Array:

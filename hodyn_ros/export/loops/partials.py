@@ -46,7 +46,7 @@ class _PartialsPlan(Plan):
         kept = [r * per_order + i for r in range(orders) for i in range(rows)]
         places = Columns(of_direction, of_row, kept, kernel.shape[0], int(np.prod(self.shape)))
         near, name = self.singularity is not None, f"{self.of}_changes"
-        return along_directions(kernel.traces.end, self.arguments, places, near, name, what, tables)
+        return along_directions(self.traces.end, self.arguments, places, near, name, what, tables)
 
     def found(self, table: Array) -> dict[str, Array]:
         """Return results from what the kernel returns."""

@@ -13,7 +13,8 @@ from hodyn_ros.codegen.kernel import Shape
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.engine.limbs.direct_kinematics import DirectKinematics
-from hodyn_ros.engine.loops.loop_kernel import LoopFunction
+from hodyn_ros.engine.loops.loop_kernel import LoopFunction, LoopTraces
+from hodyn_ros.engine.series.validity import DOUBLE, Tolerances
 from hodyn_ros.errors import InputError
 from hodyn_ros.export import motions, words
 from hodyn_ros.export.loops.bodies import Body, once
@@ -38,6 +39,7 @@ class Plan:
     about: list[str]
     singularity: tuple[int, float] | None = None
     remembered: str = "leading"  # name of the positions in the memory
+    tolerances: Tolerances = DOUBLE
     step = "newton_step"  # name of the function that improves positions
 
     @property
@@ -62,6 +64,11 @@ class Plan:
         return motion_near_home(self.looped, random, rows, orders, reach)
 
     @property
+    def traces(self) -> LoopTraces:
+        """What is written."""
+        return self.kernel.traces(self.tolerances)
+
+    @property
     def results(self) -> dict[str, Shape]:
         """Shapes of the arrays of results."""
         return {name: (len(places), places.shape[1]) for name, places in self.places.items()}
@@ -74,7 +81,7 @@ class Plan:
     def body(self, what: str, tables: Tables) -> Body:
         """Write what is computed."""
         singularity_at = None if self.singularity is None else self.singularity[0]
-        end = self.kernel.traces.end
+        end = self.traces.end
         return once(end, self.arguments, self.places, self.kernel.defect_at, singularity_at, what, tables)
 
     def found(self, table: Array) -> dict[str, Array]:

@@ -21,7 +21,8 @@ from scipy.optimize import least_squares
 from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.identification.estimate import Data, Unknowns
+from hodyn_ros.identification.least_squares.data import Data
+from hodyn_ros.identification.least_squares.unknowns import Unknowns
 from hodyn_ros.identification.recording import Channel
 from hodyn_ros.identification.smoothing import Smooth, moving_frequency, smooth
 from hodyn_ros.identification.torque_model import TorqueModel

@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 from scipy.fft import next_fast_len, rfft
 
 from hodyn_ros.array import Array
-from hodyn_ros.identification.estimate import Data, Unknowns, correlation_length
+from hodyn_ros.identification.least_squares.data import Data
+from hodyn_ros.identification.least_squares.residuals import correlation_length
+from hodyn_ros.identification.least_squares.unknowns import Unknowns
 from hodyn_ros.identification.springs.curve import (
     Curve,
     backlash_width,

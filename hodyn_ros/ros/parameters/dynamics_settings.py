@@ -39,6 +39,24 @@ _WRENCHES = (
         high=1e9,
     ),
 )
+LOAD_TAKING = (
+    ParameterSpec(
+        "payload_fade",
+        1.0,
+        "How long [s] it takes to carry what ~/take_payload takes, or nothing after ~/drop_payload.",
+        low=0.05,
+        high=60.0,
+    ),
+    ParameterSpec(
+        "payload_limit",
+        10.0,
+        "Largest mass [kg] that ~/take_payload takes.",
+        low=0.0,
+        high=10000.0,
+    ),
+)
+"""How a load is taken that an observer has found."""
+
 _STRUCTURE = (
     ParameterSpec(
         "robot_config",
@@ -70,6 +88,7 @@ SETTINGS = (
     *_STRUCTURE,
     *_FEEDFORWARD,
     *_WRENCHES,
+    *LOAD_TAKING,
     NEW_CLOCK_AFTER,
     ParameterSpec(
         "new_publisher_after",

@@ -10,6 +10,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.config import FeedforwardConfig
 from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.guard.guard_config import End, FirstEffort, GuardConfig, Rejoin
+from hodyn_ros.ros.parameters.dynamics_settings import LOAD_TAKING
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, choice, specs_of, value
 
 # What `stop_on` names, by the bits of a feedforward's status.
@@ -34,6 +35,7 @@ def guard_settings(*, end: str, **defaults: float) -> tuple[ParameterSpec, ...]:
     """Return the parameters; their defaults are those of `GuardConfig` but for those given."""
     return (
         *specs_of(GuardConfig, read_only=True, **defaults),
+        *LOAD_TAKING,
         ParameterSpec(
             "stop_on",
             "effort velocity position singularity",

@@ -27,11 +27,16 @@ class StampFilter:
         self._confirmed: int | None = None  # the last accepted stamp [ns] that is no single one far ahead
         self._accepted_at = 0.0
 
+    @property
+    def idle(self) -> bool:
+        """Whether no message was accepted for so long that any stamp may come next."""
+        return self.last is None or self._clock() - self._accepted_at > self.forget_after
+
     def check(self, nanoseconds: int) -> None:
         """Raise MessageRejected when the stamp [ns] is not after the last accepted one."""
         if self.last is None or nanoseconds > self.last or self._returns(nanoseconds):
             return
-        if self._clock() - self._accepted_at > self.forget_after:
+        if self.idle:
             self.forget()
             return
         back = (self.last - nanoseconds) * 1e-9

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from linkages import motion_of, readable_solution, robot_of, shipped, three_rps
+from linkages import motion_of, robot_of, shipped, three_rps
 from numpy.typing import NDArray
 from oracles.mechanisms import MECHANISMS
 from oracles.motions import random_stack
@@ -15,7 +15,6 @@ from hodyn_ros.dynamics.loops import compiled_partials, grounded
 from hodyn_ros.dynamics.operations import PRODUCTS, RATES
 from hodyn_ros.engine.loops.loop_matrices import MATRICES
 from hodyn_ros.lie.leibniz import product_derivative
-from hodyn_ros.lie.motion import wrenches_to_body
 from hodyn_ros.lie.se3 import exp
 
 Array = NDArray[np.float64]
@@ -86,43 +85,6 @@ def cases() -> dict[str, Case]:
 def close(found: Array, expected: Array) -> None:
     scale = np.abs(expected).max(axis=tuple(range(1, expected.ndim)), keepdims=True)
     assert (np.abs(found - expected) <= 1e-11 * np.maximum(scale, 1e-6 * scale.max())).all()
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_momentum_is_that_of_the_centre_of_mass(cases: dict[str, Case], name: str) -> None:
-    case = cases[name]
-    robot, rates, order = case.robot, case.rates, case.order
-    jacobian, matrix = (
-        getattr(robot, call)(*case.motion(order)) for call in ("com_jacobian", "centroidal_momentum_matrix")
-    )
-    com, momentum = robot.com(*case.motion(order + 1)), robot.centroidal_momentum(*case.motion(order + 1))
-    orders = range(order + 1)
-    close(np.array([product_derivative(jacobian, rates, k) for k in orders]), com[1:])
-    close(np.array([product_derivative(matrix, rates, k) for k in orders]), momentum)
-    close(momentum[:, 3:], robot.tree.masses.sum() * com[1:])
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_matrices_are_linear_in_the_parameters_of_the_bodies(cases: dict[str, Case], name: str) -> None:
-    case = cases[name]
-    order, robot = case.order, case.robot
-    moved = case.motion(order + 1)
-    matrices, parameters = robot.dynamic_matrices(*moved), robot.dynamic_parameters()
-    for found, expected in zip(robot.parameter_derivatives(*moved), matrices):
-        close(np.tensordot(found, parameters, axes=(1, 0)), expected)
-    reference = random_stack(8, order + 2, case.rates.shape[1])
-    joints, twists = reference, None
-    if case.base is not None:
-        n = case.directions.shape[1]
-        joints, twists = reference[:, n:], reference[:, :n] @ case.directions.T
-    qr = None if case.q is None else np.vstack([np.zeros((1, joints.shape[1])), joints])
-    regressor = robot.slotine_li_regressor(moved[0], qr, moved[1], twists)
-    mass, coriolis, gravity = matrices
-    expected = [
-        product_derivative(mass, reference[1:], k) + product_derivative(coriolis, reference, k) + gravity[k]
-        for k in range(order + 1)
-    ]
-    close(regressor @ parameters, np.array(expected))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -220,37 +182,6 @@ def test_products_computed_with_numbers_are_those_of_compiled_code(
             batch = looped.computed(call, np.stack([y[:rows]] * 2), moved, *others)
             assert np.abs(batch - found).max() <= 1e-12 * sizes.max()
     assert compiled > len(PRODUCTS)
-
-
-@pytest.mark.parametrize("name", some(MECHANISMS, "RSSR", "ankle with rods", "planar 3-RRR", "hinged 3-RRR"))
-def test_matrices_balance_the_efforts_of_the_readable_formulation(name: str) -> None:
-    """`M v' + C v + g = J^T u` and its derivatives, v the rates of the coordinates."""
-    mechanism, order = MECHANISMS[name](), 1
-    robot = robot_of(mechanism)
-    y, base = motion_of(mechanism, order)
-    one = readable_solution(robot, y, base)
-    rates, pushes = y[1:], np.zeros((order + 1, 0))
-    short = base
-    if base is not None and robot.closure is not None:
-        twists, short = (
-            base.in_representation("body_fixed").twists,
-            BaseMotion(base.pose, base.twists[: order + 1]),
-        )
-        if one.base_wrench is None:
-            along = np.linalg.pinv(robot.closure.directions)
-            rates = np.concatenate([rates, twists @ along.T], axis=1)
-        else:
-            rates = np.concatenate([twists, rates], axis=1)
-            pushes = wrenches_to_body(base.pose, twists, one.base_wrench)
-    moved = y[: order + 2], short
-    mass, coriolis, gravity = robot.dynamic_matrices(*moved)
-    of_drives = np.swapaxes(robot.drive_jacobian(*moved), 1, 2)
-    for k in range(order + 1):
-        held = product_derivative(of_drives, one.efforts, k)
-        held[: pushes.shape[1]] += pushes[k]
-        parts = [product_derivative(mass, rates[1:], k), product_derivative(coriolis, rates, k), gravity[k]]
-        size = max(np.abs(part).max() for part in [*parts, held])
-        assert np.abs(sum(parts) - held).max() < 1e-11 * size
 
 
 def test_what_cannot_be_is_said_in_one_line(cases: dict[str, Case]) -> None:

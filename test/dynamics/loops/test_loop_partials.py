@@ -209,21 +209,6 @@ def test_of_inverse_dynamics_under_wrenches_they_turn_those_of_forward_dynamics_
             assert np.abs(through - expected).max() < 1e-10 * np.abs(by_motion[r]).max()
 
 
-# more drives, a base, platforms
-@pytest.mark.parametrize("name", ["hinged", "flying cam", "RRR", "3-RPS"])
-def test_compiled_code_finds_what_numbers_with_derivatives_do(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """All directions in lanes, against `Dual` in the same recursions."""
-    case = case_of(name)
-    found = computed(case)
-    assert not any(kernel is None for kernel in case.robot._looped.partial_kernels.values())  # type: ignore
-    assert len(case.robot._looped.partial_kernels) == 2  # type: ignore[union-attr]
-    monkeypatch.setattr(compiled_partials, "_of_one", lambda *_: None)
-    for one, other in zip(found, computed(case)):
-        assert np.abs(one - other).max() < 1e-12 * np.abs(other).max()
-
-
 @pytest.mark.thorough
 def test_compiled_calls_go_on_from_where_the_loops_were_closed_last() -> None:
     """Two turns of a half radian apart, which code refuses as it may change the branch, and back."""
@@ -243,26 +228,6 @@ def test_compiled_calls_go_on_from_where_the_loops_were_closed_last() -> None:
                 (robot.forward_dynamics_derivatives(q[:2], u), other.forward_dynamics_derivatives(q[:2], u)),
             ):
                 assert np.abs(found - expected).max() < 1e-11 * np.abs(expected).max()
-
-
-def computed(case: Case) -> list[Array]:
-    """Return partial derivatives at order 0, through the callables that `compile` returns."""
-    robot, base = case.robot, case.base
-    state = np.zeros((2, 0)) if case.state is None else case.state
-    q = np.concatenate([state, state[:1]])
-    twist, moving = [], []
-    if base is not None:
-        now = base.in_representation("spatial")
-        twist = [now.pose, now.twists]
-        moving = [now.pose, np.concatenate([now.twists, 0.5 * now.twists])]
-    pushes = [] if case.push is None else [case.push[:1]]
-    inverse = robot.compile(0, "inverse_dynamics_derivatives")(q, *moving)
-    forward = robot.compile(0, "forward_dynamics_derivatives")(state, *twist, case.efforts[:1], *pushes)
-    named = robot.forward_dynamics_derivatives(
-        case.state, case.efforts[:1], base, None if case.push is None else case.push[:1]
-    )
-    assert np.abs(forward - named.reshape(forward.shape)).max() < 1e-12 * np.abs(forward).max()
-    return [inverse, forward]
 
 
 def test_of_batches() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from linkages import SHORT, joined, motion_of, readable_solution, robot_of, whole_efforts
+from linkages import joined, motion_of, readable_solution, robot_of, whole_efforts
 from numpy.typing import NDArray
 from oracles import mp_loops
 from oracles.cases import relative_errors
@@ -29,8 +29,9 @@ EXACT = [name for name in MECHANISMS if name != "6-UPS"]
 
 @pytest.mark.thorough
 class TestExactReferences:
-    @pytest.mark.parametrize("name", EXACT)
+    @pytest.mark.parametrize("name", some(EXACT, *(name for name in EXACT if name not in FEW[2:])))
     def test_efforts_of_every_order(self, name: str) -> None:
+        """Up to high ones; the table of operations has the lower ones of the mechanisms left out here."""
         order = HIGHEST.get(name, 6) if THOROUGH else QUICK.get(name, 2)
         mechanism = MECHANISMS[name]()
         y, base = motion_of(mechanism, order)
@@ -57,41 +58,6 @@ class TestExactReferences:
 
 @pytest.mark.thorough
 class TestVirtualWork:
-    @pytest.mark.parametrize("name", MECHANISMS)
-    def test_power_of_drives_is_that_of_the_tree(self, name: str) -> None:
-        mechanism = MECHANISMS[name]()
-        robot, (y, base) = robot_of(mechanism), motion_of(MECHANISMS[name](), 1)
-        one = robot.solve_loops(y, base)
-        joints = tuple(range(mechanism.tree.n_joints))
-        free = replace(
-            mechanism, loops=(), joints=joints, driven=joints, couplings=(), platform=None, curves=()
-        )
-        tree = robot_of(free)
-        efforts = tree.solve_loops(one.joints, one.base)
-        power = np.sum(efforts.efforts[0] * one.joints[1])
-        outside = np.sum(one.efforts[0] * one.drives[1])
-        if efforts.base_wrench is not None and one.base is not None:
-            power += efforts.base_wrench[0] @ one.base.twists[0]
-            if one.base_wrench is not None:
-                outside += one.base_wrench[0] @ one.base.twists[0]
-        assert outside == pytest.approx(power, rel=1e-11, abs=1e-12)
-
-    @pytest.mark.parametrize("name", some(MECHANISMS, *FEW))
-    def test_forward_dynamics_undoes_inverse_dynamics(self, name: str) -> None:
-        mechanism = MECHANISMS[name]()
-        order = 3 if THOROUGH or name in SHORT else 1
-        robot, (y, base) = robot_of(mechanism), motion_of(mechanism, order)
-        one = robot.solve_loops(y, base)
-        if base is None:
-            found = robot.forward_dynamics(y[:2], one.efforts)
-        else:
-            wrench = {} if one.base_wrench is None else {"base_wrench": one.base_wrench}
-            twists, found = robot.forward_dynamics(y[:2], one.efforts, base, **wrench)
-            error = relative_errors(twists, base.twists[1:])
-            assert error.max() < 1e-8
-        if y.shape[1]:
-            assert relative_errors(found, y[2:]).max() < 1e-8
-
     def test_wrenches_on_any_body(self) -> None:
         mechanism = four_bar()
         robot, (y, _) = robot_of(mechanism), motion_of(mechanism, 0)

@@ -16,3 +16,11 @@ def derivative(function: Callable[[Any], Any], digits: int = 60) -> NDArray[np.f
     with mp.digits(digits):
         step = mp.mpfr(10) ** (-digits // 3)
         return mp.to_float((function(step) - function(-step)) / (2 * step))
+
+
+def second_derivative(function: Callable[[Any], Any], digits: int = 60) -> NDArray[np.float64]:
+    """Return the second derivative at h = 0 likewise."""
+    with mp.digits(digits):
+        step = mp.mpfr(10) ** (-digits // 4)
+        there, here, back = (function(s) for s in (step, 0 * step, -step))
+        return mp.to_float((there - 2 * here + back) / (step * step))

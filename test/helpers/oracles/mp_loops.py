@@ -9,6 +9,8 @@ of the polynomial through the efforts at equidistant times, 1e-8 s apart at 100 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from copy import copy
 from math import comb
 from typing import Any
 
@@ -20,6 +22,7 @@ from scipy.linalg import qr
 from oracles import mp_dynamics as mp
 from oracles.mechanisms import Closed, Curve, Mechanism
 from oracles.motions import Base
+from oracles.mp_bodies import Bodies
 from oracles.random_trees import Tree
 
 Exact = NDArray[np.object_]
@@ -86,6 +89,15 @@ def exact_accelerations(robot: Mechanism, state: Exact | Array, given: Exact | A
         return q[2:]
 
 
+def bodies_beside(
+    robot: Mechanism, q: Exact, base: Base | None, moved: Sequence[tuple[Exact, Base | None]], terms: int
+) -> list[Bodies]:
+    """Return how bodies and joints move, and how along motions that differ by a little at all times."""
+    with mp.digits(_DIGITS):
+        start = _Mechanism(robot, q, base)
+        return [start.bodies(terms), *(start.beside(*one).bodies(terms) for one in moved)]
+
+
 class _Mechanism:
     """A mechanism, followed from its home to a motion at time zero, and from there to times nearby."""
 
@@ -103,33 +115,56 @@ class _Mechanism:
         rows = self._jacobian(self.s, self.pose, self._leader(0, 2))[: -self._n_coordinates()]
         self.chosen = _independent(mp.to_float(rows))
         self.solver: Any = None
+        self.arrived = False
+
+    def beside(self, q: Exact, base: Base | None) -> _Mechanism:
+        """Return it on a motion that differs so little that Newton's method begins where this one is."""
+        other = copy(self)
+        other.y, other.base = mp.taylor(q, len(q)), base
+        return other
 
     def efforts_at(self, t: Any) -> Exact:
         """Return the efforts at a time; zero must be the first that is asked for."""
-        leader, y = self._leader(t, 3), _shifted(self.y, t, 3)
+        s, pose, inverse = self._follow(t, 3)
+        return self._balance(s, pose, inverse)
+
+    def bodies(self, terms: int) -> Bodies:
+        """Return the power series of all poses and joint positions at time zero."""
+        s, pose, _ = self._follow(0, terms)
+        joints = self._positions(s)
+        return Bodies(mp.kinematics(self.tree, joints, pose).poses, joints)
+
+    def _follow(self, t: Any, terms: int) -> tuple[Exact, Exact | None, Exact]:
+        """Return the series of positions and of the base at a time, and the inverse of the Jacobian there."""
+        leader, y = self._leader(t, terms), _shifted(self.y, t, terms)
         s, pose = self.s, self.pose
         if self.prescribed and leader is not None:
             pose = leader[:1]
         for _ in range(60):
             rows = self._open(s, pose, leader, y, 0)
-            if self.solver is None or t == 0:
+            if not self.arrived:
                 self.solver = _inverse(self._picked(self._jacobian(s, pose, leader)))
             s, pose = _moved(s, pose, -(self.solver @ rows), 0)
             if max(abs(x) for x in rows) < mp.mpfr(10) ** (-self.digits + 10):
                 break
         else:
             raise ValueError("the loops of the reference do not close")
-        if t == 0:
-            self.s, self.pose = s, pose
-        jacobian = self._picked(self._jacobian(s, pose, leader))
-        inverse = _inverse(jacobian)
-        for k in (1, 2):
+        if not self.arrived:
+            self.s, self.pose, self.arrived = s, pose, True
+        inverse = _inverse(self._picked(self._jacobian(s, pose, leader)))
+        for k in range(1, terms):
             s = np.concatenate([s, mp.exact(np.zeros((1, s.shape[1])))])
             if pose is not None:
                 twisted = leader[k : k + 1] if self.prescribed else self._next(pose)
                 pose = np.concatenate([pose, twisted])
             s, pose = _moved(s, pose, -(inverse @ self._open(s, pose, leader, y, k)), k)
-        return self._balance(s, pose, jacobian, inverse)
+        return s, pose, inverse
+
+    def _positions(self, s: Exact) -> Exact:
+        """Return the series of all joints from that of those that no other leads."""
+        joints: Exact = s @ self.spread.T
+        joints[0] = joints[0] + self.offsets
+        return joints
 
     def _next(self, pose: Exact) -> Exact:
         """Return the next coefficient of a pose that moves on rigidly, with no further twist."""
@@ -162,8 +197,7 @@ class _Mechanism:
 
     def _conditions(self, s: Exact, pose: Exact | None, leader: Exact | None) -> Exact:
         """Return the series of all conditions: loops, prescribed base (nothing), joints, platform."""
-        q = s @ self.spread.T
-        q[0] = q[0] + self.offsets
+        q = self._positions(s)
         motion = mp.kinematics(self.tree, q, pose)
         parts = [loop.conditions(motion.poses, len(s)) for loop in self.loops]
         parts += [(q[:, curve.joint] - _along(curve, q[:, curve.of]))[:, None] for curve in self.robot.curves]
@@ -204,10 +238,8 @@ class _Mechanism:
         count = self._n_coordinates()
         return np.concatenate([jacobian[:-count][self.chosen], jacobian[-count:]])
 
-    def _balance(self, s: Exact, pose: Exact | None, jacobian: Exact, inverse: Exact) -> Exact:
-        q = s @ self.spread.T
-        q[0] = q[0] + self.offsets
-        found = mp._efforts(self.tree, mp.kinematics(self.tree, q, pose), [])
+    def _balance(self, s: Exact, pose: Exact | None, inverse: Exact) -> Exact:
+        found = mp._efforts(self.tree, mp.kinematics(self.tree, self._positions(s), pose), [])
         effort = found.torques[0] @ self.spread
         if found.base_wrench is not None:
             effort = np.concatenate([found.base_wrench[0], effort])

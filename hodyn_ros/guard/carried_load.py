@@ -1,0 +1,53 @@
+"""The efforts of a motion with a load that a robot takes or puts down, as a guard counts with them."""
+
+from __future__ import annotations
+
+from hodyn_ros.errors import InputError
+from hodyn_ros.guard.momentum_residual import EffortModel
+from hodyn_ros.guard.transitions import Motion
+from hodyn_ros.lie.se3 import Array
+
+
+class CarriedLoad:
+    """An `EffortModel` that goes from one load to another over a time.
+
+    Efforts are linear in mass, first and second moments, so in between they are those of a body that is taken
+    in part. The weight is `3 u^2 - 2 u^3`: nothing that is held against these efforts sees a step of it.
+    """
+
+    def __init__(self, model: EffortModel) -> None:
+        self._before = self._after = model
+        self._weight, self._duration = 1.0, 0.0
+        self._begun: int | None = None  # [ns]
+
+    @property
+    def fading(self) -> bool:
+        """Whether it is between two loads."""
+        return self._weight < 1.0
+
+    def take(self, model: EffortModel, duration: float) -> None:
+        """Go to the efforts of another load over a time [s] from the next instant on.
+
+        Raises InputError while the last one is still on its way.
+        """
+        if self.fading:
+            raise InputError("a load is being faded; wait until it is carried")
+        self._before, self._after = self._after, model
+        self._weight, self._begun, self._duration = 0.0, None, duration
+
+    def at(self, now: int) -> None:
+        """Take over what holds at an instant [ns]; where a clock is set back, nothing goes back."""
+        if not self.fading:
+            return
+        if self._begun is None:
+            self._begun = now
+        u = min(max(1e-9 * (now - self._begun) / self._duration, 0.0), 1.0)
+        self._weight = max(self._weight, u * u * (3.0 - 2.0 * u))
+
+    def __call__(self, motion: Motion) -> Array:
+        """Return the efforts (n,) of a motion."""
+        after = self._after(motion)
+        if not self.fading:
+            return after
+        before = self._before(motion)
+        return before + self._weight * (after - before)

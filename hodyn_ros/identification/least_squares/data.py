@@ -1,0 +1,205 @@
+"""A recording as smooth motion, beside the efforts and deflections that were measured."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hodyn_ros.array import Array
+from hodyn_ros.errors import InputError
+from hodyn_ros.identification.least_squares.reversals import unexplained
+from hodyn_ros.identification.least_squares.unknowns import Unknowns
+from hodyn_ros.identification.recording import Channel, JointRecording
+from hodyn_ros.identification.smoothing import SAMPLES_PER_KNOT, LowPass, Smooth, smooth
+from hodyn_ros.identification.springs.curve import Curve
+from hodyn_ros.identification.springs.deflection import DELAY, parts, without_outliers
+from hodyn_ros.identification.torque_model import Motion, TorqueModel
+
+MOST_ROWS = 20_000  # samples of a channel that are used; of longer recordings every second, third, ...
+_POSES = 20  # at which inertias are looked at
+
+
+class Data:
+    """A recording as smooth motion, and samples at the stamps of its efforts and link encoders.
+
+    Efforts and deflections are compared below `bandwidths`, but what the model says of them follows from the
+    motion as fast as the encoders tell it, and passes the same filter: friction at a reversal is over in
+    milliseconds, and a motion that was smoothed before lingers there (errors in variables).
+    """
+
+    def __init__(self, recording: JointRecording, bandwidth: float | None = None) -> None:
+        self.recording = recording
+        self.motors = None if recording.motors is None else smooth(recording.motors, bandwidth)
+        self.links = None if recording.links is None else smooth(recording.links, bandwidth)
+        self.elastic: list[int] = np.flatnonzero(recording.both_sides).tolist()
+        bands = [s.bandwidth for s in (self.motors, self.links) if s is not None]
+        self.bandwidths = tuple(bands)
+        self._fast_motors, self._fast_links = (
+            None if channel is None else _as_fast_as_it_tells(channel, signal)
+            for channel, signal in ((recording.motors, self.motors), (recording.links, self.links))
+        )
+        self.of_deflections = min(bands) if self._fast_motors is None else self._fast_motors.bandwidth
+        self.fastest = min(s.bandwidth for s in (self._fast_motors, self._fast_links) if s is not None)
+        begin, end = recording.interval
+        margin = min(2.0 / min(bands), 0.1 * (end - begin))  # derivatives are poor at the ends
+        self.interval = begin + margin, end - margin
+        self.effort_times, self.efforts = self._rows(recording.efforts)
+        self.link_times = np.empty(0)
+        self.deflections = np.empty((0, len(recording.joint_names)))
+        if len(self.elastic) and recording.links is not None and self._fast_motors is not None:
+            self.link_times, links = self._rows(recording.links)
+            self.deflections = self._fast_motors.sample(self.link_times, 0)[0] - links
+        self.slow_effort = self._low_pass(self.effort_times)
+        self.slow_efforts: dict[int, LowPass] = {}  # by joint, see `compare`
+        self.slow_deflections: dict[int, LowPass] = {}
+        self.reversals_left_out = np.zeros(len(recording.joint_names))  # share of the samples of each effort
+        self.ripples = np.zeros(len(recording.joint_names))  # in a turn of each link; 0 where there are none
+        self.curves: dict[int, Curve] = {}  # by joint, of springs that are no lines
+        self._calm = without_outliers(recording.efforts, min(bands)) if self.elastic else recording.efforts
+
+    def compare(self, model: TorqueModel) -> None:
+        """Choose the frequencies up to which efforts and deflections are compared with the model.
+
+        Efforts up to where noise of the encoders, twice differentiated, gives as much torque as noise of the
+        efforts has; springs up to where the load swings on them. Beyond, noise of the model would be taken
+        for motion, and inertias, damping and stiffness come out too small. An elastic joint with one encoder
+        is compared below the bandwidth of the motion alone: above it motor and link may move apart.
+        """
+        some = self.effort_times[:: max(1, len(self.effort_times) // _POSES)]
+        poses = self.motion(some, np.zeros(model.n)).q
+        matrices = np.asarray(model.robot.mass_matrix(poses[:, None]))[:, 0]
+        links = np.diagonal(matrices, axis1=1, axis2=2).max(axis=0)
+        whole = links + model.prior[model.place(0)]
+        encoder, period = self._encoder_noise()
+        rate = 1.0 / float(np.median(np.diff(self.recording.efforts.times)))
+        for j in np.flatnonzero(self.recording.efforts.measured).tolist():
+            own = _white_part(self.recording.efforts.values[:, j])
+            loud = own / (whole[j] * max(encoder[j], 1e-12)) * np.sqrt(1.0 / (rate * period))
+            below = max(np.sqrt(loud) / (2.0 * np.pi), min(self.bandwidths))
+            rigid = np.isinf(model.specs[j].stiffness)
+            band = below if rigid or j in self.elastic else min(self.bandwidths)
+            self.slow_efforts[j] = self._low_pass(self.effort_times, band)
+        for j in self.elastic:
+            swings = np.sqrt(model.specs[j].stiffness / links[j]) / (2.0 * np.pi)
+            self.slow_deflections[j] = self._low_pass(self.link_times, swings)
+
+    def _encoder_noise(self) -> tuple[Array, float]:
+        """Return what encoders scatter about the fast motion (n,), and their period [s]."""
+        pairs = ((self.recording.motors, self._fast_motors), (self.recording.links, self._fast_links))
+        present = [(channel, fast) for channel, fast in pairs if channel is not None and fast is not None]
+        noise = [
+            np.std(channel.values - fast.sample(channel.times, 0)[0], axis=0) for channel, fast in present
+        ]
+        return np.nanmax(noise, axis=0), max(float(np.median(np.diff(each.times))) for each, _ in present)
+
+    def leave_reversals_out(
+        self, model: TorqueModel, now: Unknowns, coarse: bool
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Leave samples of efforts out about reversals where friction is not the function of the velocity.
+
+        With `coarse` also where it may be one, but of a velocity that encoders do not tell finely enough.
+        Return of which motors or links (n,) friction sticks, and of which either is so.
+        """
+        at_motor, times = self.recording.at_motor, self.effort_times
+        motion = self.fast_motion(times - now.effort_delay, self.late(now))
+        predicted = model.columns(motion, at_motor, now.friction_shape) @ now.parameters
+        fast = self._low_pass(times, self.fastest)
+        speeds, turned_by = model.rubbing(motion, at_motor)
+        reach = round(0.5 * len(times) / (times[-1] - times[0]) / fast.bandwidth)
+        independent = min(1.0, 2.0 * fast.bandwidth * (times[-1] - times[0]) / len(times))
+        transitions, friction = model.friction_shape[0], np.abs(now.parameters[model.place(2)])
+        sticking, hidden = np.zeros((2, model.n), dtype=bool)
+        shares = self.reversals_left_out.copy()
+        for j in np.flatnonzero(self.recording.efforts.measured).tolist():
+            residual = fast(self.efforts[:, j] - predicted[:, j])
+            out = ~self.slow_efforts[j].used
+            for i in np.flatnonzero(turned_by[j]):
+                of_one, sticks = unexplained(
+                    speeds[:, i], residual, transitions[i], friction[i], reach, independent
+                )
+                if sticks or coarse:
+                    sticking[i] |= sticks
+                    hidden[i] |= of_one.any()
+                    out |= of_one
+            if out.mean() > shares[j]:
+                shares[j] = out.mean()
+                self.slow_efforts[j] = self._low_pass(times, self.slow_efforts[j].bandwidth, ~out)
+        self.reversals_left_out = shares
+        return sticking, hidden
+
+    def _low_pass(
+        self, times: Array, bandwidth: float | None = None, used: NDArray[np.bool_] | None = None
+    ) -> LowPass:
+        rate = (len(times) - 1) / (times[-1] - times[0])
+        return LowPass(times, min(bandwidth or min(self.bandwidths), rate / (2.0 * SAMPLES_PER_KNOT)), used)
+
+    def _rows(self, channel: Channel) -> tuple[Array, Array]:
+        inside = (channel.times >= self.interval[0]) & (channel.times <= self.interval[1])
+        step = max(1, -(-int(inside.sum()) // MOST_ROWS))
+        return channel.times[inside][::step], channel.values[inside][::step]
+
+    def motion(self, times: Array, delays: Array) -> Motion:
+        """Return the motion at `times` by the clock of the motors; `delays` (n,) of the links' stamps."""
+        return self._motion(self.links, self.motors, times, delays)
+
+    def fast_motion(self, times: Array, delays: Array) -> Motion:
+        """Return the motion with all that the encoders tell, vibration included."""
+        return self._motion(self._fast_links, self._fast_motors, times, delays)
+
+    def _motion(self, links: Smooth | None, motors: Smooth | None, times: Array, delays: Array) -> Motion:
+        link = self._sampled(links, times, delays)
+        motor = self._sampled(motors, times, None)
+        q = np.where(np.isnan(link), motor, link)
+        theta = np.where(np.isnan(motor), link, motor)
+        return Motion(q[0], q[1], q[2], theta[1], theta[2])
+
+    def springs(self, model: TorqueModel, now: Unknowns, fast: bool = False) -> list[Array]:
+        """Return columns (N, bodies + 7) of what bends the springs, of each joint with two encoders."""
+        late = self.late(now)
+        moving = self.fast_motion if fast else self.motion
+        motion = moving(self.link_times, late)
+        loads = model.regressor(motion)
+        halfway = moving(self.link_times, 0.5 * late).qd  # of the links at t - T / 2
+        times = self.link_times + now.effort_delay
+        recorded = self.recorded_positions()
+        return [
+            parts(
+                loads[:, j],
+                np.gradient(loads[:, j] @ now.parameters[: model.bodies], self.link_times),
+                motion.motor_acceleration[:, j],
+                np.interp(times, self._calm.times, self._calm.values[:, j]),
+                halfway[:, j],
+                recorded[:, j],
+                self.ripples[j],
+            )
+            for j in self.elastic
+        ]
+
+    def recorded_positions(self) -> Array:
+        """Return where the links were when their encoders were read (N, n), whatever the stamps say."""
+        return self.motion(self.link_times, np.zeros(len(self.recording.joint_names))).q
+
+    def late(self, now: Unknowns) -> Array:
+        """Return the delays of the links' stamps (n,)."""
+        late = np.zeros(len(self.recording.joint_names))
+        late[self.elastic] = now.springs[DELAY]
+        return late
+
+    def _sampled(self, signal: Smooth | None, times: Array, delays: Array | None) -> Array:
+        if signal is None:
+            return np.full((3, len(times), len(self.recording.joint_names)), np.nan)
+        return signal.sample(times, 2, delays)
+
+
+def _white_part(samples: Array) -> float:
+    """Return the standard deviation of white noise in samples (N,), by their second differences."""
+    differences = np.diff(samples, 2)
+    return max(1.4826 * float(np.median(np.abs(differences))) / np.sqrt(6.0), 1e-12)
+
+
+def _as_fast_as_it_tells(channel: Channel, signal: Smooth | None) -> Smooth | None:
+    try:
+        fast = smooth(channel, beyond_motion=True)
+    except InputError:  # gaps between stamps
+        return signal
+    return signal if signal is not None and signal.bandwidth > fast.bandwidth else fast

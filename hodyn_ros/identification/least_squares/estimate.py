@@ -1,0 +1,185 @@
+"""Least squares for everything at once: efforts and deflections tell of the same inertias.
+
+    effort_j(t)     = (A p)_j (t - D)
+    motor_j - link_j = (Y pi)_j / K_j + ...     as `deflection` has it
+
+The second line is bilinear in inertias and compliances: encoders on both sides of a gear weigh the arm. Both
+sides of an equation pass the same filter. Those of each joint have their own noise by frequency, estimated
+from the residuals, which stays what it is while the unknowns are sought: weights that follow them all the way
+may give up what is slow, and the size of all inertias with it. Outliers count less (Huber's weights).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hodyn_ros.array import Array
+from hodyn_ros.identification.least_squares.data import Data
+from hodyn_ros.identification.least_squares.residuals import Key, Noise, Rows, linearised, residuals
+from hodyn_ros.identification.least_squares.unknowns import Unknowns
+from hodyn_ros.identification.springs.deflection import (
+    COMPLIANCE,
+    FRICTION,
+    KINDS,
+    LAG,
+    coefficients,
+    jacobian,
+)
+from hodyn_ros.identification.torque_model import TorqueModel
+
+_LOOKS = 5  # at samples about reversals, at most
+_TURNS, _INNER = 10, 6  # linearisations after each look, and steps of each of them, at most
+_CONVERGED = 0.05  # standard deviations that a turn moves an unknown at most, at the end
+_SHAPE = 1.0, 1.0  # spreads of the logarithm of a transition speed about the file's, and of the sharpness
+_LARGEST_STEP = 0.5  # of these, as friction is far from linear in them
+_LONGEST_LAG = 3e-3  # [s] spread of D / K of a spring
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Unknowns with their covariance, and how they fit."""
+
+    unknowns: Unknowns
+    covariance: Array  # of all unknowns, those of the prior included
+    information: Array  # (P, P) of the parameters, from the rows alone
+    deflections: dict[int, Rows]  # of the first run, by joint
+    elastic: list[int]  # (e,) joints with two encoders
+    bandwidths: tuple[float, ...]
+
+
+def estimate(
+    model: TorqueModel,
+    runs: Sequence[Data],
+    free: NDArray[np.bool_],
+    prior_deviations: Array,
+    progress: Callable[[float], None] | None = None,
+) -> Estimate:
+    """Return what fits all runs best; their channels are those of the same joints.
+
+    `free` (P,) says which parameters may leave the prior, `prior_deviations` (P,) how far.
+    """
+    data = runs[0]
+    for each in runs:
+        each.compare(model)
+    springs = np.zeros((KINDS, len(data.elastic)))
+    springs[COMPLIANCE] = [1.0 / model.specs[j].stiffness for j in data.elastic]
+    free_springs = np.ones(springs.shape, dtype=bool)
+    free_springs[FRICTION:] = False  # `spring_terms` seeks them
+    of_shape = free[model.place(2)] * np.array(_SHAPE)[:, None]
+    of_springs = np.where(free_springs, np.inf, 0.0)
+    of_springs[LAG] = _LONGEST_LAG * springs[COMPLIANCE]
+    spreads = np.concatenate([prior_deviations, of_shape.ravel(), of_springs.ravel(), [np.inf]])
+    now = start = Unknowns(model.prior, springs, 0.0, model.friction_shape)
+    noise: dict[Key, Noise] = {}
+    of_held = np.zeros(of_shape.size)  # variances of shapes that are no longer looked at
+    for look in range(_LOOKS):
+        for turn in range(_TURNS):
+            _, systems = linearised(model, runs, now, noise)
+            before = now.vector
+            now, normal, covariance = _solved(model, systems, now, start, spreads)
+            if look == 0:
+                left = residuals(model, runs, now, noise)
+                noise = {key: each.white_noise() for key, each in left.items()}
+            if progress is not None:
+                progress((look + (turn + 1) / _TURNS) / _LOOKS)
+            if (np.abs(now.vector - before) <= _CONVERGED * np.sqrt(np.diag(covariance))).all():
+                break
+        rows, systems = linearised(model, runs, now, noise, whole=True)
+        leverages = {key: _leverage(model, key, of_one, now, covariance) for key, of_one in systems}
+        noise = {key: each.noise_by_frequency(leverages[key]) for key, each in rows.items()}
+        left_out = [each.reversals_left_out for each in runs]
+        # with coarse encoders the second look tells how friction turns over, and is the last to look at it
+        looks_back = [each.leave_reversals_out(model, now, coarse=look > 0) for each in runs]
+        sticking, hidden = np.logical_or.reduce(looks_back)
+        if look > 1 and np.array_equal([each.reversals_left_out for each in runs], left_out):
+            break
+        now, start = now.turning_sharply(model, sticking), start.turning_sharply(model, sticking)
+        told = np.diag(covariance)[now.of_shape] * np.tile(~sticking, 2)
+        of_held = np.where(spreads[now.of_shape] > 0.0, told, of_held)
+        spreads[now.of_shape] *= np.tile(~hidden, 2)
+    held = np.zeros(len(spreads))
+    held[now.of_shape] = np.where(spreads[now.of_shape] > 0.0, 0.0, of_held)
+    covariance = covariance + np.diag(held)
+    bent = {j: rows[Key(0, j, i)] for i, j in enumerate(data.elastic)}
+    bandwidths = tuple(band for each in runs for band in each.bandwidths)
+    p = len(free)
+    return Estimate(now, covariance, normal[:p, :p], bent, data.elastic, bandwidths)
+
+
+def _solved(
+    model: TorqueModel,
+    systems: list[tuple[Key, Array]],
+    now: Unknowns,
+    start: Unknowns,
+    spreads: Array,
+) -> tuple[Unknowns, Array, Array]:
+    """Solve the bilinear problem by Gauss-Newton.
+
+    Return the unknowns, the information of the rows alone, and the covariance.
+    `spreads` are those of all unknowns about the prior: zero where they are held, infinite where it says
+    nothing.
+    """
+    size = len(spreads)
+    moving = spreads > 0.0
+    pull = np.diag(1.0 / spreads[moving])
+    normal = np.zeros((size, size))
+    for _ in range(_INNER):
+        blocks, left = [], []
+        x = now.vector
+        for key, triangle in systems:
+            block = _by_unknowns(model, key, triangle, now)
+            if key.spring is None:
+                modelled = block @ x
+            else:
+                spring = now.springs[:, key.spring]
+                modelled = triangle[:, :-1] @ coefficients(model, now.parameters, spring, key.joint)
+            blocks.append(block)
+            left.append(triangle[:, -1] - modelled)
+        rows = np.concatenate(blocks)
+        normal = rows.T @ rows
+        system = np.concatenate([rows[:, moving], pull])
+        right = np.concatenate([*left, pull @ (start.vector - x)[moving]])
+        size_of = np.maximum(np.linalg.norm(system, axis=0), 1e-300)
+        step = np.zeros(size)
+        step[moving] = np.linalg.lstsq(system / size_of, right, rcond=1e-13)[0] / size_of
+        step[now.of_shape] = np.clip(step[now.of_shape], -_LARGEST_STEP, _LARGEST_STEP)
+        now = now.moved(step)
+    return now, normal, _covariance(normal, spreads)
+
+
+def _by_unknowns(model: TorqueModel, key: Key, rows: Array, now: Unknowns) -> Array:
+    """Return derivatives of rows, of which the last column is what was measured, by all unknowns."""
+    p, known = len(now.parameters), now.of_shape.stop
+    result = np.zeros((len(rows), len(now.vector)))
+    if key.spring is None:
+        result[:, :known], result[:, -1] = rows[:, :known], rows[:, known]
+    else:
+        of_all = jacobian(model, rows[:, :-1], now.parameters, now.springs, key.spring)
+        result[:, :p], result[:, now.of_springs] = of_all[:, :p], of_all[:, p:]
+    return result
+
+
+def _leverage(model: TorqueModel, key: Key, rows: Array, now: Unknowns, covariance: Array) -> Array:
+    """Return the share of each row's noise (m,) that the fit takes for motion."""
+    block = _by_unknowns(model, key, rows, now)
+    return np.minimum(np.einsum("ki,ij,kj->k", block, covariance, block), 1.0)
+
+
+def _covariance(normal: Array, spreads: Array) -> Array:
+    """Return the covariance of all unknowns, from the information of rows and prior."""
+    moving = np.ix_(spreads > 0.0, spreads > 0.0)
+    covariance = np.zeros_like(normal)
+    with np.errstate(divide="ignore"):
+        covariance[moving] = _inverse((normal + np.diag(spreads**-2.0))[moving])
+    return covariance
+
+
+def _inverse(information: Array) -> Array:
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(information), 1e-300))
+    return np.asarray(
+        np.linalg.pinv(information * np.outer(scale, scale), hermitian=True) * np.outer(scale, scale)
+    )

@@ -1,0 +1,102 @@
+"""What learning is told: how fast, how far, and how wrong the model may be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import InputError
+from hodyn_ros.learning.response import Deviation
+from hodyn_ros.model.keys import key
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """By which shares a robot may differ from its model, either way where nothing else is said."""
+
+    stiffness: float = key("Of the springs.", default=0.25, within=(0.0, 0.9))
+    inertia: float = key(
+        "Of masses and inertias of the bodies, with what they carry.", default=0.3, within=(0.0, 0.9)
+    )
+    motor_inertia: float = key("Of the rotors.", default=0.1, within=(0.0, 0.9))
+    friction: float = key(
+        "Viscous friction that the model does not know, of the derivative gain.",
+        default=0.5,
+        within=(0.0, 10.0),
+    )
+    delay: float = key("By which efforts may come late [s].", default=2e-3, within=(0.0, 0.1))
+
+    def __post_init__(self) -> None:
+        _check_bounds(self)
+
+    def corners(self, robot: Robot) -> Iterator[Deviation]:
+        """Yield robots at the corners: all joints alike, and joints that differ from each other."""
+        n, bodies = len(robot.driven_joints), robot.tree.n_bodies
+        for stiff in (-1.0, 1.0):
+            for heavy in (-1.0, 1.0):
+                for late in (0.0, 1.0):
+                    yield Deviation(
+                        1.0 + stiff * self.stiffness,
+                        1.0 + heavy * self.inertia,
+                        1.0 + heavy * self.motor_inertia,
+                        viscous=late * self.friction,
+                        delay=late * self.delay,
+                    )
+        random = np.random.default_rng(0)
+        for late in (0.0, 1.0, 0.0, 1.0):
+            signs = [random.choice((-1.0, 1.0), size) for size in (n, bodies, n)]
+            yield Deviation(
+                1.0 + signs[0] * self.stiffness,
+                1.0 + signs[1] * self.inertia,
+                1.0 + signs[2] * self.motor_inertia,
+                viscous=late * self.friction,
+                delay=late * self.delay,
+            )
+
+
+@dataclass(frozen=True)
+class LearningConfig:
+    """How repetitions are learnt from. Raises InputError that names what cannot be."""
+
+    bandwidth: float = key("Up to which errors are learnt from [Hz].", default=8.0, within=(0.2, 100.0))
+    step: float = key("Share of what is left that a repetition corrects.", default=1.0, within=(0.01, 1.0))
+    contraction: float = key(
+        "Largest share of an error that a repetition with a whole step may leave, whatever the robot.",
+        default=0.7,
+        within=(0.05, 0.99),
+    )
+    limit_share: float = key(
+        "Share of the limits of torque and torque rate that feedforward and correction may use.",
+        default=0.9,
+        within=(0.05, 1.0),
+    )
+    surely: float = key(
+        "Deviations of the noise by which a repetition is worse before it is taken back.",
+        default=3.0,
+        within=(1.0, 100.0),
+    )
+    damping_time: float = key(
+        "Damping of springs that the file gives none, over their stiffness [s].",
+        default=2e-4,
+        within=(0.0, 0.1),
+    )
+    link_delay: float = key(
+        "By which links are read before their stamps [s].", default=0.0, within=(0.0, 0.1)
+    )
+    uncertainty: Uncertainty = field(default_factory=Uncertainty)
+
+    def __post_init__(self) -> None:
+        _check_bounds(self)
+
+
+def _check_bounds(entry: object) -> None:
+    for one in fields(entry):  # type: ignore[arg-type]
+        bounds = one.metadata.get("schema", {})
+        if "minimum" not in bounds:
+            continue
+        value, low, high = getattr(entry, one.name), bounds["minimum"], bounds["maximum"]
+        if not low <= value <= high:
+            raise InputError(f"{one.name} is {value:g}; give {low:g} to {high:g}")

@@ -1,0 +1,78 @@
+"""The loads that a guard counts with, by services of the node that it is in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from rclpy.node import Node
+from std_srvs.srv import Trigger
+
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import HodynError, InputError
+from hodyn_ros.feedforward.payload import NO_LOAD, Payload
+from hodyn_ros.guard.carried_load import CarriedLoad
+from hodyn_ros.guard.guarded_robot import effort_model
+from hodyn_ros.guard.momentum_residual import EffortModel
+from hodyn_ros.msg import PayloadEstimate
+from hodyn_ros.ros.load_source import LoadSource
+from hodyn_ros.ros.parameters.parameters import value
+from hodyn_ros.ros.streams.qos import stream_qos
+from hodyn_ros.ros.streams.stream_executor import beside_streams
+
+LOAD = "payload"
+
+
+class GuardedLoads:
+    """Topic `payload`, services `~/take_payload` and `~/drop_payload`, and the model that follows from them.
+
+    Nothing changes until a service is called. `motor`: whether efforts are those of the motors. `carried` is
+    the model for the guard; None where efforts are not known, as without a robot, or where its base floats.
+    """
+
+    def __init__(self, node: Node, robot: Robot | None, joint_names: Sequence[str], *, motor: bool) -> None:
+        self._node, self._robot, self._names, self._motor = node, robot, tuple(joint_names), motor
+        model = None if robot is None else effort_model(robot, joint_names, motor=motor)
+        self.carried, self.load = None if model is None else CarriedLoad(model), NO_LOAD
+        self._source = LoadSource(LOAD)
+        self._kept = [
+            node.create_subscription(PayloadEstimate, LOAD, self._source.take, stream_qos()),
+            node.create_service(Trigger, "~/take_payload", self._on_take),
+            node.create_service(Trigger, "~/drop_payload", self._on_drop),
+        ]
+
+    def at(self, now: int) -> None:
+        """Take over what holds at an instant [ns]."""
+        if self.carried is not None:
+            self.carried.at(now)
+
+    def _on_take(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Count with what observer_node says, where that is known well."""
+        return self._answered(response, lambda: self._source.load(value(self._node, "payload_limit")))
+
+    def _on_drop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Count with nothing again."""
+        return self._answered(response, lambda: NO_LOAD)
+
+    def _answered(self, response: Trigger.Response, chosen: Callable[[], Payload]) -> Trigger.Response:
+        duration = value(self._node, "payload_fade")
+        try:
+            load = chosen()
+            if self._robot is None or self.carried is None:
+                raise InputError("the guard has no model of the robot; set the parameter robot_config")
+            if self.carried.fading:  # before anything is compiled
+                raise InputError("a load is being faded; wait until it is carried")
+            model = beside_streams(self._node, partial(self._model, self._robot, load))
+            self.carried.take(model, duration)
+        except HodynError as error:
+            response.message = str(error)
+            return response
+        self.load, response.success = load, True
+        response.message = f"the guard counts with {load.mass:.3f} kg, faded over {duration:g} s"
+        self._node.get_logger().info(response.message)
+        return response
+
+    def _model(self, robot: Robot, load: Payload) -> EffortModel:
+        model = effort_model(robot.with_tree(load.on_tree(robot)), self._names, motor=self._motor)
+        assert model is not None  # there is one without a load
+        return model

@@ -1,0 +1,148 @@
+"""dynamics_node carries what an observer says, on request, faded, and never by itself; over real DDS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
+
+from ros_peer import Peer
+from ros_processes import RosProcess, sound_node
+from ros_stream import JOINTS, motion
+from ros_talk import Talk
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from hodyn_ros import Robot, share
+from hodyn_ros.feedforward.model import FeedforwardModel
+from hodyn_ros.feedforward.payload import Payload
+from hodyn_ros.msg import FeedforwardTorque, PayloadEstimate
+from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
+from hodyn_ros.ros.conversions.messages import time_message, write_desired_motion
+from hodyn_ros.ros.streams.qos import latched_qos
+
+SPACE, FADE = "take_payload", 0.4
+PANDA = Robot.load(share.find("config", "panda.yaml"))
+LOAD = Payload(1.2, (0.02, 0.0, 0.1), (0.004, 0.0, 0.0, 0.005, 0.0, 0.003), "panda_link7")
+MODELS = [FeedforwardModel(robot, 2) for robot in (PANDA, PANDA.with_tree(LOAD.on_tree(PANDA)))]
+
+
+@pytest.fixture
+def node() -> Iterator[RosProcess]:
+    given = {"robot_config": "panda.yaml", "payload_fade": FADE, "payload_limit": 3.0}
+    with sound_node("dynamics_node", given, SPACE) as process:
+        yield process
+
+
+@pytest.fixture
+def peer(node: RosProcess) -> Iterator[Peer]:
+    with Peer(SPACE) as peer:
+        peer.wait_for_topics()
+        yield peer
+
+
+class Stream:
+    """Asks for the feedforward of a motion, 100 samples a second of its own stamps."""
+
+    def __init__(self, peer: Peer) -> None:
+        self.peer, self.now = peer, 0
+        self.questions: list[Any] = []
+        self.answers: list[FeedforwardTorque] = []
+
+    def ask(self, model: FeedforwardModel | None = None) -> np.ndarray:
+        """Ask for one more; hold it against that of a model, if there is one. Return the efforts."""
+        self.now += 10_000_000
+        stack = motion(self.now)
+        self.questions.append(write_desired_motion(JOINTS, time_message(self.now), stack))
+        self.answers.append(self.peer.answer_to(self.questions[-1]))
+        if model is not None:
+            expected = model.compute(stack)
+            np.testing.assert_allclose(self.answers[-1].efforts, expected.efforts[0], rtol=1e-12, atol=1e-12)
+        return np.array(self.answers[-1].efforts)
+
+
+def estimate(**changes: Any) -> PayloadEstimate:
+    xx, xy, xz, yy, yz, zz = LOAD.inertia
+    message = PayloadEstimate(mass=LOAD.mass, centre=list(LOAD.centre), inertia=[xx, xy, xz, yy, yz, zz])
+    message.header.frame_id = LOAD.body
+    for name, given in changes.items():
+        setattr(message, name, given)
+    return message
+
+
+def test_a_load_is_carried_on_request_and_faded(node: RosProcess, peer: Peer) -> None:
+    told, settings = peer.publisher(PayloadEstimate, "payload"), list[str]()
+    kept = peer.node.create_subscription(  # noqa: F841  the subscription lives as long as it has a name
+        String, "dynamics_node/settings", lambda msg: settings.append(msg.data), latched_qos()
+    )
+
+    def call(name: str) -> Any:
+        return peer.call(Trigger, name, Trigger.Request())
+
+    stream = Stream(peer)
+    refused = call("take_payload")
+    assert not refused.success and "nothing has come on payload" in refused.message
+    for changes, words in (
+        ({"hidden": ["centre z", "inertia xx"]}, "not yet shown centre z of the load"),
+        ({"mass": 3.5}, "payload_limit allows 3 kg"),
+        ({"mass": float("nan")}, "payload_limit allows 3 kg"),
+        ({"inertia": [1.0, 0.0, 0.0, 1.0, 0.0, 3.0]}, "which no body has"),
+    ):
+        told.publish(estimate(**changes))
+        peer.wait_until(lambda w=words: w in call("take_payload").message, words)
+    told.publish(estimate())
+    stream.ask(MODELS[0])  # nothing follows by itself
+    peer.wait_until(lambda: call("take_payload").success, "an estimate that can be taken")
+    peer.wait_until(lambda: '"fade": {' in settings[-1], "the new settings")
+
+    first = stream.ask(MODELS[0])
+    refused = peer.set_parameters(clamp=True)
+    assert not refused.successful and "a load is being faded" in refused.reason
+    assert "a load is being faded" in call("drop_payload").message
+    efforts = [first, *(stream.ask() for _ in range(round(100 * FADE) - 1))]
+    last = stream.ask(MODELS[1])
+    whole = np.abs(last - first).max()
+    steps = np.abs(np.diff([*efforts, last], axis=0)).max(axis=1)
+    assert whole > 5.0 and steps.max() < 0.1 * whole and steps[0] < 0.01 * whole
+    stream.ask(MODELS[1])
+
+    copy = FeedforwardPipeline.from_settings(next(text for text in settings if '"fade": {' in text))
+    taken = slice(1, None)
+    for question, answer in zip(stream.questions[taken], stream.answers[taken], strict=True):
+        again = copy.answer(question)
+        again.computation_time = answer.computation_time
+        assert again == answer  # to the last bit: bags can be replayed
+
+    assert peer.set_parameters(payload_mass=0.0).successful  # the load that was taken stays
+    stream.ask(MODELS[1])
+    assert call("drop_payload").success
+    stream.ask(MODELS[1])
+    for _ in range(round(100 * FADE) - 1):
+        stream.ask()
+    stream.ask(MODELS[0])
+    assert node.stop() == 0, node.output()
+
+
+def test_a_guard_counts_with_a_load_on_request() -> None:
+    given = {"robot_config": "panda.yaml", "payload_fade": 0.2, "payload_limit": 3.0}
+    with sound_node("controller_node", given, "guard_payload") as node, Talk("guard_payload") as talk:
+        told = talk.publisher(PayloadEstimate, "payload")
+
+        def call(name: str) -> Any:
+            return talk.call(Trigger, f"controller_node/{name}", Trigger.Request())
+
+        assert "nothing has come on payload" in call("take_payload").message
+        told.publish(estimate(hidden=["mass"]))
+        talk.wait_until(lambda: "not yet shown mass" in call("take_payload").message, "what is hidden")
+        key = "load that the guard counts with [kg]"
+        talk.status("controller_node", lambda _, values: float(values[key]) == 0.0)
+        told.publish(estimate())
+        talk.wait_until(lambda: call("take_payload").success, "an estimate that can be taken")
+        talk.status("controller_node", lambda _, values: float(values[key]) == pytest.approx(1.2))
+        talk.wait_until(lambda: call("drop_payload").success, "the end of the fade")
+        talk.status("controller_node", lambda _, values: float(values[key]) == 0.0)
+        assert node.stop() == 0, node.output()
