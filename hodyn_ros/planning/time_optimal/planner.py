@@ -40,7 +40,6 @@ _EVERY = 4  # of them is a station
 _AT_ENDS = 48  # instants of the first and the last piece, where torque rates rise fast from rest
 _BEYOND = 3e-4  # of a limit, between stations, that makes a place a station as well
 _ROUNDS = 3
-_ROUGHLY = 2.0  # times the accuracy, in all rounds but the last
 _ROOM = 0.7  # of the limits is used by the first guess, or as much of what gravity leaves of them
 _NEAR = 0.9  # of a limit: what is below stays below when all goes slower
 _BESIDE = 1e-9  # of a path, from a jump to its sides
@@ -212,16 +211,14 @@ class _Search:
         coefficients, gap = self._first_guess(), 1.0
         optimum: Optimum | None = None
         for count in range(_ROUNDS):
-            last = count == _ROUNDS - 1
-            accuracy = ACCURACY if last else _ROUGHLY * ACCURACY
-            refined = self.solved(stations, coefficients, accuracy, gap, progress if count == 0 else None)
+            refined = self.solved(stations, coefficients, gap, progress if count == 0 else None)
             if optimum is not None:
                 refined = refined._replace(steps=refined.steps + optimum.steps)
             optimum = refined
-            if last:
-                break
             sizes = self.sizes(refined.coefficients)
             beyond = (sizes > 1.0 + _BEYOND).any(axis=1) & ~stations
+            if not beyond.any():
+                break
             stations |= _highest(sizes) & beyond
             gap, coefficients = 0.5, refined.coefficients
             if self.rests:  # all may go slower to leave the limits some room
@@ -248,7 +245,6 @@ class _Search:
         self,
         stations: NDArray[np.bool_],
         coefficients: Array,
-        accuracy: float,
         gap: float,
         progress: Callable[[float], None] | None,
     ) -> Optimum:
@@ -264,7 +260,7 @@ class _Search:
             self.target,
         )
         try:
-            return solve(problem, coefficients, accuracy, gap, progress)
+            return solve(problem, coefficients, ACCURACY, gap, progress)
         except UnreachedError as error:
             limit = self.columns[error.column]
             place = self.u[chosen[error.station]]
