@@ -25,7 +25,15 @@ if TYPE_CHECKING:
     from hodyn_ros.dynamics.kinematics.forward_kinematics import Kinematics
     from hodyn_ros.dynamics.parallel_robot import ParallelRobot
     from hodyn_ros.dynamics.robot import Robot
-    from hodyn_ros.errors import ConvergenceError, HodynError, InputError, ModelError, SingularError
+    from hodyn_ros.errors import (
+        ConvergenceError,
+        FigureWarning,
+        HodynError,
+        InputError,
+        ModelError,
+        OverflowingError,
+        SingularError,
+    )
     from hodyn_ros.lie.euler import euler_base, euler_coordinates, euler_velocity_maps
     from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
     from hodyn_ros.model.drive_spec import DriveSpec, series_elastic
@@ -46,6 +54,7 @@ __all__ = [
     "DriveSpec",
     "DriveState",
     "DriveTrain",
+    "FigureWarning",
     "GroupRobot",
     "HodynError",
     "InputError",
@@ -55,6 +64,7 @@ __all__ = [
     "Loop",
     "ModelError",
     "MotorMotion",
+    "OverflowingError",
     "ParallelRobot",
     "Platform",
     "Propeller",
@@ -80,6 +90,7 @@ _HOMES = {
     "DriveSpec": "model.drive_spec",
     "DriveState": "dynamics.calls.inverse_dynamics",
     "DriveTrain": "actuation.drive_train",
+    "FigureWarning": "errors",
     "GroupRobot": "dynamics.group_robot",
     "HodynError": "errors",
     "InputError": "errors",
@@ -89,6 +100,7 @@ _HOMES = {
     "Loop": "model.loops",
     "ModelError": "errors",
     "MotorMotion": "actuation.compiled_motors",
+    "OverflowingError": "errors",
     "ParallelRobot": "dynamics.parallel_robot",
     "Platform": "model.parallel.platform",
     "Propeller": "model.propeller",

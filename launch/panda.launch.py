@@ -14,9 +14,10 @@ from hodyn_ros.launching import (
     command_arguments,
     commanded_simulation,
     common_arguments,
-    dynamics_node,
+    feedforward_node,
     motion_arguments,
     motion_node,
+    predict_argument,
     recording,
     recording_arguments,
     robot_argument,
@@ -27,10 +28,10 @@ from hodyn_ros.launching import (
 
 
 def processes(values: Values) -> Iterator[Process]:
-    """Yield trajectory_node or stream_node, dynamics_node, controller_node and simulator_node."""
+    """Yield trajectory_node or stream_node, dynamics_node or mpc_node, controller_node and simulator_node."""
     yield from recording(values)
     yield from viewing(values)
-    yield dynamics_node(values)
+    yield feedforward_node(values)
     yield from commanded_simulation(values)
     yield motion_node(values, start_when_commanded=True)
 
@@ -42,6 +43,7 @@ LAUNCH = Launch(
         *motion_arguments("panda_excitation.yaml", lowest_rate=6.0),
         stream_argument(),
         *command_arguments(),
+        predict_argument(),
         *common_arguments(),
         *recording_arguments(),
         *viewing_arguments(),

@@ -16,37 +16,37 @@ def derivatives(graph: Graph, outputs: Sequence[Scalar], changes: Mapping[int, S
     Forward mode: A. Griewank & A. Walther, "Evaluating Derivatives" (2008), section 3.1. What is looked up in
     tables is differentiated within its interval.
     """
-    found: dict[int, Scalar] = {}
+    result: dict[int, Scalar] = {}
     for number in graph.needed(outputs, changes):
         if number in changes:
             change = changes[number]
-        elif found.keys().isdisjoint(graph.operands(number)):
+        elif result.keys().isdisjoint(graph.operands(number)):
             continue
         else:
-            change = _change(graph, number, found)
+            change = _change(graph, number, result)
         if not (isinstance(change, float) and change == 0.0):
-            found[number] = change
+            result[number] = change
     return [
-        (-1.0 if x.negative else 1.0) * found.get(x.number, 0.0) if isinstance(x, Traced) else 0.0
+        (-1.0 if x.negative else 1.0) * result.get(x.number, 0.0) if isinstance(x, Traced) else 0.0
         for x in outputs
     ]
 
 
-def _change(graph: Graph, number: int, found: Mapping[int, Scalar]) -> Scalar:
+def _change(graph: Graph, number: int, changes: Mapping[int, Scalar]) -> Scalar:
     """Return how a node changes where its operands do."""
     operation, a, b = graph.nodes[number]
     if operation in ("constant", "input", "floor", "piece", "entry"):
         return 0.0
-    of_a = found.get(a, 0.0)
+    of_a = changes.get(a, 0.0)
     if operation in ("+", "-"):
-        of_b = found.get(b, 0.0)
+        of_b = changes.get(b, 0.0)
         return of_a + of_b if operation == "+" else of_a - of_b
     argument, value = Traced(graph, a), Traced(graph, number)
     if operation == "*":
-        return of_a * Traced(graph, b) + found.get(b, 0.0) * argument
+        return of_a * Traced(graph, b) + changes.get(b, 0.0) * argument
     if operation == "/":
         inverse = 1.0 / Traced(graph, b)
-        return of_a * inverse - found.get(b, 0.0) * (value * inverse)
+        return of_a * inverse - changes.get(b, 0.0) * (value * inverse)
     if operation == "sin":
         return of_a * argument.cos()
     if operation == "cos":
@@ -85,11 +85,11 @@ def gradient(
 
 def _depending(graph: Graph, outputs: Sequence[Scalar], sought: set[int]) -> dict[int, None]:
     """Return the nodes between what is sought and the outputs, in their order."""
-    found: dict[int, None] = {}
+    result: dict[int, None] = {}
     for number in graph.needed(outputs, sought):
-        if number in sought or any(operand in found for operand in graph.operands(number)):
-            found[number] = None
-    return found
+        if number in sought or any(operand in result for operand in graph.operands(number)):
+            result[number] = None
+    return result
 
 
 def _add(adjoints: dict[int, Scalar], number: int, value: Scalar) -> None:

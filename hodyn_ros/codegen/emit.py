@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from hodyn_ros.codegen.literals import literal, splat
-from hodyn_ros.codegen.lookup import entry_lines, search_lines, search_text, table_text
 from hodyn_ros.codegen.sincos import sincos_function, single_sincos_function
-from hodyn_ros.codegen.tracer import Graph, Operation, Traced
+from hodyn_ros.codegen.tracer import Graph, Traced
+from hodyn_ros.codegen.writers import CHECK, LaneWriter, ScalarWriter
 
-_INSTRUCTIONS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
-_FUNCTIONS: tuple[Operation, ...] = ("sin", "cos")
-
-# From 2^60 on numbers become infinite times this, and sums of them stay so or become NaN: products of a dozen
-# smaller numbers do not overflow.
-_CHECK = 2.0**963
-_SINGLE_CHECK = 2.0**97  # of floats of four bytes: from 2^31 on
+_SINGLE_CHECK = 2.0**97  # what is `CHECK` of doubles, of floats of four bytes: from 2^31 on
 
 # Lines of straight-line code in one block: the time in which LLVM allocates the registers of a block grows
 # with the square of its length.
@@ -31,7 +25,6 @@ _STREAMED = 2**20
 _STAGED = 2**11  # numbers on the way, in the cache next to the processor
 _STAGE = 2**15  # and at most, where samples are large
 _WIDEST = 16  # lanes
-_STORED = 32  # results for each angle from which on a batch has to wait for its stores
 
 
 def kernel_text(graph: Graph, outputs: Sequence[Any], n_arguments: int) -> str:
@@ -52,7 +45,7 @@ def function_text(
     All arguments are read before any is written. Returned with the widths of the sine and cosine functions
     that the module has to define.
     """
-    writer = _ScalarWriter(graph, [value for _, _, value in stores])
+    writer = ScalarWriter(graph, [value for _, _, value in stores])
     lines = writer.lines([number for number in writer.needed if graph.nodes[number][0] == "input"])
     waiting: dict[int, list[int]] = {}
     for k, (_, _, value) in enumerate(stores):
@@ -94,7 +87,7 @@ def batch_text(
     repeat the last sample. Returns whether any number may have been NaN, infinite or so large that results
     overflow. With `single` all numbers are floats of four bytes.
     """
-    writer = _LaneWriter(graph, outputs, lanes)
+    writer = LaneWriter(graph, outputs, lanes)
     arguments = ", ".join(f"ptr %a{i}" for i in range(len(sizes)))
     lines = [
         f"define i64 @hodyn_batch({arguments}, ptr %out, i64 %count) {{",
@@ -154,7 +147,7 @@ def lane_function_text(
     those in `stored` go to the samples in `out`, those in `kept` to vectors side by side; all round as if all
     outputs were computed.
     """
-    writer = _LaneWriter(graph, outputs, lanes)
+    writer = LaneWriter(graph, outputs, lanes)
     writer.outputs, writer.needed = stored, graph.needed([*stored, *kept])
     arguments = "".join(f"ptr %a{i}, i64 %s{i}, " for i in range(len(sizes)))
     lines = [f"define void @hodyn_lanes({arguments}i64 %first, i64 %last, ptr %out, ptr %kept) {{", "entry:"]
@@ -185,7 +178,7 @@ def single_text(text: str) -> str:
 
     def rounded(match: re.Match[str]) -> str:
         (value,) = struct.unpack("<d", int(match[1], 16).to_bytes(8, "little"))
-        return literal(_SINGLE_CHECK if value == _CHECK else float(np.float32(value)))
+        return literal(_SINGLE_CHECK if value == CHECK else float(np.float32(value)))
 
     changed = re.sub(r"0x([0-9A-F]{16})", rounded, text)
     return changed.replace("double", "float").replace("f64", "f32").replace("align 8", "align 4")
@@ -222,7 +215,7 @@ def loop_text(address: int, sizes: Sequence[int]) -> str:
             f"%k{argument} = phi i64 [0, %check{argument}], [%k_next{argument}, %number{argument}]",
             f"%at{argument} = getelementptr double, ptr %p{argument}, i64 %k{argument}",
             f"%x{argument} = load double, ptr %at{argument}, align 8",
-            f"%large{argument} = fmul double %x{argument}, {literal(_CHECK)}",
+            f"%large{argument} = fmul double %x{argument}, {literal(CHECK)}",
             f"%before{argument} = load double, ptr %checksum, align 8",
             f"%after{argument} = fadd double %before{argument}, %large{argument}",
             f"store double %after{argument}, ptr %checksum, align 8",
@@ -389,440 +382,3 @@ ret void
 }
 !0 = !{i32 1}
 """
-
-
-class _Writer:
-    """Writes the operations of a graph on values of one type."""
-
-    type: str
-    flags: str  # the type of comparisons
-    suffix: str  # of the type, in names of intrinsic functions
-
-    def __init__(self, graph: Graph, outputs: Sequence[Any]) -> None:
-        self.graph = graph
-        self.outputs = outputs
-        self.needed = graph.needed(outputs)
-        self.fused = graph.fused(outputs, self.needed)
-        self.written: set[int] = set()
-        self.names: dict[int, str] = {}  # of the values used
-        self.widths: set[int] = set()  # of the sine and cosine functions used
-        self.intrinsics: set[str] = set()  # square roots and such that are used
-        self.tables: dict[Any, str] = {}  # names of those used, by their numbers
-        self.searches: dict[Any, str] = {}  # text of the function that searches a table, by its numbers
-
-    def constant(self, number: float) -> str:
-        raise NotImplementedError
-
-    def input_lines(self, number: int) -> list[str]:
-        raise NotImplementedError
-
-    def function_lines(self, number: int) -> list[str]:
-        raise NotImplementedError
-
-    def value(self, number: int) -> str:
-        """Return what stands for the value of a node."""
-        name = self.names.get(number)
-        if name is None:
-            operation, a, _ = self.graph.nodes[number]
-            name = self.names[number] = self.constant(a) if operation == "constant" else f"%n{number}"
-        return name
-
-    def lines(self, numbers: Sequence[int] | None = None) -> list[str]:
-        """Write the nodes `numbers`, by default all that are needed, leaving out those written before."""
-        result: list[str] = []
-        for number in self.needed if numbers is None else numbers:
-            if number in self.written:
-                continue
-            operation, a, b = self.graph.nodes[number]
-            if operation in _INSTRUCTIONS:
-                self.written.add(number)
-                if number not in self.fused:
-                    result.append(self.arithmetic_line(number))
-                continue
-            if operation in _FUNCTIONS:
-                result += self.function_lines(number)
-                continue
-            self.written.add(number)
-            if operation == "input":
-                result += self.input_lines(number)
-            elif operation in ("sqrt", "floor"):
-                name = f"llvm.{operation}.{self.suffix}"
-                self.intrinsics.add(name)
-                result.append(f"%n{number} = call {self.type} @{name}({self.type} {self.value(a)})")
-            elif operation == "abs":
-                x, zero = self.value(a), self.constant(0.0)
-                result += [
-                    f"%n{number}_below = fcmp olt {self.type} {x}, {zero}",
-                    f"%n{number}_turned = fneg {self.type} {x}",
-                    f"%n{number} = select {self.flags} %n{number}_below, {self.type} %n{number}_turned, "
-                    f"{self.type} {x}",
-                ]
-            elif operation in ("piece", "entry"):
-                result += self.lookup_lines(number)
-        return result
-
-    def arithmetic_line(self, number: int) -> str:
-        """Write a product, a quotient or a sum; a sum takes a product that stands in no other along.
-
-        Product and sum are then one operation with a single rounding (contract), where the processor has one.
-        Which of them are is not left to LLVM, so that lanes and single samples round alike.
-        """
-        operation, a, b = self.graph.nodes[number]
-        text, instruction = "", f"{_INSTRUCTIONS[operation]} {self.type}"
-        product = a if a in self.fused else b
-        if product in self.fused:
-            _, c, d = self.graph.nodes[product]
-            text = f"%n{product} = fmul contract {self.type} {self.value(c)}, {self.value(d)}\n"
-            instruction = f"{_INSTRUCTIONS[operation]} contract {self.type}"
-        return f"{text}%n{number} = {instruction} {self.value(a)}, {self.value(b)}"
-
-    def lookup_lines(self, number: int) -> list[str]:
-        """Write the search for a piece, or what a table says about it."""
-        operation, a, values = self.graph.nodes[number]
-        table = self.tables.setdefault(values, f"table{len(self.tables)}")
-        if operation == "entry":
-            return self.one_by_one(number, a, lambda result, piece: entry_lines(result, table, piece))
-        self.searches[values] = search_text(f"search_{table}", table, len(values))
-        return self.one_by_one(number, a, lambda result, x: search_lines(result, f"search_{table}", x))
-
-    def one_by_one(self, number: int, operand: int, write: Callable[[str, str], list[str]]) -> list[str]:
-        """Write node `number` as a function of single numbers, `write(result, x)`."""
-        raise NotImplementedError
-
-    def declarations(self) -> str:
-        """Write what the function needs beside it: square root and floor, tables."""
-        roots = [f"declare {self.type} @{name}({self.type})\n" for name in sorted(self.intrinsics)]
-        tables = [table_text(name, values) for values, name in self.tables.items()]
-        return "".join([*roots, *tables, *self.searches.values()])
-
-    def output_values(self) -> Iterator[tuple[list[str], str]]:
-        """Give the value of every output, after the lines that make it."""
-        for k, output in enumerate(self.outputs):
-            if not isinstance(output, Traced):
-                yield [], self.constant(float(output))
-            elif output.negative:
-                yield [f"%m{k} = fneg {self.type} {self.value(output.number)}"], f"%m{k}"
-            else:
-                yield [], self.value(output.number)
-
-    def angles(self) -> list[int]:
-        """Return the angles that still miss their sine and cosine and depend on no other sine or cosine."""
-        waits: set[int] = set()  # nodes that are such a function, or are computed from one
-        ready: dict[int, None] = {}
-        for number in self.needed:  # operands come before what is computed from them
-            if number in self.written:
-                continue
-            operands = self.graph.operands(number)
-            if self.graph.nodes[number][0] in _FUNCTIONS:
-                (angle,) = operands
-                if waits.isdisjoint(self.graph.operands(angle)):
-                    ready[angle] = None
-                waits.add(number)
-            elif not waits.isdisjoint(operands):
-                waits.add(number)
-        return list(ready)
-
-    def missing(self, numbers: Iterable[int]) -> list[int]:
-        """Return the nodes not yet written that these are, or are computed from, in order."""
-        found: set[int] = set()
-        pending = list(numbers)
-        while pending:
-            number = pending.pop()
-            if number not in found and number not in self.written:
-                found.add(number)
-                pending.extend(self.graph.operands(number))
-        return sorted(found)
-
-
-class _ScalarWriter(_Writer):
-    type = "double"
-    flags = "i1"
-    suffix = "f64"
-
-    def constant(self, number: float) -> str:
-        return literal(number)
-
-    def input_lines(self, number: int) -> list[str]:
-        _, argument, index = self.graph.nodes[number]
-        return [
-            f"%p{number} = getelementptr double, ptr %a{argument}, i64 {index}",
-            f"%n{number} = load double, ptr %p{number}, align 8",
-        ]
-
-    def one_by_one(self, number: int, operand: int, write: Callable[[str, str], list[str]]) -> list[str]:
-        return write(f"%n{number}", self.value(operand))
-
-    def function_lines(self, number: int) -> list[str]:
-        """Write all sines and cosines that can be computed by now, in vectors of four or eight angles."""
-        angles = self.angles()
-        result: list[str] = []
-        for angle in angles:
-            result += self.lines(self.missing([angle]))
-        while angles:
-            width = 4 if len(angles) <= 4 else 8
-            chunk, angles = angles[:width], angles[width:]
-            self.widths.add(width)
-            vector = f"<{width} x double>"
-            packed, name = splat(0.0, width), f"x{chunk[0]}"
-            for lane, angle in enumerate(chunk):
-                result.append(
-                    f"%{name}_{lane} = insertelement {vector} {packed}, double {self.value(angle)}, "
-                    f"i32 {lane}"
-                )
-                packed = f"%{name}_{lane}"
-            result.append(f"%{name}_both = call {{{vector}, {vector}}} @sincos{width}({vector} {packed})")
-            for part, function in enumerate(_FUNCTIONS):
-                result.append(
-                    f"%{name}_{function} = extractvalue {{{vector}, {vector}}} %{name}_both, {part}"
-                )
-                for lane, angle in enumerate(chunk):
-                    node = self.graph.node(function, angle)
-                    self.written.add(node)
-                    result.append(f"%n{node} = extractelement {vector} %{name}_{function}, i32 {lane}")
-        return result
-
-
-class _LaneWriter(_Writer):
-    """Values are vectors with one sample in every lane."""
-
-    def __init__(self, graph: Graph, outputs: Sequence[Any], lanes: int) -> None:
-        super().__init__(graph, outputs)
-        self.lanes = lanes
-        self.type = f"<{lanes} x double>"
-        self.flags = f"<{lanes} x i1>"
-        self.suffix = f"v{lanes}f64"
-
-    def constant(self, number: float) -> str:
-        return splat(number, self.lanes)
-
-    def input_lines(self, number: int) -> list[str]:
-        return []  # loaded with its block
-
-    def one_by_one(self, number: int, operand: int, write: Callable[[str, str], list[str]]) -> list[str]:
-        lines, packed = [], self.constant(0.0)
-        for lane in range(self.lanes):
-            x, result = f"%n{number}_x{lane}", f"%n{number}_{lane}"
-            lines.append(f"{x} = extractelement {self.type} {self.value(operand)}, i32 {lane}")
-            lines += write(result, x)
-            filled = f"%n{number}_to{lane}" if lane + 1 < self.lanes else f"%n{number}"
-            lines.append(f"{filled} = insertelement {self.type} {packed}, double {result}, i32 {lane}")
-            packed = filled
-        return lines
-
-    def function_lines(self, number: int) -> list[str]:
-        """Write all sines and cosines that can be computed by now, before much waits beside these calls.
-
-        Where results are many, each as late as can be: it is then computed while others are stored.
-        """
-        angles = self.angles()
-        if len(self.outputs) > _STORED * len(angles):
-            angles = [self.graph.nodes[number][1]]
-        self.widths.add(self.lanes)
-        pair = f"{{{self.type}, {self.type}}}"
-        result = self.lines(self.missing(angles))
-        for angle in angles:
-            both = f"%x{angle}_both"
-            result.append(f"{both} = call {pair} @sincos{self.lanes}({self.type} {self.value(angle)})")
-            for part, function in enumerate(_FUNCTIONS):
-                node = self.graph.node(function, angle)
-                self.written.add(node)
-                result.append(f"%n{node} = extractvalue {pair} {both}, {part}")
-        return result
-
-    def load(self, argument: int, size: int, step: str = "", *, checked: bool = True) -> list[str]:
-        """Load the numbers of `lanes` samples and transpose them, a square block at a time.
-
-        Samples lie `step` numbers apart, by default their size.
-        """
-        numbers = {
-            self.graph.nodes[number][2]: number
-            for number in self.needed
-            if self.graph.nodes[number][:2] == ("input", argument)
-        }
-        lines = self._rows(f"%a{argument}", step or str(size))
-        for start, length in _windows(size, self.lanes):
-            name = f"l{argument}_{start}"
-            rows = []
-            for lane in range(self.lanes):
-                lines.append(_at(f"{name}_{lane}", f"%a{argument}", lane, start))
-                lines.append(f"%{name}_r{lane} = load <{length} x double>, ptr %{name}_{lane}_at, align 8")
-                rows.append(f"%{name}_r{lane}")
-            lines += self._check(name, rows, length) if checked else []
-            columns, made = self._transpose(name, rows, length)
-            lines += made
-            for index in range(start, start + length):
-                if index in numbers and numbers[index] not in self.written:
-                    self.written.add(numbers[index])
-                    lines.append(_copy(f"%n{numbers[index]}", self.type, columns[index - start], self.lanes))
-        return lines
-
-    def load_vectors(self, argument: int) -> list[str]:
-        """Load numbers that lie side by side for these lanes."""
-        lines: list[str] = []
-        for number in self.needed:
-            if self.graph.nodes[number][:2] == ("input", argument):
-                self.written.add(number)
-                place = f"%n{number}_at = getelementptr {self.type}, ptr %a{argument}"
-                lines.append(f"{place}, i64 {self.graph.nodes[number][2]}")
-                lines.append(f"%n{number} = load {self.type}, ptr %n{number}_at, align 64")
-        return lines
-
-    def load_shared(self, argument: int) -> list[str]:
-        """Load numbers that are the same for all lanes."""
-        lines: list[str] = []
-        for number in self.needed:
-            operation, a, index = self.graph.nodes[number]
-            if (operation, a) == ("input", argument):
-                self.written.add(number)
-                one, place = f"%n{number}_one", f"%n{number}_at"
-                lines.append(f"{place} = getelementptr double, ptr %a{argument}, i64 {index}")
-                lines.append(f"{one} = load double, ptr {place}, align 8")
-                lines.append(f"{one}_in = insertelement {self.type} poison, double {one}, i32 0")
-                lines.append(_shuffle(f"%n{number}", f"{one}_in", f"{one}_in", self.lanes, [0] * self.lanes))
-        return lines
-
-    def vectors(self) -> list[str]:
-        """Compute the outputs and store those of these lanes side by side."""
-        lines: list[str] = []
-        for k, (signs, value) in enumerate(self.output_values()):
-            output = self.outputs[k]
-            lines += self.lines(self.missing([output.number])) if isinstance(output, Traced) else []
-            lines += [line.replace(f"%m{k} =", f"%kept{k} =") for line in signs]
-            value = f"%kept{k}" if signs else value
-            lines.append(f"%kept{k}_at = getelementptr {self.type}, ptr %kept, i64 {k}")
-            lines.append(f"store {self.type} {value}, ptr %kept{k}_at, align 64")
-        return lines
-
-    def prefetch(self, argument: int, size: int) -> list[str]:
-        """Ask for the numbers of the next block."""
-        name = f"ahead{argument}"
-        lines = [
-            f"%{name}_sample = add i64 %first, {self.lanes}",
-            f"%{name}_offset = mul i64 %{name}_sample, {8 * size}",
-            f"%{name} = getelementptr i8, ptr %a{argument}, i64 %{name}_offset",
-        ]
-        for line in range(0, 8 * size * self.lanes, 64):
-            lines.append(f"%{name}_{line} = getelementptr i8, ptr %{name}, i64 {line}")
-            lines.append(f"call void @llvm.prefetch.p0(ptr %{name}_{line}, i32 0, i32 3, i32 1)")
-        return lines
-
-    def _check(self, name: str, rows: Sequence[str], length: int) -> list[str]:
-        """Add multiples of the numbers to the checksum."""
-        vector = f"<{length} x double>"
-        lines = [f"%{name}_k0 = fmul {vector} {rows[0]}, {splat(_CHECK, length)}"]
-        for i, row in enumerate(rows[1:]):
-            lines.append(f"%{name}_z{i + 1} = fmul contract {vector} {row}, {splat(_CHECK, length)}")
-            lines.append(f"%{name}_k{i + 1} = fadd contract {vector} %{name}_k{i}, %{name}_z{i + 1}")
-        padded = [k if k < length else 0 for k in range(self.lanes)]
-        lines.append(_shuffle(f"%{name}_wide", f"%{name}_k{len(rows) - 1}", f"%{name}_k0", length, padded))
-        lines += [
-            f"%{name}_before = load {self.type}, ptr %checksum, align 64",
-            f"%{name}_after = fadd {self.type} %{name}_before, %{name}_wide",
-            f"store {self.type} %{name}_after, ptr %checksum, align 64",
-        ]
-        return lines
-
-    def results(self) -> list[str]:
-        """Compute the outputs, transpose them back and store them sample by sample.
-
-        A few at a time, so that few numbers are alive at a time.
-        """
-        made = list(self.output_values())
-        size = len(made)
-        lines = self._rows("%out", str(size))
-        for start, length in _windows(size, self.lanes):
-            window = slice(start, start + length)
-            wanted = [output.number for output in self.outputs[window] if isinstance(output, Traced)]
-            lines += self.lines(self.missing(wanted))
-            for signs, _ in made[window]:
-                lines += signs
-            name = f"s{start}"
-            rows, turned = self._transpose_back(name, [value for _, value in made[window]])
-            lines += turned
-            for lane in range(self.lanes):
-                lines.append(_at(f"{name}_{lane}", "%out", lane, start))
-                lines.append(f"store <{length} x double> {rows[lane]}, ptr %{name}_{lane}_at, align 8")
-        return lines
-
-    def _rows(self, array: str, step: str) -> list[str]:
-        """Find where the samples of these lanes begin in an array, `step` numbers apart."""
-        lines = []
-        for lane in range(self.lanes):
-            lines.append(f"{array}_offset{lane} = mul i64 %sample{lane}, {step}")
-            lines.append(f"{array}_row{lane} = getelementptr double, ptr {array}, i64 {array}_offset{lane}")
-        return lines
-
-    def _transpose(self, name: str, rows: list[str], length: int) -> tuple[list[str], list[str]]:
-        """Turn `lanes` rows of `length` numbers into `length` vectors of `lanes`."""
-        if length == self.lanes:
-            return self._exchanged(name, rows)
-        lines: list[str] = []
-        parts = [(row, 1) for row in rows]  # each holds `height` samples, number by number
-        count = 0
-        while len(parts) > 1:
-            joined = []
-            for (a, height), (b, _) in zip(parts[::2], parts[1::2]):
-                order = []
-                for i in range(length):
-                    order += [i * height + h for h in range(height)]
-                    order += [(length + i) * height + h for h in range(height)]
-                lines.append(_shuffle(f"%{name}_t{count}", a, b, length * height, order))
-                joined.append((f"%{name}_t{count}", 2 * height))
-                count += 1
-            parts = joined
-        whole = parts[0][0]
-        columns = []
-        for i in range(length):
-            order = list(range(i * self.lanes, (i + 1) * self.lanes))
-            lines.append(_shuffle(f"%{name}_c{i}", whole, whole, length * self.lanes, order))
-            columns.append(f"%{name}_c{i}")
-        return columns, lines
-
-    def _transpose_back(self, name: str, columns: list[str]) -> tuple[list[str], list[str]]:
-        """Turn vectors of `lanes` samples into `lanes` rows."""
-        length = len(columns)
-        # what is missing to a square may be anything
-        rows, lines = self._exchanged(name, [*columns, *[columns[-1]] * (self.lanes - length)])
-        if length == self.lanes:
-            return rows, lines
-        for lane, row in enumerate(rows):
-            lines.append(_shuffle(f"%{name}_row{lane}", row, row, self.lanes, range(length)))
-        return [f"%{name}_row{lane}" for lane in range(self.lanes)], lines
-
-    def _exchanged(self, name: str, rows: list[str]) -> tuple[list[str], list[str]]:
-        """Transpose a square of numbers, exchanging ever larger blocks beside the diagonal."""
-        lines: list[str] = []
-        size, step = len(rows), 1
-        while step < size:
-            made = list(rows)
-            for i in range(size):
-                if i & step:
-                    continue
-                a, b = rows[i], rows[i + step]
-                upper = [size + j - step if j & step else j for j in range(size)]
-                lower = [size + j if j & step else j + step for j in range(size)]
-                made[i], made[i + step] = f"%{name}_u{step}_{i}", f"%{name}_v{step}_{i}"
-                lines.append(_shuffle(made[i], a, b, size, upper))
-                lines.append(_shuffle(made[i + step], a, b, size, lower))
-            rows, step = made, 2 * step
-        return rows, lines
-
-
-def _windows(size: int, width: int) -> Iterator[tuple[int, int]]:
-    """Cut `size` numbers into pieces of `width`; the last one is shorter."""
-    for start in range(0, size, width):
-        yield start, min(width, size - start)
-
-
-def _shuffle(result: str, a: str, b: str, length: int, order: Sequence[int]) -> str:
-    vector = f"<{length} x double>"
-    mask = ", ".join(f"i32 {i}" for i in order)
-    return f"{result} = shufflevector {vector} {a}, {vector} {b}, <{len(order)} x i32> <{mask}>"
-
-
-def _at(name: str, array: str, lane: int, index: int) -> str:
-    return f"%{name}_at = getelementptr double, ptr {array}_row{lane}, i64 {index}"
-
-
-def _copy(result: str, vector: str, value: str, lanes: int) -> str:
-    return _shuffle(result, value, value, lanes, range(lanes))

@@ -90,8 +90,8 @@ class Call:
         """Convert what is not an array yet, and explain what cannot be used."""
         if len(arguments) != len(self.arguments):
             names = self._asked
-            found = len(arguments) - len(self.arguments) + len(names)
-            raise InputError(f"expected {len(names)} arrays {names}, found {found}")
+            result = len(arguments) - len(self.arguments) + len(names)
+            raise InputError(f"expected {len(names)} arrays {names}, found {result}")
         arrays = [
             finite_array(name, values, shape) for (name, shape), values in zip(self.arguments, arguments)
         ]
@@ -143,13 +143,13 @@ class Function(Call, ABC):
             spoiled = alone(*places, count)
         else:
             taken = (ctypes.c_int64 * (8 * parts))()
-            others = [
+            rest = [
                 _pool(parts - 1).submit(shared, *places, count, parts, part, taken)
                 for part in range(1, parts)
             ]
             # all have to be done with the arrays before an error may leave here
             spoiled = shared(*places, count, parts, 0, taken)
-            spoiled = any([spoiled, *[other.result() for other in others]])
+            spoiled = any([spoiled, *[other.result() for other in rest]])
         if spoiled:
             for (name, _), array in zip(self.arguments, arrays):
                 check_finite(name, array)

@@ -57,8 +57,10 @@ class ObjectCache:
         path = self._path(key)
         try:
             with open(path, "rb", opener=_without_waiting) as file:
-                found = os.fstat(file.fileno())
-                if not (stat.S_ISREG(found.st_mode) and _only_ours(found) and _only_ours(self.folder.stat())):
+                result = os.fstat(file.fileno())
+                if not (
+                    stat.S_ISREG(result.st_mode) and _only_ours(result) and _only_ours(self.folder.stat())
+                ):
                     return None
                 content = file.read()
         except OSError:

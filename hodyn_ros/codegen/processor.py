@@ -40,20 +40,20 @@ def lanes() -> int:
 
 
 @cache
-def _target(given: str) -> tuple[str, str]:
+def _target(setting: str) -> tuple[str, str]:
     here: dict[str, bool] = dict(llvm.get_host_cpu_features())
     names = {NATIVE: [], **{name: _needs(name) for name in (*_LEVELS, *_ZEN)}}
     possible = [name for name, needs in names.items() if all(here.get(each) for each in needs)]
     if "fma" in here:
         possible += [f"{name}{WITHOUT_FMA}" for name in possible]
-    name = given.removesuffix(WITHOUT_FMA)
-    if given not in possible:
+    name = setting.removesuffix(WITHOUT_FMA)
+    if setting not in possible:
         lacks = [each for each in names.get(name, []) if not here.get(each)]
         why = f"this machine lacks {', '.join(lacks)}" if lacks else "this names no processor known here"
-        raise InputError(f"{VARIABLE}={given}: {why}; possible on this machine: {' '.join(possible)}")
+        raise InputError(f"{VARIABLE}={setting}: {why}; possible on this machine: {' '.join(possible)}")
     # LLVM adds what a named processor has; of that only what is here
     used = here if name == NATIVE else dict.fromkeys(names[name], True) | _absent(here)
-    if name != given:
+    if name != setting:
         used = {each: has and not each.startswith(_RESTS_ON_FMA) for each, has in used.items()}
     return (
         llvm.get_host_cpu_name() if name == NATIVE else name,

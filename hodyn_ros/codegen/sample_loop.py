@@ -160,20 +160,20 @@ def one_by_one(count: int, alone: Callable[[int], Array], out: Array | None = No
     """Return what `alone` does of each of `count` samples, in `out` if there is one."""
     for i in range(count):
         with naming_sample(i):
-            found = alone(i)
-        out = np.empty((count, *found.shape)) if out is None else out
-        out[i] = found
+            result = alone(i)
+        out = np.empty((count, *result.shape)) if out is None else out
+        out[i] = result
     assert out is not None
     return out
 
 
 def each_sample(count: int, alone: Callable[[int], _Result]) -> list[_Result]:
     """Return what `alone` does of each of `count` samples; errors name theirs."""
-    found = []
+    result = []
     for i in range(count):
         with naming_sample(i):
-            found.append(alone(i))
-    return found
+            result.append(alone(i))
+    return result
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import math
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 ARITHMETIC = ("+", "-", "*", "/")
 _BINARY = frozenset(ARITHMETIC)
@@ -60,19 +60,19 @@ class Graph:
         What leads to those that are `known` is left out.
         """
         last = max((x.number for x in outputs if isinstance(x, Traced)), default=-1)
-        found = bytearray(last + 1)
+        result = bytearray(last + 1)
         for output in outputs:
             if isinstance(output, Traced):
-                found[output.number] = 1
+                result[output.number] = 1
         # operands come before what is computed from them
-        for number in range(len(found) - 1, -1, -1):
-            if found[number] and number not in known:
+        for number in range(len(result) - 1, -1, -1):
+            if result[number] and number not in known:
                 operation, a, b = self.nodes[number]
                 if operation in _BINARY:
-                    found[a] = found[b] = 1
+                    result[a] = result[b] = 1
                 elif operation not in _LEAVES:
-                    found[a] = 1
-        return list(compress(range(len(found)), found))
+                    result[a] = 1
+        return list(compress(range(len(result)), result))
 
     def operands(self, number: int) -> list[int]:
         """Return the nodes that a node is computed from."""
@@ -94,15 +94,15 @@ class Graph:
                 uses[b] += 1
             elif operation not in _LEAVES:
                 uses[a] += 1
-        found = set()
+        result = set()
         for number in needed:
             operation, a, b = nodes[number]
             if operation == "+" or operation == "-":
                 if nodes[a][0] == "*" and uses[a] == 1:
-                    found.add(a)
+                    result.add(a)
                 elif nodes[b][0] == "*" and uses[b] == 1:
-                    found.add(b)
-        return found
+                    result.add(b)
+        return result
 
     def count_operations(self, outputs: Sequence[Any]) -> int:
         """Count the additions, subtractions, multiplications and divisions that the outputs need."""
@@ -232,3 +232,43 @@ class Traced:
 def _constant(graph: Graph, value: float) -> Traced:
     """Return a constant, its sign kept apart so that x · c and x · -c share a node."""
     return Traced(graph, graph.constant(abs(value)), math.copysign(1.0, value) < 0.0)
+
+
+class Split(NamedTuple):
+    """A function whose arguments are the scalars `kept` of another one, and the argument that changes."""
+
+    kept: list[Traced]
+    graph: Graph
+    outputs: list[Any]
+
+
+def split(graph: Graph, outputs: Sequence[Any], argument: int) -> Split:
+    """Take apart what follows from an argument; what it leaves as it is may be computed once for many."""
+    moving, kept = Graph(), list[Traced]()
+    place: dict[int, int] = {}  # in the new graph
+    varies = set[int]()
+
+    def at(number: int) -> int:
+        """Return where a node is in the new graph, where it is an argument unless it varies."""
+        if number not in place:
+            operation, a, _ = graph.nodes[number]
+            if operation == "constant":
+                place[number] = moving.constant(a)
+            else:
+                place[number] = moving.node("input", 0, len(kept))
+                kept.append(Traced(graph, number))
+        return place[number]
+
+    for number in graph.needed(outputs):
+        operation, a, b = graph.nodes[number]
+        operands = graph.operands(number)
+        if operation == "input" and a == argument:
+            place[number] = moving.node("input", 1, b)
+        elif varies.intersection(operands):
+            places = [at(operand) for operand in operands]
+            place[number] = moving.node(operation, places[0], places[1] if len(places) > 1 else b)
+        else:
+            continue
+        varies.add(number)
+    result = [Traced(moving, at(x.number), x.negative) if isinstance(x, Traced) else x for x in outputs]
+    return Split(kept, moving, result)

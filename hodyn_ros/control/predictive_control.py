@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -13,13 +14,21 @@ from hodyn_ros.control.predictive_horizon import CHAIN, Horizon, response, trans
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.extras import needed
-from hodyn_ros.trajectory.base import Trajectory
 
 # periods between the 20 nodes: as short as the springs are quick at first, then ever longer
 STEPS = (1, 1, 1, 2, 2, 2, 3, 3, 4, 4, 5, 6, 7, 8, 9, 10, 12, 13, 15, 17)
 _ITERATIONS = 150  # of the quadratic programme, a microsecond to six each
 _SOLVED = 1
 _PART = 35  # columns of a matrix that are multiplied at once
+
+
+class DesiredMotion(Protocol):
+    """What the links are to do: a `Trajectory`, or what is known of it so far."""
+
+    n_joints: int
+
+    def sample(self, t: float, order: int, /) -> Array:
+        """Return positions and derivatives (order + 1, n) at a time [s]."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +80,7 @@ class PredictiveControl:
         failures: How often no solution came, so that the desired motion alone was passed on.
     """
 
-    def __init__(self, robot: Robot, motion: Trajectory, config: PredictiveConfig | None = None) -> None:
+    def __init__(self, robot: Robot, motion: DesiredMotion, config: PredictiveConfig | None = None) -> None:
         self.config = config = PredictiveConfig() if config is None else config
         train = robot.require_drives()
         if robot.closure is not None or robot.moves_base or not (train.linear and train.elastic.all()):
@@ -80,16 +89,13 @@ class PredictiveControl:
                 "without loops, all joints on linear springs, without friction"
             )
         n = robot.n_joints
-        if motion.n_joints != n:
-            raise InputError(f"the motion is of {motion.n_joints} joints, robot {robot.name!r} has {n}")
         self._solve = needed("daqp").solve
         self.robot, self._n = robot, n
         self._inertia, self._stiffness = train.motor_inertia, train.stiffness
         self.limit = train.effort_limits(robot.limits.effort)
         self.horizon = Horizon(config.steps, config.period, config.natural_frequency)
         self.failures = 0
-        self._table = _DesiredTable(self, motion)
-        self._lead, self._led = transition(config.period), response(config.period)[:, None]
+        self.follow(motion)
         self._kinds = np.zeros(self.horizon.count * n, dtype=np.int32)
         self._scale = np.ones((self.horizon.count, n))
         self._deviations = np.kron(self.horizon.cost, np.eye(n))
@@ -98,21 +104,48 @@ class PredictiveControl:
         self._scale = 1.0 / np.sqrt(np.diag(hessian)).reshape(self._scale.shape)
         self._deviations *= np.outer(self._scale, self._scale)
 
+    def follow(self, motion: DesiredMotion) -> None:
+        """Follow another motion from now on. Raises InputError for one of other joints."""
+        if motion.n_joints != self._n:
+            raise InputError(
+                f"the motion is of {motion.n_joints} joints, robot {self.robot.name!r} has {self._n}"
+            )
+        self._table = _DesiredTable(self, motion)
+
+    def answered(self, time: float) -> float:
+        """Return the instant [s] that a measurement at `time` is answered for, 0.5 to 1.5 periods on."""
+        return self._period_after(time) * self.config.period
+
     def compute(self, time: float, measured: Measurement, effort: Array, external: Array) -> Reference:
         """Return what motors follow one period after `time` [s]: positions (2, n), efforts (1, n).
 
         `measured` at `time`, `effort` (n,) [N.m] of the motors from then on until the answer acts.
         """
-        rows = self._table.rows(round(time / self.config.period) + 1)
-        motion = self._table.motion[rows[0]].copy()
-        deviation = self._state(measured, effort, external) - motion[:CHAIN]
+        motion = self.predict(time, measured, effort, external)
+        if motion is None:
+            motion = self._table.motion[self._table.rows(self._period_after(time))[0]]
+        return self._reference(motion, external)
+
+    def predict(self, time: float, measured: Measurement, effort: Array, external: Array) -> Array | None:
+        """Return how the links are to move at `answered(time)`, q to q'''' (5, n); None without solution.
+
+        Arguments as those of `compute`, which answers with what the motors follow for it.
+        """
+        period = self._period_after(time)
+        rows = self._table.rows(period)
+        motion: Array = self._table.motion[rows[0]].copy()
+        ahead = period * self.config.period - time
+        deviation = self._state(ahead, measured, effort, external) - motion[:CHAIN]
         snap = self._best_snap(rows, deviation, external)
         if snap is None:
             self.failures += 1
-        else:
-            motion[:CHAIN] += deviation
-            motion[CHAIN] += snap
-        return self._reference(motion, external)
+            return None
+        motion[:CHAIN] += deviation
+        motion[CHAIN] += snap
+        return motion
+
+    def _period_after(self, time: float) -> int:
+        return round(time / self.config.period) + 1
 
     def desired(self, time: float) -> Reference:
         """Return what motors follow at `time` [s] where the links are on the desired motion, undisturbed."""
@@ -131,8 +164,8 @@ class PredictiveControl:
         found: Array = torques[0] + self._inertia * (motion[2] + torques[2] / self._stiffness)
         return found
 
-    def _state(self, measured: Measurement, effort: Array, external: Array) -> Array:
-        """Return q to q''' (4, n) one period after a measurement."""
+    def _state(self, ahead: float, measured: Measurement, effort: Array, external: Array) -> Array:
+        """Return q to q''' (4, n) a time [s] after a measurement."""
         links = np.stack([measured.position, measured.velocity])
         springs = np.empty((3, self._n))
         springs[0] = self._stiffness * (measured.motor_position - measured.position)
@@ -144,7 +177,8 @@ class PredictiveControl:
         springs[1] = self._stiffness * (measured.motor_velocity + lag * motors - links[1])
         springs[2] = self._stiffness * (motors - acceleration)
         further = self.robot.forward_dynamics(links, springs)
-        found: Array = self._lead @ np.concatenate([links, further[:2]]) + self._led * further[2]
+        found: Array = transition(ahead) @ np.concatenate([links, further[:2]])
+        found += response(ahead)[:, None] * further[2]
         return found
 
     def _best_snap(self, rows: Array, deviation: Array, external: Array) -> Array | None:
@@ -202,7 +236,7 @@ class _DesiredTable:
     Each instant is computed once, when it comes into sight; row `i % size` is that of period i.
     """
 
-    def __init__(self, control: PredictiveControl, motion: Trajectory) -> None:
+    def __init__(self, control: PredictiveControl, motion: DesiredMotion) -> None:
         self._control, self._source = control, motion
         n, size = control.robot.n_joints, int(control.horizon.places[-1]) + 1
         self._held = np.full(size, -1)

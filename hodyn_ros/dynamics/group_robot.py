@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_finite, finite_array, finite_result, real_array, rigid_pose
-from hodyn_ros.dynamics import centroid, matrices, partials, regressors
+from hodyn_ros.dynamics import matrices, partials, regressors
 from hodyn_ros.dynamics.matrices import DynamicMatrices, MatrixDerivatives
 from hodyn_ros.dynamics.partials import LinearisedDynamics
 from hodyn_ros.errors import InputError
@@ -113,17 +113,17 @@ class GroupRobot:
     @finite_result
     def com(self, motion: JointMotion) -> Array:
         """Compute the centre of mass in the world [m], (order, m) velocities -> (order + 1, 3)."""
-        return centroid.com(*self._bodies(motion, 0))
+        return matrices.com(*self._bodies(motion, 0))
 
     @finite_result
     def com_jacobian(self, motion: JointMotion) -> Array:
         """Compute the Jacobian of the centre of mass, (order, m) velocities -> (order + 1, 3, m)."""
-        return centroid.com_jacobian(*self._bodies(motion, 0))
+        return matrices.com_jacobian(*self._bodies(motion, 0))
 
     @finite_result
     def centroidal_momentum(self, motion: JointMotion) -> Array:
         """Compute the momentum about the centre of mass, (order + 1, m) velocities -> (order + 1, 6)."""
-        return centroid.centroidal_momentum(*self._bodies(motion, 1))
+        return matrices.centroidal_momentum(*self._bodies(motion, 1))
 
     def dynamic_parameters(self) -> Array:
         """Return the parameters (10 bodies,), as `Robot.dynamic_parameters`."""
@@ -167,9 +167,9 @@ class GroupRobot:
         `dx' = A dx + B du` with x the small displacements in the groups, then the velocities, and u the
         forces on all m velocities. A (2 m, 2 m), B (2 m, m).
         """
-        found = self.inverse_dynamics_derivatives(motion)[0]
+        result = self.inverse_dynamics_derivatives(motion)[0]
         (bracket,) = partials.joint_brackets(self.tree, motion.velocities[:1])
-        return partials.linearise(found, bracket, self.tree.n_velocities)
+        return partials.linearise(result, bracket, self.tree.n_velocities)
 
     def _bodies(self, motion: JointMotion, rates: int) -> tuple[BodyJacobians, int]:
         if not isinstance(motion, JointMotion):

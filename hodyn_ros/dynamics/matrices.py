@@ -1,4 +1,4 @@
-"""Mass matrix, Coriolis matrix, gravity and Jacobians of a robot, with their time derivatives."""
+"""Matrices of motion, Jacobians, centre of mass and momentum of a robot in NumPy, with time derivatives."""
 
 from __future__ import annotations
 
@@ -84,12 +84,12 @@ def coefficient_matrices(matrices: DynamicMatrices) -> Array:
 
 def matrix_derivatives(bodies: BodyJacobians, order: int) -> MatrixDerivatives:
     """Return the derivatives of M, C and g with respect to positions and velocities."""
-    found = state_derivatives(bodies, order)
+    result = state_derivatives(bodies, order)
     return MatrixDerivatives(
-        in_place(found.mass_by_position, bodies.batch),
-        in_place(found.coriolis_by_position, bodies.batch),
-        in_place(found.coriolis_by_velocity, bodies.batch),
-        in_place(found.gravity_by_position, bodies.batch),
+        in_place(result.mass_by_position, bodies.batch),
+        in_place(result.coriolis_by_position, bodies.batch),
+        in_place(result.coriolis_by_velocity, bodies.batch),
+        in_place(result.gravity_by_position, bodies.batch),
     )
 
 
@@ -101,5 +101,25 @@ def jacobian(bodies: BodyJacobians, place: Frame, representation: Representation
     columns = [np.swapaxes(carry @ J[..., place.body, :, :], -1, -2) for J in bodies.J]  # (..., m, 6)
     twists = [(V[..., place.body, :] @ carry.T)[..., None, :] for V in bodies.V]
     pose = (bodies.poses[..., place.body, :, :] @ place.pose)[..., None, :, :]
-    found = convert_screws(np.stack(columns), pose, twists, "body_fixed", representation)
-    return in_place(list(np.swapaxes(found, -1, -2)), bodies.batch)
+    result = convert_screws(np.stack(columns), pose, twists, "body_fixed", representation)
+    return in_place(list(np.swapaxes(result, -1, -2)), bodies.batch)
+
+
+def com(bodies: BodyJacobians, order: int) -> Array:
+    """Return the centre of mass (order + 1, 3) in the world [m]."""
+    return in_place(published.com_positions(bodies, order), bodies.batch)
+
+
+def com_jacobian(bodies: BodyJacobians, order: int) -> Array:
+    """Return the Jacobian (order + 1, 3, m) of the centre of mass in world axes."""
+    return in_place(published.com_jacobians(bodies, order), bodies.batch)
+
+
+def centroidal_momentum(bodies: BodyJacobians, order: int) -> Array:
+    """Return the momentum (order + 1, 6) about the centre of mass in world axes, angular part first."""
+    return in_place(published.centroidal_momenta(bodies, order), bodies.batch)
+
+
+def centroidal_momentum_matrix(bodies: BodyJacobians, order: int) -> Array:
+    """Return the matrix (order + 1, 6, m) that takes velocities to the centroidal momentum."""
+    return in_place(published.centroidal_matrices(bodies, order), bodies.batch)

@@ -99,10 +99,10 @@ def _build(file: MjcfFile, mjcf: MjcfRobot) -> RobotDescription:
         if driven is None and holds:
             driven = mjcf.actuated
         elif driven is None and mjcf.actuated:
-            others = [name for name in coordinates if name not in mjcf.actuated]
-            if others:
+            arrays = [name for name in coordinates if name not in mjcf.actuated]
+            if arrays:
                 lines.append(
-                    f"its actuators do not hold it; as driven count {', '.join(map(repr, others))} too "
+                    f"its actuators do not hold it; as driven count {', '.join(map(repr, arrays))} too "
                     "(say by `driven`, `coordinates` and `locked` joints what moves)"
                 )
     closure, constraints = None, Constraints(mjcf.loops, assembly.couplings, coordinates, driven)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 from hodyn_ros.errors import InputError
@@ -44,9 +45,9 @@ class Operation:
     `tree(model, order, [frame or frames, representation])` returns what is traced, and
     `loops(closure, chosen, order, [frame or frames, representation])` the code of robots with loops.
     `kernel(model, order, setting)` makes the code of a tree, of what applied wrenches and bases of any kind
-    act on; its law takes the same. Where code of robots with loops is more than its law, `loops_call(looped,
-    order, [frames, representation])` makes the compiled call and `loops_plan(robot, request, name)` the C
-    function.
+    act on; its law takes the same. Where code of robots with loops is more than its law, the method
+    `loops_call(order, [frames, representation])` of `LoopedDynamics` makes the compiled call and
+    `loops_plan(robot, request, name)` the C function.
 
     `compiled`, `batched`, `exported`: the robots of which `Robot.compile`, `Robot.compile_batch` and `hodyn
     export` offer it. `accuracy`: whether `Robot.accuracy` speaks of it. `in_c`: the name of the result in C,
@@ -95,7 +96,7 @@ class Operation:
 
     @cached_property
     def make_loops_call(self) -> Callable[..., Callable[..., Array]]:
-        """What makes the compiled call of a robot with loops."""
+        """What makes the compiled call of a robot with loops, from its dynamics and an order."""
         return _named(self.loops_call)
 
     @cached_property
@@ -145,7 +146,7 @@ class Operation:
 
 def _named(function: str) -> Any:
     module, _, name = function.partition(":")
-    return getattr(import_module(f"hodyn_ros.{module}"), name)
+    return attrgetter(name)(import_module(f"hodyn_ros.{module}"))
 
 
 def _called(
@@ -166,14 +167,15 @@ def _called(
     )
 
 
-def _second(name: str, result: str, rates: int = 0, tree: str = "", **others: Any) -> Operation:
+def _second(name: str, result: str, rates: int = 0, tree: str = "", **fields: Any) -> Operation:
     """Return an operation of trees alone."""
-    return Operation(name, result, rates, tree, **others, compiled=_TREE, batched=_TREE, exported=_TREE)
+    return Operation(name, result, rates, tree, **fields, compiled=_TREE, batched=_TREE, exported=_TREE)
 
 
 _KINEMATICS, _MATRICES = "engine.recursions.kinematics", "engine.matrix_kernels"
 _SECOND = "engine.second_partials"
-_OF_LOOPS, _CALLS, _PLANS = "engine.loops.loop_products", "dynamics.calls.loop_calls", "export.loops"
+_OF_LOOPS, _PLANS = "engine.loops.loop_products", "export.loops"
+_LOOPED = "dynamics.loops.looped:LoopedDynamics"
 _BASE_MOVES = (
     "Six columns of the base stand first: k = 0 is a small body-fixed displacement xi, which takes its"
     " pose to pose exp(xi), k > 0 derivative k - 1 of its body-fixed twist."
@@ -201,8 +203,8 @@ OPERATIONS: dict[str, Operation] = {
             "world origin [N.m, N], and its derivatives up to order {order}.",
             base="spatial",
             kernel="engine.kernels:inverse_dynamics",
-            loops_call=f"{_CALLS}:inverse_dynamics",
-            loops_plan=f"{_PLANS}.dynamics:inverse_dynamics",
+            loops_call=f"{_LOOPED}.compile",
+            loops_plan=f"{_PLANS}.operations:inverse_dynamics",
             accuracy=True,
             q_left_out=True,
         ),
@@ -212,7 +214,7 @@ OPERATIONS: dict[str, Operation] = {
             2,
             says="efforts, then the motion of the driven joints up to derivative order + 2",
             base="spatial",
-            loops_call=f"{_CALLS}:drive_state",
+            loops_call=f"{_LOOPED}.compile_drive_state",
             q_left_out=True,
             compiled=_LOOPS,
             batched=_NOWHERE,
@@ -230,8 +232,8 @@ OPERATIONS: dict[str, Operation] = {
             about_base="derivatives 1 to {order_1} of the twist.",
             base="spatial",
             kernel="engine.kernels:hybrid_dynamics",
-            loops_call=f"{_CALLS}:forward_dynamics",
-            loops_plan=f"{_PLANS}.dynamics:forward_dynamics",
+            loops_call=f"{_LOOPED}.forward_call",
+            loops_plan=f"{_PLANS}.operations:forward_dynamics",
             accuracy=True,
         ),
         Operation(
@@ -262,7 +264,7 @@ OPERATIONS: dict[str, Operation] = {
             takes="poses",
             frames="several",
             base="spatial",
-            loops_call=f"{_CALLS}:inverse_kinematics",
+            loops_call=f"{_LOOPED}.compile_inverse_kinematics",
             batched=_NOWHERE,
             exported=_NOWHERE,
             accuracy=True,
@@ -343,7 +345,7 @@ OPERATIONS: dict[str, Operation] = {
             "(0 to {order_2}), from [(r * {order_3} + k) * {square}] on.",
             about_base="Six rows of the body-fixed wrench on the base stand first, and six columns: k = 0 is "
             "a small body-fixed displacement of the base, k > 0 derivative k - 1 of its body-fixed twist.",
-            loops_call=f"{_CALLS}:inverse_dynamics_derivatives",
+            loops_call=f"{_LOOPED}.compile_inverse_partials",
             loops_plan=f"{_PLANS}.partials:inverse_derivatives",
         ),
         Operation(
@@ -361,7 +363,7 @@ OPERATIONS: dict[str, Operation] = {
             "columns: a small body-fixed displacement, the body-fixed twist, and the body-fixed wrench on "
             "the base.",
             base="spatial",
-            loops_call=f"{_CALLS}:forward_dynamics_derivatives",
+            loops_call=f"{_LOOPED}.compile_forward_partials",
             loops_plan=f"{_PLANS}.partials:forward_derivatives",
         ),
         _second(
@@ -449,8 +451,8 @@ OPERATIONS: dict[str, Operation] = {
             "(order + 1, joints)",
             says="motion of all joints of the tree",
             base="spatial",
-            loops_call=f"{_CALLS}:joint_motion",
-            loops_plan=f"{_PLANS}.products:joint_motion",
+            loops_call=f"{_LOOPED}.compile_joint_motion",
+            loops_plan=f"{_PLANS}.operations:joint_motion",
             compiled=_LOOPS,
             batched=_LOOPS,
             exported=_LOOPS,
@@ -464,7 +466,7 @@ OPERATIONS: dict[str, Operation] = {
             "coordinates, one order after the other",
             takes="drives",
             base="spatial",
-            loops_call=f"{_CALLS}:motion_from_drives",
+            loops_call=f"{_LOOPED}.compile_move_drives",
             loops_plan=f"{_PLANS}.from_drives:motion_from_drives",
             compiled=_LOOPS,
             batched=_LOOPS,

@@ -73,17 +73,17 @@ def respond(series: Array, brackets: Sequence[Array], prescribed: Sequence[int])
             known = product_derivative(by_position, shifts[: r + 1], r, np.matmul)
             known = known + product_derivative(by_velocity, speeds, r, np.matmul)
             rates = zero.copy()
-            given = np.eye(m) * (r == k - 2)
-            rates[..., prescribed, :] = given[prescribed]
+            inputs = np.eye(m) * (r == k - 2)
+            rates[..., prescribed, :] = inputs[prescribed]
             known = known + product_derivative(mass, [*speeds[1:], rates], r, np.matmul)
-            missing = given - known
+            missing = inputs - known
             solved = np.linalg.solve(mass[0][..., free, :][..., :, free], missing[..., free, :])
             rates[..., free, :] = solved
             speeds.append(rates)
             forces = known + mass[0][..., :, free] @ solved
-            found = rates.copy()
-            found[..., prescribed, :] = forces[..., prescribed, :]
-            result[..., r, k, :, :] = found
+            values = rates.copy()
+            values[..., prescribed, :] = forces[..., prescribed, :]
+            result[..., r, k, :, :] = values
     return result
 
 

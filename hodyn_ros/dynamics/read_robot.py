@@ -139,7 +139,7 @@ def read_mjcf_robot(
 ) -> RobotDescription:
     """Read an MJCF, or the text of one; arguments, errors and warnings as of `Robot.from_mjcf`."""
     mjcf = MjcfModel.compiled(path_or_xml)
-    given: dict[str, Any] = {
+    inputs: dict[str, Any] = {
         "root": root,
         "keyframe": keyframe,
         "coordinates": coordinates,
@@ -148,7 +148,7 @@ def read_mjcf_robot(
     }
     try:
         file = _with_own_keys(YamlText(mjcf.source, {"mjcf": "."}, {}), MjcfFile(), mjcf)
-        file = replace(file, **{key: value for key, value in given.items() if value is not None})
+        file = replace(file, **{key: value for key, value in inputs.items() if value is not None})
         read = build_mjcf(file, mjcf)
         return replace(read, uncertainty=replace(file.uncertainty), source=mjcf.source)
     except ModelError as error:

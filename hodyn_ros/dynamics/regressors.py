@@ -32,15 +32,15 @@ def slotine_li_regressor(bodies: BodyJacobians, reference: Sequence[Array], orde
 
 def parameter_derivatives(bodies: BodyJacobians, order: int) -> DynamicMatrices:
     """Return the derivatives of M, C (order + 1, 10 bodies, m, m) and g (order + 1, 10 bodies, m)."""
-    found = published.parameter_derivatives(bodies, order)
-    return DynamicMatrices(*(in_place(values, bodies.batch) for values in found))
+    result = published.parameter_derivatives(bodies, order)
+    return DynamicMatrices(*(in_place(values, bodies.batch) for values in result))
 
 
 def parameter_rows(bodies: BodyJacobians, order: int) -> Array:
     """Return `parameter_derivatives` as rows (..., order + 1, 10 bodies (2 m + 1), m), as code does."""
-    found = parameter_derivatives(bodies, order)
-    shape = *bodies.batch, order + 1, -1, found.mass.shape[-1]
-    return np.concatenate([part.reshape(shape) for part in found], axis=-2)
+    result = parameter_derivatives(bodies, order)
+    shape = *bodies.batch, order + 1, -1, result.mass.shape[-1]
+    return np.concatenate([part.reshape(shape) for part in result], axis=-2)
 
 
 def by_parameter(rows: Array) -> DynamicMatrices:

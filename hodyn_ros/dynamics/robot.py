@@ -157,7 +157,7 @@ class Robot(
         *,
         convention: DhConvention,
         kinds: Sequence[str] | None = None,
-        **others: Any,
+        **arrays: Any,
     ) -> Robot:
         """Build a chain of n bodies from a table of Denavit and Hartenberg's parameters.
 
@@ -170,7 +170,7 @@ class Robot(
         kinds = ["revolute"] * len(np.atleast_1d(table)) if kinds is None else kinds
         screws, placements = dh_chain(table, convention, kinds)
         return cls.from_screws(
-            range(-1, len(screws) - 1), screws, placements, masses, coms, inertias, **others
+            range(-1, len(screws) - 1), screws, placements, masses, coms, inertias, **arrays
         )
 
     @classmethod

@@ -144,10 +144,10 @@ class RotorCoupling:
         def torques(level: int, loads: Sequence[_Load]) -> Array:
             setting = KernelSpec(loads=tuple((body, "body_fixed") for body, _ in loads))
             trace, _ = inverse_dynamics_trace(model, level, setting)
-            given = [values[: level + 1].tolist() for _, values in loads]
-            missing = [[[0.0] * 6] * (level + 1 - len(values)) for values in given]
-            found = trace(q[: level + 3], *([*x, *zeros] for x, zeros in zip(given, missing)))
-            return np.array(found, dtype=object)
+            inputs = [values[: level + 1].tolist() for _, values in loads]
+            missing = [[[0.0] * 6] * (level + 1 - len(values)) for values in inputs]
+            result = trace(q[: level + 3], *([*x, *zeros] for x, zeros in zip(inputs, missing)))
+            return np.array(result, dtype=object)
 
         parts = self._level_by_level(np.array(q, dtype=object), order, turning, torques)
         efforts, positions, motor_efforts = (part.tolist() for part in parts)
@@ -173,9 +173,9 @@ class RotorCoupling:
             np.zeros((rows, n), q.dtype) for rows in (order + 1, order + 1, max(0, count))
         )
         for level in sorted(set(needed.tolist()), reverse=True):
-            found = inverse_dynamics(level, loads)
+            result = inverse_dynamics(level, loads)
             for j in np.flatnonzero(needed == level).tolist():
-                motors = self.train.drives[j].motors(to_taylor(q[: level + 3, j]), to_taylor(found[:, j]))
+                motors = self.train.drives[j].motors(to_taylor(q[: level + 3, j]), to_taylor(result[:, j]))
                 theta, effort = (to_derivatives(jets[0]) for jets in motors)
                 if j in rotors:
                     rotor = rotors[j]
@@ -184,7 +184,7 @@ class RotorCoupling:
                     effort = effort[:rows] + held[:rows]
                     if self.train.elastic[j]:
                         loads.append(_load(rotor, theta, turning))
-                torques[:, j], positions[:, j] = found[: order + 1, j], theta[: order + 1]
+                torques[:, j], positions[:, j] = result[: order + 1, j], theta[: order + 1]
                 efforts[:, j] = effort[: len(efforts)]
         return torques, positions, efforts
 

@@ -44,16 +44,16 @@ def inverse_dynamics_changes(
     """
     setting = KernelSpec(base="body_fixed" if model.floating_base else None, loads=loads)
 
-    def trace(q: Stack, *others: Stack) -> Stack:
-        *given, change = others
-        recursion, torques = solved_efforts(model, order, setting, q, given)
-        found = [[*body_wrench(recursion, k), *row] for k, row in enumerate(torques)]
+    def trace(q: Stack, *stacks: Stack) -> Stack:
+        *inputs, change = stacks
+        recursion, torques = solved_efforts(model, order, setting, q, inputs)
+        result = [[*body_wrench(recursion, k), *row] for k, row in enumerate(torques)]
         first = len(change[0]) - len(q[0])
         changes = _changes(q, [row[first:] for row in change])
         if first:
-            changes |= displaced(given[0], change[0])
-            changes |= _changes(given[1], [row[:6] for row in change[1:]])
-        return _changed(found, changes)
+            changes |= displaced(inputs[0], change[0])
+            changes |= _changes(inputs[1], [row[:6] for row in change[1:]])
+        return _changed(result, changes)
 
     return _compiled(model, order + 3, trace, inverse_dynamics_trace(model, order, setting)[1])
 
@@ -67,22 +67,24 @@ def hybrid_dynamics_changes(model: TreeModel, order: int, setting: KernelSpec) -
     """
     assert setting.base != "spatial"
 
-    def trace(state: Stack, given: Stack, *others: Stack) -> Stack:
-        *rest, change = others
-        recursion, solved = solved_motion(model, order, setting, state, given, rest)
-        first = len(change[0]) - len(given[0])
-        changes = _changes([*state, *given], [row[first:] for row in change])
-        found = [[factorial(k) * x for x in row] for k, row in enumerate(solved)]
+    def trace(state: Stack, inputs: Stack, *stacks: Stack) -> Stack:
+        *rest, change = stacks
+        recursion, solved = solved_motion(model, order, setting, state, inputs, rest)
+        first = len(change[0]) - len(inputs[0])
+        changes = _changes([*state, *inputs], [row[first:] for row in change])
+        result = [[factorial(k) * x for x in row] for k, row in enumerate(solved)]
         base = recursion.base
         if base is not None:
             pose, twist, of_base = rest[:3]
             pushed = [row[:6] for row in change[2:]]
             changes |= displaced(pose, change[0]) | _changes(twist, [change[1][:6]])
-            changes |= _changes(of_base, pushed if setting.base_prescribed else _in_world(base, pushed))
-            for k, row in enumerate(found):
+            changes |= _changes(
+                of_base, pushed if setting.base_prescribed else wrenches_in_world(base, pushed)
+            )
+            for k, row in enumerate(result):
                 rates = [factorial(k + 1) * x for x in base.twist(k + 1)]
                 row[:0] = body_wrench(recursion, k) if setting.base_prescribed else rates
-        return _changed(found, changes)
+        return _changed(result, changes)
 
     return _compiled(model, order + 3, trace, hybrid_dynamics_trace(model, order, setting)[1])
 
@@ -95,17 +97,17 @@ def matrix_changes(model: TreeModel, order: int) -> LaneKernel | None:
     """
     trace_matrices, arguments = dynamic_matrices(model, order)
 
-    def trace(q: Stack, *others: Stack) -> Stack:
-        *given, (positions, velocities) = others
-        found = trace_matrices(q, *given)
+    def trace(q: Stack, *stacks: Stack) -> Stack:
+        *inputs, (positions, velocities) = stacks
+        result = trace_matrices(q, *inputs)
         first = len(positions) - len(q[0])
         changes = _changes(q[:2], [positions[first:], velocities[first:]])
         if first:
-            pose, twists = given
+            pose, twists = inputs
             carried = [[dot(row, positions[:6]) for row in bracket_rows(twist)] for twist in twists]
             carried[0] = [a + b for a, b in zip(carried[0], velocities[:6])]
             changes |= displaced(pose, positions) | _changes(twists, carried)
-        return _changed(found, changes)
+        return _changed(result, changes)
 
     return _compiled(model, 2, trace, arguments)
 
@@ -126,8 +128,8 @@ def in_all_directions(kernel: Kernel, arrays: Sequence[Array], batch: tuple[int,
             for array in (*samples, units)
         ]
         samples = [np.ascontiguousarray(array.reshape(-1, *array.shape[2:])) for array in repeated]
-        found = kernel.batch(*samples).reshape(-1, rows, m, *kernel.result)
-        result[now] = found.transpose(0, 3, 1, 4, 2)
+        values = kernel.batch(*samples).reshape(-1, rows, m, *kernel.result)
+        result[now] = values.transpose(0, 3, 1, 4, 2)
     return result.reshape(*batch, *result.shape[1:])
 
 
@@ -152,7 +154,7 @@ def displaced(pose: Stack, change: Sequence[Any]) -> dict[int, Any]:
     return _changes(pose[:3], moved)
 
 
-def _in_world(base: FloatingBase, wrenches: Sequence[Sequence[Any]]) -> Stack:
+def wrenches_in_world(base: FloatingBase, wrenches: Sequence[Sequence[Any]]) -> Stack:
     """Return body-fixed wrenches on a base by derivative, as they are in the world."""
     scaled = [[x * (1.0 / factorial(k)) for x in row] for k, row in enumerate(wrenches)]
     moments = [(row[0], row[1], row[2]) for row in scaled]
@@ -169,8 +171,8 @@ def body_wrench(recursion: Recursion, k: int) -> list[Any]:
     return [factorial(k) * x for x in (*body.moment[k], *body.force[k])]
 
 
-def _changed(found: Stack, changes: dict[int, Any]) -> Stack:
-    values = [x for row in found for x in row]
+def _changed(result: Stack, changes: dict[int, Any]) -> Stack:
+    values = [x for row in result for x in row]
     graph = next(x.graph for x in values if hasattr(x, "graph"))
     rest = iter(derivatives(graph, values, changes))
-    return [[next(rest) for _ in row] for row in found]
+    return [[next(rest) for _ in row] for row in result]

@@ -50,13 +50,13 @@ class GoalKernel(Call):
     carry no frame are those of the seed.
 
     What compiled code does not find from the seed, or finds too near to a singular pose to vouch for, is
-    asked of `careful`, which takes the same arrays, and answers or raises.
+    asked of `checked_call`, which takes the same arrays, and answers or raises.
     """
 
     def __init__(
-        self, model: TreeModel, goals: Goals, order: int, careful: Callable[..., Array], code: GoalCode
+        self, model: TreeModel, goals: Goals, order: int, checked_call: Callable[..., Array], code: GoalCode
     ) -> None:
-        self._careful = careful
+        self._checked_call = checked_call
         n, frames = model.n_joints, len(goals.frames)
         base: list[tuple[str, Shape]] = []
         if model.floating_base:
@@ -80,9 +80,9 @@ class GoalKernel(Call):
     def _written(self, code: GoalCode, order: int, few: Sequence[tuple[str, Shape]]) -> Program:
         """Write the program, which returns zero where the result counts; `few`: what a step takes besides."""
         shapes = [shape for _, shape in self.arguments]
-        given, out = arrays(f"a{i}" for i in range(len(shapes))), View("out")
-        seed, poses, twists, *others = given
-        further = [given[self.arguments.index(one)] for one in few]
+        inputs, out = arrays(f"a{i}" for i in range(len(shapes))), View("out")
+        seed, poses, twists, *stacks = inputs
+        further = [inputs[self.arguments.index(one)] for one in few]
         _, n = shapes[0]
         state, of_step = (1, n + 3), [(1, n + 3), shapes[1], *(shape for _, shape in few)]
         size, after = (order + 1) * n, order + 3
@@ -103,7 +103,7 @@ class GoalKernel(Call):
                 ITERATIONS_FROM_SEED,
             ),
             *_unless(arrived),
-            Run(rates, [positions, *given[1:], result]),
+            Run(rates, [positions, *inputs[1:], result]),
             *_unless(Compare(result.at(size), "<", 1.0)),
         ]
         if order:
@@ -114,7 +114,7 @@ class GoalKernel(Call):
             checked: list[Statement] = [
                 Run(nearby, [positions, poses, *further, beside]),
                 Run(rounding, [twists, rounded]),
-                Run(rates, [beside, poses, rounded, *others, again]),
+                Run(rates, [beside, poses, rounded, *stacks, again]),
                 Run(difference, [result, again, beside]),
                 *_unless(Compare(beside, "<", 1.0)),
             ]
@@ -122,7 +122,7 @@ class GoalKernel(Call):
         body += [Copy(out, result, size), Return()]
         local = {"before": 1, "state": n + 3, "beside": n + 3, "result": after * n, "again": after * n}
         local["rounded"] = max(6 * shapes[2][0], 1)
-        return Program("hodyn_kernel", [*given, out], local, body, returns=True)
+        return Program("hodyn_kernel", [*inputs, out], local, body, returns=True)
 
     def _converted(self, *arguments: ArrayLike, out: Array | None = None) -> Array:
         """Ask for what compiled code cannot do, and explain what cannot be used."""
@@ -139,15 +139,15 @@ class GoalKernel(Call):
             for array, (_, shape) in zip(arrays, self.arguments)
         )
         if fits:
-            found = np.empty(self.result)
-            if not self._judged(*[array.ctypes.data for array in arrays], found.ctypes.data):
-                return found if out is None else _copied(found, out)
-        found = self._careful(**{_keyword(name): x for (name, _), x in zip(self.arguments, arrays)})
-        return found if out is None else _copied(found, out)
+            result = np.empty(self.result)
+            if not self._judged(*[array.ctypes.data for array in arrays], result.ctypes.data):
+                return result if out is None else _copied(result, out)
+        result = self._checked_call(**{_keyword(name): x for (name, _), x in zip(self.arguments, arrays)})
+        return result if out is None else _copied(result, out)
 
 
 def goal_kernel(
-    model: TreeModel, goals: Goals, order: int, careful: Callable[..., Array]
+    model: TreeModel, goals: Goals, order: int, checked_call: Callable[..., Array]
 ) -> GoalKernel | None:
     """Compile inverse kinematics; None where that would take too long, or no joint is free to move."""
     code = GoalCode(model, goals, order)
@@ -156,7 +156,7 @@ def goal_kernel(
     steps = len(code.joints) * (20 + code.n_rows * (code.n_rows + 6 * (order + 1) ** 2))
     if 2 * steps > _LONGEST:
         return None
-    return GoalKernel(model, goals, order, careful, code)
+    return GoalKernel(model, goals, order, checked_call, code)
 
 
 def _unless(condition: Condition) -> list[Statement]:
@@ -175,6 +175,6 @@ def _is_numeric(values: Any) -> bool:
         return False
 
 
-def _copied(found: Array, out: Array) -> Array:
-    out[...] = found
+def _copied(result: Array, out: Array) -> Array:
+    out[...] = result
     return out

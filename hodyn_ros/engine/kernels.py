@@ -66,8 +66,8 @@ def inverse_dynamics(model: TreeModel, order: int, setting: KernelSpec = KernelS
 def inverse_dynamics_trace(model: TreeModel, order: int, setting: KernelSpec = KernelSpec()) -> Traceable:
     """Return what `inverse_dynamics` compiles."""
 
-    def trace(q: Stack, *others: Stack) -> Stack:
-        recursion, torques = solved_efforts(model, order, setting, q, others)
+    def trace(q: Stack, *stacks: Stack) -> Stack:
+        recursion, torques = solved_efforts(model, order, setting, q, stacks)
         wrenches = [recursion.base_wrench(k) if setting.base else [] for k in range(order + 1)]
         return [
             [*_scaled(factorial(k), wrench), *row] for k, (wrench, row) in enumerate(zip(wrenches, torques))
@@ -80,13 +80,13 @@ def inverse_dynamics_trace(model: TreeModel, order: int, setting: KernelSpec = K
 
 
 def solved_efforts(
-    model: TreeModel, order: int, setting: KernelSpec, q: Stack, others: Sequence[Stack]
+    model: TreeModel, order: int, setting: KernelSpec, q: Stack, stacks: Sequence[Stack]
 ) -> tuple[Recursion, Stack]:
     """Solve inverse dynamics; returns the recursion, and the torques by derivative.
 
     Arguments as of the trace of `inverse_dynamics`.
     """
-    base, twists, loads = _unpack(model, setting, others)
+    base, twists, loads = _unpack(model, setting, stacks)
     orders = range(order + 1)
     recursion = Recursion(canonical_bodies(model), model.gravity.tolist(), base, _loads(setting))
     recursion.start(q[0], q[1], twists[0] if base else ())
@@ -120,8 +120,8 @@ def hybrid_dynamics(
 def hybrid_dynamics_trace(model: TreeModel, order: int, setting: KernelSpec = KernelSpec()) -> Traceable:
     """Return what `hybrid_dynamics` compiles."""
 
-    def trace(state: Stack, given: Stack, *others: Stack) -> Stack:
-        recursion, found = solved_motion(model, order, setting, state, given, others)
+    def trace(state: Stack, inputs: Stack, *stacks: Stack) -> Stack:
+        recursion, result = solved_motion(model, order, setting, state, inputs, stacks)
         rows = []
         for k in range(order + 1):
             base_found: list[Any] = []
@@ -129,7 +129,7 @@ def hybrid_dynamics_trace(model: TreeModel, order: int, setting: KernelSpec = Ke
                 base_found = _scaled(factorial(k), recursion.base_wrench(k))
             elif recursion.base is not None:
                 base_found = _scaled(factorial(k + 1), recursion.base.twist(k + 1))
-            rows.append([*base_found, *_scaled(factorial(k), found[k])])
+            rows.append([*base_found, *_scaled(factorial(k), result[k])])
         return rows
 
     arguments = hybrid_arguments(model, order, setting.base, setting.loads, setting.base_prescribed)
@@ -137,13 +137,13 @@ def hybrid_dynamics_trace(model: TreeModel, order: int, setting: KernelSpec = Ke
 
 
 def solved_motion(
-    model: TreeModel, order: int, setting: KernelSpec, state: Stack, given: Stack, others: Sequence[Stack]
+    model: TreeModel, order: int, setting: KernelSpec, state: Stack, inputs: Stack, stacks: Sequence[Stack]
 ) -> tuple[ArticulatedRecursion, Stack]:
     """Solve hybrid dynamics; returns the recursion, and by Taylor coefficient what is found at the joints.
 
     Arguments as of the trace of `hybrid_dynamics`.
     """
-    base, twist, rest = _unpack(model, setting, others)
+    base, twist, rest = _unpack(model, setting, stacks)
     base_given, loads = (rest[0], rest[1:]) if base else ([], rest)
     recursion = ArticulatedRecursion(
         canonical_bodies(model),
@@ -161,17 +161,17 @@ def solved_motion(
         above = factorial(k + 1) if setting.base_prescribed else factorial(k)
         base_values = _scaled(1.0 / above, base_given[k]) if base else ()
         applied = [_scaled(scaling, load[k]) for load in loads]
-        rows.append(recursion.hybrid_dynamics(k, _scaled(scaling, given[k]), base_values, applied))
+        rows.append(recursion.hybrid_dynamics(k, _scaled(scaling, inputs[k]), base_values, applied))
     return recursion, rows
 
 
 def _unpack(
-    model: TreeModel, setting: KernelSpec, others: Sequence[Stack]
+    model: TreeModel, setting: KernelSpec, stacks: Sequence[Stack]
 ) -> tuple[FloatingBase | None, Stack, list[Stack]]:
     """Split the arguments behind the joints' into the base, its twists and the rest."""
     if setting.base is None:
-        return None, [], list(others)
-    pose, twists, *rest = others
+        return None, [], list(stacks)
+    pose, twists, *rest = stacks
     return FloatingBase(pose, model.gravity.tolist(), setting.base), twists, rest
 
 

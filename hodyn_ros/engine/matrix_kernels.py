@@ -30,9 +30,9 @@ def _of_sums(rows: Callable[[Composite], Rows], further: int = 0) -> Law:
     """Return the law of what follows from the sums over the tree, with so many more rows of q."""
 
     def law(model: TreeModel, order: int) -> Traceable:
-        def trace(q: Stack, *others: Stack) -> Stack:
-            found = rows(_composite(model, order, q, others, regroup=False))
-            return by_order(found, order)
+        def trace(q: Stack, *base: Stack) -> Stack:
+            result = rows(_composite(model, order, q, base, regroup=False))
+            return by_order(result, order)
 
         return trace, _arguments(model, order + further)
 
@@ -51,8 +51,8 @@ def dynamic_matrices(model: TreeModel, order: int) -> Traceable:
     """Trace `q (order + 2, n), ... -> rows of M, of C and of Q_grav`, for one order after the other."""
     orders = range(order + 1)
 
-    def trace(q: Stack, *others: Stack) -> Stack:
-        tree = _composite(model, order, q, others, regroup=False)
+    def trace(q: Stack, *base: Stack) -> Stack:
+        tree = _composite(model, order, q, base, regroup=False)
         parts = (matrices.mass_matrix(tree), matrices.coriolis_matrix(tree), [matrices.gravity_forces(tree)])
         mass, coriolis, gravity = ([[_derivatives(row, k) for row in rows] for k in orders] for rows in parts)
         for k in orders[1:]:  # M' = C + C^T costs less than the derivative of M
@@ -73,10 +73,10 @@ def inverse_dynamics_derivatives(model: TreeModel, order: int, loads: Loads = ()
     """
     m = model.n_joints + (6 if model.floating_base else 0)
 
-    def trace(q: Stack, *given: Stack) -> Stack:
-        others, wrenches = _without_loads(model, given)
-        parts = _traced_partials(model, order, q, others, loads, wrenches)
-        carried = _carried_displacements(others[1], order) if others else []
+    def trace(q: Stack, *inputs: Stack) -> Stack:
+        base, wrenches = _without_loads(model, inputs)
+        parts = _traced_partials(model, order, q, base, loads, wrenches)
+        carried = _carried_displacements(base[1], order) if base else []
         stack = []
         for r in range(order + 1):
             for k in range(order + 3):
@@ -133,9 +133,9 @@ def regressors(model: TreeModel, order: int) -> Traceable:
     """Trace `q (order + 3, n), ... -> rows of Y (m, 10 bodies)`, for one order after the other."""
     screws = screws_of(model)
 
-    def trace(q: Stack, *others: Stack) -> Stack:
-        tree = _composite(model, order, q, others, regroup=False)
-        rows = regressor(tree, _rates(order, 2, q, others), screws)
+    def trace(q: Stack, *base: Stack) -> Stack:
+        tree = _composite(model, order, q, base, regroup=False)
+        rows = regressor(tree, _rates(order, 2, q, base), screws)
         return by_order(rows, order)
 
     return trace, _arguments(model, order + 2)
@@ -148,9 +148,9 @@ def slotine_li_regressors(model: TreeModel, order: int) -> Traceable:
     """
     screws, size = screws_of(model), model.n_joints + (6 if model.floating_base else 0)
 
-    def trace(q: Stack, *given: Stack) -> Stack:
-        *others, reference = given
-        tree = _composite(model, order, q, others, regroup=False)
+    def trace(q: Stack, *inputs: Stack) -> Stack:
+        *base, reference = inputs
+        tree = _composite(model, order, q, base, regroup=False)
         speeds, rates = (_series(reference, shift, order, size) for shift in (0, 1))
         rows = slotine_li_regressor(tree, speeds, rates, screws)
         return by_order(rows, order)
@@ -164,8 +164,8 @@ def by_parameter(model: TreeModel, order: int) -> Traceable:
     Those of M (10 bodies, m, m), of C, and of g (10 bodies, m).
     """
 
-    def trace(q: Stack, *others: Stack) -> Stack:
-        tree = _composite(model, order, q, others, regroup=False)
+    def trace(q: Stack, *base: Stack) -> Stack:
+        tree = _composite(model, order, q, base, regroup=False)
         mass, coriolis, gravity = parameter_derivatives(tree, screws_of(model))
         rows = [row for matrix in (*mass, *coriolis, gravity) for row in matrix]
         return by_order(rows, order)
@@ -186,9 +186,9 @@ def partial_series(model: TreeModel, order: int, loads: Loads = ()) -> Traceable
     Arguments as of `inverse_dynamics_derivatives`.
     """
 
-    def trace(q: Stack, *given: Stack) -> Stack:
-        others, wrenches = _without_loads(model, given)
-        parts = _traced_partials(model, order, q, others, loads, wrenches)
+    def trace(q: Stack, *inputs: Stack) -> Stack:
+        base, wrenches = _without_loads(model, inputs)
+        parts = _traced_partials(model, order, q, base, loads, wrenches)
         return [row for k in range(order + 1) for part in parts for row in part[k]]
 
     return trace, [*_arguments(model, order + 2), *load_arguments(loads, order)]
@@ -199,11 +199,11 @@ def load_series(model: TreeModel, order: int, loads: Loads) -> Traceable:
     arguments = [*_arguments(model, order + 2), *load_arguments(loads, order)]
     size = model.n_joints + (6 if model.floating_base else 0)
 
-    def trace(q: Stack, *given: Stack) -> Stack:
-        others, wrenches = _without_loads(model, given)
-        tree = _composite(model, order, q, others, regroup=False)
+    def trace(q: Stack, *inputs: Stack) -> Stack:
+        base, wrenches = _without_loads(model, inputs)
+        tree = _composite(model, order, q, base, regroup=False)
         total: Stack = [[0.0] * size for _ in range(size)]
-        for load in _applied(tree, order, others, loads, wrenches):
+        for load in _applied(tree, order, base, loads, wrenches):
             add_load(tree, load, total)
         return by_order(total, order)
 
@@ -211,51 +211,49 @@ def load_series(model: TreeModel, order: int, loads: Loads) -> Traceable:
 
 
 def _applied(
-    tree: Composite, order: int, others: Sequence[Stack], loads: Loads, wrenches: Sequence[Stack]
+    tree: Composite, order: int, base: Sequence[Stack], loads: Loads, wrenches: Sequence[Stack]
 ) -> list[Load]:
-    center = [row[3] for row in others[0][:3]] if others else None
+    center = [row[3] for row in base[0][:3]] if base else None
     return applied_loads(tree, loads, [_series(values, 0, order, 6) for values in wrenches], center)
 
 
-def _without_loads(model: TreeModel, given: Sequence[Stack]) -> tuple[list[Stack], list[Stack]]:
+def _without_loads(model: TreeModel, inputs: Sequence[Stack]) -> tuple[list[Stack], list[Stack]]:
     """Split what follows the motion of the joints into that of the base, and wrenches."""
     count = 2 if model.floating_base else 0
-    return list(given[:count]), list(given[count:])
+    return list(inputs[:count]), list(inputs[count:])
 
 
 def _traced_partials(
     model: TreeModel,
     order: int,
     q: Stack,
-    others: Sequence[Stack],
+    base: Sequence[Stack],
     loads: Loads = (),
     wrenches: Sequence[Stack] = (),
 ) -> list[list[Stack]]:
     """Return dQ/dq, dQ/dq' and dQ/dq'' by order and rows."""
-    tree = _composite(model, order, q, others, regroup=True)
-    applied = _applied(tree, order, others, loads, wrenches)
-    found = partial_derivatives(tree, _rates(order, 2, q, others), applied)
+    tree = _composite(model, order, q, base, regroup=True)
+    applied = _applied(tree, order, base, loads, wrenches)
+    result = partial_derivatives(tree, _rates(order, 2, q, base), applied)
     return [
         [[_derivatives(row, k) for row in part] for k in range(order + 1)]
-        for part in (found.positions, found.velocities, found.accelerations)
+        for part in (result.positions, result.velocities, result.accelerations)
     ]
 
 
-def _composite(
-    model: TreeModel, order: int, q: Stack, others: Sequence[Stack], *, regroup: bool
-) -> Composite:
+def _composite(model: TreeModel, order: int, q: Stack, base: Sequence[Stack], *, regroup: bool) -> Composite:
     bodies = canonical_bodies(model, regroup=regroup)
     gravity = model.gravity.tolist()
-    velocities = _rates(order, 1, q, others)
-    return Composite(bodies, gravity, q[0], velocities, others[0] if others else None)
+    velocities = _rates(order, 1, q, base)
+    return Composite(bodies, gravity, q[0], velocities, base[0] if base else None)
 
 
-def _rates(order: int, derivative: int, q: Stack, others: Sequence[Stack]) -> list[Series]:
+def _rates(order: int, derivative: int, q: Stack, of_base: Sequence[Stack]) -> list[Series]:
     """Return the series of q' or q'', those of the base before those of the joints.
 
     Where the last coefficient is not given, nothing depends on it, and it counts as zero.
     """
-    base = _series(others[1], derivative - 1, order, 6) if others else []
+    base = _series(of_base[1], derivative - 1, order, 6) if of_base else []
     return [*base, *_series(q, derivative, order, len(q[0]))]
 
 

@@ -81,12 +81,12 @@ def step_back(model: TreeModel, elastic: bool) -> Traceable:
     trace_of_step, arguments = step(model, elastic)
 
     def trace(*stacks: Stack) -> Stack:
-        *given, slope, own, (totals,) = stacks
-        state, effort, _, bodies, drives = given
-        found = [x for row in trace_of_step(*given) for x in row]
-        graph = given[0][0][0].graph
+        *of_step, slope, own, (totals,) = stacks
+        state, effort, _, bodies, drives = of_step
+        result = [x for row in trace_of_step(*of_step) for x in row]
+        graph = of_step[0][0][0].graph
         inputs = [x for stack in (state, effort, bodies, drives) for row in stack for x in row]
-        slopes = gradient(graph, found, [x for row in slope for x in row], inputs)
+        slopes = gradient(graph, result, [x for row in slope for x in row], inputs)
         width, n = 2 * len(state[0]), len(effort[0])
         before = [x + y for x, y in zip(slopes[:width], [x for row in own for x in row])]
         sums = [x + y for x, y in zip(slopes[width + n :], totals)]

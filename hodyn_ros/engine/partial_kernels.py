@@ -23,7 +23,7 @@ from hodyn_ros.model.tree import TreeModel
 class Responses:
     """What hybrid dynamics finds at a state, and how it changes with what it is given.
 
-    `found[r][k]` (m, m): the derivatives of what is found; `motion[r][k]` (m, m): those of derivative r of
+    `results[r][k]` (m, m): the derivatives of the results; `motion[r][k]` (m, m): those of derivative r of
     all rates of velocities, which for `prescribed` ones are given. `accelerations` (order + 1, n) are those
     of the joints.
     """
@@ -31,14 +31,14 @@ class Responses:
     setting: KernelSpec
     recursion: ArticulatedRecursion
     accelerations: Stack
-    found: list[list[Rows]]
+    results: list[list[Rows]]
     prescribed: Sequence[int]
 
     @property
     def motion(self) -> list[list[Rows]]:
         """How the rates of velocities change."""
         return [
-            [self._of_motion(r, k, rows) for k, rows in enumerate(row)] for r, row in enumerate(self.found)
+            [self._of_motion(r, k, rows) for k, rows in enumerate(row)] for r, row in enumerate(self.results)
         ]
 
     def _of_motion(self, r: int, k: int, rows: Rows) -> Rows:
@@ -49,7 +49,7 @@ class Responses:
 
 
 def traced_responses(
-    model: TreeModel, order: int, setting: KernelSpec | None, state: Stack, given: Stack, *others: Stack
+    model: TreeModel, order: int, setting: KernelSpec | None, state: Stack, inputs: Stack, *stacks: Stack
 ) -> Responses:
     """Solve hybrid dynamics and differentiate it; arguments as of `hybrid_dynamics_derivatives`."""
     setting = setting or KernelSpec.of(model)
@@ -58,17 +58,17 @@ def traced_responses(
         *(range(first) if setting.base_prescribed else ()),
         *(first + j for j in setting.prescribed),
     ]
-    recursion, found = solved_motion(model, order, setting, state, given, others)
-    velocities, accelerations = _motion(recursion, order, state, given, found, setting)
-    pose = others[0] if setting.base else None
+    recursion, result = solved_motion(model, order, setting, state, inputs, stacks)
+    velocities, accelerations = _motion(recursion, order, state, inputs, result, setting)
+    pose = stacks[0] if setting.base else None
     bodies = canonical_bodies(model)
     tree = Composite(bodies, model.gravity.tolist(), state[0], velocities, pose)
-    rest = others[3 if setting.base else 0 :]
+    rest = stacks[3 if setting.base else 0 :]
     loads = list(setting.loads)
     wrenches = [_wrench_series(values, order) for values in rest]
     if setting.base and not setting.base_prescribed:  # it stays as it is where the base moves
         loads.append((0, "spatial"))
-        wrenches.append(_wrench_series(others[2], order))
+        wrenches.append(_wrench_series(stacks[2], order))
     center = None if pose is None else [row[3] for row in pose[:3]]
     applied = applied_loads(tree, loads, wrenches, center)
     parts = partial_derivatives(tree, accelerations, applied)
@@ -91,15 +91,20 @@ def hybrid_dynamics_derivatives(model: TreeModel, order: int, setting: KernelSpe
     and the body-fixed wrench on it. By default, of forward dynamics without applied wrenches.
     """
 
-    def trace(state: Stack, given: Stack, *others: Stack) -> Stack:
-        answer = traced_responses(model, order, setting, state, given, *others).found
+    def trace(state: Stack, inputs: Stack, *stacks: Stack) -> Stack:
+        answer = traced_responses(model, order, setting, state, inputs, *stacks).results
         return [row for blocks in answer for block in blocks for row in block]
 
     return trace, hybrid_dynamics_trace(model, order, setting or KernelSpec.of(model))[1]
 
 
 def _motion(
-    recursion: ArticulatedRecursion, order: int, state: Stack, given: Stack, found: Stack, setting: KernelSpec
+    recursion: ArticulatedRecursion,
+    order: int,
+    state: Stack,
+    inputs: Stack,
+    result: Stack,
+    setting: KernelSpec,
 ) -> tuple[list[Series], list[Series]]:
     """Return velocities and accelerations of base and joints as series of order + 1 coefficients."""
     rates: list[list[Any]] = []
@@ -111,7 +116,9 @@ def _motion(
     for joint in range(len(state[0])):
         column = [state[1][joint]]
         for k in range(order + 1):
-            moved = given[k][joint] * (1.0 / factorial(k)) if joint in setting.prescribed else found[k][joint]
+            moved = (
+                inputs[k][joint] * (1.0 / factorial(k)) if joint in setting.prescribed else result[k][joint]
+            )
             column.append(moved * (1.0 / (k + 1)))
         rates.append(column)
     velocities = [Series(column[: order + 1]) for column in rates]

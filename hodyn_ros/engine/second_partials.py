@@ -6,9 +6,9 @@ that fewer operations depend on comes second; what both directions share is one 
 entries that symmetry makes equal. Forward and hybrid dynamics follow from inverse dynamics: where x changes
 by S dy, the equations of motion hold, and
 
-    d²(multiplier · found) = S^T d²(nu · Q) S
+    d²(multiplier · results) = S^T d²(nu · Q) S
 
-with nu of what is found itself the multiplier, and else minus the multiplier times the first partial
+with nu of the results themselves the multiplier, and else minus the multiplier times the first partial
 derivatives by forces: S. Singh, R. Russell & P. Wensing, "On second-order derivatives of rigid-body dynamics:
 theory & implementation" (2024), section IV, here of any order in time.
 """
@@ -26,6 +26,7 @@ from hodyn_ros.engine.direction_lanes import body_wrench, displaced
 from hodyn_ros.engine.kernels import KernelSpec, hybrid_dynamics_trace, inverse_dynamics_trace, solved_efforts
 from hodyn_ros.engine.matrix_kernels import Loads
 from hodyn_ros.engine.partial_kernels import Responses, traced_responses
+from hodyn_ros.engine.recursions import kinematics
 from hodyn_ros.engine.recursions.composite import Rows
 from hodyn_ros.engine.recursions.kinematics import frame_motion
 from hodyn_ros.engine.series.floating_base import FloatingBase
@@ -73,8 +74,8 @@ class Coordinates:
     def slopes(self, graph: Graph, results: Sequence[Scalar], weights: Sequence[Scalar]) -> Rows:
         """Return the derivatives of `weights · results` by every coordinate."""
         nodes = self.nodes
-        found = gradient(graph, results, weights, [Traced(graph, node) for node in nodes])
-        by_node = dict(zip(nodes, found))
+        result = gradient(graph, results, weights, [Traced(graph, node) for node in nodes])
+        by_node = dict(zip(nodes, result))
         return [
             [_sum(x * by_node[node] for node, x in field.items()) for field in row] for row in self.fields
         ]
@@ -101,9 +102,9 @@ def hessian(
             # in a block on the diagonal, the entries of joints inward of it
             own = max(last, j) + 1 if l == 0 and j in by.turning else j + 1
             asked = [slopes[l][:own], *slopes[l + 1 :]]
-            found = iter(derivatives(graph, [x for part in asked for x in part], still | field))
+            result = iter(derivatives(graph, [x for part in asked for x in part], still | field))
             for k, part in enumerate(asked, l):
-                for i, x in enumerate([next(found) for _ in part]):
+                for i, x in enumerate([next(result) for _ in part]):
                     blocks[k][l][i][j] = x
                     if not (k == l == 0 and i in by.turning and j in by.turning):
                         blocks[l][k][j][i] = x
@@ -171,9 +172,9 @@ def inverse_dynamics_hessian(model: TreeModel, order: int, loads: Loads = ()) ->
     wrenches (order + 1, 6) each, which stay as they are given.
     """
 
-    def trace(q: Stack, *others: Stack) -> Stack:
-        *given, multiplier = others
-        return _rows(_inverse(model, order, loads, q, given).contracted(multiplier))
+    def trace(q: Stack, *stacks: Stack) -> Stack:
+        *inputs, multiplier = stacks
+        return _rows(_inverse(model, order, loads, q, inputs).contracted(multiplier))
 
     return _with_multiplier(_inverse_arguments(model, order, loads), order, size_of(model), trace)
 
@@ -181,8 +182,8 @@ def inverse_dynamics_hessian(model: TreeModel, order: int, loads: Loads = ()) ->
 def inverse_dynamics_second_derivatives(model: TreeModel, order: int, loads: Loads = ()) -> Traceable:
     """Trace `q (order + 3, n), ... -> rows of d²Q_i^(r)/dx^(k)dx^(l)`: i within l within k within r."""
 
-    def trace(q: Stack, *given: Stack) -> Stack:
-        return _all_rows(_inverse(model, order, loads, q, given).each())
+    def trace(q: Stack, *inputs: Stack) -> Stack:
+        return _all_rows(_inverse(model, order, loads, q, inputs).each())
 
     _few_entries(model, order, "inverse_dynamics_second_derivatives", "inverse")
     return trace, _inverse_arguments(model, order, loads)
@@ -196,17 +197,17 @@ def inverse_dynamics_gradient_changes(model: TreeModel, order: int, loads: Loads
     """
     trace_of_all, arguments = inverse_dynamics_hessian(model, order, loads)
 
-    def trace(q: Stack, *others: Stack) -> Stack:
-        *given, multiplier, change = others
-        law = _inverse(model, order, loads, q, given)
+    def trace(q: Stack, *stacks: Stack) -> Stack:
+        *inputs, multiplier, change = stacks
+        law = _inverse(model, order, loads, q, inputs)
         slopes = law.gradient(multiplier)
         field: Field = {}
         for row, factors in zip(law.by.fields, change):
             for one, factor in zip(row, factors):
                 for node, x in one.items():
                     field[node] = field[node] + factor * x if node in field else factor * x
-        found = iter(derivatives(law.graph, [x for row in slopes for x in row], field))
-        return [[next(found) for _ in row] for row in slopes]
+        result = iter(derivatives(law.graph, [x for row in slopes for x in row], field))
+        return [[next(result) for _ in row] for row in slopes]
 
     return trace, [*arguments, ("the change", (order + 3, size_of(model)))]
 
@@ -224,29 +225,29 @@ def _setting(model: TreeModel, loads: Loads) -> KernelSpec:
     return KernelSpec(base="body_fixed" if model.floating_base else None, loads=tuple(loads))
 
 
-def _inverse(model: TreeModel, order: int, loads: Loads, q: Stack, given: Sequence[Stack]) -> _Law:
+def _inverse(model: TreeModel, order: int, loads: Loads, q: Stack, inputs: Sequence[Stack]) -> _Law:
     """Return inverse dynamics, the body-fixed wrench on a floating base before the torques."""
-    recursion, torques = solved_efforts(model, order, _setting(model, loads), q, given)
+    recursion, torques = solved_efforts(model, order, _setting(model, loads), q, inputs)
     results = [[*body_wrench(recursion, k), *row] for k, row in enumerate(torques)]
-    return _Law(results, Coordinates.of_tree(q, *(given[:2] if model.floating_base else ())))
+    return _Law(results, Coordinates.of_tree(q, *(inputs[:2] if model.floating_base else ())))
 
 
 # --- forward and hybrid dynamics
 
 
 def hybrid_dynamics_hessian(model: TreeModel, order: int, setting: KernelSpec | None = None) -> Traceable:
-    """Trace `state (2, n), given (order + 1, n), ..., multiplier (order + 1, m) -> rows`.
+    """Trace `state (2, n), inputs (order + 1, n), ..., multiplier (order + 1, m) -> rows`.
 
-    Second derivatives of `multiplier · found` by y^(k) and y^(l), rows as of `inverse_dynamics_hessian`;
-    arguments, what is found and y as of `hodyn_ros.engine.partial_kernels.hybrid_dynamics_derivatives`, but
+    Second derivatives of `multiplier · results` by y^(k) and y^(l), rows as of `inverse_dynamics_hessian`;
+    arguments, results and y as of `hodyn_ros.engine.partial_kernels.hybrid_dynamics_derivatives`, but
     for wrenches that y adds on a base, which turn with it.
     """
 
-    def trace(state: Stack, *others: Stack) -> Stack:
-        *given, multiplier = others
-        answer = traced_responses(model, order, setting, state, *given)
+    def trace(state: Stack, *stacks: Stack) -> Stack:
+        *inputs, multiplier = stacks
+        answer = traced_responses(model, order, setting, state, *inputs)
         weights = _weights(answer, multiplier)
-        law = _along(model, order, answer, state, *given)
+        law = _along(model, order, answer, state, *inputs)
         held = [x.number for row in weights for x in row if isinstance(x, Traced)]
         return _rows(_answered(answer, law.contracted(weights, held)))
 
@@ -258,21 +259,21 @@ def hybrid_dynamics_hessian(model: TreeModel, order: int, setting: KernelSpec | 
 def hybrid_dynamics_second_derivatives(
     model: TreeModel, order: int, setting: KernelSpec | None = None
 ) -> Traceable:
-    """Trace `state (2, n), given (order + 1, n), ... -> rows of second derivatives` of all that is found."""
+    """Trace `state (2, n), inputs (order + 1, n), ... -> rows of second derivatives` of all results."""
     size = size_of(model)
 
-    def trace(state: Stack, *given: Stack) -> Stack:
-        answer = traced_responses(model, order, setting, state, *given)
-        each = _along(model, order, answer, state, *given).each()
+    def trace(state: Stack, *inputs: Stack) -> Stack:
+        answer = traced_responses(model, order, setting, state, *inputs)
+        each = _along(model, order, answer, state, *inputs).each()
         answered = [[_answered(answer, one) for one in row] for row in each]
-        found = []
+        result = []
         for r in range(order + 1):
             row = []
             for i in range(size):
                 weights = _weights(answer, _one(order + 1, size, r, i))
                 row.append(_combined(answered, weights))
-            found.append(row)
-        return _all_rows(found)
+            result.append(row)
+        return _all_rows(result)
 
     _few_entries(model, order, "forward_dynamics_second_derivatives", "hybrid")
     return trace, hybrid_dynamics_trace(model, order, setting or KernelSpec.of(model))[1]
@@ -280,7 +281,7 @@ def hybrid_dynamics_second_derivatives(
 
 def _weights(answer: Responses, multiplier: Stack) -> Stack:
     """Return nu (order + 1, m): what second derivatives of Q are weighted with."""
-    orders, size = len(answer.found), len(answer.found[0][0])
+    orders, size = len(answer.results), len(answer.results[0][0])
     weights = []
     for k in range(orders):
         row = []
@@ -289,7 +290,9 @@ def _weights(answer: Responses, multiplier: Stack) -> Stack:
                 row.append(multiplier[k][j])
                 continue
             terms = (
-                multiplier[r][i] * answer.found[r][k + 2][i][j] for r in range(k, orders) for i in range(size)
+                multiplier[r][i] * answer.results[r][k + 2][i][j]
+                for r in range(k, orders)
+                for i in range(size)
             )
             row.append(-_sum(terms))
         weights.append(row)
@@ -297,10 +300,10 @@ def _weights(answer: Responses, multiplier: Stack) -> Stack:
 
 
 def _along(
-    model: TreeModel, order: int, answer: Responses, state: Stack, given: Stack, *others: Stack
+    model: TreeModel, order: int, answer: Responses, state: Stack, inputs: Stack, *stacks: Stack
 ) -> _Law:
-    """Return inverse dynamics along the motion that was found, what changes it being that motion alone."""
-    loads = others[3 if model.floating_base else 0 :]
+    """Return inverse dynamics along the motion that results, what changes it being that motion alone."""
+    loads = stacks[3 if model.floating_base else 0 :]
     places = list(answer.setting.loads)
     base = answer.recursion.base
     q = [*state, *answer.accelerations]
@@ -308,8 +311,8 @@ def _along(
         return _inverse(model, order, places, q, loads)
     twists = [[factorial(k) * x for x in (*base.angular[k], *base.velocity[k])] for k in range(order + 2)]
     if not answer.setting.base_prescribed:  # it stays as it is where the base moves
-        places, loads = [*places, (0, "spatial")], (*loads, others[2])
-    return _inverse(model, order, places, q, [others[0], twists, *loads])
+        places, loads = [*places, (0, "spatial")], (*loads, stacks[2])
+    return _inverse(model, order, places, q, [stacks[0], twists, *loads])
 
 
 def _answered(answer: Responses, blocks: Blocks) -> Blocks:
@@ -359,13 +362,13 @@ def frame_motion_derivatives(
     floating base its pose and body-fixed twists (order, 6) follow q.
     """
 
-    def trace(q: Stack, *given: Stack) -> Stack:
-        law = _frames(model, order, frames, representation, q, given)
-        flat = [x for row in law.results for x in row]
-        found = [[derivatives(law.graph, flat, field) for field in row] for row in law.by.fields]
-        return [[one[x] for one in row] for x in range(len(flat)) for row in found]
+    def trace(q: Stack, *inputs: Stack) -> Stack:
+        law = _frames(model, order, frames, representation, q, inputs)
+        outputs = [x for row in law.results for x in row]
+        result = [[derivatives(law.graph, outputs, field) for field in row] for row in law.by.fields]
+        return [[one[x] for one in row] for x in range(len(outputs)) for row in result]
 
-    return trace, _frame_arguments(model, order)
+    return trace, kinematics.arguments(model, order)
 
 
 def frame_motion_hessian(
@@ -376,11 +379,11 @@ def frame_motion_hessian(
     Of `multiplier · result` of forward kinematics by x^(k) and x^(l): (order + 1, order + 1, m) rows (m,).
     """
 
-    def trace(q: Stack, *others: Stack) -> Stack:
-        *given, multiplier = others
-        return _rows(_frames(model, order, frames, representation, q, given).contracted(multiplier))
+    def trace(q: Stack, *stacks: Stack) -> Stack:
+        *inputs, multiplier = stacks
+        return _rows(_frames(model, order, frames, representation, q, inputs).contracted(multiplier))
 
-    return trace, [*_frame_arguments(model, order), ("the multiplier", (len(frames), 16 + 6 * order))]
+    return trace, [*kinematics.arguments(model, order), ("the multiplier", (len(frames), 16 + 6 * order))]
 
 
 def _frames(
@@ -389,25 +392,18 @@ def _frames(
     frames: Sequence[Frame],
     representation: Representation,
     q: Stack,
-    given: Sequence[Stack],
+    inputs: Sequence[Stack],
 ) -> _Law:
     trace, _ = frame_motion(model, order, frames, representation)
-    if not given:
+    if not inputs:
         return _Law(trace(q), Coordinates.of_tree(q))
-    pose, twists = given
+    pose, twists = inputs
     base = FloatingBase(pose, (0.0, 0.0, 0.0), "body_fixed")
     for k, twist in enumerate(twists):
         base.extend([(1.0 / factorial(k)) * x for x in twist])
     base.frame = "spatial"
     spatial = [[factorial(k) * x for x in base.twist(k)] for k in range(order)]
     return _Law(trace(q, pose, spatial), Coordinates.of_tree(q, pose, twists))
-
-
-def _frame_arguments(model: TreeModel, order: int) -> list[tuple[str, Shape]]:
-    names: list[tuple[str, Shape]] = [("the motion", (order + 1, model.n_joints))]
-    if model.floating_base:
-        names += [("the pose", (4, 4)), ("the twists", (order, 6))]
-    return names
 
 
 # --- what all of them need

@@ -215,11 +215,11 @@ class _Writer:
         train = self.robot.drive_train
         if train is None:
             return {}
-        found = {}
+        result = {}
         for name, spec, drive in zip(self.robot.driven_joints, train.specs, train.drives):
             self._check_drive(name, spec, drive)
-            found[name] = drive
-        return found
+            result[name] = drive
+        return result
 
     def _check_drive(self, name: str, spec: DriveSpec, drive: JointDrive) -> None:
         if not drive.rigid and not isinstance(drive.transmission, (LinearSpring, DampedSpring)):
@@ -284,8 +284,8 @@ class _Writer:
     # loops and couplings
 
     def _section(self, name: str) -> Element:
-        found = self.root.find(name)
-        return SubElement(self.root, name) if found is None else found
+        result = self.root.find(name)
+        return SubElement(self.root, name) if result is None else result
 
     def _loops(self, elements: Sequence[Element]) -> None:
         """Write the loops; `elements` of the world and of all bodies."""
@@ -413,13 +413,13 @@ def _coupled(tree: TreeModel, closure: Closure) -> Iterable[tuple[str, str, list
 
 def _depth_first(tree: TreeModel) -> list[int]:
     """Return the bodies in the order in which MuJoCo numbers them."""
-    found: list[int] = []
+    result: list[int] = []
     pending = [body for body in reversed(range(tree.n_bodies)) if tree.parents[body] < 0]
     while pending:
         body = pending.pop()
-        found.append(body)
+        result.append(body)
         pending.extend(reversed(tree.children[body]))
-    return found
+    return result
 
 
 def _rub(joint: Element, *frictions: Friction) -> None:

@@ -31,32 +31,32 @@ def own_keys(
     `body_names`: as the model is read; `made_up`: the bodies whose mass or inertia it has otherwise;
     `effort_limits`: those of its actuators, by joint.
     """
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     carriers = ["world", *body_names]
     bodies = [_body(robot.tree, body) for body in made_up]
     if bodies:
-        found["bodies"] = bodies
+        result["bodies"] = bodies
     if robot.closure is not None:
-        found |= _closure(robot.closure, carriers)
+        result |= _closure(robot.closure, carriers)
     frames = [
         {"name": name, "body": carriers[frame.body + 1], "origin": _origin(frame.pose)}
         for name, frame in robot.frames.items()
         if name not in (*carriers, *robot.tree.body_names)
     ]
     if frames:
-        found["frames"] = frames
+        result["frames"] = frames
     if robot.propellers is not None:
-        found["propellers"] = [_propeller(propeller) for propeller in robot.propellers.propellers]
+        result["propellers"] = [_propeller(propeller) for propeller in robot.propellers.propellers]
     joints = list(_joints(robot, effort_limits))
     if joints:
-        found["joints"] = joints
+        result["joints"] = joints
     if robot.drive_train is not None and any(map(_rubs, robot.drive_train.specs)):
-        found["mjcf_friction"] = True
+        result["mjcf_friction"] = True
     if robot.uncertainty != RobotUncertainty():
-        found["uncertainty"] = asdict(robot.uncertainty)
-    if not found:
+        result["uncertainty"] = asdict(robot.uncertainty)
+    if not result:
         return ""
-    text = yaml.safe_dump(found, default_flow_style=True, sort_keys=False, width=inf, allow_unicode=True)
+    text = yaml.safe_dump(result, default_flow_style=True, sort_keys=False, width=inf, allow_unicode=True)
     return text.strip()
 
 

@@ -37,11 +37,11 @@ def pose(random: Random) -> Array:
     """Return the pose (4, 4) of a base anywhere."""
     w, x, y, z = (random.gauss(0.0, 1.0) for _ in range(4))
     s = 2.0 / (w * w + x * x + y * y + z * z)
-    found = np.eye(4)
-    found[:3, :3] = [
+    result = np.eye(4)
+    result[:3, :3] = [
         [1.0 - s * (y * y + z * z), s * (x * y - w * z), s * (x * z + w * y)],
         [s * (x * y + w * z), 1.0 - s * (x * x + z * z), s * (y * z - w * x)],
         [s * (x * z - w * y), s * (y * z + w * x), 1.0 - s * (x * x + y * y)],
     ]
-    found[:3, 3] = numbers(random, 1, 3)[0]
-    return found
+    result[:3, 3] = numbers(random, 1, 3)[0]
+    return result

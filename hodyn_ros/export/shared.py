@@ -58,7 +58,7 @@ def build(sources: Mapping[str, str], out: Path, name: str, asked_by: str = "--s
     The compiler is `cc`, or what the environment variable CC says. Raises InputError with what it says.
     """
     compiler = os.environ.get("CC") or next(
-        (found for found in map(shutil.which, ("cc", "gcc", "clang")) if found), None
+        (result for result in map(shutil.which, ("cc", "gcc", "clang")) if result), None
     )
     if compiler is None:
         raise InputError(

@@ -74,13 +74,15 @@ def _cases(plan: _Plan, shapes: list[Shape]) -> Cases:
     random = Random(1)
     calls = [plan.choose(random, shapes) for _ in range(motions.COUNT)]
     inputs = {name: np.array(values) for name, values in zip(plan.inputs, zip(*calls))}
-    results, of_rounded = (_found(plan, given) for given in (calls, [map(rounded, call) for call in calls]))
+    results, of_rounded = (
+        _results_of(plan, batch) for batch in (calls, [map(rounded, call) for call in calls])
+    )
     return Cases(inputs, results, spread=spread(results, of_rounded))
 
 
-def _found(plan: _Plan, calls: Iterable[Iterable[Array]]) -> dict[str, Array]:
-    found = [_parts(plan, np.asarray(plan.compute(*call))) for call in calls]
-    return {name: np.array([one[name] for one in found]) for name in plan.results}
+def _results_of(plan: _Plan, calls: Iterable[Iterable[Array]]) -> dict[str, Array]:
+    parts = [_parts(plan, np.asarray(plan.compute(*call))) for call in calls]
+    return {name: np.array([one[name] for one in parts]) for name in plan.results}
 
 
 def _planned(robot: Robot, request: Request, what: str) -> _Plan:
@@ -171,12 +173,12 @@ def _state(
     _, _, motion = _motion(robot, request, efforts)
 
     def choose(random: Random, shapes: list[Shape]) -> list[Array]:
-        q, *others = motion(random, [(order + 3, n), (4, 4), (order + 2, 6)])
-        found = torques(q, *others)
+        q, *rest = motion(random, [(order + 3, n), (4, 4), (order + 2, 6)])
+        result = torques(q, *rest)
         if not model.floating_base:
-            return [q[:2], found, *others]
-        pose, twists, *loads = others
-        return [q[:2], found[:, 6:], pose, twists[:1], found[:, :6], *loads]
+            return [q[:2], result, *rest]
+        pose, twists, *loads = rest
+        return [q[:2], result[:, 6:], pose, twists[:1], result[:, :6], *loads]
 
     inputs, about = ["state", "tau"], ["state: positions and velocities."]
     about += words.result(efforts, request, ())

@@ -259,14 +259,14 @@ class LoopMotion:
         return np.array([self.place.joints, *(coupling[first:] @ rate for rate in self.rates)])
 
 
-def follow(chosen: Array, moved: LoopMotion, y: Array, given: BaseMotion | None) -> None:
+def follow(chosen: Array, moved: LoopMotion, y: Array, leader: BaseMotion | None) -> None:
     """Extend a motion of order 0, at which all loops are closed, by as many orders as the coordinates have.
 
-    `chosen`: the independent loop rows; `y` (orders + 1, joints among the coordinates); `given`: the motion
+    `chosen`: the independent loop rows; `y` (orders + 1, joints among the coordinates); `leader`: the motion
     of the platform, or of a prescribed base, with spatial twists.
     """
     for k in range(len(y) - 1):
-        twist = None if given is None else given.twists[k]
+        twist = None if leader is None else leader.twists[k]
         moved.extend(next_rate(chosen, moved, y[k + 1], twist), twist)
 
 
@@ -304,7 +304,7 @@ def inverse_dynamics(
     chosen: Array,
     moved: LoopMotion,
     y: Array,
-    given: BaseMotion | None,
+    leader: BaseMotion | None,
     wrenches: Sequence[AppliedWrench] = (),
     preload: Array | None = None,
 ) -> Forces:
@@ -313,7 +313,7 @@ def inverse_dynamics(
     `moved`: its order 0, at which all loops are closed, which is extended. Other arguments as of `follow` and
     `forces`.
     """
-    follow(chosen, moved, y, given)
+    follow(chosen, moved, y, leader)
     efforts = tree_efforts(moved.closure, moved, len(y) - 3, wrenches)
     return forces(moved.closure, chosen, moved, efforts, preload)
 
@@ -343,17 +343,17 @@ def forces(
     redundant = S.shape[1] > S.shape[0] - rows
     start = np.zeros((len(efforts), S.shape[1])) if preload is None else preload
     system = _least(jacobians[0], S) if redundant else np.concatenate([jacobians[0].T, S], axis=1)
-    found: list[Array] = []
+    result: list[Array] = []
     for k, effort in enumerate(efforts):
         right = np.zeros(len(system))
         right[: len(effort)] = effort - S @ start[k] if redundant else effort
         for i in range(1, k + 1):
-            lower = jacobians[i].T @ found[k - i][:rows]
+            lower = jacobians[i].T @ result[k - i][:rows]
             right[: len(effort)] -= comb(k, i) * lower
             if redundant:
-                right[len(effort) :] -= comb(k, i) * (jacobians[i] @ found[k - i][rows:])
-        found.append(np.asarray(np.linalg.solve(system, right), dtype=np.float64))
-    solution = np.array(found)
+                right[len(effort) :] -= comb(k, i) * (jacobians[i] @ result[k - i][rows:])
+        result.append(np.asarray(np.linalg.solve(system, right), dtype=np.float64))
+    solution = np.array(result)
     u = solution[:, rows:]
     if redundant:
         u = start + u @ S

@@ -47,8 +47,8 @@ class HybridMotion:
             if base is not None and j == 0:
                 self.poses.append(base.pose)
                 source: Representation = base.representation
-                given = base.twists[: len(q) - 1]
-                self.twists.append(list(convert_screws(given, base.pose, given, source, "hybrid")))
+                of_base = base.twists[: len(q) - 1]
+                self.twists.append(list(convert_screws(of_base, base.pose, of_base, source, "hybrid")))
                 self.screws.append([])
                 self.transports.append([])
                 continue

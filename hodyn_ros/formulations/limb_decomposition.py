@@ -222,8 +222,8 @@ def check_holding(jacobian: Array) -> None:
 def _solved(matrices: Array, values: Array) -> Array:
     """Solve `A x = b` order by order, `A x^(r) = b^(r) - sum_(k>0) C(r,k) A^(k) x^(r-k)`."""
     inverse = np.linalg.inv(matrices[0])
-    found: list[Array] = []
+    result: list[Array] = []
     for r, value in enumerate(values):
-        known = product_derivative(matrices, [*found, np.zeros(values.shape[1])], r)
-        found.append(inverse @ (value - known))
-    return np.stack(found)
+        known = product_derivative(matrices, [*result, np.zeros(values.shape[1])], r)
+        result.append(inverse @ (value - known))
+    return np.stack(result)

@@ -46,8 +46,8 @@ def answered(hessian: Array, responses: Array, prescribed: Sequence[int]) -> Arr
         for r in range(2, orders):
             moves[..., r, r, i, i] = 1.0
     whole = np.moveaxis(moves, -3, -2).reshape(*moves.shape[:-4], orders * m, orders * m)
-    flat = np.moveaxis(hessian, -3, -2).reshape(*hessian.shape[:-4], orders * m, orders * m)
-    found = np.swapaxes(whole, -1, -2) @ flat @ whole
-    blocks = found.reshape(*found.shape[:-2], orders, m, orders, m)
+    square = np.moveaxis(hessian, -3, -2).reshape(*hessian.shape[:-4], orders * m, orders * m)
+    values = np.swapaxes(whole, -1, -2) @ square @ whole
+    blocks = values.reshape(*values.shape[:-2], orders, m, orders, m)
     result: Array = np.ascontiguousarray(np.moveaxis(blocks, -2, -3))
     return result

@@ -82,15 +82,15 @@ def partial_derivatives(bodies: BodyJacobians, order: int) -> tuple[list[Array],
 
     Each is a list of `order` + 1 time derivatives. From `Q = M w' + C w + g`.
     """
-    found = state_derivatives(bodies, order)
+    result = state_derivatives(bodies, order)
     velocities = [w[..., None, :] for w in bodies.motion.velocities]
     mass, coriolis = mass_matrices(bodies, order), coriolis_matrices(bodies, order)
     by_position, by_velocity = [], []
     for r in range(order + 1):
-        columns = product_derivative(found.mass_by_position, velocities[1:], r)
-        columns = columns + product_derivative(found.coriolis_by_position, velocities, r)
-        by_position.append(np.swapaxes(columns + found.gravity_by_position[r], -1, -2))
-        columns = product_derivative(found.coriolis_by_velocity, velocities, r)
+        columns = product_derivative(result.mass_by_position, velocities[1:], r)
+        columns = columns + product_derivative(result.coriolis_by_position, velocities, r)
+        by_position.append(np.swapaxes(columns + result.gravity_by_position[r], -1, -2))
+        columns = product_derivative(result.coriolis_by_velocity, velocities, r)
         by_velocity.append(np.swapaxes(columns, -1, -2) + coriolis[r])
     return by_position, by_velocity, mass
 

@@ -20,6 +20,11 @@ from hodyn_ros.launching.installed import installed
 # What rosbag2 records beside the topics of the namespace.
 _COMMON_TOPICS = ("/clock", "/diagnostics", "/parameter_events", "/tf", "/tf_static")
 
+# From there on the springs of a Panda forgive that a command is held for a period [Hz].
+_PREDICTED_RATE = 1000.0
+# What a push may ask of the motors within a millisecond [N.m], where a prediction answers it.
+_PREDICTED_STEP = 10.0
+
 _LEVELS = ("debug", "info", "warn", "error", "fatal")
 
 # `ros2 launch` takes no empty arguments, so a word stands for nothing.
@@ -77,6 +82,16 @@ def stream_argument() -> Argument:
         False,
         "Whether the motion comes from points that come while it goes on, by stream_node; `trajectory` "
         "then says at most where a simulated robot starts.",
+    )
+
+
+def predict_argument() -> Argument:
+    """Return what `feedforward_node` needs beside `motion_arguments` and `command_arguments`."""
+    return Argument(
+        "predict",
+        False,
+        "Whether mpc_node brings the links back to the motion, in place of dynamics_node; with "
+        "command_rate:=1000.",
     )
 
 
@@ -198,6 +213,25 @@ def dynamics_node(values: Values, **parameters: Any) -> Node:
     )
 
 
+def feedforward_node(values: Values) -> Node:
+    """Return dynamics_node, or mpc_node where `predict` asks for it. InputError for slower commands."""
+    if not values["predict"]:
+        return dynamics_node(values)
+    found = values["command_rate"], values["order"], values["feedforward"]
+    if found[0] < _PREDICTED_RATE or found[1] < 2 or found[2] != "elastic":
+        raise InputError(
+            f"predict:=true needs command_rate:={_PREDICTED_RATE:g} or more, order:=2 or more, and "
+            f"feedforward:=elastic; found {found[0]:g}, {found[1]} and {found[2]}"
+        )
+    return node(
+        "mpc_node",
+        values,
+        safe_to_respawn=True,
+        robot_config=values["robot_config"],
+        period=1.0 / values["command_rate"],
+    )
+
+
 def recording(values: Values) -> Iterator[Process]:
     """Yield what records, where `record:=true`: rosbag2, or else our own recorder."""
     if not values["record"]:
@@ -275,6 +309,7 @@ def command_arguments() -> tuple[Argument, ...]:
 def commanded_simulation(values: Values) -> Iterator[Process]:
     """Yield controller_node and simulator_node, and observer_node where `observe:=true`."""
     robot, rate = {"robot_config": values["robot_config"]}, values["command_rate"]
+    predicted: dict[str, Any] = {"effort_step": _PREDICTED_STEP} if values.get("predict") else {}
     yield node(
         "controller_node",
         values,
@@ -287,6 +322,7 @@ def commanded_simulation(values: Values) -> Iterator[Process]:
         timeout=max(0.1, 3.0 / values["rate"]),
         measurement_timeout=max(0.1, 3.0 / rate),
         latency=0.02,
+        **predicted,
     )
     yield node(
         "simulator_node",

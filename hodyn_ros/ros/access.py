@@ -101,6 +101,17 @@ NODES = {
             "~/get_transition_graph",
         ),
     ),
+    "mpc_node": Access(
+        publishes=("feedforward_torque", "~/transition_event"),
+        subscribes=("desired_motion", "joint_states", "motor_states", "effort_commands"),
+        serves=(
+            "~/change_state",
+            "~/get_available_states",
+            "~/get_available_transitions",
+            "~/get_state",
+            "~/get_transition_graph",
+        ),
+    ),
     "trajectory_filter": Access(
         publishes=("filtered_joint_trajectory",),
         subscribes=("~/joint_trajectory", "joint_states", "joint_trajectory_controller/controller_state"),

@@ -170,7 +170,7 @@ def test_newton_of_loops_goes_on_in_numbers_as_in_machine_code() -> None:
     closure = Robot.load(share.find("config", "palletiser.yaml")).closure
     assert closure is not None
     looped = LoopedDynamics(closure)
-    kernel = LoopKernel(closure, looped.independence.given, 1)
+    kernel = LoopKernel(closure, looped.independence.of_joints, 1)
     rng = np.random.default_rng(3)
     given = [rng.uniform(-0.1, 0.1, shape) for _, shape in kernel.arguments[:-1]]
     given[0][0] += looped.known.y

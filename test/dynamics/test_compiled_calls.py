@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from oracles.random_trees import random_tree
 
 from hodyn_ros import BaseMotion, InputError, Robot
-from hodyn_ros.dynamics import centroid, matrices
+from hodyn_ros.dynamics import matrices
 from hodyn_ros.dynamics.kinematics.forward_kinematics import forward_kinematics
 from hodyn_ros.dynamics.motion_stack import motion_stack
 from hodyn_ros.dynamics.named_frames import find_frame
@@ -69,7 +69,7 @@ def test_named_frames_and_readable_recursions(robot: Robot, representation: Repr
         close(
             jacobian, matrices.jacobian(bodies, find_frame(robot.model, robot.frames, name), representation)
         )
-    close(robot.com(q, base), centroid.com(bodies, 2))
+    close(robot.com(q, base), matrices.com(bodies, 2))
 
 
 def test_a_kilometre_from_the_origin_costs_no_digits_near_the_robot() -> None:

@@ -554,7 +554,7 @@ class TestCommand:
             (("--robot", "panda.yaml", "--order", "-1"), "the order must be 0 or a positive integer"),
             (("--robot", "panda.yaml", "--name", "7 arms"), "the name '7 arms'"),
             (("--robot", "panda.yaml", "--out", "/proc/none"), "/proc/none"),
-            (("--robot", "delta.yaml", "--order", "9"), "robot 'delta' has no compiled inverse dynamics"),
+            (("--robot", "delta.yaml", "--order", "10"), "robot 'delta' has no compiled inverse dynamics"),
             (("--robot", "panda_validation.yaml"), "panda_validation.yaml"),
         ),
         ids=("none", "two", "robot", "language", "order", "name", "folder", "platform", "file"),

@@ -241,8 +241,8 @@ class TestForm:
             assert words in header
 
     def test_what_the_engine_does_not_compile_is_refused_in_a_line(self) -> None:
-        with pytest.raises(InputError, match="'delta' has no compiled inverse dynamics of order 9"):
-            c_source(shipped("delta"), 9)
+        with pytest.raises(InputError, match="'delta' has no compiled inverse dynamics of order 10"):
+            c_source(shipped("delta"), 10)
 
 
 @needs_c

@@ -25,6 +25,7 @@ ORDER = 2  # of efforts: what springs need
 CONFIG = Path(__file__).parents[2] / "config"
 ROBOTS = (
     "aerial_manipulator",
+    "ankle_linkage",
     "delta",
     "gough_stewart_6ups",
     "humanoid_leg",

@@ -159,3 +159,18 @@ def test_how_a_process_ended_is_said() -> None:
 
 def test_a_launch_has_no_namespace_unless_it_says_so() -> None:
     assert Launch((Argument("count", 3, "How many there are."),), lambda _: ()).values({}) == {"count": 3}
+
+
+def test_a_prediction_takes_the_place_of_the_dynamics_and_asks_for_quick_commands() -> None:
+    started = nodes("panda.launch.py", predict="true", command_rate="1000")
+    assert "/dynamics_node" not in started
+    assert values(started["/mpc_node"])["period"] == 1e-3
+    assert values(started["/controller_node"])["effort_step"] == 10.0
+    assert "effort_step" not in values(nodes("panda.launch.py")["/controller_node"])
+    for given in (
+        {},
+        {"command_rate": "1000", "order": "1"},
+        {"command_rate": "1000", "feedforward": "none"},
+    ):
+        with pytest.raises(InputError, match="predict:=true needs command_rate:=1000 or more"):
+            nodes("panda.launch.py", predict="true", **given)

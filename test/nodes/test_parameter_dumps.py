@@ -31,6 +31,7 @@ NODES: dict[str, dict[str, object]] = {
     "trajectory_filter": ROBOT,
     "skeleton_node": ROBOT,
     "observer_node": ROBOT,
+    "mpc_node": ROBOT,
     "stream_node": ROBOT,
 }
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from sweeps import THOROUGH
 
 from hodyn_ros import InputError, Robot, share
 from hodyn_ros.feedforward.payload import Payload
@@ -133,7 +132,7 @@ def test_intervals_hold_what_they_promise() -> None:
     inside = []
     observer = observer_of(deviation)
     estimator = PayloadEstimator(observer, PayloadConfig(error_time=2.0 / 60.0))
-    for seed in range(24 if THOROUGH else 8):
+    for seed in range(24):
         observer.restart()
         estimator.restart()
         found(estimator, observer, 1.6, 0.8, seed)

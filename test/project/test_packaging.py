@@ -70,6 +70,7 @@ NODES = (
     "controller_node",
     "forward_effort_node",
     "motor_reference_node",
+    "mpc_node",
     "observer_node",
     "recorder",
     "skeleton_node",

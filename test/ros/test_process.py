@@ -273,7 +273,7 @@ def test_a_node_ends_without_a_traceback_whenever_it_is_told_to() -> None:
         ("trajectory_node", moving | {"rate": 2000.0}),
         ("simulator_node", panda),
     )
-    several = 5 if THOROUGH else 3
+    several = 5 if THOROUGH else 1
     with ExitStack() as stack:
         stack.enter_context(start_node("trajectory_node", moving | {"rate": 500.0}, "whenever"))
         started = [stack.enter_context(start_node(*node, "whenever", cold=True)) for node in nodes * several]

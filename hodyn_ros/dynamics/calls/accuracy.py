@@ -24,8 +24,7 @@ from hodyn_ros.digits import (
 )
 from hodyn_ros.dynamics.calls.description import RobotProperties
 from hodyn_ros.dynamics.kinematics.forward_kinematics import Kinematics
-from hodyn_ros.dynamics.loops.digit_check import begun_beside
-from hodyn_ros.dynamics.natural_loads import natural_loads
+from hodyn_ros.dynamics.loops.digit_check import begun_beside, natural_loads
 from hodyn_ros.dynamics.operations import OPERATIONS, WITH_ACCURACY
 from hodyn_ros.errors import HodynError, InputError
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
@@ -33,7 +32,7 @@ from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import robot_size
 
 _POSITIONS = ("q", "state", "drives", "seed")  # arguments that begin with positions
-_NUMBERS = (*_POSITIONS, "torques", "given", "base_wrench", "preload", "pose", "twists", "weights")
+_NUMBERS = (*_POSITIONS, "torques", "inputs", "base_wrench", "preload", "pose", "twists", "weights")
 
 
 class AccuracyCalls(RobotProperties):
@@ -57,23 +56,23 @@ class AccuracyCalls(RobotProperties):
             raise InputError(f"there is no accuracy of {call!r}; ask for one of {sorted(WITH_ACCURACY)}")
         method, rng = OPERATIONS[call].call_of(self), np.random.default_rng(0)
         bound = inspect.signature(method).bind(*arguments, **named)
-        given = {name: _of_one_sample(name, value) for name, value in bound.arguments.items()}
+        values = {name: _of_one_sample(name, value) for name, value in bound.arguments.items()}
         with asked_for(), self._from_here() as memory:
-            found = parts_of(method(**given))
+            result = parts_of(method(**values))
             left = None if memory is None else memory.copy()
-            others: list[list[Array] | None] = []
+            rounded_answers: list[list[Array] | None] = []
             for _ in range(DRAWS):
-                beside = {name: self._rounded(name, value, rng) for name, value in given.items()}
+                beside = {name: self._rounded(name, value, rng) for name, value in values.items()}
                 if memory is not None and left is not None and self.closure is not None:
                     memory[:] = begun_beside(self.closure, left, rng)
                 try:
-                    others.append(parts_of(method(**beside)))
+                    rounded_answers.append(parts_of(method(**beside)))
                 except HodynError:
-                    others.append(None)
+                    rounded_answers.append(None)
             if memory is not None and left is not None:
                 memory[:] = left
-        natural = [self._natural(call, part, given) for part in found]
-        return accuracy(found, others, natural, 1.0 if self.closure is None else CLOSING)
+        natural = [self._natural(call, part, values) for part in result]
+        return accuracy(result, rounded_answers, natural, 1.0 if self.closure is None else CLOSING)
 
     @contextmanager
     def _from_here(self) -> Iterator[Array | None]:
@@ -116,11 +115,11 @@ class AccuracyCalls(RobotProperties):
         turning = tree.screws[tree.first_jointed_body :][joints][:, :3].any(axis=1)
         return np.where(turning, 1.0, robot_size(tree)) if len(joints) == count else 1.0
 
-    def _natural(self, call: str, part: Array, given: dict[str, Any]) -> Array:
+    def _natural(self, call: str, part: Array, arguments: dict[str, Any]) -> Array:
         """Return what is natural for a part of an answer."""
         own = sizes_by_order(part)
         if call == "inverse_dynamics":
-            motion, base = given.get("q"), given.get("base")
+            motion, base = arguments.get("q"), arguments.get("base")
             speeds = [] if motion is None else sizes_by_order(np.asarray(motion)[1:]).tolist()
             twists = (
                 [] if base is None else sizes_by_order(base.in_representation("body_fixed").twists).tolist()
@@ -129,7 +128,7 @@ class AccuracyCalls(RobotProperties):
             both = [max([*speeds[k : k + 1], *twists[k : k + 1]]) for k in range(count)]
             return natural_loads(self._tree, both, len(part))
         if call in ("forward_dynamics", "hybrid_dynamics"):
-            state = given.get("state")
+            state = arguments.get("state")
             speeds = [0.0] if state is None else sizes_by_order(np.asarray(state)[1:2])
             return natural_rates([*speeds, *own], len(part) + 2)[2:]
         return natural_rates(own[1:], len(part))

@@ -12,10 +12,10 @@ from hodyn_ros.checks import into
 from hodyn_ros.codegen.kernel import Call, Function
 from hodyn_ros.dynamics.calls.description import check_order
 from hodyn_ros.dynamics.calls.kinematics import KinematicCalls
-from hodyn_ros.dynamics.calls.loop_calls import base_among, check_motion
 from hodyn_ros.dynamics.calls.matrices import MatrixCalls, too_large
+from hodyn_ros.dynamics.loops.coordinate_motion import base_among, check_motion
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
-from hodyn_ros.dynamics.operations import COMPILED, OPERATIONS, PRODUCTS, Kind
+from hodyn_ros.dynamics.operations import COMPILED, OPERATIONS, Kind
 from hodyn_ros.engine.kernels import KernelSpec
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseMotion
@@ -66,7 +66,7 @@ class CompileCalls(KinematicCalls, MatrixCalls):
             return self._code_of_tree(order, what, of).function
         if OPERATIONS[what].loops:
             return into(self._product_of_loops(self._looped, order, what, of))
-        return OPERATIONS[what].make_loops_call(self._looped, order, *of)
+        return into(OPERATIONS[what].make_loops_call(self._looped, order, *of))
 
     def compile_batch(
         self,
@@ -115,9 +115,9 @@ class CompileCalls(KinematicCalls, MatrixCalls):
                 expected = (len(arrays[0]), *shape)
                 fits = isinstance(array, np.ndarray) and array.dtype == kind and array.shape == expected
                 if not (fits and array.flags.c_contiguous and array.flags.aligned):
-                    found = f"{getattr(array, 'dtype', type(array).__name__)} of shape {np.shape(array)}"
+                    result = f"{getattr(array, 'dtype', type(array).__name__)} of shape {np.shape(array)}"
                     raise InputError(
-                        f"{name} must be a C-contiguous {kind.name} array of shape {expected}, found {found}"
+                        f"{name} must be a C-contiguous {kind.name} array of shape {expected}, found {result}"
                     )
             return kernel.batch(*arrays, out=out, threads=threads)
 
@@ -164,22 +164,19 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         operation = OPERATIONS[what]
         rows = order + 1 + operation.rates
 
-        def careful(*arguments: Array) -> Array:
-            check_motion(looped, rows, arguments)
-            base = base_among(arguments)
-            if what not in PRODUCTS:
-                return self._poses_of_loops(looped, arguments[0], base, of)
-            whole = looped.computed(what, arguments[0], base, *of)
+        def checked(*arguments: Array) -> Array:
+            check_motion(looped.closure, rows, arguments)
+            whole = looped.computed(what, arguments[0], base_among(arguments), *of)
             return np.ascontiguousarray(whole.reshape(-1, whole.shape[-1]))
 
         if looped.drifts:
-            return careful
+            return checked
         product = looped.product_call(what, order, *of)
         function, defect_at, memory = product.function, product.defect_at, looped.memory
 
         def compute(*arguments: Array) -> Array:
             table: Array = function(*arguments, memory)
-            return table[:-1] if table.item(defect_at) < 1.0 else careful(*arguments)
+            return table[:-1] if table.item(defect_at) < 1.0 else checked(*arguments)
 
         return compute
 
@@ -205,10 +202,8 @@ class CompileCalls(KinematicCalls, MatrixCalls):
             if np.shape(q)[1] != rows or (forward and np.shape(rest[0])[1] != order + 1):
                 raise InputError(f"expected motions of {rows} rows, found {np.shape(q)[1]}")
             result: Any
-            if what in PRODUCTS:
+            if operation.loops:
                 result = looped.computed(what, q, base, *of)
-            elif operation.loops:
-                return self._poses_of_loops(looped, q, base, of)
             else:
                 result = operation.call_of(self)(q, *rest[:forward], base, *rest[forward:])
             if isinstance(result, tuple):
@@ -216,22 +211,6 @@ class CompileCalls(KinematicCalls, MatrixCalls):
             return np.ascontiguousarray(result.reshape(samples, -1, result.shape[-1]))
 
         return compute
-
-    def _poses_of_loops(
-        self,
-        looped: LoopedDynamics,
-        q: Array,
-        base: BaseMotion | None,
-        of: tuple[Any, ...],
-    ) -> Array:
-        joints, moving = self._joints_of_loops(looped, q, base)
-        order, batch = joints.shape[-2] - 1, joints.shape[:-2]
-        kernel = self._traced_kernel("forward_kinematics", order, *of)
-        if kernel is None:
-            raise InputError(f"robot {self.name!r} is too large to compile its kinematics of that order")
-        motion = [] if moving is None else moving.arrays(order, batch)
-        found: Array = (kernel.batch if batch else kernel.function)(np.ascontiguousarray(joints), *motion)
-        return found
 
 
 def _in_one_thread(call: Callable[..., Array]) -> Callable[..., Array]:

@@ -274,20 +274,20 @@ class RobotProperties:
             return ()
         if isinstance(wrenches, AppliedWrench):
             return (wrenches,)
-        given: object = wrenches
-        if not isinstance(given, (list, tuple)):
-            raise InputError(f"wrenches must be a list of AppliedWrench, found {type(given).__name__}")
-        for found in given:
-            if not isinstance(found, AppliedWrench):
+        listed: object = wrenches
+        if not isinstance(listed, (list, tuple)):
+            raise InputError(f"wrenches must be a list of AppliedWrench, found {type(listed).__name__}")
+        for wrench in listed:
+            if not isinstance(wrench, AppliedWrench):
                 raise InputError(
-                    f"wrenches must be a list of AppliedWrench, found {type(found).__name__} in it"
+                    f"wrenches must be a list of AppliedWrench, found {type(wrench).__name__} in it"
                 )
-            named = isinstance(found.body, str) and found.body not in self._tree.body_names
-            frame = self.frames.get(str(found.body)) if named else None
+            named = isinstance(wrench.body, str) and wrench.body not in self._tree.body_names
+            frame = self.frames.get(str(wrench.body)) if named else None
             if frame is not None and frame.body >= 0:
                 carrier = self._tree.body_names[frame.body]
                 raise InputError(
-                    f"{found.body!r} is a frame fixed to body {carrier!r}; give the wrench on that body, in "
+                    f"{wrench.body!r} is a frame fixed to body {carrier!r}; give the wrench on that body, in "
                     "its frame or in the world"
                 )
         return tuple(wrenches)
@@ -297,11 +297,11 @@ def _names(tree: TreeModel, joints: Sequence[int]) -> tuple[str, ...]:
     return tuple(tree.joint_names[joint] for joint in joints)
 
 
-def check_order(order: int, found: str) -> None:
+def check_order(order: int, said: str) -> None:
     """Reject what would take minutes to compile, and is most likely samples where derivatives belong."""
     if order > HIGHEST_ORDER:
         raise InputError(
-            f"{found} {order}, and {HIGHEST_ORDER} is the highest there is; the samples of a batch stand "
+            f"{said} {order}, and {HIGHEST_ORDER} is the highest there is; the samples of a batch stand "
             "before the derivatives: (N, order + 3, n)"
         )
 

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_result, finite_array, finite_result, real_array
+from hodyn_ros.codegen.kernel import Function
 from hodyn_ros.codegen.sample_loop import each_sample
 from hodyn_ros.digits import is_asked_for, refuse_without_digits
 from hodyn_ros.dynamics.calls.accuracy import AccuracyCalls
 from hodyn_ros.dynamics.calls.description import check_order, load_places
 from hodyn_ros.dynamics.calls.results import BaseAndJoints, base_and_joints
-from hodyn_ros.dynamics.floating_base import fitting_base
 from hodyn_ros.dynamics.loops.coordinate_motion import (
     coordinate_motion,
     coordinate_motions,
@@ -24,7 +24,7 @@ from hodyn_ros.dynamics.loops.coordinate_motion import (
 )
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.mobility import check_pose
-from hodyn_ros.dynamics.motion_stack import applied
+from hodyn_ros.dynamics.motion_stack import applied, fitting_base
 from hodyn_ros.engine import kernels
 from hodyn_ros.errors import InputError, SingularError
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, BaseRepresentation, twists_to_body
@@ -34,6 +34,23 @@ from hodyn_ros.model.tree import TreeModel
 _SURE_ORDER = 6  # of trees, above which accelerations are refused where too few digits are left
 
 
+class HybridArguments(NamedTuple):
+    """What forward and hybrid dynamics are given, as it comes: `hybrid_dynamics` says what each of it is."""
+
+    state: ArrayLike | None
+    inputs: ArrayLike
+    base: BaseMotion | None = None
+    base_wrench: ArrayLike | None = None
+    wrenches: Sequence[AppliedWrench] | None = None
+    prescribed: Sequence[str | int] = ()
+    prescribe_base: bool = False
+
+    def one_by_one(self) -> list[HybridArguments]:
+        """Return those of each sample of a batch; none of a single call."""
+        each = samples(self.state, self.inputs, self.base, self.base_wrench)
+        return [HybridArguments(*one, *self[len(one) :]) for one in each]
+
+
 class HybridProblem(NamedTuple):
     """What a kernel of hybrid dynamics takes."""
 
@@ -41,6 +58,11 @@ class HybridProblem(NamedTuple):
     setting: kernels.KernelSpec
     arrays: list[Array]
     batch: tuple[int, ...]  # () or (N,)
+
+    def call(self, kernel: Function, *multiplier: Array) -> Array:
+        """Call a kernel that takes the arrays, and what a Hessian is weighted with."""
+        result: Array = (kernel.batch if self.batch else kernel.function)(*self.arrays, *multiplier)
+        return result
 
 
 class LoopedProblem(NamedTuple):
@@ -114,48 +136,34 @@ class ForwardDynamicsCalls(AccuracyCalls):
             with_base = self._forward_with_base.get((torques.shape, base.representation))
             if with_base is not None and not base.batch:
                 return with_base(state, torques, base, base_wrench)
+        arguments = HybridArguments(state, torques, base, base_wrench, wrenches)
         if self._looped is not None:
-            return self._looped_forward(state, torques, base, base_wrench, wrenches)
-        return self._tree_forward(state, torques, base, base_wrench, wrenches)
+            return self._looped_forward(arguments)
+        return self._tree_forward(arguments)
 
-    def _tree_forward(
-        self,
-        state: ArrayLike | None,
-        torques: ArrayLike,
-        base: BaseMotion | None,
-        base_wrench: ArrayLike | None,
-        wrenches: Sequence[AppliedWrench] | None,
-    ) -> Array | BaseAndJoints:
-        found = self._hybrid(state, torques, base, base_wrench, wrenches, (), False)
-        order = found.shape[-2] - 1
+    def _tree_forward(self, arguments: HybridArguments) -> Array | BaseAndJoints:
+        result, base = self._hybrid(arguments), arguments.base
+        order = result.shape[-2] - 1
         if order > _SURE_ORDER and not is_asked_for():
-            self._refuse_amplified(state, torques, base, base_wrench, wrenches)
-        elif wrenches is None and not self._massless and found.ndim == 2:
+            self._refuse_amplified(arguments)
+        elif arguments.wrenches is None and not self._massless and result.ndim == 2:
             setting = kernels.KernelSpec(base=None if base is None else base.representation)
             function = self._kernel("forward_dynamics", order, setting).function
-            given, efforts = (2, self.n_coordinates), (len(found), self.n_coordinates)
+            state, efforts = (2, self.n_coordinates), (len(result), self.n_coordinates)
             if base is None:
-                self._forward[given, efforts] = function
+                self._forward[state, efforts] = function
             else:
                 self._keep_forward_with_base(
-                    given, efforts, base.representation, self._tree_forward, function
+                    state, efforts, base.representation, self._tree_forward, function
                 )
-        return found if base is None else base_and_joints(found)
+        return result if base is None else base_and_joints(result)
 
-    def _refuse_amplified(
-        self,
-        state: ArrayLike | None,
-        torques: ArrayLike,
-        base: BaseMotion | None,
-        base_wrench: ArrayLike | None,
-        wrenches: Sequence[AppliedWrench] | None,
-    ) -> None:
+    def _refuse_amplified(self, arguments: HybridArguments) -> None:
         """Refuse what rounding of torques is amplified to by high orders; SingularError."""
-        each = samples(state, torques, base, base_wrench) or [(state, torques, base, base_wrench)]
-        for i, one in enumerate(each):
+        for i, one in enumerate(arguments.one_by_one() or [arguments]):
             try:
                 refuse_without_digits(
-                    self.accuracy("forward_dynamics", *one, wrenches),
+                    self.accuracy("forward_dynamics", *one[:5]),
                     f"the forward dynamics of robot {self.name!r}",
                     "take the motion from elsewhere: forward dynamics amplifies the rounding of torques",
                     "its dynamics is that much faster than its motion",
@@ -167,7 +175,7 @@ class ForwardDynamicsCalls(AccuracyCalls):
     def hybrid_dynamics(
         self,
         state: ArrayLike | None,
-        given: ArrayLike,
+        inputs: ArrayLike,
         base: BaseMotion | None = None,
         base_wrench: ArrayLike | None = None,
         wrenches: Sequence[AppliedWrench] | None = None,
@@ -175,10 +183,10 @@ class ForwardDynamicsCalls(AccuracyCalls):
         prescribed: Sequence[str | int],
         prescribe_base: bool = False,
     ) -> Array | BaseAndJoints:
-        """Compute what is not given where some joints are moved and others are driven.
+        """Compute the torques of joints that are moved and the accelerations of those that are driven.
 
         `state` (2, n) positions and velocities; `prescribed`: names or indices of the joints whose motion is
-        given; `given` (order + 1, n): for those the acceleration and its derivatives, for the others the
+        given; `inputs` (order + 1, n): for those the acceleration and its derivatives, for the others the
         torque and its derivatives. Of a floating base either the wrench is given, as in `forward_dynamics`,
         or with `prescribe_base=True` its motion, as in `inverse_dynamics` with order + 2 twists.
 
@@ -188,64 +196,53 @@ class ForwardDynamicsCalls(AccuracyCalls):
         world frame. Ali et al., Algorithm 4. Raises InputError saying what was expected.
 
         Of a robot with loops `state` is that of the coordinates, as in `forward_dynamics`, and all else is of
-        the driven joints: those prescribed, what is given, and what comes back. SingularError where the
+        the driven joints: those prescribed, inputs, and what comes back. SingularError where the
         joints prescribed cannot all be moved freely.
         """
         check_prescribed(prescribed)
         if prescribe_base and base_wrench is not None:
             raise InputError("give either the motion of the base or its wrench, not both")
+        arguments = HybridArguments(state, inputs, base, base_wrench, wrenches, prescribed, prescribe_base)
         if self._looped is not None:
-            return self._looped_hybrid(state, given, prescribed, base, base_wrench, wrenches, prescribe_base)
-        moved = prescribed_joints(self.model, prescribed)
-        found = self._hybrid(state, given, base, base_wrench, wrenches, moved, prescribe_base)
-        return found if base is None else base_and_joints(found)
+            return self._looped_hybrid(arguments)
+        result = self._hybrid(arguments)
+        return result if base is None else base_and_joints(result)
 
     @finite_result
-    def _looped_forward(
-        self,
-        state: ArrayLike | None,
-        efforts: ArrayLike,
-        base: BaseMotion | None,
-        base_wrench: ArrayLike | None,
-        wrenches: Sequence[AppliedWrench] | None,
-    ) -> Array | BaseAndJoints:
+    def _looped_forward(self, arguments: HybridArguments) -> Array | BaseAndJoints:
         looped = self._need_loops("this")
+        state, efforts, base, base_wrench, wrenches, *_ = arguments
         many = isinstance(base, BaseMotion) and base.batch
         if np.ndim(efforts) == 3 or (state is not None and np.ndim(state) == 3) or many:
-            return self._looped_forward_samples(looped, state, efforts, base, base_wrench, wrenches)
-        y, given = coordinate_motion(looped.closure, state, base, 1)
+            return self._looped_forward_samples(looped, arguments)
+        y, motion = coordinate_motion(looped.closure, state, base, 1)
         u = drive_rows(looped.closure, efforts, base_wrench)
-        table = looped.accelerations(y, u, given, self._loads(wrenches))
+        table = looped.accelerations(y, u, motion, self._loads(wrenches))
         if wrenches is None:
             self._keep_forward(looped, len(u) - 1)
-        if given is None or base is None:
+        if motion is None or base is None:
             return table
         twists, joints = base_and_joints(table)
         if base.representation == "body_fixed":
-            whole = np.concatenate([given.twists[:1], twists])
+            whole = np.concatenate([motion.twists[:1], twists])
             twists = np.ascontiguousarray(twists_to_body(base.pose, whole)[1:])
         return BaseAndJoints(twists, joints)
 
     def _looped_forward_samples(
-        self,
-        looped: LoopedDynamics,
-        state: ArrayLike | None,
-        efforts: ArrayLike,
-        base: BaseMotion | None,
-        base_wrench: ArrayLike | None,
-        wrenches: Sequence[AppliedWrench] | None,
+        self, looped: LoopedDynamics, arguments: HybridArguments
     ) -> Array | BaseAndJoints:
+        state, efforts, base, base_wrench, wrenches, *_ = arguments
         closure = looped.closure
-        count, y, given = coordinate_motions(closure, state, base, 1)
+        count, y, motion = coordinate_motions(closure, state, base, 1)
         if not count:
             raise InputError(f"torques of shape {np.shape(efforts)} are a batch; give as many states")
         u = drive_row_samples(closure, count, efforts, base_wrench)
-        table = looped.accelerations_of_samples(count, y, u, given, self._loads(wrenches))
-        if given is None or base is None:
+        table = looped.accelerations_of_samples(count, y, u, motion, self._loads(wrenches))
+        if motion is None or base is None:
             return np.ascontiguousarray(table)
         twists, joints = base_and_joints(table)
         if base.representation == "body_fixed":
-            first = np.broadcast_to(given.twists[..., :1, :], (count, 1, 6))
+            first = np.broadcast_to(motion.twists[..., :1, :], (count, 1, 6))
             whole = np.moveaxis(np.concatenate([first, twists], axis=1), 1, 0)
             twists = np.ascontiguousarray(np.moveaxis(twists_to_body(base.pose, whole)[1:], 0, 1))
         return BaseAndJoints(twists, joints)
@@ -253,96 +250,75 @@ class ForwardDynamicsCalls(AccuracyCalls):
     def _keep_forward(self, looped: LoopedDynamics, order: int) -> None:
         """Let further calls of an order, with arrays and a spatial base motion, find their code."""
         closure, call = looped.closure, looped.forward_call(order)
-        given, efforts = (2, len(closure.joints)), (order + 1, len(closure.driven))
+        states, efforts = (2, len(closure.joints)), (order + 1, len(closure.driven))
         if closure.leader is None:
-            self._forward[given, efforts] = call
+            self._forward[states, efforts] = call
         else:
 
             def function(state: Array, torques: Array, pose: Array, twist: Array, *push: Array) -> Array:
                 return call(state, pose, twist, torques, *push)
 
-            careful, pushed = self._looped_forward, closure.base_given
-            self._keep_forward_with_base(given, efforts, "spatial", careful, function, pushed)
+            checked, pushed = self._looped_forward, closure.base_given
+            self._keep_forward_with_base(states, efforts, "spatial", checked, function, pushed)
 
     def _keep_forward_with_base(
         self,
-        given: tuple[int, int],
+        states: tuple[int, int],
         efforts: tuple[int, int],
         frame: BaseRepresentation,
-        careful: Callable[..., Any],
+        checked: Callable[[HybridArguments], Any],
         function: Callable[..., Array],
         pushed: bool = True,
     ) -> None:
         """Let further calls with arrays of these shapes, and a base motion, find their code.
 
         `function(state, torques, pose, twist, wrench)` has the columns of the base first. It takes no wrench
-        where the base is not `pushed`.
+        where the base is not `pushed`. Others are left to `checked`.
         """
-        nothing, alone = (np.zeros((efforts[0], 6)),) if pushed else (), np.zeros(given)
+        nothing, alone = (np.zeros((efforts[0], 6)),) if pushed else (), np.zeros(states)
 
         def with_base(
             state: Any, torques: Array, base: BaseMotion, base_wrench: ArrayLike | None
         ) -> BaseAndJoints:
             push = nothing if base_wrench is None else (np.asarray(base_wrench),)
-            if state is None and not given[1]:
+            if state is None and not states[1]:
                 state = alone
-            if np.shape(state) != given or [p.shape for p in push] != [p.shape for p in nothing]:
-                found: BaseAndJoints = careful(state, torques, base, base_wrench, None)
-                return found
+            if np.shape(state) != states or [p.shape for p in push] != [p.shape for p in nothing]:
+                result: BaseAndJoints = checked(HybridArguments(state, torques, base, base_wrench))
+                return result
             table = function(state, torques, base.pose, base.twists[:1], *push)
             return BaseAndJoints(table[:, :6].copy(), table[:, 6:].copy())
 
         self._forward_with_base[efforts, frame] = with_base
 
     @finite_result
-    def _looped_hybrid(
-        self,
-        state: ArrayLike | None,
-        given: ArrayLike,
-        prescribed: Iterable[str | int],
-        base: BaseMotion | None,
-        base_wrench: ArrayLike | None,
-        wrenches: Sequence[AppliedWrench] | None,
-        prescribe_base: bool,
-    ) -> Array | BaseAndJoints:
-        if each := samples(state, given, base, base_wrench):
-
-            def alone(i: int) -> Array | BaseAndJoints:
-                x, u, moving, push = each[i]
-                return self._looped_hybrid(x, u, prescribed, moving, push, wrenches, prescribe_base)
-
-            results = each_sample(len(each), alone)
+    def _looped_hybrid(self, arguments: HybridArguments) -> Array | BaseAndJoints:
+        if each := arguments.one_by_one():
+            results = each_sample(len(each), lambda i: self._looped_hybrid(each[i]))
             if isinstance(results[0], tuple):
                 return BaseAndJoints(*map(np.array, zip(*results)))
             return np.array(results)
-        problem = self._looped_problem(state, given, prescribed, base, base_wrench, prescribe_base)
-        found, twists = problem.looped.hybrid_dynamics(*problem.arguments, self._loads(wrenches))
+        problem, base = self._looped_problem(arguments), arguments.base
+        table, twists = problem.looped.hybrid_dynamics(*problem.arguments, self._loads(arguments.wrenches))
         first = 6 if problem.looped.closure.base_given else 0
-        joints = np.ascontiguousarray(found[:, first:])
+        joints = np.ascontiguousarray(table[:, first:])
         if base is None or twists is None:
             return joints
-        if prescribe_base:
-            return BaseAndJoints(np.ascontiguousarray(found[:, :6]), joints)
+        if arguments.prescribe_base:
+            return BaseAndJoints(np.ascontiguousarray(table[:, :6]), joints)
         if base.representation == "body_fixed":
             twists = twists_to_body(base.pose, twists)
         return BaseAndJoints(np.ascontiguousarray(twists[1:]), joints)
 
-    def _looped_problem(
-        self,
-        state: ArrayLike | None,
-        given: ArrayLike,
-        prescribed: Iterable[str | int],
-        base: BaseMotion | None,
-        base_wrench: ArrayLike | None,
-        prescribe_base: bool,
-    ) -> LoopedProblem:
+    def _looped_problem(self, arguments: HybridArguments) -> LoopedProblem:
         """Check what hybrid dynamics of a robot with loops is given."""
+        state, inputs, base, base_wrench, _, prescribed, prescribe_base = arguments
         looped = self._need_loops("this")
         closure, first = looped.closure, 6 if looped.closure.base_given else 0
         if prescribe_base and not first:
             raise InputError(f"robot {self.name!r} has no base to prescribe; name driven joints")
         y, motion = coordinate_motion(closure, state, base, 1)
-        values = drive_rows(closure, given, base_wrench)
+        values = drive_rows(closure, inputs, base_wrench)
         moved = {first + self._driven_place(joint) for joint in prescribed}
         if prescribe_base and motion is not None:
             if len(motion.twists) < len(values) + 1:
@@ -360,37 +336,19 @@ class ForwardDynamicsCalls(AccuracyCalls):
             return int(joint)
         raise InputError(f"prescribed names {joint!r}; the driven joints of {self.name!r} are {list(names)}")
 
-    def _hybrid(
-        self,
-        state: ArrayLike | None,
-        given: ArrayLike,
-        base: BaseMotion | None,
-        base_wrench: ArrayLike | None,
-        wrenches: Sequence[AppliedWrench] | None,
-        prescribed: tuple[int, ...],
-        prescribe_base: bool,
-    ) -> Array:
-        problem = self._hybrid_problem(state, given, base, base_wrench, wrenches, prescribed, prescribe_base)
-        kernel = self._kernel("forward_dynamics", problem.order, problem.setting)
-        call = kernel.batch if problem.batch else kernel.function
-        found: Array = call(*problem.arrays)
-        check_result(found)
-        return found
+    def _hybrid(self, arguments: HybridArguments) -> Array:
+        problem = self._hybrid_problem(arguments)
+        result = problem.call(self._kernel("forward_dynamics", problem.order, problem.setting))
+        check_result(result)
+        return result
 
-    def _hybrid_problem(
-        self,
-        state: ArrayLike | None,
-        given: ArrayLike,
-        base: BaseMotion | None,
-        base_wrench: ArrayLike | None,
-        wrenches: Sequence[AppliedWrench] | None,
-        prescribed: tuple[int, ...],
-        prescribe_base: bool,
-    ) -> HybridProblem:
+    def _hybrid_problem(self, arguments: HybridArguments) -> HybridProblem:
         """Check what hybrid dynamics is given, one sample or a batch."""
+        state, inputs, base, base_wrench, wrenches, names, prescribe_base = arguments
+        prescribed = _prescribed_joints(self.model, names)
         n = self.n_coordinates
         shapes = f"(order + 1, {n}) or (N, order + 1, {n})"
-        values = real_array("the torques", given, shapes)
+        values = real_array("the torques", inputs, shapes)
         if values.ndim not in (2, 3) or values.shape[-1] != n or 0 in values.shape[:-1]:
             raise InputError(f"the torques must have shape {shapes}, found {values.shape}")
         batch, order = values.shape[:-2], values.shape[-2] - 1
@@ -398,7 +356,7 @@ class ForwardDynamicsCalls(AccuracyCalls):
         positions = finite_array("the state", state, (*batch, 2, n))
         motion = fitting_base(self.model, base, order + 2 if prescribe_base else 1, batch)
         loads = self._loads(wrenches)
-        others: list[Array] = []
+        of_base: list[Array] = []
         if motion is not None:
             pose, twists = motion.arrays(order + 2 if prescribe_base else 1, batch)
             shape = (*batch, order + 1, 6)
@@ -408,7 +366,7 @@ class ForwardDynamicsCalls(AccuracyCalls):
                 push += finite_array("base_wrench", one, shape if one.ndim == 3 else shape[-2:])
             first = np.ascontiguousarray(twists[..., :1, :])
             moved = np.ascontiguousarray(twists[..., 1:, :])
-            others = [pose, first, moved if prescribe_base else push]
+            of_base = [pose, first, moved if prescribe_base else push]
         elif base_wrench is not None or prescribe_base:
             raise InputError(
                 f"robot {self.model.name!r} has a fixed base; neither motion nor wrench of a base applies"
@@ -421,7 +379,7 @@ class ForwardDynamicsCalls(AccuracyCalls):
         )
         for position in positions.reshape(-1, 2, n)[:, 0] if self._massless else ():
             check_pose(self.model, self._massless, position, prescribed)
-        arrays = [positions, values, *others, *applied(loads, order, batch)]
+        arrays = [positions, values, *of_base, *applied(loads, order, batch)]
         return HybridProblem(order, setting, arrays, batch)
 
 
@@ -431,7 +389,7 @@ def check_prescribed(prescribed: object) -> None:
         raise InputError(f"prescribed must be a list of names or indices of joints, found {prescribed!r}")
 
 
-def prescribed_joints(model: TreeModel, prescribed: Sequence[str | int]) -> tuple[int, ...]:
+def _prescribed_joints(model: TreeModel, prescribed: Sequence[str | int]) -> tuple[int, ...]:
     """Return the indices of joints whose motion is given, in order; InputError for unknown ones."""
     check_prescribed(prescribed)
     return tuple(sorted({model.joint_index(joint) for joint in prescribed}))

@@ -12,11 +12,10 @@ from hodyn_ros.checks import check_finite, check_result, finite_result, real_arr
 from hodyn_ros.codegen.kernel import Function
 from hodyn_ros.dynamics.calls.description import RobotProperties, check_order, load_places
 from hodyn_ros.dynamics.calls.results import BaseAndJoints, base_and_joints
-from hodyn_ros.dynamics.floating_base import fitting_base
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, coordinate_motions, preload_rows
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.looped_efforts import LoopSolution
-from hodyn_ros.dynamics.motion_stack import applied
+from hodyn_ros.dynamics.motion_stack import applied, fitting_base
 from hodyn_ros.engine import kernels
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import INVERSE_DYNAMICS
@@ -102,9 +101,9 @@ class InverseDynamicsCalls(RobotProperties):
             if type(base) is BaseMotion:
                 with_base = self._compiled_with_base.get((base.twists.shape, base.representation))
                 if with_base is not None:
-                    found = with_base(q, base)
-                    if found is not None:
-                        return found
+                    result = with_base(q, base)
+                    if result is not None:
+                        return result
         if self._looped is not None:
             return self._looped_inverse(q, base, wrenches, formulation, preload)
         if preload is not None:
@@ -116,12 +115,12 @@ class InverseDynamicsCalls(RobotProperties):
         if formulation is not None:
             return self._by_formulation(formulation, motion, base_motion, loads)
         kernel = self._inverse_kernel(order, base_motion, loads)
-        others = [] if base_motion is None else base_motion.arrays(order + 2, motion.shape[:-2])
-        others += applied(loads, order, motion.shape[:-2])
+        arrays = [] if base_motion is None else base_motion.arrays(order + 2, motion.shape[:-2])
+        arrays += applied(loads, order, motion.shape[:-2])
         if base is not None and not loads and motion.ndim == 2:
             self._keep_with_base(kernel.function, motion.shape, base.orders, base.representation, pair=True)
         call = kernel.function if motion.ndim == 2 else kernel.batch
-        efforts = call(motion, *others)
+        efforts = call(motion, *arrays)
         return efforts if base_motion is None else base_and_joints(efforts)
 
     def drive_state(
@@ -145,13 +144,13 @@ class InverseDynamicsCalls(RobotProperties):
             wrench, efforts = self.inverse_dynamics(motion, base, wrenches)
             return DriveState(motion, efforts, wrench, False)
         looped, loads = self._looped, self._loads(wrenches)
-        count, y, given = coordinate_motions(looped.closure, q, base, 2)
+        count, y, leader = coordinate_motions(looped.closure, q, base, 2)
         order, first = y.shape[-2] - 3, 6 if looped.closure.base_given else 0
         preloaded = preload_rows(looped.closure, preload, order)
         if count:
-            table = looped.drive_tables(count, y, given, loads, preloaded)
+            table = looped.drive_tables(count, y, leader, loads, preloaded)
         else:
-            table = looped.drive_table(y, given, loads, preloaded)
+            table = looped.drive_table(y, leader, loads, preloaded)
         check_result(table[..., :-2, :])
         return DriveState(
             np.ascontiguousarray(table[..., order + 1 : -2, first:]),
@@ -176,8 +175,8 @@ class InverseDynamicsCalls(RobotProperties):
         at a singular pose, InputError saying what was expected.
         """
         looped = self._need_loops("solve_loops")
-        y, given = coordinate_motion(looped.closure, q, base, 2)
-        arguments = y, given, self._loads(wrenches), preload_rows(looped.closure, preload, len(y) - 3)
+        y, leader = coordinate_motion(looped.closure, q, base, 2)
+        arguments = y, leader, self._loads(wrenches), preload_rows(looped.closure, preload, len(y) - 3)
         return looped.solve(*arguments)
 
     def is_compiled(self, order: int) -> bool:
@@ -201,29 +200,29 @@ class InverseDynamicsCalls(RobotProperties):
                     f"robots with loops have no formulation {formulation!r}; leave it out, or choose "
                     "'embedding', or 'limb_decomposition' for a platform on limbs"
                 )
-            y, given = coordinate_motion(closure, q, base, 2)
+            y, leader = coordinate_motion(closure, q, base, 2)
             if formulation == "embedding":
                 preloaded = preload_rows(closure, preload, len(y) - 3)
-                efforts = looped.by_embedding(y, given, loads, preloaded)
+                efforts = looped.by_embedding(y, leader, loads, preloaded)
                 return base_and_joints(efforts) if closure.base_given else efforts
-            if given is None:
+            if leader is None:
                 raise InputError(f"robot {self.name!r} has no platform for 'limb_decomposition'")
-            shortened = BaseMotion(given.pose, given.twists[: len(y) - 1])
+            shortened = BaseMotion(leader.pose, leader.twists[: len(y) - 1])
             return looped.by_limbs(shortened, loads, preload_rows(closure, preload, len(y) - 3))
         one_base = base is None or not isinstance(base, BaseMotion) or not base.batch
-        count, y, given = coordinate_motions(closure, q, base, 2)
+        count, y, leader = coordinate_motions(closure, q, base, 2)
         order = y.shape[-2] - 3
         preloaded = preload_rows(closure, preload, order)
         if looped.only_coupled and one_base and (count or not looped.is_compiled(order)):
-            found = looped.follow(y, given, loads)
+            result = looped.follow(y, leader, loads)
         elif count:
-            found = looped.efforts_of_samples(count, y, given, loads, preloaded)
+            result = looped.efforts_of_samples(count, y, leader, loads, preloaded)
         else:
-            found = looped.efforts(y, given, loads, preloaded)
+            result = looped.efforts(y, leader, loads, preloaded)
             if not loads and preload is None:
                 self._keep_compiled(looped, order)
-        check_result(found)
-        return base_and_joints(found) if closure.base_given else found
+        check_result(result)
+        return base_and_joints(result) if closure.base_given else result
 
     def _keep_compiled(self, looped: LoopedDynamics, order: int) -> None:
         """Let further calls of an order, with arrays and a spatial base motion that fits, find their code."""
@@ -271,8 +270,10 @@ class InverseDynamicsCalls(RobotProperties):
             bases = [
                 BaseMotion(*each, representation=base.representation) for each in zip(base.pose, base.twists)
             ]
-            found = [self._by_formulation(name, *each, loads) for each in zip(motion, bases)]
-            return BaseAndJoints(np.stack([each[0] for each in found]), np.stack([each[1] for each in found]))
+            result = [self._by_formulation(name, *each, loads) for each in zip(motion, bases)]
+            return BaseAndJoints(
+                np.stack([each[0] for each in result]), np.stack([each[1] for each in result])
+            )
         formulation = INVERSE_DYNAMICS[name]
         with np.errstate(over="ignore", invalid="ignore"):
             torques, ground = formulation(self.model, np.moveaxis(motion, -2, 0), base, loads)

@@ -86,9 +86,9 @@ class KinematicCalls(RobotProperties):
             return forward_kinematics(tree, stack, moving, representation, self.frames)
         if stack.ndim == 2:
             self._moving[stack.shape, representation] = kernel.function
-        others = [] if moving is None else moving.in_representation("spatial").arrays(order, stack.shape[:-2])
+        arrays = [] if moving is None else moving.in_representation("spatial").arrays(order, stack.shape[:-2])
         call = kernel.batch if stack.ndim == 3 else kernel.function
-        table = call(np.ascontiguousarray(stack), *others)
+        table = call(np.ascontiguousarray(stack), *arrays)
         return unpacked(tree, table, representation, self.frames)
 
     def _screw_kernel(self, order: int, representation: Representation) -> Function | None:
@@ -139,9 +139,9 @@ class KinematicCalls(RobotProperties):
         call = GoalCall(pose, twists, base, body, representation, seed, task, weights, method, independent)
         if self._looped is None:
             return self._inverse_kinematics(call)
-        found = self._looped.compiled_frames.again(call)
-        if found is not None:
-            return found
+        result = self._looped.compiled_frames.again(call)
+        if result is not None:
+            return result
         moved = self._looped_inverse_kinematics(self._looped, call)
         return moved.joints if moved.base is None else moved
 
@@ -169,8 +169,8 @@ class KinematicCalls(RobotProperties):
         `order` twists. A batch of either has an axis of samples in front. `tree.joint_names` has their order.
         Errors as of `solve_loops`.
         """
-        found = self._compiled_joint_motion(q, base)
-        return self._joint_motion(q, base) if found is None else found
+        result = self._compiled_joint_motion(q, base)
+        return self._joint_motion(q, base) if result is None else result
 
     @finite_result
     def _joint_motion(self, q: ArrayLike | None, base: BaseMotion | None) -> Array:
@@ -181,10 +181,10 @@ class KinematicCalls(RobotProperties):
     def _joints_of_loops(
         self, looped: LoopedDynamics, q: ArrayLike | None, base: BaseMotion | None
     ) -> tuple[Array, BaseMotion | None]:
-        count, y, given = coordinate_motions(looped.closure, q, base, 0)
+        count, y, leader = coordinate_motions(looped.closure, q, base, 0)
         if count:
-            return looped.joint_motion_of_samples(count, y, given)
-        return looped.joint_motion(y, given)
+            return looped.joint_motion_of_samples(count, y, leader)
+        return looped.joint_motion(y, leader)
 
     def drive_jacobian(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
         """Compute what the driven joints move by the coordinates, (order + 1, driven, coordinates).
@@ -194,8 +194,8 @@ class KinematicCalls(RobotProperties):
         body-fixed twist: `J_IK` of Mueller et al., eq. 9. Compiled; arguments and errors as of
         `joint_motion`.
         """
-        found: Array = self._need_loops("drive_jacobian").computed("drive_jacobian", q, base)
-        return found
+        result: Array = self._need_loops("drive_jacobian").computed("drive_jacobian", q, base)
+        return result
 
     def motion_from_drives(self, drives: ArrayLike, base: BaseMotion | None = None) -> CoordinateMotion:
         """Find the motion of the coordinates from that of the driven joints, of a robot with loops.
@@ -208,9 +208,9 @@ class KinematicCalls(RobotProperties):
         """
         looped = self._need_loops("motion_from_drives")
         if base is None and type(drives) is np.ndarray and drives.ndim == 2 and not looped.closure.base_given:
-            found = looped.compiled_drive_motion(drives)
-            if found is not None:
-                return CoordinateMotion(found[1], found[0])
+            result = looped.compiled_drive_motion(drives)
+            if result is not None:
+                return CoordinateMotion(result[1], result[0])
         return self._motion_from_drives(looped, drives, base)
 
     @finite_result
@@ -218,8 +218,8 @@ class KinematicCalls(RobotProperties):
         self, looped: LoopedDynamics, drives: ArrayLike, base: BaseMotion | None
     ) -> CoordinateMotion:
         rows = drive_values("the motion of the drives", looped.closure, drives)
-        given = None
+        leader = None
         if looped.closure.base_given or base is not None:
-            given = given_base(looped.closure, base, len(rows) - 1)
-        joints, platform = looped.move_drives(rows, given)
+            leader = given_base(looped.closure, base, len(rows) - 1)
+        joints, platform = looped.move_drives(rows, leader)
         return CoordinateMotion(platform, joints)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from hodyn_ros.checks import finite_result
 from hodyn_ros.codegen.kernel import Kernel
 from hodyn_ros.codegen.object_cache import Kept
-from hodyn_ros.dynamics import centroid, matrices, regressors
+from hodyn_ros.dynamics import matrices, regressors
 from hodyn_ros.dynamics.matrices import DynamicMatrices
 from hodyn_ros.dynamics.motion_stack import MotionStack, applied, joint_stack, motion_stack
 from hodyn_ros.dynamics.named_frames import placed
@@ -32,23 +32,23 @@ if TYPE_CHECKING:
     from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 
 
-def _quick(call: Callable[..., Array]) -> Callable[..., Array]:
+def _through_noted_kernel(call: Callable[..., Array]) -> Callable[..., Array]:
     """Let a call go straight to its kernel where that has served the same shape before.
 
     `call(self, q, base)` notes the kernel by `_note`.
     """
-    careful, name = finite_result(call), call.__name__
+    checked, name = finite_result(call), call.__name__
 
     @wraps(call)
-    def quick(self: MatrixCalls, q: ArrayLike, base: BaseMotion | None = None) -> Array:
-        found = self._by_noted(q, base, name)
-        if found is not None:
-            return found
+    def noted(self: MatrixCalls, q: ArrayLike, base: BaseMotion | None = None) -> Array:
+        result = self._by_noted(q, base, name)
+        if result is not None:
+            return result
         if self._looped is not None:
             return self._looped.computed(name, q, base)
-        return careful(self, q, base)
+        return checked(self, q, base)
 
-    return quick
+    return noted
 
 
 class MatrixCalls(ABC):
@@ -95,10 +95,10 @@ class MatrixCalls(ABC):
             q = np.empty((base.orders + 1, 0))
         if type(q) is not np.ndarray or not (base is None or type(base) is BaseMotion):
             return None
-        found = self._noted.get((q.shape, base and base.orders, *call))
-        if found is None or (base is not None and base.batch):
+        result = self._noted.get((q.shape, base and base.orders, *call))
+        if result is None or (base is not None and base.batch):
             return None
-        function, shape, frame = found
+        function, shape, frame = result
         motion = () if base is None else (base.pose, base.twists_in(frame, len(q) - 1))
         return function(q, *motion, *more).reshape(shape)
 
@@ -106,7 +106,7 @@ class MatrixCalls(ABC):
     def _joint_tree(self) -> JointTree:
         return JointTree.of(self.tree)
 
-    @_quick
+    @_through_noted_kernel
     def mass_matrix(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
         """Compute the mass matrix and its time derivatives, `q` (order + 1, n) -> (order + 1, m, m).
 
@@ -114,7 +114,7 @@ class MatrixCalls(ABC):
         """
         return self._computed("mass_matrix", q, base, matrices.mass_matrix)
 
-    @_quick
+    @_through_noted_kernel
     def coriolis_matrix(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
         """Compute the Coriolis matrix and its time derivatives, `q` (order + 2, n) -> (order + 1, m, m).
 
@@ -122,7 +122,7 @@ class MatrixCalls(ABC):
         """
         return self._computed("coriolis_matrix", q, base, matrices.coriolis_matrix)
 
-    @_quick
+    @_through_noted_kernel
     def gravity_torque(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
         """Compute what holds the robot against gravity, by order: `q` (order + 1, n) -> (order + 1, m).
 
@@ -137,7 +137,7 @@ class MatrixCalls(ABC):
         rows, m = self._rows_of_all(q, base), self._m
         return DynamicMatrices(rows[..., :m, :], rows[..., m : 2 * m, :], rows[..., 2 * m, :])
 
-    @_quick
+    @_through_noted_kernel
     def _rows_of_all(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
         return self._computed("dynamic_matrices", q, base, matrices.rows, call="_rows_of_all")
 
@@ -178,9 +178,9 @@ class MatrixCalls(ABC):
         "body_fixed" (body axes, body origin) or "hybrid" (world axes, body origin).
         Garofalo et al. (2013), eqs. 27-29; compiled.
         """
-        found = self._by_noted(q, base, "jacobian", body, representation)
-        if found is not None:
-            return found
+        result = self._by_noted(q, base, "jacobian", body, representation)
+        if result is not None:
+            return result
         return self._of_frame(
             "jacobian", q, base, body, representation, lambda bodies, _, *of: matrices.jacobian(bodies, *of)
         )
@@ -199,37 +199,37 @@ class MatrixCalls(ABC):
             return self._looped.computed(name, q, base, body, representation)
         return self._computed_finite(name, q, base, readable, (body, representation))
 
-    @_quick
+    @_through_noted_kernel
     def com(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
         """Compute the centre of mass in the world [m] by order, `q` (order + 1, n) -> (order + 1, 3).
 
         Compiled.
         """
-        return self._computed("com", q, base, centroid.com)
+        return self._computed("com", q, base, matrices.com)
 
-    @_quick
+    @_through_noted_kernel
     def com_jacobian(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
         """Compute the Jacobian of the centre of mass by order, `q` (order + 1, n) -> (order + 1, 3, m).
 
         Garofalo et al. (2013), eq. 7; compiled.
         """
-        return self._computed("com_jacobian", q, base, centroid.com_jacobian)
+        return self._computed("com_jacobian", q, base, matrices.com_jacobian)
 
-    @_quick
+    @_through_noted_kernel
     def centroidal_momentum(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
         """Compute the momentum about the centre of mass by order, `q` (order + 2, n) -> (order + 1, 6).
 
         World axes; angular [kg m^2/s], then linear [kg m/s]. Compiled.
         """
-        return self._computed("centroidal_momentum", q, base, centroid.centroidal_momentum)
+        return self._computed("centroidal_momentum", q, base, matrices.centroidal_momentum)
 
-    @_quick
+    @_through_noted_kernel
     def centroidal_momentum_matrix(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
         """Compute the matrix of the centroidal momentum by order, `q` (order + 1, n) -> (order + 1, 6, m).
 
         Compiled.
         """
-        return self._computed("centroidal_momentum_matrix", q, base, centroid.centroidal_momentum_matrix)
+        return self._computed("centroidal_momentum_matrix", q, base, matrices.centroidal_momentum_matrix)
 
     def dynamic_parameters(self) -> Array:
         """Return the parameters (10 bodies,): of every body m, m r, and Ixx, Iyy, Izz, Ixy, Ixz, Iyz.
@@ -238,7 +238,7 @@ class MatrixCalls(ABC):
         """
         return dynamic_parameters(self._joint_tree)
 
-    @_quick
+    @_through_noted_kernel
     def regressor(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
         """Compute Y with `Q^(r) = Y[r] @ dynamic_parameters()`, `q` (order + 3, n).
 
@@ -261,9 +261,9 @@ class MatrixCalls(ABC):
         """
         rates = _reference_rates(q, qr, base, base_reference)
         if rates is not None:
-            found = self._by_noted(q, base, "slotine_li_regressor", more=[rates])
-            if found is not None:
-                return found
+            result = self._by_noted(q, base, "slotine_li_regressor", more=[rates])
+            if result is not None:
+                return result
         if self._looped is not None:
             return self._looped.slotine_li_regressor(q, base, qr, base_reference)
         return self._slotine_li_regressor(q, qr, base, base_reference)
@@ -296,7 +296,7 @@ class MatrixCalls(ABC):
             return self._looped.parameter_derivatives(q, base)
         return regressors.by_parameter(self._parameter_rows(q, base))
 
-    @_quick
+    @_through_noted_kernel
     def _parameter_rows(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
         return self._computed(
             "parameter_derivatives", q, base, regressors.parameter_rows, call="_parameter_rows"
@@ -319,7 +319,7 @@ class MatrixCalls(ABC):
 
         `of`: a frame by name and a representation, of an operation that is of a frame. `readable` computes
         what takes too long to compile, `readable(bodies, order, [frame, representation])`. `call`: the method
-        that `_quick` knows, by default that of the same name.
+        that `_through_noted_kernel` knows, by default that of the same name.
         """
         operation, tree = OPERATIONS[name], self.model
         stack = motion_stack(tree, q, base, operation.rates, operation.base)
@@ -354,10 +354,10 @@ class MatrixCalls(ABC):
         return self._traced_kernel("forward_dynamics_derivatives", order, *(() if plain else (setting,)))
 
     def _matrix_kernel(
-        self, make: Callable[..., Kernel | None], order: int, *others: Hashable
+        self, make: Callable[..., Kernel | None], order: int, *arrays: Hashable
     ) -> Kernel | None:
-        key = (make, order, *others)
-        return self._matrix_kernels.made(key, lambda: make(self.model, order, *others))
+        key = (make, order, *arrays)
+        return self._matrix_kernels.made(key, lambda: make(self.model, order, *arrays))
 
 
 def _reference_rates(q: Any, qr: Any, base: BaseMotion | None, base_reference: Any) -> Array | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,32 +18,20 @@ from hodyn_ros.dynamics import matrices, partials
 from hodyn_ros.dynamics.calls.description import load_places
 from hodyn_ros.dynamics.calls.forward_dynamics import (
     ForwardDynamicsCalls,
+    HybridArguments,
     HybridProblem,
     check_prescribed,
-    prescribed_joints,
 )
 from hodyn_ros.dynamics.calls.matrices import MatrixCalls, called
-from hodyn_ros.dynamics.floating_base import fitting_base
-from hodyn_ros.dynamics.loops.compiled_partials import quick_call
 from hodyn_ros.dynamics.loops.coordinate_motion import (
     coordinate_motion,
     coordinate_motions,
     drive_row_samples,
     sample_of,
-    samples,
 )
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
-from hodyn_ros.dynamics.loops.looped_partials import (
-    forward_dynamics_partials,
-    forward_dynamics_partials_of_samples,
-    hybrid_dynamics_partials,
-    inverse_dynamics_partials,
-    inverse_dynamics_partials_of_samples,
-    linearised,
-    matrix_partials,
-)
 from hodyn_ros.dynamics.matrices import MatrixDerivatives
-from hodyn_ros.dynamics.motion_stack import MotionStack, applied, motion_stack
+from hodyn_ros.dynamics.motion_stack import MotionStack, applied, fitting_base, motion_stack
 from hodyn_ros.dynamics.partials import LinearisedDynamics
 from hodyn_ros.engine.direction_lanes import (
     hybrid_dynamics_changes,
@@ -76,8 +64,8 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
             looped = self._looped
             count, y, moving = coordinate_motions(looped.closure, q, base, 1)
             if not count:
-                return matrix_partials(looped, y, moving)
-            each = each_sample(count, lambda i: matrix_partials(looped, y[i], sample_of(moving, i)))
+                return looped.matrix_partials(y, moving)
+            each = each_sample(count, lambda i: looped.matrix_partials(y[i], sample_of(moving, i)))
             return MatrixDerivatives(
                 *(np.array([getattr(one, part.name) for one in each]) for part in fields(MatrixDerivatives))
             )
@@ -86,9 +74,9 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         if changes is None:
             return matrices.matrix_derivatives(stack.bodies(self._joint_tree), stack.order)
         m, first = self._m, self._m - self.n_coordinates
-        found = in_all_directions(changes, stack.arguments(), stack.batch)
-        found = found.reshape(*stack.batch, stack.order + 1, 2 * m + 1, 2, m, m)
-        by_position, by_velocity = (np.moveaxis(found[..., k, :, :], -1, -3) for k in range(2))
+        result = in_all_directions(changes, stack.arguments(), stack.batch)
+        result = result.reshape(*stack.batch, stack.order + 1, 2 * m + 1, 2, m, m)
+        by_position, by_velocity = (np.moveaxis(result[..., k, :, :], -1, -3) for k in range(2))
         mass, coriolis, gravity = by_position[..., :m, :], by_position[..., m:-1, :], by_position[..., -1, :]
         by_rate = by_velocity[..., m:-1, :]
         # where a base is changes gravity alone
@@ -111,9 +99,9 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         their body, where the robot moves away. Compiled.
         """
         if wrenches is None:
-            found: Array | None = self._by_noted(q, base, "inverse_dynamics_derivatives")
-            if found is not None:
-                return found
+            result: Array | None = self._by_noted(q, base, "inverse_dynamics_derivatives")
+            if result is not None:
+                return result
         return self._inverse_dynamics_derivatives(q, base, wrenches)
 
     @finite_result
@@ -123,14 +111,12 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         loads = self._loads(wrenches)
         if self._looped is not None:
             count, y, moving = coordinate_motions(self._looped.closure, q, base, 2)
-            if count:
-                return inverse_dynamics_partials_of_samples(self._looped, count, y, moving, loads)
-            found = inverse_dynamics_partials(self._looped, y, moving, loads)
-            if not loads:
-                call = self._or_checked("efforts", len(found) - 1)
+            result = self._looped.inverse_dynamics_partials(y, moving, loads)
+            if not count and not loads:
+                call = self._looped.inverse_partials_call(len(result) - 1)
                 key = y.shape, base and base.orders, "inverse_dynamics_derivatives"
-                self._noted[key] = call, found.shape, "spatial"
-            return found
+                self._noted[key] = call, result.shape, "spatial"
+            return result
         stack = motion_stack(self.model, q, base, 2)
         order, m, places = stack.order, self._m, load_places(self.model, loads)
         kernel = self._traced_kernel("inverse_dynamics_derivatives", order, *([places] if places else []))
@@ -145,30 +131,6 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
             return in_all_directions(changes, arrays, stack.batch)
         series, brackets = self._partial_series(stack, loads)
         return partials.assemble(series, brackets)
-
-    def _or_checked(self, of: Literal["efforts", "accelerations"], order: int) -> Callable[..., Array]:
-        """Return partial derivatives of a robot with loops as compiled code, and with care where that fails.
-
-        `f(motion, [pose, twists])` of efforts, `f(state, torques, [pose, twist, wrench])` of accelerations.
-        """
-        looped = self._need_loops("this")
-        quick = quick_call(looped, of, order)
-
-        def efforts(q: Array, *moving: Array) -> Array:
-            found = quick(q, *moving)
-            if found is not None:
-                return found
-            return self._inverse_dynamics_derivatives(q, BaseMotion(*moving) if moving else None, None)
-
-        def accelerations(state: Array, torques: Array, *moving: Array) -> Array:
-            push = moving[2:] if looped.closure.base_given else ()
-            found = quick(state, *moving[:2], torques, *push)
-            if found is not None:
-                return found
-            base = BaseMotion(*moving[:2]) if moving else None
-            return self._looped_partials(state, torques, (), base, push[0] if push else None, None)
-
-        return efforts if of == "efforts" else accelerations
 
     def _partial_series(
         self, stack: MotionStack, loads: Sequence[AppliedWrench]
@@ -212,19 +174,19 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         if unloaded and state is None and base is not None:  # of a robot that a platform moves
             state = np.empty((2, 0))
         if unloaded and type(state) is np.ndarray and type(torques) is np.ndarray:
-            quick = self._fast_partials.get((state.shape, torques.shape, base and base.representation))
-            if quick is not None:
+            noted = self._fast_partials.get((state.shape, torques.shape, base and base.representation))
+            if noted is not None:
                 moving = () if base is None else (base.pose, base.twists[:1], np.zeros((len(torques), 6)))
-                return quick[0](state, torques, *moving).reshape(quick[1])
+                return noted[0](state, torques, *moving).reshape(noted[1])
+        arguments = HybridArguments(state, torques, base, base_wrench, wrenches)
         if self._looped is not None:
-            return self._looped_partials(state, torques, (), base, base_wrench, wrenches)
-        return self.hybrid_dynamics_derivatives(state, torques, base, base_wrench, wrenches, prescribed=())
+            return self._looped_partials(arguments)
+        return self._hybrid_partials(arguments)
 
-    @finite_result
     def hybrid_dynamics_derivatives(
         self,
         state: ArrayLike | None,
-        given: ArrayLike,
+        inputs: ArrayLike,
         base: BaseMotion | None = None,
         base_wrench: ArrayLike | None = None,
         wrenches: Sequence[AppliedWrench] | None = None,
@@ -238,13 +200,16 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         of derivatives of their accelerations; likewise of a prescribed base. With loops rows are of the
         driven joints, as what `hybrid_dynamics` returns.
         """
-        if self._looped is not None:
-            check_prescribed(prescribed)
-            return self._looped_partials(
-                state, given, prescribed, base, base_wrench, wrenches, prescribe_base, True
-            )
-        moved = prescribed_joints(self.model, prescribed)
-        problem = self._hybrid_problem(state, given, base, base_wrench, wrenches, moved, prescribe_base)
+        arguments = HybridArguments(state, inputs, base, base_wrench, wrenches, prescribed, prescribe_base)
+        if self._looped is None:
+            return self._hybrid_partials(arguments)
+        check_prescribed(prescribed)
+        return self._looped_partials(arguments, of_drives=True)
+
+    @finite_result
+    def _hybrid_partials(self, arguments: HybridArguments) -> Array:
+        """Return what `hybrid_dynamics_derivatives` does of a tree."""
+        problem, base = self._hybrid_problem(arguments), arguments.base
         order, m, n = problem.order, self._m, self.n_coordinates
         shape = (order + 1, order + 3, m, m)
         kernel = self._partial_kernel(order, problem.setting)
@@ -255,112 +220,71 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
                     kernel.function,
                     shape,
                 )
-            found = (kernel.batch if problem.batch else kernel.function)(*problem.arrays)
-            return found.reshape(*problem.batch, *shape)
+            return problem.call(kernel).reshape(*problem.batch, *shape)
         if problem.setting.base == "spatial":
             assert base is not None
-            problem = self._hybrid_problem(
-                state,
-                given,
-                base.in_representation("body_fixed"),
-                base_wrench,
-                wrenches,
-                moved,
-                prescribe_base,
-            )
+            arguments = arguments._replace(base=base.in_representation("body_fixed"))
+            problem = self._hybrid_problem(arguments)
         changes = self._matrix_kernel(hybrid_dynamics_changes, order, problem.setting)
         if changes is not None:
             return in_all_directions(changes, problem.arrays, problem.batch)
-        if base_wrench is not None and np.ndim(base_wrench) == 3:
-            states, values, pushes = *problem.arrays[:2], np.asarray(base_wrench)
-            return one_by_one(
-                len(values),
-                lambda i: self.hybrid_dynamics_derivatives(
-                    states[i],
-                    values[i],
-                    sample_of(base, i),
-                    pushes[i],
-                    wrenches,
-                    prescribed=prescribed,
-                    prescribe_base=prescribe_base,
-                ),
-            )
-        stack, loads, known = self._inverse_problem(problem, moved, base_wrench, wrenches, prescribe_base)
+        if arguments.base_wrench is not None and np.ndim(arguments.base_wrench) == 3:
+            each = arguments.one_by_one()
+            return one_by_one(len(each), lambda i: self._hybrid_partials(each[i]))
+        stack, loads, known = self._inverse_problem(problem, arguments)
         return partials.respond(*self._partial_series(stack, loads), known)
 
     def _inverse_problem(
-        self,
-        problem: HybridProblem,
-        moved: Sequence[int],
-        base_wrench: ArrayLike | None,
-        wrenches: Sequence[AppliedWrench] | None,
-        prescribe_base: bool,
+        self, problem: HybridProblem, arguments: HybridArguments
     ) -> tuple[MotionStack, list[AppliedWrench], list[int]]:
         """Return the motion that hybrid dynamics finds, what acts along it, and which columns are known."""
         stack, first = self._solved_motion(problem), self._m - self.n_coordinates
-        loads = list(self._loads(wrenches))
-        if stack.base is not None and not prescribe_base and base_wrench is not None:
-            loads.append(AppliedWrench(0, np.asarray(base_wrench)))
-        return stack, loads, [*(range(first) if prescribe_base else ()), *(first + joint for joint in moved)]
+        loads, push, setting = list(self._loads(arguments.wrenches)), arguments.base_wrench, problem.setting
+        if stack.base is not None and not setting.base_prescribed and push is not None:
+            loads.append(AppliedWrench(0, np.asarray(push)))
+        of_base = range(first) if setting.base_prescribed else ()
+        return stack, loads, [*of_base, *(first + joint for joint in setting.prescribed)]
 
     def _solved_motion(self, problem: HybridProblem) -> MotionStack:
         """Return the motion that hybrid dynamics finds."""
-        setting, (state, given, *others) = problem.setting, problem.arrays
-        kernel = self._kernel("forward_dynamics", problem.order, setting)
-        found = (kernel.batch if problem.batch else kernel.function)(*problem.arrays)
-        accelerations = np.array(found[..., self._m - self.n_coordinates :])
-        accelerations[..., setting.prescribed] = given[..., setting.prescribed]
+        setting, (state, inputs, *of_base) = problem.setting, problem.arrays
+        result = problem.call(self._kernel("forward_dynamics", problem.order, setting))
+        accelerations = np.array(result[..., self._m - self.n_coordinates :])
+        accelerations[..., setting.prescribed] = inputs[..., setting.prescribed]
         base = None
         if setting.base is not None:
-            rates = others[2] if setting.base_prescribed else found[..., :6]
-            twists = np.concatenate([others[1], rates], axis=-2)
-            base = BaseMotion(others[0], twists, representation=setting.base)
+            rates = of_base[2] if setting.base_prescribed else result[..., :6]
+            twists = np.concatenate([of_base[1], rates], axis=-2)
+            base = BaseMotion(of_base[0], twists, representation=setting.base)
         return motion_stack(self.model, np.concatenate([state, accelerations], axis=-2), base, 2)
 
     @finite_result
-    def _looped_partials(
-        self,
-        state: ArrayLike | None,
-        given: ArrayLike,
-        prescribed: Sequence[str | int],
-        base: BaseMotion | None,
-        base_wrench: ArrayLike | None,
-        wrenches: Sequence[AppliedWrench] | None,
-        prescribe_base: bool = False,
-        of_drives: bool = False,
-    ) -> Array:
+    def _looped_partials(self, arguments: HybridArguments, of_drives: bool = False) -> Array:
         """Return the partial derivatives of forward dynamics with loops, or of hybrid dynamics."""
+        state, inputs, base, base_wrench, wrenches, *_ = arguments
         of_states = state is not None and np.ndim(state) == 3
         many = of_states or (isinstance(base, BaseMotion) and base.batch)
         if many and not of_drives:
             looped = self._need_loops("this")
             count, states, motion = coordinate_motions(looped.closure, state, base, 1)
-            efforts = drive_row_samples(looped.closure, count, given, base_wrench)
-            return forward_dynamics_partials_of_samples(
-                looped, count, states[:, :2], efforts, motion, self._loads(wrenches)
-            )
-        if each := samples(state, given, base, base_wrench):
-
-            def alone(i: int) -> Array:
-                x, u, moving, push = each[i]
-                found: Array = self._looped_partials(
-                    x, u, prescribed, moving, push, wrenches, prescribe_base, of_drives
-                )
-                return found
-
-            return one_by_one(len(each), alone)
-        looped, y, values, moved, motion = self._looped_problem(
-            state, given, prescribed, base, base_wrench, prescribe_base
-        )
+            efforts = drive_row_samples(looped.closure, count, inputs, base_wrench)
+            return looped.forward_dynamics_partials(states[:, :2], efforts, motion, self._loads(wrenches))
+        if each := arguments.one_by_one():
+            return one_by_one(len(each), lambda i: self._looped_partials(each[i], of_drives))
+        looped, y, values, moved, motion = self._looped_problem(arguments)
         loads = self._loads(wrenches)
         if of_drives:
-            return hybrid_dynamics_partials(looped, y, values, moved, motion, loads)
-        found = forward_dynamics_partials(looped, y, values, motion, loads)
+            return looped.hybrid_dynamics_partials(y, values, moved, motion, loads)
+        result = looped.forward_dynamics_partials(y, values, motion, loads)
         if not loads and base_wrench is None:
             torques = (len(values), len(looped.closure.driven))
-            call = self._or_checked("accelerations", len(values) - 1)
-            self._fast_partials[y.shape, torques, base and "spatial"] = call, found.shape
-        return found
+            call, leader = looped.forward_partials_call(len(values) - 1), looped.closure.base_given
+
+            def compute(state: Array, torques: Array, *of_base: Array) -> Array:
+                return call(state, *of_base[:2], torques, *of_base[2:][:leader])
+
+            self._fast_partials[y.shape, torques, base and "spatial"] = compute, result.shape
+        return result
 
     @finite_result
     def linearised_dynamics(
@@ -396,7 +320,7 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
             state = finite_array("the state", state, (2, self.n_coordinates))
         y, moving = coordinate_motion(closure, state, base, 1)
         efforts = finite_array("the torques", torques, (len(closure.driven),))
-        return linearised(looped, y, moving, efforts)
+        return looped.linearised(y, moving, efforts)
 
 
 def _partial_series_kernel(model: TreeModel, order: int, loads: Loads) -> Kernel | None:

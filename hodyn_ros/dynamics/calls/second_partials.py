@@ -12,12 +12,11 @@ from hodyn_ros.checks import check_finite, finite_result, real_array
 from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Kernel, LaneKernel
 from hodyn_ros.codegen.sample_loop import one_by_one
 from hodyn_ros.dynamics.calls.description import load_places
-from hodyn_ros.dynamics.calls.forward_dynamics import HybridProblem, prescribed_joints
+from hodyn_ros.dynamics.calls.forward_dynamics import HybridArguments, HybridProblem
 from hodyn_ros.dynamics.calls.matrices import too_large
 from hodyn_ros.dynamics.calls.partials import PartialCalls
 from hodyn_ros.dynamics.calls.results import BaseAndJoints
-from hodyn_ros.dynamics.loops.compiled_partials import hessian_of_efforts
-from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motions, sample_of, samples
+from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motions, sample_of
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.motion_stack import applied, motion_stack
 from hodyn_ros.engine import second_partials as laws
@@ -62,8 +61,8 @@ class SecondPartialCalls(PartialCalls):
         kernel = self._matrix_kernel(_inverse_hessian, order, places)
         shape = (order + 3, order + 3, self._m, self._m)
         if kernel is not None:
-            found = kernel.batch(*arrays) if stack.batch else kernel.function(*arrays)
-            return found.reshape(*stack.batch, *shape)
+            result = kernel.batch(*arrays) if stack.batch else kernel.function(*arrays)
+            return result.reshape(*stack.batch, *shape)
         changes = self._matrix_kernel(_inverse_gradient_changes, order, places)
         if changes is None:
             raise too_large(self.model, "inverse_dynamics_hessian", order)
@@ -93,8 +92,8 @@ class SecondPartialCalls(PartialCalls):
         kernel = self._matrix_kernel(_inverse_second, order, load_places(self.model, loads))
         if kernel is not None:
             arrays = [*stack.arguments(), *applied(loads, order, stack.batch)]
-            found = kernel.batch(*arrays) if stack.batch else kernel.function(*arrays)
-            return self._all(found, order, stack.batch)
+            result = kernel.batch(*arrays) if stack.batch else kernel.function(*arrays)
+            return self._all(result, order, stack.batch)
         return self._of_each(
             order, self._m, lambda unit: self.inverse_dynamics_hessian(q, unit, base, wrenches)
         )
@@ -115,9 +114,7 @@ class SecondPartialCalls(PartialCalls):
         torques, as of `forward_dynamics_derivatives`. S. Singh, R. Russell & P. Wensing, "On second-order
         derivatives of rigid-body dynamics: theory & implementation" (2024), here of any order; compiled.
         """
-        return self.hybrid_dynamics_hessian(
-            state, torques, multiplier, base, base_wrench, wrenches, prescribed=()
-        )
+        return self._hybrid_hessian(HybridArguments(state, torques, base, base_wrench, wrenches), multiplier)
 
     def forward_dynamics_second_derivatives(
         self,
@@ -132,15 +129,12 @@ class SecondPartialCalls(PartialCalls):
         Arguments as of `forward_dynamics` -> (order + 1, order + 3, order + 3, m, m, m): entry [r, k, l, i]
         is of derivative r of acceleration i, as of `forward_dynamics_hessian`.
         """
-        return self.hybrid_dynamics_second_derivatives(
-            state, torques, base, base_wrench, wrenches, prescribed=()
-        )
+        return self._hybrid_second(HybridArguments(state, torques, base, base_wrench, wrenches))
 
-    @finite_result
     def hybrid_dynamics_hessian(
         self,
         state: ArrayLike | None,
-        given: ArrayLike,
+        inputs: ArrayLike,
         multiplier: ArrayLike,
         base: BaseMotion | None = None,
         base_wrench: ArrayLike | None = None,
@@ -154,49 +148,34 @@ class SecondPartialCalls(PartialCalls):
         As `forward_dynamics_hessian`; of prescribed joints torques are found, and y^(k + 2) are derivatives
         of their accelerations; likewise of a prescribed base.
         """
+        arguments = HybridArguments(state, inputs, base, base_wrench, wrenches, prescribed, prescribe_base)
+        return self._hybrid_hessian(arguments, multiplier)
+
+    @finite_result
+    def _hybrid_hessian(self, arguments: HybridArguments, multiplier: ArrayLike) -> Array:
         if self._looped is not None:
-            if len(prescribed) or prescribe_base:
+            if len(arguments.prescribed) or arguments.prescribe_base:
                 raise InputError("second derivatives of hybrid dynamics are of robots without loops")
-            return self._looped_forward_hessian(
-                self._looped, state, given, multiplier, base, base_wrench, wrenches
-            )
-        problem = self._second_problem(state, given, base, base_wrench, wrenches, prescribed, prescribe_base)
+            return self._looped_forward_hessian(self._looped, arguments, multiplier)
+        problem = self._hybrid_problem(arguments)
         order, m = problem.order, self._m
         weights = _multiplier(multiplier, (order + 1, m), problem.batch)
         kernel = self._hybrid_kernel("forward_dynamics_hessian", problem)
         if kernel is not None:
-            call = kernel.batch if problem.batch else kernel.function
-            found = call(*problem.arrays, weights)
-            return found.reshape(*problem.batch, order + 3, order + 3, m, m)
-        if base_wrench is not None and np.ndim(base_wrench) == 3:
-            states, values, pushes = *problem.arrays[:2], np.asarray(base_wrench)
-            return one_by_one(
-                len(values),
-                lambda i: self.hybrid_dynamics_hessian(
-                    states[i],
-                    values[i],
-                    weights[i],
-                    sample_of(base, i),
-                    pushes[i],
-                    wrenches,
-                    prescribed=prescribed,
-                    prescribe_base=prescribe_base,
-                ),
-            )
+            return problem.call(kernel, weights).reshape(*problem.batch, order + 3, order + 3, m, m)
+        if arguments.base_wrench is not None and np.ndim(arguments.base_wrench) == 3:
+            each = arguments.one_by_one()
+            return one_by_one(len(each), lambda i: self._hybrid_hessian(each[i], weights[i]))
         # from the second derivatives of inverse dynamics along the motion that is found
-        responses = self.hybrid_dynamics_derivatives(
-            state, given, base, base_wrench, wrenches, prescribed=prescribed, prescribe_base=prescribe_base
-        )
-        moved = prescribed_joints(self.model, prescribed)
-        stack, loads, known = self._inverse_problem(problem, moved, base_wrench, wrenches, prescribe_base)
+        responses = self._hybrid_partials(arguments)
+        stack, loads, known = self._inverse_problem(problem, arguments)
         nu = hybrid_weights(responses, weights, known)
         return answered(self.inverse_dynamics_hessian(stack.q, nu, stack.base, loads), responses, known)
 
-    @finite_result
     def hybrid_dynamics_second_derivatives(
         self,
         state: ArrayLike | None,
-        given: ArrayLike,
+        inputs: ArrayLike,
         base: BaseMotion | None = None,
         base_wrench: ArrayLike | None = None,
         wrenches: Sequence[AppliedWrench] | None = None,
@@ -206,35 +185,24 @@ class SecondPartialCalls(PartialCalls):
     ) -> Array:
         """Compute the second partial derivatives of what `hybrid_dynamics` returns.
 
-        As `forward_dynamics_second_derivatives`; what is found and given as of `hybrid_dynamics_hessian`.
+        As `forward_dynamics_second_derivatives`; what is found, and by what, as of `hybrid_dynamics_hessian`.
         """
+        arguments = HybridArguments(state, inputs, base, base_wrench, wrenches, prescribed, prescribe_base)
+        return self._hybrid_second(arguments)
+
+    @finite_result
+    def _hybrid_second(self, arguments: HybridArguments) -> Array:
+        def hessian(multiplier: Array) -> Array:
+            return self._hybrid_hessian(arguments, multiplier)
+
         if self._looped is not None:
-            return self._of_each(
-                np.shape(given)[-2] - 1,
-                self._looped.closure.n_coordinates,
-                lambda unit: self.hybrid_dynamics_hessian(
-                    state, given, unit, base, base_wrench, wrenches, prescribed=prescribed
-                ),
-            )
-        problem = self._second_problem(state, given, base, base_wrench, wrenches, prescribed, prescribe_base)
+            order = np.shape(arguments.inputs)[-2] - 1
+            return self._of_each(order, self._looped.closure.n_coordinates, hessian)
+        problem = self._hybrid_problem(arguments)
         kernel = self._hybrid_kernel("forward_dynamics_second_derivatives", problem)
         if kernel is not None:
-            found = (kernel.batch if problem.batch else kernel.function)(*problem.arrays)
-            return self._all(found, problem.order, problem.batch)
-        return self._of_each(
-            problem.order,
-            self._m,
-            lambda unit: self.hybrid_dynamics_hessian(
-                state,
-                given,
-                unit,
-                base,
-                base_wrench,
-                wrenches,
-                prescribed=prescribed,
-                prescribe_base=prescribe_base,
-            ),
-        )
+            return self._all(problem.call(kernel), problem.order, problem.batch)
+        return self._of_each(problem.order, self._m, hessian)
 
     @finite_result
     def forward_kinematics_derivatives(
@@ -254,9 +222,9 @@ class SecondPartialCalls(PartialCalls):
         `inverse_dynamics_derivatives`.
         """
         stack, kernel = self._frame_kernel("forward_kinematics_derivatives", q, base, frames, representation)
-        found = (kernel.batch if stack.batch else kernel.function)(*stack.arguments())
+        result = (kernel.batch if stack.batch else kernel.function)(*stack.arguments())
         rows = 16 + 6 * stack.order
-        return found.reshape(*stack.batch, -1, rows, stack.order + 1, self._m)
+        return result.reshape(*stack.batch, -1, rows, stack.order + 1, self._m)
 
     @finite_result
     def forward_kinematics_hessian(
@@ -275,9 +243,9 @@ class SecondPartialCalls(PartialCalls):
         """
         stack, kernel = self._frame_kernel("forward_kinematics_hessian", q, base, frames, representation)
         weights = _multiplier(multiplier, kernel.arguments[-1][1], stack.batch)
-        found = (kernel.batch if stack.batch else kernel.function)(*stack.arguments(), weights)
+        result = (kernel.batch if stack.batch else kernel.function)(*stack.arguments(), weights)
         k, m = stack.order + 1, self._m
-        return found.reshape(*stack.batch, k, k, m, m)
+        return result.reshape(*stack.batch, k, k, m, m)
 
     def _frame_kernel(
         self,
@@ -295,19 +263,6 @@ class SecondPartialCalls(PartialCalls):
         if kernel is None:
             raise too_large(self.model, name, stack.order)
         return stack, kernel
-
-    def _second_problem(
-        self,
-        state: ArrayLike | None,
-        given: ArrayLike,
-        base: BaseMotion | None,
-        base_wrench: ArrayLike | None,
-        wrenches: Sequence[AppliedWrench] | None,
-        prescribed: Sequence[str | int],
-        prescribe_base: bool,
-    ) -> HybridProblem:
-        moved = prescribed_joints(self.model, prescribed)
-        return self._hybrid_problem(state, given, base, base_wrench, wrenches, moved, prescribe_base)
 
     def _hybrid_kernel(self, name: str, problem: HybridProblem) -> Kernel | None:
         of: laws.Law = "hybrid contracted" if name.endswith("hessian") else "hybrid"
@@ -331,25 +286,17 @@ class SecondPartialCalls(PartialCalls):
         weights = _multiplier(multiplier, (order + 1, looped.closure.n_efforts), batch)
 
         def alone(y: Array, weights: Array, moving: BaseMotion | None) -> Array:
-            looped.check_loads(moving, wrenches, order)
-            found = hessian_of_efforts(looped, y, moving, wrenches, weights)
-            if found is None:
+            result = looped.efforts_hessian(y, moving, wrenches, weights)
+            if result is None:
                 raise too_large(self._tree, "inverse_dynamics_hessian", order)
-            return found
+            return result
 
         if not count:
             return alone(y, weights, moving)
         return one_by_one(count, lambda i: alone(y[i], weights[i], sample_of(moving, i)))
 
     def _looped_forward_hessian(
-        self,
-        looped: LoopedDynamics,
-        state: ArrayLike | None,
-        torques: ArrayLike,
-        multiplier: ArrayLike,
-        base: BaseMotion | None,
-        base_wrench: ArrayLike | None,
-        wrenches: Sequence[AppliedWrench] | None,
+        self, looped: LoopedDynamics, arguments: HybridArguments, multiplier: ArrayLike
     ) -> Array:
         """Return what `forward_dynamics_hessian` does of a robot with loops, by coordinates and efforts."""
         closure = looped.closure
@@ -358,41 +305,36 @@ class SecondPartialCalls(PartialCalls):
                 f"second derivatives of forward dynamics need as many drives as coordinates, and a platform "
                 f"all of whose twist its rows say; robot {self.name!r} is not so"
             )
-        if each := samples(state, torques, base, base_wrench):
+        if each := arguments.one_by_one():
             weights = _multiplier(multiplier, np.shape(multiplier)[-2:], (len(each),))
-
-            def alone(i: int) -> Array:
-                x, u, moving, push = each[i]
-                return self._looped_forward_hessian(looped, x, u, weights[i], moving, push, wrenches)
-
-            return one_by_one(len(each), alone)
-        found: Array | BaseAndJoints
-        found = self._looped_forward(state, torques, base, base_wrench, wrenches)
-        joints = found.joints if isinstance(found, BaseAndJoints) else found
+            return one_by_one(len(each), lambda i: self._looped_forward_hessian(looped, each[i], weights[i]))
+        state, base = arguments.state, arguments.base
+        result: Array | BaseAndJoints = self._looped_forward(arguments)
+        joints = result.joints if isinstance(result, BaseAndJoints) else result
         order, before = len(joints) - 1, np.empty((2, 0)) if state is None else np.asarray(state)
         q, moving = np.concatenate([before, joints]), base
-        if base is not None and isinstance(found, BaseAndJoints):
-            twists = np.concatenate([base.twists[:1], found.base])
+        if base is not None and isinstance(result, BaseAndJoints):
+            twists = np.concatenate([base.twists[:1], result.base])
             moving = BaseMotion(base.pose, twists, representation=base.representation)
         weights = _multiplier(multiplier, (order + 1, closure.n_coordinates), ())
-        responses = self.forward_dynamics_derivatives(state, torques, base, base_wrench, wrenches)
-        loads = list(self._loads(wrenches))
-        if base_wrench is not None:
-            loads.append(AppliedWrench(0, np.asarray(base_wrench)))
+        responses = self._looped_partials(arguments)
+        loads = list(self._loads(arguments.wrenches))
+        if arguments.base_wrench is not None:
+            loads.append(AppliedWrench(0, np.asarray(arguments.base_wrench)))
         nu = hybrid_weights(responses, weights, ())
         return answered(self.inverse_dynamics_hessian(q, nu, moving, loads), responses, ())
 
     def _of_each(self, order: int, m: int, hessian: Callable[[Array], Array]) -> Array:
         """Return second derivatives of all m results by order from those of one after the other."""
         units = np.eye((order + 1) * m).reshape(-1, order + 1, m)
-        found = np.stack([hessian(unit) for unit in units], axis=-5)
-        whole = found.reshape(*found.shape[:-5], order + 1, m, *found.shape[-4:])
+        values = np.stack([hessian(unit) for unit in units], axis=-5)
+        whole = values.reshape(*values.shape[:-5], order + 1, m, *values.shape[-4:])
         result: Array = np.ascontiguousarray(np.moveaxis(whole, -5, -3))
         return result
 
-    def _all(self, found: Array, order: int, batch: tuple[int, ...]) -> Array:
+    def _all(self, result: Array, order: int, batch: tuple[int, ...]) -> Array:
         m = self._m
-        return found.reshape(*batch, order + 1, order + 3, order + 3, m, m, m)
+        return result.reshape(*batch, order + 1, order + 3, order + 3, m, m, m)
 
 
 def _multiplier(values: ArrayLike, shape: tuple[int, ...], batch: tuple[int, ...]) -> Array:

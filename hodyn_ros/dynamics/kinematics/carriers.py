@@ -38,8 +38,8 @@ def carriers_of(model: TreeModel, frames: Mapping[str, Frame], names: Sequence[s
 
     Raises InputError for an unknown name, or a frame that no joint moves.
     """
-    found = [find_frame(model, frames, name) for name in names]
-    paths = [supporting_bodies(model, frame.body) for frame in found]
+    result = [find_frame(model, frames, name) for name in names]
+    paths = [supporting_bodies(model, frame.body) for frame in result]
     for name, path in zip(names, paths):
         if not any(j >= model.first_jointed_body for j in path):
             raise InputError(f"no joint moves {name!r}; choose a body or frame that a joint carries")
@@ -61,7 +61,7 @@ def carriers_of(model: TreeModel, frames: Mapping[str, Frame], names: Sequence[s
     return Carriers(
         part,
         joints,
-        [Frame(place[frame.body], frame.pose) for frame in found],
+        [Frame(place[frame.body], frame.pose) for frame in result],
         [[jointed.index(j) for j in path if j in jointed] for path in paths],
         ", ".join(map(str, names)),
     )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_finite, finite_result, real_array
-from hodyn_ros.dynamics.floating_base import fitting_base
+from hodyn_ros.dynamics.motion_stack import fitting_base
 from hodyn_ros.dynamics.named_frames import find_frame, supporting_bodies
 from hodyn_ros.engine.recursions.kinematics import POSE
 from hodyn_ros.errors import InputError
@@ -103,8 +103,8 @@ class Kinematics:
         Body-fixed and hybrid twists of a named frame are about its own origin, body-fixed ones in its axes.
         Raises InputError for an unknown name.
         """
-        found = self._twists_of(find_frame(self.model, self.frames, name))
-        return found if found.ndim == 2 else np.moveaxis(found, 0, -2)
+        result = self._twists_of(find_frame(self.model, self.frames, name))
+        return result if result.ndim == 2 else np.moveaxis(result, 0, -2)
 
     @finite_result
     def pose_derivatives_of(self, name: str | int) -> Array:
@@ -218,9 +218,9 @@ def unpacked(
 ) -> Kinematics:
     """Return what `frame_motion` of the engine has computed of all bodies, (..., bodies, N)."""
     table.setflags(write=False)
-    found = object.__new__(Kinematics)  # without its constructor: arrays are unpacked when asked for
-    found.__dict__.update(model=model, table=table, representation=representation, frames=frames)
-    return found
+    result = object.__new__(Kinematics)  # without its constructor: arrays are unpacked when asked for
+    result.__dict__.update(model=model, table=table, representation=representation, frames=frames)
+    return result
 
 
 def _poses(model: TreeModel, table: Array) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,18 +89,15 @@ class InverseKinematics:
         return self._made(_Choice(order, chosen, representation, tasks))
 
     def _made(self, choice: _Choice) -> GoalKernel | None:
-        if choice not in self._kernels:
+        def make() -> GoalKernel | None:
             places = tuple(find_frame(self._model, self._frames, name) for name in choice.names)
             rows = tuple(ROWS[task] for task in choice.tasks)
             goals = Goals(places, rows, choice.representation, choice.independent, choice.weighted)
+            return goal_kernel(self._model, goals, choice.order, partial(self._readable, choice))
 
-            def careful(**arguments: Any) -> Array:
-                return self._careful(choice, **arguments)
+        return self._kernels.made(choice, make)
 
-            self._kernels[choice] = goal_kernel(self._model, goals, choice.order, careful)
-        return self._kernels[choice]
-
-    def _careful(
+    def _readable(
         self,
         choice: _Choice,
         seed: ArrayLike,

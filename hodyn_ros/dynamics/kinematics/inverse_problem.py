@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_finite, finite_array, real_array, rigid_pose
-from hodyn_ros.dynamics.floating_base import fitting_base
 from hodyn_ros.dynamics.kinematics.carriers import CarriedMotion, Carriers, carriers_of, last_body
 from hodyn_ros.dynamics.kinematics.pose_solver import Frames, Task, components, solve_poses
-from hodyn_ros.dynamics.kinematics.rate_accuracy import check_accuracy
-from hodyn_ros.dynamics.kinematics.rate_solver import solve_rates
+from hodyn_ros.dynamics.kinematics.rate_solver import check_accuracy, solve_rates
+from hodyn_ros.dynamics.motion_stack import fitting_base
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.representations import Representation, check_representation, convert_screws
@@ -58,8 +57,8 @@ class Targets(NamedTuple):
                 ],
                 axis=-1,
             )
-            found = solve_rates(motion, wanted, rows, movable, weights, rates)
-            whole = np.concatenate([np.zeros((1, found.shape[1])), found])
+            result = solve_rates(motion, wanted, rows, movable, weights, rates)
+            whole = np.concatenate([np.zeros((1, result.shape[1])), result])
             check_accuracy(motion, whole, wanted, rows, movable, weights)
         return motion
 
@@ -109,8 +108,8 @@ class GoalCall(NamedTuple):
         Arrays as kernels take them: poses (4 F, 4), twists (F order, 6), seed (1, n). A kernel that has
         served a call serves all with the same names and shapes.
         """
-        pose, given, base, body, representation, seed, task, weights, method, independent = self
-        twists = _NO_TWISTS if given is None else given
+        pose, inputs, base, body, representation, seed, task, weights, method, independent = self
+        twists = _NO_TWISTS if inputs is None else inputs
         if type(pose) is not np.ndarray or type(twists) is not np.ndarray:
             return None
         if not (seed is None or (type(seed) is np.ndarray and seed.shape == (n,))):

@@ -70,14 +70,14 @@ def solve_poses(
         step = _damped_solution(jacobian, error, damping * size**2) / roots
         change = np.zeros(motion.jacobians[0].shape[1])
         change[movable] = step
-        moved, found = _beside(motion, change), None
+        moved, result = _beside(motion, change), None
         if moved is not None:
-            found = scale * _errors(moved.poses, poses, tasks)
+            result = scale * _errors(moved.poses, poses, tasks)
         # once arrived, go on only as long as it pays; what is rounding may halve by chance
         pays = 0.0 if size <= _ROUNDING * tolerance else 0.5 * size
         bound = pays if arrived else size
-        if moved is not None and found is not None and float(np.linalg.norm(found)) < bound:
-            motion, error = moved, found
+        if moved is not None and result is not None and float(np.linalg.norm(result)) < bound:
+            motion, error = moved, result
             damping = max(damping / 4.0, _DAMPING)
         elif arrived:
             return motion

@@ -61,9 +61,9 @@ def assembled(closure: Closure) -> Closure:
         change = -matrix.T @ np.linalg.solve(matrix @ matrix.T + damping * np.eye(len(rows)), rows)
         change *= min(1.0, _STRIDE / max(float(np.abs(change).max(initial=0.0)), 1e-300))
         trial = LoopMotion(closure, step(closure, place, change * closure.scale))
-        others = [_gap(trial, i) for i in range(len(closure.loops))]
-        if np.linalg.norm(np.concatenate([gap.rows for gap in others])) < np.linalg.norm(rows):
-            place, moved, gaps, damping = trial.place, trial, others, max(damping / 10.0, 1e-15)
+        arrays = [_gap(trial, i) for i in range(len(closure.loops))]
+        if np.linalg.norm(np.concatenate([gap.rows for gap in arrays])) < np.linalg.norm(rows):
+            place, moved, gaps, damping = trial.place, trial, arrays, max(damping / 10.0, 1e-15)
         else:
             damping *= 10.0
     sizes = [float(np.abs(gap.rows).max(initial=0.0)) for gap in gaps]
@@ -167,9 +167,9 @@ def close(closure: Closure, chosen: Array, start: Place, y: Array, pose: Array |
             break
         place = step(closure, place, change)
         if size <= tolerance:
-            found = LoopMotion(closure, place, pose)
-            _check_redundant(closure, found)
-            return found
+            result = LoopMotion(closure, place, pose)
+            _check_redundant(closure, result)
+            return result
     raise _open(closure, LoopMotion(closure, start, pose) if best == np.inf else moved)
 
 

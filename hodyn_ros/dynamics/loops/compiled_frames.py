@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,6 @@ from hodyn_ros.dynamics.kinematics.inverse_problem import (
     read_weights,
 )
 from hodyn_ros.dynamics.kinematics.pose_solver import ROWS, Task
-from hodyn_ros.dynamics.loops.independence import pivoted
 from hodyn_ros.dynamics.loops.looped_frames import (
     LoopedFrames,
     coordinate_named,
@@ -28,7 +28,6 @@ from hodyn_ros.dynamics.loops.looped_frames import (
 )
 from hodyn_ros.dynamics.loops.looped_matrices import LoopedMatrices
 from hodyn_ros.dynamics.named_frames import find_frame
-from hodyn_ros.engine.loops.loop_goals import GoalMotion, LoopGoal, part_rows
 from hodyn_ros.engine.loops.loop_kernel import TooLong, compiles
 from hodyn_ros.engine.loops.loop_tasks import TaskMotion
 from hodyn_ros.engine.recursions.frame_goals import Goals
@@ -40,27 +39,16 @@ from hodyn_ros.model.frames import Frame
 
 _SAME = 1e-6  # [rad or m] by which joints found twice may differ
 _STILL = np.zeros((0, 6))
-_NONE: frozenset[int] = frozenset()
-_DETERMINED = 1e-6  # what a row must add to those chosen before, without units
 
 
-class _AskedTogether(NamedTuple):
-    """What a kernel of several frames, or of more coordinates than components, is made for."""
+class Asked(NamedTuple):
+    """What a kernel is made for."""
 
     names: tuple[str | int, ...]
     tasks: tuple[Task, ...]
     order: int
     representation: Representation
-    independent: frozenset[int]  # places among the coordinates
-
-
-class Asked(NamedTuple):
-    """What a kernel of one frame is made for."""
-
-    name: str | int  # of a body or frame
-    task: Task
-    order: int
-    representation: Representation
+    independent: frozenset[int] = frozenset()  # places among the coordinates
 
 
 def _held(order: int, y: Array, weights: Array | None) -> Array:
@@ -76,18 +64,13 @@ def _stacked(pose: Array, twists: Array, base_pose: Array, base_twists: Array) -
 
 
 class CompiledFrames:
-    """Inverse kinematics of one robot with loops.
-
-    Of one frame that no more coordinates move than it has components, `GoalMotion`; else `TaskMotion`.
-    """
+    """Inverse kinematics of one robot with loops."""
 
     def __init__(self, looped: LoopedMatrices) -> None:
         self._looped = looped
-        self._goals: Kept[tuple[str | int, Task], tuple[tuple[str, ...], tuple[int, ...]] | None] = Kept()
-        self._kernels: Kept[Asked, GoalMotion | None] = Kept()
-        self._together: Kept[_AskedTogether, tuple[TaskMotion | None, int]] = Kept()
+        self._kernels: Kept[Asked, tuple[TaskMotion | None, int]] = Kept()
         self._moving: Kept[tuple[str | int, ...], list[int]] = Kept()
-        self._noted: Kept[Hashable, GoalMotion | TaskMotion] = Kept()  # by names and shapes of a plain call
+        self._noted: Kept[Hashable, TaskMotion] = Kept()  # by names and shapes of a plain call
 
     def solve(
         self, call: GoalCall, targets: Targets, base: BaseMotion | None
@@ -98,33 +81,26 @@ class CompiledFrames:
         """
         looped, order, redundancy = self._looped, targets.order, call.redundancy
         closure, k = looped.closure, len(looped.closure.joints)
-        alone = len(targets.names) == 1 and redundancy.usual
         if closure.platform is not None:
-            return self._of_platform(targets) if alone and call.seed is None else None
+            alone = len(targets.names) == 1 and redundancy.usual and call.seed is None
+            return self._of_platform(targets) if alone else None
         seed = None if call.seed is None else finite_array("the seed", call.seed, (k,))
-        start, held = None if seed is None else seed[None], None
-        kernel: GoalMotion | TaskMotion | None = None
-        if alone:
-            kernel = self.kernel(Asked(targets.names[0], targets.tasks[0], order, targets.representation))
+        independent, weights = redundancy.independent or {}, redundancy.weights
+        motions = {coordinate_named(looped, name): values for name, values in independent.items()}
+        asked = Asked(targets.names, targets.tasks, order, targets.representation, frozenset(motions))
+        kernel, moving = self.kernel(asked)
         if kernel is None:
-            independent, weights = redundancy.independent or {}, redundancy.weights
-            motions = {coordinate_named(looped, name): values for name, values in independent.items()}
-            asked = _AskedTogether(
-                targets.names, targets.tasks, order, targets.representation, frozenset(motions)
-            )
-            kernel, moving = self._kernel_together(asked)
-            if kernel is None:
-                return None
-            check_method(redundancy.method, targets, moving, len(motions))
-            y = looped.known.y if seed is None else seed
-            held = _held(order, y, None if weights is None else read_weights(weights, k))
-            for place, values in motions.items():
-                held[:-1, place] = read_motion(closure.tree.joint_names[closure.joints[place]], values, order)
-            start = None if seed is None and not motions else held[:1]
+            return None
+        check_method(redundancy.method, targets, moving, len(motions))
+        y = looped.known.y if seed is None else seed
+        held = _held(order, y, None if weights is None else read_weights(weights, k))
+        for place, values in motions.items():
+            held[:-1, place] = read_motion(closure.tree.joint_names[closure.joints[place]], values, order)
+        start = None if seed is None and not motions else held[:1]
         poses, twists = targets.poses.reshape(-1, 4), targets.twists.reshape(-1, 6)
         if base is not None:
             poses, twists = _stacked(poses, twists, base.pose, base.twists[:order])
-        motion = self.find(kernel, poses, twists, start, held)
+        motion = self.find(kernel, held, poses, twists, start)
         if motion is None:
             return None
         plain = call.plain(k)
@@ -132,13 +108,11 @@ class CompiledFrames:
             self._noted[plain[0]] = kernel
         return motion, None
 
-    def _kernel_together(self, asked: _AskedTogether) -> tuple[TaskMotion | None, int]:
+    def kernel(self, asked: Asked) -> tuple[TaskMotion | None, int]:
         """Return the kernel, compiled when first asked for, and how many coordinates move the frames."""
-        if asked not in self._together:
-            self._together[asked] = self._made_together(asked)
-        return self._together[asked]
+        return self._kernels.made(asked, lambda: self._made(asked))
 
-    def _made_together(self, asked: _AskedTogether) -> tuple[TaskMotion | None, int]:
+    def _made(self, asked: Asked) -> tuple[TaskMotion | None, int]:
         looped, nothing = self._looped, (None, 0)
         closure = looped.closure
         frames = tuple(find_frame(closure.tree, looped.frames, name) for name in asked.names)
@@ -146,9 +120,9 @@ class CompiledFrames:
             return nothing
         if not compiles(closure, max(asked.order - 2, 0), "joints"):
             return nothing
-        if asked.names not in self._moving:
-            self._moving[asked.names] = moving_coordinates(self._at_present(frames, asked.names))[0]
-        moving = self._moving[asked.names]
+        moving = self._moving.made(
+            asked.names, lambda: moving_coordinates(self._at_present(frames, asked.names))
+        )
         movable = [place for place in moving if place not in asked.independent]
         if not movable or not asked.independent <= set(moving):
             return nothing
@@ -156,7 +130,7 @@ class CompiledFrames:
         goals = Goals(frames, rows, asked.representation)
         try:
             return (
-                TaskMotion(closure, looped.independence.given, asked.order, goals, movable),
+                TaskMotion(closure, looped.independence.of_joints, asked.order, goals, movable),
                 len(moving),
             )
         except (TooLong, ZeroDivisionError):
@@ -177,15 +151,14 @@ class CompiledFrames:
         if plain is None or kernel is None:
             return None
         _, poses, twists, seed = plain
-        order, base, held = len(twists) * 4 // len(poses), call.base, None
-        if isinstance(kernel, TaskMotion):
-            weights = None if call.weights is None else np.asarray(call.weights)
-            held = _held(order, self._looped.known.y if seed is None else seed[0], weights)
+        order, base = len(twists) * 4 // len(poses), call.base
+        weights = None if call.weights is None else np.asarray(call.weights)
+        held = _held(order, self._looped.known.y if seed is None else seed[0], weights)
         if base is not None:
             if base.representation != "spatial":
                 return None
             poses, twists = _stacked(poses, twists, base.pose, base.twists[:order])
-        return self.find(kernel, poses, twists, seed, held)
+        return self.find(kernel, held, poses, twists, seed)
 
     def compiled(
         self, order: int, names: Sequence[str | int], representation: Representation
@@ -196,13 +169,8 @@ class CompiledFrames:
         is left to `solve_frames`.
         """
         looped, F = self._looped, len(names)
-        kernel: GoalMotion | TaskMotion | None = None
-        if F == 1:
-            kernel = self.kernel(Asked(names[0], "pose", order, representation))
-        if kernel is None:
-            whole: Task = "pose"
-            asked = _AskedTogether(tuple(names), (whole,) * F, order, representation, _NONE)
-            kernel, _ = self._kernel_together(asked)
+        whole: Task = "pose"
+        kernel, _ = self.kernel(Asked(tuple(names), (whole,) * F, order, representation))
         tree, k = looped.closure.tree, len(looped.closure.joints)
         of_frames = ["the pose", "the twists"] if F == 1 else ["the poses", "the twists"]
         arguments = ["the seed", *of_frames]
@@ -210,24 +178,23 @@ class CompiledFrames:
         shapes = [(1, k), (4 * F, 4), (F * order, 6)] + [(4, 4), (order, 6)] * looped.closure.base_given
 
         @finite_result
-        def careful(seed: Array, poses: Array, twists: Array, *of_base: Array) -> Array:
+        def readable(seed: Array, poses: Array, twists: Array, *of_base: Array) -> Array:
             moved = poses.reshape(F, 4, 4), twists.reshape(F, order, 6)
             targets = read_targets(tree, *moved, representation, list(names), "pose")
             base = BaseMotion(of_base[0], of_base[1] if order else np.zeros((1, 6))) if of_base else None
             return solve_frames(looped, targets, seed[0], NO_CHOICE, base)[0]
 
-        def call(*given: Array) -> Array:
-            if kernel is not None and [getattr(x, "shape", None) for x in given] == shapes:
-                seed, poses, twists, *of_base = given
+        def call(*arrays: Array) -> Array:
+            if kernel is not None and [getattr(x, "shape", None) for x in arrays] == shapes:
+                seed, poses, twists, *of_base = arrays
                 if of_base:
                     poses, twists = _stacked(poses, twists, *of_base)
-                held = None if isinstance(kernel, GoalMotion) else _held(order, seed[0], None)
-                found = self.find(kernel, poses, twists, seed, held)
-                if found is not None:
-                    return found
-            if len(given) != len(arguments):
-                raise InputError(f"expected {len(arguments)} arrays {arguments}, found {len(given)}")
-            return careful(*(finite_array(*each) for each in zip(arguments, given, shapes)))
+                motion = self.find(kernel, _held(order, seed[0], None), poses, twists, seed)
+                if motion is not None:
+                    return motion
+            if len(arrays) != len(arguments):
+                raise InputError(f"expected {len(arguments)} arrays {arguments}, found {len(arrays)}")
+            return readable(*(finite_array(*each) for each in zip(arguments, arrays, shapes)))
 
         return call
 
@@ -239,8 +206,8 @@ class CompiledFrames:
         whole = len(platform.rows) == 6 or platform.twists is not None
         if frame.body != platform.body or targets.tasks[0] != "pose" or not whole:
             return None
-        pose, given = targets.poses[0], targets.twists[0]
-        twists = convert_screws(given, pose, given, targets.representation, "spatial") if order else given
+        pose, rates = targets.poses[0], targets.twists[0]
+        twists = convert_screws(rates, pose, rates, targets.representation, "spatial") if order else rates
         at = pose @ inverse(frame.pose)
         y = np.zeros((order + 1, len(looped.closure.joints)))
         y[0] = looped.known.y
@@ -249,45 +216,30 @@ class CompiledFrames:
         return y, BaseMotion(at, twists if order else np.zeros((1, 6)))
 
     def find(
-        self,
-        kernel: GoalMotion | TaskMotion,
-        poses: Array,
-        twists: Array,
-        seed: Array | None,
-        held: Array | None = None,
+        self, kernel: TaskMotion, held: Array, poses: Array, twists: Array, seed: Array | None
     ) -> Array | None:
         """Return what a kernel finds from a seed (1, k), by default from the last success, or None.
 
-        `held`: its first argument, by default the positions there of joints that are held.
+        `held`: its first argument.
         """
-        before = self._looped.memory.copy()
-        try:
-            found = self._found(kernel, poses, twists, seed, held)
-        except HodynError:
-            found = None
-        if found is None:
+        before, motion = self._looped.memory.copy(), None
+        with suppress(HodynError):
+            motion = self._found(kernel, held, poses, twists, seed)
+        if motion is None:
             self._looped.memory[:] = before
-        return found
+        return motion
 
     def _found(
-        self,
-        kernel: GoalMotion | TaskMotion,
-        poses: Array,
-        twists: Array,
-        seed: Array | None,
-        held: Array | None,
+        self, kernel: TaskMotion, held: Array, poses: Array, twists: Array, seed: Array | None
     ) -> Array | None:
         looped = self._looped
         at = [poses[:4], _STILL] if looped.closure.base_given else []
         if seed is not None and looped.quick_joint_motion(seed, *at) is None:
             looped.joint_motion(seed, BaseMotion(poses[:4], np.zeros((1, 6))) if at else None)
         start = looped.memory.copy()
-        if isinstance(kernel, GoalMotion):
-            held = np.zeros(kernel.arguments[0][1])
-            held[:1] = looped.known.place.joints[list(kernel.held)]
-        found: Array = kernel.function(held, poses, twists, looped.memory)
-        right = found.item(kernel.defect_at) < 1.0 and self._keeps_branch(start, found[:1], at)
-        return found[:-1] if right else None
+        table: Array = kernel.function(held, poses, twists, looped.memory)
+        right = table.item(kernel.defect_at) < 1.0 and self._keeps_branch(start, table[:1], at)
+        return table[:-1] if right else None
 
     def _keeps_branch(self, start: Array, y: Array, at: Sequence[Array]) -> bool:
         """Whether coordinates y (1, k) lead from a memory to where the robot is remembered to be.
@@ -301,49 +253,3 @@ class CompiledFrames:
         apart = float(np.abs(looped.memory - after).max())
         looped.memory[:] = after
         return again is not None and apart < _SAME
-
-    def kernel(self, asked: Asked) -> GoalMotion | None:
-        """Return the kernel, compiled when first asked for; None where there is none."""
-        if asked not in self._kernels:
-            self._kernels[asked] = self._made(asked)
-        return self._kernels[asked]
-
-    def _made(self, asked: Asked) -> GoalMotion | None:
-        closure, key = self._looped.closure, (asked.name, asked.task)
-        if not compiles(closure, max(asked.order - 2, 0), "joints"):
-            return None
-        if key not in self._goals:
-            self._goals[key] = self._chosen(*key)
-        chosen = self._goals[key]
-        if chosen is None:
-            return None
-        frame = find_frame(closure.tree, self._looped.frames, asked.name)
-        goal = LoopGoal(frame, ROWS[asked.task], *chosen, asked.representation)
-        try:
-            return GoalMotion(closure, self._looped.independence.given, asked.order, goal)
-        except ZeroDivisionError:  # singular whatever the pose
-            return None
-
-    def _chosen(self, name: str | int, task: Task) -> tuple[tuple[str, ...], tuple[int, ...]] | None:
-        """Return as many rows as coordinates move a frame, and the joints that do not; None for too few.
-
-        Of rows that are more than coordinates those that differ most near where the robot is, in the axes of
-        the frame.
-        """
-        looped = self._looped
-        closure = looped.closure
-        frame = find_frame(closure.tree, looped.frames, name)
-        moving, near = moving_coordinates(self._at_present([frame], [name]))
-        part = ROWS[task]
-        rows = part_rows(part)
-        held = tuple(joint for i, joint in enumerate(closure.joints) if i not in moving)
-        if len(moving) > len(rows):
-            return None
-        if len(moving) < len(rows):
-            turned = near.jacobians[0].reshape(2, 3, -1) * near.sizes
-            turned = near.poses[0][:3, :3].T @ turned / np.array([1.0, near.unit])[:, None, None]
-            triangle, pivots = pivoted(turned.reshape(6, -1)[part][:, moving])
-            if abs(triangle[len(moving) - 1, len(moving) - 1]) < _DETERMINED:
-                return None
-            rows = tuple(rows[i] for i in sorted(pivots[: len(moving)]))
-        return rows, held

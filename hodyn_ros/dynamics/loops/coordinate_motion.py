@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -76,19 +77,19 @@ def coordinate_motions(
     if len(counts) > 1 or not counts[0]:
         raise InputError(f"a batch holds one sample or more, as many of a base as of joints; found {counts}")
     first = base.one(0) if base is not None and of_base else base
-    y, given = coordinate_motion(closure, q if joints is None else joints[0], first, rates)
+    y, leader = coordinate_motion(closure, q if joints is None else joints[0], first, rates)
     if joints is not None:
         check_finite("the motion", joints)
     if base is not None and of_base:
-        given = base.in_representation("spatial")
-    return counts[0], np.broadcast_to(y, (counts[0], *y.shape)) if joints is None else joints, given
+        leader = base.in_representation("spatial")
+    return counts[0], np.broadcast_to(y, (counts[0], *y.shape)) if joints is None else joints, leader
 
 
-def sample_of(given: BaseMotion | None, i: int) -> BaseMotion | None:
+def sample_of(leader: BaseMotion | None, i: int) -> BaseMotion | None:
     """Return the motion of platform or base at one sample of a batch."""
-    if given is None or not given.batch:
-        return given
-    return given.one(i)
+    if leader is None or not leader.batch:
+        return leader
+    return leader.one(i)
 
 
 def samples(*arguments: Any) -> list[tuple[Any, ...]]:
@@ -103,7 +104,7 @@ def samples(*arguments: Any) -> list[tuple[Any, ...]]:
             return one.batch[0] if one.batch else None
         return len(one) if one is not None and np.ndim(one) == 3 else None
 
-    counts = {found for one in arguments if (found := count(one)) is not None}
+    counts = {result for one in arguments if (result := count(one)) is not None}
     if not counts:
         return []
     if len(counts) > 1 or 0 in counts:
@@ -170,21 +171,21 @@ def preload_rows(closure: Closure, preload: ArrayLike | None, order: int) -> Arr
         raise InputError(
             f"a preload needs more drives than coordinates; robot {closure.tree.name!r} has {n} of both"
         )
-    given = drive_values("the preload", closure, preload)
+    rows = drive_values("the preload", closure, preload)
     result = np.zeros((order + 1, n))
-    result[: len(given)] = given[: order + 1]
+    result[: len(rows)] = rows[: order + 1]
     return result
 
 
 def drive_values(name: str, closure: Closure, values: ArrayLike) -> Array:
     """Return values of the drives, (driven,) or (orders, driven), as the latter."""
     n = len(closure.driven)
-    given = real_array(name, values, f"({n},) or (orders, {n})")
-    given = given[None] if given.ndim == 1 else given
-    if given.ndim != 2 or given.shape[1] != n or not len(given):
+    rows = real_array(name, values, f"({n},) or (orders, {n})")
+    rows = rows[None] if rows.ndim == 1 else rows
+    if rows.ndim != 2 or rows.shape[1] != n or not len(rows):
         raise InputError(f"{name} must have shape ({n},) or (orders, {n}), found {np.shape(values)}")
-    check_finite(name, given)
-    return given
+    check_finite(name, rows)
+    return rows
 
 
 def given_base(closure: Closure, base: BaseMotion | None, orders: int) -> BaseMotion | None:
@@ -198,6 +199,22 @@ def given_base(closure: Closure, base: BaseMotion | None, orders: int) -> BaseMo
     if len(base.twists) < orders:
         raise InputError(f"this needs {orders} base twists, found {len(base.twists)}")
     return base.in_representation("spatial")
+
+
+def check_motion(closure: Closure, rows: int, arguments: Sequence[Array]) -> None:
+    """Reject what is no motion of so many rows, with that of platform or base."""
+    shape = rows, len(closure.joints)
+    if len(arguments) != 1 + closure.n_given or np.shape(arguments[0]) != shape:
+        besides = ", pose and twists of base or platform" * bool(closure.n_given)
+        raise InputError(f"expected a motion of shape {shape}{besides}")
+
+
+def base_among(arguments: Sequence[Array]) -> BaseMotion | None:
+    """Return the motion of base or platform that follows that of the coordinates."""
+    if len(arguments) == 1:
+        return None
+    _, pose, twists = arguments
+    return BaseMotion(pose, twists if len(twists) else np.zeros((1, 6)))
 
 
 def _check_base(closure: Closure, base: BaseMotion | None) -> None:

@@ -24,14 +24,14 @@ from hodyn_ros.digits import (
 )
 from hodyn_ros.dynamics.loops.closing import Known
 from hodyn_ros.dynamics.loops.grounded import DriftingFunction
-from hodyn_ros.dynamics.natural_loads import natural_loads
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction
 from hodyn_ros.engine.series.validity import SINGULAR_LENGTH, singularity_of
 from hodyn_ros.errors import HodynError
 from hodyn_ros.formulations.embedding import LoopMotion, Place
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.se3 import Array
-from hodyn_ros.model.closure import Closure
+from hodyn_ros.model.closure import Closure, robot_size
+from hodyn_ros.model.tree import TreeModel
 
 ENOUGH = 7.5  # digits expected, with more of which nothing has to be asked
 _EPSILON = float(np.finfo(np.float64).eps)
@@ -52,17 +52,15 @@ class DigitCheck:
     """Judges results of one call of a robot with loops.
 
     `function(*arguments, memory)` returns a table that counts where its number at `defect_at` is below one;
-    `names` are those of the arguments. `parts(table)`: the answers in it, each with the order on its first
-    axis.
+    `parts(table)`: the answers in it, each with the order on its first axis.
     """
 
     closure: Closure
     what: What
     function: Callable[..., Array]
-    names: Sequence[str]
+    arguments: Sequence[tuple[str, tuple[int, int]]]  # names and shapes
     defect_at: int
     parts: Callable[[Array], list[Array]]
-    shapes: Sequence[tuple[str, tuple[int, int]]]  # of the arguments, by name
     held: Sequence[int] = ()  # parts of hybrid dynamics that are efforts
 
     def refuse(self, table: Array, arguments: Sequence[Array], memory: Array) -> None:
@@ -77,14 +75,14 @@ class DigitCheck:
 
     def estimate(self, table: Array, arguments: Sequence[Array], memory: Array) -> Accuracy:
         """Estimate the accuracy of a result, as `hodyn_ros.digits` says."""
-        rng, others = np.random.default_rng(0), []
-        found = self.parts(table)
+        rng, arrays = np.random.default_rng(0), []
+        result = self.parts(table)
         for _ in range(DRAWS):
             start = begun_beside(self.closure, memory, rng)
-            beside = [self._rounded(name, array, rng) for name, array in zip(self.names, arguments)]
+            beside = [self._rounded(name, array, rng) for (name, _), array in zip(self.arguments, arguments)]
             other = self.function(*beside, start)
-            others.append(self.parts(other) if other.item(self.defect_at) < 1.0 else None)
-        return accuracy(found, others, self._natural(found, arguments), CLOSING)
+            arrays.append(self.parts(other) if other.item(self.defect_at) < 1.0 else None)
+        return accuracy(result, arrays, self._natural(result, arguments), CLOSING)
 
     def sure(self, place: Place, basis: Array) -> float:
         """Return below which number at `defect_at` enough digits are left that nothing has to be asked.
@@ -98,7 +96,7 @@ class DigitCheck:
         if closure.leader is not None:
             pose = LoopMotion(closure, place).body_pose(closure.leader)
         memory = memory_of(closure, Known(place, place.joints[list(closure.joints)], pose))
-        arguments = [self._generic(name, shape, place, pose, basis) for name, shape in self.shapes]
+        arguments = [self._generic(name, shape, place, pose, basis) for name, shape in self.arguments]
         try:
             table = self.function(*arguments, memory)
         except HodynError:
@@ -123,7 +121,7 @@ class DigitCheck:
             moving[0] = place.joints[joints]
         elif name == "the pose" and pose is not None:
             moving = pose
-        elif name in ("the twists", "the twist") and pose is not None:
+        elif name == "the twists" and pose is not None:
             twists = rng.uniform(-1.0, 1.0, (max(shape[0], 1), basis.shape[1])) @ basis.T
             moving = (
                 BaseMotion(pose, twists, representation="body_fixed")
@@ -144,10 +142,10 @@ class DigitCheck:
             return rounded_pose(array, rng)
         return rounded(array, rng)
 
-    def _natural(self, found: Sequence[Array], arguments: Sequence[Array]) -> list[Array]:
+    def _natural(self, parts: Sequence[Array], arguments: Sequence[Array]) -> list[Array]:
         """Return what is natural for each part."""
-        speeds, result = self._speeds(dict(zip(self.names, arguments))), []
-        for number, part in enumerate(found):
+        speeds, result = self._speeds(dict(zip([name for name, _ in self.arguments], arguments))), []
+        for number, part in enumerate(parts):
             if self.what == "accelerations" and number not in self.held:
                 own = np.abs(part).max(axis=1, initial=0.0)
                 result.append(natural_rates([speeds[0], *own], len(part) + 2)[2:])
@@ -157,15 +155,15 @@ class DigitCheck:
                 result.append(natural_rates(speeds, len(part)))
         return result
 
-    def _speeds(self, given: dict[str, Array]) -> list[float]:
+    def _speeds(self, arguments: dict[str, Array]) -> list[float]:
         """Return the sizes of all derivatives of the motion given, from the first on."""
         rows: list[Array] = []
-        for name, array in given.items():
+        for name, array in arguments.items():
             if name in ("the motion", "the state", "the motion of the drives"):
                 rows.append(np.abs(array[1:]) / self._position_sizes(name))
-            elif name in ("the twists", "the twist"):
+            elif name == "the twists":
                 shifted = np.array(array, dtype=np.float64)
-                shifted[:, 3:] += np.cross(shifted[:, :3], given["the pose"][:3, 3])
+                shifted[:, 3:] += np.cross(shifted[:, :3], arguments["the pose"][:3, 3])
                 rows.append(np.abs(shifted) / np.repeat([1.0, self.closure.size], 3))
         count = max((len(row) for row in rows), default=0)
         return [
@@ -255,3 +253,15 @@ class CheckedCall:
     def samples(self) -> Samples:
         """The same of batches."""
         return sample_loop(self.call, self.call.batch_rows, self.sure)
+
+
+def natural_loads(tree: TreeModel, rates: Sequence[float] | Array, orders: int) -> Array:
+    """Return the sizes (orders,) of forces and moments, by order, natural for a robot that moves so fast.
+
+    Of its whole mass at a lever of its size, or of a metre; `rates` as of `natural_rates`.
+    """
+    size = robot_size(tree)
+    fast = natural_rates(rates, orders + 2)
+    rise = fast[2:] * size + fast[:-2] * float(np.linalg.norm(tree.gravity))
+    result: Array = rise * float(tree.masses.sum()) * size
+    return result

@@ -34,7 +34,7 @@ class Independence:
     """The rows chosen of all loop rows, and what was found redundant."""
 
     rows: Array  # indices of the loop rows chosen
-    given: Array  # of those, the ones that determine the joints where the motion of a platform is given
+    of_joints: Array  # of those, the ones that determine the joints where a platform moves as given
     redundant: tuple[str, ...]  # names of loops with rows that depend on others
     tolerance: float
     largest_dropped: float  # the largest singular value that counts as zero, relative to the largest
@@ -208,7 +208,7 @@ def _rows_of_joints(closure: Closure, matrix: Array, rows: Array) -> Array:
 def _check_freedom(closure: Closure, moved: LoopMotion, chosen: Independence) -> None:
     name = closure.tree.name
     free = closure.n_velocities - len(chosen.rows)
-    given = closure.n_coordinates
+    coordinates = closure.n_coordinates
     if free == (6 if closure.base_given else 0):
         loops = [loop.name for loop in closure.loops]
         raise ModelError(
@@ -223,13 +223,13 @@ def _check_freedom(closure: Closure, moved: LoopMotion, chosen: Independence) ->
         idle = idle_names(closure, right[-1])
         raise ModelError(
             f"the coordinates of robot {name!r} do not determine its pose: it has {free - base} degrees of "
-            f"freedom and {given - base} coordinates, and with these at rest {idle} can still move; choose "
-            "others (rods that spin between two balls need a loop of kind 'spin')"
+            f"freedom and {coordinates - base} coordinates, and with these at rest {idle} can still "
+            "move; choose others (rods that spin between two balls need a loop of kind 'spin')"
         )
-    if given > free:
+    if coordinates > free:
         raise ModelError(
-            f"robot {name!r} has {free - base} degrees of freedom, but {given - base} coordinates; leave out "
-            f"{given - free}"
+            f"robot {name!r} has {free - base} degrees of freedom, but {coordinates - base} coordinates; "
+            f"leave out {coordinates - free}"
         )
 
 

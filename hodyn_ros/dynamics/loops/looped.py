@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
-from hodyn_ros.checks import check_finite, into
+from hodyn_ros.checks import check_finite
 from hodyn_ros.codegen.sample_loop import one_by_one
+from hodyn_ros.dynamics.kinematics.carriers import last_body
 from hodyn_ros.dynamics.loops.compiled_frames import CompiledFrames
 from hodyn_ros.dynamics.loops.coordinate_motion import drive_values
-from hodyn_ros.dynamics.loops.looped_accelerations import LoopedAccelerations
-from hodyn_ros.dynamics.loops.looped_efforts import LoopedEfforts
 from hodyn_ros.dynamics.loops.looped_matrices import LoopedMatrices
+from hodyn_ros.dynamics.loops.looped_partials import LoopedPartials
 from hodyn_ros.dynamics.loops.moved_by_drives import MovedByDrives
 from hodyn_ros.engine.recursions.kinematics import POSE
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseMotion
+from hodyn_ros.lie.representations import Representation
 from hodyn_ros.lie.se3 import Array
 
 _STILL = np.zeros((1, 6))
 
 
-class LoopedDynamics(LoopedEfforts, LoopedAccelerations, LoopedMatrices):
-    """Motions, efforts, accelerations and matrices of a robot with couplings and loops."""
+class LoopedDynamics(LoopedPartials, LoopedMatrices):
+    """Motions, efforts, accelerations, matrices and partials of a robot with couplings and loops."""
 
     _by_drives: MovedByDrives | None = None
 
@@ -34,22 +35,33 @@ class LoopedDynamics(LoopedEfforts, LoopedAccelerations, LoopedMatrices):
         """Inverse kinematics of single frames in compiled code."""
         return CompiledFrames(self)
 
-    def move_drives(self, drives: Array, given: BaseMotion | None) -> tuple[Array, BaseMotion | None]:
+    def compile_inverse_kinematics(
+        self, order: int, names: Sequence[str | int], representation: Representation
+    ) -> Callable[..., Array]:
+        """Return `f(seed, poses, twists)` of the motion of the coordinates."""
+        tree = self.closure.tree
+        if self.closure.platform is not None:
+            raise InputError(
+                f"there is no compiled inverse kinematics of robot {tree.name!r}, which a platform moves"
+            )
+        return self.compiled_frames.compiled(order, names or [last_body(tree)], representation)
+
+    def move_drives(self, drives: Array, leader: BaseMotion | None) -> tuple[Array, BaseMotion | None]:
         """Return the motion of the coordinates, and of a platform, from that of the drives (orders, driven).
 
-        `given`: the motion of a prescribed base, with spatial twists. With more drives than coordinates some
+        `leader`: the motion of a prescribed base, with spatial twists. With more drives than coordinates some
         determine the motion, and the others have to agree: InputError.
         """
         order = len(drives) - 1
         self._prepare_drive_call(order)
-        base = [] if given is None else given.arrays(order)
-        found = self.compiled_drive_motion(np.ascontiguousarray(drives), *base)
-        if found is not None:
-            return found
-        return self._moved_by_drives.move(drives, given)
+        base = [] if leader is None else leader.arrays(order)
+        result = self.compiled_drive_motion(np.ascontiguousarray(drives), *base)
+        if result is not None:
+            return result
+        return self._moved_by_drives.move(drives, leader)
 
     def compile_move_drives(self, order: int) -> Callable[..., Array]:
-        """Return `f(drives (order + 1, driven), [pose (4, 4), twists (order, 6)], out=None)`.
+        """Return `f(drives (order + 1, driven), [pose (4, 4), twists (order, 6)])`.
 
         The row (1, ...) holds the pose of the platform by rows and its spatial twists, if there is one, then
         the motion of the joints that are coordinates, one order after the other. Pose and twists given are
@@ -63,8 +75,8 @@ class LoopedDynamics(LoopedEfforts, LoopedAccelerations, LoopedMatrices):
             if len(rows) != order + 1 or len(base) != 2 * closure.base_given:
                 besides = ", pose and twists of the base" * closure.base_given
                 raise InputError(f"expected a motion of {order + 1} rows{besides}")
-            given = BaseMotion(base[0], base[1] if order else _STILL) if base else None
-            q, platform = self.move_drives(rows, given and given.in_representation("spatial"))
+            leader = BaseMotion(base[0], base[1] if order else _STILL) if base else None
+            q, platform = self.move_drives(rows, leader and leader.in_representation("spatial"))
             parts = (
                 [q.ravel()] if platform is None else [*(x.ravel() for x in platform.arrays(order)), q.ravel()]
             )
@@ -72,7 +84,7 @@ class LoopedDynamics(LoopedEfforts, LoopedAccelerations, LoopedMatrices):
 
         checked = self._drive_calls[order]
         if checked is None:
-            return into(call)
+            return call
         function, defect_at, sure = checked.function, checked.defect_at, checked.sure
         columns = self._drive_columns(order)
 
@@ -82,7 +94,7 @@ class LoopedDynamics(LoopedEfforts, LoopedAccelerations, LoopedMatrices):
                 return table[:1, :columns]
             return call(*arguments)
 
-        return into(by_code)
+        return by_code
 
     def compile_drives_of_samples(self, order: int) -> Callable[..., Array]:
         """Return what `compile_move_drives` does, of batches: each sample on the branch of the one before."""
@@ -105,8 +117,8 @@ class LoopedDynamics(LoopedEfforts, LoopedAccelerations, LoopedMatrices):
                 return one_by_one(count, one)
             columns, width = self._drive_columns(order), loop.call.result[1]
             padding = np.zeros((1, width - columns))
-            found = loop.run(count, arrays, self.memory, lambda i: np.hstack([one(i), padding]))
-            return np.ascontiguousarray(found[..., :columns])
+            result = loop.run(count, arrays, self.memory, lambda i: np.hstack([one(i), padding]))
+            return np.ascontiguousarray(result[..., :columns])
 
         return call
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, drive_
 from hodyn_ros.dynamics.loops.digit_check import CheckedCall
 from hodyn_ros.dynamics.loops.grounded import DriftingFunction, loop_code, shifted
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
-from hodyn_ros.dynamics.loops.platform_dynamics import PlatformDynamics
 from hodyn_ros.engine.loops.loop_kernel import LoopAccelerations, LoopFunction
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
 from hodyn_ros.errors import InputError
@@ -31,20 +30,20 @@ class LoopedAccelerations(LoopedMotion):
         state: Array,
         values: Array,
         prescribed: Sequence[int],
-        given: BaseMotion | None,
+        leader: BaseMotion | None,
         wrenches: Sequence[AppliedWrench] = (),
     ) -> tuple[Array, Array | None]:
         """Compute what is not given where some drives are moved and others push.
 
-        `state` (2, k); `given`: pose and spatial twist of platform or base. `values` (order + 1, efforts), as
-        `Closure.effort_map` takes them, holds accelerations and their derivatives in the `prescribed`
-        columns, efforts in the others. Returns efforts in the prescribed columns, accelerations
-        in those of the other drives, and the spatial twist of platform or base.
+        `state` (2, k); `leader`: pose and spatial twist of platform or base. `values` (order + 1, efforts),
+        as `Closure.effort_map` takes them, holds accelerations and their derivatives in the `prescribed`
+        columns, efforts in the others. Returns efforts in the prescribed columns, accelerations in those of
+        the other drives, and the spatial twist of platform or base.
         """
         first = 6 if self.closure.base_given else 0
         drives = tuple(place - first for place in prescribed)
         call = self._hybrid_call(values, drives, wrenches)
-        motion = [] if given is None else [given.pose, given.twists[:1]]
+        motion = [] if leader is None else [leader.pose, leader.twists[:1]]
         loads = [load.up_to(len(values) - 1) for load in wrenches]
         arrays = [state, *motion, values[:, first:], *([values[:, :6]] if first else []), *loads]
         arrays = [np.ascontiguousarray(array) for array in arrays]
@@ -53,14 +52,14 @@ class LoopedAccelerations(LoopedMotion):
             call.function(*arrays, self.memory),
             arrays,
             state,
-            given,
+            leader,
             derivative=len(values) + 1,
             prescribed=prescribed,
         )
-        if given is None:
+        if leader is None:
             return table[:-1], None
         of_base = values if min(drives, default=0) < 0 else table[:-1]
-        twists = np.concatenate([given.twists[:1], of_base[:, :6]])
+        twists = np.concatenate([leader.twists[:1], of_base[:, :6]])
         return table[:-1, 6 - first :], twists
 
     def _hybrid_call(
@@ -82,7 +81,7 @@ class LoopedAccelerations(LoopedMotion):
     def _forward_code(
         self, order: int, loads: LoadPlaces, drives: Sequence[int] | None = None
     ) -> LoopFunction | DriftingFunction:
-        chosen = self.independence.given
+        chosen = self.independence.of_joints
 
         def make(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
             places = shifted(loads, shift)
@@ -102,42 +101,24 @@ class LoopedAccelerations(LoopedMotion):
             code, "accelerations", lambda table: [table[:-1, group] for group in groups], efforts
         )
 
-    def _by_limbs(
-        self,
-        platform: PlatformDynamics,
-        code: LoopFunction | DriftingFunction,
-        places: LoadPlaces,
-        *arguments: Array,
-    ) -> Array:
-        """Compute the table of `code` for a platform on limbs, arguments as of `LoopAccelerations`."""
-        _, pose, twist, efforts, *loads, memory = arguments
-        wrenches = [
-            AppliedWrench(body, load, representation=frame) for (body, frame), load in zip(places, loads)
-        ]
-        twists = platform.forward_dynamics(pose, twist[0], efforts, wrenches, memory)
-        table = np.full(code.result, np.nan)
-        if twists is not None:
-            table[:-1], table[-1] = twists[1:], 0.0
-        return table
-
     def accelerations(
         self,
         state: Array,
         efforts: Array,
-        given: BaseMotion | None,
+        leader: BaseMotion | None,
         wrenches: Sequence[AppliedWrench] = (),
     ) -> Array:
         """Compute what `LoopAccelerations` returns but for its last row: accelerations by order.
 
-        `state` (2, k); `efforts` (order + 1, efforts) as `Closure.effort_map` takes them; `given`: pose and
+        `state` (2, k); `efforts` (order + 1, efforts) as `Closure.effort_map` takes them; `leader`: pose and
         spatial twist of platform or base, which then move freely.
         """
         places = self.places(wrenches)
-        motion = [] if given is None else [given.pose, np.ascontiguousarray(given.twists[:1])]
+        motion = [] if leader is None else [leader.pose, np.ascontiguousarray(leader.twists[:1])]
         pushes = [np.ascontiguousarray(efforts[:, :6])] if self.closure.base_given else []
         drives = np.ascontiguousarray(efforts[:, 6:] if pushes else efforts)
         order = len(efforts) - 1
-        self.check_loads(given, wrenches, 0)  # of higher orders, motion is not known yet
+        self.check_loads(leader, wrenches, 0)  # of higher orders, motion is not known yet
         loads = [load.up_to(order) for load in wrenches]
         call = self.forward_call(order, places)
         return call(np.ascontiguousarray(state[:2]), *motion, drives, *pushes, *loads)
@@ -147,7 +128,7 @@ class LoopedAccelerations(LoopedMotion):
         count: int,
         state: Array,
         efforts: Array,
-        given: BaseMotion | None,
+        leader: BaseMotion | None,
         wrenches: Sequence[AppliedWrench] = (),
         out: Array | None = None,
     ) -> Array:
@@ -157,14 +138,14 @@ class LoopedAccelerations(LoopedMotion):
         """
 
         def alone(i: int) -> Array:
-            found = self.accelerations(state[i], efforts[i], sample_of(given, i), wrenches)
-            return np.concatenate([found, np.zeros((1, found.shape[1]))])
+            result = self.accelerations(state[i], efforts[i], sample_of(leader, i), wrenches)
+            return np.concatenate([result, np.zeros((1, result.shape[1]))])
 
         key = efforts.shape[1] - 1, self.places(wrenches)
-        self.check_loads(given, wrenches, 0)
+        self.check_loads(leader, wrenches, 0)
         self.forward_call(*key)
         loop = self._forward_loops[key]
-        motion = [] if given is None else [given.pose, given.twists[..., :1, :]]
+        motion = [] if leader is None else [leader.pose, leader.twists[..., :1, :]]
         drives = [efforts]
         if self.closure.base_given:
             drives = [efforts[..., 6:], efforts[..., :6]]
@@ -186,8 +167,6 @@ class LoopedAccelerations(LoopedMotion):
             return [part for part in (table[:-1, :moved], table[:-1, moved:]) if part.size]
 
         code = self._forward_code(order, loads)
-        if code.on_numbers and self.platform is not None and self.platform.compiles(order, loads):
-            code.function = partial(self._by_limbs, self.platform, code, loads)
         checked = self.checked(code, "accelerations", parts)
         self._forward_loops[order, loads] = checked.samples
         function, memory, defect_at, sure = (
@@ -203,7 +182,7 @@ class LoopedAccelerations(LoopedMotion):
                 raise InputError(f"expected {count} arguments, found {len(arguments)}")
             state, *rest = arguments
             base = BaseMotion(rest.pop(0), rest.pop(0)) if n_given else None
-            y, given = coordinate_motion(closure, state, base, 1)
+            y, leader = coordinate_motion(closure, state, base, 1)
             drives = rest.pop(0)
             u = drive_rows(closure, drives, rest.pop(0) if closure.base_given else None)
             if len(y) != 2 or len(u) != order + 1:
@@ -211,7 +190,7 @@ class LoopedAccelerations(LoopedMotion):
             for (body, frame), values in zip(loads, rest):
                 AppliedWrench(body, values, representation=frame)
             arrays = [np.asarray(array, dtype=np.float64) for array in arguments]
-            return self.finished(checked, result, arrays, y, given, derivative=order + 2)[:-1]
+            return self.finished(checked, result, arrays, y, leader, derivative=order + 2)[:-1]
 
         def by_code(*arguments: Array) -> Array:
             result: Array = function(*arguments, memory)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import finite_result, into
+from hodyn_ros.checks import finite_result
 from hodyn_ros.codegen.sample_loop import SampleLoop
 from hodyn_ros.dynamics.loops.closing import home
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, preload_rows, sample_of
@@ -24,6 +24,7 @@ from hodyn_ros.dynamics.loops.platform_dynamics import sums_of
 from hodyn_ros.engine.limbs.kernel import ParallelKernel
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction, LoopKernel
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
+from hodyn_ros.engine.recursions.kinematics import motion_arguments
 from hodyn_ros.errors import InputError, SingularError
 from hodyn_ros.formulations import embedding
 from hodyn_ros.formulations.embedding import LoopMotion, Place
@@ -63,25 +64,25 @@ class LoopedEfforts(LoopedMotion):
     def solve(
         self,
         y: Array,
-        given: BaseMotion | None,
+        leader: BaseMotion | None,
         wrenches: Sequence[AppliedWrench] = (),
         preload: Array | None = None,
     ) -> LoopSolution:
         """Compute motion, efforts and loads from the motion of the coordinates, y (order + 3, k)."""
         closure, order = self.closure, len(y) - 3
         kernel = self._solution_call(order, self.places(wrenches), preload is not None)
-        self.check_loads(given, wrenches, order)
-        motion = [] if given is None else [given.pose, np.ascontiguousarray(given.twists[: order + 2])]
-        others = [load.up_to(order) for load in wrenches] + ([] if preload is None else [preload])
-        arguments = [y, *motion, *others]
+        self.check_loads(leader, wrenches, order)
+        motion = [] if leader is None else [leader.pose, np.ascontiguousarray(leader.twists[: order + 2])]
+        arrays = [load.up_to(order) for load in wrenches] + ([] if preload is None else [preload])
+        arguments = [y, *motion, *arrays]
         table = kernel.function(*arguments, self.memory)
-        table = self.finished(kernel, table, arguments, y, given, held=True)
+        table = self.finished(kernel, table, arguments, y, leader, held=True)
         n, base = closure.tree.n_joints, 6 if closure.base_given else 0
         efforts = table[: order + 1, : closure.n_efforts]
         ahead = SHIFT + 1 if self.drifts else 0  # joints of a base on the ground
         joints = np.ascontiguousarray(table[order + 1 : 2 * order + 4, ahead : ahead + n])
         loads = table[2 * order + 4 : 3 * order + 5]
-        moving = given if closure.tree.floating_base else None
+        moving = leader if closure.tree.floating_base else None
         if self.drifts:
             moving = self._drifting_base(y, arguments[: 1 + len(motion)])
         elif moving is not None:
@@ -92,7 +93,7 @@ class LoopedEfforts(LoopedMotion):
         @cache
         def margins() -> tuple[float, float]:
             place = Place(positions, None if moving is None else moving.pose)
-            moved = LoopMotion(closure, place, None if given is None else given.pose)
+            moved = LoopMotion(closure, place, None if leader is None else leader.pose)
             return conditions(closure, moved, self.independence.rows)
 
         return LoopSolution(
@@ -119,7 +120,7 @@ class LoopedEfforts(LoopedMotion):
         def make(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
             return LoopKernel(
                 closure,
-                chosen.given,
+                chosen.of_joints,
                 order,
                 shifted(loads, shift),
                 "solution",
@@ -222,14 +223,18 @@ class LoopedEfforts(LoopedMotion):
         return loop.run(count, [*of_joints, *motion, *loads, *preloads], self.memory, alone, out)
 
     def compile(self, order: int, drives: bool = False) -> Callable[..., Array]:
-        """Return `f([y (order + 3, k),] [pose (4, 4), twists (order + 2, 6)], out=None)`.
+        """Return `f([y (order + 3, k),] [pose (4, 4), twists (order + 2, 6)])`.
 
         It returns efforts (order + 1, efforts) and, with `drives`, the motion of the driven joints below them
         (2 order + 4, efforts), compiled where that takes some seconds at most. Twists are spatial; y is left
         out where no joint is a coordinate.
         """
         call, rows = self._call(order, ()), slice(0, 2 * order + 4 if drives else order + 1)
-        return into(lambda *arguments: call(*arguments)[rows])
+        return lambda *arguments: call(*arguments)[rows]
+
+    def compile_drive_state(self, order: int) -> Callable[..., Array]:
+        """Return the same, with the motion of the driven joints."""
+        return self.compile(order, drives=True)
 
     def by_limbs(
         self,
@@ -252,17 +257,17 @@ class LoopedEfforts(LoopedMotion):
     def by_embedding(
         self,
         y: Array,
-        given: BaseMotion | None,
+        leader: BaseMotion | None,
         wrenches: Sequence[AppliedWrench] = (),
         preload: Array | None = None,
     ) -> Array:
         """Compute the efforts (order + 1, efforts) by the embedding of the loops in readable NumPy."""
-        self.check_loads(given, wrenches, len(y) - 3)
-        moved, margins = self.begin(y, given)
+        self.check_loads(leader, wrenches, len(y) - 3)
+        moved, margins = self.begin(y, leader)
         self.check_held(margins[1])
-        self.remember(moved, y[0], given)
+        self.remember(moved, y[0], leader)
         rows = self.independence.rows
-        return embedding.inverse_dynamics(rows, moved, y, given, wrenches, preload).efforts
+        return embedding.inverse_dynamics(rows, moved, y, leader, wrenches, preload).efforts
 
     def is_compiled(self, order: int) -> bool:
         """Whether efforts of an order are computed by compiled code."""
@@ -281,20 +286,18 @@ class LoopedEfforts(LoopedMotion):
     def near_singular_from(self, order: int, loads: LoadPlaces = (), preload: bool = False) -> float:
         """Return how large the first number of the last row of `drive_table` is where poses are near."""
         key = order, loads, preload  # each kernel has its own measure
-        if key not in self._flat_at_home:
-            self._flat_at_home[key] = self._at_home(*key)
-        return self._flat_at_home[key] / _NEAR**2
+        return self._singularity_at_home.made(key, lambda: self._at_home(*key)) / _NEAR**2
 
     def _at_home(self, order: int, loads: LoadPlaces, preload: bool) -> float:
         start, elsewhere = home(self.closure), self.known
         self.known = start
-        given = [] if start.pose is None else [start.pose, np.zeros((order + 2, 6))]
-        given += [np.zeros((order + 1, 6))] * len(loads)
-        given += [np.zeros((order + 1, len(self.closure.driven)))] * preload
+        arrays = [] if start.pose is None else [start.pose, np.zeros((order + 2, 6))]
+        arrays += [np.zeros((order + 1, 6))] * len(loads)
+        arrays += [np.zeros((order + 1, len(self.closure.driven)))] * preload
         y = np.zeros((order + 3, len(start.y)))
         y[0] = start.y
         try:
-            table = self._call(order, loads, preload)(*([y] if len(start.y) else []), *given)
+            table = self._call(order, loads, preload)(*([y] if len(start.y) else []), *arrays)
         except SingularError:
             return np.inf
         finally:
@@ -308,13 +311,15 @@ class LoopedEfforts(LoopedMotion):
     def _made(self, order: int, loads: LoadPlaces, preload: bool) -> Callable[..., Array]:
         closure, key = self.closure, (order, loads, preload)
         still = [] if closure.joints else [np.zeros((order + 3, 0))]
-        names = ["the motion"] if closure.joints else []
-        names += [] if closure.leader is None else ["the pose", "the twists"]
-        names += ["a wrench"] * len(loads) + ["the preload"] * preload
+        shapes = motion_arguments(order + 3, len(closure.joints), closure.leader is not None)
+        shapes = shapes[not closure.joints :]
+        shapes += [("a wrench", (order + 1, 6))] * len(loads)
+        shapes += [("the preload", (order + 1, len(closure.driven)))] * preload
 
         def checked(*arguments: Any) -> tuple[Array, BaseMotion | None]:
-            if len(arguments) != len(names):
-                raise InputError(f"expected {names}, found {len(arguments)} arguments")
+            if len(arguments) != len(shapes):
+                asked = [name for name, _ in shapes]
+                raise InputError(f"expected {asked}, found {len(arguments)} arguments")
             y, *rest = list(itertools.chain(still, arguments))
             base = None
             if closure.leader is not None:
@@ -327,17 +332,13 @@ class LoopedEfforts(LoopedMotion):
             preload_rows(closure, rest[-1] if preload else None, order)
             return stack, motion
 
-        shapes = [(order + 3, len(closure.joints))] if closure.joints else []
-        shapes += [] if closure.leader is None else [(4, 4), (order + 2, 6)]
-        shapes += [(order + 1, 6)] * len(loads) + [(order + 1, len(closure.driven))] * preload
-
         def parts(table: Array) -> list[Array]:
             efforts = table[: order + 1]
             return [efforts[:, :6], efforts[:, 6:]] if closure.base_given else [efforts]
 
         function, kernel = self._effort_code(*key)
         memory, defect_at = self.memory, int(kernel.defect_at)
-        check = DigitCheck(closure, "efforts", function, names, defect_at, parts, list(zip(names, shapes)))
+        check = DigitCheck(closure, "efforts", function, shapes, defect_at, parts)
         sure = self.sure(check)
         whole = CheckedCall(kernel, check, sure, function)
         self._effort_loops[key] = sample_loop(kernel, kernel.batch_rows, sure)
@@ -362,7 +363,7 @@ class LoopedEfforts(LoopedMotion):
         if self.platform is not None and self.platform.compiles(order, loads):
             function, _ = self.platform.call(order, loads, preload)
             return function, self.platform.effort_kernel(order, bool(loads), preload)
-        chosen = self.independence.given
+        chosen = self.independence.of_joints
 
         def make(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
             places = shifted(loads, shift)

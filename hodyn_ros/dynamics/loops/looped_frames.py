@@ -72,20 +72,20 @@ def solve_frames(
     w = np.ones(count) if weights is None else read_weights(weights, count)
 
     start = LoopedFrames(looped, known, y, pose, frames, base, ", ".join(map(str, targets.names)))
-    moving, _ = moving_coordinates(start)
+    moving = moving_coordinates(start)
     movable = [i for i in moving if i not in motions]
     idle = next((name for name in motions if name not in moving), None)
     if idle is not None:
         label = names[closure.joints[idle]]
         raise InputError(f"joint {label!r} does not move {start.name!r}, so it cannot be independent")
     check_method(redundancy.method, targets, len(moving), len(motions))
-    found = targets.followed(start, rates, movable, w)
-    moved = found.moved
+    result = targets.followed(start, rates, movable, w)
+    moved = result.moved
     closure.check_curves(moved.place.joints, order)
     looped.check_margin(moved, conditions(closure, moved, looped.independence.rows)[0])
     platform = moved.leader_motion if closure.platform is not None else None
-    q = np.array([found.y, *(rate[:k] for rate in found.rates)])
-    looped.remember(moved, found.y, base if platform is None else platform)
+    q = np.array([result.y, *(rate[:k] for rate in result.rates)])
+    looped.remember(moved, result.y, base if platform is None else platform)
     return q, platform
 
 
@@ -102,9 +102,9 @@ def coordinate_named(looped: LoopedMotion, name: str | int) -> int:
     )
 
 
-def moving_coordinates(start: LoopedFrames) -> tuple[list[int], LoopedFrames]:
-    """Return the coordinates that move some of the frames, and these nearby; InputError where none does."""
-    sizes, near = np.abs(start.jacobians[0]).max(axis=0, initial=0.0), start
+def moving_coordinates(start: LoopedFrames) -> list[int]:
+    """Return the coordinates that move some of the frames; InputError where none does."""
+    sizes = np.abs(start.jacobians[0]).max(axis=0, initial=0.0)
     step = _BESIDE * np.random.default_rng(0).uniform(0.5, 1.0, len(sizes))
     with suppress(HodynError):  # some may do so elsewhere alone, as at a dead point
         near = start.beside(step * start.sizes)
@@ -112,7 +112,7 @@ def moving_coordinates(start: LoopedFrames) -> tuple[list[int], LoopedFrames]:
     moving = np.flatnonzero(sizes > _ZERO * max(float(sizes.max(initial=0.0)), _ZERO))
     if not len(moving):
         raise InputError(f"no coordinate moves {start.name!r}; choose a body or frame that one does")
-    return [int(i) for i in moving], near
+    return [int(i) for i in moving]
 
 
 def _turning(closure: Closure) -> list[bool]:
@@ -209,8 +209,8 @@ class LoopedFrames:
         return [self.moved.body_jacobian(frame.body, k) for k in range(order + 1)]
 
     def _pose(self, frame: Frame) -> Array:
-        found: Array = frame.pose if frame.body < 0 else self.moved.body_pose(frame.body) @ frame.pose
-        return found
+        result: Array = frame.pose if frame.body < 0 else self.moved.body_pose(frame.body) @ frame.pose
+        return result
 
     def _twists(self, frame: Frame) -> list[Array]:
         return [] if frame.body < 0 else self.moved.twists_of(frame.body)

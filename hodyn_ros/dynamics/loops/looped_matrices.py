@@ -45,8 +45,8 @@ class LoopedMatrices(LoopedMotion):
 
         `of`: the name of a frame and a representation, of what is of a frame.
         """
-        found = self._by_code(name, q, base, of)
-        return self._checked(name, q, base, *of) if found is None else found
+        result = self._by_code(name, q, base, of)
+        return self._checked(name, q, base, *of) if result is None else result
 
     def _by_code(
         self, name: str, q: ArrayLike | None, base: BaseMotion | None, of: tuple[Any, ...]
@@ -74,39 +74,38 @@ class LoopedMatrices(LoopedMotion):
 
     @finite_result
     def _checked(self, name: str, q: ArrayLike | None, base: BaseMotion | None, *of: Any) -> Array:
-        count, y, given = coordinate_motions(self.closure, q, base, RATES[name])
+        count, y, leader = coordinate_motions(self.closure, q, base, RATES[name])
         if count:
-            return self._of_samples(name, count, y, given, of)
-        return self._product(name, len(y) - 1 - RATES[name], y, given, *of)
+            return self._of_samples(name, count, y, leader, of)
+        return self._product(name, len(y) - 1 - RATES[name], y, leader, *of)
 
     def _of_samples(
-        self, name: str, count: int, y: Array, given: BaseMotion | None, of: tuple[Any, ...]
+        self, name: str, count: int, y: Array, leader: BaseMotion | None, of: tuple[Any, ...]
     ) -> Array:
         """Compute a batch, each sample on the branch of the one before: in lanes, or one by one."""
 
         def alone(i: int) -> Array:
-            return self.computed(name, np.ascontiguousarray(y[i]), sample_of(given, i), *of)
+            return self.computed(name, np.ascontiguousarray(y[i]), sample_of(leader, i), *of)
 
         order = y.shape[1] - 1 - RATES[name]
         call = self.product_call(name, order, *of)
         if isinstance(call.samples, OneByOne):
             return one_by_one(count, alone)
         columns = call.call.shape[-1]
-        motion = [] if given is None else [given.pose, given.twists[..., : y.shape[1] - 1, :]]
-        found = call.samples.run(count, [y, *motion], self.memory, lambda i: alone(i).reshape(-1, columns))
-        return found.reshape(count, order + 1, *call.call.shape)
+        motion = [] if leader is None else [leader.pose, leader.twists[..., : y.shape[1] - 1, :]]
+        result = call.samples.run(count, [y, *motion], self.memory, lambda i: alone(i).reshape(-1, columns))
+        return result.reshape(count, -1, *call.call.shape)
 
     def product_call(self, name: str, order: int, *of: Any) -> CheckedCall:
         """Return the code of what the call of that name returns."""
-        key = name, order, *of
-        if key not in self._products:
-            self._products[key] = CheckedCall(self._product_code(name, order, of), None)
-        return self._products[key]
+        return self._products.made(
+            (name, order, *of), lambda: CheckedCall(self._product_code(name, order, of), None)
+        )
 
     def _product_code(
         self, name: str, order: int, of: tuple[Any, ...], limit: float = STRAIGHT_LINE_LIMIT
     ) -> LoopFunction | DriftingFunction:
-        law, chosen = OPERATIONS[name].loops_law, self.independence.given
+        law, chosen = OPERATIONS[name].loops_law, self.independence.of_joints
 
         def make(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
             frames = placed(self.closure.tree, self.frames, of, shift)
@@ -119,16 +118,16 @@ class LoopedMatrices(LoopedMotion):
         name: str,
         order: int,
         y: Array,
-        given: BaseMotion | None,
+        leader: BaseMotion | None,
         *of: Any,
         reference: Sequence[Array] = (),
     ) -> Array:
         """Compute what the call of that name returns, (order + 1, ...)."""
         call = self.product_call(name, order, *of)
-        motion = [] if given is None else [given.pose, np.ascontiguousarray(given.twists[: len(y) - 1])]
+        motion = [] if leader is None else [leader.pose, np.ascontiguousarray(leader.twists[: len(y) - 1])]
         arrays = [np.ascontiguousarray(y), *motion, *reference]
         table = call.function(*arrays, self.memory)
-        table = self.finished(call, table, arrays, y, given, held="efforts" in OPERATIONS[name].shape)
+        table = self.finished(call, table, arrays, y, leader, held="efforts" in OPERATIONS[name].shape)
         return self._rows(name, call, table)
 
     def _rows(self, name: str, call: CheckedCall, table: Array) -> Array:
@@ -139,10 +138,10 @@ class LoopedMatrices(LoopedMotion):
 
     def dynamic_matrices(self, q: ArrayLike | None, base: BaseMotion | None) -> DynamicMatrices:
         """Compute the matrices by order for q (order + 2, k), and the motion of platform or base."""
-        _, y, given = coordinate_motions(self.closure, q, base, 1)
+        _, y, leader = coordinate_motions(self.closure, q, base, 1)
         orders = y.shape[-2] - 1
         return DynamicMatrices(
-            *(self.computed(name, y[..., : orders + RATES[name], :], given) for name in MATRICES)
+            *(self.computed(name, y[..., : orders + RATES[name], :], leader) for name in MATRICES)
         )
 
     def compile_matrices(self, order: int) -> None:
@@ -168,15 +167,15 @@ class LoopedMatrices(LoopedMotion):
 
         `q` (order + 2, k); `reference` (order + 3, k), and `twists` (order + 2, 6) of base or platform.
         """
-        count, y, given = coordinate_motions(self.closure, q, base, 1)
+        count, y, leader = coordinate_motions(self.closure, q, base, 1)
         if not count:
             rates = np.ascontiguousarray(self._reference(len(y), reference, twists))
-            return self._product("slotine_li_regressor", len(y) - 2, y, given, reference=[rates])
+            return self._product("slotine_li_regressor", len(y) - 2, y, leader, reference=[rates])
 
         def alone(i: int) -> Array:
             own = [None if one is None else np.asarray(one) for one in (reference, twists)]
             own = [one[i] if one is not None and one.ndim == 3 else one for one in own]
-            return self.slotine_li_regressor(np.ascontiguousarray(y[i]), sample_of(given, i), *own)
+            return self.slotine_li_regressor(np.ascontiguousarray(y[i]), sample_of(leader, i), *own)
 
         return one_by_one(count, alone)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hodyn_ros.checks import check_result, into
+from hodyn_ros.checks import check_result
 from hodyn_ros.codegen.kernel import Function
 from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.codegen.sample_loop import one_by_one
@@ -62,14 +62,13 @@ class LoopedMotion:
         self._effort_loops: Kept[tuple[int, LoadPlaces, bool], Samples] = Kept()
         self._drive_loops: Kept[tuple[int, LoadPlaces, bool], Samples] = Kept()
         self._forward_loops: Kept[tuple[int, LoadPlaces], Samples] = Kept()
-        self._flat_at_home: Kept[tuple[int, LoadPlaces, bool], float] = Kept()
+        self._singularity_at_home: Kept[tuple[int, LoadPlaces, bool], float] = Kept()
         self._solutions: Kept[tuple[int, LoadPlaces, bool], CheckedCall] = Kept()
         self._joint_loops: Kept[int, CheckedCall] = Kept()
         self._forward_calls: Kept[tuple[int, LoadPlaces], Callable[..., Array]] = Kept()
         self._products: Kept[tuple[Any, ...], CheckedCall] = Kept()
         self._drive_calls: Kept[int, Any] = Kept()
         self._base_calls: Kept[int, LoopFunction | DriftingFunction] = Kept()
-        self.partial_kernels: Kept[tuple[str, int, LoadPlaces], Any] = Kept()
 
     @property
     def known(self) -> Known:
@@ -78,8 +77,8 @@ class LoopedMotion:
 
     @known.setter
     def known(self, known: Known) -> None:
-        found = memory_of(self.closure, known)
-        self.memory[:, : found.shape[1]] = found
+        result = memory_of(self.closure, known)
+        self.memory[:, : result.shape[1]] = result
         self._base = known.place.base
 
     def _known_from(self, memory: Array) -> Known:
@@ -90,21 +89,21 @@ class LoopedMotion:
         return Known(Place(joints, base), joints[list(closure.joints)], pose)
 
     def locate(
-        self, y: Array, given: BaseMotion | None, derivative: int
+        self, y: Array, leader: BaseMotion | None, derivative: int
     ) -> tuple[LoopMotion, tuple[float, float]]:
         """Find the motion of order 0 for independent joints (k,) and the pose given, and its margins.
 
         `derivative`: the highest that will be taken of the motion, which couplings must be smooth enough for.
         """
-        if self.platform is not None and given is not None:
-            moved = self._reach_on_limbs(self.platform, y, given.pose)
+        if self.platform is not None and leader is not None:
+            moved = self._reach_on_limbs(self.platform, y, leader.pose)
         else:
-            moved = self.reach(self.known, y, given.pose if given else None)
+            moved = self.reach(self.known, y, leader.pose if leader else None)
         self.closure.check_curves(moved.place.joints, derivative)
         margins = conditions(self.closure, moved, self.independence.rows)
         self.check_margin(moved, margins[0])
-        if self.platform is not None and given is not None:
-            self.platform.check_pose(moved.body_pose(0), given.pose)
+        if self.platform is not None and leader is not None:
+            self.platform.check_pose(moved.body_pose(0), leader.pose)
         return moved, margins
 
     def reach(self, known: Known, y: Array, pose: Array | None, most_steps: int = MOST_STEPS) -> LoopMotion:
@@ -144,14 +143,14 @@ class LoopedMotion:
             self.known = before
             raise
 
-    def begin(self, y: Array, given: BaseMotion | None) -> tuple[LoopMotion, tuple[float, float]]:
+    def begin(self, y: Array, leader: BaseMotion | None) -> tuple[LoopMotion, tuple[float, float]]:
         """Find where the motion of the coordinates y (orders + 1, k) begins: its order 0, as of `locate`.
 
-        `given`: the motion of platform or base, with spatial twists.
+        `leader`: the motion of platform or base, with spatial twists.
         """
-        if self.platform is not None and given is not None:
-            self.platform.check_twists(given.pose, given.twists[: len(y) - 1])
-        return self.locate(y[0], given, len(y) - 1)
+        if self.platform is not None and leader is not None:
+            self.platform.check_twists(leader.pose, leader.twists[: len(y) - 1])
+        return self.locate(y[0], leader, len(y) - 1)
 
     def finished(
         self,
@@ -159,7 +158,7 @@ class LoopedMotion:
         table: Array,
         arguments: Sequence[Array],
         y: Array,
-        given: BaseMotion | None,
+        leader: BaseMotion | None,
         *,
         derivative: int | None = None,
         held: bool = False,
@@ -167,19 +166,19 @@ class LoopedMotion:
     ) -> Array:
         """Return the result of a call, or say what is wrong, from the first table that its code returned.
 
-        Where Newton's method did not arrive, the robot is taken there in short steps. `y`, `given` and
+        Where Newton's method did not arrive, the robot is taken there in short steps. `y`, `leader` and
         `derivative` as of `begin` and `locate`; `held`: whether drives have to hold the robot; `prescribed`:
         efforts whose motion is given instead.
         """
         if checked.counts(table, arguments, self.memory):
             return table
         with self._kept_on_error():
-            moved, margins = self.begin(y, given)
+            moved, margins = self.begin(y, leader)
             self.closure.check_curves(moved.place.joints, derivative or len(y) - 1)
             if held:
                 self.check_held(margins[1])
             self.check_prescribed(moved, prescribed)
-            self.remember(moved, y[0], given)
+            self.remember(moved, y[0], leader)
             table = checked.function(*arguments, self.memory)
             if not checked.counts(table, arguments, self.memory):
                 check_result(table)
@@ -201,9 +200,9 @@ class LoopedMotion:
                 1.0 / max(least, 1e-300),
             )
 
-    def remember(self, moved: LoopMotion, y: Array, given: BaseMotion | None) -> None:
+    def remember(self, moved: LoopMotion, y: Array, leader: BaseMotion | None) -> None:
         """Start from there the next time."""
-        pose = moved.place.base if given is None or self.drifts else given.pose
+        pose = moved.place.base if leader is None or self.drifts else leader.pose
         self.known = Known(moved.place, y.copy(), pose)
 
     def joint_motion(self, y: Array, base: BaseMotion | None) -> tuple[Array, BaseMotion | None]:
@@ -211,8 +210,8 @@ class LoopedMotion:
 
         `base`: that of platform or base, with spatial twists.
         """
-        given = [] if base is None else [base.pose, np.ascontiguousarray(base.twists[: len(y) - 1])]
-        arguments, checked = [np.ascontiguousarray(y), *given], self._joint_call(len(y) - 1)
+        leader = [] if base is None else [base.pose, np.ascontiguousarray(base.twists[: len(y) - 1])]
+        arguments, checked = [np.ascontiguousarray(y), *leader], self._joint_call(len(y) - 1)
         joints = self.finished(checked, checked.function(*arguments, self.memory), arguments, y, base)[:-1]
         if self.drifts:
             return joints[:, self._own], self._drifting_base(y, arguments)
@@ -221,25 +220,23 @@ class LoopedMotion:
     def _drifting_base(self, y: Array, arguments: Sequence[Array]) -> BaseMotion:
         """Return the motion of a floating base, some of which follows; it was found just now."""
         order = len(y) - 1
-        if order not in self._base_calls:
-            chosen = self.independence.given
+        chosen = self.independence.of_joints
 
-            def make(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
-                base = [Frame(shift, np.eye(4))]
-                code = FrameMotionCode(closure, chosen, order, base, "spatial")
-                return LoopProduct(code, on_numbers=on_numbers)
+        def make(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
+            code = FrameMotionCode(closure, chosen, order, [Frame(shift, np.eye(4))], "spatial")
+            return LoopProduct(code, on_numbers=on_numbers)
 
-            self._base_calls[order] = loop_code(self.closure, order, order, make)
-        row = self._base_calls[order].function(*arguments, self.memory)[0]
+        call = self._base_calls.made(order, lambda: loop_code(self.closure, order, order, make))
+        row = call.function(*arguments, self.memory)[0]
         twists = row[POSE:].reshape(order, 6) if order else np.zeros((1, 6))
         return BaseMotion.computed(row[:POSE].reshape(4, 4), twists)
 
-    def quick_joint_motion(self, y: Array, *given: Array) -> Array | None:
+    def quick_joint_motion(self, y: Array, *leader: Array) -> Array | None:
         """Return the motion of all joints by compiled code; None where that does not find it.
 
-        `given`: pose (4, 4) and spatial twists (orders, 6) of platform or base.
+        `leader`: pose (4, 4) and spatial twists (orders, 6) of platform or base.
         """
-        return self._moved_joints(self._joint_call(len(y) - 1), y, *given)
+        return self._moved_joints(self._joint_call(len(y) - 1), y, *leader)
 
     def _moved_joints(self, checked: CheckedCall, *motion: Array) -> Array | None:
         table: Array = checked.function(*motion, self.memory)
@@ -265,7 +262,7 @@ class LoopedMotion:
         return self._moved_joints(checked, y, base.pose, base.twists[:order])
 
     def compile_joint_motion(self, order: int) -> Callable[..., Array]:
-        """Return `f([y (order + 1, k),] [pose (4, 4), twists (order, 6)], out=None)` for all joints.
+        """Return `f([y (order + 1, k),] [pose (4, 4), twists (order, 6)])` for all joints.
 
         Twists are spatial; y is left out where no joint is a coordinate.
         """
@@ -276,14 +273,14 @@ class LoopedMotion:
         def call(*arguments: Array) -> Array:
             if len(arguments) != count:
                 raise InputError(f"expected {count} arrays, found {len(arguments)}")
-            found = self._moved_joints(checked, *still, *arguments)
-            if found is not None:
-                return found
+            result = self._moved_joints(checked, *still, *arguments)
+            if result is not None:
+                return result
             y, *motion = still + list(arguments)
             base = BaseMotion(motion[0], motion[1] if order else np.zeros((1, 6))) if motion else None
             return self.joint_motion(*coordinate_motion(closure, y, base, 0))[0]
 
-        return into(call)
+        return call
 
     def joint_motion_of_samples(
         self, count: int, y: Array, base: BaseMotion | None
@@ -293,10 +290,10 @@ class LoopedMotion:
         Each sample stays on the branch of the one before, several at a time in lanes where there is code.
         """
         closure, order = self.closure, y.shape[1] - 1
-        found: dict[int, BaseMotion | None] = {}
+        result: dict[int, BaseMotion | None] = {}
 
         def alone(i: int) -> Array:
-            joints, found[i] = self.joint_motion(np.ascontiguousarray(y[i]), sample_of(base, i))
+            joints, result[i] = self.joint_motion(np.ascontiguousarray(y[i]), sample_of(base, i))
             return joints
 
         def whole(i: int) -> Array:
@@ -304,24 +301,25 @@ class LoopedMotion:
 
         if self.drifts:
             joints = one_by_one(count, alone)
-            bases = [moving for moving in found.values() if moving is not None]
+            bases = [moving for moving in result.values() if moving is not None]
             poses, twists = np.array([one.pose for one in bases]), np.array([one.twists for one in bases])
             return joints, BaseMotion(poses, twists)
-        given = [] if base is None else [base.pose, base.twists[..., :order, :]]
-        joints = self._joint_call(order).samples.run(count, [y, *given], self.memory, whole)
+        leader = [] if base is None else [base.pose, base.twists[..., :order, :]]
+        joints = self._joint_call(order).samples.run(count, [y, *leader], self.memory, whole)
         return joints, base if closure.tree.floating_base else None
 
     def _joint_call(self, order: int) -> CheckedCall:
         """Return the code of the motion of all joints."""
-        if order not in self._joint_loops:
-            chosen = self.independence.given
+        chosen = self.independence.of_joints
 
-            def make(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
-                return LoopKernel(closure, chosen, order, (), "joints", on_numbers=on_numbers)
+        def code(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
+            return LoopKernel(closure, chosen, order, (), "joints", on_numbers=on_numbers)
 
-            code = loop_code(self.closure, max(order - 2, 0), order, make)
-            self._joint_loops[order] = self.checked(code, "joints", lambda table: [table[:-1]])
-        return self._joint_loops[order]
+        def make() -> CheckedCall:
+            made = loop_code(self.closure, max(order - 2, 0), order, code)
+            return self.checked(made, "joints", lambda table: [table[:-1]])
+
+        return self._joint_loops.made(order, make)
 
     def tree_efforts(
         self, joints: Array, base: BaseMotion | None, wrenches: Sequence[AppliedWrench] = ()
@@ -331,16 +329,15 @@ class LoopedMotion:
         setting = kernels.KernelSpec(
             base="spatial" if tree.floating_base else None, loads=self.places(wrenches)
         )
-        if (order, setting) not in self._kernels:
-            self._kernels[order, setting] = kernels.inverse_dynamics(tree, order, setting)
-        others = [] if base is None else [base.pose, np.ascontiguousarray(base.twists[: order + 2])]
-        others += [load.up_to(order) for load in wrenches]
-        kernel, motion = self._kernels[order, setting], np.ascontiguousarray(joints)
+        kernel = self._kernels.made((order, setting), lambda: kernels.inverse_dynamics(tree, order, setting))
+        arrays = [] if base is None else [base.pose, np.ascontiguousarray(base.twists[: order + 2])]
+        arrays += [load.up_to(order) for load in wrenches]
+        motion = np.ascontiguousarray(joints)
         efforts: Array
         if motion.ndim == 2:
-            efforts = kernel.function(motion, *others)
+            efforts = kernel.function(motion, *arrays)
         else:
-            efforts = kernel.batch(motion, *[np.tile(other, (len(motion), 1, 1)) for other in others])
+            efforts = kernel.batch(motion, *[np.tile(other, (len(motion), 1, 1)) for other in arrays])
         return efforts
 
     def check_loads(self, base: BaseMotion | None, wrenches: Sequence[AppliedWrench], order: int) -> None:
@@ -386,9 +383,8 @@ class LoopedMotion:
         held: Sequence[int] = (),
     ) -> CheckedCall:
         """Return a call whose results are refused where too few digits are left; see `DigitCheck`."""
-        shapes = code.arguments[:-1]
-        names = [name for name, _ in shapes]
-        check = DigitCheck(self.closure, what, code.function, names, code.defect_at, parts, shapes, held)
+        arguments = code.arguments[:-1]
+        check = DigitCheck(self.closure, what, code.function, arguments, code.defect_at, parts, held)
         return CheckedCall(code, check, self.sure(check))
 
     def sure(self, check: DigitCheck) -> float:

@@ -1,79 +1,507 @@
-"""Partial derivatives of inverse, forward and hybrid dynamics of robots with couplings and loops.
+"""Partial derivatives of dynamics of robots with couplings and loops.
 
-The recursions of the engine are run on numbers that carry their derivatives; those of the joints that follow
-the coordinates are `F`, by the implicit function theorem, and everything else is explicit.
+Joints that follow the coordinates change as the loops let them, by the implicit function theorem; everything
+else is explicit (`hodyn_ros.engine.loops.loop_partials`). All directions are computed in lanes or, where code
+would be too long, on numbers that carry their derivatives.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
-from math import factorial
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cached_property, partial
+from typing import Any, Literal
 
 import numpy as np
 
-from hodyn_ros.codegen.sample_loop import one_by_one
-from hodyn_ros.dynamics.loops import compiled_partials
-from hodyn_ros.dynamics.loops.compiled_partials import by_order
-from hodyn_ros.dynamics.loops.coordinate_motion import sample_of
-from hodyn_ros.dynamics.loops.directions import (
-    Directions,
-    displacement_brackets,
-    platform_part,
-    turns_of,
+from hodyn_ros.checks import check_result
+from hodyn_ros.codegen.kernel import LaneKernel
+from hodyn_ros.codegen.object_cache import Kept
+from hodyn_ros.dynamics.loops.coordinate_motion import (
+    base_among,
+    check_motion,
+    coordinate_motion,
+    drive_rows,
+    sample_of,
 )
+from hodyn_ros.dynamics.loops.digit_check import CheckedCall
+from hodyn_ros.dynamics.loops.grounded import DriftingFunction, grounded, is_compiled, loop_code, shifted
 from hodyn_ros.dynamics.loops.looped_accelerations import LoopedAccelerations
 from hodyn_ros.dynamics.loops.looped_efforts import LoopedEfforts
 from hodyn_ros.dynamics.matrices import MatrixDerivatives
 from hodyn_ros.dynamics.partials import LinearisedDynamics
-from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode, Step
-from hodyn_ros.engine.loops.loop_efforts import EffortCode
-from hodyn_ros.engine.loops.loop_matrices import MATRICES, Matrix, MatrixCode
-from hodyn_ros.engine.loops.loop_partials import with_body_wrench
-from hodyn_ros.engine.series.dual import Dual
-from hodyn_ros.engine.series.floating_base import FloatingBase
+from hodyn_ros.engine.loops.loop_hessian import LoopHessian
+from hodyn_ros.engine.loops.loop_kernel import LoopFunction, TooLong
+from hodyn_ros.engine.loops.loop_matrices import MATRICES, Matrix
+from hodyn_ros.engine.loops.loop_motion import LoadPlaces
+from hodyn_ros.engine.loops.loop_partials import (
+    Differentiated,
+    LoopPartials,
+    acceleration_changes,
+    effort_changes,
+)
 from hodyn_ros.errors import InputError
+from hodyn_ros.formulations import embedding
+from hodyn_ros.formulations.embedding import LoopMotion
 from hodyn_ros.lie.leibniz import product_derivative
-from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, twists_to_body, wrenches_to_world
-from hodyn_ros.lie.se3 import Array, ad
+from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
+from hodyn_ros.lie.se3 import Ad, Array, ad, inverse
+from hodyn_ros.model.closure import Closure
+from hodyn_ros.model.loops import ROWS
+
+_ROWS = 2**11  # directions of several samples at a time, that what they take stays in the cache
+_LONG = 100_000  # operations from which code that repeats itself for each direction is the slower one
+
+What = Differentiated | Literal["hessian"]
 
 
-def matrix_partials(looped: LoopedAccelerations, y: Array, given: BaseMotion | None) -> MatrixDerivatives:
-    """Return the derivatives of M, C and g by coordinate, with time derivatives; y (order + 2, k).
+class LoopedPartials(LoopedEfforts, LoopedAccelerations):
+    """Partial derivatives in the independent coordinates.
 
-    Those of a platform or prescribed base by small body-fixed displacements; `given` with `order` + 1 twists.
+    Platforms and prescribed bases change by small body-fixed displacements, and by derivatives of their
+    body-fixed twist; a wrench on a base is body-fixed.
     """
-    order, closure = len(y) - 2, looped.closure
-    if closure.drifts:
-        raise InputError(
-            f"the rows of the platform of robot {closure.tree.name!r} leave the rest of its twist to follow, "
-            "and matrix_derivatives takes no such platform; inverse_dynamics_derivatives does"
-        )
-    found = []  # (order + 1, derivative, h, rows, columns)
-    for part in MATRICES:
-        changes = compiled_partials.of_matrix(looped, part, y, given)
-        found.append(_matrix_changes(looped, part, y, given) if changes is None else changes)
-    brackets = None if given is None else displacement_brackets(turns_of(closure), given, order)
-    mass, coriolis, gravity = ([part[r] for r in range(order + 1)] for part in found)
-    rates = [_in_time([one[0] for one in part], brackets) for part in (mass, coriolis, gravity)]
-    # a velocity changes C^(r) as well by where it leads: d/dw C' = (d/dw C)' + d/dx C
-    by_velocity = [coriolis[r][1] - sum(rates[1][i][r - 1 - i] for i in range(r)) for r in range(order + 1)]
-    of_mass, of_coriolis, of_gravity = (np.array(table[0]) for table in rates)
-    return MatrixDerivatives(of_mass, of_coriolis, np.array(by_velocity), of_gravity[..., 0, :])
+
+    @cached_property
+    def partial_calls(self) -> Kept[tuple[What, int, LoadPlaces], CheckedCall | None]:
+        """The code of single calls; None where there is none."""
+        return Kept()
+
+    @cached_property
+    def _lane_kernels(self) -> Kept[tuple[str, int, LoadPlaces], LaneKernel | None]:
+        return Kept()
+
+    def inverse_dynamics_partials(
+        self, y: Array, leader: BaseMotion | None, wrenches: Sequence[AppliedWrench] = ()
+    ) -> Array:
+        """Return du^(r)/dy^(k) (order + 1, order + 3, efforts, coordinates) for a motion y (order + 3, k).
+
+        Of a batch too, y (N, order + 3, k). `leader`: the motion of a prescribed base or of a platform.
+        """
+        order, c, places = y.shape[-2] - 3, self.closure.n_coordinates, self.places(wrenches)
+        loads = [wrench.up_to(order) for wrench in wrenches]
+        self.check_loads(leader, wrenches, order)
+        kernel = None if y.ndim == 2 else self._lane_kernel(effort_changes, order, places)
+        if kernel is None:
+            arrays = [y, *_spatial(leader, order + 2), *loads]
+            return _by_motion(self._changes("efforts", order, places, arrays, y, leader, held=True), c)
+        positions = self._positions_of_samples(y, leader)
+        self.efforts_of_samples(len(y), y, leader, wrenches)
+        units = np.eye((order + 3) * c).reshape(-1, order + 3, c)
+        result = _in_all_directions(kernel, [y, *_motion(leader, order + 2), *loads, positions], [units])
+        result = result.reshape(*y.shape[:-2], order + 3, c, order + 1, -1)
+        return np.moveaxis(result, (-2, -4, -1), (-4, -3, -2))
+
+    def efforts_hessian(
+        self, y: Array, leader: BaseMotion | None, wrenches: Sequence[AppliedWrench], multiplier: Array
+    ) -> Array | None:
+        """Return second derivatives of `multiplier · efforts`, y (order + 3, k); None without code.
+
+        (order + 3, order + 3, coordinates, coordinates).
+        """
+        order, places = len(y) - 3, self.places(wrenches)
+        if self._call_of("hessian", order, places) is None:
+            return None
+        self.check_loads(leader, wrenches, order)
+        loads = [wrench.up_to(order) for wrench in wrenches]
+        arrays = [y, *_spatial(leader, order + 2), *loads, multiplier]
+        return self._changes("hessian", order, places, arrays, y, leader, held=True)
+
+    def forward_dynamics_partials(
+        self,
+        state: Array,
+        efforts: Array,
+        leader: BaseMotion | None,
+        wrenches: Sequence[AppliedWrench] = (),
+    ) -> Array:
+        """Return the derivatives (order + 1, order + 3, coordinates, efforts) of accelerations by order.
+
+        Entry [r, k] is by the coordinates (k = 0), their rates (k = 1), and derivative k - 2 of the efforts;
+        with more efforts than coordinates, columns beyond these are zero for k < 2. Arguments as of
+        `accelerations`, of a batch (N, ...) too; wrenches given stay as they are.
+        """
+        first = 6 if self.closure.base_given else 0
+        push = efforts[..., :first] if first else None
+        result, _ = self._responses(state, efforts[..., first:], leader, wrenches, push)
+        return by_order(result, self.closure.n_coordinates)
+
+    def hybrid_dynamics_partials(
+        self,
+        state: Array,
+        values: Array,
+        prescribed: Sequence[int],
+        leader: BaseMotion | None,
+        wrenches: Sequence[AppliedWrench] = (),
+    ) -> Array:
+        """Return the derivatives (order + 1, order + 3, efforts, efforts) of what hybrid dynamics returns.
+
+        Arguments as of `hybrid_dynamics`, columns as of `forward_dynamics_partials`. With A the derivatives
+        of the driven joints' accelerations q_a by the efforts, which are the same at every order, efforts of
+        the prescribed joints p change by
+
+            A_pp du_p^(k) = dq_p^(k+2) - what follows from all else that changes
+        """
+        closure, (orders, e) = self.closure, values.shape
+        solution, twists = self.hybrid_dynamics(state, values, prescribed, leader, wrenches)
+        efforts = values.copy()
+        efforts[:, list(prescribed)] = solution[:, list(prescribed)]
+        drives = efforts[:, e - len(closure.driven) :]
+        if closure.base_given and leader is not None and twists is not None:
+            wrench, held = efforts[:, :6], set(range(6)) <= set(prescribed)
+            if held:  # the wrench found turns with the base
+                wrench = BaseMotion(leader.pose, twists).wrenches_in_body(wrench)
+            frame: Literal["body_fixed", "spatial"] = "body_fixed" if held else "spatial"
+            wrenches = [*wrenches, AppliedWrench(0, wrench, representation=frame)]
+        _, of_drives = self._responses(state, drives, leader, wrenches)
+        c, size, p = closure.n_coordinates, of_drives.shape[2], list(prescribed)
+        response = of_drives[0, p, 2 * c : 2 * c + e][:, p]
+        changes = np.eye(size)  # of what acts, by what is given
+        result = np.zeros((orders, e, size))
+        for k in range(orders):
+            own = slice(2 * c + k * e, 2 * c + (k + 1) * e)
+            wanted = changes[own][p]
+            changes[own.start + np.array(p, dtype=int)] = 0.0
+            if p:
+                missing = wanted - of_drives[k, p] @ changes
+                changes[own.start + np.array(p, dtype=int)] = np.linalg.solve(response, missing)
+            result[k] = of_drives[k] @ changes
+            result[k, p] = changes[own][p]
+        return by_order(result, c)
+
+    def linearised(self, state: Array, leader: BaseMotion | None, efforts: Array) -> LinearisedDynamics:
+        """Return `dx' = A dx + B du`, x the coordinates and their rates, u the efforts (driven,).
+
+        `state` (2, k), `leader` pose and twist of base or platform. Those that its motion is part of are
+        small body-fixed displacements, and components of its body-fixed twist.
+        """
+        accelerations = self._responses(state, efforts[None], leader)[0][0]
+        closure = self.closure
+        c, turns = closure.n_coordinates, _turns_of(closure)
+        rates = np.eye(c, 2 * c, c)
+        if leader is not None:  # displacements e change by e' = dw - [w, e]
+            if closure.drifts:
+                leader, turns = self._platform_as_it_moves(state, leader)
+            part, rows = _platform_part(closure)
+            rates[part, :c] -= (ad(leader.in_representation("body_fixed").twists[0]) @ turns)[rows]
+        B = np.concatenate([np.zeros((c, len(efforts))), accelerations[:, -len(efforts) :]])
+        return LinearisedDynamics(np.concatenate([rates, accelerations[:, : 2 * c]]), B)
+
+    def matrix_partials(self, y: Array, leader: BaseMotion | None) -> MatrixDerivatives:
+        """Return the derivatives of M, C and g by coordinate, with time derivatives; y (order + 2, k).
+
+        Those of a platform or prescribed base by small body-fixed displacements; `leader` with `order` + 1
+        twists.
+        """
+        order, closure = len(y) - 2, self.closure
+        if closure.drifts:
+            raise InputError(
+                f"the rows of the platform of robot {closure.tree.name!r} leave the rest of its twist to "
+                "follow, and matrix_derivatives takes no such platform; inverse_dynamics_derivatives does"
+            )
+        changes = [self._of_matrix(part, y, leader) for part in MATRICES]
+        brackets = None if leader is None else _displacement_brackets(_turns_of(closure), leader, order)
+        mass, coriolis, gravity = ([part[r] for r in range(order + 1)] for part in changes)
+        rates = [_in_time([one[0] for one in part], brackets) for part in (mass, coriolis, gravity)]
+        # a velocity changes C^(r) as well by where it leads: d/dw C' = (d/dw C)' + d/dx C
+        by_velocity = [
+            coriolis[r][1] - sum(rates[1][i][r - 1 - i] for i in range(r)) for r in range(order + 1)
+        ]
+        of_mass, of_coriolis, of_gravity = (np.array(table[0]) for table in rates)
+        return MatrixDerivatives(of_mass, of_coriolis, np.array(by_velocity), of_gravity[..., 0, :])
+
+    def partials_of_sample(
+        self, of: Literal["efforts", "accelerations"], order: int
+    ) -> Callable[..., Array | None]:
+        """Return what computes partial derivatives of an order from arrays, or None where it cannot.
+
+        Arguments are those of `LoopKernel` or `LoopAccelerations` but for the memory, results (order + 1,
+        order + 3, rows, columns).
+        """
+        c = self.closure.n_coordinates
+        checked = None if self.independence.idle and of == "accelerations" else self._call_of(of, order, ())
+        if checked is None:
+            return lambda *arrays: None
+        function, defect_at, memory = checked.function, checked.defect_at, self.memory
+        changes = _changes_in(checked)
+
+        def call(*arrays: Array) -> Array | None:
+            table = function(*arrays, memory)
+            if not table.item(defect_at) < 1.0:
+                return None
+            result = changes(table)
+            if of == "accelerations":
+                return by_order(result[:, :c], c)
+            return _by_motion(result, c)
+
+        return call
+
+    def compile_inverse_partials(self, order: int) -> Callable[..., Array]:
+        """Return `f(q, [pose, twists])` of `inverse_dynamics_partials`, their rows one after the other."""
+        return _rows_of(self.inverse_partials_call(order))
+
+    def compile_forward_partials(self, order: int) -> Callable[..., Array]:
+        """Return likewise `f(state, [pose, twist,] torques, [base wrench])` of forward dynamics."""
+        return _rows_of(self.forward_partials_call(order))
+
+    def inverse_partials_call(self, order: int) -> Callable[..., Array]:
+        """Return `f(q, [pose, twists])` of `inverse_dynamics_partials`."""
+        of_sample = self.partials_of_sample("efforts", order)
+
+        def compute(*arguments: Array) -> Array:
+            whole = of_sample(*arguments)
+            if whole is None:
+                check_motion(self.closure, order + 3, arguments)
+                motion = coordinate_motion(self.closure, arguments[0], base_among(arguments), 2)
+                whole = self.inverse_dynamics_partials(*motion)
+                check_result(whole)
+            return whole
+
+        return compute
+
+    def forward_partials_call(self, order: int) -> Callable[..., Array]:
+        """Return `f(state, [pose, twist,] torques, [base wrench])` of `forward_dynamics_partials`."""
+        closure, of_sample = self.closure, self.partials_of_sample("accelerations", order)
+        count = 2 + closure.n_given + closure.base_given
+
+        def compute(*arguments: Array) -> Array:
+            if len(arguments) != count:
+                raise InputError(f"expected {count} arguments, found {len(arguments)}")
+            whole = of_sample(*arguments)
+            if whole is None:
+                state, *rest = arguments
+                base = BaseMotion(rest.pop(0), rest.pop(0)) if closure.n_given else None
+                y, leader = coordinate_motion(closure, state, base, 1)
+                efforts = drive_rows(closure, rest[0], rest[1] if closure.base_given else None)
+                if len(y) != 2 or len(efforts) != order + 1:
+                    raise InputError(f"expected a state of 2 rows and efforts of {order + 1}")
+                whole = self.forward_dynamics_partials(y, efforts, leader)
+                check_result(whole)
+            return whole
+
+        return compute
+
+    def _responses(
+        self,
+        state: Array,
+        drives: Array,
+        leader: BaseMotion | None,
+        wrenches: Sequence[AppliedWrench] = (),
+        push: Array | None = None,
+    ) -> tuple[Array, Array]:
+        """Return how accelerations of the coordinates and of the drives change, (order + 1, ..., directions).
+
+        Directions are those of coordinates and their rates, then of all efforts by order; those on a base are
+        body-fixed. `drives` (order + 1, driven): their efforts, of a batch (N, ...) too; `push`: a wrench
+        (order + 1, 6) on a prescribed base in the world frame, which stays as it is where the base turns.
+        """
+        if self.independence.idle:
+            raise InputError(self.independence.idle)
+        closure, order, places = self.closure, drives.shape[-2] - 1, self.places(wrenches)
+        on_base = np.zeros((*drives.shape[:-1], 6)) if push is None else push
+        pushes = [on_base] if closure.base_given else []
+        loads = [wrench.up_to(order) for wrench in wrenches]
+        self.check_loads(leader, wrenches, 0)  # of higher orders, motion is not known yet
+        # directions of a wrench on a base differ from sample to sample
+        kernel = None
+        if drives.ndim == 3 and not pushes:
+            kernel = self._lane_kernel(acceleration_changes, order, places)
+        if kernel is None:
+            arrays = [state[..., :2, :], *_spatial(leader, 1), drives, *pushes, *loads]
+            result = self._changes(
+                "accelerations", order, places, arrays, state, leader, derivative=order + 2
+            )
+        else:
+            result = self._accelerations_of_samples(kernel, state, drives, leader, wrenches)
+        c = closure.n_coordinates
+        of_drives = result[..., c:, :]
+        if closure.base_given:
+            of_drives = np.concatenate([result[..., :6, :], of_drives], axis=-2)
+        return result[..., :c, :], of_drives
+
+    def _accelerations_of_samples(
+        self,
+        kernel: LaneKernel,
+        state: Array,
+        efforts: Array,
+        leader: BaseMotion | None,
+        wrenches: Sequence[AppliedWrench],
+    ) -> Array:
+        """Return changes (N, order + 1, coordinates and drives, directions) of a batch of accelerations."""
+        (count, orders, e), c = efforts.shape, self.closure.n_coordinates
+        positions = self._positions_of_samples(state, leader)
+        self.accelerations_of_samples(count, state, efforts, leader, wrenches)
+        units = np.eye(2 * c + orders * e)
+        states, pushed = units[:, : 2 * c].reshape(-1, 2, c), units[:, 2 * c :].reshape(-1, orders, e)
+        loads = [wrench.up_to(orders - 1) for wrench in wrenches]
+        shared = [state[..., :2, :], *_motion(leader, 1), efforts, *loads, positions]
+        return np.moveaxis(_in_all_directions(kernel, shared, [states, pushed]), -3, -1)
+
+    def _of_matrix(self, part: Matrix, y: Array, leader: BaseMotion | None) -> Array:
+        """Return how derivatives of a matrix change with a motion y (order + 2, k): (order + 1, k, h, ...).
+
+        By derivative k of coordinate h, as far as the matrix takes them.
+        """
+        call, c = self._call_of(part, len(y) - 2, ()), self.closure.n_coordinates
+        assert call is not None
+        rows = call.call.arguments[0][1][0]
+        arrays = [y[:rows], *_spatial(leader, rows - 1)]
+        changes = self._changes(part, len(y) - 2, (), arrays, y, leader)
+        return np.moveaxis(changes.reshape(len(y) - 1, -1, c, rows, c), (3, 4), (1, 2))
+
+    def _changes(
+        self,
+        of: What,
+        order: int,
+        places: LoadPlaces,
+        arrays: Sequence[Array],
+        y: Array,
+        leader: BaseMotion | None,
+        **how: Any,
+    ) -> Array:
+        """Return changes (order + 1, rows, directions), of a batch y (N, ...) one sample after the other.
+
+        `how`: as of `finished`.
+        """
+        call = self._call_of(of, order, places)
+        assert call is not None
+
+        def alone(y: Array, leader: BaseMotion | None, own: Sequence[Array]) -> Array:
+            own = [np.ascontiguousarray(array) for array in own]
+            return self.finished(call, call.function(*own, self.memory), own, y, leader, **how)
+
+        if y.ndim == 2:
+            return _changes_in(call)(alone(y, leader, arrays))
+
+        def sample(i: int) -> Array:
+            own = [array[i] if array.ndim == 3 else array for array in arrays]
+            return alone(y[i], sample_of(leader, i), own)
+
+        return _changes_in(call)(call.samples.run(len(y), arrays, self.memory, sample))
+
+    def _call_of(self, of: What, order: int, places: LoadPlaces) -> CheckedCall | None:
+        """Return the code of single calls; None of second derivatives where that would be too long."""
+        key = of, order, places
+        if key in self.partial_calls:
+            return self.partial_calls[key]
+        closure, chosen = self.closure, self.independence.of_joints
+
+        def code(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
+            loads = shifted(places, shift)
+            if of != "hessian":
+                return LoopPartials(closure, chosen, order, of, loads, on_numbers=on_numbers)
+            if on_numbers:
+                raise TooLong
+            return LoopHessian(closure, chosen, order, loads)
+
+        def make() -> CheckedCall | None:
+            with suppress(TooLong):
+                return CheckedCall(loop_code(closure, order, order + 2, code), None)
+            return None
+
+        return self.partial_calls.made(key, make)
+
+    def _lane_kernel(
+        self, make: Callable[..., LaneKernel | None], order: int, places: LoadPlaces
+    ) -> LaneKernel | None:
+        """Return the code of batches, all directions of all samples; None where single calls are faster."""
+        if self.drifts or not is_compiled(self.closure, order):
+            return None
+        made = partial(make, self.closure, self.independence.of_joints, order, places)
+        kernel = self._lane_kernels.made((make.__name__, order, places), made)
+        return None if kernel is None or kernel.operations > _LONG else kernel
+
+    def _positions_of_samples(self, y: Array, leader: BaseMotion | None) -> Array:
+        """Return the positions (N, 1, leading) of a batch; calls go on from where they did before."""
+        start = self.memory.copy()
+        joints, _ = self.joint_motion_of_samples(len(y), y[:, :1], leader)
+        self.memory[:] = start
+        return joints[..., list(self.closure.leading)]
+
+    def _platform_as_it_moves(self, state: Array, leader: BaseMotion) -> tuple[BaseMotion, Array]:
+        """Return the motion of a platform of which rows leave components to follow, and its displacements.
+
+        These (6, coordinates) are body-fixed, by the coordinates.
+        """
+        closure, chosen = self.closure, self.independence.rows
+        moved, _ = self.locate(state[0], leader, 3)
+        if self.drifts:
+            closure, place = grounded(closure, moved.place)
+            moved = LoopMotion(closure, place, leader.pose)
+        moved.extend(embedding.next_rate(chosen, moved, state[1], leader.twists[0]))
+        motion = moved.leader_motion
+        assert motion is not None and closure.leader is not None
+        there = LoopMotion(closure, moved.place, motion.pose)
+        of_body = there.body_jacobian(closure.leader) @ embedding.distribution(chosen, there, 0)[0]
+        return motion, Ad(inverse(motion.pose)) @ of_body
 
 
-def _matrix_changes(looped: LoopedAccelerations, part: Matrix, y: Array, given: BaseMotion | None) -> Array:
-    """Return what `compiled_partials.of_matrix` does, by numbers that carry their derivatives."""
-    order = len(y) - 2
-    moved, _ = looped.locate(y[0], given, len(y))
-    columns = Directions(looped, moved, given, order + 2)
-    code = MatrixCode(columns.closure, looped.independence.given, order, part)
-    state, memory = columns.closed()
-    motion, _ = columns.leader(code.count)
-    values = code.matrices(columns.joints(y)[: code.count + 1], *motion, [memory], [state])[:-1]
-    changes = columns.changes(values).reshape(order + 1, -1, columns.count, order + 2, columns.count)
-    return np.moveaxis(changes, (3, 4), (1, 2))
+def by_order(changes: Array, count: int) -> Array:
+    """Return derivatives (..., orders, rows, directions) as (..., orders, orders + 2, rows, efforts)."""
+    *batch, orders, rows, size = changes.shape
+    e = (size - 2 * count) // orders
+    if e == count:
+        return changes.reshape(*batch, orders, rows, orders + 2, e).swapaxes(-2, -3)
+    result = np.zeros((*batch, orders, orders + 2, rows, e))
+    of_state = changes[..., : 2 * count].reshape(*batch, orders, rows, 2, count)
+    of_efforts = changes[..., 2 * count :].reshape(*batch, orders, rows, orders, e)
+    result[..., :2, :, :count] = np.moveaxis(of_state, -2, -3)
+    result[..., 2:, :, :] = np.moveaxis(of_efforts, -2, -3)
+    return result
+
+
+def _rows_of(call: Callable[..., Array]) -> Callable[..., Array]:
+    """Return the same call with the rows of all matrices of its result one after the other."""
+
+    def compute(*arguments: Array) -> Array:
+        whole = call(*arguments)
+        return np.ascontiguousarray(whole.reshape(-1, whole.shape[-1]))
+
+    return compute
+
+
+def _by_motion(changes: Array, count: int) -> Array:
+    """Return changes (..., orders, rows, directions) as (..., orders, orders + 2, rows, coordinates)."""
+    *batch, orders, rows, _ = changes.shape
+    return changes.reshape(*batch, orders, rows, orders + 2, count).swapaxes(-3, -2)
+
+
+def _changes_in(call: CheckedCall) -> Callable[[Array], Array]:
+    """Return what takes results to changes."""
+    code: Any = call.call.near if isinstance(call.call, DriftingFunction) else call.call
+    changes: Callable[[Array], Array] = code.changes
+    return changes
+
+
+def _spatial(leader: BaseMotion | None, orders: int) -> list[Array]:
+    return (
+        [] if leader is None else [leader.pose, leader.in_representation("spatial").twists[..., :orders, :]]
+    )
+
+
+def _motion(leader: BaseMotion | None, orders: int) -> list[Array]:
+    if leader is None:
+        return []
+    return [leader.pose, leader.in_representation("body_fixed").twists[..., :orders, :]]
+
+
+def _in_all_directions(kernel: LaneKernel, shared: Sequence[Array], changes: Sequence[Array]) -> Array:
+    """Return changes (N, directions, rows, columns) in all directions, at many motions.
+
+    `shared` (N, ...) of each motion or (...) of all, `changes` (directions, ...) of all.
+    """
+    count, directions = max(len(array) for array in shared if array.ndim == 3), len(changes[0])
+    out = np.empty((count, directions, *kernel.result))
+    part = max(_ROWS // directions, 1)
+    for start in range(0, count, part):
+        now = slice(start, min(start + part, count))
+        samples = [(array[now] if array.ndim == 3 else array[None])[:, None] for array in shared]
+        shape = now.stop - start, directions
+        repeated = [np.broadcast_to(array, (*shape, *array.shape[2:])) for array in samples]
+        repeated += [np.broadcast_to(array, (*shape, *array.shape[1:])) for array in changes]
+        rows = shape[0] * directions
+        arrays = [np.ascontiguousarray(array).reshape(rows, *array.shape[2:]) for array in repeated]
+        kernel.batch(*arrays, out=out[now].reshape(-1, *kernel.result))
+    return out
 
 
 def _in_time(values: Sequence[Array], brackets: Array | None) -> list[list[Array]]:
@@ -93,249 +521,25 @@ def _in_time(values: Sequence[Array], brackets: Array | None) -> list[list[Array
     return table
 
 
-def inverse_dynamics_partials(
-    looped: LoopedEfforts, y: Array, given: BaseMotion | None, wrenches: Sequence[AppliedWrench] = ()
-) -> Array:
-    """Return du^(r)/dy^(k) (order + 1, order + 3, efforts, coordinates) for a motion y (order + 3, k).
-
-    `given`: the motion of a prescribed base or of a platform, whose coordinates are small body-fixed
-    displacements (k = 0), and the derivatives of the body-fixed twist; a wrench on the base is body-fixed.
-    """
-    order = len(y) - 3
-    looped.check_loads(given, wrenches, order)
-    compiled = compiled_partials.of_efforts(looped, y, given, wrenches)
-    if compiled is not None:
-        return compiled
-    moved, margins = looped.locate(y[0], given, len(y))
-    looped.check_held(margins[1])
-    columns = Directions(looped, moved, given, order + 3)
-    state, memory = columns.closed()
-    code = EffortCode(columns.closure, looped.independence.given, order, columns.places(wrenches))
-    motion, base = columns.leader(order + 2)
-    loads = [wrench.up_to(order).tolist() for wrench in wrenches]
-    efforts = code.efforts(columns.joints(y), *motion, *loads, [memory], [state])[: order + 1]
-    if looped.closure.base_given:
-        assert base is not None
-        efforts = with_body_wrench(efforts, base)
-    found = columns.changes(efforts)
-    return np.moveaxis(found.reshape(order + 1, -1, order + 3, columns.count), 2, 1)
+def _platform_part(closure: Closure) -> tuple[slice, list[int]]:
+    """Return which coordinates are rows of a platform or base, and which of its body-fixed twist they are."""
+    if closure.base_given:
+        return slice(0, 6), list(range(6))
+    first, platform = len(closure.joints), closure.platform
+    rows = [] if platform is None else [ROWS.index(row) for row in platform.rows]
+    return slice(first, first + len(rows)), rows
 
 
-def inverse_dynamics_partials_of_samples(
-    looped: LoopedEfforts,
-    count: int,
-    y: Array,
-    given: BaseMotion | None,
-    wrenches: Sequence[AppliedWrench] = (),
-) -> Array:
-    """Return what `inverse_dynamics_partials` does of a batch, y (count, order + 3, k)."""
-    compiled = compiled_partials.of_efforts(looped, y, given, wrenches)
-    if compiled is not None:
-        return compiled
-
-    def alone(i: int) -> Array:
-        return inverse_dynamics_partials(looped, y[i], sample_of(given, i), wrenches)
-
-    return one_by_one(count, alone)
+def _turns_of(closure: Closure) -> Array:
+    """Return the body-fixed displacements (6, coordinates) of platform or base by the coordinates."""
+    part, rows = _platform_part(closure)
+    turns = np.zeros((6, closure.n_coordinates))
+    if rows:
+        turns[:, part] = closure.directions
+    return turns
 
 
-def forward_dynamics_partials(
-    looped: LoopedAccelerations,
-    state: Array,
-    efforts: Array,
-    given: BaseMotion | None,
-    wrenches: Sequence[AppliedWrench] = (),
-) -> Array:
-    """Return the derivatives (order + 1, order + 3, coordinates, efforts) of accelerations by order.
-
-    Entry [r, k] is by the coordinates (k = 0), their rates (k = 1), and derivative k - 2 of the efforts; with
-    more efforts than coordinates, columns beyond these are zero for k < 2. Arguments as of
-    `LoopedAccelerations.accelerations`; motion of base or platform, and wrenches on a base, are
-    body-fixed, and wrenches given stay as they are.
-    """
-    compiled = _compiled_forward(looped, state, efforts, given, wrenches)
-    if compiled is not None:
-        return compiled
-    drives = efforts
-    if looped.closure.base_given:
-        drives, wrenches = efforts[:, 6:], [*wrenches, AppliedWrench(0, efforts[:, :6])]
-    found = _responses(looped, state, drives, given, wrenches)
-    return by_order(found.of_coordinates, looped.closure.n_coordinates)
-
-
-def _compiled_forward(
-    looped: LoopedAccelerations,
-    state: Array,
-    efforts: Array,
-    given: BaseMotion | None,
-    wrenches: Sequence[AppliedWrench],
-) -> Array | None:
-    """Return what `forward_dynamics_partials` does, of a batch too, where there is code."""
-    if looped.independence.idle:
-        return None
-    first = 6 if looped.closure.base_given else 0
-    push = efforts[..., :first] if first else None
-    found = compiled_partials.of_accelerations(looped, state, efforts[..., first:], given, wrenches, push)
-    return None if found is None else by_order(found[0], looped.closure.n_coordinates)
-
-
-def forward_dynamics_partials_of_samples(
-    looped: LoopedAccelerations,
-    count: int,
-    state: Array,
-    efforts: Array,
-    given: BaseMotion | None,
-    wrenches: Sequence[AppliedWrench] = (),
-) -> Array:
-    """Return what `forward_dynamics_partials` does of a batch, state (count, 2, k)."""
-    compiled = _compiled_forward(looped, state, efforts, given, wrenches)
-    if compiled is not None:
-        return compiled
-
-    def alone(i: int) -> Array:
-        return forward_dynamics_partials(looped, state[i], efforts[i], sample_of(given, i), wrenches)
-
-    return one_by_one(count, alone)
-
-
-def hybrid_dynamics_partials(
-    looped: LoopedAccelerations,
-    state: Array,
-    values: Array,
-    prescribed: Sequence[int],
-    given: BaseMotion | None,
-    wrenches: Sequence[AppliedWrench] = (),
-) -> Array:
-    """Return the derivatives (order + 1, order + 3, efforts, efforts) of what hybrid dynamics returns.
-
-    Arguments as of `LoopedAccelerations.hybrid_dynamics`, columns as of `forward_dynamics_partials`. With A
-    the derivatives of the driven joints' accelerations q_a by the efforts, which are the same at every order,
-    efforts of the prescribed joints p change by
-
-        A_pp du_p^(k) = dq_p^(k+2) - what follows from all else that changes
-    """
-    closure, (orders, e) = looped.closure, values.shape
-    found, twists = looped.hybrid_dynamics(state, values, prescribed, given, wrenches)
-    efforts = values.copy()
-    efforts[:, list(prescribed)] = found[:, list(prescribed)]
-    drives = efforts[:, e - len(closure.driven) :]
-    if closure.base_given and given is not None and twists is not None:
-        wrench, held = efforts[:, :6], set(range(6)) <= set(prescribed)
-        if held:  # the wrench found turns with the base
-            wrench = BaseMotion(given.pose, twists).wrenches_in_body(wrench)
-        wrenches = [*wrenches, AppliedWrench(0, wrench, representation="body_fixed" if held else "spatial")]
-    of_drives = _responses(looped, state, drives, given, wrenches).of_drives
-    c, size, p = closure.n_coordinates, of_drives.shape[2], list(prescribed)
-    response = of_drives[0, p, 2 * c : 2 * c + e][:, p]
-    changes = np.eye(size)  # of what acts, by what is given
-    result = np.zeros((orders, e, size))
-    for k in range(orders):
-        own = slice(2 * c + k * e, 2 * c + (k + 1) * e)
-        wanted = changes[own][p]
-        changes[own.start + np.array(p, dtype=int)] = 0.0
-        if p:
-            missing = wanted - of_drives[k, p] @ changes
-            changes[own.start + np.array(p, dtype=int)] = np.linalg.solve(response, missing)
-        result[k] = of_drives[k] @ changes
-        result[k, p] = changes[own][p]
-    return by_order(result, c)
-
-
-def linearised(
-    looped: LoopedAccelerations, state: Array, given: BaseMotion | None, efforts: Array
-) -> LinearisedDynamics:
-    """Return `dx' = A dx + B du`, x the coordinates and their rates, u the efforts (driven,) of the drives.
-
-    `state` (2, k), `given` pose and twist of base or platform. Those that its motion is part of are small
-    body-fixed displacements, and components of its body-fixed twist.
-    """
-    found = _responses(looped, state, efforts[None], given, ())
-    closure = looped.closure
-    c, turns = closure.n_coordinates, turns_of(closure)
-    rates = np.eye(c, 2 * c, c)
-    if closure.drifts:
-        columns = Directions(looped, looped.locate(state[0], given, 3)[0], given, 2)
-        columns.follow_platform(state[1])
-        given, turns = columns.given, columns.turns
-    if given is not None:  # displacements e change by e' = dw - [w, e]
-        part, rows = platform_part(closure)
-        rates[part, :c] -= (ad(given.in_representation("body_fixed").twists[0]) @ turns)[rows]
-    accelerations = found.of_coordinates[0]
-    B = np.concatenate([np.zeros((c, len(efforts))), accelerations[:, -len(efforts) :]])
-    return LinearisedDynamics(np.concatenate([rates, accelerations[:, : 2 * c]]), B)
-
-
-class _Responses(NamedTuple):
-    """What accelerations change by, by derivative order: (order + 1, rows, directions).
-
-    Directions are those of coordinates and their rates, then of all efforts by order.
-    """
-
-    of_coordinates: Array
-    of_drives: Array  # after the body-fixed twist of a prescribed base
-
-
-def _responses(
-    looped: LoopedAccelerations,
-    state: Array,
-    drives: Array,
-    given: BaseMotion | None,
-    wrenches: Sequence[AppliedWrench],
-) -> _Responses:
-    """Return what accelerations change by where state and efforts do.
-
-    `drives` (order + 1, driven): their efforts. Those on a base are body-fixed, and come in addition to
-    `wrenches`, which hold what acts on it.
-    """
-    order, e = len(drives) - 1, looped.closure.n_efforts
-    if looped.independence.idle:
-        raise InputError(looped.independence.idle)
-    compiled = compiled_partials.of_accelerations(looped, state, drives, given, wrenches)
-    if compiled is not None:
-        return _Responses(*compiled)
-    moved, _ = looped.locate(state[0], given, order + 3)
-    columns = Directions(looped, moved, given, 2, (order + 1) * e)
-    columns.follow_platform(state[1])
-    code = AccelerationCode(columns.closure, looped.independence.given, order, columns.places(wrenches))
-    units = np.zeros((order + 1, e, columns.size))
-    units[..., 2 * columns.count :] = np.eye((order + 1) * e).reshape(order + 1, e, -1)
-    pushes, first = [], e - drives.shape[1]
-    if given is not None and first:
-        still = np.concatenate([np.zeros((order + 1, 6)), drives], axis=1)
-        moving = looped.accelerations(state, still, given, wrenches)
-        twists = np.concatenate([given.twists[:1], moving[:, :6]])
-        in_body = np.swapaxes(units[:, :6], 1, 2)
-        in_world = wrenches_to_world(given.pose, twists_to_body(given.pose, twists), in_body)
-        pushes = [[[Dual(0.0, change) for change in row.T] for row in in_world]]
-    pushed = [[Dual(float(u), x) for u, x in zip(row, unit[first:])] for row, unit in zip(drives, units)]
-    motion, _ = columns.leader(1)
-    loads = [wrench.up_to(order).tolist() for wrench in wrenches]
-    step, found = code.steps(columns.joints(state), *motion, pushed, *pushes, *loads, [columns.closed()[0]])
-    joints = [
-        [x * float(factorial(k)) for x in map(step.velocities(k).__getitem__, columns.closure.driven)]
-        for k in range(1, order + 2)
-    ]
-    if not motion:
-        return _Responses(columns.changes(found), columns.changes(joints))
-    of_pose = _body_fixed_rows(columns, motion[0], step, found)
-    of_joints = [row[6:] for row in found]
-    in_front = looped.closure.base_given
-    rows = zip(of_pose, of_joints) if in_front else zip(of_joints, of_pose)
-    if in_front:
-        joints = [[*row, *others] for row, others in zip(of_pose, joints)]
-    accelerations = columns.changes([[*a, *b] for a, b in rows])
-    return _Responses(accelerations, columns.changes(joints))
-
-
-def _body_fixed_rows(
-    columns: Directions, pose: list[list[Dual]], step: Step, found: Sequence[Sequence[Any]]
-) -> list[list[Any]]:
-    """Return derivatives 1 to order + 1 of the body-fixed twist of platform or base, those of its rows."""
-    base = FloatingBase(pose, (0.0, 0.0, 0.0), "spatial")
-    base.extend(step.leader_twist(0))
-    result = []
-    for k, row in enumerate(found, 1):
-        base.extend([x * (1.0 / factorial(k)) for x in row[:6]])
-        twist = [x * float(factorial(k)) for x in (*base.angular[k], *base.velocity[k])]
-        result.append([twist[i] for i in columns.rows])
-    return result
+def _displacement_brackets(turns: Array, leader: BaseMotion, orders: int) -> Array:
+    """Return the matrices of `e -> [w, e]` by order of w: displacements e, of base or platform."""
+    brackets: Array = np.linalg.pinv(turns) @ ad(leader.twists_in("body_fixed", orders)) @ turns
+    return brackets

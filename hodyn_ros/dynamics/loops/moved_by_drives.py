@@ -63,14 +63,14 @@ class MovedByDrives:
         closure, twin = self._looped.closure, self.twin
         with suppress(TooLong):
             if compiles(twin.closure, order):
-                return LoopFromDrives(closure, twin.closure, twin.independence.given, order)
+                return LoopFromDrives(closure, twin.closure, twin.independence.of_joints, order)
         return None
 
-    def drives_of(self, y: Array, given: BaseMotion | None) -> Array:
+    def drives_of(self, y: Array, leader: BaseMotion | None) -> Array:
         """Return the motion of all drives from that of the twin's coordinates (orders + 1, k)."""
         if not self._redundant:
             return y
-        joints, _ = self.twin.joint_motion(y, given)
+        joints, _ = self.twin.joint_motion(y, leader)
         return np.ascontiguousarray(joints[:, self._first :][:, list(self._looped.closure.driven)])
 
     @property
@@ -90,14 +90,14 @@ class MovedByDrives:
         """Whether nothing has moved the robot since the last call."""
         return self._left is not None and bool((self._looped.memory == self._left).all())
 
-    def move(self, drives: Array, given: BaseMotion | None) -> tuple[Array, BaseMotion | None]:
+    def move(self, drives: Array, prescribed: BaseMotion | None) -> tuple[Array, BaseMotion | None]:
         """Return what `LoopedMotion.move_drives` does."""
         looped, closure = self._looped, self._looped.closure
         twin = self.twin
         if not self._is_there:
             self.follow()
         self._left = None  # until the robot has followed the twin
-        whole, _ = twin.joint_motion(np.ascontiguousarray(drives[:, self._columns]), given)
+        whole, _ = twin.joint_motion(np.ascontiguousarray(drives[:, self._columns]), prescribed)
         joints = whole[:, self._first :]
         apart = np.abs(joints[:, list(closure.driven)] - drives)
         apart /= np.abs(drives).max(axis=1, initial=closure.size)[:, None]
@@ -107,8 +107,8 @@ class MovedByDrives:
                 f"the drives of robot {closure.tree.name!r} contradict each other: joint "
                 f"{closure.tree.joint_names[worst]!r} does not move like that where the others do"
             )
-        platform = None if closure.platform is None else self._platform(whole, given)
-        leader = given if platform is None else platform
+        platform = None if closure.platform is None else self._platform(whole, prescribed)
+        leader = prescribed if platform is None else platform
         y = joints[:, list(closure.joints)]
         base = None if not closure.tree.floating_base or leader is None else leader.pose
         looped.known = Known(Place(joints[0], base), y[0], None if leader is None else leader.pose)
@@ -124,21 +124,18 @@ class MovedByDrives:
             joints, base = np.concatenate([slides, base_turns(base, self.start), joints]), None
         self.twin.known = Known(Place(joints, base), joints[list(self.twin.closure.joints)], base)
 
-    def _platform(self, joints: Array, given: BaseMotion | None) -> BaseMotion:
+    def _platform(self, joints: Array, leader: BaseMotion | None) -> BaseMotion:
         """Return the motion of the platform from that of all joints of the twin."""
         order, tree, platform = len(joints) - 1, self.twin.closure.tree, self._looped.closure.platform
         assert platform is not None
         body = platform.body + (SHIFT if self.start is not None else 0)
-        if order not in self._platforms:
-            self._platforms[order] = Kernel.unless_long(
-                *frame_motion(tree, order, [Frame(body, np.eye(4))], "spatial")
-            )
-        kernel = self._platforms[order]
+        law = frame_motion(tree, order, [Frame(body, np.eye(4))], "spatial")
+        kernel = self._platforms.made(order, lambda: Kernel.unless_long(*law))
         if kernel is None:
-            motion = forward_kinematics(tree, joints, given, "spatial", {})
+            motion = forward_kinematics(tree, joints, leader, "spatial", {})
             pose, twists = motion.pose_of(body), motion.twists_of(body)
         else:
-            base = [] if given is None else [given.pose, np.ascontiguousarray(given.twists[:order])]
+            base = [] if leader is None else [leader.pose, np.ascontiguousarray(leader.twists[:order])]
             row = kernel.function(np.ascontiguousarray(joints), *base)[0]
             pose, twists = row[:POSE].reshape(4, 4), row[POSE:].reshape(-1, 6)
         return BaseMotion(pose, twists if order else np.zeros((1, 6)))

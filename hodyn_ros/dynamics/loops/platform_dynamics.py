@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import comb
 
 import numpy as np
 
@@ -11,7 +10,6 @@ from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.codegen.sample_loop import naming_sample
 from hodyn_ros.engine.limbs.direct_kinematics import DirectKinematics
 from hodyn_ros.engine.limbs.kernel import LimbKernelSpec, ParallelKernel
-from hodyn_ros.engine.limbs.platform_code import basis_of, center
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
 from hodyn_ros.errors import ConvergenceError, InputError
 from hodyn_ros.formulations import limb_decomposition
@@ -43,9 +41,7 @@ class PlatformDynamics:
 
     def kernel(self, order: int, setting: LimbKernelSpec) -> ParallelKernel:
         """Return a kernel, compiled when first asked for."""
-        if (order, setting) not in self._kernels:
-            self._kernels[order, setting] = ParallelKernel(self.model, order, setting)
-        return self._kernels[order, setting]
+        return self._kernels.made((order, setting), lambda: ParallelKernel(self.model, order, setting))
 
     def call(self, order: int, loads: LoadPlaces, preload: bool) -> tuple[Callable[..., Array], int]:
         """Return `f(pose, twists, load (order + 1, 6)..., [preload], memory)`, and where its `defect_at` is.
@@ -67,9 +63,7 @@ class PlatformDynamics:
 
     def direct_kinematics(self, order: int) -> DirectKinematics:
         """Return the code that finds the platform's motion from its drives, compiled when first asked for."""
-        if order not in self._direct:
-            self._direct[order] = DirectKinematics(self.model, order)
-        return self._direct[order]
+        return self._direct.made(order, lambda: DirectKinematics(self.model, order))
 
     def effort_kernel(self, order: int, loaded: bool, preload: bool) -> ParallelKernel:
         """Return what `call` calls; it takes wrenches as `sums_of` them."""
@@ -93,8 +87,8 @@ class PlatformDynamics:
         )
         twists = base.in_representation("body_fixed").twists
         applied = in_body + wrenches_to_body(base.pose, twists, in_world)
-        given = np.zeros((order + 1, model.n_driven)) if preload is None else preload
-        return limb_decomposition.inverse_dynamics(model, positions, base.pose, twists, applied, given)
+        leader = np.zeros((order + 1, model.n_driven)) if preload is None else preload
+        return limb_decomposition.inverse_dynamics(model, positions, base.pose, twists, applied, leader)
 
     def approach(self, pose: Array, memory: Array) -> None:
         """Take a memory towards a pose, in steps too short to change the branch, as far as limbs follow.
@@ -146,9 +140,9 @@ class PlatformDynamics:
                 distance,
             )
 
-    def check_pose(self, reached: Array, given: Array) -> None:
+    def check_pose(self, reached: Array, leader: Array) -> None:
         """Refuse a pose (4, 4) the platform cannot have: the one reached differs; ConvergenceError."""
-        apart = log(inverse(reached) @ given)
+        apart = log(inverse(reached) @ leader)
         angle, distance = float(np.linalg.norm(apart[:3])), float(np.linalg.norm(apart[3:]))
         if angle > _APART or distance > _APART * self.model.size:
             raise ConvergenceError(
@@ -190,8 +184,8 @@ class PlatformDynamics:
         )
         total = in_body + base.wrenches_in_body(np.broadcast_to(in_world, (*base.batch, order + 1, 6)))
         power = np.abs(total @ self._idle).max(axis=(-2, -1))
-        given = max(np.abs(in_body).max(), np.abs(in_world).max())
-        size = np.abs(self._idle).max() * np.maximum(np.abs(total).max(axis=(-2, -1)), given)
+        leader = max(np.abs(in_body).max(), np.abs(in_world).max())
+        size = np.abs(self._idle).max() * np.maximum(np.abs(total).max(axis=(-2, -1)), leader)
         wrong = power > _OUTSIDE * size
         if not wrong.any():
             return
@@ -205,45 +199,6 @@ class PlatformDynamics:
             "the wrench on the platform would turn it on the joints that carry it, where no drive holds it "
             f"(power {powers[worst].tolist()} at order {worst}, per unit of that motion); leave that part out"
         )
-
-    def forward_dynamics(
-        self, pose: Array, twist: Array, efforts: Array, wrenches: Sequence[AppliedWrench], memory: Array
-    ) -> Array | None:
-        """Return spatial twist and derivatives (order + 2, 6) from efforts (order + 1, driven).
-
-        `J_IK^T u = M_t V_t' + ...` (Mueller et al., eq. 1): the derivative of order k of the left side minus
-        that of the inverse dynamics with `V_t^(k+1) = 0` is `M_t V_t^(k+1)`. The mass matrix, the same at
-        every order, comes column by column from unit accelerations at rest. None where a kernel fails.
-        """
-        model, frames = self.model, [wrench.representation for wrench in wrenches]
-        basis = basis_of(model).copy()
-        basis[3:] += np.cross(center(model), basis[:3], axisb=0).T
-
-        def task(twists: Array, loaded: bool) -> tuple[Array, Array] | None:
-            order = len(twists) - 2
-            kernel = self.kernel(order, LimbKernelSpec(loads=loaded, what="task"))
-            loads = sums_of(frames, [w.up_to(order) for w in wrenches], order) if loaded else ()
-            result = kernel.function(pose, twists, *loads, memory)
-            if not result.item(kernel.defect_at) < 1.0:
-                return None
-            return result[kernel.task_force], result[kernel.jacobians].reshape(order + 1, -1, model.delta)
-
-        twists = np.zeros((len(efforts) + 1, 6))
-        twists[0] = twist
-        inverse_mass = None
-        for k in range(len(efforts)):
-            found = task(twists[: k + 2], bool(wrenches))
-            if found is None:
-                return None
-            bias, jacobians = found
-            if inverse_mass is None:
-                rest = np.zeros((2, 6))
-                forces = [task(np.stack([rest[0], direction]), False) for direction in [rest[0], *basis.T]]
-                weight, *columns = [one[0][0] for one in forces if one is not None]
-                inverse_mass = np.linalg.inv(np.stack(columns, axis=1) - weight[:, None])
-            driving = sum(comb(k, i) * (efforts[k - i] @ jacobians[i]) for i in range(k + 1))
-            twists[k + 1] = basis @ (inverse_mass @ (driving - bias[k]))
-        return twists
 
 
 def sums_of(frames: Sequence[str], loads: Sequence[Array], order: int) -> list[Array]:

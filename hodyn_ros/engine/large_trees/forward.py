@@ -52,7 +52,7 @@ _REST = (0.0, 0.0, 0.0)
 
 def _record(order: int) -> Record:
     vectors = 3 * (order + 1)
-    sizes = {"state": 2, "given": order + 1, "found": order + 1, "turn": 2}
+    sizes = {"state": 2, "inputs": order + 1, "found": order + 1, "turn": 2}
     sizes |= dict.fromkeys(("cosines", "sines", "slide"), order + 2)
     sizes |= {"angular": vectors + 3, "velocity": vectors + 3, "linear": vectors, "products": 2 * vectors}
     return Record(order, sizes | {"inertia": 21, "wrench": 6}, shared=("inertia", "wrench"))
@@ -81,21 +81,21 @@ def _body_texts(variant: str, record: Record) -> list[Text]:
         parent.angular = steps.vectors("angular", k + 1, PARENT)
         parent.products = _products(steps, k + 1)
         above.wrench = _pair(steps, PARENT)
-        recursion.bias(body, k, _given(steps, k) if prescribed else 0.0)
+        recursion.bias(body, k, _input(steps, k) if prescribed else 0.0)
         steps.write("products", six(body.products[k]), 6 * k)
         steps.write_vectors("wrench", state.wrench)
         if k > 0:
             steps.write_vectors("wrench", above.wrench, argument=PARENT)
         steps.begin(f"gather{k}")
         state.inertia, state.wrench, above.wrench = _inertia(steps), _pair(steps), _pair(steps, PARENT)
-        recursion.gather(body, _given(steps, k))
+        recursion.gather(body, _input(steps, k))
         steps.write_vectors("wrench", above.wrench, argument=PARENT)
         steps.begin(f"solve{k}")
         parent.angular = steps.vectors("angular", k + 2, PARENT)
         parent.linear = steps.vectors("linear", k + 1, PARENT)
         parent.products, state.inertia = _products(steps, k + 1), _inertia(steps)
-        found = recursion.solve_joint(body, k, _given(steps, k))
-        steps.write("found", [found * float(factorial(k))], k)
+        result = recursion.solve_joint(body, k, _input(steps, k))
+        steps.write("found", [result * float(factorial(k))], k)
         steps.write("angular", body.angular[k + 1], 3 * (k + 1))
         steps.write("linear", body.linear[k], 3 * k)
         if k < record.order:
@@ -105,9 +105,9 @@ def _body_texts(variant: str, record: Record) -> list[Text]:
     return steps.texts()
 
 
-def _given(steps: Steps, k: int) -> Any:
+def _input(steps: Steps, k: int) -> Any:
     """Return coefficient k of the torque or, where it is prescribed, of the acceleration."""
-    return steps.number("given", k) * (1.0 / factorial(k))
+    return steps.number("inputs", k) * (1.0 / factorial(k))
 
 
 def _pair(steps: Steps, argument: int = OWN) -> tuple[Any, Any]:
@@ -165,14 +165,14 @@ def _base_texts(record: Record, frame: BaseRepresentation, prescribed: bool) -> 
             steps.begin(f"close{k}")
             state.inertia = _inertia(steps)
             recursion.release_base(k, _pair(steps), ())
-            found = [x * float(factorial(k)) for x in recursion.base_wrench(k)]
+            result = [x * float(factorial(k)) for x in recursion.base_wrench(k)]
         else:
             steps.begin(f"release{k}")
-            given = [graph.input(PARENT, 6 * k + j) * (1.0 / factorial(k)) for j in range(6)]
-            recursion.release_base(k, _pair(steps), given)
+            inputs = [graph.input(PARENT, 6 * k + j) * (1.0 / factorial(k)) for j in range(6)]
+            recursion.release_base(k, _pair(steps), inputs)
             _write_base(steps, base, body, k)
-            found = [x * float(factorial(k + 1)) for x in base.twist(k + 1)]
-        steps.store([(3, 6 * k + i, x) for i, x in enumerate(found)])
+            result = [x * float(factorial(k + 1)) for x in base.twist(k + 1)]
+        steps.store([(3, 6 * k + i, x) for i, x in enumerate(result)])
     return steps.texts()
 
 
@@ -194,12 +194,12 @@ def _hybrid_code(
     texts = [text for variant in variants for text in _body_texts(variant, record)]
     texts += _base_texts(record, frame, base_prescribed) if frame else []
     state = Column(View("state"), places["state"], 2)
-    given = Column(View("given"), places["given"], order + 1)
+    inputs = Column(View("inputs"), places["inputs"], order + 1)
     body: list[Statement] = [
-        each_body("start", "outward", first, record, [state, given], variants=variants),
+        each_body("start", "outward", first, record, [state, inputs], variants=variants),
         each_body("articulate", "inward", first, record, variants=variants),
     ]
-    pose, twist, base_given, found = arrays(("pose", "twist", "base_given", "found_base"))
+    pose, twist, base_given, result = arrays(("pose", "twist", "base_given", "found_base"))
     own = [base_of(record), BASE_CONSTANTS]
 
     def base_step(name: str, before: View, after: View) -> list[Statement]:
@@ -207,7 +207,7 @@ def _hybrid_code(
 
     local = scratch(order) if loaded else {}
     if frame:
-        local |= {found.buffer: 6 * (order + 1)}
+        local |= {result.buffer: 6 * (order + 1)}
         body = [*base_step("start", pose, twist), *body]
         if not base_prescribed:
             body += base_step("factor", pose, twist)
@@ -223,12 +223,12 @@ def _hybrid_code(
             body += each_load(f"load{k}", record, frame is not None)
         body.append(each_body(f"gather{k}", "inward", first, record, variants=variants))
         if frame:
-            body += base_step(f"close{k}" if base_prescribed else f"release{k}", base_given, found)
+            body += base_step(f"close{k}" if base_prescribed else f"release{k}", base_given, result)
         solved = Column(OUT, places["found"] + k, 1, k, columns)
         body.append(each_body(f"solve{k}", "outward", first, record, after=[solved], variants=variants))
     if frame:
-        body += base_columns(found, order + 1)
-    arguments = [*arrays(("state", "given")), *([pose, twist, base_given] if frame else [])]
+        body += base_columns(result, order + 1)
+    arguments = [*arrays(("state", "inputs")), *([pose, twist, base_given] if frame else [])]
     arguments += APPLIED if loaded else []
     return tree_code(tree_program(arguments, local, record, body), texts)
 
@@ -256,7 +256,7 @@ def hybrid_arguments(
 ) -> list[tuple[str, Shape]]:
     """Return names and shapes of what hybrid dynamics takes."""
     n = model.n_joints
-    arguments: list[tuple[str, Shape]] = [("state", (2, n)), ("given", (order + 1, n))]
+    arguments: list[tuple[str, Shape]] = [("state", (2, n)), ("inputs", (order + 1, n))]
     if frame:
         what = "base_twist_derivatives" if base_prescribed else "base_wrench"
         arguments += [("pose", (4, 4)), ("twist", (1, 6)), (what, (order + 1, 6))]

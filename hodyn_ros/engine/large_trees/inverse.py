@@ -229,9 +229,9 @@ class TreeFunction(Function):
         ground = [-g for g in gravity] + [0.0] * N_CONSTANTS
         constants = [ground, *[[*constants_of(body), *gravity] for body in bodies]]
         data = {"plan": np.array(plan, dtype=np.int64), "constants": np.array(constants, dtype=np.float64)}
-        given, passed = arrays(f"a{i}" for i in range(len(arguments))), []
+        inputs, passed = arrays(f"a{i}" for i in range(len(arguments))), []
         local, body = {}, list[Statement]()
-        plain = len(given) - len(loads)
+        plain = len(inputs) - len(loads)
         if loads:
             rows, columns = arguments[-1][1]
             local["applied"] = len(loads) * rows * columns
@@ -242,11 +242,11 @@ class TreeFunction(Function):
             passed = arrays(("applied", "load_plan", "placements"))
             body = [
                 Copy(passed[0].at(i * rows * columns), wrench, rows * columns)
-                for i, wrench in enumerate(given[plain:])
+                for i, wrench in enumerate(inputs[plain:])
             ]
-        everything = [*given[:plain], *passed, OUT, PLAN, CONSTANTS]
+        everything = [*inputs[:plain], *passed, OUT, PLAN, CONSTANTS]
         body.append(Run(code, [*everything, Index.of(model.n_bodies), Index.of(model.n_joints)]))
-        program = Program("hodyn_kernel", [*given, OUT], local, body, data)
+        program = Program("hodyn_kernel", [*inputs, OUT], local, body, data)
         self._alive = program  # what its text points to
         super().__init__(llvm_text(program), arguments, result, cache=None)
 

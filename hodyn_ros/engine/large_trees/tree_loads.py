@@ -65,8 +65,8 @@ def load_plan(model: TreeModel, bodies: Sequence[CanonicalBody], loads: Loads) -
         entries.append((number + 1, int(frame == "spatial"), start, len(way)))
         ways.append(way[::-1])
         start += 2 * len(way)
-    flat = [len(loads), *(x for entry in entries for x in entry)]
-    return np.array([*flat, *(x for way in ways for joint in way for x in joint)], dtype=np.int64)
+    table = [len(loads), *(x for entry in entries for x in entry)]
+    return np.array([*table, *(x for way in ways for joint in way for x in joint)], dtype=np.int64)
 
 
 def load_constants(bodies: Sequence[CanonicalBody], loads: Loads) -> Array:

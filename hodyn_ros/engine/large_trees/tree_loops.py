@@ -47,7 +47,7 @@ class Column:
         """Copy them into the record."""
         return [Copy(at, column) for at, column in self._pairs(own, joint)]
 
-    def given(self, own: View, joint: Index) -> list[Copy]:
+    def returned(self, own: View, joint: Index) -> list[Copy]:
         """Copy them from the record."""
         return [Copy(column, at) for at, column in self._pairs(own, joint)]
 
@@ -107,7 +107,7 @@ def each_body(
         Look(_PARENT, PLAN.at(2 * number + 1)),
         *(copy for column in before for copy in column.taken(own, joint)),
         Choose(_KIND, steps),
-        *(copy for column in after for copy in column.given(own, joint)),
+        *(copy for column in after for copy in column.returned(own, joint)),
     ]
     return For(_BODY, BODIES - first, body)
 

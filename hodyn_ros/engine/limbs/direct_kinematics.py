@@ -88,8 +88,8 @@ class DirectKinematics(LimbCall):
         n, pose = self.model.n_joints, [state[0][self.model.n_joints : self.n_positions]]
         states = self._states(pose, state[0])
         positions: list[Scalar] = [0.0] * n
-        for limb, found in enumerate(self._of_limbs(states)):
-            for place, position in zip(self.places(limb), found):
+        for limb, result in enumerate(self._of_limbs(states)):
+            for place, position in zip(self.places(limb), result):
                 positions[place] = position
         *moved, error = self._move(drives, pose, *states)[0]
         return [[*positions, *moved[:POSE], error]]
@@ -99,8 +99,8 @@ class DirectKinematics(LimbCall):
         states = self._states(pose, state[0])
         twists: list[Stack] = []
         for k in range(max(self.order, 1)):
-            given = [pose, *([stack[0][:6]] for stack in twists)]
-            rates = [self._of_group(g, drive_rates, given, stack[0]) for g, stack in enumerate(states)]
+            inputs = [pose, *([stack[0][:6]] for stack in twists)]
+            rates = [self._of_group(g, drive_rates, inputs, stack[0]) for g, stack in enumerate(states)]
             twists.append(self._solve(k, drives, *twists[:1], *rates))
         return self._end(drives, memory, [[*pose[0], state[0][-1]]], *states, *twists)
 
@@ -116,7 +116,7 @@ class DirectKinematics(LimbCall):
         self,
         g: int,
         trace: Callable[..., Stack],
-        given: Sequence[Stack],
+        inputs: Sequence[Stack],
         states: Sequence[Scalar],
     ) -> Stack:
         """Return what a trace does of each limb of a group, in a row; `states`: one after the other."""
@@ -125,7 +125,7 @@ class DirectKinematics(LimbCall):
         for i, limb in enumerate(group):
             constants: Stack = [[float(x) for x in self.limbs[limb].numbers]]
             state = [list(states[i * size : (i + 1) * size])]
-            row += trace(self.limbs[group[0]], self.model.length, constants, *given, state)[0]
+            row += trace(self.limbs[group[0]], self.model.length, constants, *inputs, state)[0]
         return [row]
 
     def _compile(self, drives: Shape, memory: Shape) -> None:
@@ -167,11 +167,11 @@ class DirectKinematics(LimbCall):
                 code = of_group(g, drive_rates, *[(1, 6)] * k)
                 body.append(group.run(code, at, *twists, group.states, rates[g]))
             solve = straight_line(partial(self._solve, k), [drives, *[solved] * (k > 0), *sizes])
-            found = View(f"twist{k}")
-            body.append(Run(solve, [led_by, *twists[:1], *rates, found]))
-            twists.append(found)
+            result = View(f"twist{k}")
+            body.append(Run(solve, [led_by, *twists[:1], *rates, result]))
+            twists.append(result)
             local |= {view.buffer: size for view, (_, size) in zip(rates, sizes)}
-            local[found.buffer] = twist[1] if k else solved[1]
+            local[result.buffer] = twist[1] if k else solved[1]
         end = straight_line(self._end, [drives, memory, pose, *states, solved, *[twist] * (len(twists) - 1)])
         remember = [copy for group in limbs for copy in group.remember(remembered)]
         remember.append(Copy(remembered.at(model.n_joints), out, 16))
@@ -222,7 +222,7 @@ class DirectKinematics(LimbCall):
                 rows.append(state[n + 1 + 6 * i : n + 7 + 6 * i])
         factors = Orthogonal(self._jacobian(rows))
         step = factors.solve(missing)
-        error = following_step(square + dot(step, step), nearness(factors, self.reach))
+        error = following_step(square + dot(step, step), nearness(factors.inverses, self.reach))
         return [[*(moved_pose(pose[0][:POSE], self._twist(step)) * self.widest), error]]
 
     def _jacobian(self, rows: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
@@ -233,7 +233,7 @@ class DirectKinematics(LimbCall):
         """Return the twist (6,) about the center from its components in the basis."""
         return [dot(row, motion) for row in self._basis.tolist()]
 
-    def _solve(self, k: int, drives: Stack, *given: Stack) -> Stack:
+    def _solve(self, k: int, drives: Stack, *stacks: Stack) -> Stack:
         """Return coefficient k of the twist for every limb, then how far redundant drives disagree, squared.
 
         For k = 0 the factors of `J_IK` follow, and how near limbs and drives are to a singular pose.
@@ -242,14 +242,14 @@ class DirectKinematics(LimbCall):
         more: list[Scalar] = []
         known: list[Scalar] = [0.0] * n
         if k:
-            numbers = given[0][0][6 * self.widest + 1 : 6 * self.widest + 1 + self._factors_size]
+            numbers = stacks[0][0][6 * self.widest + 1 : 6 * self.widest + 1 + self._factors_size]
             factors = Orthogonal.from_numbers(numbers, n, delta)
-            known = [rate for part in self._of_limbs(given[1:]) for rate in part]
+            known = [rate for part in self._of_limbs(stacks[1:]) for rate in part]
         else:
-            parts = self._of_limbs(given)
+            parts = self._of_limbs(stacks)
             rows = [part[1 + 6 * i : 7 + 6 * i] for part in parts for i in range(len(part) // 6)]
             factors = Orthogonal(self._jacobian(rows))
-            singularity = nearness(factors, self.reach)
+            singularity = nearness(factors.inverses, self.reach)
             more = [*factors.numbers, sum((part[0] for part in parts), singularity)]
         if k >= self.order:
             return [[*([0.0] * (6 * self.widest)), 0.0, *more]]
@@ -261,9 +261,9 @@ class DirectKinematics(LimbCall):
             apart = dot(rest, rest) / size
         return [[*(self._twist(motion) * self.widest), apart, *more]]
 
-    def _end(self, drives: Stack, memory: Stack, pose: Stack, *others: Stack) -> Stack:
+    def _end(self, drives: Stack, memory: Stack, pose: Stack, *stacks: Stack) -> Stack:
         """Return the result."""
-        states, twists = others[: len(self.groups)], others[len(self.groups) :]
+        states, twists = stacks[: len(self.groups)], stacks[len(self.groups) :]
         before, now = memory[0][self.model.n_joints :], pose[0][:POSE]
         defect = pose[0][-1] * (1.0 / CLOSED)
         missing = iter(drives[0])

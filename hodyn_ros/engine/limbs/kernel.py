@@ -6,25 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import factorial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from hodyn_ros.codegen.codes import side_by_side, straight_line
 from hodyn_ros.codegen.kernel import Call, Stack
 from hodyn_ros.codegen.llvm import MachineCode
-from hodyn_ros.codegen.program import Copy, Program, Run, Statement, Sum, View, arrays
+from hodyn_ros.codegen.program import Code, Copy, Index, Program, Run, Statement, Sum, View, arrays
 from hodyn_ros.codegen.program_llvm import compile_program
-from hodyn_ros.engine.limbs.driver import LimbGroup
 from hodyn_ros.engine.limbs.limb_code import limb_motion, limb_result_size, newton_step
 from hodyn_ros.engine.limbs.limb_constants import LimbConstants, limb_constants
-from hodyn_ros.engine.limbs.platform_code import basis_of, center, derivatives, drive_series, platform_motion
+from hodyn_ros.engine.limbs.platform_code import basis_of, center, drive_series, platform_motion
+from hodyn_ros.engine.loops.loop_motion import to_derivatives
 from hodyn_ros.engine.newton import newton, where_right
 from hodyn_ros.engine.series.validity import CLOSED, SINGULAR_LENGTH, overflow, unless_small
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.parallel.model import ParallelModel
-
-What = Literal["drives", "task"]
 
 # what makes a result unusable, one and more together count as 1
 RIGID = 1e-9  # deviation of a pose from a rigid one, and of twists from those that are allowed
@@ -36,12 +34,44 @@ class LimbKernelSpec:
     """What a kernel is made for, besides robot and order.
 
     `loads`: whether wrenches on the platform are given, in its frame and in the world; `preload`: whether one
-    is given; `what`: efforts and motion of the drives, or force and Jacobian in task space.
+    is.
     """
 
     loads: bool = False
     preload: bool = False
-    what: What = "drives"
+
+
+@dataclass(frozen=True)
+class LimbGroup:
+    """Limbs of one build, whose states stand one after the other in a buffer.
+
+    `constants` and `states` are buffers; a state has `size` numbers, and begins with the positions of its
+    joints. `places` says where these are in the memory of a call, by limb and joint.
+    """
+
+    constants: View
+    states: View
+    size: int
+    places: Sequence[Sequence[int]]
+
+    def run(self, code: Code, *arguments: View) -> Run:
+        """Run a code for all limbs side by side; its first argument are the constants."""
+        return Run(code, [self.constants, *arguments, Index.of(len(self.places))])
+
+    def recall(self, memory: View) -> list[Copy]:
+        """Begin with the positions in the memory."""
+        return [Copy(state, memory.at(place)) for place, state in self._pairs()]
+
+    def remember(self, memory: View) -> list[Copy]:
+        """Keep the positions."""
+        return [Copy(memory.at(place), state) for place, state in self._pairs()]
+
+    def _pairs(self) -> list[tuple[int, View]]:
+        return [
+            (place, self.states.at(limb * self.size + joint))
+            for limb, places in enumerate(self.places)
+            for joint, place in enumerate(places)
+        ]
 
 
 class LimbCall(Call):
@@ -100,11 +130,11 @@ class ParallelKernel(LimbCall):
 
     `function(pose (4, 4), twists (order + 2, 6), [wrenches (order + 1, 6) in the platform frame and in the
     world frame,] [preload (order + 1, driven),] memory (1, N + 16), out=None)` returns a matrix: rows of
-    efforts and of the motion of the drives as `LoopKernel` has them, or `task_force` and `jacobians`. Twists
-    are spatial. The memory holds the joint positions from which Newton's method starts, those of a limb from
-    the platform to the ground, and the pose; both are replaced by those found. `result.item(defect_at)` below
-    one says that the result is right; else nothing in it counts, and the memory is as it was. The first
-    number of the last row grows without bounds towards singular poses, like the square of a condition number.
+    efforts and of the motion of the drives as `LoopKernel` has them. Twists are spatial. The memory holds the
+    joint positions from which Newton's method starts, those of a limb from the platform to the ground, and
+    the pose; both are replaced by those found. `result.item(defect_at)` below one says that the result is
+    right; else nothing in it counts, and the memory is as it was. The first number of the last row grows
+    without bounds towards singular poses, like the square of a condition number.
     """
 
     def __init__(self, model: ParallelModel, order: int, setting: LimbKernelSpec = LimbKernelSpec()) -> None:
@@ -145,8 +175,8 @@ class ParallelKernel(LimbCall):
             remember += limbs.remember(memory)
             buffers |= {limbs.states.buffer: len(group) * (n + 1), motion.buffer: len(group) * size}
 
-        def end(work: Stack, *others: Stack) -> Stack:
-            buffers, (memory, *preload) = others[: 2 * len(groups)], others[2 * len(groups) :]
+        def end(work: Stack, *stacks: Stack) -> Stack:
+            buffers, (memory, *preload) = stacks[: 2 * len(groups)], stacks[2 * len(groups) :]
             wrenches = work[0][widest * motion_size :]
             platform_wrench = [wrenches[6 * k : 6 * k + 6] for k in range(order + 1)]
             return self._end(
@@ -163,14 +193,14 @@ class ParallelKernel(LimbCall):
         n_memory = model.n_joints + 16
         end_shapes = [(1, size) for size in (platform_size, *buffers.values(), n_memory)]
         names = [*inputs, *["preload"][: len(preload_shapes)]]
-        given = arrays(names)
+        arguments = arrays(names)
         last = straight_line(end, [*end_shapes, *preload_shapes])
-        body.append(Run(last, [work, *arrays(buffers), memory, *given[len(inputs) :], out]))
-        remember.append(Copy(memory.at(model.n_joints), given[0], 16))
+        body.append(Run(last, [work, *arrays(buffers), memory, *arguments[len(inputs) :], out]))
+        remember.append(Copy(memory.at(model.n_joints), arguments[0], 16))
         body.append(where_right(out.at(self.defect_at), remember))
         said = [f"the {name.replace('_', ' ')}" for name in (*names, "memory")]
         Call.__init__(self, list(zip(said, [*given_shapes, *preload_shapes, (1, n_memory)])), self.shape)
-        self._finish([*given, memory, out], {"work": platform_size, **buffers}, body)
+        self._finish([*arguments, memory, out], {"work": platform_size, **buffers}, body)
 
     def _end(
         self,
@@ -210,7 +240,7 @@ class ParallelKernel(LimbCall):
         taylor_preload = None
         if preload is not None:
             taylor_preload = [[v * (1.0 / factorial(k)) for v in row] for k, row in enumerate(preload)]
-        forces, near, force, jacobians = drive_series(
+        forces, near = drive_series(
             basis,
             platform,
             [wrenches[l] for l in every],
@@ -218,57 +248,31 @@ class ParallelKernel(LimbCall):
             taylor_preload,
             self.reach,
         )
-        of_limbs, singularity = singularity, singularity + near
+        singularity = singularity + near
         drives = [drive for l in every for drive in motion[l]]
-        if self.setting.what == "drives":
-            rows = [*derivatives(forces), *([drive[k] for drive in drives] for k in range(order + 3))]
-            defect = unless_small(defect) + singularity * SINGULAR_LENGTH**2 + overflow(forces)
-        else:
-            rows = derivatives(force)
-            defect = unless_small(defect) + of_limbs * SINGULAR_LENGTH**2 + overflow(force)
-            for k, jacobian in enumerate(jacobians):
-                rows += [[float(factorial(k)) * value for value in row] for row in jacobian]
+        rows = [*to_derivatives(forces), *([drive[k] for drive in drives] for k in range(order + 3))]
+        defect = unless_small(defect) + singularity * SINGULAR_LENGTH**2 + overflow(forces)
         rest = [0.0] * (len(rows[0]) - 1)
         return [*rows, [defect, *rest], [singularity, *rest]]
 
     @property
-    def _columns(self) -> int:
-        return self.model.n_driven if self.setting.what == "drives" else self.model.delta
-
-    @property
-    def _rows(self) -> int:
-        if self.setting.what == "drives":
-            return 2 * self.order + 4
-        return (self.order + 1) * (1 + self.model.n_driven)
-
-    @property
     def shape(self) -> tuple[int, int]:
         """Shape of the matrix that comes back."""
-        return self._rows + 2, self._columns
+        return 2 * self.order + 6, self.model.n_driven
 
     @property
     def defect_at(self) -> int:
         """Where the number is that must be below one."""
-        return self._rows * self._columns
-
-    @property
-    def task_force(self) -> slice:
-        """Rows of the force in task space by order."""
-        return slice(0, self.order + 1)
+        return (2 * self.order + 4) * self.model.n_driven
 
     @property
     def batch_rows(self) -> slice:
-        """Rows of the result that batches are of: efforts, or the force in task space."""
+        """Rows of the result that batches are of: efforts."""
         return slice(0, self.order + 1)
 
     def in_lanes(self, rows: slice, sure: float = 1.0) -> MachineCode | None:
         """Return None: lanes hold limbs of one sample."""
         return None
-
-    @property
-    def jacobians(self) -> slice:
-        """Rows of `J_IK` by order, one after the other."""
-        return slice(self.order + 1, (self.order + 1) * (1 + self.model.n_driven))
 
 
 def _groups(limbs: Sequence[LimbConstants], size: float) -> list[list[int]]:

@@ -15,6 +15,8 @@ from math import factorial
 
 from hodyn_ros.codegen.kernel import Stack
 from hodyn_ros.engine.limbs.limb_constants import LimbConstants
+from hodyn_ros.engine.loops.loop_series import NOTHING
+from hodyn_ros.engine.recursions.composite import Axes, Spatial, bracket, combine, plus, power, scaled
 from hodyn_ros.engine.recursions.recursion import Recursion
 from hodyn_ros.engine.series.canonical import CanonicalBody
 from hodyn_ros.engine.series.orthogonal import Column, Orthogonal
@@ -22,8 +24,7 @@ from hodyn_ros.engine.series.turn import Turn
 from hodyn_ros.engine.series.validity import CLOSED, following_step
 from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, dot, scale, subtract
 
-Screw = tuple[Vector, Vector]
-Pose = tuple[tuple[Vector, Vector, Vector], Vector]  # columns of the rotation, translation
+Pose = tuple[Axes, Vector]  # columns of the rotation, translation
 
 POSE = 12  # numbers at the beginning of the motion of the platform that a limb takes
 _APART = 1e-8  # [rad], and of the length of the platform, before the last step of Newton's method
@@ -56,22 +57,22 @@ def newton_step_of_drives(
 
 
 def drive_rates(
-    limb: LimbConstants, length: float, constants: Stack, platform: Stack, *others: Stack
+    limb: LimbConstants, length: float, constants: Stack, platform: Stack, *stacks: Stack
 ) -> Stack:
     """Return Taylor coefficient k of the drives' rates while that of the platform's twist is zero, as a row.
 
-    `others`: the k Taylor coefficients before it of the twist (1, 6) in the world frame, and the state. For
+    `stacks`: the k Taylor coefficients before it of the twist (1, 6) in the world frame, and the state. For
     k = 0, where that is zero, the row has instead how near the Jacobian is to a singular one, and the
     wrenches of `newton_step_of_drives`.
     """
-    *twists, state = others
+    *twists, state = stacks
     k = len(twists)
     frame = _pose(constants[0])
     _, start = _chain(limb.chain, _shifted(state[0][: len(limb.chain)], constants))
     factors = _factors(start, length)
     if not k:
         return [[factors.nearness, *_against_drives(limb, length, frame, factors)]]
-    inward = [*(_twist_inward(frame, twist[0]) for twist in twists), _NOTHING]
+    inward = [*(_twist_inward(frame, twist[0]) for twist in twists), NOTHING]
     rates, _ = _moved(factors, length, start, inward)
     return [[rates[k][drive] for drive in limb.driven]]
 
@@ -156,30 +157,30 @@ def limb_motion(
 
 
 def _moved(
-    factors: Orthogonal, length: float, start: Sequence[Screw], platform: Sequence[Screw]
-) -> tuple[list[Column], list[list[Screw]]]:
+    factors: Orthogonal, length: float, start: Sequence[Spatial], platform: Sequence[Spatial]
+) -> tuple[list[Column], list[list[Spatial]]]:
     """Return Taylor coefficients of theta', by order, and of the joint screws, by joint.
 
     `start`: the screws; `platform`: Taylor coefficients of its twist in the frame of the limb.
     """
     n = len(start)
-    screws: list[list[Screw]] = [[screw] for screw in start]
-    twists: list[list[Screw]] = [[] for _ in start]
+    screws: list[list[Spatial]] = [[screw] for screw in start]
+    twists: list[list[Spatial]] = [[] for _ in start]
     rates: list[Column] = []
     for k, missing in enumerate(platform):
         for j in range(n) if k else ():
-            screws[j].append(_bracket_coefficient(twists[j - 1], screws[j], k) if j else _NOTHING)
+            screws[j].append(_bracket_coefficient(twists[j - 1], screws[j], k) if j else NOTHING)
         known = []
         for j in range(n):
-            part = _NOTHING
+            part = NOTHING
             for i in range(1, k + 1):
-                part = _plus(part, _times(rates[k - i][j], screws[j][i]))
+                part = plus(part, scaled(rates[k - i][j], screws[j][i]))
             known.append(part)
-            missing = _plus(missing, _times(-1.0, part))
+            missing = plus(missing, scaled(-1.0, part))
         rates.append(factors.solve(_scaled([*missing[0], *missing[1]], 1.0 / length)))
-        before = _NOTHING
+        before = NOTHING
         for j in range(n):
-            before = _plus(before, _plus(known[j], _times(rates[k][j], start[j])))
+            before = plus(before, plus(known[j], scaled(rates[k][j], start[j])))
             twists[j].append(before)
     return rates, screws
 
@@ -206,26 +207,26 @@ def _torques(
 
 
 def _wrench(
-    factors: Orthogonal, length: float, screws: Sequence[Sequence[Screw]], torques: Stack
-) -> list[Screw]:
+    factors: Orthogonal, length: float, screws: Sequence[Sequence[Spatial]], torques: Stack
+) -> list[Spatial]:
     """Return Taylor coefficients of the wrench `w` with `J^T w = Q`."""
-    found: list[Screw] = []
+    result: list[Spatial] = []
     for k, torque in enumerate(torques):
         right = []
         for j, value in enumerate(torque):
             for i in range(1, k + 1):
-                value = value - _power(screws[j][i], found[k - i])
+                value = value - power(screws[j][i], result[k - i])
             right.append(value)
         w = _scaled(factors.solve_transposed(right), 1.0 / length)
-        found.append(((w[0], w[1], w[2]), (w[3], w[4], w[5])))
-    return found
+        result.append(((w[0], w[1], w[2]), (w[3], w[4], w[5])))
+    return result
 
 
 def _shifted(positions: Sequence[Scalar], constants: Stack) -> list[Scalar]:
     return [position + shift for position, shift in zip(positions, constants[0][2 * POSE :])]
 
 
-def _factors(screws: Sequence[Screw], length: float) -> Orthogonal:
+def _factors(screws: Sequence[Spatial], length: float) -> Orthogonal:
     """Factorise a Jacobian with lengths measured in that of the platform."""
     return Orthogonal([_scaled([*w, *v], 1.0 / length) for w, v in screws])
 
@@ -235,7 +236,7 @@ def _scaled(screw: Sequence[Scalar], factor: float) -> list[Scalar]:
     return [*screw[:3], *(factor * value for value in screw[3:])]
 
 
-def _chain(bodies: Sequence[CanonicalBody], positions: Sequence[Scalar]) -> tuple[Pose, list[Screw]]:
+def _chain(bodies: Sequence[CanonicalBody], positions: Sequence[Scalar]) -> tuple[Pose, list[Spatial]]:
     """Return the pose of the last joint's frame, moved along, and the joint screws, in the limb's frame.
 
     `positions` are those that `LimbConstants.shifts` has been added to.
@@ -243,10 +244,10 @@ def _chain(bodies: Sequence[CanonicalBody], positions: Sequence[Scalar]) -> tupl
     x, y, z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
     columns: tuple[Vector, Vector, Vector] = (x, y, z)
     place: Vector = (0.0, 0.0, 0.0)
-    screws: list[Screw] = []
+    screws: list[Spatial] = []
     for body, position in zip(bodies, positions):
-        place = add(place, _combine(columns, body.translation.tolist()))
-        first, second, third = (_combine(columns, body.rotation[:, i].tolist()) for i in range(3))
+        place = add(place, combine(columns, body.translation.tolist()))
+        first, second, third = (combine(columns, body.rotation[:, i].tolist()) for i in range(3))
         axis = third
         screws.append(
             (
@@ -275,28 +276,12 @@ def _chain(bodies: Sequence[CanonicalBody], positions: Sequence[Scalar]) -> tupl
     return (columns, place), screws
 
 
-_NOTHING: Screw = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
-
-
-def _plus(a: Screw, b: Screw) -> Screw:
-    return add(a[0], b[0]), add(a[1], b[1])
-
-
-def _times(factor: Scalar, a: Screw) -> Screw:
-    return scale(factor, a[0]), scale(factor, a[1])
-
-
-def _power(a: Screw, b: Screw) -> Scalar:
-    return dot(a[0], b[0]) + dot(a[1], b[1])
-
-
-def _bracket_coefficient(twists: Sequence[Screw], screws: Sequence[Screw], k: int) -> Screw:
+def _bracket_coefficient(twists: Sequence[Spatial], screws: Sequence[Spatial], k: int) -> Spatial:
     """Return coefficient k of S from `S' = ad_V S`."""
-    result = _NOTHING
+    result = NOTHING
     for i in range(k):
-        (w, v), (a, b) = twists[i], screws[k - 1 - i]
-        result = _plus(result, (cross(w, a), add(cross(v, a), cross(w, b))))
-    return _times(1.0 / k, result)
+        result = plus(result, bracket(twists[i], screws[k - 1 - i]))
+    return scaled(1.0 / k, result)
 
 
 def _pose(numbers: Sequence[Scalar]) -> Pose:
@@ -305,18 +290,14 @@ def _pose(numbers: Sequence[Scalar]) -> Pose:
     return (x, y, z), place
 
 
-def _combine(columns: Sequence[Vector], x: Sequence[Scalar]) -> Vector:
-    return add(add(scale(x[0], columns[0]), scale(x[1], columns[1])), scale(x[2], columns[2]))
-
-
 def _turn_inward(pose: Pose, x: Vector) -> Vector:
     a, b, c = pose[0]
     return dot(a, x), dot(b, x), dot(c, x)
 
 
 def _compose(a: Pose, b: Pose) -> Pose:
-    x, y, z = (_combine(a[0], column) for column in b[0])
-    return (x, y, z), add(a[1], _combine(a[0], b[1]))
+    x, y, z = (combine(a[0], column) for column in b[0])
+    return (x, y, z), add(a[1], combine(a[0], b[1]))
 
 
 def _inverse(pose: Pose) -> Pose:
@@ -326,11 +307,11 @@ def _inverse(pose: Pose) -> Pose:
     return (transposed[0], transposed[1], transposed[2]), back
 
 
-def _twist_inward(pose: Pose, twist: Sequence[Scalar]) -> Screw:
+def _twist_inward(pose: Pose, twist: Sequence[Scalar]) -> Spatial:
     w, v = (twist[0], twist[1], twist[2]), (twist[3], twist[4], twist[5])
     return _turn_inward(pose, w), _turn_inward(pose, subtract(v, cross(pose[1], w)))
 
 
-def _wrench_outward(pose: Pose, wrench: Screw) -> list[Scalar]:
-    moment, force = _combine(pose[0], wrench[0]), _combine(pose[0], wrench[1])
+def _wrench_outward(pose: Pose, wrench: Spatial) -> list[Scalar]:
+    moment, force = combine(pose[0], wrench[0]), combine(pose[0], wrench[1])
     return [*add(moment, cross(pose[1], force)), *force]

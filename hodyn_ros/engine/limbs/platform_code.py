@@ -14,6 +14,8 @@ from hodyn_ros.engine.series.applied import AppliedWrench
 from hodyn_ros.engine.series.canonical import CanonicalBody
 from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.engine.series.orthogonal import Column, Orthogonal
+from hodyn_ros.engine.series.series import Series
+from hodyn_ros.engine.series.series_system import SeriesSystem
 from hodyn_ros.engine.series.validity import distance_from_rigid
 from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, dot, scale, subtract
 from hodyn_ros.lie.motion import BaseRepresentation
@@ -85,8 +87,8 @@ def drive_series(
     drives: Sequence[Sequence[Column]],
     preload: Stack | None,
     reach: float,
-) -> tuple[Stack, Scalar, list[Column], list[Stack]]:
-    """Return Taylor coefficients of the driven forces, nearness to singularity, the task force, and `J_IK`.
+) -> tuple[Stack, Scalar]:
+    """Return Taylor coefficients of the driven forces, and nearness to singularity.
 
     `reach`: what motions of the drives are measured in, 1 for turns and a length [m] for slides.
     `platform`, `limbs[l]`, `drives[a]`: wrenches by order in the world frame as `platform_motion` and
@@ -111,32 +113,21 @@ def drive_series(
                 for row, u in zip(rows[i], square[k - i]):
                     right = [value - u * entry for value, entry in zip(right, row)]
             square.append(factors.solve(right))
-        return square, nearness(factors, reach), force, rows
-    by_column = [[[row[i] for row in rows[k]] for i in range(len(columns))] for k in orders]
-    factors = Orthogonal(by_column[0])
-    given = [[0.0] * len(drives) for _ in orders] if preload is None else preload
-    multipliers: list[Column] = []
-    forces: Stack = []
+        return square, nearness(factors.inverses, reach)
+    near = [[0.0] * len(drives) for _ in orders] if preload is None else preload
+    balance = [
+        [Series([rows[k][a][i] for k in orders]) for a in range(len(drives))] for i in range(len(columns))
+    ]
+    system = SeriesSystem(balance, len(orders))
+    missing = []
     for k in orders:
-        right = []
-        for i in range(len(columns)):
-            value = force[k][i]
-            for l in range(k + 1):
-                value = value - dot(by_column[l][i], given[k - l])
-            right.append(value)
-        for l in range(1, k + 1):
-            for i in range(len(columns)):
-                for j in range(len(columns)):
-                    entry: Scalar = 0.0
-                    for m in range(l + 1):
-                        entry = entry + dot(by_column[m][i], by_column[l - m][j])
-                    right[i] = right[i] - entry * multipliers[k - l][j]
-        multipliers.append(factors.solve_normal(right))
-        u = list(given[k])
-        for l in range(k + 1):
-            u = [value + dot(row, multipliers[k - l]) for value, row in zip(u, rows[l])]
-        forces.append(u)
-    return forces, nearness(factors, reach), force, rows
+        held = [
+            sum(dot([row[i] for row in rows[l]], near[k - l]) for l in range(k + 1))
+            for i in range(len(columns))
+        ]
+        missing.append([value - part for value, part in zip(force[k], held)])
+    forces = [[a + b for a, b in zip(*parts)] for parts in zip(near, system.solve(missing))]
+    return forces, system.singularity * reach**2
 
 
 def moved_pose(pose: Sequence[Scalar], twist: Sequence[Scalar]) -> list[Scalar]:
@@ -174,12 +165,9 @@ def _polynomial(x: Scalar, coefficients: Sequence[float]) -> Scalar:
     return result
 
 
-def nearness(factors: Orthogonal, reach: float) -> Scalar:
+def nearness(inverses: Sequence[Scalar], reach: float) -> Scalar:
     """Return the sum of 1 / l^2, l what each column of `J_IK` adds to those before it, without units."""
-    result: Scalar = 0.0
-    for inverse in factors.inverses:
-        result = result + inverse
-    return result * reach**2
+    return sum(inverses[1:], start=inverses[0]) * reach**2
 
 
 def _canonical(platform: Platform) -> CanonicalBody:
@@ -199,8 +187,3 @@ def _canonical(platform: Platform) -> CanonicalBody:
         second_moment=second,
         body_in_frame=np.eye(4),
     )
-
-
-def derivatives(series: Stack) -> Stack:
-    """Return derivatives by order of Taylor coefficients."""
-    return [[float(factorial(k)) * value for value in row] for k, row in enumerate(series)]

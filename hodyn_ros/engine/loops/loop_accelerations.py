@@ -39,49 +39,49 @@ class AccelerationCode(LoopCode):
 
     prescribed: Sequence[int] = ()
 
-    def left_out(self, q: Stack, *others: Stack) -> Stack:
+    def left_out(self, q: Stack, *stacks: Stack) -> Stack:
         """Return as `accelerations` of the driven joints, and efforts of those that are prescribed."""
-        *arguments, memory, state = others
+        *arguments, memory, state = stacks
         step, rows = self.steps(q, *arguments, state)
         n_given = self.closure.n_given
-        found = []
+        result = []
         for k, (row, efforts) in enumerate(zip(rows, step.held)):
             values = [float(factorial(k + 1)) * step.velocities(k + 1)[j] for j in self.closure.driven]
             values = [*row[: 3 * n_given], *values]
             for place, effort in zip(self.prescribed, efforts):
                 values[3 * n_given + place] = float(factorial(k)) * effort
-            found.append(values)
-        defect = self.defect(step, others[:n_given], found, memory, state[0])
-        return [*found, [defect, *[0.0] * (len(found[0]) - 1)]]
+            result.append(values)
+        defect = self.defect(step, stacks[:n_given], result, memory, state[0])
+        return [*result, [defect, *[0.0] * (len(result[0]) - 1)]]
 
-    def accelerations(self, q: Stack, *others: Stack) -> Stack:
+    def accelerations(self, q: Stack, *stacks: Stack) -> Stack:
         """Return derivatives 1 to order + 1 of the twist of platform or base, then of the joints' velocities.
 
         From closed positions: `q` (2, k), pose and twist, efforts of the drives, and the wrench on a base
         whose motion is else prescribed, by order; then loads. A last row says what is wrong.
         """
-        *arguments, memory, state = others
+        *arguments, memory, state = stacks
         step, rows = self.steps(q, *arguments, state)
-        given = others[: self.closure.n_given]
-        defect = self.defect(step, given, rows, memory, state[0])
+        leader = stacks[: self.closure.n_given]
+        defect = self.defect(step, leader, rows, memory, state[0])
         return [*rows, [defect, *[0.0] * (len(rows[0]) - 1)]]
 
     def defect(
-        self, step: Step, given: Sequence[Stack], rows: Stack, memory: Stack, state: Sequence[Scalar]
+        self, step: Step, leader: Sequence[Stack], rows: Stack, memory: Stack, state: Sequence[Scalar]
     ) -> Scalar:
         """Return a number that is one or more where accelerations by order do not count."""
         singularity = sum((system.singularity for system in step.systems), start=step.singularity)
-        return self.wrong(step.leading, state[-1], memory[0], step.motions, given, singularity) + overflow(
+        return self.wrong(step.leading, state[-1], memory[0], step.motions, leader, singularity) + overflow(
             rows
         )
 
-    def steps(self, q: Stack, *others: Stack) -> tuple[Step, Stack]:
+    def steps(self, q: Stack, *stacks: Stack) -> tuple[Step, Stack]:
         """Return all that moves, and the accelerations, without what is wrong: no memory is asked for."""
         closure, n_given = self.closure, self.closure.n_given
-        given, (drives, *rest) = others[:n_given], others[n_given:]
+        leader, (drives, *rest) = stacks[:n_given], stacks[n_given:]
         pushes = rest.pop(0) if closure.base_given else []
         *loads, (state,) = rest
-        step = Step(self, self.leading_positions(q[0], state), q[1], given)
+        step = Step(self, self.leading_positions(q[0], state), q[1], leader)
         rows = []
         for k in range(self.order + 1):
             efforts = [*(taylor(pushes[k], k) if pushes else ()), *taylor(drives[k], k)]
@@ -97,25 +97,25 @@ class Step:
         code: AccelerationCode,
         leading: Sequence[Scalar],
         velocities: Sequence[Scalar],
-        given: Sequence[Stack],
+        leader: Sequence[Stack],
     ) -> None:
-        motions = code.motions(leading, given)
+        motions = code.motions(leading, leader)
         self.code, self.leading, self.motions = code, leading, motions
         tree, gravity = code.closure.tree, code.closure.tree.gravity.tolist()
         self.systems = [BlockSystem(code.system(m, columns)) for m, columns in zip(motions, code.columns_of)]
         self.rates: list[list[Scalar]] = [[] for _ in leading]
         for column, (place, ratio) in code.known.items():
             self.rates[column].append(velocities[place] * (1.0 / ratio))
-        twist = code.shifted(given[1][0]) if given else NOTHING
+        twist = code.shifted(leader[1][0]) if leader else NOTHING
         code.find_rates(motions, self.systems, self.rates, (twist, twist), 0)
         self._move(twist)
-        self.base = FloatingBase(given[0], gravity, "spatial") if tree.floating_base else None
+        self.base = FloatingBase(leader[0], gravity, "spatial") if tree.floating_base else None
         self.multipliers = Multipliers(code, motions, self.systems)
         self.recursion = _Recursion(
             code.bodies, gravity, self.base, [AppliedWrench(body, frame) for body, frame in code.loads]
         )
         positions = code.positions(leading)
-        self.recursion.start(positions, self.velocities(0), given[1][0] if self.base else ())
+        self.recursion.start(positions, self.velocities(0), leader[1][0] if self.base else ())
         F = distribution(code, motions, self.systems, self.base, 1)
         self.columns = [[coefficient(x, 0) for x in column] for column in F]
         matrix = mass_matrix(tree_at(code, code.bodies, leading, [[0.0] for _ in positions], self.base, 1))
@@ -146,14 +146,14 @@ class Step:
             wrench = (*on_base[:3],), (*on_base[3:],)
             joints = [*(power(base_velocity(code, self.base, i, 0), wrench) for i in range(6)), *joints]
         right = [-dot(column, joints) for column in self.columns]
-        found = solve(self.factor, right)
-        held = self._held(k, found, self._body_fixed([wanted[place] for place in places]))
+        result = solve(self.factor, right)
+        held = self._held(k, result, self._body_fixed([wanted[place] for place in places]))
         for effort, answer in zip(held, self._answers):
-            found = [x + effort * change for x, change in zip(found, answer)]
+            result = [x + effort * change for x, change in zip(result, answer)]
         self.held.append(self._spatial_wrench(held))
         for place, effort in zip(places, self.held[-1]):
             efforts[place] = effort
-        y = [x * (1.0 / (k + 1)) for x in found]
+        y = [x * (1.0 / (k + 1)) for x in result]
         change = [dot(row, y) for row in zip(*self.columns)]
         for column, joint in enumerate(code.closure.leading):
             self.rates[column][k + 1] = self.rates[column][k + 1] + change[first + joint]
@@ -178,11 +178,11 @@ class Step:
         closure = self.code.closure
         return 6 + place if place < 0 else closure.first + closure.driven[place]
 
-    def _held(self, k: int, found: Sequence[Scalar], wanted: Sequence[Scalar]) -> list[Scalar]:
+    def _held(self, k: int, accelerations: Sequence[Scalar], wanted: Sequence[Scalar]) -> list[Scalar]:
         """Return efforts that add to accelerations what those that are prescribed lack."""
         trial = [*[0.0] * self.code.closure.first, *self.velocities(k + 1)]
         missing = [
-            acceleration - (k + 1.0) * trial[self._row_of(place)] - dot(row, found)
+            acceleration - (k + 1.0) * trial[self._row_of(place)] - dot(row, accelerations)
             for place, row, acceleration in zip(self.code.prescribed, self._moving, wanted)
         ]
         return solve(self._response, missing)

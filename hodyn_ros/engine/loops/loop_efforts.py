@@ -37,11 +37,11 @@ from hodyn_ros.engine.series.vectors import Scalar, add, cross, dot
 from hodyn_ros.model.closure import Closure
 
 
-class _Found(NamedTuple):
+class _Computed(NamedTuple):
     """What a motion and its efforts were computed as, and what from."""
 
     leading: Sequence[Scalar]  # positions
-    given: Sequence[Stack]
+    leader: Sequence[Stack]
     rates: Sequence[Sequence[Scalar]]  # of all joints, Taylor coefficients
     forces: Forces
     of_tree: Stack  # efforts of the tree, Taylor coefficients
@@ -70,80 +70,80 @@ class EffortCode(LoopCode):
 
     holding: LoopCode | None = None
 
-    def efforts(self, q: Stack, *others: Stack) -> Stack:
+    def efforts(self, q: Stack, *stacks: Stack) -> Stack:
         """Return efforts, motion of the drives, and what is wrong with them, from closed positions.
 
         The efforts of the tree may be given at the end, as `hodyn_ros.engine.kernels` computes them.
         """
-        found = self._computed(q, others)
+        result = self._computed(q, stacks)
         closure = self.closure
         blank = [0.0] * (closure.n_efforts - len(closure.driven))
-        driven = ([row[j] for j in closure.driven] for row in found.joints)
-        rows = [*found.efforts, *([*blank, *row] for row in driven)]
-        return [*rows, *padded([[found.defect], [found.singularity]], closure.n_efforts)]
+        driven = ([row[j] for j in closure.driven] for row in result.joints)
+        rows = [*result.efforts, *([*blank, *row] for row in driven)]
+        return [*rows, *padded([[result.defect], [result.singularity]], closure.n_efforts)]
 
-    def solution(self, q: Stack, *others: Stack) -> Stack:
+    def solution(self, q: Stack, *stacks: Stack) -> Stack:
         """Return efforts, motion of all joints, loads of the loops, and what is wrong, in equal rows."""
-        found = self._computed(q, others)
-        forces: Multipliers = found.forces
-        defect = found.defect
+        result = self._computed(q, stacks)
+        forces: Multipliers = result.forces
+        defect = result.defect
         if self.holding is not None:
-            forces = holding = self._holding(found)
+            forces = holding = self._holding(result)
             defect = defect + self.too_singular(holding.singularity)
-        loads = loop_loads(self, found.leading, found.given, found.rates, forces)
-        parts = [*found.efforts, *found.joints, *loads]
+        loads = loop_loads(self, result.leading, result.leader, result.rates, forces)
+        parts = [*result.efforts, *result.joints, *loads]
         defect = defect + overflow(loads)
-        return padded([*parts, [defect], [found.singularity]], solution_width(self.closure))
+        return padded([*parts, [defect], [result.singularity]], solution_width(self.closure))
 
-    def _holding(self, found: _Found) -> HoldingMultipliers:
+    def _holding(self, computed: _Computed) -> HoldingMultipliers:
         assert self.holding is not None
-        motions = self.holding.motions(found.leading, found.given)
-        for twists in self.twists(found.given):
+        motions = self.holding.motions(computed.leading, computed.leader)
+        for twists in self.twists(computed.leader):
             for motion in motions:
-                motion.extend({joint: found.rates[joint] for joint in motion.joints}, *twists)
+                motion.extend({joint: computed.rates[joint] for joint in motion.joints}, *twists)
         result = HoldingMultipliers(self.holding, motions)
-        for k, (of_tree, efforts) in enumerate(zip(found.of_tree, found.efforts)):
+        for k, (of_tree, efforts) in enumerate(zip(computed.of_tree, computed.efforts)):
             result.extend(of_tree, taylor(efforts, k))
         return result
 
-    def _computed(self, q: Stack, others: Sequence[Stack]) -> _Found:
+    def _computed(self, q: Stack, stacks: Sequence[Stack]) -> _Computed:
         """Compute from arguments as of `efforts`."""
         closure = self.closure
         n_given, n_loads = 2 if closure.leader is not None else 0, len(self.loads)
-        given, loads = others[:n_given], others[n_given : n_given + n_loads]
-        rest = list(others[n_given + n_loads :])
+        leader, loads = stacks[:n_given], stacks[n_given : n_given + n_loads]
+        rest = list(stacks[n_given + n_loads :])
         preload = [taylor(row, k) for k, row in enumerate(rest.pop(0))] if self.preloaded else None
         (memory,), (state,), *computed = rest
         leading = self.leading_positions(q[0], state)
-        motions, systems, rates = self.move(q, leading, given)
+        motions, systems, rates = self.move(q, leading, leader)
         if computed:
             of_tree = [taylor(row, k) for k, row in enumerate(computed[0])]
         else:
-            of_tree = self._tree_efforts(leading, rates, given, loads)
+            of_tree = self._tree_efforts(leading, rates, leader, loads)
         forces = Forces(self, motions, systems, preload)
         rows = to_derivatives([forces.extend(row) for row in of_tree])
         joints = [self.positions(leading), *self.derivatives(rates, range(closure.tree.n_joints))]
         singularity = sum(system.singularity for system in (*systems, forces.system))
-        defect = self.wrong(leading, state[-1], memory, motions, given, singularity) + overflow(rows)
-        return _Found(leading, given, rates, forces, of_tree, rows, joints, defect, singularity)
+        defect = self.wrong(leading, state[-1], memory, motions, leader, singularity) + overflow(rows)
+        return _Computed(leading, leader, rates, forces, of_tree, rows, joints, defect, singularity)
 
     def _tree_efforts(
         self,
         leading: Sequence[Scalar],
         rates: Sequence[Sequence[Scalar]],
-        given: Sequence[Stack],
+        leader: Sequence[Stack],
         loads: Sequence[Stack],
     ) -> Stack:
         """Return coefficients of the efforts of the tree: the wrench on a floating base, then all joints."""
         tree, orders = self.closure.tree, range(self.order + 1)
         gravity = tree.gravity.tolist()
-        base = FloatingBase(given[0], gravity, "spatial") if tree.floating_base else None
+        base = FloatingBase(leader[0], gravity, "spatial") if tree.floating_base else None
         acting = [AppliedWrench(body, frame) for body, frame in self.loads]
         recursion = Recursion(self.bodies, gravity, base, acting)
-        recursion.start(self.positions(leading), [rate[0] for rate in rates], given[1][0] if base else ())
+        recursion.start(self.positions(leading), [rate[0] for rate in rates], leader[1][0] if base else ())
         torques = recursion.inverse_dynamics(
             [[(k + 1.0) * rate[k + 1] for rate in rates] for k in orders],
-            [taylor(given[1][k + 1], k + 1) for k in orders] if base else (),
+            [taylor(leader[1][k + 1], k + 1) for k in orders] if base else (),
             [[taylor(load[k], k) for load in loads] for k in orders],
         )
         return [[*(recursion.base_wrench(k) if base else ()), *torques[k]] for k in orders]
@@ -173,7 +173,7 @@ class Forces(Multipliers):
         for column in sorted(code.known):
             rows.append(
                 [
-                    float(drive[column]) - self.along(column, [found[d] for found in self._against])
+                    float(drive[column]) - self.along(column, [result[d] for result in self._against])
                     for d, drive in enumerate(drives)
                 ]
             )
@@ -181,9 +181,9 @@ class Forces(Multipliers):
         for c, motion in enumerate(motions):
             for r, row in enumerate(motion.cluster.rows):
                 if row.loop < 0:
-                    rows.append([found[r] for found in self._against[c]])
+                    rows.append([result[r] for result in self._against[c]])
         if self.moves_freely:
-            balances = [self.on_base([found[d] for found in self._against]) for d in range(len(drives))]
+            balances = [self.on_base([result[d] for result in self._against]) for d in range(len(drives))]
             rows += [[-dot(twist, balance) for balance in balances] for twist in self._allowed]
         self.weights = self._row_weights(len(rows))
         scaled = [
@@ -232,13 +232,13 @@ class Forces(Multipliers):
         u = [x * (1.0 / size) for x, size in zip(sized, self.sizes)]
         self.append(
             [
-                [value - dot([found[r] for found in against], u) for r, value in enumerate(part)]
+                [value - dot([result[r] for result in against], u) for r, value in enumerate(part)]
                 for against, part in zip(self._against, parts)
             ]
         )
         if not code.closure.base_given:
             return u
-        held = self.on_base([found[-1] for found in self.multipliers])
+        held = self.on_base([result[-1] for result in self.multipliers])
         rest = [a - b for a, b in zip(on_base, held)]
         return [*add(rest[:3], cross(code.center.tolist(), rest[3:])), *rest[3:], *u]
 
@@ -275,14 +275,14 @@ class SharedEfforts:
             self._correct([w * x / size**2 for w, x in zip(self._forces.weights, multipliers)])
         return result
 
-    def _correct(self, given: Sequence[Scalar]) -> None:
+    def _correct(self, independent: Sequence[Scalar]) -> None:
         """Replace the last coefficient of m by that with this part in the coordinates."""
         known = sorted(self._forces.code.known)
         allowed = self._forces.code.allowed
-        n = len(given) - (0 if allowed is None else allowed.shape[1])
+        n = len(independent) - (0 if allowed is None else allowed.shape[1])
         base = NOTHING
         if allowed is not None:
-            twist = [weighted(row, given[n:]) for row in allowed]
+            twist = [weighted(row, independent[n:]) for row in allowed]
             base = (*twist[:3],), (*twist[3:],)
         self._velocity.withdraw()
-        self._velocity.extend(dict(zip(known, given)), given[len(known) : n], base)
+        self._velocity.extend(dict(zip(known, independent)), independent[len(known) : n], base)

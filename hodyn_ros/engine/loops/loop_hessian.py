@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Shape, Stack
+from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Stack
 from hodyn_ros.codegen.tracer import Graph, Traced
 from hodyn_ros.engine.large_trees.inverse import load_arguments
 from hodyn_ros.engine.loops.loop_efforts import EffortCode
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
 from hodyn_ros.engine.loops.loop_partials import MotionChange, with_body_wrench
+from hodyn_ros.engine.recursions.kinematics import motion_arguments
 from hodyn_ros.engine.second_partials import Coordinates, hessian
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
@@ -33,42 +34,40 @@ class LoopHessian(LoopFunction):
         """Trace and compile; raise TooLong where the code would be too long."""
         c = closure.n_coordinates
         self.shape = order + 3, order + 3, c, c
-        told: list[tuple[str, Shape]] = [("the motion", (order + 3, len(closure.joints)))]
-        if closure.leader is not None:
-            told += [("the pose", (4, 4)), ("the twists", (order + 2, 6))]
-        others = [*load_arguments(loads, order), ("the multiplier", (order + 1, closure.n_efforts))]
+        motion = motion_arguments(order + 3, len(closure.joints), closure.leader is not None)
+        stacks = [*load_arguments(loads, order), ("the multiplier", (order + 1, closure.n_efforts))]
         code = _Code(closure, chosen, order, loads)
         result = (order + 3) ** 2 * c + 1, c
-        super().__init__(code, told, others, result, code.hessian, limit=STRAIGHT_LINE_LIMIT)
+        super().__init__(code, motion, stacks, result, code.hessian, limit=STRAIGHT_LINE_LIMIT)
 
     def changes(self, table: Array) -> Array:
         """Return the second derivatives (..., order + 3, order + 3, c, c) that results hold."""
-        found: Array = table[..., :-1, :].reshape(*table.shape[:-2], *self.shape)
-        return found
+        result: Array = table[..., :-1, :].reshape(*table.shape[:-2], *self.shape)
+        return result
 
 
 class _Code(EffortCode):
-    def hessian(self, q: Stack, *others: Stack) -> Stack:
+    def hessian(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the second derivatives by rows, and what is wrong."""
         closure, n_given = self.closure, 0 if self.closure.leader is None else 2
-        given, (*loads, multiplier, memory, state) = others[:n_given], others[n_given:]
+        leader, (*loads, multiplier, memory, state) = stacks[:n_given], stacks[n_given:]
         orders, c = self.order + 3, closure.n_coordinates
         fields = []
         for k in range(orders):
             row = []
             for i in range(c):
                 unit = [[float((a, b) == (k, i)) for b in range(c)] for a in range(orders)]
-                changed = MotionChange(self, q, given, state, unit, "spatial")
+                changed = MotionChange(self, q, leader, state, unit, "spatial")
                 row.append(changed.by_node)
             fields.append(row)
-        table = self.efforts(q, *changed.given, *loads, memory, state)
-        found = table[: orders - 2]
+        table = self.efforts(changed.q, *changed.leader, *loads, memory, changed.state)
+        result = table[: orders - 2]
         if closure.base_given and changed.base is not None:
-            found = with_body_wrench(found, changed.base)
-        flat = [x for row in found for x in row]
-        graph: Graph = next(x.graph for x in flat if isinstance(x, Traced))
+            result = with_body_wrench(result, changed.base)
+        outputs = [x for row in result for x in row]
+        graph: Graph = next(x.graph for x in outputs if isinstance(x, Traced))
         weights = [x for row in multiplier for x in row]
-        blocks = hessian(graph, flat, weights, Coordinates(fields, self._turning(c)))
+        blocks = hessian(graph, outputs, weights, Coordinates(fields, self._turning(c)))
         defect = [table[-2][0], *[0.0] * (c - 1)]
         return [*(row for line in blocks for block in line for row in block), defect]
 

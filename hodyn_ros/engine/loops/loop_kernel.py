@@ -30,13 +30,14 @@ from hodyn_ros.engine.loops.loop_matrices import ProductCode
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces, LoopCode
 from hodyn_ros.engine.loops.loop_products import FromDrivesCode
 from hodyn_ros.engine.newton import ITERATIONS, newton, where_right
+from hodyn_ros.engine.recursions.kinematics import motion_arguments
 from hodyn_ros.engine.series.validity import ARRIVED, DOUBLE, Tolerances
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 
-_LARGEST = 2000  # bodies times (order + 2)^2 of what takes some seconds to compile
+_LARGEST = 2400  # bodies times (order + 2)^2 of what takes some seconds to compile: six limbs at order 6
 
 What = Literal["efforts", "joints", "solution"]
 
@@ -83,7 +84,7 @@ class LoopFunction(Call):
         self,
         code: LoopCode,
         motions: Sequence[tuple[str, Shape]],
-        others: Sequence[tuple[str, Shape]],
+        stacks: Sequence[tuple[str, Shape]],
         result: Shape,
         end: Callable[..., Stack],
         tree: Function | None = None,
@@ -99,14 +100,15 @@ class LoopFunction(Call):
         """
         self._step, self._end, self._n_motion = code.newton_step, end, len(motions)
         self._n_positions = n = len(code.closure.leading)
-        memory = 1, n + (16 if code.keeps_pose or finds_pose else 0)
-        super().__init__([*motions, *others, ("memory", memory)], result)
+        keeps_pose = code.closure.leader is not None  # that is given of platform or base
+        memory = 1, n + (16 if keeps_pose or finds_pose else 0)
+        super().__init__([*motions, *stacks, ("memory", memory)], result)
         self.on_numbers, self._finds_pose = on_numbers, finds_pose
         self._tree, self._alive = tree, list[Any]()
         shapes, state = [shape for _, shape in self.arguments], (1, n + 1)
         known = [shape for _, shape in motions]
-        given = arrays(f"a{i}" for i in range(len(shapes)))
-        motion, remembered = given[: len(motions)], given[-1]
+        passed = arrays(f"a{i}" for i in range(len(shapes)))
+        motion, remembered = passed[: len(motions)], passed[-1]
         positions, out = View("state"), View("out")
         make = uncompiled if on_numbers else straight_line
         step = make(code.newton_step, [*known[:2], state])
@@ -119,20 +121,20 @@ class LoopFunction(Call):
             last = self._compiled_end(end, [*shapes, state], limit)
         else:
             joints = straight_line(code.joint_motion, [*known, state])
-            around, results = _around_tree(code, tree, joints, given, motion, local)
+            around, results = _around_tree(code, tree, joints, passed, motion, local)
             last = straight_line(end, [*shapes, state, tree.result])
         remember = [Copy(remembered, positions, n)]
-        if code.keeps_pose or finds_pose:
-            remember.append(Copy(remembered.at(n), out if finds_pose else given[1], 16))
+        if keeps_pose or finds_pose:
+            remember.append(Copy(remembered.at(n), out if finds_pose else passed[1], 16))
         self.program = Program(
             "hodyn_kernel",
-            [*given, out],
+            [*passed, out],
             local,
             [
                 Copy(positions, remembered, n),
                 newton([Run(step, [*motion[:2], positions, positions])], positions.at(n)),
                 *around,
-                Run(last, [*given, positions, *results, out]),
+                Run(last, [*passed, positions, *results, out]),
                 where_right(out.at(self.defect_at), remember),
             ],
         )
@@ -230,7 +232,7 @@ def _around_tree(
     code: LoopCode,
     tree: Function,
     joints: Code,
-    given: Sequence[View],
+    passed: Sequence[View],
     motion: Sequence[View],
     local: dict[str, Index | int],
 ) -> tuple[list[Statement], list[View]]:
@@ -239,7 +241,7 @@ def _around_tree(
     local |= {"joints": rows * columns, "tree": tree.result[0] * width}
     moved, efforts = View("joints"), View("tree")
     base = motion[1:] if code.closure.tree.floating_base else []
-    loads = given[len(motion) : len(motion) + len(code.loads)]
+    loads = passed[len(motion) : len(motion) + len(code.loads)]
     efforts_of_tree = Code("hodyn_kernel", tree.code.address, alive=tree)
     calls: list[Statement] = [
         Run(joints, [*motion, View("state"), moved]),
@@ -281,15 +283,13 @@ class LoopKernel(LoopFunction):
         self.closure, self.what = closure, what
         self.order = order = order - 2 if what == "joints" else order
         code = EffortCode(closure, chosen, order, loads, preload)
-        motion: list[tuple[str, Shape]] = [("the motion", (order + 3, len(closure.joints)))]
-        if closure.leader is not None:
-            motion += [("the pose", (4, 4)), ("the twists", (order + 2, 6))]
-        others = load_arguments(loads, order)
+        motion = motion_arguments(order + 3, len(closure.joints), closure.leader is not None)
+        stacks = load_arguments(loads, order)
         if preload:
-            others.append(("the preload", (order + 1, len(closure.driven))))
+            stacks.append(("the preload", (order + 1, len(closure.driven))))
         if what == "joints":
             result = order + 4, closure.tree.n_joints
-            super().__init__(code, motion, others, result, code.joints, on_numbers=on_numbers)
+            super().__init__(code, motion, stacks, result, code.joints, on_numbers=on_numbers)
             return
         result, end = (2 * order + 6, closure.n_efforts), code.efforts
         if what == "solution":
@@ -297,12 +297,12 @@ class LoopKernel(LoopFunction):
             if rows is not None and len(rows) > len(chosen):
                 code.holding = LoopCode(closure, rows, order, loads)
         if on_numbers or fits_straight_line(closure.tree, order):
-            super().__init__(code, motion, others, result, end, on_numbers=on_numbers)
+            super().__init__(code, motion, stacks, result, end, on_numbers=on_numbers)
             return
         # what is known of the loops stays straight-line code, around the generic code of the tree
         base: BaseRepresentation | None = "spatial" if closure.tree.floating_base else None
         kernel = inverse_dynamics(closure.tree, order, KernelSpec(base=base, loads=loads))
-        super().__init__(code, motion, others, result, end, kernel)
+        super().__init__(code, motion, stacks, result, end, kernel)
 
     @property
     def efforts(self) -> slice:
@@ -353,15 +353,14 @@ class LoopAccelerations(LoopFunction):
         code = AccelerationCode(closure, chosen, order, loads)
         code.prescribed = prescribed or ()
         k, moved = len(closure.joints), closure.leader is not None
-        motion: list[tuple[str, Shape]] = [("the state", (2, k))]
-        motion += [("the pose", (4, 4)), ("the twist", (1, 6))] if moved else []
-        others: list[tuple[str, Shape]] = [("the efforts", (order + 1, len(closure.driven)))]
-        others += [("the base wrench", (order + 1, 6))] if closure.base_given else []
-        others += load_arguments(loads, order)
+        motion = motion_arguments(2, k, moved, "the state")
+        stacks: list[tuple[str, Shape]] = [("the efforts", (order + 1, len(closure.driven)))]
+        stacks += [("the base wrench", (order + 1, 6))] if closure.base_given else []
+        stacks += load_arguments(loads, order)
         result = order + 2, (k if prescribed is None else len(closure.driven)) + 6 * moved
         end = code.accelerations if prescribed is None else code.left_out
         limit = STRAIGHT_LINE_LIMIT
-        super().__init__(code, motion, others, result, end, limit=limit, on_numbers=on_numbers)
+        super().__init__(code, motion, stacks, result, end, limit=limit, on_numbers=on_numbers)
 
 
 class LoopProduct(LoopFunction):
@@ -378,12 +377,10 @@ class LoopProduct(LoopFunction):
     ) -> None:
         """Trace and compile; raise TooLong beyond a limit of operations."""
         closure, (rows, columns) = code.closure, code.shape
-        motion: list[tuple[str, Shape]] = [("the motion", (code.count + 1, len(closure.joints)))]
-        if closure.leader is not None:
-            motion += [("the pose", (4, 4)), ("the twists", (code.count, 6))]
+        motion = motion_arguments(code.count + 1, len(closure.joints), closure.leader is not None)
         self.shape: tuple[int, ...] = (columns,) if code.vector else (rows, columns)
         result = (code.terms if code.stacked else 1) * rows + 1, columns
-        super().__init__(code, motion, code.others, result, code.matrices, limit=limit, on_numbers=on_numbers)
+        super().__init__(code, motion, code.inputs, result, code.matrices, limit=limit, on_numbers=on_numbers)
 
 
 class LoopFromDrives(LoopFunction):
@@ -398,9 +395,8 @@ class LoopFromDrives(LoopFunction):
     def __init__(self, closure: Closure, twin: Closure, chosen: Array, order: int) -> None:
         """Trace and compile; raise TooLong. `chosen`: the rows of the twin's loops."""
         code = FromDrivesCode(closure, twin, chosen, order)
-        motion: list[tuple[str, Shape]] = [("the motion of the drives", (order + 1, len(closure.driven)))]
-        if twin.base_given:
-            motion += [("the pose", (4, 4)), ("the twists", (order, 6))]
+        driven = len(closure.driven)
+        motion = motion_arguments(order + 1, driven, twin.base_given, "the motion of the drives")
         result = 2, code.shape[1]
         super().__init__(
             code,

@@ -23,14 +23,14 @@ def driver_text(
     """
     vector, flags = f"<{lanes} x double>", f"<{lanes} x i1>"
     arrived, most, sure = limits
-    given = "".join(f"ptr %a{i}, i64 %s{i}, " for i in range(n_arguments))
+    inputs = "".join(f"ptr %a{i}, i64 %s{i}, " for i in range(n_arguments))
     of_step = "".join(f"ptr %a{i}, i64 %s{i}, " for i in range(min(n_told, 2)))
     every = "<" + ", ".join(["i1 true"] * lanes) + ">"
     places = [
         (name, k) for name, count in (("state", n + 1), ("new", n + 1), ("before", n)) for k in range(count)
     ]
     lines = [
-        f"define i64 @hodyn_samples({given}ptr %memory, ptr %out, i64 %count) {{",
+        f"define i64 @hodyn_samples({inputs}ptr %memory, ptr %out, i64 %count) {{",
         "entry:",
         *(f"%{name} = alloca [{n + 1} x {vector}], align 64" for name in ("state", "new", "before")),
         f"%bad_at = alloca {vector}, align 64",
@@ -83,7 +83,7 @@ def driver_text(
             f"store {vector} %then{k}, ptr %before{k}, align 64",
         ]
     lines += [
-        f"call void inttoptr (i64 {end} to ptr)({given}ptr %before, i64 0, ptr %state, i64 0, i64 %first, "
+        f"call void inttoptr (i64 {end} to ptr)({inputs}ptr %before, i64 0, ptr %state, i64 0, i64 %first, "
         "i64 %last, ptr %out, ptr %bad_at)",
         f"%defect = load {vector}, ptr %bad_at, align 64",
         f"%good = fcmp olt {vector} %defect, {splat(sure, lanes)}",

@@ -22,7 +22,7 @@ from hodyn_ros.model.frames import Frame
 def loop_loads(
     code: LoopCode,
     leading: Sequence[Scalar],
-    given: Sequence[Stack],
+    leader: Sequence[Stack],
     rates: Sequence[Sequence[Scalar]],
     forces: Multipliers,
 ) -> Stack:
@@ -35,16 +35,16 @@ def loop_loads(
     rows: list[list[Spatial]] = [[NOTHING] * len(code.closure.loops) for _ in orders]
     for motion, multipliers in zip(forces.motions, forces.multipliers):
         root = motion.cluster.root
-        frame = None if root < 0 else _frame(code, leading, given, rates, root)
-        found: dict[int, list[Spatial]] = {}
+        frame = None if root < 0 else _frame(code, leading, leader, rates, root)
+        result: dict[int, list[Spatial]] = {}
         for r, row in enumerate(motion.cluster.rows):
             if not isinstance(row, PlacedRow) or row.loop < 0:
                 continue
-            series = found.setdefault(row.loop, [NOTHING for _ in orders])
+            series = result.setdefault(row.loop, [NOTHING for _ in orders])
             for k in orders:
                 for i in range(k + 1):
                     series[k] = plus(series[k], scaled(multipliers[k - i][r], motion.wrench(r, i)))
-        for loop, series in found.items():
+        for loop, series in result.items():
             for k, (moment, force) in enumerate(series if frame is None else _in_world(frame, series)):
                 rows[k][loop] = plus(rows[k][loop], (add(moment, cross(center, force)), force))
     return to_derivatives([[x for part in row for vector in part for x in vector] for row in rows])
@@ -53,7 +53,7 @@ def loop_loads(
 def _frame(
     code: LoopCode,
     leading: Sequence[Scalar],
-    given: Sequence[Stack],
+    leader: Sequence[Stack],
     rates: Sequence[Sequence[Scalar]],
     root: int,
 ) -> MovingFrame:
@@ -64,9 +64,9 @@ def _frame(
         body = code.closure.tree.parents[body]
     cluster = Cluster(-1, tuple(reversed(path)), (), ())
     motion = ClusterMotion(
-        cluster, code.bodies, code.center.tolist(), code.positions(leading), *code.places(given)
+        cluster, code.bodies, code.center.tolist(), code.positions(leading), *code.places(leader)
     )
-    for twists in code.twists(given)[: code.order]:
+    for twists in code.twists(leader)[: code.order]:
         motion.extend(dict(enumerate(rates)), *twists)
     pose = inverse(code.bodies[root].body_in_frame)
     return motion.frame(Frame(root, pose), code.order)

@@ -142,13 +142,13 @@ def times_columns(matrix: Stack, columns: Sequence[Column]) -> Stack:
 class Moved(NamedTuple):
     """What moves, by Taylor coefficients, from closed positions."""
 
-    given: Sequence[Stack]  # pose and spatial twists of platform or base, derivatives
+    leader: Sequence[Stack]  # pose and spatial twists of platform or base, derivatives
     leading: list[Scalar]
     rates: list[list[Scalar]]  # velocities of all joints
     motions: list[ClusterMotion]
     systems: list[BlockSystem]
     base: FloatingBase | None
-    others: Sequence[Stack] = ()  # what else is given
+    inputs: Sequence[Stack] = ()  # the remaining arguments
 
 
 class ProductCode(LoopCode):
@@ -162,30 +162,27 @@ class ProductCode(LoopCode):
     vector = False
     stacked = True
     shape: tuple[int, int]
-    others: Sequence[tuple[str, Shape]] = ()  # arguments besides the motion
+    inputs: Sequence[tuple[str, Shape]] = ()  # arguments besides the motion
 
     def __init__(self, closure: Closure, chosen: Array, order: int) -> None:
         self.terms = order + 1
         self.count = order + self.further  # of velocities that are needed
         super().__init__(closure, chosen, self.count - 2, ())
 
-    def matrices(self, q: Stack, *others: Stack) -> Stack:
+    def matrices(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the rows of one order after the other, and what is wrong, from closed positions."""
-        *given, (memory,), (state,) = others
-        given, rest = (
-            given[: self.closure.n_given],
-            given[self.closure.n_given :],
-        )
+        *leader, (memory,), (state,) = stacks
+        leader, rest = leader[: self.closure.n_given], leader[self.closure.n_given :]
         leading = self.leading_positions(q[0], state)
-        motions, systems, rates = self.move(q, leading, given)
+        motions, systems, rates = self.move(q, leading, leader)
         base = None
         if self.closure.tree.floating_base:
-            base = FloatingBase(given[0], self.closure.tree.gravity.tolist(), "spatial")
+            base = FloatingBase(leader[0], self.closure.tree.gravity.tolist(), "spatial")
             for k in range(self.count):
-                base.extend(taylor(given[1][k], k))
-        rows, singularity = self.rows(Moved(given, leading, rates, motions, systems, base, rest))
+                base.extend(taylor(leader[1][k], k))
+        rows, singularity = self.rows(Moved(leader, leading, rates, motions, systems, base, rest))
         singularity = singularity + sum(system.singularity for system in systems)
-        defect = self.wrong(leading, state[-1], memory, motions, given, singularity) + overflow(rows)
+        defect = self.wrong(leading, state[-1], memory, motions, leader, singularity) + overflow(rows)
         return [*rows, [defect, *[0.0] * (self.shape[1] - 1)]]
 
     @abstractmethod
@@ -201,9 +198,9 @@ class ProductCode(LoopCode):
         bodies = canonical_bodies(self.closure.tree, regroup=False)
         return tree_at(self, bodies, moved.leading, moved.rates, moved.base, self.terms)
 
-    def by_order(self, found: Sequence[Sequence[Series | float]]) -> Stack:
+    def by_order(self, result: Sequence[Sequence[Series | float]]) -> Stack:
         """Return the derivatives of a matrix, one order after the other."""
-        return by_order(found, self.terms - 1)
+        return by_order(result, self.terms - 1)
 
 
 class MatrixCode(ProductCode):

@@ -57,9 +57,7 @@ class LoopCode:
         order: int,
         loads: LoadPlaces,
         preloaded: bool = False,
-        origin: Frame | None = None,
     ) -> None:
-        """Prepare; `origin`: where on its body the platform's rows are measured, by default as the body's."""
         self.closure, self.order, self.loads, self.preloaded = closure, order, loads, preloaded
         tree, first = closure.tree, closure.first
         self.bodies = canonical_bodies(tree)
@@ -74,17 +72,15 @@ class LoopCode:
         self.center = np.zeros(3) if not base else tree.placements[0][:3, 3].copy()
         # of a platform that is the base: twists that it can have, about the point of reference
         self.allowed = allowed_twists(closure.directions, tree.placements[0], closure.size) if base else None
-        if closure.platform is not None and not base and origin is None:
-            origin = Frame.of_body(closure.platform.body)
-        self.clusters = _clusters(closure, chosen, self.unknown, None if base else origin)
+        self.clusters = _clusters(closure, chosen, self.unknown, of_platform=not base)
         self.columns_of = [self._columns(cluster) for cluster in self.clusters]
 
-    def newton_step(self, q: Stack, *others: Stack) -> Stack:
+    def newton_step(self, q: Stack, *stacks: Stack) -> Stack:
         """Improve the positions of the leading joints; returns them, and `following_step`."""
-        *given, (state,) = others
+        *leader, (state,) = stacks
         leading = self.leading_positions(q[0], state)
         error: Scalar = 0.0
-        for motion, columns in zip(self.motions(leading, given), self.columns_of):
+        for motion, columns in zip(self.motions(leading, leader), self.columns_of):
             gaps = [motion.gap(row) * (1.0 / row.size) for row in motion.cluster.rows]
             system = BlockSystem(self.system(motion, columns))
             steps = system.solve([-gap for gap in gaps])
@@ -93,31 +89,31 @@ class LoopCode:
                 leading[column] = leading[column] + step * float(self.scale[column])
         return [[*leading, error]]
 
-    def joint_motion(self, q: Stack, *others: Stack) -> Stack:
+    def joint_motion(self, q: Stack, *stacks: Stack) -> Stack:
         """Return positions and derivatives (order + 3, n) of all joints, from closed positions."""
-        *given, (state,) = others
+        *leader, (state,) = stacks
         leading = self.leading_positions(q[0], state)
-        _, _, rates = self.move(q, leading, given)
+        _, _, rates = self.move(q, leading, leader)
         return [self.positions(leading), *self.derivatives(rates, range(self.closure.tree.n_joints))]
 
-    def joints(self, q: Stack, *others: Stack) -> Stack:
+    def joints(self, q: Stack, *stacks: Stack) -> Stack:
         """Return what `joint_motion` does, and what is wrong with it."""
-        *given, (memory,), (state,) = others
+        *leader, (memory,), (state,) = stacks
         leading = self.leading_positions(q[0], state)
-        motions, systems, rates = self.move(q, leading, given)
+        motions, systems, rates = self.move(q, leading, leader)
         n = self.closure.tree.n_joints
         rows = [self.positions(leading), *self.derivatives(rates, range(n))]
         singularity = sum(system.singularity for system in systems)
-        defect = self.wrong(leading, state[-1], memory, motions, given, singularity) + overflow(rows)
+        defect = self.wrong(leading, state[-1], memory, motions, leader, singularity) + overflow(rows)
         return [*rows, [defect, *[0.0] * (n - 1)]]
 
     def move(
-        self, q: Stack, leading: Sequence[Scalar], given: Sequence[Stack]
+        self, q: Stack, leading: Sequence[Scalar], leader: Sequence[Stack]
     ) -> tuple[list[ClusterMotion], list[BlockSystem], list[list[Scalar]]]:
         """Return the motion of all clusters with their equations, and the rates of all joints."""
-        motions = self.motions(leading, given)
+        motions = self.motions(leading, leader)
         systems = [BlockSystem(self.system(m, columns)) for m, columns in zip(motions, self.columns_of)]
-        twists = self.twists(given)
+        twists = self.twists(leader)
         rates: list[list[Scalar]] = [[] for _ in leading]
         for k in range(self.order + 2):
             for column, (place, ratio) in self.known.items():
@@ -145,7 +141,7 @@ class LoopCode:
         error: Scalar,
         memory: Sequence[Scalar],
         motions: Sequence[ClusterMotion],
-        given: Sequence[Stack],
+        leader: Sequence[Stack],
         singularity: Scalar,
     ) -> Scalar:
         """Return a number that is one or more where the result does not count.
@@ -166,25 +162,20 @@ class LoopCode:
                 defect = defect + gap * gap
         if bound and self.allowed is not None:
             twists = [
-                [x for part in self.shifted(taylor(t, k)) for x in part] for k, t in enumerate(given[1])
+                [x for part in self.shifted(taylor(t, k)) for x in part] for k, t in enumerate(leader[1])
             ]
             off = distance_from_allowed(self.allowed, self.closure.size, twists)
             defect = defect + off * (1.0 / self.tolerances.outside**2)
         positions = self.positions(leading) if self.closure.followers else []
         for _, of, function in self.closure.followers:
             defect = defect + beyond(function, positions[of])
-        if given:
-            defect = defect + distance_from_rigid(given[0]) * (1.0 / self.tolerances.rigid**2)
+        if leader:
+            defect = defect + distance_from_rigid(leader[0]) * (1.0 / self.tolerances.rigid**2)
         return unless_small(defect) + self.too_singular(singularity)
 
     def too_singular(self, singularity: Scalar) -> Scalar:
         """Return a number that is one or more where equations are nearly singular."""
         return singularity * SINGULAR_LENGTH**2
-
-    @property
-    def keeps_pose(self) -> bool:
-        """Whether the memory holds the pose given of platform or base."""
-        return self.closure.leader is not None
 
     @property
     def _has_branches(self) -> bool:
@@ -219,22 +210,24 @@ class LoopCode:
         """Return the coefficients of a joint's velocity from those of the leading joints."""
         return [weighted(self.coupling_matrix[joint], [r[k] for r in rates]) for k in range(len(rates[0]))]
 
-    def motions(self, leading: Sequence[Scalar], given: Sequence[Stack]) -> list[ClusterMotion]:
+    def motions(self, leading: Sequence[Scalar], leader: Sequence[Stack]) -> list[ClusterMotion]:
         """Return all clusters at positions of the leading joints, and the pose that is given."""
         positions, center = self.positions(leading), self.center.tolist()
-        places = self.places(given)
+        places = self.places(leader)
         return [ClusterMotion(c, self.bodies, center, positions, *places) for c in self.clusters]
 
-    def places(self, given: Sequence[Stack]) -> tuple[tuple[Axes, Vector] | None, tuple[Axes, Vector] | None]:
+    def places(
+        self, leader: Sequence[Stack]
+    ) -> tuple[tuple[Axes, Vector] | None, tuple[Axes, Vector] | None]:
         """Return axes and position of a base, and of the pose given of a platform."""
-        place = self.place(given[0]) if given else None
+        place = self.place(leader[0]) if leader else None
         return (place, None) if self.closure.tree.floating_base else (None, place)
 
-    def twists(self, given: Sequence[Stack]) -> list[tuple[Spatial, Spatial]]:
+    def twists(self, leader: Sequence[Stack]) -> list[tuple[Spatial, Spatial]]:
         """Return the Taylor coefficients of the twists of a base, and of the pose given of a platform."""
-        if not given:
+        if not leader:
             return [(NOTHING, NOTHING)] * (self.order + 2)
-        twists = [self.shifted(taylor(twist, k)) for k, twist in enumerate(given[1])]
+        twists = [self.shifted(taylor(twist, k)) for k, twist in enumerate(leader[1])]
         return list(zip(twists, twists))
 
     def place(self, pose: Stack) -> tuple[Axes, Vector]:
@@ -274,15 +267,15 @@ class LoopCode:
         motions: Sequence[ClusterMotion],
         systems: Sequence[BlockSystem],
         rates: list[list[Scalar]],
-        given: tuple[Spatial, Spatial],
+        twist: tuple[Spatial, Spatial],
         k: int,
     ) -> None:
-        """Append coefficient k of the unknown velocities; `given`: that of the twists as of `twists`."""
+        """Append coefficient k of the unknown velocities; `twist`: that of the twists as of `twists`."""
         for c in self.unknown:
             rates[c].append(0.0)
         for motion, system, columns in zip(motions, systems, self.columns_of):
             trial = self.rates_of(motion, rates)
-            motion.append(motion.twists, trial, *given)
+            motion.append(motion.twists, trial, *twist)
             gaps = [motion.residual(r, trial) * (1.0 / row.size) for r, row in enumerate(motion.cluster.rows)]
             motion.withdraw()
             for c, rate in zip(columns, system.solve([-gap for gap in gaps])):
@@ -345,8 +338,8 @@ class Velocity:
                 series_of_body.pop()
 
 
-def _clusters(closure: Closure, chosen: Array, unknown: Sequence[int], origin: Frame | None) -> list[Cluster]:
-    """Put rows together that share unknown joints; `origin`: what a platform's rows bring to its pose."""
+def _clusters(closure: Closure, chosen: Array, unknown: Sequence[int], of_platform: bool) -> list[Cluster]:
+    """Put rows together that share unknown joints; `of_platform`: those that bring a platform to its pose."""
     tree, first = closure.tree, closure.first
     rows: list[PlacedRow | FollowerRow] = []
     for number, loop in enumerate(closure.loops):
@@ -358,8 +351,8 @@ def _clusters(closure: Closure, chosen: Array, unknown: Sequence[int], origin: F
         rows.append(FollowerRow(follower, 1.0 if turns else closure.size, number))
     kept = [rows[i] for i in chosen]
     rest = [row for i, row in enumerate(rows) if i not in set(chosen.tolist())]
-    if closure.platform is not None and origin is not None:
-        target = Frame.of_body(TARGET)
+    if closure.platform is not None and of_platform:
+        target, origin = Frame.of_body(TARGET), Frame.of_body(closure.platform.body)
         for name in closure.platform.rows:
             row = PLATFORM_ROWS[name]
             size = closure.size if row.what == "point" else 1.0

@@ -36,16 +36,16 @@ class Multipliers:
     def along(self, column: int, multipliers: Sequence[Sequence[Scalar]]) -> Scalar:
         """Return the effort of multipliers on a known joint."""
         result: Scalar = 0.0
-        for entries, found in zip(self._entries, multipliers):
-            for entry, value in zip(entries, found):
+        for entries, values in zip(self._entries, multipliers):
+            for entry, value in zip(entries, values):
                 result = result + entry.get(column, 0.0) * value
         return result
 
     def on_base(self, multipliers: Sequence[Sequence[Scalar]]) -> list[Scalar]:
         """Return the wrench of multipliers on the base, about the point of reference."""
         total = [0.0] * 6
-        for motion, found in zip(self.motions, multipliers):
-            loads = motion.loads([found], 0, 0)
+        for motion, result in zip(self.motions, multipliers):
+            loads = motion.loads([result], 0, 0)
             if 0 in loads and self.code.bodies[0].joint < 0:
                 total = [a + b for a, b in zip(total, [*loads[0][0], *loads[0][1]])]
         return total
@@ -60,10 +60,10 @@ class Multipliers:
         center, first = code.center.tolist(), code.closure.first
         wrench, torques = [*of_tree[:first], *[0.0] * (6 - first)], of_tree[first:]
         known = [
-            [*found, [0.0] * len(motion.cluster.rows)]
-            for motion, found in zip(self.motions, self.multipliers)
+            [*result, [0.0] * len(motion.cluster.rows)]
+            for motion, result in zip(self.motions, self.multipliers)
         ]
-        past = [motion.loads(found, k, 1) for motion, found in zip(self.motions, known)]
+        past = [motion.loads(result, k, 1) for motion, result in zip(self.motions, known)]
         left = list(torques)
         moment, force = subtract(wrench[:3], cross(center, wrench[3:])), (wrench[3], wrench[4], wrench[5])
         for motion, carried, lower in zip(self.motions, self.carried, past):
@@ -74,16 +74,18 @@ class Multipliers:
                     left[joint] = left[joint] - power(screws[i], carried[k - i][body])
             if 0 in lower and code.bodies[0].joint < 0:
                 moment, force = subtract(moment, lower[0][0]), subtract(force, lower[0][1])
-        for motion, found in zip(self.motions, known):
-            for joint, effort in motion.efforts(found, k, 1).items():
+        for motion, result in zip(self.motions, known):
+            for joint, effort in motion.efforts(result, k, 1).items():
                 left[joint] = left[joint] - effort
         return left, [*moment, *force]
 
     def append(self, values: Sequence[Sequence[Scalar]]) -> None:
         """Append the next coefficient, by cluster; multipliers of a platform's pose vanish."""
-        for found, carried, motion, given in zip(self.multipliers, self.carried, self.motions, values):
-            found.append([0.0 if row.loop < 0 else x for row, x in zip(motion.cluster.rows, given)])
-            carried.append(motion.loads(found, len(found) - 1, 0))
+        for result, carried, motion, values_of_rows in zip(
+            self.multipliers, self.carried, self.motions, values
+        ):
+            result.append([0.0 if row.loop < 0 else x for row, x in zip(motion.cluster.rows, values_of_rows)])
+            carried.append(motion.loads(result, len(result) - 1, 0))
 
 
 class HoldingMultipliers(Multipliers):
@@ -124,6 +126,6 @@ class HoldingMultipliers(Multipliers):
         for joint, effort in zip(self.code.closure.driven, drives):
             joints[joint] = joints[joint] - effort
         by_column = self.code.by_leading(joints)
-        found = self._system.solve_transposed(self._measured([by_column[c] for c in self._columns], on_base))
-        values = iter(x * (1.0 / size) for x, size in zip(found, self._sizes))
+        result = self._system.solve_transposed(self._measured([by_column[c] for c in self._columns], on_base))
+        values = iter(x * (1.0 / size) for x, size in zip(result, self._sizes))
         self.append([[next(values) for _ in motion.cluster.rows] for motion in self.motions])

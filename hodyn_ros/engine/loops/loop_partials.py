@@ -9,6 +9,7 @@ time, in lanes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import factorial
 from typing import Any, Literal
 
@@ -22,17 +23,19 @@ from hodyn_ros.codegen.object_cache import ObjectCache
 from hodyn_ros.codegen.processor import lanes
 from hodyn_ros.codegen.program import Code, Copy, Index, Program, Run, Statement, View, arrays
 from hodyn_ros.codegen.program_llvm import compile_program
-from hodyn_ros.codegen.split import split
-from hodyn_ros.codegen.tracer import Graph
+from hodyn_ros.codegen.tracer import Graph, Traced, split
+from hodyn_ros.engine.direction_lanes import wrenches_in_world
 from hodyn_ros.engine.large_trees.inverse import load_arguments
 from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode, Step
 from hodyn_ros.engine.loops.loop_efforts import EffortCode
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction, TooLong
 from hodyn_ros.engine.loops.loop_matrices import Matrix, MatrixCode, base_velocity
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces, LoopCode, Velocity, taylor, to_derivatives
-from hodyn_ros.engine.loops.loop_series import NOTHING
+from hodyn_ros.engine.loops.loop_series import NOTHING, ClusterMotion
 from hodyn_ros.engine.recursions.composite import plus, scaled
+from hodyn_ros.engine.recursions.kinematics import motion_arguments
 from hodyn_ros.engine.series.block_system import BlockSystem
+from hodyn_ros.engine.series.dual import Dual, value_of
 from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.engine.series.vectors import Scalar, cross, dot
 from hodyn_ros.lie.motion import BaseRepresentation
@@ -62,25 +65,23 @@ def acceleration_changes(
     wrench on a base and its change spatial. None where the code would be too long.
     """
     code = _AccelerationChanges(closure, chosen, order, loads)
-    others: list[tuple[str, Shape]] = [("the efforts", (order + 1, len(closure.driven)))]
-    others += [("the base wrench", (order + 1, 6))] if closure.base_given else []
-    others += load_arguments(loads, order)
+    stacks: list[tuple[str, Shape]] = [("the efforts", (order + 1, len(closure.driven)))]
+    stacks += [("the base wrench", (order + 1, 6))] if closure.base_given else []
+    stacks += load_arguments(loads, order)
     pushes = [("the change of the efforts", (order + 1, closure.n_efforts))]
-    return _compiled(code, code.changes, 2, others, pushes)
+    return _compiled(code, code.changes, 2, stacks, pushes)
 
 
 def _compiled(
     code: LoopCode,
     trace: Any,
     rows: int,
-    others: Sequence[tuple[str, Shape]],
+    stacks: Sequence[tuple[str, Shape]],
     changes: Sequence[tuple[str, Shape]],
 ) -> LaneKernel | None:
     closure = code.closure
-    arguments: list[tuple[str, Shape]] = [("the motion", (rows, len(closure.joints)))]
-    if closure.leader is not None:
-        arguments += [("the pose", (4, 4)), ("the twists", (rows - 1, 6))]
-    arguments += [*others, ("the positions", (1, len(closure.leading)))]
+    arguments = motion_arguments(rows, len(closure.joints), closure.leader is not None)
+    arguments += [*stacks, ("the positions", (1, len(closure.leading)))]
     arguments += [("the change", (rows, closure.n_coordinates)), *changes]
     kernel = LaneKernel(trace, arguments)
     return kernel if kernel.operations <= STRAIGHT_LINE_LIMIT else None
@@ -96,6 +97,8 @@ class LoopPartials(LoopFunction):
     `changes` of a result are by order (order + 1, rows, directions), what changes and in which directions
     being as of `effort_changes` or `acceleration_changes`; but a wrench on a base changes body-fixed. Of a
     matrix rows are its entries, and directions those of the motion that it takes.
+
+    With `on_numbers` the same code is computed on numbers that carry their derivatives (`Dual`).
     """
 
     def __init__(
@@ -105,11 +108,13 @@ class LoopPartials(LoopFunction):
         order: int,
         of: Differentiated,
         loads: LoadPlaces = (),
+        *,
+        on_numbers: bool = False,
     ) -> None:
         """Trace and compile; raise TooLong where the code would be too long."""
         c, e, k = closure.n_coordinates, closure.n_efforts, len(closure.joints)
         code: _EffortChanges | _AccelerationChanges | _MatrixChanges
-        others: list[tuple[str, Shape]] = []
+        stacks: list[tuple[str, Shape]] = []
         if of == "efforts":
             code = _EffortChanges(closure, chosen, order, loads)
             rows, self.shape = order + 3, ((order + 1) * e, (order + 3) * c)
@@ -120,22 +125,32 @@ class LoopPartials(LoopFunction):
         else:
             code = _AccelerationChanges(closure, chosen, order, loads)
             rows, self.shape = 2, ((order + 1) * (c + len(closure.driven)), 2 * c + (order + 1) * e)
-            others = [("the efforts", (order + 1, len(closure.driven)))]
-            others += [("the base wrench", (order + 1, 6))] if closure.base_given else []
-        motion: list[tuple[str, Shape]] = [("the motion", (rows, k))]
-        if closure.leader is not None:
-            motion += [("the pose", (4, 4)), ("the twists", (rows - 1, 6))]
+            stacks = [("the efforts", (order + 1, len(closure.driven)))]
+            stacks += [("the base wrench", (order + 1, 6))] if closure.base_given else []
+        motion = motion_arguments(rows, k, closure.leader is not None)
         self.orders = order + 1
         self.parts = -(-self.shape[1] // lanes())
         result = self.parts * self.shape[0] + 1, lanes()
-        others += load_arguments(loads, order)
-        super().__init__(code, motion, others, result, code.checked, limit=STRAIGHT_LINE_LIMIT)
+        stacks += load_arguments(loads, order)
+        end = partial(self._with_duals, code.checked) if on_numbers else code.checked
+        limit = STRAIGHT_LINE_LIMIT
+        super().__init__(code, motion, stacks, result, end, limit=limit, on_numbers=on_numbers)
 
     def changes(self, table: Array) -> Array:
-        """Return the changes (..., order + 1, rows, directions) that results hold."""
+        """Return the changes (..., order + 1, rows, directions) that results, or their `batch_rows`, hold."""
         (rows, directions), batch = self.shape, table.shape[:-2]
-        parts: Array = table[..., :-1, :].reshape(*batch, self.parts, rows, -1).swapaxes(-3, -2)
+        result = table[..., : self.parts * rows, :]
+        parts: Array = result.reshape(*batch, self.parts, rows, -1).swapaxes(-3, -2)
         return parts.reshape(*batch, self.orders, rows // self.orders, -1)[..., :directions]
+
+    def _with_duals(self, trace: Callable[..., Stack], *stacks: Stack) -> Stack:
+        """Return the result of a call as compiled code lays it out, in all directions at once."""
+        (rows, directions), width = self.shape, lanes()
+        *result, wrong = trace(*stacks, [list(np.eye(directions))])
+        changes = np.zeros((rows, self.parts * width))
+        changes[:, :directions] = [x for row in result for x in row]
+        parts: Stack = changes.reshape(rows, self.parts, width).swapaxes(0, 1).reshape(-1, width).tolist()
+        return [*parts, [wrong[0]] * width]
 
     def in_lanes(self, rows: slice, sure: float = 1.0) -> None:
         """Return None: lanes are directions."""
@@ -153,10 +168,10 @@ class LoopPartials(LoopFunction):
         text = lane_function_text(moving, changes[:rows], [0, None], width, [], changes[:rows])
         each = compile_text(text, "hodyn_lanes", cache)
         units = _side_by_side(directions, width)
-        given, out, nothing = arrays(f"a{i}" for i in range(len(shapes))), View("out"), Index({})
+        passed, out, nothing = arrays(f"a{i}" for i in range(len(shapes))), View("out"), Index({})
         fixed, changed, size = View("kept"), View("changes"), rows * width
         body: list[Statement] = [
-            Run(Code("hodyn_kernel", once.address, alive=once), [*given, fixed]),
+            Run(Code("hodyn_kernel", once.address, alive=once), [*passed, fixed]),
             Copy(out.at(self.parts * size), fixed.at(n), len(wrong)),
         ]
         in_lanes = Code("hodyn_lanes", each.address, alive=each)
@@ -167,42 +182,46 @@ class LoopPartials(LoopFunction):
                 Copy(out.at(part * size), changed, size),
             ]
         local = {"kept": n + len(wrong), "changes": size}
-        whole = compile_program(Program("hodyn_kernel", [*given, out], local, body, {"units": units}))
+        whole = compile_program(Program("hodyn_kernel", [*passed, out], local, body, {"units": units}))
         return Code("hodyn_kernel", whole.address, alive=whole)
 
 
 class MotionChange:
-    """How the arguments of the code change, by node; `given` pose and spatial twists, and their series.
+    """A motion that changes: `q`, `leader` pose and spatial twists with their series `base`, and `state`.
 
-    `frame`: that of the twists which come as arguments.
+    `change`: how the coordinates and their derivatives change; `frame`: that of the twists which come as
+    arguments. Of `traced` scalars changes are noted `by_node`. Numbers come to carry theirs, and `change` has
+    arrays of those in all directions.
     """
 
     def __init__(
         self,
         code: LoopCode,
         q: Stack,
-        given: Sequence[Stack],
+        leader: Sequence[Stack],
         state: Stack,
         change: Stack,
         frame: BaseRepresentation,
     ) -> None:
         closure = code.closure
-        first = 6 if closure.base_given else 0
-        n = len(closure.joints)
+        first, n = 6 if closure.base_given else 0, len(closure.joints)
         self._joints = [row[first : first + n] for row in change]
         self._rows = [row[:6] if first else row[n:] for row in change]
+        self.traced, self._directions = isinstance(state[0][0], Traced), np.shape(change[0][0])
+        self._ways: list[list[float]] = closure.directions.tolist()
         self.by_node: dict[int, Scalar] = {}
-        self.add(q, self._joints)
-        self.base, self.given, self._follows = None, list(given), False
-        leading = code.leading_positions(q[0], state[0])
-        if given:
+        self.q = self.add(q, self._joints)
+        self.base: FloatingBase | None = None
+        self.leader, self._follows = list(leader), False
+        leading, still = code.leading_positions(q[0], state[0]), None
+        if leader:
+            still = _series(leader, frame)
             if isinstance(code, AccelerationCode) and closure.drifts:
                 self._follows = True
-                given, frame = _as_it_moves(code, leading, q[1], given, frame), "spatial"
-            self.base = self._move(closure, given, frame)
-            twists = [self.base.twist(k) for k in range(len(given[1]))]
-            self.given = [given[0], to_derivatives(twists)]
-        self._close(code, leading, state[0])
+                still = _as_it_moves(code, leading, q[1], leader[0], still)
+        self.state = [self._closed(code, leading, state[0], still)]
+        if still is not None:
+            self._move(code, leader[0], still)
 
     def moving(self, step: Step) -> FloatingBase | None:
         """Return the motion of platform or base up to its twist, which accelerations extend."""
@@ -210,162 +229,193 @@ class MotionChange:
             return None
         now, base = step.leader_twist(0), self.base
         if self._follows:  # what of the twist is no coordinate changes with the pose
-            base = FloatingBase(self.given[0], (0.0, 0.0, 0.0), "spatial")
+            base = FloatingBase(self.leader[0], (0.0, 0.0, 0.0), "spatial")
             base.extend(now)
         else:
             base.remember((now[0], now[1], now[2]), (now[3], now[4], now[5]))
         return base
 
-    def add(self, values: Stack, changes: Stack) -> None:
-        """Let arguments change."""
+    def add(self, values: Stack, changes: Stack) -> Stack:
+        """Let scalars change; returns what is to be computed with in their place."""
+        if not self.traced:
+            return [[Dual(x, change) for x, change in zip(row, new)] for row, new in zip(values, changes)]
         for row, new in zip(values, changes):
             self.by_node.update((x.number, -change if x.negative else change) for x, change in zip(row, new))
+        return values
 
     def of(self, table: Stack) -> Stack:
         """Return how results change."""
-        flat = [x for row in table for x in row]
-        graph: Graph = next(x.graph for x in flat if hasattr(x, "graph"))
-        found = iter(derivatives(graph, flat, self.by_node))
-        return [[next(found) for _ in row] for row in table]
+        if not self.traced:
+            still = np.zeros(self._directions)
+            return [[x.change + still if isinstance(x, Dual) else still for x in row] for row in table]
+        outputs = [x for row in table for x in row]
+        graph: Graph = next(x.graph for x in outputs if isinstance(x, Traced))
+        changes = iter(derivatives(graph, outputs, self.by_node))
+        return [[next(changes) for _ in row] for row in table]
 
-    def _move(self, closure: Closure, given: Sequence[Stack], frame: BaseRepresentation) -> FloatingBase:
-        """Change the twists of a platform or base; return the series of its motion.
+    def _turned(self, row: Sequence[Scalar]) -> list[Scalar]:
+        """Return the change of platform or base from that of its rows, body-fixed."""
+        return [dot(way, row) for way in self._ways]
 
-        It is displaced as well, unless its pose follows from the joints.
+    def _move(self, code: LoopCode, pose: Stack, still: FloatingBase) -> None:
+        """Change the pose and the body-fixed twists of a platform or base.
+
+        It is displaced, unless its pose follows from the joints.
         """
-        pose, twists = given
-        base = FloatingBase(pose, (0.0, 0.0, 0.0), frame)
-        for k, row in enumerate(twists):
-            base.extend(taylor(row, k))
-        base.frame = "spatial"
-        base.world_angular, base.world_velocity = [], []  # follow from what changes, the body-fixed twist
-        turn, *rates = [[dot(way, row) for way in closure.directions.tolist()] for row in self._rows]
-        if not self._follows:
-            self.add([row[:3] for row in pose[:3]], [list(cross(row[:3], turn[:3])) for row in pose[:3]])
-            self.add([row[3:] for row in pose[:3]], [[dot(row[:3], turn[3:])] for row in pose[:3]])
+        turn, *rates = [self._turned(row) for row in self._rows]
+        if self._follows:
+            leading = code.leading_positions(self.q[0], self.state[0])
+            pose = _pose_of_leader(code, code.motions(leading, [pose]))
+        else:
+            turned = [[*cross(row[:3], turn[:3]), dot(row[:3], turn[3:])] for row in pose[:3]]
+            pose = [*self.add(pose[:3], turned), pose[3]]
+        base = FloatingBase(pose, (0.0, 0.0, 0.0), "body_fixed")
         for k, rate in enumerate(rates):
-            self.add([[*base.angular[k], *base.velocity[k]]], [taylor(rate, k)])
-        return base
+            twist = [*still.angular[k], *still.velocity[k]]
+            base.extend(self.add([twist], [taylor(rate, k)])[0])
+        base.frame, self.base = "spatial", base
+        self.leader = [pose, to_derivatives([base.twist(k) for k in range(len(rates))])]
 
-    def _close(self, code: LoopCode, leading: Sequence[Scalar], state: Sequence[Scalar]) -> None:
-        """Let the joints that are not coordinates follow."""
-        closure, motions = code.closure, code.motions(leading, self.given)
+    def _closed(
+        self,
+        code: LoopCode,
+        leading: Sequence[Scalar],
+        state: Sequence[Scalar],
+        still: FloatingBase | None,
+    ) -> list[Scalar]:
+        """Let the joints that are not coordinates follow; returns their positions."""
+        motions = code.motions(leading, [] if still is None else [still.pose])
         systems = [BlockSystem(code.system(m, columns)) for m, columns in zip(motions, code.columns_of)]
         known = {
             column: self._joints[0][place] * (1.0 / ratio) for column, (place, ratio) in code.known.items()
         }
         twist = NOTHING
-        if self.base is not None:
-            turn = [dot(way, self._rows[0]) for way in closure.directions.tolist()]
-            for i, x in enumerate(turn):
-                twist = plus(twist, scaled(x, base_velocity(code, self.base, i, 0)))
+        if still is not None:
+            for i, x in enumerate(self._turned(self._rows[0])):
+                twist = plus(twist, scaled(x, base_velocity(code, still, i, 0)))
         velocity = Velocity(code, motions, systems)
         velocity.extend(known, (), twist, twist)
-        for c in code.unknown:
-            self.by_node[state[c].number] = velocity.leading[c][0]
+        result = list(state)
+        changes = [velocity.leading[c][0] for c in code.unknown]
+        moved = self.add([[state[c] for c in code.unknown]], [changes])[0]
+        for c, x in zip(code.unknown, moved):
+            result[c] = x
+        return result
+
+
+def _series(leader: Sequence[Stack], frame: BaseRepresentation) -> FloatingBase:
+    """Return the series of a motion from a pose and twists, which then come out in the world frame."""
+    base = FloatingBase(leader[0], (0.0, 0.0, 0.0), frame)
+    for k, row in enumerate(leader[1]):
+        base.extend(taylor(row, k))
+    base.frame = "spatial"
+    return base
 
 
 def _as_it_moves(
     code: AccelerationCode,
     leading: Sequence[Scalar],
     velocities: Sequence[Scalar],
-    given: Sequence[Stack],
-    frame: BaseRepresentation,
-) -> list[Stack]:
-    """Return pose and spatial twist that a platform has where components of those given do not count."""
-    base, leader = FloatingBase(given[0], (0.0, 0.0, 0.0), frame), code.closure.leader
-    base.extend(given[1][0])
-    base.frame = "spatial"
-    step = Step(code, leading, velocities, [given[0], [base.twist(0)]])
+    pose: Stack,
+    base: FloatingBase,
+) -> FloatingBase:
+    """Return pose and twist that a platform has where components of those given do not count."""
+    step = Step(code, leading, velocities, [pose, [base.twist(0)]])
+    return _series([_pose_of_leader(code, step.motions), [step.leader_twist(0)]], "spatial")
+
+
+def _pose_of_leader(code: LoopCode, motions: Sequence[ClusterMotion]) -> Stack:
+    """Return the pose of a platform as its joints have it."""
+    leader = code.closure.leader
     assert leader is not None
-    motion = next(motion for motion in step.motions if leader in motion.twists)
+    motion = next(motion for motion in motions if leader in motion.twists)
     on_body = motion.frame(Frame.of_body(leader))
     columns = [*(axis[0] for axis in on_body.axes), on_body.point[0]]
-    pose = [[column[i] for column in columns] for i in range(3)]
-    return [[*pose, [0.0, 0.0, 0.0, 1.0]], [step.leader_twist(0)]]
+    return [*([column[i] for column in columns] for i in range(3)), [0.0, 0.0, 0.0, 1.0]]
 
 
 class _EffortChanges(EffortCode):
-    def changes(self, q: Stack, *others: Stack) -> Stack:
+    def changes(self, q: Stack, *stacks: Stack) -> Stack:
         """Return what `effort_changes` does."""
         n_given = self.closure.n_given
-        given, (*loads, positions, change) = others[:n_given], others[n_given:]
-        changed = MotionChange(self, q, given, positions, change, "body_fixed")
-        return self._found(changed, q, loads, positions, [[*positions[0], 0.0]])[0]
+        leader, (*loads, positions, change) = stacks[:n_given], stacks[n_given:]
+        changed = MotionChange(self, q, leader, [[*positions[0], 0.0]], change, "body_fixed")
+        return self._effort_changes(changed, loads, positions)[0]
 
-    def checked(self, q: Stack, *others: Stack) -> Stack:
+    def checked(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the changes from spatial twists, what is wrong, and how near to a singular pose it is."""
         n_given = self.closure.n_given
-        given, (*loads, memory, state, (units,)) = others[:n_given], others[n_given:]
-        changed = MotionChange(self, q, given, state, _rows(units, self.closure.n_coordinates), "spatial")
-        found, wrong = self._found(changed, q, loads, memory, state)
-        return [*found, [row[0] for row in wrong]]
+        leader, (*loads, memory, state, (units,)) = stacks[:n_given], stacks[n_given:]
+        changed = MotionChange(self, q, leader, state, _rows(units, self.closure.n_coordinates), "spatial")
+        result, wrong = self._effort_changes(changed, loads, memory)
+        return [*result, [value_of(row[0]) for row in wrong]]
 
-    def _found(
-        self, changed: MotionChange, q: Stack, loads: Sequence[Stack], memory: Stack, state: Stack
+    def _effort_changes(
+        self, changed: MotionChange, loads: Sequence[Stack], memory: Stack
     ) -> tuple[Stack, Stack]:
-        table = self.efforts(q, *changed.given, *loads, memory, state)
-        found = table[: self.order + 1]
+        table = self.efforts(changed.q, *changed.leader, *loads, memory, changed.state)
+        result = table[: self.order + 1]
         if self.closure.base_given and changed.base is not None:
-            found = with_body_wrench(found, changed.base)
-        return changed.of(found), table[-2:]
+            result = with_body_wrench(result, changed.base)
+        return changed.of(result), table[-2:]
 
 
 class _MatrixChanges(MatrixCode):
-    def checked(self, q: Stack, *others: Stack) -> Stack:
+    def checked(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the changes from spatial twists, and what is wrong."""
         n_given = self.closure.n_given
-        given, (memory, state, (units,)) = others[:n_given], others[n_given:]
-        changed = MotionChange(self, q, given, state, _rows(units, self.closure.n_coordinates), "spatial")
-        table = self.matrices(q, *changed.given, memory, state)
-        return [*changed.of(table[:-1]), [table[-1][0]]]
+        leader, (memory, state, (units,)) = stacks[:n_given], stacks[n_given:]
+        changed = MotionChange(self, q, leader, state, _rows(units, self.closure.n_coordinates), "spatial")
+        table = self.matrices(changed.q, *changed.leader, memory, changed.state)
+        return [*changed.of(table[:-1]), [value_of(table[-1][0])]]
 
 
 class _AccelerationChanges(AccelerationCode):
-    def changes(self, q: Stack, *others: Stack) -> Stack:
+    def changes(self, q: Stack, *stacks: Stack) -> Stack:
         """Return what `acceleration_changes` does."""
         closure, n_given = self.closure, self.closure.n_given
-        given, (*arguments, positions, change, pushed) = others[:n_given], others[n_given:]
-        changed = MotionChange(self, q, given, positions, change, "body_fixed")
+        leader, (*arguments, positions, change, pushed) = stacks[:n_given], stacks[n_given:]
+        changed = MotionChange(self, q, leader, [[*positions[0], 0.0]], change, "body_fixed")
         first = 6 if closure.base_given else 0
         changed.add(arguments[0], [row[first:] for row in pushed])
         if first:
             changed.add(arguments[1], [row[:6] for row in pushed])
-        step, found = self.steps(q, *changed.given, *arguments, [[*positions[0], 0.0]])
-        return changed.of(self._table(step, found, changed.moving(step)))
+        step, result = self.steps(changed.q, *changed.leader, *arguments, changed.state)
+        return changed.of(self._table(step, result, changed.moving(step)))
 
-    def checked(self, q: Stack, *others: Stack) -> Stack:
+    def checked(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the changes of accelerations from spatial twists, and what is wrong.
 
         Changes of the wrench on a base are body-fixed, as those of its motion are.
         """
         closure, n_given = self.closure, self.closure.n_given
-        given, (*arguments, memory, state, (units,)) = others[:n_given], others[n_given:]
+        leader, (*arguments, memory, state, (units,)) = stacks[:n_given], stacks[n_given:]
         c, first = closure.n_coordinates, 6 if closure.base_given else 0
-        changed = MotionChange(self, q, given, state, _rows(units[: 2 * c], c), "spatial")
+        changed = MotionChange(self, q, leader, state, _rows(units[: 2 * c], c), "spatial")
         pushed = _rows(units[2 * c :], closure.n_efforts)
-        changed.add(arguments[0], [row[first:] for row in pushed])
-        step, found = self.steps(q, *changed.given, *arguments, state)
-        table = self._table(step, found, changed.moving(step))
-        if first and changed.base is not None:
-            series = [taylor(row[:6], k) for k, row in enumerate(pushed)]
-            moments = [(row[0], row[1], row[2]) for row in series]
-            forces = [(row[3], row[4], row[5]) for row in series]
-            turned = [changed.base.wrench_to_world(moments, forces, k) for k in range(len(series))]
-            changed.add(arguments[1], to_derivatives(turned))
-        defect = self.defect(step, changed.given, found, memory, state[0])
-        return [*changed.of(table), [defect]]
+        if first and not changed.traced:
+            base = _series(leader, "spatial")
+            for k, row in enumerate(self.steps(q, *leader, *arguments, state)[1], 1):
+                base.extend(taylor(row[:6], k))
+            arguments[1] = changed.add(arguments[1], wrenches_in_world(base, pushed))
+        arguments[0] = changed.add(arguments[0], [row[first:] for row in pushed])
+        step, result = self.steps(changed.q, *changed.leader, *arguments, changed.state)
+        table = self._table(step, result, changed.moving(step))
+        if first and changed.traced and changed.base is not None:
+            changed.add(arguments[1], wrenches_in_world(changed.base, pushed))
+        defect = self.defect(step, changed.leader, result, memory, changed.state[0])
+        return [*changed.of(table), [value_of(defect)]]
 
-    def _table(self, step: Step, found: Stack, base: FloatingBase | None) -> Stack:
+    def _table(self, step: Step, result: Stack, base: FloatingBase | None) -> Stack:
         """Return accelerations of the coordinates, and of the driven joints, by order."""
         drives = [
             [float(factorial(k)) * velocities[j] for j in self.closure.driven]
             for k, velocities in ((k, step.velocities(k)) for k in range(1, self.order + 2))
         ]
         if base is None:
-            return [[*a, *b] for a, b in zip(found, drives)]
+            return [[*a, *b] for a, b in zip(result, drives)]
         rows = []
-        for k, (row, driven) in enumerate(zip(found, drives), 1):
+        for k, (row, driven) in enumerate(zip(result, drives), 1):
             base.extend(taylor(row[:6], k))
             twist = [float(factorial(k)) * x for x in (*base.angular[k], *base.velocity[k])]
             of_rows = [dot(way, twist) for way in self.closure.directions.T.tolist()]

@@ -105,18 +105,18 @@ class FromDrivesCode(ProductCode):
         self.shape = 1, size
         super().__init__(twin, chosen, order)
 
-    def newton_step(self, q: Stack, *others: Stack) -> Stack:
+    def newton_step(self, q: Stack, *stacks: Stack) -> Stack:
         """Improve the positions by the drives that are coordinates of the twin."""
-        return super().newton_step(self._coordinates(q), *others)
+        return super().newton_step(self._coordinates(q), *stacks)
 
-    def matrices(self, q: Stack, *others: Stack) -> Stack:
+    def matrices(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the row of `rows` and what is wrong, the other drives included."""
-        row, (defect, *rest) = super().matrices(self._coordinates(q), *others)
-        found, size = iter(row[self.shape[1] :]), self.closure.size
+        row, (defect, *rest) = super().matrices(self._coordinates(q), *stacks)
+        result, size = iter(row[self.shape[1] :]), self.closure.size
         for drives in q:
             scale = dot(drives, drives) + size * size
             for i in self._redundant:
-                gap = next(found) - drives[i]
+                gap = next(result) - drives[i]
                 defect = defect + gap * gap / (scale * self.tolerances.agree**2)
         return [row[: self.shape[1]], [defect, *rest]]
 
@@ -135,7 +135,7 @@ class FromDrivesCode(ProductCode):
 def _called(code: ProductCode, traceable: Traceable, moved: Moved) -> Stack:
     """Call what a tree computes of the derivatives of its motion."""
     joints = [code.positions(moved.leading), *code.derivatives(moved.rates, range(len(moved.rates)))]
-    return traceable[0](joints, *(moved.given if moved.base else ()))
+    return traceable[0](joints, *(moved.leader if moved.base else ()))
 
 
 class FrameJacobianCode(ProductCode):
@@ -181,8 +181,8 @@ class _OfVelocities(ProductCode):
 
     def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
         """Return that of the tree times F."""
-        found = self._of_tree(self.tree(moved))
-        return self.by_order(times_columns(found, self.distribution(moved, self.terms))), 0.0
+        result = self._of_tree(self.tree(moved))
+        return self.by_order(times_columns(result, self.distribution(moved, self.terms))), 0.0
 
 
 com_jacobian = partial(_OfVelocities, of_tree=of_com, n_rows=3)
@@ -214,22 +214,22 @@ class SlotineLiCode(ProductCode):
 
     def __init__(self, closure: Closure, chosen: Array, order: int) -> None:
         self.shape = closure.n_coordinates, PER_BODY * closure.tree.n_bodies
-        self.others = [("the reference", (order + 2, closure.n_coordinates))]
+        self.inputs = [("the reference", (order + 2, closure.n_coordinates))]
         self._screws = screws_of(closure.tree)
         super().__init__(closure, chosen, order)
 
     def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
         """Return the derivatives, one order after the other."""
-        (reference,) = moved.others
+        (reference,) = moved.inputs
         (speeds,) = of_orders(reference, 1)
         F = self.distribution(moved, self.terms + 1)
         of_tree = [dot(entries, speeds) for entries in zip(*F)]
         terms = range(self.terms)
         velocities = [Series([coefficient(x, k) for k in terms]) for x in of_tree]
         rates = [Series([(k + 1.0) * coefficient(x, k + 1) for k in terms]) for x in of_tree]
-        found = slotine_li_regressor(self.tree(moved), velocities, rates, self._screws)
+        result = slotine_li_regressor(self.tree(moved), velocities, rates, self._screws)
         columns = [[part_of(x, 0, self.terms) for x in column] for column in F]
-        return self.by_order([[dot(column, row) for row in zip(*found)] for column in columns]), 0.0
+        return self.by_order([[dot(column, row) for row in zip(*result)] for column in columns]), 0.0
 
 
 class ParameterCode(ProductCode):
@@ -294,7 +294,7 @@ class RegressorCode(ProductCode):
         columns = []
         for forces in zip(*of_tree):
             acting = [weight * dot(column, forces) for weight, column in zip(weights, F)]
-            found = system.solve([[coefficient(x, k) for x in acting] for k in terms])
-            columns.append([[x * (factorial(k) / s) for x, s in zip(found[k], sizes)] for k in terms])
+            result = system.solve([[coefficient(x, k) for x in acting] for k in terms])
+            columns.append([[x * (factorial(k) / s) for x, s in zip(result[k], sizes)] for k in terms])
         rows = [[column[k][i] for column in columns] for k in terms for i in range(closure.n_efforts)]
         return rows, system.singularity

@@ -59,14 +59,14 @@ class TaskCode(LoopCode):
         self._tree.unit = closure.size
         self._redundant = len(movable) > self._tree.n_rows
 
-    def newton_step(self, q: Stack, *others: Stack) -> Stack:
+    def newton_step(self, q: Stack, *stacks: Stack) -> Stack:
         """Move the leading joints nearer to closed loops, and to frames at their targets.
 
         Returns their positions, and the square of the squared error before, which is about that of the next
         step. Damped as Levenberg and Marquardt do, with the
         square of the error.
         """
-        targets, (state,) = others
+        targets, (state,) = stacks
         place, poses = self._split(targets)
         leading = self._positions(q, state)
         motions, systems = self._loops(leading, place)
@@ -80,8 +80,8 @@ class TaskCode(LoopCode):
         moving = [self._tree.moving_frame(tree, frame) for frame in self._tree.goals.frames]
         apart = self._tree.error(moving, poses, center)
         error = error + dot(apart, apart)
-        found = self._along(tree, moving, [[x] for x in closing])
-        rest = [a - b for a, b in zip(apart, found)]
+        values = self._along(tree, moving, [[x] for x in closing])
+        rest = [a - b for a, b in zip(apart, values)]
         velocities = self._velocities(motions, systems)
         columns_of_frames = [self._along(tree, moving, velocity.leading) for velocity in velocities]
         weights = self._weights(q)
@@ -95,9 +95,9 @@ class TaskCode(LoopCode):
                 result[column] = result[column] + series[0] * (step / root)
         return [[*result, error * error]]
 
-    def coordinates(self, q: Stack, *others: Stack) -> Stack:
+    def coordinates(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the motion of the coordinates (derivatives + 1, k), and a row that says what is wrong."""
-        targets, given_twists, (memory,), (state,) = others
+        targets, given_twists, (memory,), (state,) = stacks
         place, poses = self._split(targets)
         count = self.derivatives_asked
         of_base = given_twists[:count] if place else []
@@ -106,7 +106,7 @@ class TaskCode(LoopCode):
         motions, systems = self._loops(leading, place)
         tree, center = self._tree.motion(self.positions(leading), place[0] if place else None)
         moving = [self._tree.moving_frame(tree, frame) for frame in self._tree.goals.frames]
-        given = [*place, of_base] if place else []
+        leader = [*place, of_base] if place else []
         defect = self._tree.apart(moving, poses, center)
         for f in range(len(moving)):
             defect = defect + distance_from_rigid(poses[4 * f : 4 * f + 4]) * (1.0 / _RIGID**2)
@@ -119,7 +119,7 @@ class TaskCode(LoopCode):
                 tree,
                 moving,
                 self._tree.wanted(poses, twists, center),
-                given,
+                leader,
                 center,
                 rates,
             )
@@ -128,7 +128,7 @@ class TaskCode(LoopCode):
         rows = [[positions[j] for j in joints], *(self.derivatives(of_joints, joints) if count else [])]
         singularity = sum(system.singularity for system in systems)
         error = state[-1] * (CLOSED / _CLOSED**4)
-        defect = defect + self.wrong(leading, error, memory, motions, given, singularity) + overflow(rows)
+        defect = defect + self.wrong(leading, error, memory, motions, leader, singularity) + overflow(rows)
         return [*rows, [defect, *[0.0] * (len(joints) - 1)]]
 
     def _find_all_rates(
@@ -139,7 +139,7 @@ class TaskCode(LoopCode):
         tree: ClusterMotion,
         moving: Sequence[MovingFrame],
         wanted: Sequence[Sequence[Spatial]],
-        given: Sequence[Stack],
+        leader: Sequence[Stack],
         center: Sequence[Scalar],
         rates: list[list[Scalar]],
     ) -> Scalar:
@@ -154,13 +154,13 @@ class TaskCode(LoopCode):
         factors = Orthogonal(rows if self._redundant else jacobians[0])
         multipliers: list[list[Scalar]] = []
         defect = self._rounding_of_rates(motions, systems, table)
-        base_twists = self.twists(given)
+        base_twists = self.twists(leader)
         for k in range(self.derivatives_asked):
             for column, (place, ratio) in self.known.items():
                 free = place in self._movable
                 rates[column].append(0.0 if free else q[k + 1][place] * (1.0 / (factorial(k) * ratio)))
             self.find_rates(motions, systems, rates, base_twists[k], k)
-            of_base = base_twist(given[1][k], k, center) if given else NOTHING
+            of_base = base_twist(leader[1][k], k, center) if leader else NOTHING
             right = self._tree.asked(tree, moving, wanted, self._of_tree(rates), of_base, k)
             if self._redundant:
                 # W y' = J^T l, differentiated: what lower multipliers leave behind, and the next of them
@@ -169,13 +169,13 @@ class TaskCode(LoopCode):
                     known = [x + dot(column, earlier) for x, column in zip(known, matrix)]
                 rest = [b - dot(row, known) for b, row in zip(right, rows)]
                 multipliers.append(factors.solve_normal(rest))
-                found = [a + b for a, b in zip(known, factors.solve_transposed(rest))]
+                result = [a + b for a, b in zip(known, factors.solve_transposed(rest))]
             else:
-                found = factors.solve(right)
-                if len(rows) > len(found):
-                    missing = [b - dot(row, found) for b, row in zip(right, rows)]
+                result = factors.solve(right)
+                if len(rows) > len(result):
+                    missing = [b - dot(row, result) for b, row in zip(right, rows)]
                     defect = defect + self._tree.lost(missing, right, wanted, k)
-            for velocity, x, root in zip(velocities, found, roots):
+            for velocity, x, root in zip(velocities, result, roots):
                 for column, series in enumerate(velocity.leading):
                     rates[column][k] = rates[column][k] + series[0] * (x / root)
             for motion in motions:
@@ -194,9 +194,9 @@ class TaskCode(LoopCode):
 
     def _positions(self, q: Stack, state: Sequence[Scalar]) -> list[Scalar]:
         """Return those of the leading joints: of coordinates that are not movable as given."""
-        given, found = self.leading_positions(q[0], state), list(state[: len(self.closure.leading)])
+        held_positions, result = self.leading_positions(q[0], state), list(state[: len(self.closure.leading)])
         held = [column for column, (place, _) in self.known.items() if place not in self._movable]
-        return [given[c] if c in held else x for c, x in enumerate(found)]
+        return [held_positions[c] if c in held else x for c, x in enumerate(result)]
 
     def _loops(
         self, leading: Sequence[Scalar], place: Sequence[Stack]

@@ -60,8 +60,8 @@ class ArticulatedInertia:
         """Add the inertia of a body that moves along."""
         return ArticulatedInertia(
             *(
-                [[x + y for x, y in zip(row, other_row)] for row, other_row in zip(mine, others)]
-                for mine, others in (
+                [[x + y for x, y in zip(row, other_row)] for row, other_row in zip(mine, stacks)]
+                for mine, stacks in (
                     (self.angular, other.angular),
                     (self.mixed, other.mixed),
                     (self.linear, other.linear),
@@ -218,13 +218,13 @@ class ArticulatedRecursion(Recursion):
     def hybrid_dynamics(
         self,
         k: int,
-        given: Sequence[Scalar],
+        inputs: Sequence[Scalar],
         base_given: Sequence[Scalar] = (),
         loads: Sequence[Sequence[Scalar]] = (),
     ) -> list[Scalar]:
         """Return Taylor coefficient k of what is not given at the joints.
 
-        `given` holds coefficient k of the acceleration of prescribed joints and of the torque of the others;
+        `inputs` holds coefficient k of the acceleration of prescribed joints and of the torque of the others;
         returned are the torques of the former, the accelerations of the latter. `base_given` is coefficient k
         + 1 of a prescribed base's twist or coefficient k of the base wrench in the world frame. `loads` as in
         inverse dynamics.
@@ -235,16 +235,16 @@ class ArticulatedRecursion(Recursion):
             if self.base_prescribed:
                 self.move_base(k, base_given)
         for body in self.jointed:
-            self.bias(body, k, given[body.constants.joint])
+            self.bias(body, k, inputs[body.constants.joint])
         for state, (moment, force) in zip(self.states, self.applied(loads)):
             state.wrench = subtract(state.wrench[0], moment), subtract(state.wrench[1], force)
         for body in reversed(self.jointed):
-            self.gather(body, given[body.constants.joint])
+            self.gather(body, inputs[body.constants.joint])
         if self.base is not None:
             self.release_base(k, self.states[0].wrench, base_given)
-        return [self.solve_joint(body, k, given[body.constants.joint]) for body in self.jointed]
+        return [self.solve_joint(body, k, inputs[body.constants.joint]) for body in self.jointed]
 
-    def bias(self, body: Body, k: int, given: Scalar) -> None:
+    def bias(self, body: Body, k: int, imposed: Scalar) -> None:
         """Find how a body moves, and what wrench it needs, without the accelerations still to be found.
 
         Includes the wrench that lower coefficients of the body leave behind at the parent.
@@ -255,33 +255,33 @@ class ArticulatedRecursion(Recursion):
         spin = scale(k + 1.0, add(w, body.turn.inward_change([*body.angular_turned, w], k + 1)))
         a = add(a, body.turn.inward_change([*body.linear_turned, a], k))
         if c.joint in self.prescribed:
-            spin = add(spin, (0.0, 0.0, c.rotation_gain * given))
-            a = add(a, (0.0, 0.0, c.translation_gain * given))
+            spin = add(spin, (0.0, 0.0, c.rotation_gain * imposed))
+            a = add(a, (0.0, 0.0, c.translation_gain * imposed))
         state.motion = spin, a
         state.wrench = body.wrench(k, ZERO, ZERO)
         if k > 0 and c.parent >= 0:
             parent = self.states[c.parent]
             parent.wrench = _plus(parent.wrench, self.transmit(body, k, ZERO, ZERO))
 
-    def gather(self, body: Body, given: Scalar) -> None:
+    def gather(self, body: Body, imposed: Scalar) -> None:
         """Add up what a body and all beyond need without the parent's acceleration, and pass it on."""
         c, state = body.constants, self.state_of(body)
         state.wrench = _plus(state.wrench, state.inertia.times(state.motion))
         passed = state.wrench
         if c.joint not in self.prescribed:
-            state.drive = given - body.along_joint(*state.wrench)
+            state.drive = imposed - body.along_joint(*state.wrench)
             push = state.inverse * state.drive
             passed = _plus(passed, (scale(push, state.column[0]), scale(push, state.column[1])))
         if c.parent >= 0:
             parent = self.states[c.parent]
             parent.wrench = _plus(parent.wrench, wrench_at_parent(body, passed))
 
-    def release_base(self, k: int, bias: Spatial, given: Sequence[Scalar]) -> None:
+    def release_base(self, k: int, bias: Spatial, inputs: Sequence[Scalar]) -> None:
         """Find the acceleration of the base under a given wrench, or the wrench of its given motion."""
         assert self.base is not None
         base = self.bodies[0]
         if not self.base_prescribed:
-            self.base_wrenches.append(((given[0], given[1], given[2]), (given[3], given[4], given[5])))
+            self.base_wrenches.append(((inputs[0], inputs[1], inputs[2]), (inputs[3], inputs[4], inputs[5])))
             moments, forces = zip(*self.base_wrenches)
             moment, force = self.base.wrench_to_body(moments, forces, k)
             solved = solve(self.base_factor, [*subtract(moment, bias[0]), *subtract(force, bias[1])])
@@ -294,7 +294,7 @@ class ArticulatedRecursion(Recursion):
         base.moment.append(moment)
         base.force.append(force)
 
-    def solve_joint(self, body: Body, k: int, given: Scalar) -> Scalar:
+    def solve_joint(self, body: Body, k: int, imposed: Scalar) -> Scalar:
         """Return the acceleration of a joint, or the torque of a prescribed one; the parent is done."""
         c, state = body.constants, self.state_of(body)
         w, a = state.carried
@@ -308,10 +308,10 @@ class ArticulatedRecursion(Recursion):
             w, a = add(w, scale(1.0 / (k + 1), spin)), add(a, linear)
             moment, force = _plus((moment, force), state.inertia.times((spin, linear)))
         if c.joint in self.prescribed:
-            acceleration = given
-            found = body.along_joint(moment, force) + self.armature[c.joint] * acceleration
+            acceleration = imposed
+            result = body.along_joint(moment, force) + self.armature[c.joint] * acceleration
         else:
-            acceleration = found = state.inverse * drive
+            acceleration = result = state.inverse * drive
             moment = add(moment, scale(acceleration, state.column[0]))
             force = add(force, scale(acceleration, state.column[1]))
         self.accelerate(body, k, w, a, acceleration)
@@ -319,7 +319,7 @@ class ArticulatedRecursion(Recursion):
         body.force.append(force)
         if body.slides and c.parent >= 0:
             self.transmit(body, k, moment, force)  # completes the moments behind the slide
-        return found
+        return result
 
 
 def factorise(matrix: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:

@@ -199,8 +199,8 @@ class Composite:
 
     def total_moments(self) -> list[Moments]:
         """Return the moments of mass of every body with all beyond it."""
-        flat = self.accumulate([[m.mass, *m.first, *m.second] for m in self.moments])
-        return [Moments(t[0], (t[1], t[2], t[3]), tuple(t[4:])) for t in flat]
+        rows = self.accumulate([[m.mass, *m.first, *m.second] for m in self.moments])
+        return [Moments(t[0], (t[1], t[2], t[3]), tuple(t[4:])) for t in rows]
 
     def path(self, j: int) -> list[int]:
         """Return body j and all inward of it."""

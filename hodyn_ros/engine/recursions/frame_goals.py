@@ -96,14 +96,14 @@ class GoalCode:
         self.unit = self._length_unit()
         self._canonical = canonical_bodies(model)
 
-    def newton_step(self, state: Stack, targets: Stack, *others: Stack) -> Stack:
-        """Return the state after one step of Levenberg and Marquardt's method; `others`: pose, weights.
+    def newton_step(self, state: Stack, targets: Stack, *stacks: Stack) -> Stack:
+        """Return the state after one step of Levenberg and Marquardt's method; `stacks`: pose, weights.
 
         The damping goes with the square of the error, so that it ends as Newton's method.
         """
         n = self.model.n_joints
         q, damping = state[0][:n], state[0][n + 1]
-        pose, weights = self._split(others)
+        pose, weights = self._split(stacks)
         motion, center = self.motion(q, pose)
         moving = [self.moving_frame(motion, frame) for frame in self.goals.frames]
         error = self.error(moving, targets, center)
@@ -118,14 +118,14 @@ class GoalCode:
         following = length * length * length * (1.0 / (square + 1e-200))
         return [[*moved, square, 0.25 * damping, following]]
 
-    def rates(self, state: Stack, targets: Stack, twists: Stack, *others: Stack) -> Stack:
+    def rates(self, state: Stack, targets: Stack, twists: Stack, *stacks: Stack) -> Stack:
         """Return the joint motion (order + 1, n) and two rows that begin with numbers to be below one.
 
         The first says that the motion is right; the second that rounding cannot have spoilt it by more than
         `ACCURACY`, whatever the motion, the bound on the condition number following the order.
         """
         n, order = self.model.n_joints, self.order
-        pose, base_twists, weights, given = self._split_all(others)
+        pose, base_twists, weights, inputs = self._split_all(stacks)
         q = state[0][:n]
         motion, center = self.motion(q, pose)
         moving = [self.moving_frame(motion, frame) for frame in self.goals.frames]
@@ -135,8 +135,8 @@ class GoalCode:
         if order:
             wanted = self.wanted(targets, twists, center)
             equations = self._equations(motion, moving, weights)
-            found, lost = self._solve(motion, moving, equations, wanted, base_twists, given, center)
-            motions += found
+            result, lost = self._solve(motion, moving, equations, wanted, base_twists, inputs, center)
+            motions += result
             square = equations.condition_square
             defect = defect + lost + square * (1.0 / SINGULAR**2)
             rounding = (ROUNDING / ACCURACY) ** 2 * square
@@ -144,13 +144,13 @@ class GoalCode:
                 rounding = rounding * square
         return [*motions, [defect, *[0.0] * (n - 1)], [rounding, *[0.0] * (n - 1)]]
 
-    def nearby(self, state: Stack, targets: Stack, *others: Stack) -> Stack:
+    def nearby(self, state: Stack, targets: Stack, *stacks: Stack) -> Stack:
         """Return a state (1, n + 3) that rounding of the targets cannot tell from the one given.
 
-        It lies in the direction that the Jacobian feels least; `others`: pose, weights.
+        It lies in the direction that the Jacobian feels least; `stacks`: pose, weights.
         """
         n = self.model.n_joints
-        pose, weights = self._split(others)
+        pose, weights = self._split(stacks)
         motion, center = self.motion(state[0][:n], pose)
         moving = [self.moving_frame(motion, frame) for frame in self.goals.frames]
         equations = self._equations(motion, moving, weights)
@@ -179,24 +179,24 @@ class GoalCode:
             for i, row in enumerate(twists)
         ]
 
-    def difference(self, found: Stack, nearby: Stack) -> Stack:
+    def difference(self, result: Stack, nearby: Stack) -> Stack:
         """Return a number below one where two motions agree to `ACCURACY`."""
         n, total = self.model.n_joints, 0.0
-        for a, b in zip(found[1 : self.order + 1], nearby[1 : self.order + 1]):
+        for a, b in zip(result[1 : self.order + 1], nearby[1 : self.order + 1]):
             apart = largest([x - y for x, y in zip(a, b)]) * (SAFETY / ACCURACY)
             share = apart / (largest(a) + 1e-200)
             total = total + share * share
         return [[total, *[0.0] * (n - 1)]]
 
-    def _split(self, others: Sequence[Stack]) -> tuple[Stack | None, list[Scalar] | None]:
-        rest = list(others)
+    def _split(self, stacks: Sequence[Stack]) -> tuple[Stack | None, list[Scalar] | None]:
+        rest = list(stacks)
         pose = rest.pop(0) if self.model.floating_base else None
         return pose, rest.pop(0)[0] if self.goals.weighted else None
 
     def _split_all(
-        self, others: Sequence[Stack]
+        self, stacks: Sequence[Stack]
     ) -> tuple[Stack | None, Stack, list[Scalar] | None, Stack | None]:
-        rest = list(others)
+        rest = list(stacks)
         pose, twists = (rest.pop(0), rest.pop(0)) if self.model.floating_base else (None, [])
         weights = rest.pop(0)[0] if self.goals.weighted else None
         return pose, twists, weights, rest.pop(0) if self.goals.independent else None
@@ -340,7 +340,7 @@ class GoalCode:
         equations: _Equations,
         wanted: Sequence[Sequence[Spatial]],
         base_twists: Stack,
-        given: Stack | None,
+        inputs: Stack | None,
         center: Sequence[Scalar],
     ) -> tuple[Stack, Scalar]:
         """Return the derivatives (order, n) of the positions, and a number to be below one.
@@ -352,14 +352,14 @@ class GoalCode:
         result, lost = [], 0.0
         for k in range(self.order):
             for j in self.joints:
-                free = given is None or j in self.movable
-                rates[j].append(0.0 if given is None or free else given[k][j] * (1.0 / factorial(k)))
+                free = inputs is None or j in self.movable
+                rates[j].append(0.0 if inputs is None or free else inputs[k][j] * (1.0 / factorial(k)))
             base = base_twist(base_twists[k], k, center) if base_twists else (ZERO, ZERO)
             right = self.asked(motion, moving, wanted, rates, base, k)
-            found, missing = self._solve_order(motion, moving, equations, right, wrenches, k)
+            values, missing = self._solve_order(motion, moving, equations, right, wrenches, k)
             if len(equations.rows) > len(self.movable):
                 lost = lost + self.lost(missing, right, wanted, k)
-            for j, x, root in zip(self.movable, found, equations.roots):
+            for j, x, root in zip(self.movable, values, equations.roots):
                 rates[j][k] = x / root
             motion.extend(rates, base)
             row: list[Scalar] = [0.0] * self.model.n_joints
@@ -405,12 +405,12 @@ class GoalCode:
     ) -> tuple[list[Scalar], list[Scalar]]:
         """Return coefficient k of the rates times `roots`, and what of the rows is left."""
         if not equations.redundant:
-            found = equations.factors.solve(right)
-            return found, [b - dot(row, found) for b, row in zip(right, equations.rows)]
+            result = equations.factors.solve(right)
+            return result, [b - dot(row, result) for b, row in zip(right, equations.rows)]
         known = self._known(motion, moving, equations, wrenches, k)
         rest = [b - dot(row, known) for b, row in zip(right, equations.rows)]
         multipliers = equations.factors.solve_normal(rest)
-        found = [a + b for a, b in zip(known, equations.factors.solve_transposed(rest))]
+        result = [a + b for a, b in zip(known, equations.factors.solve_transposed(rest))]
         first = 0
         for frame, rows, series in zip(moving, self.goals.rows, wrenches):
             count = rows.stop - rows.start
@@ -422,7 +422,7 @@ class GoalCode:
             if k:
                 moment = add(moment, self._levers(frame, series, k))
             series.append((moment, f))
-        return found, []
+        return result, []
 
     def _known(
         self,

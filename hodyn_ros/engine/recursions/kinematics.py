@@ -39,8 +39,8 @@ def frame_motion(
     on with the screw of the joint that moves the frame's body, (order + 1, 6), zero where none does.
     """
 
-    def trace(q: Stack, *others: Stack) -> Stack:
-        moved = _Moved(model, order, q, others)
+    def trace(q: Stack, *base: Stack) -> Stack:
+        moved = _Moved(model, order, q, base)
         rows = []
         for frame in frames:
             row = moved.pose(frame)
@@ -61,8 +61,8 @@ def frame_jacobian(model: TreeModel, order: int, frame: Frame, representation: R
     The m velocities are q', after the body-fixed twist of a floating base.
     """
 
-    def trace(q: Stack, *others: Stack) -> Stack:
-        moved = _Moved(model, order, q, others)
+    def trace(q: Stack, *base: Stack) -> Stack:
+        moved = _Moved(model, order, q, base)
         columns: list[Stack] = []
         body, path = frame.body, set()
         while body >= 0:
@@ -91,8 +91,8 @@ def frame_jacobian(model: TreeModel, order: int, frame: Frame, representation: R
 def com(model: TreeModel, order: int) -> Traceable:
     """Trace `q (order + 1, n), ... -> (order + 1, 3)`, the centre of mass [m] and its derivatives."""
 
-    def trace(q: Stack, *others: Stack) -> Stack:
-        moved = _Moved(model, order, q, others)
+    def trace(q: Stack, *base: Stack) -> Stack:
+        moved = _Moved(model, order, q, base)
         total = [[0.0] * 3 for _ in range(order + 1)]
         for body in range(model.n_bodies):
             share = float(model.masses[body] / model.masses.sum())
@@ -109,29 +109,34 @@ def com(model: TreeModel, order: int) -> Traceable:
 
 def arguments(model: TreeModel, order: int) -> list[tuple[str, Shape]]:
     """Return names and shapes of what the kernels take."""
-    names: list[tuple[str, Shape]] = [("the motion", (order + 1, model.n_joints))]
-    if model.floating_base:
-        names += [("the pose", (4, 4)), ("the twists", (order, 6))]
-    return names
+    return motion_arguments(order + 1, model.n_joints, model.floating_base)
+
+
+def motion_arguments(
+    rows: int, joints: int, base_moves: bool, name: str = "the motion"
+) -> list[tuple[str, Shape]]:
+    """Return names and shapes of a motion (rows, joints), and of that of a base or platform."""
+    of_base: list[tuple[str, Shape]] = [("the pose", (4, 4)), ("the twists", (rows - 1, 6))]
+    return [(name, (rows, joints)), *(of_base if base_moves else ())]
 
 
 class _Moved:
     """All bodies of a tree in motion, seen from `center` (3,) in the world."""
 
-    def __init__(self, model: TreeModel, order: int, q: Stack, others: Sequence[Stack]) -> None:
+    def __init__(self, model: TreeModel, order: int, q: Stack, of_base: Sequence[Stack]) -> None:
         self.model, self.order = model, order
         cluster = Cluster(-1, tuple(range(model.n_bodies)), (), ())
         base = None
         self.center: Sequence[Scalar] = model.placements[0, :3, 3].tolist()
-        if others:
-            pose = others[0]
+        if of_base:
+            pose = of_base[0]
             x, y, z = ((pose[0][i], pose[1][i], pose[2][i]) for i in range(3))
             base, self.center = ((x, y, z), ZERO), [pose[i][3] for i in range(3)]
-        start = [0.0] * 3 if others else self.center
+        start = [0.0] * 3 if of_base else self.center
         self.motion = ClusterMotion(cluster, canonical_bodies(model), start, q[0], base, None)
         rates = {j: [q[k + 1][j] * (1.0 / factorial(k)) for k in range(order)] for j in range(model.n_joints)}
         for k in range(order):
-            self.motion.extend(rates, self._twist(others[1][k], k) if others else (ZERO, ZERO))
+            self.motion.extend(rates, self._twist(of_base[1][k], k) if of_base else (ZERO, ZERO))
 
     def _twist(self, twist: Sequence[Scalar], k: int) -> Spatial:
         values = [value * (1.0 / factorial(k)) for value in twist]
@@ -161,17 +166,17 @@ class _Moved:
         angular = [screw[0] for screw in screws[:count]]
         if representation == "spatial":
             center = (self.center[0], self.center[1], self.center[2])
-            found = [(w, add(screw[1], cross(center, w))) for w, screw in zip(angular, screws)]
+            result = [(w, add(screw[1], cross(center, w))) for w, screw in zip(angular, screws)]
         else:
             moving = self.frame(frame, max(count - 1, 0))
-            found = [
+            result = [
                 (angular[k], add(screws[k][1], convolve_vectors(cross, angular, moving.point, k)))
                 for k in range(count)
             ]
         if representation == "body_fixed":
-            parts = [[part[i] for part in found] for i in range(2)]
-            found = [(_in_axes(moving, parts[0], k), _in_axes(moving, parts[1], k)) for k in range(count)]
-        return [[float(factorial(k)) * value for value in (*w, *v)] for k, (w, v) in enumerate(found)]
+            parts = [[part[i] for part in result] for i in range(2)]
+            result = [(_in_axes(moving, parts[0], k), _in_axes(moving, parts[1], k)) for k in range(count)]
+        return [[float(factorial(k)) * value for value in (*w, *v)] for k, (w, v) in enumerate(result)]
 
     def own_screw(self, frame: Frame, representation: Representation) -> Stack:
         """Return derivatives (order + 1, 6) of the screw of the joint that moves a frame's body."""

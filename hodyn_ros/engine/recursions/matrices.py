@@ -50,9 +50,9 @@ def coriolis_matrix(tree: Composite) -> Rows:
     matrix = _zeros(tree)
     orders = range(tree.terms)
     totals = zip(tree.total_moments(), tree.accumulate(_operators(tree)))
-    for j, (moments, flat) in enumerate(totals):
+    for j, (moments, rows) in enumerate(totals):
         at_start = moments.at_start()
-        operators = [_VelocityOperator(*_split([coefficient(x, k) for x in flat])) for k in orders]
+        operators = [_VelocityOperator(*_split([coefficient(x, k) for x in rows])) for k in orders]
         outer = tree.placed[j]
         for column, screw, rate in zip(outer.columns, outer.screws, outer.rates):
             S, R = ([term(x, k) for k in orders] for x in (screw, rate))
@@ -135,8 +135,8 @@ def _operators(tree: Composite) -> list[list[Scalar]]:
         h = moments.first
         turned = list(zip(*(cross(w, column) for column in moments.inertia_rows)))  # I is symmetric
         angular = [subtract(row, outer) for row, outer in zip(turned, _double_cross(v, h))]
-        flat = [*angular, *_double_cross(w, h), scale(moments.mass, w), scale(moments.mass, v)]
-        result.append([x for vector in flat for x in vector])
+        vectors = [*angular, *_double_cross(w, h), scale(moments.mass, w), scale(moments.mass, v)]
+        result.append([x for vector in vectors for x in vector])
     return result
 
 
@@ -151,6 +151,6 @@ def _double_cross(a: Vector, b: Vector) -> list[Vector]:
     ]
 
 
-def _split(flat: Sequence[Scalar]) -> tuple[list[Vector], list[Vector], Vector, Vector]:
-    vectors = [(flat[i], flat[i + 1], flat[i + 2]) for i in range(0, 24, 3)]
+def _split(row: Sequence[Scalar]) -> tuple[list[Vector], list[Vector], Vector, Vector]:
+    vectors = [(row[i], row[i + 1], row[i + 2]) for i in range(0, 24, 3)]
     return vectors[:3], vectors[3:6], vectors[6], vectors[7]

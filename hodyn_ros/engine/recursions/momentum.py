@@ -29,10 +29,10 @@ def momentum(tree: Composite) -> list[Scalar]:
 
 def _momenta(tree: Composite) -> list[Spatial]:
     """Return the momentum by unit velocity, about the point of reference, by column."""
-    found: dict[int, Spatial] = {}
+    result: dict[int, Spatial] = {}
     for own, moments in zip(tree.placed, tree.total_moments()):
-        found.update((column, moments.times(screw)) for column, screw in zip(own.columns, own.screws))
-    return [found[column] for column in range(tree.size)]
+        result.update((column, moments.times(screw)) for column, screw in zip(own.columns, own.screws))
+    return [result[column] for column in range(tree.size)]
 
 
 def _by_rows(tree: Composite, columns: Sequence[Sequence[Scalar]]) -> Rows:

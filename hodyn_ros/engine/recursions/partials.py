@@ -174,5 +174,5 @@ def _doubled_operator(tree: Composite, j: int) -> list[Scalar]:
     return [yy + zz, -xy, -xz, -yx, xx + zz, -yz, -zx, -zy, xx + yy, *momentum]
 
 
-def _vectors(flat: Sequence[Scalar]) -> list[Vector]:
-    return [(flat[i], flat[i + 1], flat[i + 2]) for i in range(0, len(flat), 3)]
+def _vectors(row: Sequence[Scalar]) -> list[Vector]:
+    return [(row[i], row[i + 1], row[i + 2]) for i in range(0, len(row), 3)]

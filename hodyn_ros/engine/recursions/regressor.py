@@ -96,13 +96,13 @@ def _columns(
     tree: Composite, j: int, frame: tuple[Axes, Vector], screws: Sequence[Sequence[Spatial]]
 ) -> list[tuple[int, Spatial, Spatial]]:
     """Return the velocities that move body j: column, screw and rate of the screw, in the body's frame."""
-    found = []
+    result = []
     for i in tree.path(j):
         inner = tree.placed[i]
         for k, column in enumerate(inner.columns):
             screw = screws[i][k] if i == j else _seen(inner.screws[k], *frame)
-            found.append((column, screw, _seen(inner.rates[k], *frame)))
-    return found
+            result.append((column, screw, _seen(inner.rates[k], *frame)))
+    return result
 
 
 def _in_coordinates(
@@ -110,7 +110,7 @@ def _in_coordinates(
     coordinates: Sequence[tuple[Sequence[Scalar], Sequence[Scalar]]],
 ) -> list[tuple[int, Spatial, Spatial]]:
     """Return columns of coordinates; those that do not move the body are left out."""
-    found = []
+    result = []
     for h, (follow, rates) in enumerate(coordinates):
         moved = (ZERO, ZERO), (ZERO, ZERO)
         for column, screw, rate in columns:
@@ -120,8 +120,8 @@ def _in_coordinates(
                 plus(moved[1], plus(scaled(f, rate), scaled(change, screw))),
             )
         if any(not isinstance(x, float) or x for part in moved for vector in part for x in vector):
-            found.append((h, *moved))
-    return found
+            result.append((h, *moved))
+    return result
 
 
 def _entries(screw: Spatial, twist: Spatial, reference: Spatial, motion: Spatial) -> list[Scalar]:

@@ -21,7 +21,7 @@ Block = Rows | None  # by rows; None is zero
 def responses(
     series: Sequence[Sequence[Rows]], brackets: Sequence[Rows], prescribed: Sequence[int]
 ) -> list[list[Rows]]:
-    """Return `found[r][k]` (m, m): how derivative r of what is found changes with what is given.
+    """Return `result[r][k]` (m, m): how derivative r of what is found changes with what is given.
 
     `series`: by Taylor coefficient the matrices P_q, P_v and M; `brackets`: those of `eta -> [w, eta]` of the
     first velocities, those of a floating base. k = 0 are displacements, k = 1 velocities, then derivative
@@ -31,7 +31,7 @@ def responses(
     free = [i for i in range(m) if i not in prescribed]
     factor = factorise([[series[0][2][i][j] for j in free] for i in free])
     unit = [[float(i == j) for j in range(m)] for i in range(m)]
-    found: list[list[Rows]] = [[] for _ in range(order + 1)]
+    result: list[list[Rows]] = [[] for _ in range(order + 1)]
     for k in range(order + 3):
         shifts: list[Block] = [unit if k == 0 else None]
         speeds: list[Block] = [unit if k == 1 else None]
@@ -39,18 +39,18 @@ def responses(
             shifts.append(_next_shift(shifts, speeds, brackets, r))
             if r < k - 2:
                 speeds.append(None)
-                found[r].append([[0.0] * m for _ in range(m)])
+                result[r].append([[0.0] * m for _ in range(m)])
                 continue
             known = _known(series, shifts, speeds, r, m)
-            given = unit if r == k - 2 else None
+            imposed = unit if r == k - 2 else None
             scaling = 1.0 / factorial(r)
             rates: Rows = [[0.0] * m for _ in range(m)]
-            for i in prescribed if given is not None else ():
+            for i in prescribed if imposed is not None else ():
                 rates[i][i] = scaling
             right = [[-known[i][c] for c in range(m)] for i in free]
             for row, i in zip(right, free):
                 for c in range(m):
-                    if given is not None and i == c:
+                    if imposed is not None and i == c:
                         row[c] = row[c] + scaling
                     for j in prescribed:
                         row[c] = row[c] - series[0][2][i][j] * rates[j][c]
@@ -63,8 +63,8 @@ def responses(
                 answer[i] = [
                     known[i][c] + sum(series[0][2][i][j] * rates[j][c] for j in range(m)) for c in range(m)
                 ]
-            found[r].append([[float(factorial(r)) * x for x in row] for row in answer])
-    return found
+            result[r].append([[float(factorial(r)) * x for x in row] for row in answer])
+    return result
 
 
 def _next_shift(shifts: Sequence[Block], speeds: Sequence[Block], brackets: Sequence[Rows], k: int) -> Block:

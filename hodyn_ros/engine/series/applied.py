@@ -20,14 +20,14 @@ class AppliedWrench:
     def __init__(self, body: int, frame: BaseRepresentation) -> None:
         self.body = body
         self.frame = frame
-        self.given: list[Spatial] = []
+        self._wrench: list[Spatial] = []
         self._carried: dict[int, CarriedWrench] = {}
 
     def extend(self, bodies: Sequence[Body], base: FloatingBase | None, wrench: Sequence[Scalar]) -> Spatial:
         """Append a coefficient and return it about the origin of the body, in its axes."""
-        self.given.append(((wrench[0], wrench[1], wrench[2]), (wrench[3], wrench[4], wrench[5])))
-        k = len(self.given) - 1
-        moment, force = self.given[k]
+        self._wrench.append(((wrench[0], wrench[1], wrench[2]), (wrench[3], wrench[4], wrench[5])))
+        k = len(self._wrench) - 1
+        moment, force = self._wrench[k]
         if self.frame == "spatial":
             return self._outward(bodies, base, self.body, k)
         placement = bodies[self.body].constants.body_in_frame
@@ -38,10 +38,10 @@ class AppliedWrench:
         body = bodies[j]
         if body.constants.joint < 0:
             assert base is not None
-            moments, forces = zip(*self.given)
+            moments, forces = zip(*self._wrench)
             return base.wrench_to_body(moments, forces, k)
         parent = body.constants.parent
-        wrench = self.given[k] if parent < 0 else self._outward(bodies, base, parent, k)
+        wrench = self._wrench[k] if parent < 0 else self._outward(bodies, base, parent, k)
         return self._carried.setdefault(j, CarriedWrench()).extend(body, wrench, k)
 
 

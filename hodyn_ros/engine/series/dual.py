@@ -74,3 +74,8 @@ class Dual:
         """Return from each of `rows` (m,) the number of the interval that this scalar lies in."""
         piece = max(bisect_right(starts, float(self.value)) - 1, 0)
         return [row[piece] for row in rows]
+
+
+def value_of(number: Any) -> Any:
+    """Return a number without its derivatives."""
+    return number.value if isinstance(number, Dual) else number

@@ -32,6 +32,11 @@ class FloatingBase:
         self.world_velocity: list[Vector] = []  # base's origin in world axes
 
     @property
+    def pose(self) -> list[list[Scalar]]:
+        """The present pose (4, 4)."""
+        return [*([*row, x] for row, x in zip(self.rotation[0], self.position[0])), [0.0, 0.0, 0.0, 1.0]]
+
+    @property
     def series(self) -> list[list[Any]]:
         """All series, which grow by a coefficient at a time."""
         of_body = [self.rotation, self.position, self.angular, self.velocity]

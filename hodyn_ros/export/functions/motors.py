@@ -83,11 +83,11 @@ class _Drives:
             and not spring.settles_within(self.period)
         ]
 
-    def trace(self, q: Stack, tau: Stack, *others: Stack) -> Stack:
+    def trace(self, q: Stack, tau: Stack, *rest: Stack) -> Stack:
         """Return positions and efforts of the motors."""
         motion, loads = np.array(q, dtype=object), np.array(tau, dtype=object)
         if self.remembered:
-            ((now,),) = others
+            ((now,),) = rest
             start = np.full(self.train.n_joints, np.nan, dtype=object)
             start[self.remembered] = now
             motors = self.train.motors(motion, loads, None, start)
@@ -107,14 +107,14 @@ class _Drives:
         return [[spring.settled(torque)[0] for spring, torque in self._transmitted(q, tau)]]
 
     def _transmitted(self, q: Stack, tau: Stack) -> list[tuple[DampedSpring, Array]]:
-        found = []
+        result = []
         for j in self.remembered:
             drive = self.train.drives[j]
             assert isinstance(drive.transmission, DampedSpring)
             columns: list[Any] = [np.array([row[j] for row in rows], dtype=object) for rows in (q, tau)]
             torque = drive.transmitted(*[to_taylor(column) for column in columns])
-            found.append((drive.transmission, torque))
-        return found
+            result.append((drive.transmission, torque))
+        return result
 
     def expected(self, q: Array, tau: Array) -> list[MotorMotion]:
         """Return what must be found for calls one after the other."""
@@ -141,10 +141,10 @@ def _motor_function(drives: _Drives, request: Request, dynamics: CFunction, tabl
     remembered = {"deflection": (1, k)} if k else {}
     arguments = {**inputs, **remembered}
 
-    def trace(*given: Stack) -> Stack:
-        rows = drives.trace(*given)
+    def trace(*stacks: Stack) -> Stack:
+        rows = drives.trace(*stacks)
         if k:
-            rows.append(drives.advanced(*given)[0])
+            rows.append(drives.advanced(*stacks)[0])
         return rows
 
     graph, outputs, (_, n) = traced(trace, list(arguments.values()))
@@ -316,8 +316,8 @@ def _cases(drives: _Drives, dynamics: CFunction, motion: str, fails: bool) -> Ca
     values = {**dynamics.cases.inputs, **dynamics.cases.results}
     failing = dynamics.cases.failing
     q, torques = values[motion][failing:], values["tau"][failing:]
-    found, tau = _within(drives, q, torques)
-    inputs, results = {motion: q, "tau": tau}, _motor_results(found)
+    result, tau = _within(drives, q, torques)
+    inputs, results = {motion: q, "tau": tau}, _motor_results(result)
     of_rounded = _motor_results(drives.expected(rounded(q), rounded(tau)))
     apart = spread(results, of_rounded)
     if not fails:
@@ -337,8 +337,8 @@ def _within(drives: _Drives, q: Array, torques: Array) -> tuple[list[MotorMotion
     raise rejected
 
 
-def _motor_results(found: Sequence[MotorMotion]) -> dict[str, Array]:
-    return {name: np.array([getattr(one, name) for one in found]) for name in ("position", "effort")}
+def _motor_results(result: Sequence[MotorMotion]) -> dict[str, Array]:
+    return {name: np.array([getattr(one, name) for one in result]) for name in ("position", "effort")}
 
 
 def _cases_of_both(drives: _Drives, dynamics: CFunction, motors: CFunction) -> Cases:
@@ -359,8 +359,8 @@ def _cases_of_both(drives: _Drives, dynamics: CFunction, motors: CFunction) -> C
     for name, (rows, n) in motors.results.items():
         results[name] = np.zeros((cases.count, rows, n))
     if good:
-        found = _motor_results(drives.expected(values[motion][good], values["tau"][good]))
-        for name, rates in found.items():
+        result = _motor_results(drives.expected(values[motion][good], values["tau"][good]))
+        for name, rates in result.items():
             results[name][good] = rates
     return Cases(cases.inputs, results, tuple(codes), cases.failing, cases.spread + motors.cases.spread)
 
@@ -420,11 +420,11 @@ def _rotor_cases(robot: Robot, rotors: RotorCoupling, order: int, highest: int, 
     """Choose motions that get slower with the order, as torques hold high powers of it."""
     random, slower = Random(1), 0.5 ** np.arange(highest + 1)[:, None]
     chosen = [slower * motions.joint_motion(robot, highest + 1, random) for _ in range(motions.COUNT)]
-    found = [rotors.feedforward(q, order) for q in chosen]
+    result = [rotors.feedforward(q, order) for q in chosen]
     results = {
-        "tau": np.array([torques for torques, _ in found]),
-        "position": np.array([motors.position for _, motors in found]),
-        "effort": np.array([motors.effort for _, motors in found]),
+        "tau": np.array([torques for torques, _ in result]),
+        "position": np.array([motors.position for _, motors in result]),
+        "effort": np.array([motors.effort for _, motors in result]),
     }
     if not fails:
         return Cases({"q": np.array(chosen)}, results)

@@ -81,7 +81,7 @@ def _function(
     code = StraightLine(graph, list(inputs), outputs, tables)
     stores = [f"  {results[0]}[{i}] = {code.text(output)};" for i, output in enumerate(outputs)]
     expected = np.array([Kernel(trace, arguments).function(*call) for call in calls])
-    given = {name: np.array(values) for name, values in zip(inputs, zip(*calls))}
+    of_cases = {name: np.array(values) for name, values in zip(inputs, zip(*calls))}
     return CFunction(
         request.prefix,
         name,
@@ -89,7 +89,7 @@ def _function(
         {results[0]: matrix},
         about,
         [*code.lines, *stores],
-        Cases(given, {results[0]: expected}),
+        Cases(of_cases, {results[0]: expected}),
         operations=operations,
     )
 

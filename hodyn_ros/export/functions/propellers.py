@@ -77,14 +77,14 @@ def propeller_function(robot: Robot, request: Request, what: str, tables: Tables
 
 
 def _cases(propellers: Propellers, order: int, results: tuple[str, ...]) -> Cases:
-    random, calls, found = Random(1), [], []
+    random, calls, result = Random(1), [], []
     for _ in range(motions.COUNT):
         base = BaseMotion(motions.pose(random), motions.numbers(random, max(order, 1), 6))
         wrench = _wrench(propellers, base, order, random)
         calls.append((wrench, base.pose, base.twists))
-        found.append(propellers.motion(wrench, base))
+        result.append(propellers.motion(wrench, base))
     inputs = {name: np.array(values) for name, values in zip(("base_wrench", "pose", "twists"), zip(*calls))}
-    return Cases(inputs, {name: np.array([getattr(one, name) for one in found]) for name in results})
+    return Cases(inputs, {name: np.array([getattr(one, name) for one in result]) for name in results})
 
 
 def _wrench(propellers: Propellers, base: BaseMotion, order: int, random: Random) -> Array:

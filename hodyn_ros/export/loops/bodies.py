@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hodyn_ros.codegen.kernel import Shape, Stack, traced
-from hodyn_ros.codegen.split import split
+from hodyn_ros.codegen.tracer import split
 from hodyn_ros.export.straight_line import StraightLine, Tables, checked_length
 
 Places = NDArray[np.int_]

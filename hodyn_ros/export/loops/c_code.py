@@ -15,8 +15,8 @@ from hodyn_ros.engine.series.validity import SINGLE
 from hodyn_ros.export.c_function import ALL_FINITE, CFunction, Memory, finite_conditions
 from hodyn_ros.export.c_text import comment_block, number
 from hodyn_ros.export.loops.cases import self_test_cases
+from hodyn_ros.export.loops.operations import of_motion
 from hodyn_ros.export.loops.plan import Plan
-from hodyn_ros.export.loops.products import of_motion
 from hodyn_ros.export.program_c import statement_lines
 from hodyn_ros.export.request import Request
 from hodyn_ros.export.straight_line import StraightLine, Tables
@@ -81,12 +81,12 @@ def _newton(plan: Plan, iterates: bool, macro: str) -> list[str]:
     reached, memory = View("reached"), View(f"memory->{plan.remembered}")
     error = reached.at(plan.n)
     step = Run(Code(plan.step), [*arrays(_step_arguments(plan)), reached])
-    found = (
+    steps = (
         newton([step], error, plan.traces.iterations, plan.tolerances.arrived)
         if iterates
         else Put(error, 0.0)
     )
-    begun = statement_lines([Copy(reached, memory, plan.n), found], always=f"{macro}_CONSTANT_TIME")
+    begun = statement_lines([Copy(reached, memory, plan.n), steps], always=f"{macro}_CONSTANT_TIME")
     return [f"  double reached[{plan.n + 1}];", *begun]
 
 

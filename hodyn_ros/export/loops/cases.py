@@ -44,14 +44,14 @@ def _near_home(plan: Plan, reach: float) -> Cases | None:
     if not all(table.item(kernel.defect_at) < 1.0 for table in [*tables, again]):
         return None
     impossible = [np.full_like(values, np.inf) for values in calls[0]]
-    found = [{name: _rounded(values) for name, values in plan.found(table).items()} for table in tables]
-    found.insert(0, {name: np.zeros(shape) for name, shape in plan.results.items()})
+    parts = [{name: _rounded(values) for name, values in plan.results_in(table).items()} for table in tables]
+    parts.insert(0, {name: np.zeros(shape) for name, shape in plan.results.items()})
     codes = [FAILED]
     for table in tables:
         near = plan.singularity is not None and table.item(plan.singularity[0]) > plan.singularity[1]
         codes.append(NEAR_SINGULAR if near else OK)
-    results = {name: np.array([one[name] for one in found]) for name in plan.results}
-    near_by = [plan.found(table) for table in of_rounded]
+    results = {name: np.array([one[name] for one in parts]) for name in plan.results}
+    near_by = [plan.results_in(table) for table in of_rounded]
     return Cases(
         {name: np.array(values) for name, values in zip(plan.inputs, zip(impossible, *calls))},
         results,

@@ -39,8 +39,8 @@ class _FromDrivesPlan(Plan):
 
     def motion(self, random: Random, reach: float) -> list[Array]:
         """Return a motion of the drives near home, and that of a base."""
-        q, *given = super().motion(random, reach)
-        return [self.moved.drives_of(q, base_motion(given)), *given]
+        q, *leader = super().motion(random, reach)
+        return [self.moved.drives_of(q, base_motion(leader)), *leader]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +62,8 @@ class _OnLimbsPlan(Plan):
     def motion(self, random: Random, reach: float) -> list[Array]:
         """Return a motion of the drives near home."""
         rows, _ = self.inputs["drives"]
-        y, *given = motion_near_home(self.looped, random, rows, rows - 1, reach)
-        joints, _ = self.looped.joint_motion(y, base_motion(given))
+        y, *leader = motion_near_home(self.looped, random, rows, rows - 1, reach)
+        joints, _ = self.looped.joint_motion(y, base_motion(leader))
         return [np.ascontiguousarray(joints[:, list(self.closure.driven)])]
 
     @property
@@ -92,23 +92,23 @@ def motion_from_drives(robot: Robot, request: Request, what: str) -> Plan:
     inputs |= {name: shape for name, shape in inputs_of(moved.twin.closure, order).items() if name != "q"}
     if closure.base_given:
         about += words.base(order - 1)
-    found, places = np.arange(kernel.result[1]), {}
+    result, places = np.arange(kernel.result[1]), {}
     if closure.platform is not None:
         behind = POSE + 6 * order
-        places, found = _platform_places(closure, order, found[:behind], about), found[behind:]
+        places, result = _platform_places(closure, order, result[:behind], about), result[behind:]
     if closure.joints:
-        places["q"] = found.reshape(order + 1, -1)
+        places["q"] = result.reshape(order + 1, -1)
         about.append(words.motion(order))
     remembered = "led_by_drives" if hung else "leading"
     return _FromDrivesPlan(moved.twin, kernel, inputs, places, about, remembered=remembered, moved=moved)
 
 
 def _platform_places(
-    closure: Closure, order: int, found: NDArray[np.int_], about: list[str]
+    closure: Closure, order: int, result: NDArray[np.int_], about: list[str]
 ) -> dict[str, NDArray[np.int_]]:
     """Return where pose and twists of a platform stand in a row, and say so."""
     about += [f"platform_{line}" for line in words.base(order - 1, leader_of(closure))]
-    places = {"platform_pose": found[None, :POSE]}
+    places = {"platform_pose": result[None, :POSE]}
     if order:
-        places["platform_twists"] = found[POSE:].reshape(-1, 6)
+        places["platform_twists"] = result[POSE:].reshape(-1, 6)
     return places

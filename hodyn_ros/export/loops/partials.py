@@ -8,13 +8,13 @@ from typing import Literal
 import numpy as np
 
 from hodyn_ros.codegen.kernel import Shape
-from hodyn_ros.dynamics.loops.compiled_partials import by_order
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
+from hodyn_ros.dynamics.loops.looped_partials import by_order
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.engine.loops.loop_kernel import TooLong, compiles
 from hodyn_ros.engine.loops.loop_partials import LoopPartials
 from hodyn_ros.export.loops.bodies import Body, Columns, along_directions
-from hodyn_ros.export.loops.dynamics import forward_inputs
+from hodyn_ros.export.loops.operations import forward_inputs
 from hodyn_ros.export.loops.plan import Plan, about_motion, check_compiled, closure_of, inputs_of
 from hodyn_ros.export.request import Request
 from hodyn_ros.export.straight_line import Tables
@@ -48,7 +48,7 @@ class _PartialsPlan(Plan):
         near, name = self.singularity is not None, f"{self.of}_changes"
         return along_directions(self.traces.end, self.arguments, places, near, name, what, tables)
 
-    def found(self, table: Array) -> dict[str, Array]:
+    def results_in(self, table: Array) -> dict[str, Array]:
         """Return results from what the kernel returns."""
         assert isinstance(self.kernel, LoopPartials)
         changes = self.kernel.changes(table)[:, : self.shape[2]]
@@ -108,7 +108,7 @@ def _partials(
     check_compiled(robot, compiles(closure, order), said)
     looped = LoopedDynamics(closure)
     try:
-        return looped, LoopPartials(closure, looped.independence.given, order, of)
+        return looped, LoopPartials(closure, looped.independence.of_joints, order, of)
     except TooLong:
         check_compiled(robot, False, said)
         raise

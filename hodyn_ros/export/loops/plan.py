@@ -84,7 +84,7 @@ class Plan:
         end = self.traces.end
         return once(end, self.arguments, self.places, self.kernel.defect_at, singularity_at, what, tables)
 
-    def found(self, table: Array) -> dict[str, Array]:
+    def results_in(self, table: Array) -> dict[str, Array]:
         """Return results from what the kernel returns."""
         return {name: table.ravel()[places] for name, places in self.places.items()}
 
@@ -145,9 +145,9 @@ def motion_near_home(
     return [q, moved.pose, np.ascontiguousarray(moved.twists[:orders])]
 
 
-def base_motion(given: Sequence[Array]) -> BaseMotion | None:
+def base_motion(leader: Sequence[Array]) -> BaseMotion | None:
     """Return pose and twists as the motion of a base."""
-    if not given:
+    if not leader:
         return None
-    pose, twists = given
+    pose, twists = leader
     return BaseMotion(pose, twists if len(twists) else np.zeros((1, 6)))

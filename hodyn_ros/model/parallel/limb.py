@@ -42,11 +42,11 @@ class Limb:
     joint_names: Sequence[str] | None = None
 
     @classmethod
-    def of(cls, given: Limb | Mapping[str, Any], number: int) -> Limb:
+    def of(cls, described: Limb | Mapping[str, Any], number: int) -> Limb:
         """Return a limb, built from a mapping with the names of its fields if need be."""
-        if isinstance(given, Limb):
-            return given
-        return cls(**known_fields(f"limb {number}", cls, given))
+        if isinstance(described, Limb):
+            return described
+        return cls(**known_fields(f"limb {number}", cls, described))
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,19 +202,19 @@ def _joint_names(limb: Limb, name: str, k: int) -> list[str]:
 
 
 def _driven(limb: Limb, name: str, joints: list[str]) -> tuple[int, ...]:
-    given = [limb.driven] if isinstance(limb.driven, (int, np.integer, str)) else limb.driven
-    if not isinstance(given, Iterable):
-        raise ModelError(f"limb {name!r}: driven must be a list of joints, found {type(given).__name__}")
+    driven = [limb.driven] if isinstance(limb.driven, (int, np.integer, str)) else limb.driven
+    if not isinstance(driven, Iterable):
+        raise ModelError(f"limb {name!r}: driven must be a list of joints, found {type(driven).__name__}")
     places: dict[Any, int] = {joint: i for i, joint in enumerate(joints)}
     places |= {i: i for i in range(len(joints))}
-    items = [item.item() if isinstance(item, np.generic) else item for item in given]
+    items = [item.item() if isinstance(item, np.generic) else item for item in driven]
     for item in items:
         if type(item) not in (int, str) or item not in places:  # True is no index, though it equals 1
             raise ModelError(
                 f"limb {name!r}: there is no joint {item!r} to be driven; its joints are 0 to "
                 f"{len(joints) - 1}, {joints}"
             )
-    found = tuple(places[item] for item in items)
-    if len(set(found)) < len(found):
+    result = tuple(places[item] for item in items)
+    if len(set(result)) < len(result):
         raise ModelError(f"limb {name!r}: driven holds a joint twice: {items}")
-    return found
+    return result

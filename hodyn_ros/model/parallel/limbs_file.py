@@ -91,8 +91,8 @@ def _limb_type(entry: LimbTypeEntry, platform: Platform, folder: Path) -> _LimbT
     for joint in entry.joints:
         for key in ("type", "parent", "child"):
             if (key in joint.keys_present) == bool(entry.urdf):
-                found = "is given by the URDF" if entry.urdf else "is missing"
-                raise joint.error(f"the key {key!r} of joint {joint.name!r} {found}")
+                result = "is given by the URDF" if entry.urdf else "is missing"
+                raise joint.error(f"the key {key!r} of joint {joint.name!r} {result}")
     if entry.bodies is None:
         assembly, rows = _urdf_limb(folder / entry.urdf, platform.name)
     else:

@@ -41,10 +41,10 @@ def check_mobility(model: ParallelModel) -> Array:
                     f"{column} of platform_dof"
                 )
     _check_closed_under_bracket(model, dof)
-    found, idle = _mobility(model, home, jacobians)
-    if found > model.delta + idle.shape[1] or _rank(np.column_stack([dof, idle])) < found:
+    result, idle = _mobility(model, home, jacobians)
+    if result > model.delta + idle.shape[1] or _rank(np.column_stack([dof, idle])) < result:
         raise ModelError(
-            f"wrong mobility: the limbs let the platform move in {found} directions, platform_dof has "
+            f"wrong mobility: the limbs let the platform move in {result} directions, platform_dof has "
             f"{model.delta}"
         )
     loose = np.zeros((6, 0))
@@ -89,9 +89,9 @@ def _mobility(model: ParallelModel, home: Array, jacobians: list[Array]) -> tupl
 
 def _close(model: ParallelModel, pose: Array) -> Array | None:
     """Return joint positions (N,) for a platform pose (4, 4); None where a limb does not reach it."""
-    found = [_close_limb(limb, pose, _scale(model)) for limb in model.limbs]
-    reached = [positions for positions in found if positions is not None]
-    return np.concatenate(reached) if len(reached) == len(found) else None
+    result = [_close_limb(limb, pose, _scale(model)) for limb in model.limbs]
+    reached = [positions for positions in result if positions is not None]
+    return np.concatenate(reached) if len(reached) == len(result) else None
 
 
 def _close_limb(limb: LimbModel, pose: Array, scale: Array) -> Array | None:

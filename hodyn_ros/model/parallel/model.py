@@ -53,11 +53,11 @@ class ParallelModel:
         down = frozen_array("gravity", gravity, (3,))
         if isinstance(limbs, (Limb, Mapping, str)) or not isinstance(limbs, Iterable):
             raise ModelError(f"limbs must be a list of limbs, found {type(limbs).__name__}")
-        given = [unfolded(Limb.of(limb, i), i, the_platform) for i, limb in enumerate(limbs)]
-        if not given:
+        described = [unfolded(Limb.of(limb, i), i, the_platform) for i, limb in enumerate(limbs)]
+        if not described:
             raise ModelError("a parallel robot needs at least one limb")
-        size = _size(given, the_platform)
-        models = tuple(limb_model(limb, the_platform, down, i, size) for i, limb in enumerate(given))
+        size = _size(described, the_platform)
+        models = tuple(limb_model(limb, the_platform, down, i, size) for i, limb in enumerate(described))
         for what, names in (
             ("limbs", [limb.name for limb in models]),
             ("joints", [joint for limb in models for joint in limb.chain.joint_names]),

@@ -50,11 +50,11 @@ class Platform:
             object.__setattr__(self, key, value)
 
     @classmethod
-    def of(cls, given: Platform | Mapping[str, Any]) -> Platform:
+    def of(cls, described: Platform | Mapping[str, Any]) -> Platform:
         """Return a platform, built from a mapping with the names of its fields if need be."""
-        if isinstance(given, Platform):
-            return given
-        return cls(**known_fields("the platform", cls, given))
+        if isinstance(described, Platform):
+            return described
+        return cls(**known_fields("the platform", cls, described))
 
     def carrying(self, load: Link) -> Platform:
         """Return the platform with a load in its frame."""

@@ -14,7 +14,7 @@ from oracles import mp_dynamics as mp
 from oracles.motions import random_stack
 
 from hodyn_ros import Robot, SingularError
-from hodyn_ros.dynamics.kinematics.rate_accuracy import ACCURACY
+from hodyn_ros.dynamics.kinematics.rate_solver import ACCURACY
 
 Array = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from sweeps import some
 
 from hodyn_ros import AppliedWrench, BaseMotion, Robot, share
 from hodyn_ros.codegen import sample_loop
-from hodyn_ros.dynamics.loops import compiled_partials
+from hodyn_ros.dynamics.loops import looped_partials
 from hodyn_ros.engine.loops import loop_kernel
 from hodyn_ros.errors import ConvergenceError, InputError
 from hodyn_ros.lie.se3 import exp
@@ -166,7 +166,7 @@ def test_partial_derivatives_are_computed_in_parts(monkeypatch: pytest.MonkeyPat
     mechanism = MECHANISMS["palletiser"]()
     given, robot = Samples(mechanism), robot_of(mechanism)
     found = robot.inverse_dynamics_derivatives(given.q)
-    monkeypatch.setattr(compiled_partials, "_ROWS", 40)
+    monkeypatch.setattr(looped_partials, "_ROWS", 40)
     robot.reset()
     np.testing.assert_array_equal(robot.inverse_dynamics_derivatives(given.q), found)
     given.q[7, 0, 0] = 1e9

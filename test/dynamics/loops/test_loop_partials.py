@@ -16,7 +16,7 @@ from oracles.motions import random_stack
 from sweeps import some
 
 from hodyn_ros import AppliedWrench, BaseMotion, InputError, ParallelRobot, Robot, share
-from hodyn_ros.dynamics.loops import compiled_partials
+from hodyn_ros.dynamics.loops import grounded, looped_partials
 from hodyn_ros.lie.motion import wrenches_to_world
 from hodyn_ros.lie.se3 import exp, inverse, log
 from hodyn_ros.model.frames import from_rpy
@@ -209,6 +209,42 @@ def test_of_inverse_dynamics_under_wrenches_they_turn_those_of_forward_dynamics_
             assert np.abs(through - expected).max() < 1e-10 * np.abs(by_motion[r]).max()
 
 
+def computed(case: Case) -> list[Array]:
+    """Return partial derivatives at order 0, through the callables that `compile` returns."""
+    robot, base = case.robot, case.base
+    state = np.zeros((2, 0)) if case.state is None else case.state
+    q = np.concatenate([state, state[:1]])
+    twist, moving = [], []
+    if base is not None:
+        now = base.in_representation("spatial")
+        twist = [now.pose, now.twists]
+        moving = [now.pose, np.concatenate([now.twists, 0.5 * now.twists])]
+    pushes = [] if case.push is None else [case.push[:1]]
+    inverse = robot.compile(0, "inverse_dynamics_derivatives")(q, *moving)
+    forward = robot.compile(0, "forward_dynamics_derivatives")(state, *twist, case.efforts[:1], *pushes)
+    named = robot.forward_dynamics_derivatives(
+        case.state, case.efforts[:1], base, None if case.push is None else case.push[:1]
+    )
+    assert np.abs(forward - named.reshape(forward.shape)).max() < 1e-12 * np.abs(forward).max()
+    return [inverse, forward]
+
+
+# more drives, a base, platforms
+@pytest.mark.parametrize("name", ["hinged", "flying cam", "RRR", "3-RPS"])
+def test_compiled_code_finds_what_numbers_with_derivatives_do(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All directions in lanes, against `Dual` in the same recursions."""
+    case = case_of(name)
+    found = computed(case)
+    calls = case.robot._looped.partial_calls  # type: ignore[union-attr]
+    assert len(calls) == 2
+    monkeypatch.setattr(grounded, "compiles", lambda *_: False)
+    calls.clear()
+    for one, other in zip(found, computed(case)):
+        assert np.abs(one - other).max() < 1e-12 * np.abs(other).max()
+
+
 @pytest.mark.thorough
 def test_compiled_calls_go_on_from_where_the_loops_were_closed_last() -> None:
     """Two turns of a half radian apart, which code refuses as it may change the branch, and back."""
@@ -261,7 +297,7 @@ def test_of_batches() -> None:
 @pytest.mark.parametrize("name", ["palletiser", "planar_3rrr"])
 def test_batches_by_either_code(name: str, longest: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which of the two a batch takes depends on its length alone; samples far apart are approached."""
-    monkeypatch.setattr(compiled_partials, "_LONG", longest)
+    monkeypatch.setattr(looped_partials, "_LONG", longest)
     robot = Robot.load(share.find("config", f"{name}.yaml"))
     rng, (home, pose) = np.random.default_rng(3), robot.home
     q = 0.3 * rng.normal(size=(6, 4, len(home)))
