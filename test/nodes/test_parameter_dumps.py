@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +47,19 @@ def check_access(talk: Talk, node: str, namespace: str) -> None:
         whole = (f"/{namespace}/{node}/{name[2:]}" if name.startswith("~/") else name for name in names)
         return {name if name.startswith("/") else f"/{namespace}/{name}" for name in whole}
 
+    def of_actions(*parts: str) -> tuple[str, ...]:
+        return tuple(f"{action}/_action/{part}" for action in actions for part in parts)
+
+    # one of them is there only where control_msgs is
+    actions = [name for name in own.provides if find_spec("control_msgs") or "follow" not in name]
     publishes = {name for name, _ in graph.get_publisher_names_and_types_by_node(*place)}
-    assert publishes == granted(*access.EVERY_NODE.publishes, *own.publishes)
+    topics = (*own.publishes, *of_actions("feedback", "status"))
+    assert publishes == granted(*access.EVERY_NODE.publishes, *topics)
     heard = {name for name, _ in graph.get_subscriber_names_and_types_by_node(*place)}
     assert heard <= granted(*access.EVERY_NODE.subscribes, *own.subscribes)
     serves = {name for name, _ in graph.get_service_names_and_types_by_node(*place)}
-    assert serves == granted(*access.EVERY_NODE.serves, *own.serves)
+    calls = (*own.serves, *of_actions("send_goal", "cancel_goal", "get_result"))
+    assert serves == granted(*access.EVERY_NODE.serves, *calls)
     assert not graph.get_client_names_and_types_by_node(*place)
 
 
