@@ -24,9 +24,6 @@ class PredictiveLoop:
 
     The guard has feedback on the motors (`gains`) about what was predicted of them, so that it holds the
     robot where no prediction comes. `bandwidth` [1/s] of the observer of what pushes the links.
-
-    Attributes:
-        seconds: Processor time of observer and controller in each period [s].
     """
 
     def __init__(

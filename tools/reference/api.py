@@ -58,7 +58,7 @@ SUBJECTS = {
         "planning.streams.tracking_planner",
         "planning.streams.stream_config",
     ),
-    "policies": ("Policies", "streaming", "interop.lerobot"),
+    "policies": ("Policies", "streaming"),
     "feedforward": (
         "Feedforward",
         "feedforward.model",
