@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from hodyn_ros.export.c_function import CFunction, sizes
+from hodyn_ros.codegen.kernel import Shape
+from hodyn_ros.export.c_function import ALL_FINITE, CFunction, sizes
 
 
 def calls_source(prefix: str, functions: Sequence[CFunction]) -> str:
@@ -20,9 +21,8 @@ def calls_source(prefix: str, functions: Sequence[CFunction]) -> str:
         "",
         "#include <stddef.h>",
         "",
-        *["static int finite_numbers(const double *numbers, long count)", "{"],
-        *["  double zero = 0.0;", "  long k;", "  for (k = 0; k < count; ++k) {"],
-        *["    zero += 0.0 * numbers[k];", "  }", "  return zero == 0.0;", "}", ""],
+        *ALL_FINITE["all_finite"],
+        "",
         *[f"size_t {prefix}_memory_size(void)", "{", f"  return {size};", "}", ""],
         *[f"void {prefix}_memory_home(void *memory)", "{", "  (void)memory;"],
         *([f"  {prefix}_home(({prefix}_memory *)memory);"] if has_memory else []),
@@ -34,45 +34,41 @@ def calls_source(prefix: str, functions: Sequence[CFunction]) -> str:
 
 
 def _calls(prefix: str, function: CFunction) -> list[str]:
-    inputs, results = sizes(function.inputs), sizes(function.results)
-    given = {
-        name: (f"given[{i}]", size) for i, name in enumerate(function.inputs) if (size := inputs.get(name))
-    }
-    found = {
-        name: (f"found[{i}]", size) for i, name in enumerate(function.results) if (size := results.get(name))
-    }
-    passed = {name: f"{array} + k * {size}" for name, (array, size) in {**given, **found}.items()}
-    call = function.call(passed, f"({prefix}_memory *)memory")
-    macro = prefix.upper()
-    # functions that return a code check numbers themselves
-    steps = (
-        [
-            f"    const int code = {call};",
-            f"    if (code == {macro}_FAILED) {{",
-            *["      return k;", "    }"],
+    given, found = _of_one_call("given", function.inputs), _of_one_call("found", function.results)
+    passed = {name: array for name, (array, _) in {**given, **found}.items()}
+    call, macro = function.call(passed, f"({prefix}_memory *)memory"), prefix.upper()
+    # functions that return a code look at the numbers themselves
+    steps = [*_stop_unless_finite(given), f"    {call};"]
+    if function.fails:
+        steps = [
+            *[
+                f"    const int code = {call};",
+                f"    if (code == {macro}_FAILED) {{",
+                "      return k;",
+                "    }",
+            ],
             f"    *near_singular |= code == {macro}_NEAR_SINGULAR;",
         ]
-        if function.fails
-        else [
-            *_stop_unless_finite(given),
-            f"    {call};",
-        ]
-    )
     return [
         f"long {function.full_name}_calls(long count, void *memory, int *near_singular,",
         "    const double *const *given, double *const *found)",
         *["{", "  long k;", "  (void)memory;", "  (void)near_singular;"],
-        *[
-            "  for (k = 0; k < count; ++k) {",
-            *steps,
-            *_stop_unless_finite(found),
-            "  }",
-            "  return count;",
-            "}",
-        ],
+        "  for (k = 0; k < count; ++k) {",
+        *[*steps, *_stop_unless_finite(found)],
+        *["  }", "  return count;", "}"],
     ]
 
 
-def _stop_unless_finite(arrays: dict[str, tuple[str, int]]) -> list[str]:
-    tests = [f"finite_numbers({array} + k * {size}, {size})" for array, size in arrays.values()]
+def _of_one_call(arrays: str, shapes: Mapping[str, Shape]) -> dict[str, tuple[str, int]]:
+    """Return where the numbers of call `k` stand, and how many; arrays without numbers are not passed."""
+    counts = sizes(shapes)
+    return {
+        name: (f"{arrays}[{i}] + k * {counts[name]}", counts[name])
+        for i, name in enumerate(shapes)
+        if name in counts
+    }
+
+
+def _stop_unless_finite(arrays: Mapping[str, tuple[str, int]]) -> list[str]:
+    tests = [f"all_finite({array}, {size})" for array, size in arrays.values()]
     return [f"    if (!({' && '.join(tests)})) {{", "      return k;", "    }"] if tests else []
