@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
@@ -12,7 +12,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.guard.reasons import Fault, State, StreamError, Transition
 from hodyn_ros.lie.se3 import Array
-from hodyn_ros.model.keys import key, said_of
+from hodyn_ros.model.keys import key, out_of_range
 
 __all__ = [
     "End",
@@ -156,8 +156,5 @@ class GuardConfig:
     efforts_act: bool = False
 
     def __post_init__(self) -> None:
-        for entry in fields(self):
-            said, value = said_of(entry), getattr(self, entry.name)
-            low, high = said.get("minimum"), said.get("maximum", np.inf)
-            if low is not None and not (low <= value <= high and np.isfinite(value)):
-                raise InputError(f"{entry.name} must be within {low:g} and {high:g}, found {value}")
+        for name, value, low, high in out_of_range(self):
+            raise InputError(f"{name} must be within {low:g} and {high:g}, found {value}")

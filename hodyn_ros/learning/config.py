@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.learning.response import Deviation
-from hodyn_ros.model.keys import key
+from hodyn_ros.model.keys import key, out_of_range
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Uncertainty:
     delay: float = key("By which efforts may come late [s].", default=2e-3, within=(0.0, 0.1))
 
     def __post_init__(self) -> None:
-        _check_bounds(self)
+        _check_ranges(self)
 
     def corners(self, robot: Robot) -> Iterator[Deviation]:
         """Yield robots at the corners: all joints alike, and joints that differ from each other."""
@@ -89,14 +89,9 @@ class LearningConfig:
     uncertainty: Uncertainty = field(default_factory=Uncertainty)
 
     def __post_init__(self) -> None:
-        _check_bounds(self)
+        _check_ranges(self)
 
 
-def _check_bounds(entry: object) -> None:
-    for one in fields(entry):  # type: ignore[arg-type]
-        bounds = one.metadata.get("schema", {})
-        if "minimum" not in bounds:
-            continue
-        value, low, high = getattr(entry, one.name), bounds["minimum"], bounds["maximum"]
-        if not low <= value <= high:
-            raise InputError(f"{one.name} is {value:g}; give {low:g} to {high:g}")
+def _check_ranges(config: Uncertainty | LearningConfig) -> None:
+    for name, value, low, high in out_of_range(config):
+        raise InputError(f"{name} is {value:g}; give {low:g} to {high:g}")

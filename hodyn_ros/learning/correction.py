@@ -56,7 +56,7 @@ class Correction:
 
     @classmethod
     def none(cls, joint_names: Sequence[str], duration: float, bandwidth: float) -> Correction:
-        """Return the correction that corrects nothing, with room for a bandwidth [Hz]."""
+        """Return the correction that corrects nothing, with splines up to a bandwidth [Hz]."""
         size = basis_size(duration, bandwidth)
         return cls(tuple(joint_names), duration, np.zeros((size, len(joint_names))))
 

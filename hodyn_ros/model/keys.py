@@ -11,7 +11,8 @@ number or a mapping without `anyOf`, whose errors nobody can read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cache
 from types import NoneType, UnionType
@@ -30,6 +31,7 @@ from typing import (
 from hodyn_ros.errors import ModelError
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
     from typing_extensions import dataclass_transform
 else:  # of typing from Python 3.11 on
 
@@ -80,6 +82,16 @@ def said_of(one: Field[Any]) -> Schema:
     """Return what is said of a field, in keywords of JSON Schema."""
     said: Schema = one.metadata.get("schema", {})
     return said
+
+
+def out_of_range(config: DataclassInstance) -> Iterator[tuple[str, float, float, float]]:
+    """Give name, value, least and most of the fields whose numbers are not where their keys have them."""
+    for one in fields(config):
+        said, value = said_of(one), getattr(config, one.name)
+        if "minimum" in said:
+            low, high = said["minimum"], said.get("maximum", math.inf)
+            if not (low <= value <= high and math.isfinite(value)):
+                yield one.name, value, low, high
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(key,))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import Enum
 
 from hodyn_ros.errors import InputError
-from hodyn_ros.model.keys import key, said_of
+from hodyn_ros.model.keys import key, out_of_range
 
 
 class Mode(str, Enum):
@@ -91,10 +91,5 @@ class StreamConfig:
     )
 
     def __post_init__(self) -> None:
-        for entry in fields(self):
-            said, number = said_of(entry), getattr(self, entry.name)
-            if "minimum" in said and not said["minimum"] <= number <= said["maximum"]:
-                raise InputError(
-                    f"{entry.name} must lie between {said['minimum']:g} and {said['maximum']:g}, "
-                    f"found {number}"
-                )
+        for name, number, low, high in out_of_range(self):
+            raise InputError(f"{name} must lie between {low:g} and {high:g}, found {number}")
