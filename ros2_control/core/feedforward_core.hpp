@@ -9,7 +9,7 @@
 #include <cmath>
 #include <cstddef>
 #include <memory>
-#include <optional>
+#include <stdexcept>
 #include <vector>
 
 #include "../guard/command_guard.hpp"
@@ -35,7 +35,7 @@ struct Desired
 {
   Desired(std::size_t coordinates, std::size_t orders) : q(coordinates * orders) {}
   guard::Instant stamp = 0;
-  guard::Vector q;  // derivative k of coordinate j at [k * coordinates + j]
+  std::vector<double> q;  // derivative k of coordinate j at [k * coordinates + j]
 };
 
 class FeedforwardCore
@@ -57,7 +57,7 @@ public:
     beside_(robot_.joints),
     memory_(new std::max_align_t[robot_.memory / sizeof(std::max_align_t) + 1]),
     stop_memory_(new std::max_align_t[robot_.memory / sizeof(std::max_align_t) + 1]),
-    reference_(robot_.joints, 3, robot_.order + 1)
+    reference_(robot_.joints)
   {
     reset();
   }
@@ -79,7 +79,7 @@ public:
   // the update before by a clock that cannot be set, where there is one. `chained`: references of another
   // controller, row by row as q, NaN where it gives none; null: the last desired motion counts.
   void update(
-    guard::Instant now, std::optional<double> elapsed, const double * measured, const double * rates,
+    guard::Instant now, guard::Optional<double> elapsed, const double * measured, const double * rates,
     const double * chained)
   {
     if (stop_asked.load(std::memory_order_relaxed)) {
@@ -100,7 +100,7 @@ public:
       velocity = guard_->issued.motion.velocity;
       effort = guard_->issued.effort;
     } else {
-      std::fill(velocity.begin(), velocity.end(), 0.0);  // the rest stays as it was,
+      velocity.fill(0.0);  // the rest stays as it was,
       leave_after_a_hold_up();
     }
     for (std::size_t i = 0; i < guard_->changes; ++i) {
@@ -116,7 +116,7 @@ public:
     const guard::State state = guard_->state;
     velocity_then_ = velocity;
     effort_then_ = effort;
-    std::fill(velocity.begin(), velocity.end(), 0.0);
+    velocity.fill(0.0);
     leave();
     return state != guard::State::kWaiting && state != guard::State::kStopped;
   }
@@ -143,7 +143,7 @@ private:
   void leave()
   {
     if (config_.zero_at_the_end) {
-      std::fill(effort.begin(), effort.end(), 0.0);
+      effort.fill(0.0);
     }
   }
 
@@ -162,33 +162,41 @@ private:
     robot_.home(memory_.get());
     robot_.home(stop_memory_.get());
     stop_asked = start_asked = has_stopped = false;
+    constexpr double kMostOrder = guard::kMostRows - 1;
+    if (robot_.order > kMostOrder) {
+      throw std::invalid_argument(guard::text_of({"the order of a robot", 0.0, kMostOrder, 1.0 * robot_.order}));
+    }
     const bool motor = config_.efforts == Side::kMotor;
     const auto row = [this](const double * numbers) { return guard::Vector(numbers, numbers + robot_.joints); };
     guard_ = std::make_unique<guard::CommandGuard>(
-      robot_.joints, std::size_t{3}, robot_.order + 1, config_.guard,
+      robot_.joints, config_.guard,
       guard::Limits{
         row(robot_.velocity), row(motor ? robot_.motor_effort : robot_.effort),
         row(motor ? robot_.motor_effort_rate : robot_.effort_rate),
         row(motor ? robot_.motor_mismatch : robot_.mismatch)},
       config_.gains, stopping());
+    if (guard_->unusable) {
+      throw std::invalid_argument(guard::text_of(guard_->unusable));
+    }
   }
 
   // The efforts of a motion as if the joints were stiff, for the guard.
   guard::EffortModel stopping()
   {
-    if (robot_.stiff_effort == nullptr) {
-      return {};
+    return robot_.stiff_effort == nullptr ? guard::EffortModel{} : guard::EffortModel{stiff_effort, this};
+  }
+
+  static void stiff_effort(void * core, const double * q, const double * v, const double * a, double * result)
+  {
+    FeedforwardCore & own = *static_cast<FeedforwardCore *>(core);
+    auto to = own.packed_.begin();
+    for (const double * row : {q, v, a}) {
+      to = std::copy_n(row, own.robot_.joints, to);
     }
-    return [this](const guard::Motion & motion, guard::Vector & result) {
-      const std::size_t n = robot_.joints;
-      std::copy_n(motion.position.begin(), n, packed_.begin());
-      std::copy_n(motion.velocity.begin(), n, packed_.begin() + static_cast<std::ptrdiff_t>(n));
-      std::copy_n(motion.acceleration.begin(), n, packed_.begin() + static_cast<std::ptrdiff_t>(2 * n));
-      const bool motor = config_.efforts == Side::kMotor;
-      double * const joints = motor ? beside_.data() : result.data();
-      double * const motors = motor ? result.data() : beside_.data();
-      robot_.stiff_effort(stop_memory_.get(), packed_.data(), joints, motors);
-    };
+    const bool motor = own.config_.efforts == Side::kMotor;
+    double * const joints = motor ? own.beside_.data() : result;
+    double * const motors = motor ? result : own.beside_.data();
+    own.robot_.stiff_effort(own.stop_memory_.get(), own.packed_.data(), joints, motors);
   }
 
   // NaN among positions and velocities is no reference; higher derivatives that are not given count as zero.
@@ -215,18 +223,14 @@ private:
       return;
     }
     const bool motors = config_.states == Side::kMotor;
-    copy(motors ? motor_motion_ : joint_motion_, reference_.positions);
-    copy(config_.efforts == Side::kMotor ? motor_effort_ : joint_effort_, reference_.efforts);
+    const std::vector<double> & motion = motors ? motor_motion_ : joint_motion_;
+    const std::vector<double> & efforts = config_.efforts == Side::kMotor ? motor_effort_ : joint_effort_;
+    reference_.positions.assign(motion.data(), motion.size() / robot_.joints);
+    reference_.efforts.assign(efforts.data(), robot_.order + 1);
     const unsigned singular = code == HODYN_NEAR_SINGULAR ? guard::kNearSingularity : 0U;
     if (guard_->follow(now, stamp, reference_, status() | singular) != guard::Taken::kYes) {
       rejected.fetch_add(1, std::memory_order_relaxed);
     }
-  }
-
-  static void copy(const guard::Vector & from, guard::Series & to)
-  {
-    to.rows = from.size() / to.n;
-    std::copy(from.begin(), from.end(), to.numbers.begin());
   }
 
   // The limits that a feedforward exceeds; hodyn_ros.feedforward.model.FeedforwardLimits in C++.
@@ -235,7 +239,7 @@ private:
     const std::size_t n = robot_.joints;
     bool effort_beyond = false, rate = false, speed = false, place = false;
     for (std::size_t j = 0; j < n; ++j) {
-      const auto beyond = [j, n](const guard::Vector & rows, std::size_t order, const double * limit) {
+      const auto beyond = [j, n](const std::vector<double> & rows, std::size_t order, const double * limit) {
         return rows.size() > order * n && std::abs(rows[order * n + j]) > limit[j];
       };
       effort_beyond = effort_beyond || beyond(joint_effort_, 0, robot_.effort) ||
@@ -253,7 +257,7 @@ private:
   std::shared_ptr<const RobotLibrary> library_;
   const hodyn_robot & robot_;
   CoreConfig config_;
-  guard::Vector joint_motion_, joint_effort_, motor_motion_, motor_effort_, packed_, beside_;
+  std::vector<double> joint_motion_, joint_effort_, motor_motion_, motor_effort_, packed_, beside_;
   std::unique_ptr<std::max_align_t[]> memory_, stop_memory_;
   guard::Reference reference_;
   Desired chained_{robot_.coordinates, robot_.order + 3};

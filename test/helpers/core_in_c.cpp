@@ -79,7 +79,7 @@ long core_update(
   FeedforwardCore * core, std::int64_t now, double elapsed, const double * q, const double * v, const double * chained)
 {
   const long before = allocations;
-  const auto since = std::isnan(elapsed) ? std::nullopt : std::optional<double>(elapsed);
+  const auto since = std::isnan(elapsed) ? hodyn_ros::guard::Optional<double>() : elapsed;
   core->update(now, since, q, v, chained);
   return allocations - before;
 }
