@@ -23,9 +23,9 @@ guard::Vector row_of(const std::vector<double> & numbers)
   return {numbers.data(), numbers.data() + numbers.size()};
 }
 
-CoreConfig config_of(const feedforward_controller::Params & parameters)
+CommandConfig config_of(const feedforward_controller::Params & parameters)
 {
-  CoreConfig config;
+  CommandConfig config;
   config.gains = {row_of(parameters.proportional), row_of(parameters.derivative)};
   config.states = side_of(parameters.states);
   config.efforts = side_of(parameters.efforts);
@@ -252,10 +252,10 @@ bool FeedforwardController::write_commands()
   for (std::size_t j = 0; j < joints_.size(); ++j) {
     std::size_t place = j * kinds_.size();
     if (kinds_.size() > 1) {
-      written = command_interfaces_[place++].set_value(core_->position[j]) && written;
-      written = command_interfaces_[place++].set_value(core_->velocity[j]) && written;
+      written = command_interfaces_[place++].set_value(core_->commanded().position[j]) && written;
+      written = command_interfaces_[place++].set_value(core_->commanded().velocity[j]) && written;
     }
-    written = command_interfaces_[place].set_value(core_->effort[j]) && written;
+    written = command_interfaces_[place].set_value(core_->commanded().effort[j]) && written;
   }
   return written;
 }
