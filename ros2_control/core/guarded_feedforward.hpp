@@ -89,12 +89,14 @@ public:
     return guard_.follow(now, stamp, reference_, status() | singular);
   }
 
-  // The commands of one period, which `position`, `velocity` and `effort` then hold. `elapsed` [s]: the time since
-  // the call before by a clock that cannot be set, where there is one.
-  void command(guard::Instant now, guard::Optional<double> elapsed)
+  // The commands of one period, which `position`, `velocity` and `effort` then hold; false where nothing is commanded, so
+  // that they are what was left. `elapsed` [s]: the time since the call before by a clock that cannot be set, where
+  // there is one.
+  bool command(guard::Instant now, guard::Optional<double> elapsed)
   {
     guard_.found = effort;  // what the drives do until a motion is joined, at first or after an end
-    if (guard_.command(now, elapsed)) {
+    const bool commands = guard_.command(now, elapsed);
+    if (commands) {
       position = guard_.issued.motion.position;
       velocity = guard_.issued.motion.velocity;
       effort = guard_.issued.effort;
@@ -102,6 +104,7 @@ public:
       velocity.fill(0.0);  // the rest stays as it was,
       leave_after_a_hold_up();
     }
+    return commands;
   }
 
   // Leave what shall be where nothing more is commanded.
