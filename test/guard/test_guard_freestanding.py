@@ -1,4 +1,4 @@
-"""The guard in C++ needs no heap, no exceptions and no standard library of C++, so that firmware can hold it."""
+"""The guard in C++ needs no heap, no exceptions and no standard library of C++: firmware can hold it."""
 
 from __future__ import annotations
 
@@ -52,11 +52,20 @@ KNOWN_SIZE = 12_000  # bytes of a guard of seven joints
 
 
 def compiled(path: Path, compiler: str, *flags: str) -> tuple[set[str], int, int]:
-    """Return what an object asks of others, how large a guard is, and the deepest frame of its functions [bytes]."""
+    """Return what an object asks of others, the bytes of a guard, and those of the largest stack frame."""
     source, target = path / "guard.cpp", path / "guard.o"
     source.write_text(SOURCE)
     include = f"-I{ROOT / 'ros2_control' / 'guard'}"
-    command = [compiler, *FREESTANDING, *PANDA, *WARNINGS, "-Wdouble-promotion", *flags, "-O1", "-fstack-usage"]
+    command = [
+        compiler,
+        *FREESTANDING,
+        *PANDA,
+        *WARNINGS,
+        "-Wdouble-promotion",
+        *flags,
+        "-O1",
+        "-fstack-usage",
+    ]
     subprocess.run([*command, include, "-c", source, "-o", target], check=True, timeout=120)
     nm = compiler.replace("g++", "nm") if compiler.endswith("eabi-g++") else "nm"
     said = subprocess.run([nm, "-S", target], check=True, capture_output=True, text=True, timeout=60).stdout
@@ -67,7 +76,9 @@ def compiled(path: Path, compiler: str, *flags: str) -> tuple[set[str], int, int
     return wanted, int(size, 16), max(int(frame) for _, frame, _ in frames)
 
 
-@pytest.mark.parametrize("compiler, flags", [("g++", ()), ("arm-none-eabi-g++", CORTEX)], ids=["here", "cortex-m7"])
+@pytest.mark.parametrize(
+    "compiler, flags", [("g++", ()), ("arm-none-eabi-g++", CORTEX)], ids=["here", "cortex-m7"]
+)
 def test_no_heap_and_no_exceptions(tmp_path: Path, compiler: str, flags: tuple[str, ...]) -> None:
     if shutil.which(compiler) is None:
         pytest.skip(f"there is no {compiler} on the path")

@@ -25,12 +25,12 @@ int firmware();  // main of the example
 
 namespace
 {
-constexpr long kEnd = 3200, kFault = 1700;  // [ms]
-constexpr double kStep = 1e-3;              // [s]
+constexpr long kEnd = 3200, kFault = 1250;  // [ms]
+constexpr int64_t kBegin = 1'000'000'000;   // [ns]
 
 std::string fault;
 SimulatedRobot robot(kStart);
-int64_t now = 1'000'000'000, fed = -1;  // [ns]
+int64_t now = kBegin, fed = -1;  // [ns]
 long k = 0;
 task_wdt_callback_t expired = nullptr;
 int64_t reload = 0;
@@ -55,7 +55,7 @@ void send()
   }
   desired motion;
   motion.stamp = now - (is("stale") && between(0, 300) ? 200'000'000 : 0);
-  motion_at(kStep * static_cast<double>(k - 500), motion.q);
+  motion_at(1e-9 * static_cast<double>(now - kBegin) - 0.5, motion.q);
   if (is("nan") && between(0, 300)) {
     motion.q[10] = NAN;
   }
@@ -75,12 +75,32 @@ void print()
   std::printf("\n");
 }
 
-void pass(int64_t time)
+// The drives carry out the last command for a millisecond.
+void move()
 {
-  now += time;
+  double acting[JOINTS];
+  std::memcpy(acting, effort, sizeof(acting));
+  acting[1] *= is("turned") && k >= kFault ? -1.0 : 1.0;
+  robot.move(acting, 1e-3);
+}
+
+void pass_a_millisecond()
+{
+  now += 1'000'000;
   if (expired != nullptr && fed >= 0 && now - fed > reload) {
     fed = -1;
     expired(0, nullptr);
+  }
+}
+
+// The loop stands still, and the drives go on.
+void hold_up(int milliseconds)
+{
+  for (int i = 0; i < milliseconds; ++i) {
+    pass_a_millisecond();
+    if (std::strcmp(told, "write") == 0) {
+      move();
+    }
   }
 }
 }  // namespace
@@ -108,10 +128,7 @@ void write(const double * commanded)
 {
   told = "write";
   std::memcpy(effort, commanded, sizeof(effort));
-  double acting[JOINTS];
-  std::memcpy(acting, effort, sizeof(acting));
-  acting[1] *= is("turned") && k >= kFault ? -1.0 : 1.0;
-  robot.move(acting, kStep);
+  move();
 }
 
 void hold()
@@ -138,9 +155,9 @@ uint32_t k_timer_status_sync(k_timer *)
   if (++k == kEnd) {
     std::exit(0);
   }
-  pass(1'000'000);
+  pass_a_millisecond();
   if (k == kFault) {
-    pass(is("late") ? 30'000'000 : is("held up") ? 100'000'000 : 0);
+    hold_up(is("late") ? 30 : is("held up") ? 100 : 0);
     if (is("crash")) {
       k_sys_fatal_error_handler(0, nullptr);
     }
