@@ -57,8 +57,9 @@ struct Placed : GuardedFeedforward
   using GuardedFeedforward::GuardedFeedforward;
   static void * operator new(size_t, void * place) noexcept {{ return place; }}
 }};
+constexpr size_t kMemory = 512;
 constexpr double kGains[2][JOINTS] = {gains};
-alignas(8) unsigned char place[sizeof(Placed)], memory[512], stop_memory[512];
+alignas(8) unsigned char place[sizeof(Placed)], memory[kMemory], stop_memory[kMemory];
 GuardedFeedforward * commands;
 int64_t now = 1'000'000'000;
 double q[ROWS * JOINTS], joint[3 * JOINTS], effort[3 * JOINTS], motor[3 * JOINTS], motor_effort[3 * JOINTS];
@@ -84,7 +85,7 @@ extern "C" void begin(void)
   CommandConfig config;
   config.gains = {{{{kGains[0], kGains[0] + JOINTS}}, {{kGains[1], kGains[1] + JOINTS}}}};
   config.guard.measured = config.guard.efforts_act = true;
-  commands = new (place) Placed(*hodyn_robot_table(), config, memory, stop_memory);
+  commands = new (place) Placed(*hodyn_robot_table(), config, memory, stop_memory, kMemory);
   for (int k = 0; k < {settled}; ++k) {{
     cycle();
   }}

@@ -110,7 +110,7 @@ private:
   void reset()
   {
     stop_asked = start_asked = has_stopped = false;
-    commands_ = std::make_unique<GuardedFeedforward>(robot_, config_, memory_.get(), stop_memory_.get());
+    commands_ = std::make_unique<GuardedFeedforward>(robot_, config_, memory_.get(), stop_memory_.get(), robot_.memory);
   }
 
   // NaN among positions and velocities is no reference; higher derivatives that are not given count as zero.

@@ -25,9 +25,11 @@ struct CommandConfig
 class GuardedFeedforward
 {
 public:
-  // `memory` and `stop_memory`: robot.memory bytes each, aligned as by malloc, for the feedforward and for stops.
-  GuardedFeedforward(const hodyn_robot & robot, const CommandConfig & config, void * memory, void * stop_memory)
-  : unusable(find_unusable(robot, config)),
+  // `memory` and `stop_memory`: `bytes` each, robot.memory at least, aligned as by malloc, for the feedforward and for
+  // stops.
+  GuardedFeedforward(
+    const hodyn_robot & robot, const CommandConfig & config, void * memory, void * stop_memory, size_t bytes)
+  : unusable(find_unusable(robot, config, bytes)),
     position(robot.joints),
     velocity(robot.joints),
     effort(robot.joints),
@@ -124,11 +126,16 @@ public:
   guard::Vector position, velocity, effort;  // commanded, for each joint
 
 private:
-  static guard::Unusable find_unusable(const hodyn_robot & robot, const CommandConfig & config)
+  static guard::Unusable find_unusable(const hodyn_robot & robot, const CommandConfig & config, size_t bytes)
   {
+    if (bytes < robot.memory) {
+      return {
+        "bytes of each memory of a robot", static_cast<double>(robot.memory), guard::kInfinite,
+        static_cast<double>(bytes)};
+    }
     constexpr size_t kMostOrder = guard::kMostRows - 1;
     if (robot.order > kMostOrder) {
-      return {"the order of a robot", 0.0, static_cast<double>(kMostOrder), static_cast<double>(robot.order)};
+      return {"order of a robot", 0.0, static_cast<double>(kMostOrder), static_cast<double>(robot.order)};
     }
     const guard::Vector all(robot.joints);
     return guard::find_unusable(robot.joints, config.guard, {all, all, all, all}, config.gains);

@@ -47,6 +47,33 @@ FAULTS = {
     "crash": ("the firmware crashes", None, "off"),
     "stop": ("it is asked to stop", Fault.SHUTDOWN, "hold"),
 }
+# What is wrong with a robot, which the firmware must not command, and what it says then.
+REFUSED = {
+    "its.memory = 513": "bytes of each memory of a robot must be within 513 and inf, found 512",
+    "its.order = 3": "order of a robot must be within 0 and 2, found 3",
+    "its.joints = 8": "joints must be within 1 and 7, found 8",
+    "its.coordinates = 6": "desired.h is of another robot",
+    "its.abi = 1": "desired.h is of another robot",
+    "its.self_test = fails": "the self-test of 'panda' is off by 1",
+}
+# Nothing of it may be called where it is refused before that.
+OTHER_ROBOT = """
+#include <stdlib.h>
+#include "robot_table.h"
+const hodyn_robot *the_robot(void);
+double fails(void) {{ return 1.0; }}
+static void home(void *memory) {{ (void)memory; abort(); }}
+const hodyn_robot *hodyn_robot_table(void)
+{{
+  static hodyn_robot its;
+  its = *the_robot();
+  {change};
+  if (its.memory > 512) {{
+    its.home = home;
+  }}
+  return &its;
+}}
+"""
 Array = np.ndarray
 
 
@@ -87,8 +114,13 @@ def firmware(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     for command in commands:
         subprocess.run(command, check=True, timeout=120, cwd=folder)
+    return linked(folder)
+
+
+def linked(folder: Path, *others: Path) -> Path:
+    """Return the program of the firmware's objects in a folder, and others."""
     program = folder / "firmware"
-    subprocess.run([str(CXX), *folder.glob("*.o"), "-o", program, "-lm"], check=True, timeout=120)
+    subprocess.run([str(CXX), *folder.glob("*.o"), *others, "-o", program, "-lm"], check=True, timeout=120)
     return program
 
 
@@ -129,6 +161,19 @@ def test_a_turned_motor_is_let_go(firmware: Path) -> None:
 
 def test_the_watchdog_puts_the_drives_off(firmware: Path) -> None:
     assert "drives off" in run(firmware, "held up").said and "drives off" not in run(firmware, "late").said
+
+
+@pytest.mark.parametrize("change", REFUSED)
+def test_another_robot_is_refused_with_the_drives_off(firmware: Path, tmp_path: Path, change: str) -> None:
+    renamed = "-Dhodyn_robot_table=the_robot"
+    (tmp_path / "other.c").write_text(OTHER_ROBOT.format(change=change))
+    for source, *flags in ([tmp_path / "other.c"], [firmware.parent / "panda_table.c", renamed]):
+        command = [str(CC), "-std=c99", f"-I{firmware.parent}", *flags, "-c", source]
+        subprocess.run(command, check=True, timeout=60, cwd=tmp_path)
+    kept = [path for path in firmware.parent.glob("*.o") if path.name != "panda_table.o"]
+    ran = subprocess.run([linked(tmp_path, *kept), "none"], capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 1 and REFUSED[change] in ran.stdout
+    assert ran.stdout.splitlines()[1:] == ["# drives off"], "one line, and the loop never begins"
 
 
 def test_the_page_says_what_reached_the_motors(firmware: Path) -> None:

@@ -21,7 +21,7 @@ namespace
 atomic_t start_asked, stop_asked;
 atomic_t state_now, cause_now;
 alignas(8) unsigned char memory[kMemory], stop_memory[kMemory];
-hodyn_ros::GuardedFeedforward commands(*hodyn_robot_table(), command_config(), memory, stop_memory);
+hodyn_ros::GuardedFeedforward commands(*hodyn_robot_table(), command_config(), memory, stop_memory, kMemory);
 
 void drives_off(int, void *) { drives::off(); }
 
@@ -30,7 +30,9 @@ bool is_usable(const hodyn_robot & robot)
 {
   if (commands.unusable) {
     const guard::Unusable & wrong = commands.unusable;
-    printk("%s must be within %g and %g, found %g\n", wrong.name, wrong.least, wrong.most, wrong.found);
+    printk(
+      "%s must be within %g and %g, found %g: correct robot.hpp, or the room in CMakeLists.txt\n", wrong.name,
+      wrong.least, wrong.most, wrong.found);
     return false;
   }
   if (robot.abi != HODYN_ROBOT_ABI || robot.joints != JOINTS || robot.coordinates != JOINTS || robot.order != ORDER) {
@@ -134,6 +136,7 @@ int main()
 {
   drives::hold();
   if (!is_usable(*hodyn_robot_table())) {
+    drives::off();
     return 1;
   }
   k_thread_priority_set(k_current_get(), K_PRIO_COOP(1));
@@ -141,6 +144,7 @@ int main()
   const int watchdog = task_wdt_add(static_cast<uint32_t>(1e3 * kDriveTimeout), drives_off, nullptr);
   if (watchdog < 0) {
     printk("there is no watchdog\n");
+    drives::off();
     return 1;
   }
   k_timer_start(&period, K_NSEC(kPeriod), K_NSEC(kPeriod));

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "desired.h"
+#include "robot.hpp"
 #include "robot_table.h"
 
 class SimulatedRobot
@@ -79,5 +80,5 @@ private:
     }
   }
 
-  alignas(8) unsigned char memory_[512] = {};
+  alignas(8) unsigned char memory_[kMemory] = {};
 };
