@@ -28,6 +28,7 @@ struct CoreConfig
   Side states = Side::kMotor;   // what positions and velocities are measured, and commanded
   Side efforts = Side::kMotor;  // what efforts are commanded
   bool zero_at_the_end = true;  // what is left where nothing more is commanded: no efforts, or the last ones
+  double late = guard::kInfinite;  // [s] between two updates, from which on the second is late
 };
 
 // A desired motion about one instant.
@@ -88,9 +89,14 @@ public:
     if (start_asked.exchange(false, std::memory_order_relaxed)) {
       guard_->start();
     }
-    guard_->measure(now, now, measured, rates);
+    const bool datable = can_be_dated(elapsed);
+    if (datable) {
+      guard_->measure(now, now, measured, rates);
+    }
     if (chained != nullptr) {
-      follow_chained(now, chained);
+      if (datable) {
+        follow_chained(now, chained);
+      }
     } else if (desired.take()) {
       follow(now, desired.current().stamp, desired.current().q.data());
     }
@@ -140,6 +146,17 @@ public:
   Events<guard::Transition, 64> events;
 
 private:
+  // Whether measurements and chained references are of now. A loop that was held up may have been so before they were
+  // taken or after, and nobody can tell; as old ones, taken for new, they would be a jump in the update that follows at
+  // once. So a late update goes by what was known before, where that is not too old.
+  bool can_be_dated(std::optional<double> elapsed)
+  {
+    const double longest = std::min(config_.guard.timeout, config_.guard.measurement_timeout);
+    const bool late = elapsed && config_.late < *elapsed && *elapsed < longest;
+    passed_over_ = late && !passed_over_;  // not two in a row: where all are late, none is
+    return !passed_over_;
+  }
+
   void leave()
   {
     if (config_.zero_at_the_end) {
@@ -161,7 +178,7 @@ private:
   {
     robot_.home(memory_.get());
     robot_.home(stop_memory_.get());
-    stop_asked = start_asked = has_stopped = false;
+    stop_asked = start_asked = has_stopped = passed_over_ = false;
     const bool motor = config_.efforts == Side::kMotor;
     const auto row = [this](const double * numbers) { return guard::Vector(numbers, numbers + robot_.joints); };
     guard_ = std::make_unique<guard::CommandGuard>(
@@ -257,6 +274,7 @@ private:
   std::unique_ptr<std::max_align_t[]> memory_, stop_memory_;
   guard::Reference reference_;
   Desired chained_{robot_.coordinates, robot_.order + 3};
+  bool passed_over_ = false;  // whether the last update was late
   guard::Vector velocity_then_, effort_then_;  // before the last `deactivate`
   std::unique_ptr<guard::CommandGuard> guard_;
 };

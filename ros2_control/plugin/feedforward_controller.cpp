@@ -15,6 +15,7 @@ namespace
 {
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 constexpr std::chrono::milliseconds kOneSwitch{100};  // of the controller manager, on a busy machine
+constexpr double kLate = 1.5;  // periods since the last update, from which on one is late
 
 Side side_of(const std::string & name) { return name == "link" ? Side::kLink : Side::kMotor; }
 
@@ -83,7 +84,9 @@ FeedforwardController::CallbackReturn FeedforwardController::on_configure(const 
     if (parameters.commands != "effort") {
       kinds_ = {"position", "velocity", "effort"};
     }
-    core_ = std::make_unique<FeedforwardCore>(library, config_of(parameters));
+    CoreConfig config = config_of(parameters);
+    config.late = get_update_rate() > 0 ? kLate / get_update_rate() : guard::kInfinite;
+    core_ = std::make_unique<FeedforwardCore>(library, config);
     const hodyn_robot & robot = library->table();
     RCLCPP_INFO(
       node->get_logger(), "robot '%s', order %u, %zu joints, from a file with SHA-256 %.12s", robot.robot,

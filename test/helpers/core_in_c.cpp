@@ -45,6 +45,7 @@ FeedforwardCore * core_new(
     config.guard.rejoin = static_cast<hodyn_ros::guard::Rejoin>(rejoin);
     config.guard.timeout = timeout;
     config.guard.efforts_act = true;
+    config.late = 0.0015;
     if (gains != nullptr) {
       config.gains = {{gains, gains + n}, {gains + n, gains + 2 * n}};
       config.guard.measured = true;
