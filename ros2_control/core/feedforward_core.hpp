@@ -19,6 +19,11 @@
 
 namespace hodyn_ros
 {
+struct CoreConfig : CommandConfig
+{
+  double late = guard::kInfinite;  // [s] between two updates, from which on the second is late
+};
+
 // A desired motion about one instant.
 struct Desired
 {
@@ -30,7 +35,7 @@ struct Desired
 class FeedforwardCore
 {
 public:
-  FeedforwardCore(std::shared_ptr<const RobotLibrary> library, const CommandConfig & config)
+  FeedforwardCore(std::shared_ptr<const RobotLibrary> library, const CoreConfig & config)
   : desired(Desired(library->table().coordinates, library->table().order + 3)),
     library_(std::move(library)),
     robot_(library_->table()),
@@ -65,9 +70,14 @@ public:
     if (start_asked.exchange(false, std::memory_order_relaxed)) {
       commands_->start();
     }
-    commands_->measure(now, now, measured, rates);
+    const bool datable = can_be_dated(elapsed);
+    if (datable) {
+      commands_->measure(now, now, measured, rates);
+    }
     if (chained != nullptr) {
-      follow_chained(now, chained);
+      if (datable) {
+        follow_chained(now, chained);
+      }
     } else if (desired.take()) {
       follow(now, desired.current().stamp, desired.current().q.data());
     }
@@ -109,8 +119,20 @@ public:
 private:
   void reset()
   {
-    stop_asked = start_asked = has_stopped = false;
-    commands_ = std::make_unique<GuardedFeedforward>(robot_, config_, memory_.get(), stop_memory_.get(), robot_.memory);
+    stop_asked = start_asked = has_stopped = passed_over_ = false;
+    commands_ = std::make_unique<GuardedFeedforward>(
+      robot_, config_, memory_.get(), stop_memory_.get(), robot_.memory);
+  }
+
+  // Whether measurements and chained references are of now. A loop that was held up may have been so before they were
+  // taken or after, and nobody can tell; as old ones, taken for new, they would be a jump in the update that follows at
+  // once. So a late update goes by what was known before, where that is not too old.
+  bool can_be_dated(guard::Optional<double> elapsed)
+  {
+    const double longest = std::min(config_.guard.timeout, config_.guard.measurement_timeout);
+    const bool late = elapsed && config_.late < *elapsed && *elapsed < longest;
+    passed_over_ = late && !passed_over_;  // not two in a row: where all are late, none is
+    return !passed_over_;
   }
 
   // NaN among positions and velocities is no reference; higher derivatives that are not given count as zero.
@@ -137,10 +159,11 @@ private:
 
   std::shared_ptr<const RobotLibrary> library_;
   const hodyn_robot & robot_;
-  CommandConfig config_;
+  CoreConfig config_;
   std::unique_ptr<std::max_align_t[]> memory_, stop_memory_;
   std::unique_ptr<GuardedFeedforward> commands_;
   Desired chained_{robot_.coordinates, robot_.order + 3};
+  bool passed_over_ = false;  // whether the last update was late
   guard::Vector velocity_then_, effort_then_;  // before the last `deactivate`
 };
 }  // namespace hodyn_ros

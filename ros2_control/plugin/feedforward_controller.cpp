@@ -15,6 +15,8 @@ namespace
 {
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 constexpr std::chrono::milliseconds kOneSwitch{100};  // of the controller manager, on a busy machine
+constexpr int kMissed = 10;  // updates in a row that could not write all commands
+constexpr double kLate = 1.5;  // periods since the last update, from which on one is late
 
 Side side_of(const std::string & name) { return name == "link" ? Side::kLink : Side::kMotor; }
 
@@ -23,9 +25,9 @@ guard::Vector row_of(const std::vector<double> & numbers)
   return {numbers.data(), numbers.data() + numbers.size()};
 }
 
-CommandConfig config_of(const feedforward_controller::Params & parameters)
+CoreConfig config_of(const feedforward_controller::Params & parameters)
 {
-  CommandConfig config;
+  CoreConfig config;
   config.gains = {row_of(parameters.proportional), row_of(parameters.derivative)};
   config.states = side_of(parameters.states);
   config.efforts = side_of(parameters.efforts);
@@ -88,7 +90,9 @@ FeedforwardController::CallbackReturn FeedforwardController::on_configure(const 
     if (parameters.commands != "effort") {
       kinds_ = {"position", "velocity", "effort"};
     }
-    core_ = std::make_unique<FeedforwardCore>(library, config_of(parameters));
+    CoreConfig config = config_of(parameters);
+    config.late = get_update_rate() > 0 ? kLate / get_update_rate() : guard::kInfinite;
+    core_ = std::make_unique<FeedforwardCore>(library, config);
     const hodyn_robot & robot = library->table();
     RCLCPP_INFO(
       node->get_logger(), "robot '%s', order %u, %zu joints, from a file with SHA-256 %.12s", robot.robot,
@@ -192,6 +196,7 @@ FeedforwardController::CallbackReturn FeedforwardController::on_activate(const r
     return write_commands() ? CallbackReturn::SUCCESS : CallbackReturn::ERROR;
   }
   core_->activate(position_.data(), efforts.data());
+  missed_ = 0;
   updated_at_.reset();
   std::fill(reference_interfaces_.begin(), reference_interfaces_.end(), kUnknown);
   return CallbackReturn::SUCCESS;
@@ -224,7 +229,10 @@ controller_interface::return_type FeedforwardController::update_and_write_comman
   const double * chained = is_in_chained_mode() ? reference_interfaces_.data() : nullptr;
   const guard::Instant now = get_node()->now().nanoseconds();
   core_->update(now, elapsed(), position_.data(), velocity_.data(), chained);
-  return write_commands() ? controller_interface::return_type::OK : controller_interface::return_type::ERROR;
+  // Another thread may hold an interface just now; then its joint has the last command for one more period. An error
+  // would deactivate the controller, in motion.
+  missed_ = write_commands() ? 0 : missed_ + 1;
+  return missed_ < kMissed ? controller_interface::return_type::OK : controller_interface::return_type::ERROR;
 }
 
 // How long ago the last update was [s]; not known in simulated time, which goes as it likes.

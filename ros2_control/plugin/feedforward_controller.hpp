@@ -52,6 +52,7 @@ private:
   std::chrono::steady_clock::time_point deactivated_at_{};
   std::optional<std::chrono::steady_clock::time_point> updated_at_;
   bool mode_changed_ = false;          // since the last deactivation
+  int missed_ = 0;                     // updates in a row that could not write all commands
   long reported_ = 0;                  // rejected references in the log
   rclcpp::Subscription<hodyn_ros::msg::DesiredMotion>::SharedPtr subscription_;
   rclcpp::Service<std_srvs::srv::Trigger>::SharedPtr stop_, start_;
