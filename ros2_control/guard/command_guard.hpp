@@ -15,10 +15,10 @@
 #include <stdexcept>
 #include <utility>
 
+#include "effort_check.hpp"
 #include "effort_limiter.hpp"
 #include "feedforward_stream.hpp"
 #include "measured_motion.hpp"
-#include "momentum_residual.hpp"
 #include "transitions.hpp"
 #include "words.hpp"
 
@@ -50,19 +50,19 @@ class CommandGuard
 public:
   CommandGuard(
     std::size_t joints, std::size_t position_rows, std::size_t effort_rows, const Config & allowed,
-    const Limits & limits, Gains gains = {}, EffortModel model = {})
+    const Limits & limits, Gains gains = {}, EffortModel model = {}, Observer observer = {})
   : config(in_range(allowed)),
     velocity_limit_(limits.velocity),
     fastest_(scaled(limits.velocity, allowed.speed_margin)),
-    mismatch_(limits.mismatch),
     gains_(std::move(gains)),
     model_(std::move(model)),
+    observer_(std::move(observer)),
     measured(joints, config, fastest_),
     desired(joints, position_rows, effort_rows, config, fastest_, limits, model_),
     issued(joints),
     found(joints),
     limiter_(limits.effort, known_rates(limits.effort_rate), allowed.effort_step),
-    residual_(model_, fastest_),
+    check_(observer_, fastest_),
     offset_(joints),
     relax_(joints),
     braking_(joints),
@@ -172,9 +172,10 @@ public:
   const Config config;
 
 private:  // what the streams refer to comes before them
-  Vector velocity_limit_, fastest_, mismatch_;
+  Vector velocity_limit_, fastest_;
   Gains gains_;
   EffortModel model_;
+  Observer observer_;
 
 public:
   State state = State::kWaiting;
@@ -193,7 +194,7 @@ private:
   using Found = std::optional<Reason>;
   static constexpr double kNowhere = std::numeric_limits<double>::quiet_NaN();
 
-  // A mismatch that has to last, times what is allowed.
+  // A disagreement that has to last, of so many times what is allowed.
   struct Disagreement
   {
     double times;
@@ -333,7 +334,7 @@ private:
     return of(Cause::kFrozen, j, should(j), 2.0 * config.resolution);
   }
 
-  bool watches_efforts() const { return model_ && (gains_.any() || config.efforts_act); }
+  bool watches_efforts() const { return observer_ && (gains_.any() || config.efforts_act); }
 
   // Hold the motion against the efforts that were commanded since the last measurement.
   void watch_efforts()
@@ -342,20 +343,20 @@ private:
       return;
     }
     if (!has_issued_ || state == State::kWaiting || ended) {
-      residual_.restart();
+      check_.restart();
       for (Disagreement & one : disagree_) {
         one.since = kInfinite;
       }
-    } else if (fresh_ && !(residual_.known && measured.stamp == residual_.stamp) && acted_for_ > 0.0) {
+    } else if (fresh_ && !(check_.known && measured.stamp == check_.stamp) && acted_for_ > 0.0) {
       for (std::size_t j = 0; j < joints(); ++j) {
         mean_effort_[j] = acted_[j] / acted_for_;
       }
-      residual_.update(measured.stamp, measured.position, measured.rate, mean_effort_);
+      check_.update(measured.stamp, measured.position, measured.rate, mean_effort_);
       find_allowances();
       for (Disagreement & one : disagree_) {
         bool beyond = false;
         for (std::size_t j = 0; j < joints(); ++j) {
-          beyond = beyond || std::abs(residual_.value[j]) > allowed(one.times, j);
+          beyond = beyond || std::abs(check_.value[j]) > allowed(one.times, j);
         }
         one.since = beyond ? std::min(one.since, t_) : kInfinite;
       }
@@ -372,7 +373,7 @@ private:
   // By how much efforts and motion may disagree.
   double allowed(double times, std::size_t j) const
   {
-    return times * mismatch_[j] + (borne_ ? std::abs(faded_.position[j]) : 0.0);
+    return times * check_.allowed[j] + (borne_ ? std::abs(faded_.position[j]) : 0.0);
   }
 
   // Which joint moves as if much acted on it beside its effort, for a while.
@@ -384,8 +385,8 @@ private:
     }
     find_allowances();
     const std::size_t j = largest(
-      joints(), [&](std::size_t i) { return std::abs(residual_.value[i]) - allowed(one.times, i); });
-    return of(Cause::kMismatch, j, residual_.value[j], allowed(one.times, j));
+      joints(), [&](std::size_t i) { return std::abs(check_.value[i]) - allowed(one.times, i); });
+    return of(Cause::kMismatch, j, check_.value[j], allowed(one.times, j));
   }
 
   // the checks
@@ -951,12 +952,12 @@ private:
   }
 
   EffortLimiter limiter_;
-  MomentumResidual residual_;
+  EffortCheck check_;
   Fading offset_;  // of the reference while joining
   Fading relax_;
   Braking braking_;
   Motion scratch_, other_, faded_;
-  Vector acted_, mean_effort_;             // efforts times seconds since the last sample of the residual, their mean
+  Vector acted_, mean_effort_;             // efforts times seconds since the last sample that was checked, their mean
   Vector position_then_, reference_then_;  // where a joint is that has not moved since, and where it should have been
   Vector kept_;                            // efforts of a stop beside those of the model
   Vector standing_;                        // efforts once it stands

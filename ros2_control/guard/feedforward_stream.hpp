@@ -11,7 +11,7 @@
 #include <optional>
 #include <utility>
 
-#include "momentum_residual.hpp"
+#include "effort_check.hpp"
 #include "words.hpp"
 
 namespace hodyn_ros::guard

@@ -22,7 +22,7 @@ from hodyn_ros.feedforward.extrapolation import motor_effort_series
 from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.guard.command_guard import CommandGuard
 from hodyn_ros.guard.guard_config import FirstEffort, GuardConfig, Rejoin, State
-from hodyn_ros.guard.guarded_robot import effort_model, guard_limits
+from hodyn_ros.guard.guarded_robot import effort_model, effort_observer, guard_limits
 from hodyn_ros.trajectory.rest import through_points
 
 CXX = next((path for path in map(shutil.which, ("c++", "g++", "clang++")) if path), None)
@@ -161,7 +161,8 @@ def test_core_does_what_the_nodes_do(library: ctypes.CDLL, panda: Path, link: bo
     core.activate(HOME, np.zeros(7))
     config = GuardConfig(measured=gains is not None, first_effort=FirstEffort.ZERO, efforts_act=True)
     limits, stiff = guard_limits(robot, names, motor=not link), effort_model(robot, names, motor=not link)
-    guard = CommandGuard(names, config, limits, gains, stiff)
+    observer = effort_observer(robot, names, stiff.links, motor=not link)
+    guard = CommandGuard(names, config, limits, gains, stiff, observer)
     model = FeedforwardModel(robot, 2)
     seen = set()
     for k in range(1100):

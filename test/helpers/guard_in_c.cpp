@@ -16,6 +16,8 @@ namespace
 {
 constexpr std::size_t kRows = 8;
 using Model = void (*)(const double * motion, double * efforts);
+using Start = int (*)(const double * sample, double * after);
+using Step = int (*)(const double * sample, double period, const double * before, double * after);
 char said[1000];
 
 const char * say(const std::string & text)
@@ -51,9 +53,12 @@ const char * guard_figure(std::size_t i)
   return i < std::size(guard::kFigures) ? guard::kFigures[i].name : nullptr;
 }
 
-// `numbers`: the figures, and what follows below; `limits`: four rows; `gains`: two, or null. Null for numbers that
-// are out of range; guard_said() has which.
-CommandGuard * guard_new(int n, const double * numbers, const double * limits, const double * gains, Model model)
+// `numbers`: the figures, and what follows below; `limits`: four rows; `gains`: two, or null; `model`, and `start` and
+// `step` of an observer with rows of `size` numbers: null for none. Null for numbers that are out of range;
+// guard_said() has which.
+CommandGuard * guard_new(
+  int n, const double * numbers, const double * limits, const double * gains, Model model, int size, Start start,
+  Step step)
 {
   const auto joints = static_cast<std::size_t>(n);
   guard::Config config;
@@ -78,10 +83,14 @@ CommandGuard * guard_new(int n, const double * numbers, const double * limits, c
       model(packed.data(), result.data());
     };
   }
+  guard::Observer observer;
+  if (step != nullptr) {
+    observer = {static_cast<std::size_t>(size), start, step};
+  }
   try {
     return new CommandGuard(
       joints, kRows, kRows, config, guard::Limits{row(limits, 0), row(limits, 1), row(limits, 2), row(limits, 3)},
-      gains == nullptr ? guard::Gains{} : guard::Gains{row(gains, 0), row(gains, 1)}, efforts);
+      gains == nullptr ? guard::Gains{} : guard::Gains{row(gains, 0), row(gains, 1)}, efforts, observer);
   } catch (const std::invalid_argument & error) {
     say(error.what());
     return nullptr;
