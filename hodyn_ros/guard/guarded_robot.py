@@ -102,6 +102,13 @@ def effort_observer(
     Its deviations hold the `uncertainty` of the robot: `THRESHOLD` of them are what its file states. Friction
     counts as the motion has it, near standstill as much as may stick; all else as `_allowed` says.
     """
+    return EffortObserver(links, *stiff_observer(robot, joint_names, motor=motor), at_motors=motor)
+
+
+def stiff_observer(
+    robot: Robot, joint_names: Sequence[str], *, motor: bool
+) -> tuple[DriveTrain, ObserverConfig, Array]:
+    """Return drives, configuration and noise (n,) of an `effort_observer`."""
     places, unsure, train = _places(robot, joint_names), robot.uncertainty, robot.drive_train
     specs = [DriveSpec(np.inf, 0.0)] * len(places)
     if train is not None and train.n_motors == train.n_joints:
@@ -112,9 +119,7 @@ def effort_observer(
         friction_deviation=min(unsure.friction / THRESHOLD, 2.0),
     )
     noise = _allowed(robot, joint_names, motor=motor) / THRESHOLD
-    return EffortObserver(
-        links, DriveTrain(specs, joint_names), config, np.minimum(noise, _UNKNOWN), at_motors=motor
-    )
+    return DriveTrain(specs, joint_names), config, np.minimum(noise, _UNKNOWN)
 
 
 def _mismatch(robot: Robot, joint_names: Sequence[str], motor: bool) -> Array:

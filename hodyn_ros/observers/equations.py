@@ -116,9 +116,9 @@ class ObserverEquations:
         return trace, self.shapes[:3]
 
     def settle_trace(self, redundant: bool = False) -> Traceable:
-        """Return what gives the row from the efforts (2, n) there: `sample, period, memory, figures, efforts`.
+        """Return what gives the row from the efforts (2, n) there.
 
-        `redundant`: "what moves" (n, n) comes after these.
+        It takes `sample, period, memory, figures, efforts`, with `redundant` "what moves" (n, n) after these.
         """
 
         def trace(

@@ -319,7 +319,9 @@ class MomentumObserver:
         """Take a sample before which there is none to take the difference to; corrections stay."""
         rows = np.asarray(sample, dtype=np.float64).tolist()
         before = self._balance.state.unpack(self._memory[0, self._state["balance"]].tolist())
-        row = self._equations.first(rows, period, before, self._figures[0].tolist(), [x.tolist() for x in further])
+        row = self._equations.first(
+            rows, period, before, self._figures[0].tolist(), [x.tolist() for x in further]
+        )
         kept, self._memory = self._memory[0, self._state["filters"]], np.array([row])
         fresh = self._memory[0, self._state["filters"]]
         for j in self._filters.corrected:

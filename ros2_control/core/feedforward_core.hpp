@@ -170,7 +170,7 @@ private:
         row(robot_.velocity), row(motor ? robot_.motor_effort : robot_.effort),
         row(motor ? robot_.motor_effort_rate : robot_.effort_rate),
         row(motor ? robot_.motor_mismatch : robot_.mismatch)},
-      config_.gains, stopping());
+      config_.gains, stopping(), observer());
   }
 
   // The efforts of a motion as if the joints were stiff, for the guard.
@@ -189,6 +189,24 @@ private:
       double * const motors = motor ? result.data() : beside_.data();
       robot_.stiff_effort(stop_memory_.get(), packed_.data(), joints, motors);
     };
+  }
+
+  // What acts beside the efforts, for the guard; the links are where a stop has them too.
+  guard::Observer observer()
+  {
+    const hodyn_observer & offered =
+      config_.efforts == Side::kMotor ? robot_.motor_observer : robot_.joint_observer;
+    if (offered.step == nullptr) {
+      return {};
+    }
+    const auto start = [&offered](const double * sample, double * after) {
+      offered.start(sample, after);
+      return true;
+    };
+    const auto step = [this, &offered](const double * sample, double period, const double * before, double * after) {
+      return offered.step(stop_memory_.get(), sample, period, before, after) != HODYN_FAILED;
+    };
+    return {offered.size, start, step};
   }
 
   // NaN among positions and velocities is no reference; higher derivatives that are not given count as zero.

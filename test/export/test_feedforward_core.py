@@ -391,8 +391,8 @@ def test_wrong_libraries_are_rejected(library: ctypes.CDLL, panda: Path, tmp_pat
         subprocess.run([str(CC), *sources, *flags, "-lm"], check=True, timeout=120)
         return folder / "robot.so"
 
-    with pytest.raises(RuntimeError, match="another version of hodyn_ros .interface 7, this is 2"):
-        Core(library, spoiled("abi", "ROBOT_ABI 2", "ROBOT_ABI 7", "robot_table.h"))
+    with pytest.raises(RuntimeError, match="another version of hodyn_ros .interface 7, this is 3"):
+        Core(library, spoiled("abi", "ROBOT_ABI 3", "ROBOT_ABI 7", "robot_table.h"))
     with pytest.raises(RuntimeError, match="is no robot"):
         Core(library, spoiled("none", "hodyn_robot_table", "table_of", "panda_table.c"))
     with pytest.raises(RuntimeError, match="self-test of .* is off by"):

@@ -15,8 +15,8 @@ from hodyn_ros.control.motor_pd import Reference
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.guard.command_guard import CommandGuard
-from hodyn_ros.guard.feedforward_stream import FeedforwardStream
 from hodyn_ros.guard.effort_check import GAIN, RATE_OVER, THRESHOLD, EffortCheck
+from hodyn_ros.guard.feedforward_stream import FeedforwardStream
 from hodyn_ros.guard.guard_config import End, GuardConfig, GuardLimits, Rejoin
 from hodyn_ros.guard.guarded_robot import effort_model, effort_observer, guard_limits
 from hodyn_ros.guard.measured_motion import MeasuredMotion

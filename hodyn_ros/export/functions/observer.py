@@ -15,6 +15,9 @@ from hodyn_ros.export.request import Request
 from hodyn_ros.export.straight_line import StraightLine, Tables, checked_length
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.observers import MomentumObserver, ObserverConfig, Sensed
+from hodyn_ros.observers.equations import ObserverEquations
+
+Call = list[Array]  # what a function takes
 
 OBSERVER = "momentum_observer"
 _PERIOD = 1e-3  # [s] of the numbers that it is tested with
@@ -38,11 +41,11 @@ def observer_functions(robot: Robot, request: Request, tables: Tables) -> list[C
     )
     samples = _samples(robot, observer)
     start = _function(
-        request, f"{OBSERVER}_start", observer.start_trace(), ["sample", "figures"], ["memory"],
+        request.prefix, f"{OBSERVER}_start", observer.start_trace(), ["sample", "figures"], ["memory"],
         [*_words(observer), "memory: at the first sample; what the next call takes as before."],
         [[sample, _figures(observer)] for sample in samples], tables,
     )  # fmt: skip
-    memory, calls = start.cases.results["memory"][0], []
+    memory, calls = start.cases.results["memory"][0], list[Call]()
     step = Kernel(*observer.trace()).function
     for sample in samples:
         call = [sample, np.full((1, 1), _PERIOD), memory, _figures(observer)]
@@ -50,7 +53,7 @@ def observer_functions(robot: Robot, request: Request, tables: Tables) -> list[C
         memory = step(*call)
     m = len(observer.names)
     update = _function(
-        request, OBSERVER, observer.trace(), ["sample", "period", "before", "figures"], ["after"],
+        request.prefix, OBSERVER, observer.trace(), ["sample", "period", "before", "figures"], ["after"],
         [
             *_words(observer),
             "period: since the sample before [s]. Where that is too long, start anew.",
@@ -64,14 +67,55 @@ def observer_functions(robot: Robot, request: Request, tables: Tables) -> list[C
     return [start, update]
 
 
+def step_functions(
+    prefix: str, equations: ObserverEquations, figures: Array, tables: Tables
+) -> list[CFunction]:
+    """Write `<prefix>_start`, `<prefix>_points` and `<prefix>_settle`: a step in two parts.
+
+    Between them the caller finds the efforts of the links at both points. `figures` (1, k) are tested with.
+    """
+    n, random = equations.n, np.random.default_rng(1)
+    start = Kernel(*equations.start_trace()).function
+    settle = Kernel(*equations.settle_trace()).function
+    phases, samples = np.arange(n), list[Array]()
+    for i in range(motions.COUNT + 1):
+        angles = 5.0 * _PERIOD * i + phases
+        samples.append(np.array([0.3 * np.sin(angles), 1.5 * np.cos(angles), random.uniform(-10.0, 10.0, n)]))
+    memory, begun, moved, settled = start(samples[0], figures), list[Call](), list[Call](), list[Call]()
+    for sample in samples[1:]:
+        state = [sample, np.full((1, 1), _PERIOD), memory]
+        begun.append([sample, figures])
+        moved.append(state)
+        settled.append([*state, figures, random.uniform(-10.0, 10.0, (2, n))])
+        memory = settle(*settled[-1])
+    words = f"sample: {', '.join(equations.rows)}, one row after the other."
+    inputs = ["sample", "period", "before", "figures", "efforts"]
+    return [
+        _function(
+            prefix, "start", equations.start_trace(), ["sample", "figures"], ["after"],
+            [words, "after: the row of a sample before which there is none."], begun, tables,
+        ),
+        _function(
+            prefix, "points", equations.points_trace(), inputs[:3], ["motion"],
+            [words, "motion: positions, velocities and accelerations at both points of the period."],
+            moved, tables,
+        ),
+        _function(
+            prefix, "settle", equations.settle_trace(), inputs, ["after"],
+            [words, "efforts: those that the links need at both points.", "after: the row of the sample."],
+            settled, tables,
+        ),
+    ]  # fmt: skip
+
+
 def _function(
-    request: Request,
+    prefix: str,
     name: str,
     traceable: Traceable,
     inputs: Sequence[str],
     results: Sequence[str],
     about: Sequence[str],
-    calls: Sequence[Sequence[Array]],
+    calls: Sequence[Call],
     tables: Tables,
 ) -> CFunction:
     trace, arguments = traceable
@@ -83,7 +127,7 @@ def _function(
     expected = np.array([Kernel(trace, arguments).function(*call) for call in calls])
     of_cases = {name: np.array(values) for name, values in zip(inputs, zip(*calls))}
     return CFunction(
-        request.prefix,
+        prefix,
         name,
         dict(zip(inputs, shapes)),
         {results[0]: matrix},
