@@ -92,6 +92,9 @@ class MomentumObserver:
     Attributes:
         names: What the external efforts act on (m,): the driven joints, after the six of a floating base.
         rows: What a sample holds, row by row.
+        floats: Whether it takes the motion of a base besides.
+        equations: What it computes.
+        step: `(sample, period, memory, figures, [base]) -> memory`, arrays of two axes: one update.
         restarts: How often it has begun anew, for a gap in time.
     """
 
@@ -108,11 +111,11 @@ class MomentumObserver:
         train = robot.drive_train
         if train is None:
             train = DriveTrain([DriveSpec(np.inf, 0.0)] * len(robot.driven_joints), robot.driven_joints)
-        self._floats = robot.closure is None and robot.moves_base
-        if self._floats and not sensed.rates:
+        self.floats = robot.closure is None and robot.moves_base
+        if self.floats and not sensed.rates:
             raise InputError("the observer of a floating base needs velocities")
-        self._balance = Balance(train, sensed, self._floats)
-        self.names = (*(_WRENCH if self._floats else ()), *robot.driven_joints)
+        self._balance = Balance(train, sensed, self.floats)
+        self.names = (*(_WRENCH if self.floats else ()), *robot.driven_joints)
         self.restarts = 0
         self._n, self._m = train.n_joints, len(self.names)
         self._roots = None if covariance is None else self._factor(covariance)
@@ -133,12 +136,12 @@ class MomentumObserver:
         m, n, chosen = self._m, self._n, (bool(config.smoothing), bool(config.friction_time))
         fresh = chosen != self._chosen
         if fresh:
-            self._chosen, self._equations = chosen, ObserverEquations(self._balance, *chosen)
-            self._filters, self._state = self._equations.filters, self._equations.memory
+            self._chosen, self.equations = chosen, ObserverEquations(self._balance, *chosen)
+            self._filters, self._state = self.equations.filters, self.equations.memory
         noise = np.empty(m)
         share = self.robot.uncertainty.efforts / _ALLOWED
         noise[m - n :] = config.noise_of(self.robot.driven_joints, self.robot.limits.effort, share)
-        if self._floats:
+        if self.floats:
             tree = self.robot.tree
             weight = float(tree.masses.sum() * np.linalg.norm(tree.gravity))
             noise[:6] = config.wrench_noise or share * weight
@@ -146,7 +149,7 @@ class MomentumObserver:
         self._threshold, self._release = config.threshold, config.threshold * config.release
         self._figures = np.array([self._filters.numbers(config, noise, self._roots is None)])
         if fresh:
-            self._step = self._compiled()
+            self.step = self._compiled()
             self._restart()
 
     @property
@@ -167,6 +170,11 @@ class MomentumObserver:
                 if name in CORRECTED
             }
         return found
+
+    @property
+    def redundant(self) -> bool:
+        """Whether there are more drives than coordinates."""
+        return self.robot.closure is not None and self._n > _freedoms(self.robot)
 
     @property
     def link_motion(self) -> Array:
@@ -197,7 +205,7 @@ class MomentumObserver:
         The root mean square of what it takes for external, or what stays a fifth below the threshold.
         """
         stamps, stack = np.asarray(times, dtype=np.float64), np.asarray(samples, dtype=np.float64)
-        if self._floats or stack.shape != (len(stamps), len(self.rows), self._n) or len(stamps) < 10:
+        if self.floats or stack.shape != (len(stamps), len(self.rows), self._n) or len(stamps) < 10:
             raise InputError(f"noise is that of ten or more samples (N, {len(self.rows)}, {self._n})")
         quiet = MomentumObserver(self.robot, self._config, self.sensed)
         found = [quiet.update(time, sample) for time, sample in zip(stamps.tolist(), stack)]
@@ -229,22 +237,22 @@ class MomentumObserver:
         """
         period = time - self._time
         if not 0.0 < period <= self._longest:
-            self._start(time, sample, (self._based(base),) if self._floats else ())
+            self._start(time, sample, (self._based(base),) if self.floats else ())
             return None
         self._period[0, 0] = period
         further: tuple[Array, ...]
         try:
-            if self._floats:
+            if self.floats:
                 further = (self._based(base),)
-                row = self._step(sample, self._period, self._memory, self._figures, *further)
+                row = self.step(sample, self._period, self._memory, self._figures, *further)
             else:
                 further = ()
-                row = self._step(sample, self._period, self._memory, self._figures)
+                row = self.step(sample, self._period, self._memory, self._figures)
         except InputError:
             self._check(sample)
             raise
         size = self._m
-        if self._equations.conditional and row.item(2 * size + 1):
+        if self.equations.conditional and row.item(2 * size + 1):
             self._explain(sample, *further)
         self._memory, self._time, largest = row, time, row.item(2 * size)
         self._contact = contact = largest > (self._release if self._contact else self._threshold)
@@ -285,7 +293,7 @@ class MomentumObserver:
 
     def _factor(self, covariance: ArrayLike) -> Array:
         size = 10 * self.robot.tree.n_bodies
-        if self._floats or self.robot.closure is not None:
+        if self.floats or self.robot.closure is not None:
             raise InputError("a covariance of the dynamic parameters is for trees on the ground")
         values, vectors = np.linalg.eigh(finite_array("covariance", covariance, (size, size)))
         if not values.min() >= -1e-9 * abs(values).max():
@@ -319,7 +327,7 @@ class MomentumObserver:
         """Take a sample before which there is none to take the difference to; corrections stay."""
         rows = np.asarray(sample, dtype=np.float64).tolist()
         before = self._balance.state.unpack(self._memory[0, self._state["balance"]].tolist())
-        row = self._equations.first(
+        row = self.equations.first(
             rows, period, before, self._figures[0].tolist(), [x.tolist() for x in further]
         )
         kept, self._memory = self._memory[0, self._state["filters"]], np.array([row])
@@ -333,7 +341,7 @@ class MomentumObserver:
 
         After that `trace` goes on.
         """
-        return self._equations.start_trace()
+        return self.equations.start_trace()
 
     @property
     def figures(self) -> dict[str, list[float]]:
@@ -347,10 +355,10 @@ class MomentumObserver:
         largest of their ratios, and a number that is not zero where a spring is beyond its law.
         """
         tree = self.robot.tree
-        spec = KernelSpec(base="body_fixed" if self._floats else None)
+        spec = KernelSpec(base="body_fixed" if self.floats else None)
         efforts_of, _ = inverse_dynamics_trace(tree, 0, spec)
 
-        equations, balance = self._equations, self._balance
+        equations, balance = self.equations, self._balance
 
         def trace(sample: Stack, period: Stack, memory: Stack, figures: Stack, *base: Stack) -> Stack:
             before, filters, now = equations.arrived_at(sample, period[0][0], memory, base)
@@ -371,10 +379,10 @@ class MomentumObserver:
         """Return what takes `sample, period, memory, figures, [base]`, and returns a row as of `trace`."""
         if self.robot.closure is None and fits_straight_line(self.robot.tree, 1):
             return Kernel(*self.trace()).function
-        if self._floats:
+        if self.floats:
             raise InputError(f"robot {self.robot.name!r} is too large for an observer of a floating base")
-        equations = self._equations
-        redundant = self.robot.closure is not None and self._n > _freedoms(self.robot)
+        equations = self.equations
+        redundant = self.redundant
         needed: Callable[[Array], tuple[Array, ...]] = fit_of(self.robot) if redundant else self._efforts_of()
         between = Kernel(*equations.points_trace()).function
         after = Kernel(*equations.settle_trace(redundant)).function
