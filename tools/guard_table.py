@@ -22,10 +22,10 @@ from typing import Any
 from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.guard import (
     command_guard,
+    effort_check,
     effort_limiter,
     feedforward_stream,
     measured_motion,
-    momentum_residual,
     reasons,
     transitions,
 )
@@ -34,7 +34,7 @@ from hodyn_ros.guard.reasons import Fault, Obstacle, Progress, State
 from hodyn_ros.model.keys import said_of
 
 _MODULES = (
-    *(command_guard, effort_limiter, feedforward_stream, measured_motion, momentum_residual, reasons),
+    *(command_guard, effort_check, effort_limiter, feedforward_stream, measured_motion, reasons),
     transitions,
 )
 _CAUSES: tuple[type[Enum], ...] = (Fault, Obstacle, Progress)

@@ -126,9 +126,23 @@ def c_source(
                     functions.append(rotor_feedforward(robot, request, tables))
     if period is not None and not any("deflection" in function.remembers for function in functions):
         notes.append("the period counts for nothing: no damped spring remembers longer than that.")
-    title = [
-        f"{_title(wanted)} of robot {robot.name!r} with time derivatives up to order {order}, written by "
-        "`hodyn export`. Do not edit; export again.",
+    head = f"{_title(wanted)} of robot {robot.name!r} with time derivatives up to order {order}"
+    return composed(robot, request, functions, tables, head, origin, notes)
+
+
+def composed(
+    robot: Robot,
+    request: Request,
+    functions: Sequence[CFunction],
+    tables: Tables,
+    title: str,
+    origin: str,
+    notes: Sequence[str] = (),
+) -> CSource:
+    """Return the texts that hold some functions; `title` says of what, `notes` what is left out."""
+    prefix, order, target = request.prefix, request.order, request.target
+    head = [
+        f"{title}, written by `hodyn export`. Do not edit; export again.",
         *([f"From {origin}."] if origin else []),
     ]
     remembered: dict[str, Memory] = {}
@@ -137,9 +151,9 @@ def c_source(
     memory = [line for part in remembered.values() for line in part.members]
     code = _code(robot, prefix, functions, remembered, tables)
     small = None if target is None else _small(target, functions, code, memory)
-    header = _text(header_lines(robot, request.order, prefix, functions, memory, [*title, *notes], small))
+    header = _text(header_lines(robot, order, prefix, functions, memory, [*head, *notes], small))
     tests = self_test(prefix, functions, small=small is not None)
-    source = _text([*_head(robot, prefix, title, small), *code, *tests])
+    source = _text([*_head(robot, prefix, head, small), *code, *tests])
     if small is not None:
         header, source = in_single(header), in_single(source)
     operations = sum(one.operations for one in functions if one.name != BOTH or turning_rotors(robot, order))

@@ -5,9 +5,22 @@
 #ifndef HODYN_ROBOT_TABLE_H
 #define HODYN_ROBOT_TABLE_H
 
-#define HODYN_ROBOT_ABI 2
+#define HODYN_ROBOT_ABI 3
 
 enum { HODYN_OK = 0, HODYN_NEAR_SINGULAR = 1, HODYN_FAILED = 2 };
+
+/* What acts on joints beside known efforts: the momentum observer of hodyn_ros.observers. Null where there is none.
+ *
+ * A sample holds position, velocity and effort of all joints, 3 rows. A row of `size` numbers begins with external
+ * efforts and their deviations, `joints` each. */
+typedef struct {
+  unsigned size;
+  /* The row of a sample before which there is none. */
+  void (*start)(const double *sample, double *after);
+  /* That of a sample a period [s] after another one, in another array. Returns a code; HODYN_FAILED leaves the row as
+   * it was. */
+  int (*step)(void *memory, const double *sample, double period, const double *before, double *after);
+} hodyn_observer;
 
 typedef struct {
   unsigned abi;  /* HODYN_ROBOT_ABI of whoever wrote it */
@@ -24,7 +37,7 @@ typedef struct {
   /* limits, `joints` numbers each, infinite where there are none */
   const double *lower, *upper, *velocity, *effort, *effort_rate;
   const double *motor_velocity, *motor_effort, *motor_effort_rate;
-  /* by how much efforts and motion may disagree, from the uncertainty of the robot's file */
+  /* by how much efforts may change without a motion that explains it, from the uncertainty of the robot's file */
   const double *mismatch, *motor_mismatch;
   unsigned long memory; /* bytes that a caller keeps, aligned as by malloc */
   void (*home)(void *memory);
@@ -37,6 +50,9 @@ typedef struct {
   /* Efforts of a motion of 3 rows as if all transmissions were stiff, one row each; null where joints are not the
    * coordinates. */
   int (*stiff_effort)(void *memory, const double *q, double *joint_effort, double *motor_effort);
+  /* Whether efforts of joints, or of motors, and the motion agree: joints count as stiff, and deviations as a fifth of
+   * what the uncertainty of the robot's file allows. */
+  hodyn_observer joint_observer, motor_observer;
   double (*self_test)(void); /* largest relative error of calls with known results */
 } hodyn_robot;
 

@@ -13,13 +13,19 @@ import numpy as np
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.export.c_function import CFunction, copied
-from hodyn_ros.export.c_source import CSource, c_source
+from hodyn_ros.export.c_source import CSource, c_source, composed
 from hodyn_ros.export.c_text import number, string
 from hodyn_ros.export.functions.motors import BOTH, left_out
-from hodyn_ros.guard.guarded_robot import guard_limits, stiff_specs
+from hodyn_ros.export.functions.observer import step_functions
+from hodyn_ros.export.request import Request
+from hodyn_ros.export.straight_line import Tables
+from hodyn_ros.guard.guarded_robot import guard_limits, stiff_observer, stiff_specs
 from hodyn_ros.lie.se3 import Array
+from hodyn_ros.observers.effort_observer import effort_equations
+from hodyn_ros.observers.equations import ObserverEquations
 
 TABLE = Path(__file__).with_name("robot_table.h")
+SIDES = ("joint", "motor")  # whose efforts an observer is given
 _MOTION = 3  # rows of a motion that is followed: position, velocity, acceleration
 
 
@@ -45,10 +51,11 @@ def shared_sources(robot: Robot, order: int, name: str | None, origin: str, dige
         raise InputError(f"no feedforward for the motors of robot {robot.name!r}: {reason}")
     sources = {f"{code.name}.h": code.header, f"{code.name}.c": code.source}
     stiff = _stiff(robot, code.name, origin) if robot.joint_names == joints else None
-    if stiff is not None:
-        sources |= {f"{stiff.name}.h": stiff.header, f"{stiff.name}.c": stiff.source}
+    observers = {} if stiff is None else _observers(robot, code.name, origin)
+    for part in [] if stiff is None else [stiff, *observers.values()]:
+        sources |= {f"{part.name}.h": part.header, f"{part.name}.c": part.source}
     sources[TABLE.name] = TABLE.read_text(encoding="ascii")
-    sources[f"{code.name}_table.c"] = "\n".join(_table(robot, order, code, stiff, digest)) + "\n"
+    sources[f"{code.name}_table.c"] = "\n".join(_table(robot, order, code, stiff, observers, digest)) + "\n"
     return sources
 
 
@@ -85,9 +92,35 @@ def _stiff(robot: Robot, name: str, origin: str) -> CSource:
     return c_source(robot, 0, f"{name}_stiff", origin)
 
 
-def _table(robot: Robot, order: int, code: CSource, stiff: CSource | None, digest: str) -> list[str]:
+def _observers(robot: Robot, name: str, origin: str) -> dict[str, CSource]:
+    """Write what acts on joints beside efforts of joints and of motors, but for the efforts of links."""
+    written = {}
+    for side in SIDES:
+        prefix, tables = f"{name}_{side}_observer", Tables()
+        functions = step_functions(prefix, *_observer(robot, side), tables)
+        title = f"The observer of robot {robot.name!r} by efforts of its {side}s"
+        written[side] = composed(robot, Request(prefix, 0), functions, tables, title, origin)
+    return written
+
+
+def _observer(robot: Robot, side: str) -> tuple[ObserverEquations, Array]:
+    """Return the equations of an observer, and its figures (1, k)."""
+    motor = side == "motor"
+    drives, config, noise = stiff_observer(robot, robot.driven_joints, motor=motor)
+    equations = effort_equations(drives, config, at_motors=motor)
+    return equations, np.array([equations.filters.numbers(config, noise)])
+
+
+def _table(
+    robot: Robot,
+    order: int,
+    code: CSource,
+    stiff: CSource | None,
+    observers: Mapping[str, CSource],
+    digest: str,
+) -> list[str]:
     n, main = len(robot.driven_joints), _last(code)
-    parts = [code, *([] if stiff is None else [stiff])]
+    parts = [code, *([] if stiff is None else [stiff]), *observers.values()]
     remembering = [part.name for part in parts if _last(part).memory]
     members = [f"  {name}_memory {name};" for name in remembering] or ["  int none;"]
     rows = min(_MOTION, main.results["position"][0]) if main.name == BOTH else _MOTION
@@ -103,6 +136,7 @@ def _table(robot: Robot, order: int, code: CSource, stiff: CSource | None, diges
             "home",
             "feedforward",
             "0" if stiff is None else "stiff_effort",
+            *(_offered(side, observers.get(side)) for side in SIDES),
             "self_test",
         ),
     ]
@@ -120,12 +154,13 @@ def _table(robot: Robot, order: int, code: CSource, stiff: CSource | None, diges
         *["}", ""],
         *_feedforward(robot, order, main, code.name, rows),
         *([] if stiff is None else _stiff_effort(robot, _last(stiff), stiff.name)),
-        *["static double self_test(void)", "{", f"  double error = {code.name}_self_test();"],
-        *(
-            []
-            if stiff is None
-            else [f"  double other = {stiff.name}_self_test();", "  error = other <= error ? error : other;"]
-        ),
+        *[line for side, one in observers.items() for line in _observer_calls(robot, side, one)],
+        *["static double self_test(void)", "{", "  double error = 0.0, other;"],
+        *[
+            line
+            for part in parts
+            for line in (f"  other = {part.name}_self_test();", "  error = other <= error ? error : other;")
+        ],
         *["  return error;", "}", ""],
         "static const hodyn_robot table = {",
         *[f"  {figure}," for figure in figures],
@@ -218,6 +253,42 @@ def _stiff_effort(robot: Robot, stiff: CFunction, name: str) -> list[str]:
         "}",
         "",
     ]
+
+
+def _observer_calls(robot: Robot, side: str, code: CSource) -> list[str]:
+    """Write the two calls of an observer."""
+    n, figures = len(robot.driven_joints), _observer(robot, side)[1][0].tolist()
+    return [
+        f"static const double {side}_figures[{len(figures)}] = {{{', '.join(map(number, figures))}}};",
+        "",
+        f"static void {side}_observer_start(const double *sample, double *after)",
+        "{",
+        f"  {code.name}_start(sample, {side}_figures, after);",
+        *["}", ""],
+        f"static int {side}_observer_step(void *memory, const double *sample, double period,",
+        "                               const double *before, double *after)",
+        "{",
+        f"  double motion[{6 * n}], efforts[{2 * n}], motors[{n}];",
+        "  int code;",
+        f"  {code.name}_points(sample, &period, before, motion);",
+        "  code = stiff_effort(memory, motion, efforts, motors);",
+        "  if (code != HODYN_FAILED) {",
+        f"    code = stiff_effort(memory, motion + {3 * n}, efforts + {n}, motors);",
+        "  }",
+        "  if (code != HODYN_FAILED) {",
+        f"    {code.name}_settle(sample, &period, before, {side}_figures, efforts, after);",
+        "  }",
+        "  return code;",
+        *["}", ""],
+    ]
+
+
+def _offered(side: str, code: CSource | None) -> str:
+    """Write an observer as a member of the table."""
+    if code is None:
+        return "{0, 0, 0}"
+    size = _last(code).results["after"][1]
+    return f"{{{size}, {side}_observer_start, {side}_observer_step}}"
 
 
 def _called(function: CFunction, name: str, passed: Mapping[str, str]) -> Sequence[str]:

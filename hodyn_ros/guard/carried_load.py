@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from hodyn_ros.errors import InputError
-from hodyn_ros.guard.momentum_residual import EffortModel
+from hodyn_ros.guard.guarded_robot import StiffRobot
 from hodyn_ros.guard.transitions import Motion
 from hodyn_ros.lie.se3 import Array
 
 
 class CarriedLoad:
-    """An `EffortModel` that goes from one load to another over a time.
+    """As `StiffRobot`, but that it goes from one load to another over a time.
 
     Efforts are linear in mass, first and second moments, so in between they are those of a body that is taken
     in part. The weight is `3 u^2 - 2 u^3`: nothing that is held against these efforts sees a step of it.
     """
 
-    def __init__(self, model: EffortModel) -> None:
+    def __init__(self, model: StiffRobot) -> None:
         self._before = self._after = model
         self._weight, self._duration = 1.0, 0.0
         self._begun: int | None = None  # [ns]
@@ -25,7 +28,7 @@ class CarriedLoad:
         """Whether it is between two loads."""
         return self._weight < 1.0
 
-    def take(self, model: EffortModel, duration: float) -> None:
+    def take(self, model: StiffRobot, duration: float) -> None:
         """Go to the efforts of another load over a time [s] from the next instant on.
 
         Raises InputError while the last one is still on its way.
@@ -46,8 +49,15 @@ class CarriedLoad:
 
     def __call__(self, motion: Motion) -> Array:
         """Return the efforts (n,) of a motion."""
-        after = self._after(motion)
+        return self._faded(self._before, self._after, motion)
+
+    def links(self, motion: Array) -> Array:
+        """Return those of the links alone, from their motion (3, n). InputError where loops do not close."""
+        return self._faded(self._before.links, self._after.links, motion)
+
+    def _faded(self, before: Callable[[Any], Array], after: Callable[[Any], Array], motion: Any) -> Array:
+        found = after(motion)
         if not self.fading:
-            return after
-        before = self._before(motion)
-        return before + self._weight * (after - before)
+            return found
+        old = before(motion)
+        return old + self._weight * (found - old)

@@ -29,14 +29,15 @@ import numpy as np
 
 from hodyn_ros.control.motor_pd import MotorGains, Reference
 from hodyn_ros.feedforward.feedforward import Status
+from hodyn_ros.guard.effort_check import EffortCheck, EffortModel
 from hodyn_ros.guard.effort_limiter import MILLISECOND, EffortLimiter
 from hodyn_ros.guard.feedforward_stream import FeedforwardStream
 from hodyn_ros.guard.guard_config import End, FirstEffort, GuardConfig, GuardLimits, Rejoin
 from hodyn_ros.guard.measured_motion import MeasuredMotion
-from hodyn_ros.guard.momentum_residual import EffortModel, MomentumResidual
 from hodyn_ros.guard.reasons import Fault, Obstacle, Progress, Reason, State, StreamError, Transition
 from hodyn_ros.guard.transitions import Braking, Fading, Motion
 from hodyn_ros.lie.se3 import Array
+from hodyn_ros.observers.effort_observer import EffortObserver
 
 __all__ = ["CommandGuard", "EffortModel", "GuardedCommand"]
 
@@ -90,8 +91,8 @@ class CommandGuard:
     """Commands for `joint_names` from feedforwards and measurements.
 
     With `gains` (motors, reflected to the links) the efforts hold a feedback on the measured positions. With
-    `model` the efforts of a stop are those of braking, and the motion has to agree with what is commanded;
-    without, efforts stay as they are, or go to zero.
+    `model` the efforts of a stop are those of braking; without, efforts stay as they are, or go to zero. With
+    an `observer` the motion has to agree with what is commanded, as far as its deviations say.
     """
 
     def __init__(
@@ -101,11 +102,12 @@ class CommandGuard:
         limits: GuardLimits | None = None,
         gains: MotorGains | None = None,
         model: EffortModel | None = None,
+        observer: EffortObserver | None = None,
     ) -> None:
         n, limits = len(joint_names), GuardLimits() if limits is None else limits
-        velocity, effort, rate, mismatch = (
+        velocity, effort, rate = (
             np.broadcast_to(np.asarray(values, dtype=np.float64), (n,))
-            for values in (limits.velocity, limits.effort, limits.effort_rate, limits.mismatch)
+            for values in (limits.velocity, limits.effort, limits.effort_rate)
         )
         fastest = config.speed_margin * velocity
         self.config = config
@@ -118,15 +120,15 @@ class CommandGuard:
         self.measured = MeasuredMotion(joint_names, config, fastest)
         self.desired = FeedforwardStream(joint_names, config, fastest, limits, model)
         self._names = tuple(joint_names)
-        self._velocity_limit, self._fastest, self._mismatch = velocity, fastest, mismatch
+        self._velocity_limit, self._fastest = velocity, fastest
         # where no rate is known, the step that is always allowed is all that is
         known_rate = np.where(np.isinf(rate), np.finfo(float).tiny, rate)
         self._limiter = EffortLimiter(effort, known_rate, config.effort_step)
         self._gains, self._model = gains, model
-        watched = model is not None and (gains is not None or config.efforts_act)
-        self._residual = MomentumResidual(model, fastest) if watched and model is not None else None
+        watched = observer is not None and (gains is not None or config.efforts_act)
+        self._check = EffortCheck(observer, fastest) if watched and observer is not None else None
         self._acted, self._acted_for = np.zeros(n), 0.0  # efforts times seconds since the last sample of it
-        # [s] own time, by times the mismatch that is allowed
+        # [s] own time, by times what is allowed
         self._disagree_since = {1.0: np.inf, _TRIP: np.inf, _AT_ONCE: np.inf}
         self._nothing = np.zeros(n)
         self._t = 0.0  # [s] own time
@@ -343,25 +345,25 @@ class CommandGuard:
 
     def _watch_efforts(self) -> None:
         """Hold the motion against the efforts that were commanded since the last measurement."""
-        residual, stamp = self._residual, self.measured.stamp
-        if residual is None:
+        check, stamp = self._check, self.measured.stamp
+        if check is None:
             return
         if self._issued is None or self.state is State.WAITING or self.ended:
-            residual.restart()
+            check.restart()
             self._disagree_since = dict.fromkeys(self._disagree_since, np.inf)
-        elif self._fresh and stamp is not None and stamp != residual.stamp and self._acted_for > 0.0:
+        elif self._fresh and stamp is not None and stamp != check.stamp and self._acted_for > 0.0:
             effort = self._acted / self._acted_for
-            residual.update(stamp, self.measured.position, self.measured.rate, effort)
+            check.update(stamp, self.measured.position, self.measured.rate, effort)
             for times, since in self._disagree_since.items():
-                beyond = np.count_nonzero(np.abs(residual.value) > self._allowed(times))
+                beyond = np.count_nonzero(np.abs(check.value) > self._allowed(check, times))
                 self._disagree_since[times] = min(since, self._t) if beyond else np.inf
         else:
             return
         self._acted, self._acted_for = self._nothing, 0.0
 
-    def _allowed(self, times: float) -> Array:
+    def _allowed(self, check: EffortCheck, times: float) -> Array:
         """Return by how much (n,) efforts and motion may disagree."""
-        allowed = times * self._mismatch
+        allowed = times * check.allowed
         if self._borne:  # brakes, or another controller
             allowed = allowed + np.abs(self._relax.at(self._t).position)
         return allowed
@@ -370,12 +372,12 @@ class CommandGuard:
         """Return which joint moves as if much acted on it beside its effort, for a while."""
         lasts = _MISMATCHED_FOR if times == 1.0 else _AT_ONCE_FOR
         lately = self._t <= self._disagree_since[times] + lasts
-        if self._residual is None or not self._fresh or lately:
+        if self._check is None or not self._fresh or lately:
             return None
-        allowed = self._allowed(times)
-        joint = int(np.argmax(np.abs(self._residual.value) - allowed))
-        residual = float(self._residual.value[joint])
-        return Reason(Fault.MISMATCH, self._names[joint], residual, float(allowed[joint]))
+        allowed = self._allowed(self._check, times)
+        joint = int(np.argmax(np.abs(self._check.value) - allowed))
+        value = float(self._check.value[joint])
+        return Reason(Fault.MISMATCH, self._names[joint], value, float(allowed[joint]))
 
     # the checks
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from hodyn_ros.control.motor_pd import Reference
 from hodyn_ros.feedforward.feedforward import Status, taylor
+from hodyn_ros.guard.effort_check import EffortModel
 from hodyn_ros.guard.guard_config import GuardConfig, GuardLimits
-from hodyn_ros.guard.momentum_residual import EffortModel
 from hodyn_ros.guard.reasons import Fault, StreamError
 from hodyn_ros.guard.transitions import Motion
 from hodyn_ros.lie.se3 import Array

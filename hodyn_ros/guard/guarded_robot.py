@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.control.links import Links
+from hodyn_ros.dynamics.calls.inverse_dynamics import DriveState
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.payload import Payload
+from hodyn_ros.guard.effort_check import GAIN, THRESHOLD, EffortModel
 from hodyn_ros.guard.guard_config import GuardLimits
-from hodyn_ros.guard.momentum_residual import GAIN, EffortModel
 from hodyn_ros.guard.transitions import Motion
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.drive_spec import DriveSpec
+from hodyn_ros.observers import ObserverConfig
+from hodyn_ros.observers.effort_observer import EffortObserver, LinkEfforts
+
+_UNKNOWN = 1e9  # [N.m or N], which no effort comes to: a deviation where nothing limits efforts
 
 
 def guard_limits(robot: Robot, joint_names: Sequence[str], *, motor: bool) -> GuardLimits:
     """Return the limits of some driven joints, those of the motors' efforts with `motor`.
 
-    Velocities are those of the joints in both cases. How far efforts and motion may disagree follows from the
-    `uncertainty` of the robot, where `effort_model` has one. Raises InputError for an unknown joint.
+    Velocities are those of the joints in both cases. By how much efforts may change without a motion follows
+    from the `uncertainty` of the robot, where `effort_model` has one. Raises InputError for an unknown joint.
     """
     places = _places(robot, joint_names)
     limits, train = robot.limits, robot.drive_train
@@ -33,16 +39,31 @@ def guard_limits(robot: Robot, joint_names: Sequence[str], *, motor: bool) -> Gu
         limits.velocity[places],
         effort[places],
         rate[places],
-        _mismatch(robot, joint_names, effort[places], motor),
+        _mismatch(robot, joint_names, motor),
     )
 
 
-def effort_model(robot: Robot, joint_names: Sequence[str], *, motor: bool) -> EffortModel | None:
+@dataclass(frozen=True)
+class StiffRobot:
+    """The efforts of a motion of driven joints as if their transmissions were stiff; an `EffortModel`.
+
+    `efforts`: of what is commanded; where loops do not close on the way, or the pose is singular, those of
+    the last sound motion. `links`: of the links alone, from motions (3, n); InputError there.
+    """
+
+    efforts: EffortModel
+    links: LinkEfforts
+
+    def __call__(self, motion: Motion) -> Array:
+        """Return the efforts (n,) of a motion."""
+        return self.efforts(motion)
+
+
+def effort_model(robot: Robot, joint_names: Sequence[str], *, motor: bool) -> StiffRobot | None:
     """Return the efforts of a motion of the driven joints as if they were stiff, with `motor` of the motors.
 
     `Q(q, q', q'')`, and for motors also `B q''` and friction: what changes while a robot brakes. A payload
-    that the robot's file does not know is for the guard to keep. Where loops do not close on the way, or the
-    pose is singular, the efforts stay those of the last sound one. None where driven joints of the robot are
+    that the robot's file does not know is for the guard to keep. None where driven joints of the robot are
     not among those named, as they may move, and where its base floats.
     """
     places = _places(robot, joint_names)
@@ -53,44 +74,92 @@ def effort_model(robot: Robot, joint_names: Sequence[str], *, motor: bool) -> Ef
     last, sound = links.home, np.zeros(len(places))
     links.drives(np.stack([last, *np.zeros((2, links.size))]))  # nothing is to be compiled in a stop
 
+    def moved(motion: Motion | Array) -> DriveState:
+        nonlocal last
+        x = links.locate(np.take(motion, back, axis=1), last)  # contiguous, as compiled code wants it
+        state = links.drives(x)
+        last = x[0]
+        return state
+
     def efforts(motion: Motion) -> Array:
-        nonlocal last, sound
+        nonlocal sound
         try:
-            x = links.locate(np.take(motion, back, axis=1), last)  # contiguous, as compiled code wants it
-            state = links.drives(x)
+            state = moved(motion)
         except InputError:
             return sound[places]
         computed = state.efforts if drives is None else drives.feedforward(state.motion, state.efforts).effort
-        last, sound = x[0], computed[0]
+        sound = computed[0]
         return sound[places]
 
-    return efforts
+    return StiffRobot(efforts, lambda motion: moved(motion).efforts[0][places])
 
 
-def _mismatch(robot: Robot, joint_names: Sequence[str], limit: Array, motor: bool) -> Array:
-    """Return by how much (n,) efforts may disagree with the motion [N.m or N], by the robot's uncertainty.
+def effort_observer(
+    robot: Robot, joint_names: Sequence[str], links: LinkEfforts, *, motor: bool
+) -> EffortObserver:
+    """Return what tells how far efforts and motion of driven joints disagree, by the efforts of their links.
 
-    Beside its share of the limit: all of the friction that is stated, times its uncertainty; the largest
-    effort of the payload at seeded motions; and springs, which the momentum residual takes for stiff. A tenth
-    of the limit that swings moves a link of inertia M by `tau / K` against its motor: `L^2 M tau / K`.
+    Its deviations hold the `uncertainty` of the robot: `THRESHOLD` of them are what its file states. Friction
+    counts as the motion has it, near standstill as much as may stick; all else as `_allowed` says.
+    """
+    return EffortObserver(links, *stiff_observer(robot, joint_names, motor=motor), at_motors=motor)
+
+
+def stiff_observer(
+    robot: Robot, joint_names: Sequence[str], *, motor: bool
+) -> tuple[DriveTrain, ObserverConfig, Array]:
+    """Return drives, configuration and noise (n,) of an `effort_observer`."""
+    places, unsure, train = _places(robot, joint_names), robot.uncertainty, robot.drive_train
+    specs = [DriveSpec(np.inf, 0.0)] * len(places)
+    if train is not None and train.n_motors == train.n_joints:
+        specs = [stiff_specs(train)[place] for place in places]
+    config = ObserverConfig(
+        bandwidth=GAIN,
+        stiffness_deviation=0.0,
+        friction_deviation=min(unsure.friction / THRESHOLD, 2.0),
+    )
+    noise = _allowed(robot, joint_names, motor=motor) / THRESHOLD
+    return DriveTrain(specs, joint_names), config, np.minimum(noise, _UNKNOWN)
+
+
+def _mismatch(robot: Robot, joint_names: Sequence[str], motor: bool) -> Array:
+    """Return by how much (n,) efforts may change without a motion that explains it [N.m or N].
+
+    What is allowed beside friction, and all of the friction that is stated, times its uncertainty.
+    """
+    places, train, unsure = _places(robot, joint_names), robot.drive_train, robot.uncertainty
+    allowed = _allowed(robot, joint_names, motor=motor)
+    if motor and train is not None and train.n_motors == train.n_joints:
+        speed = np.where(np.isfinite(robot.limits.velocity), robot.limits.velocity, 1.0)[places]
+        specs = [train.specs[place] for place in places]
+        parts = [(spec.motor_friction, spec.link_friction) for spec in specs]
+        friction = [sum(f.viscous * v + f.coulomb for f in both) for both, v in zip(parts, speed)]
+        allowed = allowed + unsure.friction * np.array(friction)
+    return allowed
+
+
+def _allowed(robot: Robot, joint_names: Sequence[str], *, motor: bool) -> Array:
+    """Return by how much (n,) efforts may disagree with the motion [N.m or N] for all but friction.
+
+    The share of the limit; the largest effort of the payload at seeded motions; and springs, which the guard
+    takes for stiff. A tenth of the limit that swings moves a link of inertia M by `tau / K` against its
+    motor: `L^2 M tau / K`.
     """
     model, unsure = effort_model(robot, joint_names, motor=motor), robot.uncertainty
     if model is None:
         return np.full(len(joint_names), np.inf)
-    places, train = _places(robot, joint_names), robot.drive_train
+    places, train, limits = _places(robot, joint_names), robot.drive_train, robot.limits
+    limit = limits.effort[places]
+    if motor and train is not None and train.n_motors == train.n_joints:
+        limit = train.effort_limits(limits.effort)[places]
     still, allowed = _at_home(robot)[places], unsure.efforts * limit
     nothing = np.zeros_like(still)
     if train is not None and train.n_motors == train.n_joints:
-        specs = [train.specs[place] for place in places]
         standing, units = model(Motion(still, nothing, nothing)), np.eye(len(places))
         inertia = np.array([(model(Motion(still, nothing, unit)) - standing) @ unit for unit in units])
         swings = GAIN**2 * inertia * np.where(np.isfinite(limit), 0.1 * limit, 0.0)
-        allowed = allowed + unsure.stiffness * swings / np.array([spec.stiffness for spec in specs])
-        if motor:
-            speed = np.where(np.isfinite(robot.limits.velocity), robot.limits.velocity, 1.0)[places]
-            parts = [(spec.motor_friction, spec.link_friction) for spec in specs]
-            friction = [sum(f.viscous * v + f.coulomb for f in both) for both, v in zip(parts, speed)]
-            allowed = allowed + unsure.friction * np.array(friction)
+        stiffness = np.array([train.specs[place].stiffness for place in places])
+        allowed = allowed + unsure.stiffness * swings / stiffness
     if unsure.payload > 0.0:
         loaded = effort_model(
             robot.with_tree(Payload(unsure.payload).on_tree(robot)), joint_names, motor=motor

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from hodyn_ros.guard.effort_check import RATE_OVER
 from hodyn_ros.guard.guard_config import GuardConfig
-from hodyn_ros.guard.momentum_residual import RATE_OVER
 from hodyn_ros.guard.reasons import Fault, Reason, StreamError
 from hodyn_ros.lie.se3 import Array
 

@@ -129,6 +129,7 @@ class ControllerNode(FeedforwardConsumer):
             guard_limits(robot, robot.driven_joints, motor=True),
             self._gains(train),
             loads.carried,
+            loads.observer(),
         )
         self._publisher = self.publisher(Float64MultiArray, "effort_commands")
         self._without_measurement = 0

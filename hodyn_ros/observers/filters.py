@@ -22,7 +22,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from hodyn_ros.array import Array
 from hodyn_ros.observers.balance import Balance, Vectors
+from hodyn_ros.observers.config import ObserverConfig
 from hodyn_ros.observers.layout import Layout
 
 Row = list[Any]
@@ -31,6 +33,7 @@ Means = dict[str, dict[int, Any]]
 CORRECTED = ("torque", "viscous", "coulomb")  # what x is a share of
 _LASTING = "lasting"  # o, an effort
 _LARGEST = 10.0  # deviation of that, in deviations of the noise
+_NONE = 1e-30  # a variance or time that is none, but may stand in a denominator
 _SMOOTH = "smooth_"
 _FAR = (
     9.0  # square of the deviations from which on an error of a motor's equation counts as none of its drive
@@ -41,7 +44,8 @@ class Filters:
     """The filters of one robot behind a `Balance`.
 
     `smooth`: whether with a second pole; `rubbing`: whether friction is corrected where contacts are in the
-    same equation.
+    same equation; `bounds`: whether deviations add up, as of errors that may all be as large at once, instead
+    of their squares.
 
     Attributes:
         size: Number m of the external efforts.
@@ -51,8 +55,10 @@ class Filters:
         corrected: By joint whose motor is checked, or whose friction is corrected, what x is of.
     """
 
-    def __init__(self, balance: Balance, smooth: bool, rubbing: bool = False) -> None:
-        self._balance, n = balance, balance.n
+    def __init__(
+        self, balance: Balance, smooth: bool, rubbing: bool = False, *, bounds: bool = False
+    ) -> None:
+        self._balance, self._bounds, n = balance, bounds, balance.n
         self.size = m = n + (6 if balance.base else 0)
         self._first = m - n
         places: dict[str, list[int]] = {"residual": list(range(m)), "needed": list(range(m))}
@@ -92,6 +98,28 @@ class Filters:
             model_variance=m,
         )
         self.result = Layout(efforts=m, deviations=m, largest=1)
+
+    def numbers(self, config: ObserverConfig, noise: Array, unsure_inertia: bool = True) -> Row:
+        """Return the figures as numbers; `noise` (m,) is that of the external efforts.
+
+        `unsure_inertia`: whether masses are as unsure as the configuration says.
+        """
+        m = self.size
+        return self.figures.pack(
+            {
+                "bandwidth": [config.bandwidth],
+                "smoothing_time": [1.0 / config.smoothing if config.smoothing else 0.0],
+                "newest": [0.0 if config.held_efforts else 0.5],
+                "drift_time": [config.drift_time if config.adapt_drives else _NONE],
+                "friction_time": [config.friction_time],
+                "correction_limit": [config.correction_limit],
+                "stiffness_variance": [config.stiffness_deviation**2 + _NONE],
+                "friction_variance": [config.friction_deviation**2 + _NONE],
+                "inertia_variance": [config.inertia_deviation**2 if unsure_inertia else 0.0],
+                "noise_variance": (noise**2).tolist(),
+                "model_variance": [0.0] * m,
+            }
+        )
 
     def start(self, figures: Row) -> Row:
         """Return the state before the first period."""
@@ -226,29 +254,33 @@ class Filters:
         shifts, variances = [list(column) for column in zip(*drives)]
         if moving is not None:
             shifts = _times(moving, shifts)
-            variances = _times([[a * a for a in row] for row in moving], variances)
+            squares = [[a * a for a in row] for row in moving]
+            variances = [[value] for value in _times(squares, [sum(parts) for parts in variances])]
         efforts, deviations, ratios = [], [], []
         for place, residual in seen["residual"].items():
             needed = seen["needed"][place]
-            variance = figures["noise_variance"][place] + figures["model_variance"][place]
-            variance = variance + inertia * (needed * needed)
+            parts = [
+                figures["noise_variance"][place] + figures["model_variance"][place],
+                inertia * (needed * needed),
+            ]
             if place >= first:
                 residual = residual - shifts[place - first]
-                variance = variance + variances[place - first]
-            deviation = variance**0.5
+                parts += variances[place - first]
+            # by rounding, what need not act may be less than nothing
+            deviation = sum(abs(part) ** 0.5 for part in parts) if self._bounds else sum(parts) ** 0.5
             ratios.append(abs(residual) / deviation)
             efforts.append(residual)
             deviations.append(deviation)
         return {"efforts": efforts, "deviations": deviations, "largest": [_largest(ratios)]}
 
-    def _of_drive(self, j: int, seen: Means, now: Vectors, figures: Vectors) -> tuple[Any, Any]:
-        """Return by how much the drive of a joint is corrected, and the variance that it leaves."""
+    def _of_drive(self, j: int, seen: Means, now: Vectors, figures: Vectors) -> tuple[Any, list[Any]]:
+        """Return by how much the drive of a joint is corrected, and the variances that it leaves."""
         friction = figures["friction_variance"][0]
         there = {name: values[j] for name, values in seen.items() if j in values}
-        shift, variance = 0.0, there.get("link_sticking", 0.0)
+        shift, variances = 0.0, [there[name] for name in ("link_sticking",) if name in there]
         unsure = ["link_friction"]
         if "torque" not in there:
-            variance = variance + there.get("sticking", 0.0)
+            variances += [there[name] for name in ("sticking",) if name in there]
             names = self.corrected.get(j, ())[:-1]  # without what lasts
             for a, name in enumerate(names):
                 shift = shift - now[f"x{j}"][a] * there[name]
@@ -256,18 +288,15 @@ class Filters:
                     both = now[f"p{j}"][_pairs(len(names) + 1).index((a, b))] * (
                         there[name] * there[names[b]]
                     )
-                    variance = variance + (both if a == b else 2.0 * both)
+                    variances.append(both if a == b else 2.0 * both)
             unsure += [name for name in ("viscous", "coulomb") if name not in names]
         elif j in self.corrected:
             shift = now[f"x{j}"][0] * there["torque"]
-            variance = variance + now[f"p{j}"][0] * (there["torque"] * there["torque"])
+            variances.append(now[f"p{j}"][0] * (there["torque"] * there["torque"]))
         else:
-            spring = figures["stiffness_variance"][0]
-            variance = variance + spring * (there["torque"] * there["torque"])
-        for name in unsure:
-            if name in there:
-                variance = variance + friction * (there[name] * there[name])
-        return shift, variance
+            variances.append(figures["stiffness_variance"][0] * (there["torque"] * there["torque"]))
+        variances += [friction * (there[name] * there[name]) for name in unsure if name in there]
+        return shift, variances
 
 
 def _pairs(size: int) -> list[tuple[int, int]]:

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.array import Array
 from hodyn_ros.checks import finite_array, shaped_array
-from hodyn_ros.codegen.kernel import Kernel, Shape, Stack, Traceable
-from hodyn_ros.codegen.tracer import Traced
+from hodyn_ros.codegen.kernel import Kernel, Stack, Traceable
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.rotor_coupling import RotorCoupling
 from hodyn_ros.engine.kernels import (
@@ -26,16 +25,15 @@ from hodyn_ros.engine.series.vectors import cross, subtract
 from hodyn_ros.errors import HodynError, InputError
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.model.drive_spec import DriveSpec
-from hodyn_ros.observers.balance import Balance, Sensed, Vectors
+from hodyn_ros.observers.balance import Balance, Sensed
 from hodyn_ros.observers.config import ObserverConfig
-from hodyn_ros.observers.filters import CORRECTED, Filters
+from hodyn_ros.observers.equations import ObserverEquations
+from hodyn_ros.observers.filters import CORRECTED
 from hodyn_ros.observers.interpolation import BasePoint
-from hodyn_ros.observers.layout import Layout
 from hodyn_ros.observers.redundant_drives import fit_of
 
 _DEFAULT, _AT_MOTORS = ObserverConfig(), Sensed(links=True, motor_efforts=True)
 _ALLOWED = 5.0  # deviations that the uncertainty of a robot's file counts as
-_NONE = 1e-30  # a variance or time that is none, but may stand in a denominator
 _WRENCH = tuple(f"base {kind} {axis}" for kind in ("moment", "force") for axis in "xyz")
 
 
@@ -94,6 +92,9 @@ class MomentumObserver:
     Attributes:
         names: What the external efforts act on (m,): the driven joints, after the six of a floating base.
         rows: What a sample holds, row by row.
+        floats: Whether it takes the motion of a base besides.
+        equations: What it computes.
+        step: `(sample, period, memory, figures, [base]) -> memory`, arrays of two axes: one update.
         restarts: How often it has begun anew, for a gap in time.
     """
 
@@ -110,11 +111,11 @@ class MomentumObserver:
         train = robot.drive_train
         if train is None:
             train = DriveTrain([DriveSpec(np.inf, 0.0)] * len(robot.driven_joints), robot.driven_joints)
-        self._floats = robot.closure is None and robot.moves_base
-        if self._floats and not sensed.rates:
+        self.floats = robot.closure is None and robot.moves_base
+        if self.floats and not sensed.rates:
             raise InputError("the observer of a floating base needs velocities")
-        self._balance = Balance(train, sensed, self._floats)
-        self.names = (*(_WRENCH if self._floats else ()), *robot.driven_joints)
+        self._balance = Balance(train, sensed, self.floats)
+        self.names = (*(_WRENCH if self.floats else ()), *robot.driven_joints)
         self.restarts = 0
         self._n, self._m = train.n_joints, len(self.names)
         self._roots = None if covariance is None else self._factor(covariance)
@@ -135,35 +136,20 @@ class MomentumObserver:
         m, n, chosen = self._m, self._n, (bool(config.smoothing), bool(config.friction_time))
         fresh = chosen != self._chosen
         if fresh:
-            self._chosen, self._filters = chosen, Filters(self._balance, *chosen)
-            self._state = Layout(
-                result=2 * m + 2, balance=self._balance.state.size, filters=self._filters.state.size
-            )
+            self._chosen, self.equations = chosen, ObserverEquations(self._balance, *chosen)
+            self._filters, self._state = self.equations.filters, self.equations.memory
         noise = np.empty(m)
         share = self.robot.uncertainty.efforts / _ALLOWED
         noise[m - n :] = config.noise_of(self.robot.driven_joints, self.robot.limits.effort, share)
-        if self._floats:
+        if self.floats:
             tree = self.robot.tree
             weight = float(tree.masses.sum() * np.linalg.norm(tree.gravity))
             noise[:6] = config.wrench_noise or share * weight
         self._config, self._longest = config, config.longest_gap
         self._threshold, self._release = config.threshold, config.threshold * config.release
-        figures: dict[str, Sequence[float]] = {
-            "bandwidth": [config.bandwidth],
-            "smoothing_time": [1.0 / config.smoothing if config.smoothing else 0.0],
-            "newest": [0.0 if config.held_efforts else 0.5],
-            "drift_time": [config.drift_time if config.adapt_drives else _NONE],
-            "friction_time": [config.friction_time],
-            "correction_limit": [config.correction_limit],
-            "stiffness_variance": [config.stiffness_deviation**2 + _NONE],
-            "friction_variance": [config.friction_deviation**2 + _NONE],
-            "inertia_variance": [config.inertia_deviation**2 if self._roots is None else 0.0],
-            "noise_variance": (noise**2).tolist(),
-            "model_variance": [0.0] * m,
-        }
-        self._figures = np.array([self._filters.figures.pack(figures)])
+        self._figures = np.array([self._filters.numbers(config, noise, self._roots is None)])
         if fresh:
-            self._step = self._compiled()
+            self.step = self._compiled()
             self._restart()
 
     @property
@@ -184,6 +170,11 @@ class MomentumObserver:
                 if name in CORRECTED
             }
         return found
+
+    @property
+    def redundant(self) -> bool:
+        """Whether there are more drives than coordinates."""
+        return self.robot.closure is not None and self._n > _freedoms(self.robot)
 
     @property
     def link_motion(self) -> Array:
@@ -214,7 +205,7 @@ class MomentumObserver:
         The root mean square of what it takes for external, or what stays a fifth below the threshold.
         """
         stamps, stack = np.asarray(times, dtype=np.float64), np.asarray(samples, dtype=np.float64)
-        if self._floats or stack.shape != (len(stamps), len(self.rows), self._n) or len(stamps) < 10:
+        if self.floats or stack.shape != (len(stamps), len(self.rows), self._n) or len(stamps) < 10:
             raise InputError(f"noise is that of ten or more samples (N, {len(self.rows)}, {self._n})")
         quiet = MomentumObserver(self.robot, self._config, self.sensed)
         found = [quiet.update(time, sample) for time, sample in zip(stamps.tolist(), stack)]
@@ -246,22 +237,22 @@ class MomentumObserver:
         """
         period = time - self._time
         if not 0.0 < period <= self._longest:
-            self._start(time, sample, (self._based(base),) if self._floats else ())
+            self._start(time, sample, (self._based(base),) if self.floats else ())
             return None
         self._period[0, 0] = period
         further: tuple[Array, ...]
         try:
-            if self._floats:
+            if self.floats:
                 further = (self._based(base),)
-                row = self._step(sample, self._period, self._memory, self._figures, *further)
+                row = self.step(sample, self._period, self._memory, self._figures, *further)
             else:
                 further = ()
-                row = self._step(sample, self._period, self._memory, self._figures)
+                row = self.step(sample, self._period, self._memory, self._figures)
         except InputError:
             self._check(sample)
             raise
         size = self._m
-        if self._conditional and row.item(2 * size + 1):
+        if self.equations.conditional and row.item(2 * size + 1):
             self._explain(sample, *further)
         self._memory, self._time, largest = row, time, row.item(2 * size)
         self._contact = contact = largest > (self._release if self._contact else self._threshold)
@@ -302,7 +293,7 @@ class MomentumObserver:
 
     def _factor(self, covariance: ArrayLike) -> Array:
         size = 10 * self.robot.tree.n_bodies
-        if self._floats or self.robot.closure is not None:
+        if self.floats or self.robot.closure is not None:
             raise InputError("a covariance of the dynamic parameters is for trees on the ground")
         values, vectors = np.linalg.eigh(finite_array("covariance", covariance, (size, size)))
         if not values.min() >= -1e-9 * abs(values).max():
@@ -336,42 +327,21 @@ class MomentumObserver:
         """Take a sample before which there is none to take the difference to; corrections stay."""
         rows = np.asarray(sample, dtype=np.float64).tolist()
         before = self._balance.state.unpack(self._memory[0, self._state["balance"]].tolist())
-        row = self._first(rows, period, before, self._figures[0].tolist(), [x.tolist() for x in further])
+        row = self.equations.first(
+            rows, period, before, self._figures[0].tolist(), [x.tolist() for x in further]
+        )
         kept, self._memory = self._memory[0, self._state["filters"]], np.array([row])
         fresh = self._memory[0, self._state["filters"]]
         for j in self._filters.corrected:
             for name in (f"x{j}", f"p{j}"):
                 fresh[self._filters.state[name]] = kept[self._filters.state[name]]
 
-    def _first(
-        self, sample: Stack, period: Any, before: Vectors, figures: list[Any], base: Sequence[Stack]
-    ) -> list[Any]:
-        """Return the memory at a sample before which there is none."""
-        rows, forms = dict(zip(self.rows, sample)), self._balance.forms
-        loads: Vectors = {"load": [0.0] * self._n, "load_rate": [0.0] * self._n}
-        for j, form in enumerate(forms):
-            if form.unbent:
-                loads["load"][j] = rows["joint_torque" if form.torque == "sensor" else "motor_effort"][j]
-        state = self._balance.arrive(rows, period, before, loads, *(row[0] for row in base))
-        filters = self._filters.state.unpack(self._filters.start(figures))
-        for name in ("load", "smooth_load"):
-            if name in filters:
-                filters[name] = [load for load, form in zip(loads["load"], forms) if form.unbent]
-        nothing = [0.0] * self._state["balance"].start
-        return [*nothing, *self._balance.state.pack(state), *self._filters.state.pack(filters)]
-
     def start_trace(self) -> Traceable:
         """Return what gives the first memory: `sample, figures, [base] -> one row`, where rates are measured.
 
         After that `trace` goes on.
         """
-        nothing = self._balance.state.unpack([0.0] * self._balance.state.size)
-
-        def trace(sample: Stack, figures: Stack, *base: Stack) -> Stack:
-            return [self._first(sample, 1.0, nothing, figures[0], base)]
-
-        shapes = dict(self._shapes())
-        return trace, [(name, shapes[name]) for name in ("a sample", "figures", "base") if name in shapes]
+        return self.equations.start_trace()
 
     @property
     def figures(self) -> dict[str, list[float]]:
@@ -385,85 +355,37 @@ class MomentumObserver:
         largest of their ratios, and a number that is not zero where a spring is beyond its law.
         """
         tree = self.robot.tree
-        spec = KernelSpec(base="body_fixed" if self._floats else None)
+        spec = KernelSpec(base="body_fixed" if self.floats else None)
         efforts_of, _ = inverse_dynamics_trace(tree, 0, spec)
 
+        equations, balance = self.equations, self._balance
+
         def trace(sample: Stack, period: Stack, memory: Stack, figures: Stack, *base: Stack) -> Stack:
-            before, filters, now = self._arrived_at(sample, period[0][0], memory, base)
-            joints = self._balance.joints_between(before, now, period[0][0])
+            before, filters, now = equations.arrived_at(sample, period[0][0], memory, base)
+            joints = balance.joints_between(before, now, period[0][0])
             if base:
-                bases = self._balance.base_between(before, now, period[0][0])
+                bases = balance.base_between(before, now, period[0][0])
                 efforts = [
                     _about_base(efforts_of(list(point), at.pose, at.twists)[0], at)
                     for point, at in zip(joints, bases)
                 ]
             else:
                 efforts = [efforts_of(list(point))[0] for point in joints]
-            return self._settled(before, filters, now, period[0][0], efforts, figures[0])
+            return equations.settled(before, filters, now, period[0][0], efforts, figures[0])
 
-        return trace, self._shapes()
-
-    def _shapes(self) -> list[tuple[str, Shape]]:
-        shapes = [
-            ("a sample", (len(self.rows), self._n)),
-            ("period", (1, 1)),
-            ("memory", (1, self._state.size)),
-            ("figures", (1, self._filters.figures.size)),
-        ]
-        return [*shapes, ("base", (1, 18))] if self._floats else shapes
-
-    def _arrived_at(
-        self, sample: Stack, period: Any, memory: Stack, base: Sequence[Stack]
-    ) -> tuple[Vectors, Vectors, Vectors]:
-        """Return the states of balance and filters before a sample, and the one of the balance at it."""
-        before = self._balance.state.unpack(memory[0][self._state["balance"]])
-        filters = self._filters.state.unpack(memory[0][self._state["filters"]])
-        rows = dict(zip(self.rows, sample))
-        loads = self._filters.loads(filters)
-        return before, filters, self._balance.arrive(rows, period, before, loads, *(row[0] for row in base))
-
-    def _settled(
-        self,
-        before: Vectors,
-        filters: Vectors,
-        now: Vectors,
-        period: Any,
-        efforts: Sequence[list[Any]],
-        figures: list[Any],
-        moving: Stack | None = None,
-    ) -> Stack:
-        numbers = self._filters.figures.unpack(figures)
-        means = self._balance.means(before, now, period, efforts, numbers["newest"][0])
-        state, result = self._filters.update(means, period, filters, numbers, moving)
-        failed: Any = 0.0
-        if isinstance(period, Traced):
-            self._conditional, failed = bool(period.graph.conditions), period.graph.violation()
-        memory = [*self._balance.state.pack(now), *self._filters.state.pack(state)]
-        return [[*self._filters.result.pack(result), failed, *memory]]
+        return trace, equations.shapes
 
     def _compiled(self) -> Callable[..., Array]:
         """Return what takes `sample, period, memory, figures, [base]`, and returns a row as of `trace`."""
         if self.robot.closure is None and fits_straight_line(self.robot.tree, 1):
             return Kernel(*self.trace()).function
-        if self._floats:
+        if self.floats:
             raise InputError(f"robot {self.robot.name!r} is too large for an observer of a floating base")
-        shapes, n = self._shapes(), self._n
-
-        def points(sample: Stack, period: Stack, memory: Stack) -> Stack:
-            before, _, now = self._arrived_at(sample, period[0][0], memory, ())
-            return [row for point in self._balance.joints_between(before, now, period[0][0]) for row in point]
-
-        def settle(
-            sample: Stack, period: Stack, memory: Stack, figures: Stack, efforts: Stack, *moving: Stack
-        ) -> Stack:
-            before, filters, now = self._arrived_at(sample, period[0][0], memory, ())
-            return self._settled(before, filters, now, period[0][0], efforts, figures[0], *moving)
-
-        redundant = self.robot.closure is not None and n > _freedoms(self.robot)
+        equations = self.equations
+        redundant = self.redundant
         needed: Callable[[Array], tuple[Array, ...]] = fit_of(self.robot) if redundant else self._efforts_of()
-        between = Kernel(points, shapes[:3]).function
-        further = [("efforts", (2, n)), *([("what moves", (n, n))] if redundant else [])]
-        after = Kernel(settle, [*shapes, *further]).function
+        between = Kernel(*equations.points_trace()).function
+        after = Kernel(*equations.settle_trace(redundant)).function
 
         def step(sample: Array, period: Array, memory: Array, figures: Array) -> Array:
             motions = between(sample, period, memory)

@@ -72,6 +72,7 @@ class ForwardCommands(FeedforwardConsumer):
             ),
             None if robot is None else guard_limits(robot, names, motor=motor),
             model=loads.carried,
+            observer=loads.observer() if efforts_act else None,
         )
         self.start(guard, names, "joint_states", loads)
         controllers = value(self, "controllers")

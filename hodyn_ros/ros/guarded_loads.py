@@ -12,9 +12,9 @@ from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import HodynError, InputError
 from hodyn_ros.feedforward.payload import NO_LOAD, Payload
 from hodyn_ros.guard.carried_load import CarriedLoad
-from hodyn_ros.guard.guarded_robot import effort_model
-from hodyn_ros.guard.momentum_residual import EffortModel
+from hodyn_ros.guard.guarded_robot import StiffRobot, effort_model, effort_observer
 from hodyn_ros.msg import PayloadEstimate
+from hodyn_ros.observers.effort_observer import EffortObserver
 from hodyn_ros.ros.load_source import LoadSource
 from hodyn_ros.ros.parameters.parameters import value
 from hodyn_ros.ros.streams.qos import stream_qos
@@ -40,6 +40,12 @@ class GuardedLoads:
             node.create_service(Trigger, "~/take_payload", self._on_take),
             node.create_service(Trigger, "~/drop_payload", self._on_drop),
         ]
+
+    def observer(self) -> EffortObserver | None:
+        """Return what tells how far efforts and motion disagree with the load that is carried."""
+        if self._robot is None or self.carried is None:
+            return None
+        return effort_observer(self._robot, self._names, self.carried.links, motor=self._motor)
 
     def at(self, now: int) -> None:
         """Take over what holds at an instant [ns]."""
@@ -72,7 +78,7 @@ class GuardedLoads:
         self._node.get_logger().info(response.message)
         return response
 
-    def _model(self, robot: Robot, load: Payload) -> EffortModel:
+    def _model(self, robot: Robot, load: Payload) -> StiffRobot:
         model = effort_model(robot.with_tree(load.on_tree(robot)), self._names, motor=self._motor)
         assert model is not None  # there is one without a load
         return model

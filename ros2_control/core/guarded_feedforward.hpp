@@ -42,7 +42,7 @@ public:
     motor_motion_(robot.joints),
     motor_effort_(robot.joints),
     reference_(robot.joints),
-    guard_(robot.joints, config.guard, limits(), config.gains, stopping())
+    guard_(robot.joints, config.guard, limits(), config.gains, stopping(), observer())
   {
     joint_motion_.rows = 3;
     joint_effort_.rows = motor_effort_.rows = robot.order + 1;
@@ -138,7 +138,8 @@ private:
       return {"order of a robot", 0.0, static_cast<double>(kMostOrder), static_cast<double>(robot.order)};
     }
     const guard::Vector all(robot.joints);
-    return guard::find_unusable(robot.joints, config.guard, {all, all, all, all}, config.gains);
+    return guard::find_unusable(
+      robot.joints, config.guard, {all, all, all, all}, config.gains, {offered(robot, config).size});
   }
 
   // but where the guard has ended in motion: drives have gone on without commands, nobody knows how.
@@ -180,6 +181,31 @@ private:
     double * const joints = motor ? self.beside_ : result;
     double * const motors = motor ? result : self.beside_;
     self.robot_.stiff_effort(self.stop_memory_, self.packed_, joints, motors);
+  }
+
+  static const hodyn_observer & offered(const hodyn_robot & robot, const CommandConfig & config)
+  {
+    return config.efforts == Side::kMotor ? robot.motor_observer : robot.joint_observer;
+  }
+
+  // What acts beside the efforts, for the guard; the links are where a stop has them too.
+  guard::Observer observer()
+  {
+    const hodyn_observer & own = offered(robot_, config_);
+    return own.step == nullptr ? guard::Observer{} : guard::Observer{own.size, start_observer, step_observer, this};
+  }
+
+  static bool start_observer(void * own, const double * sample, double * after)
+  {
+    const GuardedFeedforward & self = *static_cast<GuardedFeedforward *>(own);
+    offered(self.robot_, self.config_).start(sample, after);
+    return true;
+  }
+
+  static bool step_observer(void * own, const double * sample, double period, const double * before, double * after)
+  {
+    const GuardedFeedforward & self = *static_cast<GuardedFeedforward *>(own);
+    return offered(self.robot_, self.config_).step(self.stop_memory_, sample, period, before, after) != HODYN_FAILED;
   }
 
   // The limits that a feedforward exceeds; hodyn_ros.feedforward.model.FeedforwardLimits in C++.

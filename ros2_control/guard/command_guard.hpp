@@ -6,10 +6,10 @@
 
 #pragma once
 
+#include "effort_check.hpp"
 #include "effort_limiter.hpp"
 #include "feedforward_stream.hpp"
 #include "measured_motion.hpp"
-#include "momentum_residual.hpp"
 #include "transitions.hpp"
 #include "words.hpp"
 
@@ -33,7 +33,8 @@ struct Unusable
 };
 
 // Find what is out of its range, or has another number of joints.
-inline Unusable find_unusable(size_t joints, const Config & config, const Limits & limits, const Gains & gains)
+inline Unusable find_unusable(
+  size_t joints, const Config & config, const Limits & limits, const Gains & gains, const Observer & observer)
 {
   const auto n = static_cast<double>(joints);
   if (joints < 1 || joints > kMostJoints) {
@@ -51,6 +52,9 @@ inline Unusable find_unusable(size_t joints, const Config & config, const Limits
       return {"joints with gains", n, n, static_cast<double>(row->size())};
     }
   }
+  if (observer.size > kMostObserved) {
+    return {"numbers of an observer", 0.0, static_cast<double>(kMostObserved), static_cast<double>(observer.size)};
+  }
   if (const Figure * const wrong = out_of_range(config)) {
     return {wrong->name, wrong->least, wrong->most, config.*wrong->value};
   }
@@ -63,20 +67,20 @@ class CommandGuard
 public:
   CommandGuard(
     size_t joints, const Config & allowed, const Limits & limits, const Gains & gains = {},
-    const EffortModel & model = {})
+    const EffortModel & model = {}, const Observer & observer = {})
   : config(allowed),
-    unusable(find_unusable(joints, allowed, limits, gains)),
+    unusable(find_unusable(joints, allowed, limits, gains, observer)),
     velocity_limit_(limits.velocity),
     fastest_(scaled(limits.velocity, allowed.speed_margin)),
-    mismatch_(limits.mismatch),
     gains_(gains),
     model_(model),
+    observer_(observer),
     measured(joints, config, fastest_),
     desired(joints, config, fastest_, limits, model_),
     issued(joints),
     found(joints),
     limiter_(limits.effort, known_rates(limits.effort_rate), allowed.effort_step),
-    residual_(model_, fastest_),
+    check_(observer_, fastest_),
     offset_(joints),
     relax_(joints),
     braking_(joints),
@@ -190,9 +194,10 @@ public:
   const Unusable unusable;
 
 private:  // what the streams refer to comes before them
-  Vector velocity_limit_, fastest_, mismatch_;
+  Vector velocity_limit_, fastest_;
   Gains gains_;
   EffortModel model_;
+  Observer observer_;
 
 public:
   State state = State::kWaiting;
@@ -210,7 +215,7 @@ public:
 private:
   static constexpr double kNowhere = static_cast<double>(NAN);
 
-  // A mismatch that has to last, times what is allowed.
+  // A disagreement that has to last, of so many times what is allowed.
   struct Disagreement
   {
     double times;
@@ -350,7 +355,7 @@ private:
     return of(Cause::kFrozen, j, should(j), 2.0 * config.resolution);
   }
 
-  bool watches_efforts() const { return model_ && (gains_.any() || config.efforts_act); }
+  bool watches_efforts() const { return observer_ && (gains_.any() || config.efforts_act); }
 
   // Hold the motion against the efforts that were commanded since the last measurement.
   void watch_efforts()
@@ -359,20 +364,20 @@ private:
       return;
     }
     if (!has_issued_ || state == State::kWaiting || ended) {
-      residual_.restart();
+      check_.restart();
       for (Disagreement & one : disagree_) {
         one.since = kInfinite;
       }
-    } else if (fresh_ && !(residual_.known && measured.stamp == residual_.stamp) && acted_for_ > 0.0) {
+    } else if (fresh_ && !(check_.known && measured.stamp == check_.stamp) && acted_for_ > 0.0) {
       for (size_t j = 0; j < joints(); ++j) {
         mean_effort_[j] = acted_[j] / acted_for_;
       }
-      residual_.update(measured.stamp, measured.position, measured.rate, mean_effort_);
+      check_.update(measured.stamp, measured.position, measured.rate, mean_effort_);
       find_allowances();
       for (Disagreement & one : disagree_) {
         bool beyond = false;
         for (size_t j = 0; j < joints(); ++j) {
-          beyond = beyond || fabs(residual_.value[j]) > allowed(one.times, j);
+          beyond = beyond || fabs(check_.value[j]) > allowed(one.times, j);
         }
         one.since = beyond ? least_of(one.since, t_) : kInfinite;
       }
@@ -389,7 +394,7 @@ private:
   // By how much efforts and motion may disagree.
   double allowed(double times, size_t j) const
   {
-    return times * mismatch_[j] + (borne_ ? fabs(faded_.position[j]) : 0.0);
+    return times * check_.allowed[j] + (borne_ ? fabs(faded_.position[j]) : 0.0);
   }
 
   // Which joint moves as if much acted on it beside its effort, for a while.
@@ -401,8 +406,8 @@ private:
     }
     find_allowances();
     const size_t j = largest(
-      joints(), [&](size_t i) { return fabs(residual_.value[i]) - allowed(one.times, i); });
-    return of(Cause::kMismatch, j, residual_.value[j], allowed(one.times, j));
+      joints(), [&](size_t i) { return fabs(check_.value[i]) - allowed(one.times, i); });
+    return of(Cause::kMismatch, j, check_.value[j], allowed(one.times, j));
   }
 
   // the checks
@@ -971,12 +976,12 @@ private:
   }
 
   EffortLimiter limiter_;
-  MomentumResidual residual_;
+  EffortCheck check_;
   Fading offset_;  // of the reference while joining
   Fading relax_;
   Braking braking_;
   Motion scratch_, other_, faded_;
-  Vector acted_, mean_effort_;             // efforts times seconds since the last sample of the residual, their mean
+  Vector acted_, mean_effort_;             // efforts times seconds since the last sample that was checked, their mean
   Vector position_then_, reference_then_;  // where a joint is that has not moved since, and where it should have been
   Vector kept_;                            // efforts of a stop beside those of the model
   Vector standing_;                        // efforts once it stands

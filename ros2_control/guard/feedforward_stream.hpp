@@ -4,7 +4,6 @@
 
 #pragma once
 
-#include "momentum_residual.hpp"
 #include "words.hpp"
 
 namespace hodyn_ros::guard

@@ -122,7 +122,7 @@ private:
   // Hold positions against the last ones, and both against velocities; measured_motion.py has the formula.
   void compare(const double * positions, const double * rates, double elapsed)
   {
-    const double share = 1.0 - exp(-elapsed / momentum_residual::kRateOver);
+    const double share = 1.0 - exp(-elapsed / effort_check::kRateOver);
     const double left = exp(-elapsed / measured_motion::kComparedOver);
     const double left_standing = exp(-elapsed / measured_motion::kStandingOver);
     for (size_t j = 0; j < position.size(); ++j) {

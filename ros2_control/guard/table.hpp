@@ -338,6 +338,20 @@ constexpr Cause kBlind[] = {
 };
 }  // namespace command_guard
 
+namespace effort_check
+{
+// [1/s] L: what acts from one moment on shows by two thirds after 1 / L
+constexpr double kGain = 60.0;
+// deviations of what acts besides that are no fault
+constexpr double kThreshold = 5.0;
+// [s] that differences of positions are smoothed over, so efforts are as well
+constexpr double kRateOver = 0.01;
+// [s] between two samples that are held together
+constexpr double kLongest = 0.5;
+// [1/s] times the highest speed: no difference of two samples counts for more
+constexpr double kQuickest = 40.0;
+}  // namespace effort_check
+
 namespace effort_limiter
 {
 // [s]
@@ -378,18 +392,6 @@ constexpr double kSlack = 0.05;
 // times its highest speed: no single velocity counts for more
 constexpr double kFastest = 2.0;
 }  // namespace measured_motion
-
-namespace momentum_residual
-{
-// [1/s] L: what acts from one moment on shows by two thirds after 1 / L
-constexpr double kGain = 60.0;
-// [s] that differences of positions are smoothed over, so efforts are as well
-constexpr double kRateOver = 0.01;
-// [s] between two samples that are held together
-constexpr double kLongest = 0.5;
-// [1/s] times the highest speed: no difference of two samples counts for more
-constexpr double kQuickest = 40.0;
-}  // namespace momentum_residual
 
 namespace reasons
 {

@@ -21,8 +21,8 @@ from hodyn_ros.export import export_shared
 from hodyn_ros.feedforward.extrapolation import motor_effort_series
 from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.guard.command_guard import CommandGuard
-from hodyn_ros.guard.guard_config import FirstEffort, GuardConfig, Rejoin, State
-from hodyn_ros.guard.guarded_robot import effort_model, guard_limits
+from hodyn_ros.guard.guard_config import Fault, FirstEffort, GuardConfig, Rejoin, State
+from hodyn_ros.guard.guarded_robot import effort_model, effort_observer, guard_limits
 from hodyn_ros.trajectory.rest import through_points
 
 CXX = next((path for path in map(shutil.which, ("c++", "g++", "clang++")) if path), None)
@@ -161,7 +161,8 @@ def test_core_does_what_the_nodes_do(library: ctypes.CDLL, panda: Path, link: bo
     core.activate(HOME, np.zeros(7))
     config = GuardConfig(measured=gains is not None, first_effort=FirstEffort.ZERO, efforts_act=True)
     limits, stiff = guard_limits(robot, names, motor=not link), effort_model(robot, names, motor=not link)
-    guard = CommandGuard(names, config, limits, gains, stiff)
+    observer = effort_observer(robot, names, stiff.links, motor=not link)
+    guard = CommandGuard(names, config, limits, gains, stiff, observer)
     model = FeedforwardModel(robot, 2)
     seen = set()
     for k in range(1100):
@@ -186,6 +187,36 @@ def test_core_does_what_the_nodes_do(library: ctypes.CDLL, panda: Path, link: bo
     lines = core.events()
     assert len(lines) == len(guard.transitions)
     assert lines[2] == "following -> stopping: no feedforward: none for 0.05 s"
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_core_sees_a_push_as_the_nodes_do(library: ctypes.CDLL, panda: Path, link: bool) -> None:
+    """A joint speeds up by 30 rad/s^2 that no effort explains."""
+    robot = Robot.load(PANDA)
+    names, model = robot.joint_names, FeedforwardModel(robot, 2)
+    core = Core(library, panda, first=ZERO, link=link)
+    core.activate(HOME, np.zeros(7))
+    config = GuardConfig(first_effort=FirstEffort.ZERO, efforts_act=True)
+    limits, stiff = guard_limits(robot, names, motor=not link), effort_model(robot, names, motor=not link)
+    observer = effort_observer(robot, names, stiff.links, motor=not link)
+    guard = CommandGuard(names, config, limits, None, stiff, observer)
+    for k in range(900, 1750):  # after the end of the motion, at rest
+        now, q = EPOCH + k * MS, desired(1400)
+        feedforward = model.compute(q)
+        motors = Reference(feedforward.motor_positions[:3], motor_effort_series(feedforward))
+        reference = Reference(q[:3], feedforward.efforts) if link else motors
+        late = max(1e-3 * (k - 1700), 0.0)
+        push = np.outer([15.0 * late**2, 30.0 * late], np.eye(7)[1])
+        position, velocity = reference.positions[:2] + push + 1e-7 * (k % 2) * np.eye(2, 1)
+        core.desire(now, q)
+        guard.follow(now, now, reference, feedforward.status)
+        guard.measure(now, now, position, velocity)
+        guard.command(now)
+        found, state = core.update(now, position, velocity)
+        assert state is guard.state, k
+    lines = [f"{one.before.value} -> {one.after.value}: {one.reason}" for one in guard.transitions]
+    assert core.events() == lines
+    assert guard.faults[Fault.MISMATCH] == 2 and "'panda_joint2' moves as if" in lines[2], lines
 
 
 def run_chained(core: Core, until: int, spoil: object = None) -> tuple[Array, list[State]]:
@@ -390,8 +421,8 @@ def test_wrong_libraries_are_rejected(library: ctypes.CDLL, panda: Path, tmp_pat
         subprocess.run([str(CC), *sources, *flags, "-lm"], check=True, timeout=120)
         return folder / "robot.so"
 
-    with pytest.raises(RuntimeError, match="another version of hodyn_ros .interface 7, this is 2"):
-        Core(library, spoiled("abi", "ROBOT_ABI 2", "ROBOT_ABI 7", "robot_table.h"))
+    with pytest.raises(RuntimeError, match="another version of hodyn_ros .interface 7, this is 3"):
+        Core(library, spoiled("abi", "ROBOT_ABI 3", "ROBOT_ABI 7", "robot_table.h"))
     with pytest.raises(RuntimeError, match="is no robot"):
         Core(library, spoiled("none", "hodyn_robot_table", "table_of", "panda_table.c"))
     with pytest.raises(RuntimeError, match="self-test of .* is off by"):

@@ -14,7 +14,7 @@ from hodyn_ros.feedforward.payload import Payload
 from hodyn_ros.guard.carried_load import CarriedLoad
 from hodyn_ros.guard.command_guard import CommandGuard
 from hodyn_ros.guard.guard_config import GuardConfig, State
-from hodyn_ros.guard.guarded_robot import effort_model, guard_limits
+from hodyn_ros.guard.guarded_robot import effort_model, effort_observer, guard_limits
 from hodyn_ros.guard.reasons import Fault, StreamError
 from hodyn_ros.guard.transitions import Motion
 
@@ -44,6 +44,7 @@ def hold(robot: Robot, models, carried: CarriedLoad, asked: bool) -> CommandGuar
         GuardConfig(settle=0.01, fade=0.05, join_speed=1.0, efforts_act=True),
         guard_limits(robot, names, motor=True),
         model=carried,
+        observer=effort_observer(robot, names, carried.links, motor=True),
     )
     light, heavy = (model(STILL) for model in models)
     positions = np.array([POSE, *np.zeros((3, 7))])

@@ -34,7 +34,7 @@ from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.guard.command_guard import CommandGuard
 from hodyn_ros.guard.effort_limiter import EffortLimiter
 from hodyn_ros.guard.guard_config import End, Fault, GuardConfig, State, StreamError
-from hodyn_ros.guard.guarded_robot import effort_model, guard_limits
+from hodyn_ros.guard.guarded_robot import effort_model, effort_observer, guard_limits
 from hodyn_ros.guard.measured_motion import MeasuredMotion
 from hodyn_ros.guard.transitions import Braking, Fading, Motion
 from hodyn_ros.simulation.closed_loop import GuardedController, run_loop
@@ -279,13 +279,15 @@ def test_whatever_comes_is_commanded_within_the_bars_or_not_at_all() -> None:
     random = np.random.default_rng(11)
     robot = robot_of("motors")
     names, huge = robot.joint_names, (0.01, 0.3, 7.0, 1e5, 1e200, np.inf, np.nan)
+    model = effort_model(robot, names, motor=True)
     for feedback in (True, False):
         guard = CommandGuard(
             names,
             GuardConfig(measured=feedback, lead=0.0005, settle=0.01, fade=0.05),
             guard_limits(robot, names, motor=True),
             MotorGains.from_frequency(robot.drive_train.motor_inertia, 30.0, 1.0) if feedback else None,
-            effort_model(robot, names, motor=True),
+            model,
+            effort_observer(robot, names, model.links, motor=True),
         )
         own = sound("motors", 0)
         now, last, joined = EPOCH, None, 0

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
+from scipy.signal import TransferFunction, lsim
 
 from hodyn_ros import Robot, share
+from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.control.motor_pd import Reference
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.guard.command_guard import CommandGuard
+from hodyn_ros.guard.effort_check import GAIN, RATE_OVER, THRESHOLD, EffortCheck
 from hodyn_ros.guard.feedforward_stream import FeedforwardStream
 from hodyn_ros.guard.guard_config import End, GuardConfig, GuardLimits, Rejoin
-from hodyn_ros.guard.guarded_robot import effort_model, guard_limits
+from hodyn_ros.guard.guarded_robot import effort_model, effort_observer, guard_limits
 from hodyn_ros.guard.measured_motion import MeasuredMotion
-from hodyn_ros.guard.momentum_residual import GAIN, RATE_OVER, MomentumResidual
 from hodyn_ros.guard.reasons import Fault, Obstacle, Progress, Reason, State, StreamError
 from hodyn_ros.guard.transitions import Motion
+from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
+from hodyn_ros.observers import ObserverConfig
+from hodyn_ros.observers.effort_observer import EffortObserver
 
 MS = 1_000_000  # [ns]
 EPOCH = 1_700_000_000 * 1000 * MS
@@ -127,17 +134,28 @@ def test_the_residual_follows_what_acts_on_a_pendulum_besides() -> None:
 
     times = np.arange(0.0, 1.0, 1e-3)
     moved = solve_ivp(rates, (0.0, 1.0), [0.0, 0.0], t_eval=times, rtol=1e-10, atol=1e-12, max_step=1e-3).y
-    residual = MomentumResidual(
-        lambda m: inertia * m.acceleration + weight * np.sin(m.position) + rubs * m.velocity, np.array([5.0])
+    links, rotor = inertia - 0.3, DriveSpec(np.inf, 0.3, motor_friction=FrictionSpec(rubs))
+    observer = EffortObserver(
+        lambda motion: links * motion[2] + weight * np.sin(motion[0]),
+        DriveTrain([rotor], ["a"]),
+        ObserverConfig(bandwidth=GAIN, friction_deviation=0.2, inertia_deviation=0.0),
+        np.array([0.1]),
+        at_motors=True,
     )
-    rate, found = np.zeros(1), []
+    check, rate, found, allowed = EffortCheck(observer, np.array([5.0])), np.zeros(1), [], []
     for k, t in enumerate(times):
         if k:
             step = (moved[0, k] - moved[0, k - 1]) / 1e-3
             rate = rate + (1 - np.exp(-1e-3 / RATE_OVER)) * (step - rate)
         mean = np.array([0.5 * (effort(t) + effort(t - 1e-3))])
-        residual.update(EPOCH + k * MS, moved[:1, k], rate, mean)
-        found.append(residual.value[0])
+        check.update(EPOCH + k * MS, moved[:1, k], rate, mean)
+        found.append(check.value[0])
+        allowed.append(check.allowed[0])
+    assert np.isinf(allowed[0])
+    # five deviations: of noise, and of a fifth of the friction at this speed, behind both lags
+    lags = TransferFunction([1.0], np.polymul([1.0 / GAIN, 1.0], [RATE_OVER, 1.0]))
+    _, rubbing, _ = lsim(lags, 0.2 * rubs * moved[1], times)
+    np.testing.assert_allclose(allowed[10:], 5.0 * (0.1 + np.abs(rubbing[10:])), rtol=1e-3)
     found = np.array(found)
     assert np.abs(found[:500]).max() < 0.25
     assert found[-1] == pytest.approx(6.0, abs=0.25)
@@ -168,6 +186,28 @@ def test_what_is_allowed_follows_from_the_uncertainty_of_the_robot(tmp_path) -> 
     assert (heavy >= 0.0).all()
     gone = robot.with_drives(robot.require_drives().specs)
     assert gone.uncertainty == robot.uncertainty
+
+
+def test_what_is_allowed_of_a_motion_follows_its_friction(tmp_path) -> None:
+    """At rest what may stick, in motion the friction that is, and of the rest what the file says."""
+    text = share.find("config", "panda.yaml").read_text(encoding="utf-8")
+    path, names = tmp_path / "panda.yaml", [f"panda_joint{7 - j}" for j in range(7)]  # the other way round
+    path.write_text(text + "\nuncertainty: {efforts: 0.1, stiffness: 0}\n", encoding="utf-8")
+    robot = Robot.load(path)
+    rub = [FrictionSpec(viscous, 2.0, 0.002) for viscous in np.arange(1.0, 8.0)]
+    specs = robot.require_drives().specs
+    robot = robot.with_drives([replace(one, motor_friction=own) for one, own in zip(specs, rub)])
+    model = effort_model(robot, names, motor=True)
+    observer = effort_observer(robot, names, model.links, motor=True)
+    for speed, friction in ((0.0, 2.0 * THRESHOLD), (0.4, 0.4 * np.arange(7.0, 0.0, -1.0) + 2.0)):
+        check = EffortCheck(observer, np.full(7, 2.0))
+        for k in range(300):
+            q, v = np.full(7, 1e-3 * speed * k - 0.5), np.full(7, speed)
+            check.update(EPOCH + k * MS, q, v, model(Motion(q, v, 0.0 * v)))
+        assert np.abs(check.value).max() < 0.1
+        needed = model.links(np.array([q, v, 0.0 * v]))
+        expected = 0.1 * robot.limits.effort[::-1] + friction + 0.1 * np.abs(needed)
+        np.testing.assert_allclose(check.allowed, expected, rtol=0.01)
 
 
 def test_without_a_model_or_limits_nothing_is_held_against_efforts() -> None:

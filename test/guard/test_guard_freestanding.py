@@ -25,9 +25,9 @@ struct Placed : CommandGuard
 
 extern "C" bool cycle(
   void * memory, const Config & config, const Limits & limits, const Gains & gains, EffortModel model,
-  const Reference & reference, const double * position, double * effort)
+  const Observer & observer, const Reference & reference, const double * position, double * effort)
 {
-  CommandGuard & guard = *new (memory) Placed(7, config, limits, gains, model);
+  CommandGuard & guard = *new (memory) Placed(7, config, limits, gains, model, observer);
   guard.measure(1, 1, position, nullptr);
   guard.follow(1, 1, reference, 0);
   guard.stop();

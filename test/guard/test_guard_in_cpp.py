@@ -7,6 +7,7 @@ import runpy
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from enum import Enum
 from functools import cache
 from typing import NamedTuple
@@ -18,14 +19,19 @@ from fault_bench import FAULT_AT, Bench, Consumer, Feed, Measured, Moment, act, 
 from fault_cases import GRID, Case
 from places import ROOT
 
+from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.control.motor_pd import MotorGains, Reference
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.guard.command_guard import CommandGuard, EffortModel
+from hodyn_ros.guard.effort_check import GAIN, THRESHOLD
 from hodyn_ros.guard.guard_config import End, FirstEffort, GuardConfig, GuardLimits, Rejoin
-from hodyn_ros.guard.guarded_robot import effort_model, guard_limits
+from hodyn_ros.guard.guarded_robot import effort_model, effort_observer, guard_limits
 from hodyn_ros.guard.reasons import Fault, Obstacle, Progress, Reason, State
 from hodyn_ros.guard.transitions import Motion
+from hodyn_ros.model.drive_spec import DriveSpec
+from hodyn_ros.observers import ObserverConfig
+from hodyn_ros.observers.effort_observer import EffortObserver
 
 CXX = next((path for path in map(shutil.which, ("c++", "g++", "clang++")) if path), None)
 needs_compiler = pytest.mark.skipif(
@@ -37,7 +43,10 @@ STATES = list(State)
 CAUSES: list[Enum] = [*Fault, *Obstacle, *Progress]
 MS = 1_000_000  # [ns]
 EPOCH = 1_700_000_000 * 1000 * MS
-CALLBACK = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_double), ctypes.POINTER(ctypes.c_double))
+DOUBLES = ctypes.POINTER(ctypes.c_double)
+CALLBACK = ctypes.CFUNCTYPE(None, DOUBLES, DOUBLES)
+START = ctypes.CFUNCTYPE(ctypes.c_int, DOUBLES, DOUBLES)
+STEP = ctypes.CFUNCTYPE(ctypes.c_int, DOUBLES, ctypes.c_double, DOUBLES, DOUBLES)
 RELATIVE = 1e-12
 # Numbers of a reason may be differences of two samples by the time between them, times an inertia of about 2.
 RELATIVE_FOUND = RELATIVE * 1e3
@@ -95,6 +104,7 @@ class Guard:
         limits: GuardLimits,
         gains: MotorGains | None = None,
         model: EffortModel | None = None,
+        observer: EffortObserver | None = None,
     ) -> None:
         n = len(joint_names)
 
@@ -105,6 +115,7 @@ class Guard:
 
         self._c, self._names = library, joint_names
         self._callback = CALLBACK(0) if model is None else CALLBACK(efforts)
+        self._observer = [0, START(0), STEP(0)] if observer is None else calls_of(observer)
         numbers = [getattr(config, name) for name in figures(library)]
         numbers += [config.measured, config.efforts_act, config.stop_on]
         chosen = config.end, config.first_effort, config.rejoin
@@ -113,7 +124,7 @@ class Guard:
         rows = np.stack([np.broadcast_to(x, (n,)) for x in of_limits])
         gain_rows = None if gains is None else np.stack([gains.proportional, gains.derivative])
         numbers = pointer(np.array(numbers)), pointer(rows), pointer(gain_rows)
-        made = library.guard_new(n, *numbers, self._callback)
+        made = library.guard_new(n, *numbers, self._callback, *self._observer)
         if not made:
             raise InputError(library.guard_said().decode())
         self._guard = ctypes.c_void_p(made)
@@ -165,6 +176,42 @@ class Guard:
         counts = (ctypes.c_long * len(Fault))()
         self._c.guard_faults(self._guard, counts)
         return dict(zip(Fault, counts))
+
+
+def calls_of(observer: EffortObserver) -> list:
+    """An observer as C++ takes it: the numbers of its row, and two functions."""
+    n, size = observer.n, observer.size
+
+    def told(row: Callable[[], Array], after: ctypes.Array[ctypes.c_double]) -> int:
+        try:
+            np.ctypeslib.as_array(after, (size,))[:] = row()[0]
+        except InputError:
+            return 0
+        return 1
+
+    def start(sample: ctypes.Array[ctypes.c_double], after: ctypes.Array[ctypes.c_double]) -> int:
+        rows = np.ctypeslib.as_array(sample, (3, n)).copy()
+        return told(lambda: observer.start(rows), after)
+
+    def step(
+        sample: ctypes.Array[ctypes.c_double],
+        period: float,
+        before: ctypes.Array[ctypes.c_double],
+        after: ctypes.Array[ctypes.c_double],
+    ) -> int:
+        rows = np.ctypeslib.as_array(sample, (3, n)).copy()
+        row = np.ctypeslib.as_array(before, (1, size)).copy()
+        return told(lambda: observer.step(rows, period, row), after)
+
+    return [size, START(start), STEP(step)]
+
+
+def observer_of(model: EffortModel, mismatch: list[float]) -> EffortObserver:
+    """The observer of two joints that this is allowed for; 1e9 where anything is."""
+    noise = np.minimum(mismatch, 1e10) / THRESHOLD
+    config = ObserverConfig(bandwidth=GAIN, stiffness_deviation=0.0, inertia_deviation=0.1)
+    drives = DriveTrain([DriveSpec(np.inf, 0.0)] * 2, ["one", "two"])
+    return EffortObserver(lambda motion: model(Motion(*motion)), drives, config, noise, at_motors=True)
 
 
 def expected(guard: CommandGuard, moment: Moment) -> Answer:
@@ -301,8 +348,9 @@ def reached(library: ctypes.CDLL, seed: int) -> Reached:
     limits = GuardLimits([4.0, 4.5], [30.0, 20.0], [np.inf, 4000.0], [5.0, np.inf])
     gains = MotorGains(np.array([150.0, 80.0]), np.array([12.0, 6.0])) if feedback else None
     model, names = stiff if modelled else None, ["one", "two"]
-    ours = Guard(library, names, config, limits, gains, model)
-    theirs = CommandGuard(names, config, limits, gains, model)
+    observer = observer_of(stiff, [5.0, np.inf]) if modelled else None
+    ours = Guard(library, names, config, limits, gains, model, observer)
+    theirs = CommandGuard(names, config, limits, gains, model, observer)
     assert_same_reason(ours.reason, found(theirs.reason), "before the first command")
     result = Reached(set(), {theirs.reason.cause}, set(), set())
     for moment in random_streams(rng, velocities=seed % 4 != 3, flavour=flavour):
@@ -337,8 +385,9 @@ def test_a_loop_catches_up_after_an_overrun(library: ctypes.CDLL) -> None:
     config = GuardConfig(measured=True, settle=0.02, fade=0.1)
     limits = GuardLimits([4.0, 4.5], [30.0, 20.0], [500.0, 500.0], [5.0, 5.0])
     gains, names = MotorGains(np.array([150.0, 80.0]), np.array([12.0, 6.0])), ["one", "two"]
-    ours = Guard(library, names, config, limits, gains, stiff)
-    theirs = CommandGuard(names, config, limits, gains, stiff)
+    observer = observer_of(stiff, [5.0, 5.0])
+    ours = Guard(library, names, config, limits, gains, stiff, observer)
+    theirs = CommandGuard(names, config, limits, gains, stiff, observer)
     rng, now = np.random.default_rng(1), EPOCH
     for k in range(700):
         late = 500 <= k < 520
@@ -364,8 +413,10 @@ def test_efforts_that_are_no_number_let_go(library: ctypes.CDLL) -> None:
 
     limits, names = GuardLimits([4.0, 4.5], [30.0, 20.0], np.inf, np.inf), ["one", "two"]
     config = GuardConfig(settle=0.02, fade=0.1)
-    ours = Guard(library, names, config, limits, None, model)
-    theirs = CommandGuard(names, config, limits, None, model)
+    config = replace(config, efforts_act=True)
+    observer = observer_of(model, [5.0, 5.0])  # that says nothing either
+    ours = Guard(library, names, config, limits, None, model, observer)
+    theirs = CommandGuard(names, config, limits, None, model, observer)
     trips = []
     for k in range(600):
         now, reference = EPOCH + k * MS, desired(1e-3 * k - 0.15)
@@ -438,7 +489,8 @@ def test_same_commands_on_recorded_faults(library: ctypes.CDLL, consumer: Consum
     assert motors is not None
     gains = MotorGains.from_frequency(motors.motor_inertia, 30.0, 1.0) if consumer.feedback else None
     model = effort_model(robot, names, motor=True) if consumer.model else None
-    ours = Guard(library, names, again.config, guard_limits(robot, names, motor=True), gains, model)
+    observer = None if model is None else effort_observer(robot, names, model.links, motor=True)
+    ours = Guard(library, names, again.config, guard_limits(robot, names, motor=True), gains, model, observer)
     for moment in bench.record.streams:
         if moment.runs:
             assert_same(ours.act(moment), expected(again, moment), moment.k)

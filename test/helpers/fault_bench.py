@@ -19,7 +19,7 @@ from hodyn_ros.feedforward.extrapolation import motor_effort_series
 from hodyn_ros.feedforward.feedforward import Feedforward, Status
 from hodyn_ros.guard.command_guard import CommandGuard, GuardedCommand
 from hodyn_ros.guard.guard_config import End, FirstEffort, GuardConfig, State, StreamError, Transition
-from hodyn_ros.guard.guarded_robot import effort_model, guard_limits
+from hodyn_ros.guard.guarded_robot import effort_model, effort_observer, guard_limits
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
 from hodyn_ros.model.uncertainty import RobotUncertainty
 from hodyn_ros.trajectory.rest import through_points
@@ -216,12 +216,14 @@ class Bench:
         else:
             own |= {"measurement_timeout": 0.5, "first_effort": FirstEffort.ZERO}
         self.consumer, self.robot = consumer, robot
+        model = effort_model(robot, names, motor=True) if consumer.model else None
         self.guard = CommandGuard(
             names,
             GuardConfig(**{**own, **config}),
             guard_limits(robot, names, motor=True),
             MotorGains.from_frequency(inertia, 30.0, 1.0) if consumer.feedback else None,
-            effort_model(robot, names, motor=True) if consumer.model else None,
+            model,
+            None if model is None else effort_observer(robot, names, model.links, motor=True),
         )
         self.differs, self.delay = differs, delay
         self.simulation = resting(self.kind, HOME + off, differs)

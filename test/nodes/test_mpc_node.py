@@ -27,7 +27,7 @@ from hodyn_ros.control.predictive_control import PredictiveControl
 from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.guard.command_guard import CommandGuard
 from hodyn_ros.guard.guard_config import GuardConfig, State
-from hodyn_ros.guard.guarded_robot import effort_model, guard_limits
+from hodyn_ros.guard.guarded_robot import effort_model, effort_observer, guard_limits
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.observers import MomentumObserver, ObserverConfig, Sensed
 from hodyn_ros.ros.conversions.fields import JointOrder
@@ -221,12 +221,14 @@ def test_what_has_no_solution_or_is_no_measurement_is_not_passed_on() -> None:
 
 def test_an_arm_that_is_off_its_motion_returns_behind_the_guard() -> None:
     simulation = RobotSimulation(PANDA, np.array(HOME) + 1e-3)
+    model = effort_model(PANDA, NAMES, motor=True)
     guard = CommandGuard(
         NAMES,
         GuardConfig(measured=True, settle=0.0, fade=0.01, lead=5e-4, effort_step=10.0),
         guard_limits(PANDA, NAMES, motor=True),
         MotorGains.of_drives(TRAIN, 30.0, 1.0),
-        effort_model(PANDA, NAMES, motor=True),
+        model,
+        effort_observer(PANDA, NAMES, model.links, motor=True),
     )
     order, effort, errors = JointOrder(NAMES), simulation.gravity_effort(), []
     with cell("mpc_guard") as here:

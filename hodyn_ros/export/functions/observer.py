@@ -1,20 +1,26 @@
-"""The momentum observer as C: two functions without a memory of their own."""
+"""The momentum observer as C: functions without a memory of their own, but for that of loops."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from hodyn_ros.codegen.kernel import Kernel, Shape, Traceable, traced
+from hodyn_ros.control.links import Links
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.export import motions
-from hodyn_ros.export.c_function import Cases, CFunction
+from hodyn_ros.export.c_function import ALL_FINITE, OK, Cases, CFunction, finite_conditions, sizes
+from hodyn_ros.export.loops.c_code import loop_function
 from hodyn_ros.export.request import Request
 from hodyn_ros.export.straight_line import StraightLine, Tables, checked_length
-from hodyn_ros.lie.se3 import Array
+from hodyn_ros.lie.se3 import Array, exp
 from hodyn_ros.observers import MomentumObserver, ObserverConfig, Sensed
+from hodyn_ros.observers.equations import ObserverEquations
+
+Call = list[Array]  # what a function takes
 
 OBSERVER = "momentum_observer"
 _PERIOD = 1e-3  # [s] of the numbers that it is tested with
@@ -24,54 +30,181 @@ def observer_functions(robot: Robot, request: Request, tables: Tables) -> list[C
     """Write `<prefix>_momentum_observer_start` and `<prefix>_momentum_observer`.
 
     What is measured: both sides of springs and the efforts of their motors; of rigid robots positions,
-    velocities and efforts of motors. InputError for robots without straight-line code, and floating bases.
+    velocities and efforts of motors; and a base that floats. With loops the second one takes a memory and
+    returns a code, and what it consists of is written as well. InputError for robots without such code.
     """
-    if robot.closure is not None or robot.moves_base:
-        raise InputError(
-            f"robot {robot.name!r} has loops or a base that moves, whose observer is not exported; use "
-            "MomentumObserver"
-        )
     train = robot.drive_train
     elastic = train is not None and bool(train.elastic.any())
     observer = MomentumObserver(
         robot, ObserverConfig(smoothing=1000.0), Sensed(links=True, motors=elastic, motor_efforts=True)
     )
-    samples = _samples(robot, observer)
+    if robot.closure is not None:
+        return _of_loops(robot, observer, request, tables)
+    samples, words = _samples(observer), _words(observer)
+    base = ["base"] if observer.floats else []
     start = _function(
-        request, f"{OBSERVER}_start", observer.start_trace(), ["sample", "figures"], ["memory"],
-        [*_words(observer), "memory: at the first sample; what the next call takes as before."],
-        [[sample, _figures(observer)] for sample in samples], tables,
+        request.prefix, f"{OBSERVER}_start", observer.start_trace(), ["sample", "figures", *base], ["memory"],
+        [*words, "memory: at the first sample; what the next call takes as before."],
+        [[sample, _figures(observer), *more] for sample, *more in samples], tables,
     )  # fmt: skip
-    memory, calls = start.cases.results["memory"][0], []
+    memory, calls = start.cases.results["memory"][0], list[Call]()
     step = Kernel(*observer.trace()).function
-    for sample in samples:
-        call = [sample, np.full((1, 1), _PERIOD), memory, _figures(observer)]
+    for sample, *more in samples:
+        call = [sample, np.full((1, 1), _PERIOD), memory, _figures(observer), *more]
         calls.append(call)
         memory = step(*call)
-    m = len(observer.names)
     update = _function(
-        request, OBSERVER, observer.trace(), ["sample", "period", "before", "figures"], ["after"],
-        [
-            *_words(observer),
-            "period: since the sample before [s]. Where that is too long, start anew.",
-            "before: what the call before has returned, or the start.",
-            f"after: external efforts [0 .. {m - 1}] [N.m or N], their standard deviations "
-            f"[{m} .. {2 * m - 1}], [{2 * m}] the largest of their ratios, [{2 * m + 1}] zero unless a "
-            "spring is beyond its table; the rest is for the next call. Before and after are two arrays.",
-        ],
-        calls, tables,
+        request.prefix, OBSERVER, observer.trace(), ["sample", "period", "before", "figures", *base],
+        ["after"], [*words, *_about_step(observer)], calls, tables,
     )  # fmt: skip
     return [start, update]
 
 
+def _of_loops(robot: Robot, observer: MomentumObserver, request: Request, tables: Tables) -> list[CFunction]:
+    """Write the same of a robot with loops, around functions that find the efforts of its links."""
+    if observer.redundant:
+        raise InputError(
+            f"robot {robot.name!r} has more drives than coordinates, whose observer is not exported; use "
+            "MomentumObserver"
+        )
+    prefix, figures = request.prefix, _figures(observer)
+    equations, n = observer.equations, len(robot.driven_joints)
+    parts = step_functions(f"{prefix}_{OBSERVER}", equations, figures, tables)
+    parts = [replace(part, prefix=prefix, name=f"{OBSERVER}_{part.name}") for part in parts]
+    wanted = replace(request, order=0, wrenches=())
+    dynamics = replace(
+        loop_function(robot, wanted, "inverse_dynamics", tables), name=f"{OBSERVER}_inverse_dynamics"
+    )
+    found = [dynamics]
+    if robot.joint_names != robot.driven_joints:
+        located = loop_function(robot, replace(wanted, order=2), "motion_from_drives", tables)
+        found.insert(0, replace(located, name=f"{OBSERVER}_motion_from_drives"))
+    macro = prefix.upper()
+    points, settle = parts[1:]
+    lines = [
+        f"  {prefix}_memory next;",
+        f"  double moved[{6 * n}];",
+        f"  double efforts[{2 * n}];",
+        *[f"  double {name}[{size}];" for one in found for name, size in _own(one).items()],
+        f"  int i, code, worst = {macro}_OK;",
+        "  next = *memory;",
+        f"  {points.call({'motion': 'moved'})};",
+        "  for (i = 0; i < 2; ++i) {",
+        *[f"    {line}" for line in _efforts_of(found, n, macro)],
+        "  }",
+        f"  {settle.call()};",
+        f"  if (!({' && '.join(finite_conditions({'after': settle.results['after']}))})) {{",
+        f"    return {macro}_FAILED;",
+        "  }",
+        "  *memory = next;",
+        "  return worst;",
+    ]
+    update = CFunction(
+        prefix,
+        OBSERVER,
+        {name: settle.inputs[name] for name in ("sample", "period", "before", "figures")},
+        settle.results,
+        [*_words(observer), *_about_step(observer), "Where it fails, the memory stays as it was."],
+        lines,
+        _cases_of_loops(observer, parts[0], figures),
+        remembers={name: part for one in found for name, part in one.remembers.items()},
+        fails=True,
+        operations=sum(one.operations for one in [points, settle, *found, *found]),
+        helpers=ALL_FINITE,
+    )
+    return [*parts, *found, update]
+
+
+def _own(function: CFunction) -> dict[str, int]:
+    """Return the arrays that results of a function are put into, but for the efforts."""
+    return {name: size for name, size in sizes(function.results).items() if name != "tau"}
+
+
+def _efforts_of(functions: Sequence[CFunction], n: int, macro: str) -> list[str]:
+    """Write the calls that find efforts at a point of a period."""
+    lines = []
+    for function in functions:
+        passed = {"tau": f"efforts + {n} * i", "pose": "platform_pose", "twists": "platform_twists"}
+        if function is functions[0]:
+            passed[next(iter(function.inputs))] = f"moved + {3 * n} * i"
+        names = {*function.inputs, *function.results}
+        call = function.call({name: text for name, text in passed.items() if name in names}, "&next")
+        lines += [
+            f"code = {call};",
+            f"if (code == {macro}_FAILED) {{",
+            "  return code;",
+            "}",
+            "worst = code > worst ? code : worst;",
+        ]
+    return lines
+
+
+def _cases_of_loops(observer: MomentumObserver, start: CFunction, figures: Array) -> Cases:
+    """Let a robot move near its home, as Python has it."""
+    samples = [sample for (sample,) in _samples(observer)]
+    memory = Kernel(*observer.start_trace()).function(samples[0], figures)
+    inputs, results = list[Call](), []
+    for sample in samples[1:]:
+        call = [sample, np.full((1, 1), _PERIOD), memory, figures]
+        inputs.append(call)
+        memory = observer.step(*call)
+        results.append(memory)
+    names = ("sample", "period", "before", "figures")
+    of_cases = {name: np.array(values) for name, values in zip(names, zip(*inputs))}
+    return Cases(of_cases, {"after": np.array(results)}, (OK,) * len(results))
+
+
+def step_functions(
+    prefix: str, equations: ObserverEquations, figures: Array, tables: Tables
+) -> list[CFunction]:
+    """Write `<prefix>_start`, `<prefix>_points` and `<prefix>_settle`: a step in two parts.
+
+    Between them the caller finds the efforts of the links at both points. `figures` (1, k) are tested with.
+    """
+    n, random = equations.n, np.random.default_rng(1)
+    start = Kernel(*equations.start_trace()).function
+    settle = Kernel(*equations.settle_trace()).function
+    phases, samples = np.arange(n), list[Array]()
+    for i in range(motions.COUNT + 1):
+        angles = 5.0 * _PERIOD * i + phases
+        kinds = {"position": 0.3 * np.sin(angles), "velocity": 1.5 * np.cos(angles)}
+        rows = [kinds.get(name.removeprefix("motor_")) for name in equations.rows]
+        samples.append(np.array([random.uniform(-10.0, 10.0, n) if row is None else row for row in rows]))
+    memory, begun, moved, settled = start(samples[0], figures), list[Call](), list[Call](), list[Call]()
+    for sample in samples[1:]:
+        state = [sample, np.full((1, 1), _PERIOD), memory]
+        begun.append([sample, figures])
+        moved.append(state)
+        settled.append([*state, figures, random.uniform(-10.0, 10.0, (2, n))])
+        memory = settle(*settled[-1])
+    words = f"sample: {', '.join(equations.rows)}, one row after the other."
+    inputs = ["sample", "period", "before", "figures", "efforts"]
+    return [
+        _function(
+            prefix, "start", equations.start_trace(), ["sample", "figures"], ["after"],
+            [words, "after: the row of a sample before which there is none."], begun, tables,
+        ),
+        _function(
+            prefix, "points", equations.points_trace(), inputs[:3], ["motion"],
+            [words, "motion: positions, velocities and accelerations at both points of the period."],
+            moved, tables,
+        ),
+        _function(
+            prefix, "settle", equations.settle_trace(), inputs, ["after"],
+            [words, "efforts: those that the links need at both points.", "after: the row of the sample."],
+            settled, tables,
+        ),
+    ]  # fmt: skip
+
+
 def _function(
-    request: Request,
+    prefix: str,
     name: str,
     traceable: Traceable,
     inputs: Sequence[str],
     results: Sequence[str],
     about: Sequence[str],
-    calls: Sequence[Sequence[Array]],
+    calls: Sequence[Call],
     tables: Tables,
 ) -> CFunction:
     trace, arguments = traceable
@@ -83,7 +216,7 @@ def _function(
     expected = np.array([Kernel(trace, arguments).function(*call) for call in calls])
     of_cases = {name: np.array(values) for name, values in zip(inputs, zip(*calls))}
     return CFunction(
-        request.prefix,
+        prefix,
         name,
         dict(zip(inputs, shapes)),
         {results[0]: matrix},
@@ -100,11 +233,25 @@ def _words(observer: MomentumObserver) -> list[str]:
         place = f"[{end - 1}]" if len(values) == 1 else f"[{end - len(values)} .. {end - 1}]"
         shown = sorted({f"{value:g}" for value in values})
         held.append(f"{place} {name} ({', '.join(shown)})")
+    base = "base: pose in the world, three rows of a matrix (4, 4), and body-fixed twist (omega; v)."
     return [
         f"sample: {', '.join(observer.rows)} of all joints, one row after the other, reflected to the links.",
         f"figures, by default in brackets: {'; '.join(held)}. smoothing_time [s] is 0 for none; newest is 0 "
         "where efforts are held from their sample to the next, 0.5 where they are measured; variances are "
         "squares of deviations; drift_time [s] is 1e-30 to remember nothing. ObserverConfig explains them.",
+        *([base] if observer.floats else []),
+    ]
+
+
+def _about_step(observer: MomentumObserver) -> list[str]:
+    m = len(observer.names)
+    first = "first the wrench (m; f) on the base about its origin, " if observer.floats else ""
+    return [
+        "period: since the sample before [s]. Where that is too long, start anew.",
+        "before: what the call before has returned, or the start.",
+        f"after: external efforts [0 .. {m - 1}] [N.m or N], {first}their standard deviations "
+        f"[{m} .. {2 * m - 1}], [{2 * m}] the largest of their ratios, [{2 * m + 1}] zero unless a "
+        "spring is beyond its table; the rest is for the next call. Before and after are two arrays.",
     ]
 
 
@@ -112,13 +259,22 @@ def _figures(observer: MomentumObserver) -> Array:
     return np.array([[value for values in observer.figures.values() for value in values]])
 
 
-def _samples(robot: Robot, observer: MomentumObserver) -> list[Array]:
-    """Return samples (rows, n) of a smooth motion, with efforts that something pushes against."""
-    samples = []
+def _samples(observer: MomentumObserver) -> list[list[Array]]:
+    """Return samples (rows, n) of a smooth motion near home, with the motion of a base that floats.
+
+    Something pushes against the efforts.
+    """
+    robot, samples = observer.robot, []
+    phases, random = np.arange(len(robot.driven_joints)), np.random.default_rng(1)
+    home = np.zeros(len(phases))
+    if robot.closure is not None:
+        links = Links(robot)
+        home = links.drives(np.stack([links.home, *np.zeros((2, links.size))])).motion[0]
+    size = 0.3 if robot.closure is None else 0.01  # as far as loops of any robot close
     for i in range(motions.COUNT):
-        time, phases = _PERIOD * i, np.arange(robot.n_coordinates)
-        q, v = 0.3 * np.sin(5.0 * time + phases), 1.5 * np.cos(5.0 * time + phases)
-        torque = robot.inverse_dynamics(np.stack([q, v, -25.0 * q]))[0]
+        angles = 5.0 * _PERIOD * i + phases
+        q, v = home + size * np.sin(angles), 5.0 * size * np.cos(angles)
+        torque = random.uniform(-5.0, 5.0, len(q))
         bent = np.zeros_like(q)
         if robot.drive_train is not None and observer.sensed.motors:
             bent = torque / robot.drive_train.stiffness  # which is infinite where rigid
@@ -129,5 +285,9 @@ def _samples(robot: Robot, observer: MomentumObserver) -> list[Array]:
             "motor_velocity": v,
             "motor_effort": torque + 1.0,
         }
-        samples.append(observer.sample(**{name: rows[name] for name in observer.rows}))
+        base = []
+        if observer.floats:
+            twist = np.array([0.5, -1.0, 0.8, 0.3, 0.2, -0.4])
+            base.append(np.concatenate([exp(_PERIOD * i * twist)[:3].ravel(), twist])[None])
+        samples.append([observer.sample(**{name: rows[name] for name in observer.rows}), *base])
     return samples

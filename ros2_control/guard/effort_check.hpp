@@ -1,0 +1,83 @@
+// Whether a robot moves as the commanded efforts say, by the momentum observer.
+//
+// hodyn_ros/guard/effort_check.py in C++.
+
+#pragma once
+
+#include "words.hpp"
+
+namespace hodyn_ros::guard
+{
+// What acts on joints beside known efforts, and how much of it is no fault. Refers to the observer.
+class EffortCheck
+{
+public:
+  EffortCheck(const Observer & observer, const Vector & fastest)
+  : value(fastest.size()), allowed(fastest.size(), kInfinite), observer_(observer), quickest_(fastest),
+    rate_(fastest.size()), effort_(fastest.size())
+  {
+    for (double & quickest : quickest_) {
+      quickest *= effort_check::kQuickest;
+    }
+  }
+
+  // Forget what was, as where efforts have not acted for a while.
+  void restart()
+  {
+    value.fill(0.0);
+    allowed.fill(kInfinite);
+    known = false;
+  }
+
+  // Take a sample at an instant: the rate of the position, smoothed, and the mean effort since the sample before. Where
+  // the model says nothing, as where loops do not close, it begins anew.
+  void update(Instant at, const Vector & position, const Vector & rate, const Vector & effort)
+  {
+    const double elapsed = known ? 1e-9 * static_cast<double>(at - stamp) : kInfinite;
+    const bool follows = 0.0 < elapsed && elapsed < effort_check::kLongest;
+    const size_t n = value.size();
+    if (follows) {
+      const double smoothed = 1.0 - exp(-elapsed / effort_check::kRateOver);
+      for (size_t j = 0; j < n; ++j) {
+        effort_[j] += smoothed * (effort[j] - effort_[j]);
+        rate_[j] += within(rate[j] - rate_[j], elapsed * quickest_[j]);
+      }
+    } else {
+      restart();
+      effort_ = effort;
+      rate_ = rate;
+    }
+    for (size_t j = 0; j < n; ++j) {
+      sample_[j] = position[j] - effort_check::kRateOver * rate_[j];
+      sample_[n + j] = rate_[j];
+      sample_[2 * n + j] = effort_[j];
+    }
+    const double * const before = rows_[newest_];
+    double * const after = rows_[1 - newest_];
+    const bool done = follows ? observer_.step(observer_.context, sample_, elapsed, before, after)
+                              : observer_.start(observer_.context, sample_, after);
+    if (!done) {
+      restart();
+      return;
+    }
+    newest_ = 1 - newest_;
+    for (size_t j = 0; follows && j < n; ++j) {
+      value[j] = after[j];
+      allowed[j] = effort_check::kThreshold * after[n + j];
+    }
+    stamp = at;
+    known = true;
+  }
+
+  Vector value;    // what acts besides [N.m]
+  Vector allowed;  // how much of it is no fault
+  bool known = false;
+  Instant stamp = 0;  // of the last sample, where `known`
+
+private:
+  const Observer & observer_;
+  Vector quickest_, rate_, effort_;
+  double sample_[3 * kMostJoints] = {}, rows_[2][kMostObserved] = {};
+  size_t newest_ = 0;
+};
+}  // namespace hodyn_ros::guard
