@@ -25,7 +25,7 @@ from hodyn_ros.feedforward.extrapolation import motor_effort_series
 from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.guard.command_guard import CommandGuard
 from hodyn_ros.guard.guard_config import GuardConfig
-from hodyn_ros.guard.guarded_robot import effort_model, guard_limits
+from hodyn_ros.guard.guarded_robot import effort_model, effort_observer, guard_limits
 from hodyn_ros.guard.reasons import State
 from hodyn_ros.trajectory.rest import through_points
 
@@ -103,6 +103,16 @@ _MODEL = """
 #include "robot_table.h"
 static double memory[64], joints[7];
 void model(const double *q, double *effort) { hodyn_robot_table()->stiff_effort(memory, q, joints, effort); }
+unsigned size(void) { return hodyn_robot_table()->motor_observer.size; }
+int start(const double *sample, double *after)
+{
+  hodyn_robot_table()->motor_observer.start(sample, after);
+  return 1;
+}
+int step(const double *sample, double period, const double *before, double *after)
+{
+  return hodyn_robot_table()->motor_observer.step(memory, sample, period, before, after) != HODYN_FAILED;
+}
 """
 
 
@@ -148,12 +158,15 @@ def _streams(robot: Robot) -> Iterator[tuple[int, Reference]]:
 
 def _python(robot: Robot, streams: Sequence[tuple[int, Reference]]) -> float:
     names = robot.joint_names
+    model = effort_model(robot, names, motor=True)
+    assert model is not None
     guard = CommandGuard(
         names,
         _config(),
         guard_limits(robot, names, motor=True),
         MotorGains(*_GAINS),
-        effort_model(robot, names, motor=True),
+        model,
+        effort_observer(robot, names, model.links, motor=True),
     )
     begin = 0.0
     for k, (now, reference) in enumerate(streams):
@@ -188,7 +201,10 @@ def _by_c(robot: Robot, folder: Path, streams: Sequence[tuple[int, Reference]]) 
             for x in (limits.velocity, limits.effort, limits.effort_rate, limits.mismatch)
         ]
     )
-    guard = ctypes.c_void_p(c.guard_new(7, _pointer(numbers), _pointer(of_limits), _pointer(_GAINS), c.model))
+    observer = c.model, c.size(), c.start, c.step
+    guard = ctypes.c_void_p(
+        c.guard_new(7, _pointer(numbers), _pointer(of_limits), _pointer(_GAINS), *observer)
+    )
     given = [
         (
             ctypes.c_int64(now),
