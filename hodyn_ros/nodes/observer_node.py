@@ -8,8 +8,8 @@ Topics: `joint_states` and, where the parameter `measured` asks for them, `motor
 (sensor_msgs/JointState) in, reflected to the links; `odom` (nav_msgs/Odometry) in, where a base floats;
 `external_efforts` (ExternalEfforts) out, one for each sample; `contacts` (ContactEvent) out, where one begins
 and ends; with `payload_rate`, `payload` (PayloadEstimate) out; `/diagnostics` at 1 Hz. Services
-(std_srvs/Trigger): `~/restart` forgets what was learnt of drives and load, `~/restart_payload` the load alone;
-`~/payload` answers with the parameters that make it a load of dynamics_node.
+(std_srvs/Trigger): `~/restart` forgets what was learnt of drives and load, `~/restart_payload` the load
+alone; `~/payload` answers with the parameters that make it a load of dynamics_node.
 """
 
 from __future__ import annotations
