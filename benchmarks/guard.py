@@ -58,7 +58,7 @@ struct Placed : GuardedFeedforward
   static void * operator new(size_t, void * place) noexcept {{ return place; }}
 }};
 constexpr double kGains[2][JOINTS] = {gains};
-alignas(8) unsigned char place[sizeof(Placed)], memory[512], stop_memory[512];
+alignas(8) unsigned char place[sizeof(Placed)], memory[1024], stop_memory[1024];
 GuardedFeedforward * commands;
 int64_t now = 1'000'000'000;
 double q[ROWS * JOINTS], joint[3 * JOINTS], effort[3 * JOINTS], motor[3 * JOINTS], motor_effort[3 * JOINTS];
