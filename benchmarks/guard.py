@@ -201,7 +201,7 @@ def _by_c(robot: Robot, folder: Path, streams: Sequence[tuple[int, Reference]]) 
             for x in (limits.velocity, limits.effort, limits.effort_rate, limits.mismatch)
         ]
     )
-    arrays = map(_pointer, (numbers, of_limits, _GAINS))
+    arrays = [_pointer(each) for each in (np.array(numbers), of_limits, _GAINS)]
     guard = ctypes.c_void_p(c.guard_new(7, *arrays, c.model, c.start, c.step))
     given = [
         (
