@@ -57,7 +57,7 @@ struct Placed : GuardedFeedforward
   using GuardedFeedforward::GuardedFeedforward;
   static void * operator new(size_t, void * place) noexcept {{ return place; }}
 }};
-constexpr size_t kMemory = 512;
+constexpr size_t kMemory = 1024;
 constexpr double kGains[2][JOINTS] = {gains};
 alignas(8) unsigned char place[sizeof(Placed)], memory[kMemory], stop_memory[kMemory];
 GuardedFeedforward * commands;
@@ -101,17 +101,18 @@ unsigned state_now(void), guard_size(void), all_size(void);
 """
 _MODEL = """
 #include "robot_table.h"
-static double memory[64], joints[7];
+static double memory[128], joints[7];
 void model(const double *q, double *effort) { hodyn_robot_table()->stiff_effort(memory, q, joints, effort); }
-unsigned size(void) { return hodyn_robot_table()->motor_observer.size; }
-int start(const double *sample, double *after)
+void start(void *none, const double *sample)
 {
-  hodyn_robot_table()->motor_observer.start(sample, after);
-  return 1;
+  (void)none;
+  hodyn_robot_table()->motor_observer.start(memory, sample);
 }
-int step(const double *sample, double period, const double *before, double *after)
+_Bool step(void *none, const double *sample, double period, double *efforts, double *deviations)
 {
-  return hodyn_robot_table()->motor_observer.step(memory, sample, period, before, after) != HODYN_FAILED;
+  (void)none;
+  const hodyn_observer *own = &hodyn_robot_table()->motor_observer;
+  return own->step(memory, sample, period, efforts, deviations) != HODYN_FAILED;
 }
 """
 
@@ -201,10 +202,8 @@ def _by_c(robot: Robot, folder: Path, streams: Sequence[tuple[int, Reference]]) 
             for x in (limits.velocity, limits.effort, limits.effort_rate, limits.mismatch)
         ]
     )
-    observer = c.model, c.size(), c.start, c.step
-    guard = ctypes.c_void_p(
-        c.guard_new(7, _pointer(numbers), _pointer(of_limits), _pointer(_GAINS), *observer)
-    )
+    arrays = [_pointer(each) for each in (np.array(numbers), of_limits, _GAINS)]
+    guard = ctypes.c_void_p(c.guard_new(7, *arrays, c.model, c.start, c.step))
     given = [
         (
             ctypes.c_int64(now),

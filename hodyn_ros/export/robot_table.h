@@ -10,16 +10,13 @@
 enum { HODYN_OK = 0, HODYN_NEAR_SINGULAR = 1, HODYN_FAILED = 2 };
 
 /* What acts on joints beside known efforts: the momentum observer of hodyn_ros.observers. Null where there is none.
- *
- * A sample holds position, velocity and effort of all joints, 3 rows. A row of `size` numbers begins with external
- * efforts and their deviations, `joints` each. */
+ * A sample holds position, velocity and effort of all joints, 3 rows. */
 typedef struct {
-  unsigned size;
-  /* The row of a sample before which there is none. */
-  void (*start)(const double *sample, double *after);
-  /* That of a sample a period [s] after another one, in another array. Returns a code; HODYN_FAILED leaves the row as
-   * it was. */
-  int (*step)(void *memory, const double *sample, double period, const double *before, double *after);
+  /* Begin at a sample before which there is none. */
+  void (*start)(void *memory, const double *sample);
+  /* Take the one a period [s] later, for external efforts and their deviations. Returns a code; HODYN_FAILED leaves
+   * everything as it was. */
+  int (*step)(void *memory, const double *sample, double period, double *efforts, double *deviations);
 } hodyn_observer;
 
 typedef struct {

@@ -123,6 +123,10 @@ def _table(
     parts = [code, *([] if stiff is None else [stiff]), *observers.values()]
     remembering = [part.name for part in parts if _last(part).memory]
     members = [f"  {name}_memory {name};" for name in remembering] or ["  int none;"]
+    if observers:
+        size = max(_last(one).results["after"][1] for one in observers.values())
+        members.append(f"  double observed[2][{size}]; /* by an observer, in turn, */")
+        members.append("  int newest;               /* and which one last */")
     rows = min(_MOTION, main.results["position"][0]) if main.name == BOTH else _MOTION
     names = "driven_names" if robot.closure is not None else "joint_names"
     coordinates = f"{code.name}_joint_names" if robot.joint_names else "0"
@@ -261,23 +265,32 @@ def _observer_calls(robot: Robot, side: str, code: CSource) -> list[str]:
     return [
         f"static const double {side}_figures[{len(figures)}] = {{{', '.join(map(number, figures))}}};",
         "",
-        f"static void {side}_observer_start(const double *sample, double *after)",
+        f"static void {side}_observer_start(void *memory, const double *sample)",
         "{",
-        f"  {code.name}_start(sample, {side}_figures, after);",
+        "  memory_of_all *own = (memory_of_all *)memory;",
+        "  own->newest = 0;",
+        f"  {code.name}_start(sample, {side}_figures, own->observed[0]);",
         *["}", ""],
         f"static int {side}_observer_step(void *memory, const double *sample, double period,",
-        "                               const double *before, double *after)",
+        "                               double *efforts, double *deviations)",
         "{",
-        f"  double motion[{6 * n}], efforts[{2 * n}], motors[{n}];",
-        "  int code;",
+        "  memory_of_all *own = (memory_of_all *)memory;",
+        "  const double *before = own->observed[own->newest];",
+        "  double *after = own->observed[1 - own->newest];",
+        f"  double motion[{6 * n}], needed[{2 * n}], motors[{n}];",
+        "  int i, code;",
         f"  {code.name}_points(sample, &period, before, motion);",
-        "  code = stiff_effort(memory, motion, efforts, motors);",
+        "  code = stiff_effort(memory, motion, needed, motors);",
         "  if (code != HODYN_FAILED) {",
-        f"    code = stiff_effort(memory, motion + {3 * n}, efforts + {n}, motors);",
+        f"    code = stiff_effort(memory, motion + {3 * n}, needed + {n}, motors);",
         "  }",
-        "  if (code != HODYN_FAILED) {",
-        f"    {code.name}_settle(sample, &period, before, {side}_figures, efforts, after);",
+        "  if (code == HODYN_FAILED) {",
+        "    return code;",
         "  }",
+        f"  {code.name}_settle(sample, &period, before, {side}_figures, needed, after);",
+        "  own->newest = 1 - own->newest;",
+        *copied("efforts", "after", n),
+        *copied("deviations", f"(after + {n})", n),
         "  return code;",
         *["}", ""],
     ]
@@ -285,10 +298,7 @@ def _observer_calls(robot: Robot, side: str, code: CSource) -> list[str]:
 
 def _offered(side: str, code: CSource | None) -> str:
     """Write an observer as a member of the table."""
-    if code is None:
-        return "{0, 0, 0}"
-    size = _last(code).results["after"][1]
-    return f"{{{size}, {side}_observer_start, {side}_observer_step}}"
+    return "{0, 0}" if code is None else f"{{{side}_observer_start, {side}_observer_step}}"
 
 
 def _called(function: CFunction, name: str, passed: Mapping[str, str]) -> Sequence[str]:

@@ -5,11 +5,11 @@ parameter `autostart` (the default) it does both by itself. `docs/observers.md` 
 commands nothing, and nothing follows what it says by itself.
 
 Topics: `joint_states` and, where the parameter `measured` asks for them, `motor_states`
-(sensor_msgs/JointState) in, reflected to the links; `external_efforts` (ExternalEfforts) out, one for each
-sample; `contacts` (ContactEvent) out, where one begins and ends; with `payload_rate`, `payload`
-(PayloadEstimate) out; `/diagnostics` at 1 Hz. Services (std_srvs/Trigger): `~/restart` forgets what was
-learnt of drives and load, `~/restart_payload` the load alone; `~/payload` answers with the parameters that
-make it a load of dynamics_node.
+(sensor_msgs/JointState) in, reflected to the links; `odom` (nav_msgs/Odometry) in, where a base floats;
+`external_efforts` (ExternalEfforts) out, one for each sample; `contacts` (ContactEvent) out, where one begins
+and ends; with `payload_rate`, `payload` (PayloadEstimate) out; `/diagnostics` at 1 Hz. Services
+(std_srvs/Trigger): `~/restart` forgets what was learnt of drives and load, `~/restart_payload` the load
+alone; `~/payload` answers with the parameters that make it a load of dynamics_node.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from nav_msgs.msg import Odometry
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
@@ -31,6 +32,7 @@ from std_srvs.srv import Trigger
 from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import HodynError, InputError
+from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.msg import ContactEvent
 from hodyn_ros.msg import ExternalEfforts as ExternalEffortsMessage
 from hodyn_ros.msg import PayloadEstimate as PayloadMessage
@@ -38,7 +40,8 @@ from hodyn_ros.observers import ExternalEfforts, MomentumObserver
 from hodyn_ros.observers.payload import PayloadEstimator
 from hodyn_ros.ros.conversions.fields import float64s
 from hodyn_ros.ros.conversions.joint_rows import RowsReader
-from hodyn_ros.ros.conversions.layout import instant, unpacked
+from hodyn_ros.ros.conversions.layout import StreamReader, instant, unpacked
+from hodyn_ros.ros.conversions.odometry import OdometryReader
 from hodyn_ros.ros.diagnostics import OK, WARN, Diagnostics, Report, Stream
 from hodyn_ros.ros.parameters.observer_settings import (
     LIVE,
@@ -58,7 +61,8 @@ from hodyn_ros.ros.streams.rejections import MessageRejected, Reason, Rejections
 from hodyn_ros.ros.streams.stamp_filter import StampFilter
 from hodyn_ros.ros.streams.stream_executor import StreamGroup, beside_streams
 
-LINKS, MOTORS, OUT, CONTACTS = "joint_states", "motor_states", "external_efforts", "contacts"
+LINKS, MOTORS, BASE = "joint_states", "motor_states", "odom"
+OUT, CONTACTS = "external_efforts", "contacts"
 PAYLOAD = "payload"
 _TO_MESSAGE = [0, 3, 4, 1, 5, 2]  # from inertia xx, yy, zz, xy, xz, yz to xx, xy, xz, yy, yz, zz
 _FIELDS = {  # of joint states, by what is measured
@@ -83,9 +87,10 @@ class ObserverNode(LifecycleNode):
         self._observing = self._contact = False
         self._failure: Exception | None = None
         self._stamps = StampFilter(value(self, "new_clock_after"))
-        self._rejections = {topic: Rejections(self.get_logger().warning, topic) for topic in (LINKS, MOTORS)}
-        self._readers: dict[str, RowsReader] = {}
-        self._waiting: dict[str, tuple[bytes, Array]] = {}  # the newest of each topic that has no partner yet
+        kinds = {LINKS: JointState, MOTORS: JointState, BASE: Odometry}
+        self._rejections = {topic: Rejections(self.get_logger().warning, topic) for topic in kinds}
+        self._readers: dict[str, StreamReader[Any]] = {}
+        self._waiting: dict[str, tuple[bytes, Any]] = {}  # the newest of each topic that has no partner yet
         self._published, self._contacts, self._unpaired = Stream(), 0, 0
         self._begun: int | None = None  # stamp [ns] that times are counted from
         self._troubles_reported = 0
@@ -97,9 +102,9 @@ class ObserverNode(LifecycleNode):
         self._estimator: PayloadEstimator | None = None
         self._next_payload = 0  # [ns] when it is told again
         streams, self._kept = StreamGroup(), []
-        for topic in (LINKS, MOTORS):
+        for topic, kind in kinds.items():
             made = self.create_subscription(
-                JointState,
+                kind,
                 topic,
                 partial(self._take, topic),
                 stream_qos(),
@@ -174,8 +179,6 @@ class ObserverNode(LifecycleNode):
         robot = loaded(self, read)
         measured = sensed(robot, value(self, "measured"))
         observer = MomentumObserver(robot, observer_config(self, {}), measured)
-        if len(observer.names) != len(robot.driven_joints):
-            raise InputError(f"robot {robot.name!r} has a floating base; observe it by MomentumObserver")
         names, rows = robot.driven_joints, observer.rows
         of_motors = [row for row in rows if row.startswith("motor_") and measured.motors]
         of_links = [row for row in rows if row not in of_motors]
@@ -184,6 +187,8 @@ class ObserverNode(LifecycleNode):
             for topic, chosen in ((LINKS, of_links), (MOTORS, of_motors))
             if chosen
         }
+        if observer.floats:
+            self._readers[BASE] = OdometryReader()
         self._order = np.array([[*of_links, *of_motors].index(row) for row in rows])
         self._observer, self._estimator = observer, None
         if value(self, "payload_rate") > 0.0:
@@ -261,37 +266,39 @@ class ObserverNode(LifecycleNode):
         if self._observer is None or not self._observing or reader is None:
             return
         try:
-            stamp, rows = reader.read(data)
-            if len(self._readers) > 1:
-                paired = self._paired(topic, stamp, rows)
-                if paired is None:
-                    return
-                stamp, rows = paired
+            stamp, content = reader.read(data)
+            whole = self._together(topic, stamp, content)
+            if whole is None:
+                return
+            stamp, rows, base = whole
             now = instant(stamp)
             self._stamps.check(now)
-            self._observe(stamp, now, rows)
+            self._observe(stamp, now, rows, base)
             self._stamps.accept(now)
         except MessageRejected as rejected:
             self._rejections[topic].add(rejected)
         except HodynError as error:  # a spring beyond its law, loops that do not close, numbers too large
             self._rejections[topic].add(MessageRejected(Reason.UNREACHABLE, str(error)))
 
-    def _paired(self, topic: str, stamp: bytes, rows: Array) -> tuple[bytes, Array] | None:
-        """Return the rows of links and motors of one instant; None where the other ones have not come yet."""
-        other = MOTORS if topic == LINKS else LINKS
-        partner = self._waiting.get(other)
-        if partner is not None:
-            apart = instant(stamp) - instant(partner[0])
-            if abs(apart) <= 1e9 * value(self, "stamp_tolerance"):
-                self._waiting.clear()
-                pair = (rows, partner[1]) if topic == LINKS else (partner[1], rows)
-                return stamp if topic == LINKS else partner[0], np.concatenate(pair)
-        if topic in self._waiting:
-            self._unpaired += 1
-        self._waiting[topic] = (stamp, rows)
-        return None
+    def _together(
+        self, topic: str, stamp: bytes, content: Any
+    ) -> tuple[bytes, Array, BaseMotion | None] | None:
+        """Return stamp, rows and base of one instant; None where some of them have not come yet."""
+        waiting = self._waiting
+        self._unpaired += topic in waiting
+        waiting[topic] = stamp, content
+        if len(waiting) < len(self._readers):
+            return None
+        instants = [instant(held) for held, _ in waiting.values()]
+        if max(instants) - min(instants) > 1e9 * value(self, "stamp_tolerance"):
+            return None
+        found = {name: waiting[name] for name in self._readers}  # those of links first
+        waiting.clear()
+        stamp, _ = next(iter(found.values()))
+        rows = np.concatenate([rows for name, (_, rows) in found.items() if name != BASE])
+        return stamp, rows, found[BASE][1] if BASE in found else None
 
-    def _observe(self, stamp: bytes, now: int, rows: Array) -> None:
+    def _observe(self, stamp: bytes, now: int, rows: Array, base: BaseMotion | None) -> None:
         observer = self._observer
         assert observer is not None
         if self._begun is None or now < self._begun:  # a clock that starts again
@@ -299,7 +306,7 @@ class ObserverNode(LifecycleNode):
                 observer.restart()
             self._begun = self._next_payload = now
         sample = np.ascontiguousarray(rows[self._order])
-        found = observer.update(1e-9 * (now - self._begun), sample)
+        found = observer.update(1e-9 * (now - self._begun), sample, base)
         self._last = found
         if self._estimator is not None:
             self._estimator.update(found)

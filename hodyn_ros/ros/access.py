@@ -103,7 +103,7 @@ NODES = {
     ),
     "observer_node": Access(
         publishes=("external_efforts", "contacts", "payload", "~/transition_event"),
-        subscribes=("joint_states", "motor_states"),
+        subscribes=("joint_states", "motor_states", "odom"),
         serves=(
             "~/restart",
             "~/restart_payload",

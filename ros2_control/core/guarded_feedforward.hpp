@@ -25,8 +25,8 @@ struct CommandConfig
 class GuardedFeedforward
 {
 public:
-  // `memory` and `stop_memory`: `bytes` each, robot.memory at least, aligned as by malloc, for the feedforward and for
-  // stops.
+  // `memory` and `stop_memory`: `bytes` each, robot.memory at least, aligned as by malloc, for the feedforward, and for
+  // stops and the observer.
   GuardedFeedforward(
     const hodyn_robot & robot, const CommandConfig & config, void * memory, void * stop_memory, size_t bytes)
   : unusable(find_unusable(robot, config, bytes)),
@@ -138,8 +138,7 @@ private:
       return {"order of a robot", 0.0, static_cast<double>(kMostOrder), static_cast<double>(robot.order)};
     }
     const guard::Vector all(robot.joints);
-    return guard::find_unusable(
-      robot.joints, config.guard, {all, all, all, all}, config.gains, {offered(robot, config).size});
+    return guard::find_unusable(robot.joints, config.guard, {all, all, all, all}, config.gains);
   }
 
   // but where the guard has ended in motion: drives have gone on without commands, nobody knows how.
@@ -183,29 +182,28 @@ private:
     self.robot_.stiff_effort(self.stop_memory_, self.packed_, joints, motors);
   }
 
-  static const hodyn_observer & offered(const hodyn_robot & robot, const CommandConfig & config)
-  {
-    return config.efforts == Side::kMotor ? robot.motor_observer : robot.joint_observer;
-  }
-
-  // What acts beside the efforts, for the guard; the links are where a stop has them too.
+  // What acts beside the efforts, for the guard.
   guard::Observer observer()
   {
-    const hodyn_observer & own = offered(robot_, config_);
-    return own.step == nullptr ? guard::Observer{} : guard::Observer{own.size, start_observer, step_observer, this};
+    return offered().step == nullptr ? guard::Observer{} : guard::Observer{start_observer, step_observer, this};
   }
 
-  static bool start_observer(void * own, const double * sample, double * after)
+  const hodyn_observer & offered() const
   {
-    const GuardedFeedforward & self = *static_cast<GuardedFeedforward *>(own);
-    offered(self.robot_, self.config_).start(sample, after);
-    return true;
+    return config_.efforts == Side::kMotor ? robot_.motor_observer : robot_.joint_observer;
   }
 
-  static bool step_observer(void * own, const double * sample, double period, const double * before, double * after)
+  static void start_observer(void * own, const double * sample)
   {
-    const GuardedFeedforward & self = *static_cast<GuardedFeedforward *>(own);
-    return offered(self.robot_, self.config_).step(self.stop_memory_, sample, period, before, after) != HODYN_FAILED;
+    const GuardedFeedforward & self = *static_cast<const GuardedFeedforward *>(own);
+    self.offered().start(self.stop_memory_, sample);
+  }
+
+  static bool step_observer(
+    void * own, const double * sample, double period, double * efforts, double * deviations)
+  {
+    const GuardedFeedforward & self = *static_cast<const GuardedFeedforward *>(own);
+    return self.offered().step(self.stop_memory_, sample, period, efforts, deviations) != HODYN_FAILED;
   }
 
   // The limits that a feedforward exceeds; hodyn_ros.feedforward.model.FeedforwardLimits in C++.

@@ -33,8 +33,7 @@ struct Unusable
 };
 
 // Find what is out of its range, or has another number of joints.
-inline Unusable find_unusable(
-  size_t joints, const Config & config, const Limits & limits, const Gains & gains, const Observer & observer)
+inline Unusable find_unusable(size_t joints, const Config & config, const Limits & limits, const Gains & gains)
 {
   const auto n = static_cast<double>(joints);
   if (joints < 1 || joints > kMostJoints) {
@@ -52,9 +51,6 @@ inline Unusable find_unusable(
       return {"joints with gains", n, n, static_cast<double>(row->size())};
     }
   }
-  if (observer.size > kMostObserved) {
-    return {"numbers of an observer", 0.0, static_cast<double>(kMostObserved), static_cast<double>(observer.size)};
-  }
   if (const Figure * const wrong = out_of_range(config)) {
     return {wrong->name, wrong->least, wrong->most, config.*wrong->value};
   }
@@ -69,7 +65,7 @@ public:
     size_t joints, const Config & allowed, const Limits & limits, const Gains & gains = {},
     const EffortModel & model = {}, const Observer & observer = {})
   : config(allowed),
-    unusable(find_unusable(joints, allowed, limits, gains, observer)),
+    unusable(find_unusable(joints, allowed, limits, gains)),
     velocity_limit_(limits.velocity),
     fastest_(scaled(limits.velocity, allowed.speed_margin)),
     gains_(gains),

@@ -8,6 +8,20 @@
 
 namespace hodyn_ros::guard
 {
+// What acts on joints beside known efforts, by an observer that remembers the sample before; none where `step` is null.
+// A sample holds position, velocity and effort of all joints, row by row. `context` is handed on.
+struct Observer
+{
+  explicit operator bool() const { return step != nullptr; }
+
+  // Begin at a sample before which there is none.
+  void (*start)(void * context, const double * sample) = nullptr;
+  // Take the one a period [s] later, for what acts besides and its deviations; false, and as it was, where that is not
+  // known, as where loops do not close.
+  bool (*step)(void * context, const double * sample, double period, double * efforts, double * deviations) = nullptr;
+  void * context = nullptr;
+};
+
 // What acts on joints beside known efforts, and how much of it is no fault. Refers to the observer.
 class EffortCheck
 {
@@ -30,7 +44,7 @@ public:
   }
 
   // Take a sample at an instant: the rate of the position, smoothed, and the mean effort since the sample before. Where
-  // the model says nothing, as where loops do not close, it begins anew.
+  // the observer says nothing, it begins anew.
   void update(Instant at, const Vector & position, const Vector & rate, const Vector & effort)
   {
     const double elapsed = known ? 1e-9 * static_cast<double>(at - stamp) : kInfinite;
@@ -52,32 +66,28 @@ public:
       sample_[n + j] = rate_[j];
       sample_[2 * n + j] = effort_[j];
     }
-    const double * const before = rows_[newest_];
-    double * const after = rows_[1 - newest_];
-    const bool done = follows ? observer_.step(observer_.context, sample_, elapsed, before, after)
-                              : observer_.start(observer_.context, sample_, after);
-    if (!done) {
+    if (!follows) {
+      observer_.start(observer_.context, sample_);
+    } else if (!observer_.step(observer_.context, sample_, elapsed, value.data(), allowed.data())) {
       restart();
       return;
-    }
-    newest_ = 1 - newest_;
-    for (size_t j = 0; follows && j < n; ++j) {
-      value[j] = after[j];
-      allowed[j] = effort_check::kThreshold * after[n + j];
+    } else {
+      for (double & own : allowed) {
+        own *= effort_check::kThreshold;
+      }
     }
     stamp = at;
     known = true;
   }
 
-  Vector value;    // what acts besides [N.m]
-  Vector allowed;  // how much of it is no fault
+  Vector value;        // what acts besides [N.m]
+  Vector allowed;      // how much of it is no fault
   bool known = false;
   Instant stamp = 0;  // of the last sample, where `known`
 
 private:
   const Observer & observer_;
   Vector quickest_, rate_, effort_;
-  double sample_[3 * kMostJoints] = {}, rows_[2][kMostObserved] = {};
-  size_t newest_ = 0;
+  double sample_[3 * kMostJoints] = {};
 };
 }  // namespace hodyn_ros::guard

@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include "effort_check.hpp"
 #include "words.hpp"
 
 namespace hodyn_ros::guard

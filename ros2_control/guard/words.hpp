@@ -28,7 +28,6 @@ namespace hodyn_ros::guard
 {
 constexpr size_t kMostJoints = HODYN_GUARD_JOINTS;  // that a guard can hold
 constexpr size_t kMostRows = HODYN_GUARD_ROWS;      // derivatives of efforts or positions that it takes, from 0 on
-constexpr size_t kMostObserved = 2 + 12 * kMostJoints;  // numbers of an observer with all kinds of friction
 static_assert(kMostJoints >= 1 && kMostRows >= 3, "a guard needs room for position, velocity and acceleration of a joint");
 
 using Instant = int64_t;  // [ns] of the outer clock
@@ -192,22 +191,6 @@ struct EffortModel
   void (*compute)(
     void * context, const double * position, const double * velocity, const double * acceleration,
     double * effort) = nullptr;
-  void * context = nullptr;
-};
-
-// What acts on joints beside known efforts, as functions without a memory; none where `step` is null. A sample holds
-// position, velocity and effort of all joints; a row begins with external efforts and their deviations. Both functions
-// say whether there is a row, and are handed `context`.
-struct Observer
-{
-  explicit operator bool() const { return step != nullptr; }
-
-  size_t size = 0;  // numbers of a row, no more than kMostObserved
-  // The row of a sample before which there is none.
-  bool (*start)(void * context, const double * sample, double * after) = nullptr;
-  // That of a sample a period [s] after another one; `before` and `after` are two arrays.
-  bool (*step)(
-    void * context, const double * sample, double period, const double * before, double * after) = nullptr;
   void * context = nullptr;
 };
 

@@ -49,7 +49,7 @@ FAULTS = {
 }
 # What is wrong with a robot, which the firmware must not command, and what it says then.
 REFUSED = {
-    "its.memory = 513": "bytes of each memory of a robot must be within 513 and inf, found 512",
+    "its.memory = 1025": "bytes of each memory of a robot must be within 1025 and inf, found 1024",
     "its.order = 3": "order of a robot must be within 0 and 2, found 3",
     "its.joints = 8": "joints must be within 1 and 7, found 8",
     "its.coordinates = 6": "desired.h is of another robot",
@@ -68,7 +68,7 @@ const hodyn_robot *hodyn_robot_table(void)
   static hodyn_robot its;
   its = *the_robot();
   {change};
-  if (its.memory > 512) {{
+  if (its.memory > 1024) {{
     its.home = home;
   }}
   return &its;

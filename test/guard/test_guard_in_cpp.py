@@ -45,8 +45,8 @@ MS = 1_000_000  # [ns]
 EPOCH = 1_700_000_000 * 1000 * MS
 DOUBLES = ctypes.POINTER(ctypes.c_double)
 CALLBACK = ctypes.CFUNCTYPE(None, DOUBLES, DOUBLES)
-START = ctypes.CFUNCTYPE(ctypes.c_int, DOUBLES, DOUBLES)
-STEP = ctypes.CFUNCTYPE(ctypes.c_int, DOUBLES, ctypes.c_double, DOUBLES, DOUBLES)
+START = ctypes.CFUNCTYPE(None, ctypes.c_void_p, DOUBLES)
+STEP = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, DOUBLES, ctypes.c_double, DOUBLES, DOUBLES)
 RELATIVE = 1e-12
 # Numbers of a reason may be differences of two samples by the time between them, times an inertia of about 2.
 RELATIVE_FOUND = RELATIVE * 1e3
@@ -115,7 +115,7 @@ class Guard:
 
         self._c, self._names = library, joint_names
         self._callback = CALLBACK(0) if model is None else CALLBACK(efforts)
-        self._observer = [0, START(0), STEP(0)] if observer is None else calls_of(observer)
+        self._observer = [START(0), STEP(0)] if observer is None else calls_of(observer)
         numbers = [getattr(config, name) for name in figures(library)]
         numbers += [config.measured, config.efforts_act, config.stop_on]
         chosen = config.end, config.first_effort, config.rejoin
@@ -179,31 +179,28 @@ class Guard:
 
 
 def calls_of(observer: EffortObserver) -> list:
-    """An observer as C++ takes it: the numbers of its row, and two functions."""
-    n, size = observer.n, observer.size
+    """An observer as C++ takes it: two functions that share a memory."""
+    n, memory = observer.n, [np.zeros((1, observer.size))]
 
-    def told(row: Callable[[], Array], after: ctypes.Array[ctypes.c_double]) -> int:
-        try:
-            np.ctypeslib.as_array(after, (size,))[:] = row()[0]
-        except InputError:
-            return 0
-        return 1
-
-    def start(sample: ctypes.Array[ctypes.c_double], after: ctypes.Array[ctypes.c_double]) -> int:
-        rows = np.ctypeslib.as_array(sample, (3, n)).copy()
-        return told(lambda: observer.start(rows), after)
+    def start(_: object, sample: ctypes.Array[ctypes.c_double]) -> None:
+        memory[0] = observer.start(np.ctypeslib.as_array(sample, (3, n)).copy())
 
     def step(
+        _: object,
         sample: ctypes.Array[ctypes.c_double],
         period: float,
-        before: ctypes.Array[ctypes.c_double],
-        after: ctypes.Array[ctypes.c_double],
-    ) -> int:
-        rows = np.ctypeslib.as_array(sample, (3, n)).copy()
-        row = np.ctypeslib.as_array(before, (1, size)).copy()
-        return told(lambda: observer.step(rows, period, row), after)
+        efforts: ctypes.Array[ctypes.c_double],
+        deviations: ctypes.Array[ctypes.c_double],
+    ) -> bool:
+        try:
+            memory[0] = observer.step(np.ctypeslib.as_array(sample, (3, n)).copy(), period, memory[0])
+        except InputError:
+            return False
+        np.ctypeslib.as_array(efforts, (n,))[:] = memory[0][0, :n]
+        np.ctypeslib.as_array(deviations, (n,))[:] = memory[0][0, n : 2 * n]
+        return True
 
-    return [size, START(start), STEP(step)]
+    return [START(start), STEP(step)]
 
 
 def observer_of(model: EffortModel, mismatch: list[float]) -> EffortObserver:

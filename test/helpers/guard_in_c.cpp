@@ -15,34 +15,21 @@ using guard::Vector;
 namespace
 {
 using Model = void (*)(const double * motion, double * efforts);
-using Start = int (*)(const double * sample, double * after);
-using Step = int (*)(const double * sample, double period, const double * before, double * after);
+using Start = void (*)(void * context, const double * sample);
+using Step = bool (*)(void * context, const double * sample, double period, double * efforts, double * deviations);
 char said[1000];
 
-// A guard, with a model that takes a motion as one array, and an observer.
+// A guard, and a model that takes a motion as one array.
 struct Own : CommandGuard
 {
   Own(
     std::size_t joints, const guard::Config & allowed, const guard::Limits & limits, const guard::Gains & gains,
-    Model with, std::size_t size, Start starting, Step stepping)
+    Model with, const guard::Observer & observer)
   : CommandGuard(
-      joints, allowed, limits, gains, with == nullptr ? guard::EffortModel{} : guard::EffortModel{call, this},
-      stepping == nullptr ? guard::Observer{} : guard::Observer{size, start_row, step_row, this}),
+      joints, allowed, limits, gains, with == nullptr ? guard::EffortModel{} : guard::EffortModel{call, this}, observer),
     model(with),
-    start_with(starting),
-    step_with(stepping),
     packed(3 * joints)
   {
-  }
-
-  static bool start_row(void * context, const double * sample, double * after)
-  {
-    return static_cast<Own *>(context)->start_with(sample, after) != 0;
-  }
-
-  static bool step_row(void * context, const double * sample, double period, const double * before, double * after)
-  {
-    return static_cast<Own *>(context)->step_with(sample, period, before, after) != 0;
   }
 
   static void call(void * context, const double * q, const double * v, const double * a, double * effort)
@@ -56,8 +43,6 @@ struct Own : CommandGuard
   }
 
   Model model;
-  Start start_with;
-  Step step_with;
   std::vector<double> packed;
 };
 
@@ -89,11 +74,9 @@ const char * guard_figure(std::size_t i)
 }
 
 // `numbers`: the figures, and what follows below; `limits`: four rows; `gains`: two, or null; `model`, and `start` and
-// `step` of an observer with rows of `size` numbers: null for none. Null for numbers that are out of range;
-// guard_said() has which.
+// `step` of an observer: null for none. Null for numbers that are out of range; guard_said() has which.
 Own * guard_new(
-  int n, const double * numbers, const double * limits, const double * gains, Model model, int size, Start start,
-  Step step)
+  int n, const double * numbers, const double * limits, const double * gains, Model model, Start start, Step step)
 {
   const auto joints = static_cast<std::size_t>(n);
   guard::Config config;
@@ -111,8 +94,7 @@ Own * guard_new(
   };
   const auto own = new Own(
     joints, config, {row(limits, 0), row(limits, 1), row(limits, 2), row(limits, 3)},
-    gains == nullptr ? guard::Gains{} : guard::Gains{row(gains, 0), row(gains, 1)}, model,
-    static_cast<std::size_t>(size), start, step);
+    gains == nullptr ? guard::Gains{} : guard::Gains{row(gains, 0), row(gains, 1)}, model, {start, step, nullptr});
   if (own->unusable) {
     say(guard::text_of(own->unusable));
     delete own;

@@ -15,15 +15,19 @@ pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with
 
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
+from nav_msgs.msg import Odometry
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
 from ros_processes import start_node
 from ros_talk import Talk
+from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from hodyn_ros import Robot, share
 from hodyn_ros.feedforward.payload import Payload
+from hodyn_ros.lie.motion import BaseMotion
+from hodyn_ros.lie.se3 import pose
 from hodyn_ros.msg import ContactEvent, ExternalEfforts, PayloadEstimate
 
 ROBOT = Robot.load(share.find("config", "panda.yaml"))
@@ -172,6 +176,50 @@ def test_a_load_is_found_and_offered_to_dynamics_node() -> None:
         assert asked.success and abs(offered["payload_mass"] - 1.2) < 0.02
         assert talk.call(Trigger, "observer_node/restart_payload", Trigger.Request()).success
         assert not talk.call(Trigger, "observer_node/payload", Trigger.Request()).success
+        assert node.stop() == 0, node.output()
+
+
+def test_the_wrench_on_a_floating_base_shows_before_the_joints() -> None:
+    """What holds a robot at rest whose base is turned, and a push on a joint."""
+    robot = Robot.load(share.find("config", "aerial_manipulator.yaml"))
+    names, n = list(robot.joint_names), robot.n_coordinates
+    turn = Rotation.from_rotvec([0.2, -0.3, 0.5])
+    still = BaseMotion(pose(turn.as_matrix(), np.array([1.0, 2.0, 3.0])), np.zeros((2, 6)))
+    torque = robot.inverse_dynamics(np.zeros((3, n)), still).joints[0]
+    given = {"robot_config": "aerial_manipulator.yaml", "wrench_noise": [0.5] * 6}
+    with observed("on_base", **given) as (node, talk, _):
+        efforts = talk.hear_nothing_yet(ExternalEfforts, "external_efforts")
+        links, bases = talk.publisher(JointState, "joint_states"), talk.publisher(Odometry, "odom")
+        stamp = 10**9
+
+        def send(push: float, twist: float = 0.0) -> None:
+            nonlocal stamp
+            stamp += 2_000_000
+            outside = push * np.eye(n)[1]
+            state = JointState(name=names, position=[0.0] * n, velocity=[0.0] * n, effort=torque - outside)
+            base = Odometry()
+            at, turned = base.pose.pose.position, base.pose.pose.orientation
+            at.x, at.y, at.z = 1.0, 2.0, 3.0
+            turned.x, turned.y, turned.z, turned.w = turn.as_quat()
+            base.twist.twist.linear.x = twist
+            for message in (base, state):
+                message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, 10**9)
+            bases.publish(base)
+            links.publish(state)
+            time.sleep(5e-4)
+
+        talk.wait_until(lambda: send(0.0) or efforts, "the first effort")
+        for _ in range(200):
+            send(4.0)
+        talk.wait_until(lambda: abs(efforts[-1].efforts[7] - 4.0) < 1e-9, "the push")
+        last = efforts[-1]
+        weight = robot.tree.masses.sum() * np.linalg.norm(robot.tree.gravity)
+        np.testing.assert_allclose(last.efforts[3:6], [0.0, 0.0, weight], atol=1e-6 * weight)
+        assert last.joint_names == [*(f"base {k} {a}" for k in ("moment", "force") for a in "xyz"), *names]
+        assert min(last.deviations[:6]) >= 0.5
+        send(0.0, twist=np.nan)
+        talk.wait_for_line(node, "twist holds NaN")
+        talk.status("observer_node", lambda _, values: values["odom rejected: not finite"] == "1")
         assert node.stop() == 0, node.output()
 
 

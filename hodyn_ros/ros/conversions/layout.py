@@ -112,6 +112,8 @@ class Layout:
             elif item != "double":
                 for one in value:
                     self._add(one, item, name)
+        elif kind.startswith("double["):  # as many as its type says
+            self._add_numbers(value, name)
         elif kind == "string":
             text = value.encode() + b"\0"
             self._add_bytes(struct.pack("<I", len(text)), 4)

@@ -157,13 +157,15 @@ def _placement(translation: Array, quaternion: Array, name: str) -> Array:
     return pose(Rotation.from_quat(quaternion).as_matrix(), translation)
 
 
-def base_motion(translation: Array, quaternion: Array, twists: Array, representation: int) -> BaseMotion:
+def base_motion(
+    translation: Array, quaternion: Array, twists: Array, representation: int, name: str = "base_pose"
+) -> BaseMotion:
     """Return the motion of a base from what a message says of it; raises MessageRejected.
 
     `translation` (3,) [m], `quaternion` (x, y, z, w), `twists` (orders, 6) in one of the representations of
-    DesiredMotion.
+    DesiredMotion; `name` is that of the pose.
     """
-    placement = _placement(translation, quaternion, "base_pose")
+    placement = _placement(translation, quaternion, name)
     if representation == DesiredMotion.BODY:
         return BaseMotion(placement, twists, representation="body_fixed")
     if representation == DesiredMotion.WORLD:

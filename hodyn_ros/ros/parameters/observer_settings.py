@@ -16,7 +16,7 @@ from hodyn_ros.observers.payload import PayloadConfig
 from hodyn_ros.ros.parameters.dynamics_settings import AUTOSTART, LOAD_SETTINGS, NEW_CLOCK_AFTER
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, specs_of, value
 
-_OBSERVER = tuple(spec for spec in specs_of(ObserverConfig) if spec.name != "wrench_noise")
+_OBSERVER = tuple(specs_of(ObserverConfig))
 _STRUCTURE = (
     ParameterSpec(
         "robot_config",
@@ -36,7 +36,7 @@ _STRUCTURE = (
     ParameterSpec(
         "stamp_tolerance",
         0.0005,
-        "Time [s] by which stamps of joint_states and motor_states may differ, to count as one sample.",
+        "Time [s] by which stamps of joint_states, motor_states and odom may differ, to count as one sample.",
         low=0.0,
         high=0.1,
         read_only=True,
