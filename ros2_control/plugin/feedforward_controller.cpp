@@ -87,6 +87,7 @@ FeedforwardController::CallbackReturn FeedforwardController::on_configure(const 
     }
     CoreConfig config = config_of(parameters);
     config.late = get_update_rate() > 0 ? kLate / get_update_rate() : guard::kInfinite;
+    holds_ = !config.zero_at_the_end;
     core_ = std::make_unique<FeedforwardCore>(library, config);
     const hodyn_robot & robot = library->table();
     RCLCPP_INFO(
@@ -166,7 +167,6 @@ std::vector<hardware_interface::CommandInterface> FeedforwardController::on_expo
 bool FeedforwardController::on_set_chained_mode(bool)
 {
   std::fill(reference_interfaces_.begin(), reference_interfaces_.end(), kUnknown);
-  mode_changed_ = true;
   return true;
 }
 
@@ -184,10 +184,12 @@ FeedforwardController::CallbackReturn FeedforwardController::on_activate(const r
   }
   // To change the mode of an active controller, ros2_control deactivates it and activates it anew in one switch.
   // That is no end: without this, the efforts of an arm in motion would stay at zero when its leading controller goes.
+  // A chain that is off and soon on again is in the same mode as before. That was an end where its efforts went to
+  // zero; where they stayed, they still push an arm that moves, and going on is what brakes it.
   const auto since = std::chrono::steady_clock::now() - deactivated_at_;
-  if (std::exchange(mode_changed_, false) && since < kOneSwitch) {
+  if (since < kOneSwitch && (is_in_chained_mode() != chained_then_ || holds_)) {
     core_->resume();
-    RCLCPP_INFO(get_node()->get_logger(), "goes on, as only its chained mode has changed");
+    RCLCPP_INFO(get_node()->get_logger(), "goes on, as it was off for a moment only");
     return write_commands() ? CallbackReturn::SUCCESS : CallbackReturn::ERROR;
   }
   core_->activate(position_.data(), efforts.data());
@@ -200,7 +202,7 @@ FeedforwardController::CallbackReturn FeedforwardController::on_activate(const r
 FeedforwardController::CallbackReturn FeedforwardController::on_deactivate(const rclcpp_lifecycle::State &)
 {
   deactivated_at_ = std::chrono::steady_clock::now();
-  mode_changed_ = false;
+  chained_then_ = is_in_chained_mode();
   if (core_->deactivate()) {
     RCLCPP_WARN(
       get_node()->get_logger(),
