@@ -33,9 +33,11 @@ struct SetAside
 {
   SetAside(std::size_t joints, std::size_t references) : measured(joints), rates(joints), chained(references) {}
 
-  void keep(guard::Instant now, const double * positions, const double * velocities, const double * references)
+  void keep(
+    guard::Instant now, double since, const double * positions, const double * velocities, const double * references)
   {
     at = now;
+    elapsed = since;
     holds = true;
     std::copy_n(positions, measured.size(), measured.begin());
     std::copy_n(velocities, rates.size(), rates.begin());
@@ -47,6 +49,7 @@ struct SetAside
 
   bool holds = false;
   guard::Instant at = 0;
+  double elapsed = 0.0;  // [s] since the update before
   std::vector<double> measured, rates, chained;
 };
 
@@ -139,7 +142,8 @@ private:
 
   // Take measurements and chained references. Where the update is late, the loop was held up before they were taken or
   // after, and nobody can tell; old ones, taken for new, would be a jump in the update that follows at once. So they are
-  // set aside, and what was known before is carried on, unless the next update is late as well.
+  // set aside, and what was known before is carried on; the next update counts again. They are taken where that is so
+  // late that nothing were known for too long.
   void take_in_time(
     guard::Instant now, const guard::Optional<double> & elapsed, const double * measured, const double * rates,
     const double * chained)
@@ -147,10 +151,10 @@ private:
     const double longest = std::min(config_.guard.timeout, config_.guard.measurement_timeout);
     const bool late = elapsed && late_ < *elapsed && *elapsed < longest;
     if (late && !aside_.holds) {
-      aside_.keep(now, measured, rates, chained);
+      aside_.keep(now, *elapsed, measured, rates, chained);
       return;
     }
-    if (late) {
+    if (late && aside_.elapsed + *elapsed >= longest) {
       take(aside_.at, aside_.measured.data(), aside_.rates.data(), chained == nullptr ? nullptr : aside_.chained.data());
     }
     take(now, measured, rates, chained);

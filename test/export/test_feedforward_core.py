@@ -425,7 +425,8 @@ def motors(at: float) -> Array:
     ("before", "held_up"),
     [
         *((before, (long,)) for before in ("states", "reference", "update") for long in (0.003, 0.02)),
-        ("states", (0.035, 0.03)),  # one after the other: they make no gap of the measurements
+        ("update", (0.02, 0.002)),  # one after the other
+        ("states", (0.035, 0.03)),  # they make no gap of the measurements
     ],
 )
 def test_a_loop_that_catches_up_goes_on(
@@ -450,5 +451,5 @@ def test_a_loop_that_catches_up_goes_on(
         command, state = core.update(now, *motors(round(states, 5)), chained, elapsed=at - last)
         efforts.append(command[2])
     assert state is State.FOLLOWING, core.events()
-    allowed = 0.2 if len(held_up) == 1 else 2.0  # [N.m]; 65 ms without the jerk, which is not chained
+    allowed = 0.2 if len(held_up) == 1 else 2.0  # [N.m]
     assert np.abs(np.diff(efforts[740:], axis=0)).max() <= allowed
