@@ -25,9 +25,9 @@ guard::Vector row_of(const std::vector<double> & numbers)
   return {numbers.data(), numbers.data() + numbers.size()};
 }
 
-CoreConfig config_of(const feedforward_controller::Params & parameters)
+CommandConfig config_of(const feedforward_controller::Params & parameters)
 {
-  CoreConfig config;
+  CommandConfig config;
   config.gains = {row_of(parameters.proportional), row_of(parameters.derivative)};
   config.states = side_of(parameters.states);
   config.efforts = side_of(parameters.efforts);
@@ -90,9 +90,9 @@ FeedforwardController::CallbackReturn FeedforwardController::on_configure(const 
     if (parameters.commands != "effort") {
       kinds_ = {"position", "velocity", "effort"};
     }
-    CoreConfig config = config_of(parameters);
-    config.late = get_update_rate() > 0 ? kLate / get_update_rate() : guard::kInfinite;
-    core_ = std::make_unique<FeedforwardCore>(library, config);
+    const double late = get_update_rate() > 0 ? kLate / get_update_rate() : guard::kInfinite;
+    core_ = std::make_unique<FeedforwardCore>(library, config_of(parameters), late);
+    holds_ = parameters.deactivation == "hold";
     const hodyn_robot & robot = library->table();
     RCLCPP_INFO(
       node->get_logger(), "robot '%s', order %u, %zu joints, from a file with SHA-256 %.12s", robot.robot,
@@ -171,7 +171,6 @@ std::vector<hardware_interface::CommandInterface> FeedforwardController::on_expo
 bool FeedforwardController::on_set_chained_mode(bool)
 {
   std::fill(reference_interfaces_.begin(), reference_interfaces_.end(), kUnknown);
-  mode_changed_ = true;
   return true;
 }
 
@@ -189,10 +188,12 @@ FeedforwardController::CallbackReturn FeedforwardController::on_activate(const r
   }
   // To change the mode of an active controller, ros2_control deactivates it and activates it anew in one switch.
   // That is no end: without this, the efforts of an arm in motion would stay at zero when its leading controller goes.
+  // A chain that is off and soon on again is in the same mode as before. That was an end where its efforts went to
+  // zero; where they stayed, they still push an arm that moves, and going on is what brakes it.
   const auto since = std::chrono::steady_clock::now() - deactivated_at_;
-  if (std::exchange(mode_changed_, false) && since < kOneSwitch) {
+  if (since < kOneSwitch && (is_in_chained_mode() != chained_then_ || holds_)) {
     core_->resume();
-    RCLCPP_INFO(get_node()->get_logger(), "goes on, as only its chained mode has changed");
+    RCLCPP_INFO(get_node()->get_logger(), "goes on, as it was off for a moment only");
     return write_commands() ? CallbackReturn::SUCCESS : CallbackReturn::ERROR;
   }
   core_->activate(position_.data(), efforts.data());
@@ -205,7 +206,7 @@ FeedforwardController::CallbackReturn FeedforwardController::on_activate(const r
 FeedforwardController::CallbackReturn FeedforwardController::on_deactivate(const rclcpp_lifecycle::State &)
 {
   deactivated_at_ = std::chrono::steady_clock::now();
-  mode_changed_ = false;
+  chained_then_ = is_in_chained_mode();
   if (core_->deactivate()) {
     RCLCPP_WARN(
       get_node()->get_logger(),

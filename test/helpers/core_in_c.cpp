@@ -24,7 +24,7 @@ void * operator new(std::size_t size)
 void operator delete(void * memory) noexcept { std::free(memory); }
 void operator delete(void * memory, std::size_t) noexcept { std::free(memory); }
 
-using hodyn_ros::CoreConfig;
+using hodyn_ros::CommandConfig;
 using hodyn_ros::FeedforwardCore;
 using hodyn_ros::RobotLibrary;
 using hodyn_ros::Side;
@@ -38,19 +38,18 @@ FeedforwardCore * core_new(
   try {
     const auto library = std::make_shared<const RobotLibrary>(path, hash);
     const auto n = static_cast<std::ptrdiff_t>(library->table().joints);
-    CoreConfig config;
+    CommandConfig config;
     config.states = config.efforts = link != 0 ? Side::kLink : Side::kMotor;
     config.zero_at_the_end = zero != 0;
     config.guard.first_effort = static_cast<hodyn_ros::guard::FirstEffort>(first);
     config.guard.rejoin = static_cast<hodyn_ros::guard::Rejoin>(rejoin);
     config.guard.timeout = timeout;
     config.guard.efforts_act = true;
-    config.late = 0.0015;
     if (gains != nullptr) {
       config.gains = {{gains, gains + n}, {gains + n, gains + 2 * n}};
       config.guard.measured = true;
     }
-    return new FeedforwardCore(library, config);
+    return new FeedforwardCore(library, config, 0.0015);
   } catch (const std::exception & error) {
     std::strncpy(said, error.what(), sizeof(said) - 1);
     return nullptr;
