@@ -15,7 +15,7 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from mujoco_arm import MujocoArm
+from hodyn_ros.demo.mujoco_arm import MujocoArm
 from pictures import grid, save
 from rich.progress import track
 

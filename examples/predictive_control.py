@@ -14,7 +14,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 import typer
-from mujoco_arm import MujocoArm
+from hodyn_ros.demo.mujoco_arm import MujocoArm
 from numpy.typing import NDArray
 from pictures import grid, save
 

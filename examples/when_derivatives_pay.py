@@ -21,7 +21,7 @@ import numpy as np
 import typer
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
-from mujoco_arm import MujocoArm
+from hodyn_ros.demo.mujoco_arm import MujocoArm
 from numpy.typing import NDArray
 from pictures import grid, save
 from rich.progress import track

@@ -48,8 +48,9 @@ def identified(plant: Plant, seeds: Iterable[int]) -> Iterator[tuple[int, Figure
     """Yield what is identified of the plant from a recording for each seed."""
     with tempfile.TemporaryDirectory() as folder:
         robot = plant.robot(Path(folder))
-        for seed in seeds:
-            result = identify(wrong(robot), plant.recording(seed))
+        chosen = list(seeds)
+        for seed, recording in zip(chosen, plant.recordings(chosen)):
+            result = identify(wrong(robot), recording)
             true = plant.truth(robot, result)
             yield seed, {
                 figure.name: (true[figure.name], figure.value, figure.deviation)
