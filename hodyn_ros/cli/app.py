@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import warnings
+from enum import Enum
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -129,22 +130,50 @@ def hodyn(
     """
 
 
+class Demo(str, Enum):
+    """What `hodyn demo` shows."""
+
+    FEEDFORWARD = "feedforward"
+    MODEL_ERRORS = "model-errors"
+
+
 @app.command()
 def demo(
+    what: Annotated[
+        Demo,
+        typer.Argument(
+            help="feedforward: nodes, with each kind of feedforward; model-errors: errors of the links as "
+            "the model becomes known, without ROS."
+        ),
+    ] = Demo.FEEDFORWARD,
     duration: Annotated[
         float, typer.Option(help="Seconds of the motion that are counted.", min=0.5, max=3600.0)
     ] = 10.0,
     out: Annotated[Path, typer.Option(help="Folder for figure, summary and recordings.")] = Path("out/demo"),
     rate: Annotated[float, typer.Option(help="Samples per second [Hz].", min=50.0, max=2000.0)] = 500.0,
+    mujoco: Annotated[
+        bool, typer.Option("--mujoco", help="Of model-errors: simulate in MuJoCo (hodyn_ros[mjcf]).")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Simulate a Panda that follows a motion with each kind of feedforward.
+    """Simulate a Panda that follows a motion with each kind of feedforward, or as more becomes known of it.
 
     Its joints are elastic, its nodes separate processes that talk over DDS. Writes a figure, and the tracking
     errors, rates, latencies and losses. Exit code 1 where the machine was too slow for them to hold.
+
+    model-errors: the errors of its links with an exact and with a wrong model, after it was identified, after
+    its payload was estimated, and after five repetitions were learnt from; in one process, about a minute.
     """
-    from hodyn_ros.demo.run import run_demo
     from hodyn_ros.tables import console
+
+    if what is Demo.MODEL_ERRORS:
+        from hodyn_ros.cli.model_errors import run_model_errors
+
+        figures = run_model_errors(out, console(as_json), mujoco)
+        if as_json:
+            print_figures(figures)
+        return
+    from hodyn_ros.demo.run import run_demo
 
     figures = run_demo(duration, out, rate, console(as_json))
     if as_json:

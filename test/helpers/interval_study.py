@@ -52,11 +52,14 @@ def identified(plant: Plant, seeds: Iterable[int]) -> Iterator[tuple[int, Figure
         for seed, recording in zip(chosen, plant.recordings(chosen)):
             result = identify(wrong(robot), recording)
             true = plant.truth(robot, result)
-            yield seed, {
-                figure.name: (true[figure.name], figure.value, figure.deviation)
-                for figure in (*result.figures, result.effort_delay)
-                if figure.identified and figure.name in true
-            }
+            yield (
+                seed,
+                {
+                    figure.name: (true[figure.name], figure.value, figure.deviation)
+                    for figure in (*result.figures, result.effort_delay)
+                    if figure.identified and figure.name in true
+                },
+            )
 
 
 def rows(found: Iterable[Figures]) -> list[Row]:
