@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 from benchmarks.stage import Stage
 from benchmarks.stopwatch import Figure
 from benchmarks.table import Bound, Row, Section
-from hodyn_ros.demo.model_errors import CARRYING, DAMPING_TIME, EXACT, LEARNT, STEPS, WRONG, model_errors
+from hodyn_ros.demo.model_errors import (
+    CARRYING,
+    DAMPING_TIME,
+    EXACT,
+    LEARNT,
+    STEPS,
+    WRONG,
+    ModelErrors,
+    Show,
+    model_errors,
+)
 from hodyn_ros.demo.mujoco_arm import MujocoArm
 
 _AS_IF_KNOWN = 1.1  # times the error with an exact model, that what was identified and estimated leaves
 
 
-def measure(stage: Stage) -> Section:
+def in_mujoco(show: Show | None = None) -> ModelErrors:
     """Let it follow its motion with each model."""
-    simulator = partial(MujocoArm, damping_time=DAMPING_TIME)
-    found = model_errors(simulator, lambda what, done: stage.say(f"model errors: {what}", done))
+    return model_errors(partial(MujocoArm, damping_time=DAMPING_TIME), show)
+
+
+def measure(stage: Stage) -> Section:
+    """Return its errors with each model."""
+    found = in_mujoco(lambda what, done: stage.say(f"model errors: {what}", done))
     rows = [
         Row(f"error of the links, {step}", "", _one(1e3 * found.runs[step].rms), unit="mrad")
         for step in STEPS
@@ -35,3 +50,13 @@ def measure(stage: Stage) -> Section:
 
 def _one(value: float) -> Figure:
     return Figure(value, value, value)
+
+
+if __name__ == "__main__":
+    from hodyn_ros.cli.model_errors import draw
+
+    draw(
+        in_mujoco(),
+        "A Panda in MuJoCo, as more becomes known of it",
+        Path("docs/pictures/model-errors.png"),
+    )
