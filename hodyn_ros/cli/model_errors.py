@@ -96,7 +96,8 @@ def became_known(found: ModelErrors) -> list[str]:
     """Return what was found beside what is true, a line each."""
     springs, dry, viscous = (100.0 * np.abs(each).max() for each in _shares(found))
     load = found.payload
-    (mass, *centre), low, high = load.values[:4].tolist(), *load.intervals[0].tolist()
+    mass, *centre = load.values[:4].tolist()
+    low, high = load.intervals[0].tolist()
     off = 1e3 * float(np.abs(np.array(centre) - BOX.centre).max())
     lines = [
         f"identified: springs to {springs:.2g} %, Coulomb friction to {dry:.2g} %, viscous friction to "
