@@ -105,8 +105,8 @@ def compiled_code(request: pytest.FixtureRequest) -> Iterator[Path]:
     folder.chmod(0o700)
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("HODYN_CACHE_DIR", str(folder))
-        # More than a run needs: where the oldest give way to the newest, the next run finds none of either.
-        environment.setenv("HODYN_CACHE_ENTRIES", "50000")
+        # More than all runs need: where the oldest give way to the newest, the next run finds none of either.
+        environment.setenv("HODYN_CACHE_ENTRIES", "25000")
         yield folder
 
 

@@ -99,7 +99,9 @@ class ObjectCache:
 
     def _forget_oldest(self) -> None:
         """Keep the folder from growing without end, with what killed processes left behind."""
-        files = [file for pattern in ("*.o", "*.tmp") for file in self.folder.glob(pattern)]
+        files = [file for file in self.folder.iterdir() if file.suffix in (".o", ".tmp")]
+        if len(files) <= self.most:  # without a look at each of them
+            return
         for file in sorted(files, key=lambda file: file.stat().st_mtime)[: -self.most or None]:
             file.unlink(missing_ok=True)
 
