@@ -34,7 +34,8 @@ DOMAINS = range(1, 102)
 settings.register_profile("tests", derandomize=not THOROUGH, deadline=None)
 settings.load_profile("tests")
 
-STARTERS = ("subprocess", "ros_processes", "ros_launch", "run_examples", "warm_python")  # of processes
+# Of processes, a compiler's among them.
+STARTERS = ("subprocess", "exported_code", "ros_processes", "ros_launch", "run_examples", "warm_python")
 
 WORKER = "PYTEST_XDIST_WORKER" in os.environ  # one of several
 COMPUTES = False  # beside others
