@@ -13,7 +13,17 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 import warm_python
-from exported_code import CC, RELATIVE, WARNINGS, assert_rows_close, call, compiled, needs_c, write
+from exported_code import (
+    CC,
+    RELATIVE,
+    WARNINGS,
+    assert_rows_close,
+    call,
+    compiled,
+    compiled_by,
+    needs_c,
+    write,
+)
 from oracles.motions import random_base, random_motion
 from oracles.random_trees import Tree, random_tree
 from places import CONFIG, DATA, ROOT
@@ -387,10 +397,9 @@ class TestSelfTest:
 
     @needs_c
     def test_the_program_says_so(self, tmp_path: Path) -> None:
-        assert CC is not None
         source, program = write(c_source(panda(), 2), tmp_path), tmp_path / "panda_test"
         flags = ("-std=c99", *WARNINGS, "-DPANDA_MAIN", "-O1")
-        subprocess.run([CC, *flags, source, "-o", program, "-lm"], check=True, timeout=120)
+        compiled_by(CC, flags, [source], program, "-lm")
         result = subprocess.run([program], capture_output=True, text=True, timeout=60)
         assert result.returncode == 0
         assert "largest relative error" in result.stdout and "microseconds" in result.stdout
@@ -411,7 +420,7 @@ class TestLanguage:
             "int main() { return panda_joint_names[6][0] == 'p' && panda_self_test() < 1e-12 ? 0 : 1; }\n"
         )
         code, program = tmp_path / "panda.o", tmp_path / "user"
-        subprocess.run([CC, "-std=c99", "-O1", "-c", source, "-o", code], check=True, timeout=120)
+        compiled_by(CC, ("-std=c99", "-O1", "-c"), [source], code)
         subprocess.run([CXX, "-std=c++17", user, code, "-o", program], check=True, timeout=120)
         assert subprocess.run([program], timeout=60).returncode == 0
 
@@ -433,9 +442,8 @@ class TestLanguage:
     @needs_c
     @pytest.mark.skipif(shutil.which("nm") is None, reason="there is no nm to list symbols with")
     def test_it_needs_sine_and_cosine_and_keeps_no_state(self, tmp_path: Path) -> None:
-        assert CC is not None
         source, code = write(c_source(panda(), 2), tmp_path), tmp_path / "panda.o"
-        subprocess.run([CC, "-std=c99", "-O1", "-c", source, "-o", code], check=True, timeout=120)
+        compiled_by(CC, ("-std=c99", "-O1", "-c"), [source], code)
         symbols = subprocess.run(["nm", code], check=True, capture_output=True, text=True).stdout.splitlines()
         kinds = {line.split()[-1]: line.split()[-2] for line in symbols}
         needed = {name for name, kind in kinds.items() if kind == "U"}

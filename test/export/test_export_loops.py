@@ -10,7 +10,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from exported_code import CC, RELATIVE, WARNINGS, Array, assert_rows_close, call, compiled, needs_c, write
+from exported_code import (
+    CC,
+    RELATIVE,
+    WARNINGS,
+    Array,
+    assert_rows_close,
+    call,
+    compiled,
+    compiled_by,
+    needs_c,
+    write,
+)
 from linkages import motion_of, readable_solution, robot_of, three_rps
 from oracles.mechanisms import MECHANISMS, planar_3rrr
 from sweeps import some
@@ -216,10 +227,9 @@ class TestForm:
 
     @needs_c
     def test_the_program_and_cpp(self, tmp_path: Path) -> None:
-        assert CC is not None
         source, program = write(c_source(shipped("palletiser"), 2), tmp_path), tmp_path / "test"
         flags = ("-std=c99", *WARNINGS, "-DPALLETISER_MAIN", "-O1")
-        subprocess.run([CC, *flags, source, "-o", program, "-lm"], check=True, timeout=120)
+        compiled_by(CC, flags, [source], program, "-lm")
         result = subprocess.run([program], capture_output=True, text=True, timeout=60)
         assert result.returncode == 0
         assert "palletiser_inverse_dynamics" in result.stdout and "microseconds" in result.stdout

@@ -5,13 +5,12 @@ from __future__ import annotations
 import ctypes
 import re
 import shutil
-import subprocess
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
-from exported_code import CC
+from exported_code import CC, compiled_by
 from places import ROOT
 from sweeps import some
 
@@ -59,7 +58,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     folders = (f"-I{ROOT / 'ros2_control'}", f"-I{ROOT / 'hodyn_ros' / 'export'}")
     source = ROOT / "test" / "helpers" / "core_in_c.cpp"
     flags = ("-std=c++17", *warnings, "-O0", "-fPIC", "-shared", "-Wl,-Bsymbolic", *folders)
-    subprocess.run([str(CXX), *flags, source, "-o", path, "-ldl"], check=True, timeout=300)
+    compiled_by(CXX, flags, [source], path, "-ldl")
     loaded = ctypes.CDLL(str(path))
     for name in ("core_new", "core_said", "core_event"):
         getattr(loaded, name).restype = ctypes.c_void_p if name == "core_new" else ctypes.c_char_p
@@ -385,10 +384,8 @@ def test_wrong_libraries_are_rejected(library: ctypes.CDLL, panda: Path, tmp_pat
         text = (folder / file).read_text()
         assert old in text
         (folder / file).write_text(text.replace(old, new))
-        sources = [str(path) for path in folder.glob("*.c")]
-        flags = ["-std=c99", "-O0", "-fPIC", "-shared", "-o", str(folder / "robot.so")]
-        subprocess.run([str(CC), *sources, *flags, "-lm"], check=True, timeout=120)
-        return folder / "robot.so"
+        flags = ["-std=c99", "-O0", "-fPIC", "-shared"]
+        return compiled_by(CC, flags, sorted(folder.glob("*.c")), folder / "robot.so", "-lm")
 
     with pytest.raises(RuntimeError, match="another version of hodyn_ros .interface 7, this is 2"):
         Core(library, spoiled("abi", "ROBOT_ABI 2", "ROBOT_ABI 7", "robot_table.h"))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import shutil
-import subprocess
 from pathlib import Path
 
 import mujoco
 import numpy as np
 import pytest
 import warm_python
-from exported_code import CC
+from exported_code import CC, compiled_by
 from linkages import shipped
 from places import CONFIG, ROOT
 from ros_processes import child_environment
@@ -113,7 +112,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
         "-Wl,-Bsymbolic",
         *(f"-I{x}" for x in folders),
     )
-    subprocess.run([str(CXX), *flags, *sources, "-o", path, "-ldl"], check=True, timeout=300)
+    compiled_by(CXX, flags, sources, path, "-ldl")
     loaded = ctypes.CDLL(str(path))
     loaded.linkage_new.restype = ctypes.c_void_p
     loaded.linkage_said.restype = ctypes.c_char_p

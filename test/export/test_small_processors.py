@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import warm_python
-from exported_code import CC, WARNINGS, needs_c, write
+from exported_code import CC, WARNINGS, compiled_by, needs_c, write
 from places import CONFIG
 from ros_processes import child_environment
 from sweeps import THOROUGH
@@ -36,7 +36,6 @@ def robot_of(name: str) -> Robot:
 
 
 def library_of(code: CSource, folder: Path, *flags: str) -> ctypes.CDLL:
-    assert CC is not None
     path = folder / f"{code.name}.so"
     strict = (
         "-std=c99",
@@ -47,8 +46,7 @@ def library_of(code: CSource, folder: Path, *flags: str) -> ctypes.CDLL:
         "-fPIC",
         "-shared",
     )
-    command = [CC, *strict, *(flags or ("-O0",)), str(write(code, folder)), "-o", str(path)]
-    subprocess.run(command, check=True, timeout=120)
+    compiled_by(CC, (*strict, *(flags or ("-O0",))), [write(code, folder)], path)
     loaded = ctypes.CDLL(str(path))
     getattr(loaded, f"{code.name}_self_test").restype = ctypes.c_float
     return loaded

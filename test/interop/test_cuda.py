@@ -5,12 +5,12 @@ from __future__ import annotations
 import ctypes
 import importlib.metadata
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from exported_code import compiled_by
 from numpy.typing import NDArray
 from oracles.random_trees import random_tree
 from sweeps import some
@@ -52,9 +52,8 @@ def on_host(text: str, folder: Path) -> Any:
     """Compile kernels for the processor, which takes the place of one thread after the other."""
     source, library = folder / "kernels.cpp", folder / "kernels.so"
     source.write_text(HOST % text, encoding="ascii")
-    command = [str(CXX), "-O0", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-fPIC", "-shared"]
-    subprocess.run([*command, str(source), "-o", str(library)], check=True)
-    return ctypes.CDLL(str(library))
+    flags = ("-O0", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-fPIC", "-shared")
+    return ctypes.CDLL(str(compiled_by(CXX, flags, [source], library)))
 
 
 @pytest.mark.skipif(CXX is None, reason="there is no C++ compiler (c++, g++, clang++) on the path")
