@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 import warnings
-from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, cast
@@ -233,7 +232,14 @@ def export(
     CasADi and acados take, with their derivatives; with --lang python, a wheel that needs NumPy alone; with
     --lang mjcf, the robot with its motors, springs, couplings and loops as a model of MuJoCo.
     """
-    from hodyn_ros.export import export_c, export_linkage, export_mjcf, export_python, export_shared
+    from hodyn_ros.export import (
+        ExportRequest,
+        export_c,
+        export_linkage,
+        export_mjcf,
+        export_python,
+        export_shared,
+    )
     from hodyn_ros.lie.representations import Representation
 
     if (robot is None) == (option is None):
@@ -245,8 +251,9 @@ def export(
         raise InputError("--float32 and --target are of --lang c without --shared")
     if target is not None and not float32:
         raise InputError("--target is of --float32; add it")
+    choice = _choice(robot, floating_base, settings)
     if lang == "mjcf":
-        model, file = export_mjcf(robot, out, name, floating_base, settings or ())
+        model, file = export_mjcf(choice, out, name)
         print(f"wrote {file}")
         for note in model.notes:
             print(f"note: {note}")
@@ -256,34 +263,13 @@ def export(
             raise InputError(
                 "--lang linkage takes no --what, --frame, --wrench, --period and --floating-base"
             )
-        arrays, files_ = export_linkage(robot, out, name, settings or (), shared=shared, points=points)
-        print(f"wrote {' and '.join(map(str, files_))}")
+        arrays, written = export_linkage(choice, out, name, shared=shared, points=points)
+        print(f"wrote {' and '.join(map(str, written))}")
         print(f"interpolated linearly, the Jacobian is off by {arrays.error:.1e} of its largest number")
         return
     if lang in ("casadi", "cuda") and (shared or wrench or period is not None):
         raise InputError(f"--lang {lang} takes no --shared, --wrench and --period")
-    if lang == "cuda":
-        from hodyn_ros.interop.cuda import export_cuda
-
-        chosen = _choice(robot, floating_base, settings)
-        of: dict[str, Any] = {"frames": frame, "representation": representation}
-        print(f"wrote {export_cuda(chosen, what or ['inverse_dynamics'], order, out, name, **of)}")
-        return
-    if lang == "casadi":
-        from hodyn_ros.interop.casadi import export_casadi
-
-        files = export_casadi(
-            _choice(robot, floating_base, settings),
-            what or ["inverse_dynamics"],
-            order,
-            out,
-            name,
-            frames=frame,
-            representation=cast(Representation, representation),
-        )
-        print(f"wrote {' and '.join(map(str, files))}")
-        return
-    if lang not in ("c", "python"):
+    if lang not in ("c", "casadi", "cuda", "python"):
         raise InputError(
             f"there is no export to {lang!r}; choose --lang c, casadi, cuda, linkage, python or mjcf"
         )
@@ -294,22 +280,29 @@ def export(
             raise InputError(
                 "--shared exports the feedforward alone; leave out --what, --frame, --wrench and --period"
             )
-        print(f"wrote {export_shared(robot, order, out, name, floating_base, settings or ())}")
+        print(f"wrote {export_shared(choice, order, out, name)}")
         return
-    write = partial(export_c, target=(target or "generic") if float32 else None)
-    code, paths = (export_python if lang == "python" else write)(
-        robot,
+    request = ExportRequest(
         order,
-        out,
         name,
-        floating_base,
-        what or "inverse_dynamics",
-        frame,
+        what or ("inverse_dynamics",),
+        frame or (),
         cast(Representation, representation),
         period,
         wrench or (),
-        settings or (),
+        (target or "generic") if float32 else None,
     )
+    if lang == "cuda":
+        from hodyn_ros.interop.cuda import export_cuda
+
+        print(f"wrote {export_cuda(choice, request, out)}")
+        return
+    if lang == "casadi":
+        from hodyn_ros.interop.casadi import export_casadi
+
+        print(f"wrote {' and '.join(map(str, export_casadi(choice, request, out)))}")
+        return
+    code, paths = (export_python if lang == "python" else export_c)(choice, request, out)
     print(f"wrote {' and '.join(map(str, paths))}: {code.operations} operations per call")
     for note in code.notes:
         print(f"note: {note}")
