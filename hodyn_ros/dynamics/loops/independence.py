@@ -15,6 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from hodyn_ros.codegen.object_cache import KEPT
 from hodyn_ros.dynamics.loops.closing import close, home, step
 from hodyn_ros.errors import ConvergenceError, ModelError
 from hodyn_ros.formulations.embedding import LoopMotion, Place
@@ -43,7 +44,7 @@ class Independence:
     idle: str = ""  # says which joints move no mass; efforts do not determine their accelerations
 
 
-@lru_cache(maxsize=100)  # other drives or limits make another robot of the same closure
+@lru_cache(maxsize=KEPT)  # other drives or limits make another robot of the same closure
 def find_independence(closure: Closure) -> Independence:
     """Choose the independent rows of all loops; ModelError says what does not fit together."""
     tolerance = closure.tolerance
