@@ -37,8 +37,8 @@ from hodyn_ros.nodes.answer_statistics import AnswerStatistics
 from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
 from hodyn_ros.ros.diagnostics import OK, WARN, Report
 from hodyn_ros.ros.load_source import LoadSource
-from hodyn_ros.ros.parameters.dynamics_settings import LIVE, SETTINGS, STRUCTURAL, feedforward_config
-from hodyn_ros.ros.parameters.parameters import value
+from hodyn_ros.ros.parameters.dynamics_settings import LIVE, SETTINGS, STRUCTURAL
+from hodyn_ros.ros.parameters.parameters import config_of, value
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.robot_description import DescriptionSubscriber
 from hodyn_ros.ros.streams.lifecycle import StreamLifecycle
@@ -128,7 +128,7 @@ class DynamicsNode(StreamLifecycle):
         return FeedforwardPipeline(files, robot, self._config({}), self._stamps)
 
     def _config(self, changed: Mapping[str, Any]) -> FeedforwardConfig:
-        config = feedforward_config(self, changed)
+        config = config_of(self, FeedforwardConfig, changed)
         check_topics(config.wrench_bodies)
         return config
 

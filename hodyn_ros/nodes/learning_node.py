@@ -44,7 +44,7 @@ from hodyn_ros.ros.conversions.joint_rows import RowsReader
 from hodyn_ros.ros.conversions.layout import instant
 from hodyn_ros.ros.conversions.messages import nanoseconds, read_desired_motion
 from hodyn_ros.ros.diagnostics import OK, WARN, Report, Stream
-from hodyn_ros.ros.parameters.parameters import ParameterSpec, specs_of, value
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, config_of, specs_of, value
 from hodyn_ros.ros.parameters.robot_file import robot_file
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.streams.lifecycle import StreamLifecycle
@@ -186,9 +186,7 @@ class LearningNode(StreamLifecycle):
         if not value(self, "trajectory"):
             raise InputError("parameter 'trajectory' is empty; name the motion that repeats")
         motion = share.find("config", value(self, "trajectory"))
-        self._config = LearningConfig(
-            **{spec.name: value(self, spec.name) for spec in specs_of(LearningConfig)}
-        )
+        self._config = config_of(self, LearningConfig)
         feedback = value(self, "natural_frequency"), value(self, "damping_ratio")
         learner = make_learner(file, motion, *feedback, self._config)  # which says what cannot be learnt
         self._make = partial(make_learner, file, motion, *feedback, self._config)

@@ -30,8 +30,8 @@ from hodyn_ros.errors import HodynError, InputError
 from hodyn_ros.msg import ContactEvent
 from hodyn_ros.msg import ExternalEfforts as ExternalEffortsMessage
 from hodyn_ros.msg import PayloadEstimate as PayloadMessage
-from hodyn_ros.observers import ExternalEfforts, MomentumObserver
-from hodyn_ros.observers.payload import PayloadEstimator
+from hodyn_ros.observers import ExternalEfforts, MomentumObserver, ObserverConfig
+from hodyn_ros.observers.payload import PayloadConfig, PayloadEstimator
 from hodyn_ros.ros.conversions.fields import float64s
 from hodyn_ros.ros.conversions.joint_rows import RowsReader
 from hodyn_ros.ros.conversions.layout import instant, unpacked
@@ -40,12 +40,11 @@ from hodyn_ros.ros.parameters.observer_settings import (
     LIVE,
     SETTINGS,
     STRUCTURAL,
+    USUAL_LOAD,
     loaded,
-    observer_config,
-    payload_config,
     sensed,
 )
-from hodyn_ros.ros.parameters.parameters import value
+from hodyn_ros.ros.parameters.parameters import config_of, value
 from hodyn_ros.ros.parameters.robot_file import robot_of_file
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.streams.lifecycle import StreamLifecycle
@@ -116,7 +115,7 @@ class ObserverNode(StreamLifecycle):
     def _use(self, read: Robot) -> None:
         robot = loaded(self, read)
         measured = sensed(robot, value(self, "measured"))
-        observer = MomentumObserver(robot, observer_config(self, {}), measured)
+        observer = MomentumObserver(robot, config_of(self, ObserverConfig), measured)
         if len(observer.names) != len(robot.driven_joints):
             raise InputError(f"robot {robot.name!r} has a floating base; observe it by MomentumObserver")
         names, rows = robot.driven_joints, observer.rows
@@ -130,7 +129,8 @@ class ObserverNode(StreamLifecycle):
         self._order = np.array([[*of_links, *of_motors].index(row) for row in rows])
         self._observer, self._estimator = observer, None
         if value(self, "payload_rate") > 0.0:
-            self._estimator = PayloadEstimator(observer, payload_config(self), value(self, "payload_body"))
+            usual = config_of(self, PayloadConfig, prefix=USUAL_LOAD)
+            self._estimator = PayloadEstimator(observer, usual, value(self, "payload_body"))
         self._diagnostics.hardware_id = robot.name
         self.get_logger().info(f"robot {robot.name!r}, {len(names)} joints, by {', '.join(rows)}")
 
@@ -139,7 +139,7 @@ class ObserverNode(StreamLifecycle):
     def change(self, values: Mapping[str, Any]) -> None:
         """Observe by a configuration with other values from now on."""
         if self._observer is not None and values.keys() & LIVE:
-            config = observer_config(self, values)
+            config = config_of(self, ObserverConfig, values)
             beside_streams(self, partial(setattr, self._observer, "config", config))
 
     def _restart(self) -> str:
