@@ -36,7 +36,7 @@ class Feedback(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """Recordings to learn from, what their columns are, and when the motion begins in each, if it is known."""
+    """Recordings to learn from, what their columns are, and when the motion begins in each, if known."""
 
     recordings: Sequence[Path]
     columns: Path | None = None

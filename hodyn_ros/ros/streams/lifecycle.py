@@ -168,7 +168,7 @@ class StreamLifecycle(LifecycleNode, ABC):
     # diagnostics
 
     def report_by(self, report: Callable[[], Report]) -> Diagnostics:
-        """Report once a second, of a node that runs by `report`; of others what state they are in."""
+        """Publish what `report` says on /diagnostics, with the events of the topics."""
 
         def whole() -> Report:
             self.events.look()
