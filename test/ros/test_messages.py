@@ -23,7 +23,7 @@ from std_msgs.msg import Header
 from sweeps import examples
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from hodyn_ros.errors import ModelError
+from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.feedforward.feedforward import Feedforward, Status
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
@@ -39,6 +39,7 @@ from hodyn_ros.ros.conversions.messages import (
     write_desired_motion,
     write_feedforward_torque,
 )
+from hodyn_ros.ros.extrapolate import extrapolate
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason
 
 Array = NDArray[np.float64]
@@ -363,7 +364,7 @@ def test_what_was_not_computed_is_empty(joints: JointOrder) -> None:
     assert found.motor_positions.shape == (0, N)
     assert found.thrusts.shape == (0, 0)
     assert found.base_wrenches.shape == (0, 6)
-    assert found.at(0.1).motor_efforts.shape == (0,)
+    assert extrapolate(msg, 0.1).motor_efforts.shape == (0,)
 
 
 def test_motor_derivatives_above_the_acceleration_have_no_field(joints: JointOrder) -> None:
@@ -409,8 +410,7 @@ def test_a_message_is_extrapolated_by_its_taylor_series(h: float) -> None:
     polynomial = np.polynomial.Polynomial([1.0, -2.0, 3.0, -4.0, 5.0])
     rows = np.array([[polynomial.deriv(k)(0.0)] * N for k in range(5)]) * [1.0, 10.0, 100.0]
     law = Feedforward(rows, rows[:3], rows[:3], np.repeat(rows[:, :1], 6, axis=1), thrusts=rows)
-    msg = write_feedforward_torque(Header(), list(NAMES), law, 0.0, "abc")
-    setpoint = read_feedforward_torque(msg, JointOrder(NAMES)).at(h)
+    setpoint = extrapolate(write_feedforward_torque(Header(), list(NAMES), law, 0.0, "abc"), h)
     quadratic = np.polynomial.Polynomial([1.0, -2.0, 3.0])
     scale = np.array([1.0, 10.0, 100.0])
     np.testing.assert_allclose(setpoint.efforts, polynomial(h) * scale, rtol=1e-13)
@@ -420,6 +420,16 @@ def test_a_message_is_extrapolated_by_its_taylor_series(h: float) -> None:
     np.testing.assert_allclose(setpoint.base_wrench, np.full(6, polynomial(h)), rtol=1e-13)
     np.testing.assert_allclose(setpoint.thrusts, polynomial(h) * scale, rtol=1e-13)
     assert setpoint.tilts.shape == (0,)
+
+
+def test_extrapolation_takes_the_order_of_the_consumer_and_finite_times_only() -> None:
+    msg = write_feedforward_torque(Header(), list(NAMES), feedforward(), 0.0)
+    there = extrapolate(msg, 1e-3)
+    np.testing.assert_array_equal(
+        extrapolate(msg, 1e-3, JointOrder(SHUFFLED)).efforts, there.efforts[[2, 0, 1]]
+    )
+    with pytest.raises(InputError, match="must be finite"):
+        extrapolate(msg, float("nan"))
 
 
 # standard messages
