@@ -16,6 +16,7 @@ from sweeps import some
 
 from hodyn_ros import InputError, Robot, share
 from hodyn_ros.control.motor_pd import MotorGains, Reference
+from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.export import export_shared
 from hodyn_ros.feedforward.extrapolation import motor_effort_series
 from hodyn_ros.feedforward.model import FeedforwardModel
@@ -40,7 +41,7 @@ Array = np.ndarray
 
 @pytest.fixture(scope="module")
 def panda(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return export_shared(PANDA, 2, tmp_path_factory.mktemp("panda"))
+    return export_shared(RobotChoice(str(PANDA)), 2, tmp_path_factory.mktemp("panda"))
 
 
 @pytest.fixture(scope="module")
@@ -369,7 +370,7 @@ def test_far_motion_and_limits_are_not_followed(library: ctypes.CDLL, panda: Pat
 def test_robots_without_drives_and_with_loops_load(
     library: ctypes.CDLL, tmp_path: Path, robot: str | Path
 ) -> None:
-    Core(library, export_shared(robot, 2, tmp_path))  # which runs the self-tests
+    Core(library, export_shared(RobotChoice(str(robot)), 2, tmp_path))  # which runs the self-tests
 
 
 def test_wrong_libraries_are_rejected(library: ctypes.CDLL, panda: Path, tmp_path: Path) -> None:
@@ -397,9 +398,9 @@ def test_wrong_libraries_are_rejected(library: ctypes.CDLL, panda: Path, tmp_pat
 
 def test_what_cannot_be_commanded_is_not_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="moves a base or a platform"):
-        export_shared("gough_stewart_6ups.yaml", 2, tmp_path)
+        export_shared(RobotChoice("gough_stewart_6ups.yaml"), 2, tmp_path)
     with pytest.raises(InputError, match="no feedforward for the motors"):
-        export_shared(PANDA, 1, tmp_path)
+        export_shared(RobotChoice(str(PANDA)), 1, tmp_path)
     monkeypatch.setenv("CC", "false")
     with pytest.raises(InputError, match="^false .* failed"):
-        export_shared(TWO_LINK, 0, tmp_path)
+        export_shared(RobotChoice(str(TWO_LINK)), 0, tmp_path)

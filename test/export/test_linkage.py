@@ -16,6 +16,7 @@ from places import CONFIG, ROOT
 from ros_processes import child_environment
 
 from hodyn_ros import InputError, Robot
+from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.export import export_linkage
 from hodyn_ros.export.linkage.arrays import linkage_arrays
 from hodyn_ros.export.linkage.shared import linkage_sources
@@ -337,7 +338,7 @@ def test_the_armature_is_that_of_the_closed_loop_in_mujoco() -> None:
 
 
 def test_arrays_over_the_range_of_the_joints(tmp_path: Path) -> None:
-    arrays, paths = export_linkage(ANKLE, tmp_path, "ankle", points=9)
+    arrays, paths = export_linkage(RobotChoice(str(ANKLE)), tmp_path, "ankle", points=9)
     assert [path.name for path in paths] == ["ankle_linkage.npz"]
     robot, file = Robot.load(ANKLE), np.load(paths[0])
     assert file["joint_names"].tolist() == ["ankle_pitch", "ankle_roll"]
