@@ -25,17 +25,26 @@ author = "hodyn_ros maintainers"
 project_copyright = f"{author}, Apache-2.0"
 release = version = importlib.metadata.version("hodyn_ros")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon"]
 # What rosdoc2 puts beside our pages; our copies of these have links that lead somewhere.
 exclude_patterns = ["index.rst", "README.md", "C*.md", "C*.rst", "QUALITY_DECLARATION.md", "__*", "msg"]
 html_theme = "furo"
 html_title = f"hodyn_ros {release}"
 
 myst_heading_anchors = 3
+nb_execution_mode = "off"  # notebooks hold what they show; `make notebooks` runs them
 myst_enable_extensions = ["dollarmath"]
 html_math_renderer = "mathml"
 html_static_path = ["_static"]
-html_css_files = ["formulas.css"]
+html_css_files = ["hodyn.css"]
+html_js_files = ["versions.js"]
+templates_path = ["_templates"]
+html_sidebars = {
+    "**": [
+        *("sidebar/brand.html", "sidebar/search.html", "versions.html", "sidebar/scroll-start.html"),
+        *("sidebar/navigation.html", "sidebar/scroll-end.html"),
+    ]
+}
 autosummary_generate = False  # its tables only; the pages are ours
 
 default_role = "code"  # docstrings put code between single backticks
@@ -52,7 +61,7 @@ def change_links(app: Any, page: str, source: list[str]) -> None:
     """Let the links of a page of this folder lead to where things are in the documentation."""
     if page.startswith("reference/"):
         return  # written with the right links
-    text = relinked(source[0], f"docs/{page}.md", f"{page}.md")
+    text = relinked(source[0], f"docs/{page}.md", f"{page}.md")  # of notebooks, too, which are JSON
     source[0] = with_navigation(text) if page == "index" else text
 
 
