@@ -18,6 +18,7 @@ ROOT = next(folder for folder in SOURCES if (folder / "package.xml").exists())
 sys.path.insert(0, str(ROOT / "tools"))
 
 from reference import write_all  # noqa: E402
+from reference.examples import with_example  # noqa: E402
 from reference.links import relinked, with_navigation  # noqa: E402
 
 project = "hodyn_ros"
@@ -66,7 +67,10 @@ def change_links(app: Any, page: str, source: list[str]) -> None:
 
 
 def change_docstring(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    """Show paragraphs of a docstring that stand farther in, which are formulas, as they are written."""
+    """Show paragraphs of a docstring that stand farther in, which are formulas, as they are written.
+
+    Calls of `Robot` are followed by their example.
+    """
     if lines and lines[0].startswith("Alias for field number"):
         lines.clear()  # what Python says of every field of a NamedTuple
     last = ""
@@ -74,7 +78,7 @@ def change_docstring(app: Any, what: str, name: str, thing: Any, options: Any, l
         if line.startswith("    ") and last and not lines[i - 1] and last[0] not in " -*.:>":
             lines[i - 1] = "\n::\n"
         last = line or last
-    lines[:] = "\n".join(lines).split("\n")
+    lines[:] = with_example(name, "\n".join(lines).split("\n"))
 
 
 def inline_formula(self: Any, node: Any) -> None:

@@ -32,6 +32,7 @@ SUBJECTS = {
         "dynamics.group_robot",
         "model.joint_tree",
         "model.joint_groups",
+        "dynamics.kinematics.skeleton",
     ),
     "drives": (
         "Drives",
@@ -81,6 +82,7 @@ SUBJECTS = {
         "guard.guard_config",
     ),
     "observers": ("Observers", "observers", "observers.payload"),
+    "identification": ("Identification", "identification"),
     "learning": ("Learning over repetitions", "learning", "learning.response", "learning.begins"),
     "simulation": (
         "Simulation",
@@ -168,7 +170,14 @@ def api_pages() -> dict[str, str]:
 
 
 def robot_tables() -> Iterator[str]:
-    """Yield tables of the public names of `Robot`: what builds one, its calls, its properties."""
+    """Yield a table for each kind of public names of `Robot`."""
+    for title, names in robot_names().items():
+        rows = "\n".join(f"   ~Robot.{name}" for name in sorted(names))
+        yield f".. rubric:: {title}\n\n.. autosummary::\n   :nosignatures:\n\n{rows}"
+
+
+def robot_names() -> dict[str, list[str]]:
+    """Return the public names of `Robot`: what builds one, its calls, its properties."""
     from hodyn_ros import Robot
 
     members = {name: value for kind in Robot.__mro__[-2::-1] for name, value in vars(kind).items()}
@@ -176,9 +185,7 @@ def robot_tables() -> Iterator[str]:
     constructors = [name for name, value in public.items() if isinstance(value, classmethod)]
     calls = [name for name, value in public.items() if inspect.isfunction(value)]
     properties = [name for name in public if name not in (*constructors, *calls)]
-    for title, names in {"To build one": constructors, "Calls": calls, "Properties": properties}.items():
-        rows = "\n".join(f"   ~Robot.{name}" for name in sorted(names))
-        yield f".. rubric:: {title}\n\n.. autosummary::\n   :nosignatures:\n\n{rows}"
+    return {"To build one": constructors, "Calls": calls, "Properties": properties}
 
 
 def _section(name: str) -> str:

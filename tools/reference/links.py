@@ -42,6 +42,7 @@ _GENERATED = """
 
 ## Project
 
+- [Gallery](reference/gallery.md)
 - [Read me](reference/readme.md)
 - [Contributing](reference/contributing.md)
 - [Quality declaration](reference/quality_declaration.md)
