@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,14 @@ def change_docstring(app: Any, what: str, name: str, thing: Any, options: Any, l
     lines[:] = with_example(name, "\n".join(lines).split("\n"))
 
 
+def change_signature(
+    app: Any, what: str, name: str, thing: Any, options: Any, signature: str | None, returns: str | None
+) -> tuple[str | None, str | None]:
+    """Show the names of types as they are written; Sphinx 9 wraps those of `autodoc_type_aliases`."""
+    plain = [text and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", text) for text in (signature, returns)]
+    return plain[0], plain[1]
+
+
 def inline_formula(self: Any, node: Any) -> None:
     """Write a formula as MathML, which browsers typeset themselves: no script, no font, no network."""
     self.body.append(convert(node.astext()))
@@ -99,3 +108,4 @@ def setup(app: Any) -> None:
     write_all(ROOT, Path(app.srcdir))
     app.connect("source-read", change_links)
     app.connect("autodoc-process-docstring", change_docstring)
+    app.connect("autodoc-process-signature", change_signature)

@@ -16,38 +16,36 @@ from places import ROOT
 
 INDEX_OF = "2026-08-22"
 DISTRIBUTIONS = {"jazzy": "noble", "kilted": "noble", "lyrical": "resolute", "rolling": "resolute"}
-PACKAGES = set(  # released into each of them
-    [
-        "action_msgs",
-        "ament_cmake",
-        "ament_cmake_pytest",
-        "ament_cmake_python",
-        "builtin_interfaces",
-        "control_msgs",
-        "controller_interface",
-        "controller_manager_msgs",
-        "diagnostic_msgs",
-        "generate_parameter_library",
-        "geometry_msgs",
-        "hardware_interface",
-        "launch",
-        "launch_ros",
-        "lifecycle_msgs",
-        "pluginlib",
-        "rcl_interfaces",
-        "rclcpp",
-        "rclpy",
-        "rosidl_default_generators",
-        "rosidl_default_runtime",
-        "sensor_msgs",
-        "std_msgs",
-        "std_srvs",
-        "trajectory_msgs",
-        "transmission_interface",
-        "urdfdom_py",
-        "visualization_msgs",
-    ]
-)
+PACKAGES = {
+    "action_msgs",
+    "ament_cmake",
+    "ament_cmake_pytest",
+    "ament_cmake_python",
+    "builtin_interfaces",
+    "control_msgs",
+    "controller_interface",
+    "controller_manager_msgs",
+    "diagnostic_msgs",
+    "generate_parameter_library",
+    "geometry_msgs",
+    "hardware_interface",
+    "launch",
+    "launch_ros",
+    "lifecycle_msgs",
+    "pluginlib",
+    "rcl_interfaces",
+    "rclcpp",
+    "rclpy",
+    "rosidl_default_generators",
+    "rosidl_default_runtime",
+    "sensor_msgs",
+    "std_msgs",
+    "std_srvs",
+    "trajectory_msgs",
+    "transmission_interface",
+    "urdfdom_py",
+    "visualization_msgs",
+}
 KEYS = {  # of rosdep, for packages of Ubuntu
     f"python3-{name}"
     for name in [

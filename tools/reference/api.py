@@ -8,6 +8,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 
+from reference.examples import preparation
+
 SUBJECTS = {
     "values": (
         "Base motions, wrenches, results, errors",
@@ -149,6 +151,15 @@ _ROBOT = """# Robot
 .. currentmodule:: hodyn_ros
 
 {tables}
+```
+
+The examples below begin with
+
+```python
+{preparation}```
+
+```{{eval-rst}}
+.. currentmodule:: hodyn_ros
 
 .. autoclass:: Robot
    :members:
@@ -162,7 +173,7 @@ def api_pages() -> dict[str, str]:
     listed = "\n".join(f"- [{title}]({name}.md)" for name, (title, *_) in SUBJECTS.items())
     pages = {
         "index": _INDEX.format(pages=listed, names="\n".join(SUBJECTS)),
-        "robot": _ROBOT.format(tables="\n\n".join(robot_tables())),
+        "robot": _ROBOT.format(tables="\n\n".join(robot_tables()), preparation=preparation()),
     }
     for name, (title, *parts) in SUBJECTS.items():
         pages[name] = "\n\n".join([f"# {title}", *map(_section, parts)])

@@ -10,6 +10,13 @@ PAGE = Path(__file__).with_name("robot_examples.md")
 _SECTION = re.compile(r"^## (\w+)\n+```py(?:thon)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
+def preparation() -> str:
+    """Return the code that all examples share."""
+    match = re.search(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert match is not None
+    return match[1]
+
+
 @cache
 def robot_examples() -> dict[str, str]:
     """Return the code of each example by the name of its call."""
