@@ -119,11 +119,12 @@ def frames(times: Array, runs: dict[FeedforwardMode, Take]) -> list[Image.Image]
 
 def write(pictures: list[Image.Image], path: Path) -> Path:
     """Write a film that begins again, its colours those of the picture in the middle."""
-    palette = pictures[len(pictures) // 2].quantize(COLOURS)
-    colours = palette.getpalette() or []
-    paper = max(palette.getcolors() or [])[1]  # what most of it has, which is to stay white
-    palette.putpalette([*colours[: 3 * paper], 255, 255, 255, *colours[3 * paper + 3 :]])
-    few = [picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures]
+    middle = pictures[len(pictures) // 2].quantize(COLOURS)
+    few = [picture.quantize(palette=middle, dither=Image.Dither.NONE) for picture in pictures]
+    colours = middle.getpalette() or []
+    paper = max(middle.getcolors() or [])[1]  # what most of it has, which is to stay white
+    for picture in few:
+        picture.putpalette([*colours[: 3 * paper], 255, 255, 255, *colours[3 * paper + 3 :]])
     path.parent.mkdir(parents=True, exist_ok=True)
     few[0].save(path, save_all=True, append_images=few[1:], duration=round(1e3 / RATE), loop=0, optimize=True)
     return path
