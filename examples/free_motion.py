@@ -81,7 +81,8 @@ def knots(count: int) -> Array:
 class FreeMotion:
     """The problem: control points and duration, limits at nodes of the path.
 
-    Derivatives of the torques are exact, or differences of torques, for who has no more than these.
+    Derivatives of the torques are exact, or differences of torques, for who has no more than these. Without
+    drives the joints are rigid, and limits those of speeds and torques alone.
     """
 
     def __init__(self, robot: Robot, free: int, exact: bool = True) -> None:
@@ -89,7 +90,6 @@ class FreeMotion:
 
         self.robot, self.count = robot, free + 2 * REST
         train, limits, n = robot.drive_train, robot.limits, robot.n_joints
-        assert train is not None
         basis = BSpline(knots(self.count), np.eye(self.count), DEGREE)
         spans = self.count - DEGREE
         places = ((np.arange(spans)[:, None] + WITHIN) / spans).ravel()
@@ -121,16 +121,16 @@ class FreeMotion:
                 / (STEP * duration) ** order
                 for order, shares in enumerate(DIFFERENCES)
             ]
-        stiffness, inertia = train.stiffness, train.motor_inertia
-        # the motors' motion is that of the links with the deflections tau / K
-        parts = [
-            (q[1], limits.velocity),
-            (q[1] + tau[1] / stiffness, limits.velocity),
-            (tau[0], limits.effort),
-            (tau[1], limits.effort_rate),
-            (tau[0] + inertia * (q[2] + tau[2] / stiffness), limits.effort),
-            (tau[1] + inertia * (q[3] + tau[3] / stiffness), limits.effort_rate),
-        ]
+        parts = [(q[1], limits.velocity), (tau[0], limits.effort)]
+        if train is not None:
+            stiffness, inertia = train.stiffness, train.motor_inertia
+            # the motors' motion is that of the links with the deflections tau / K
+            parts += [
+                (q[1] + tau[1] / stiffness, limits.velocity),
+                (tau[1], limits.effort_rate),
+                (tau[0] + inertia * (q[2] + tau[2] / stiffness), limits.effort),
+                (tau[1] + inertia * (q[3] + tau[3] / stiffness), limits.effort_rate),
+            ]
         usage = ca.vertcat(*[ca.vec(value / bound) for value, bound in parts])
         self._unknowns = ca.vertcat(ca.vec(x), duration)
         self._problem = {"x": self._unknowns, "f": duration, "g": usage}
@@ -165,11 +165,11 @@ class FreeMotion:
         return SplineMotion(whole, float(values[-1]), self.robot.joint_names), stats
 
 
-def weak_panda() -> Robot:
-    """Return the Panda with less torque, so that gravity counts."""
+def weak_panda(elastic: bool = True) -> Robot:
+    """Return the Panda with less torque, so that gravity counts; rigid, it has no motors beside its links."""
     panda = Robot.load(share.find("config", "panda.yaml"))
     limits = replace(panda.limits, effort=EFFORT * panda.limits.effort)
-    return Robot(panda.model, limits, panda.drive_train, panda.frames)
+    return Robot(panda.model, limits, panda.drive_train if elastic else None, panda.frames)
 
 
 def straight(robot: Robot) -> Any:
