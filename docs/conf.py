@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib.metadata
-import re
 import sys
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from latex2mathml.converter import convert
+from sphinx.util.inspect import TypeAliasForwardRef
 
 import hodyn_ros
 
@@ -54,6 +54,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_mock_imports = ["launch", "launch_ros", "ament_index_python", "control_msgs"]  # not on PyPI
 autodoc_type_aliases = {"Array": "Array", "ArrayLike": "ArrayLike"}
+TypeAliasForwardRef.__repr__ = lambda alias: alias.name  # Sphinx 9 shows its own class around the names
 add_module_names = False
 toc_object_entries = False
 python_use_unqualified_type_names = True
@@ -82,14 +83,6 @@ def change_docstring(app: Any, what: str, name: str, thing: Any, options: Any, l
     lines[:] = with_example(name, "\n".join(lines).split("\n"))
 
 
-def change_signature(
-    app: Any, what: str, name: str, thing: Any, options: Any, signature: str | None, returns: str | None
-) -> tuple[str | None, str | None]:
-    """Show the names of types as they are written; Sphinx 9 wraps those of `autodoc_type_aliases`."""
-    plain = [text and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", text) for text in (signature, returns)]
-    return plain[0], plain[1]
-
-
 def inline_formula(self: Any, node: Any) -> None:
     """Write a formula as MathML, which browsers typeset themselves: no script, no font, no network."""
     self.body.append(convert(node.astext()))
@@ -108,4 +101,3 @@ def setup(app: Any) -> None:
     write_all(ROOT, Path(app.srcdir))
     app.connect("source-read", change_links)
     app.connect("autodoc-process-docstring", change_docstring)
-    app.connect("autodoc-process-signature", change_signature)

@@ -39,6 +39,7 @@ SLOWER = 3.0  # times, the film
 RATE = 12.5  # of the film [1/s]; GIF counts hundredths of a second
 STILL = 0.3  # of the motion after its end [s], in which the robot comes to rest
 COLOURS = 48
+_PAPER = 245  # of 255 in all three colours
 
 MODES = {
     FeedforwardMode.RIGID: ("rigid feedforward", "#E69F00"),
@@ -120,11 +121,12 @@ def frames(times: Array, runs: dict[FeedforwardMode, Take]) -> list[Image.Image]
 def write(pictures: list[Image.Image], path: Path) -> Path:
     """Write a film that begins again, its colours those of the picture in the middle."""
     middle = pictures[len(pictures) // 2].quantize(COLOURS)
-    few = [picture.quantize(palette=middle, dither=Image.Dither.NONE) for picture in pictures]
-    colours = middle.getpalette() or []
-    paper = max(middle.getcolors() or [])[1]  # what most of it has, which is to stay white
-    for picture in few:
-        picture.putpalette([*colours[: 3 * paper], 255, 255, 255, *colours[3 * paper + 3 :]])
+    colours = np.array(middle.getpalette()).reshape(-1, 3)
+    colours[(colours > _PAPER).all(axis=1)] = 255  # is to stay white
+    few = []
+    for picture in pictures:
+        few.append(Image.fromarray(np.asarray(picture.quantize(palette=middle, dither=Image.Dither.NONE))))
+        few[-1].putpalette(colours.ravel().tolist())
     path.parent.mkdir(parents=True, exist_ok=True)
     few[0].save(path, save_all=True, append_images=few[1:], duration=round(1e3 / RATE), loop=0, optimize=True)
     return path
