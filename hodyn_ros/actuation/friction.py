@@ -24,6 +24,10 @@ class Friction:
     def __bool__(self) -> bool:
         return bool(self.viscous > 0.0 or self.coulomb > 0.0)  # figures may be NumPy's
 
+    def largest(self, speed: float) -> float:
+        """Return the most that it resists [N.m] at speeds up to this one [rad/s]; the guard allows for it."""
+        return self.viscous * speed + self.coulomb
+
     def torque(self, velocity: Array) -> Array:
         """Return the jet (K+1, ...) of the friction torque from that of the velocity."""
         result: Array = self.viscous * velocity

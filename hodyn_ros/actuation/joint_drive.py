@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -171,4 +171,4 @@ def _transmission(spec: DriveSpec) -> Transmission:
 
 
 def _friction(spec: FrictionSpec) -> Friction:
-    return Friction(spec.viscous, spec.coulomb, spec.transition)
+    return Friction(**asdict(spec))

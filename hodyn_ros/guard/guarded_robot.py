@@ -88,8 +88,11 @@ def _mismatch(robot: Robot, joint_names: Sequence[str], limit: Array, motor: boo
         allowed = allowed + unsure.stiffness * swings / np.array([spec.stiffness for spec in specs])
         if motor:
             speed = np.where(np.isfinite(robot.limits.velocity), robot.limits.velocity, 1.0)[places]
-            parts = [(spec.motor_friction, spec.link_friction) for spec in specs]
-            friction = [sum(f.viscous * v + f.coulomb for f in both) for both, v in zip(parts, speed)]
+            drives = [train.drives[place] for place in places]
+            friction = [
+                drive.motor_friction.largest(v) + drive.link_friction.largest(v)
+                for drive, v in zip(drives, speed)
+            ]
             allowed = allowed + unsure.friction * np.array(friction)
     if unsure.payload > 0.0:
         loaded = effort_model(
