@@ -250,6 +250,8 @@ def _spring(spec: DriveSpec) -> str:
 def _friction(spec: DriveSpec) -> str:
     parts = [
         f"{where} {number(friction.viscous)} viscous, {number(friction.coulomb)} Coulomb"
+        + (f", {number(friction.load)} by load" if friction.load else "")
+        + (f", at {number(friction.temperature)} °C" if friction.temperature is not None else "")
         for where, friction in (("motor", spec.motor_friction), ("link", spec.link_friction))
         if friction != FrictionSpec(transition=friction.transition)
     ]

@@ -158,4 +158,4 @@ def _rubs(spec: DriveSpec) -> bool:
 
 
 def _rubbing(friction: FrictionSpec) -> bool:
-    return friction.viscous != 0.0 or friction.coulomb != 0.0
+    return friction.viscous != 0.0 or friction.coulomb != 0.0 or friction.load != 0.0

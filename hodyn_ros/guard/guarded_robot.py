@@ -89,7 +89,11 @@ def _mismatch(robot: Robot, joint_names: Sequence[str], limit: Array, motor: boo
         if motor:
             speed = np.where(np.isfinite(robot.limits.velocity), robot.limits.velocity, 1.0)[places]
             parts = [(spec.motor_friction, spec.link_friction) for spec in specs]
-            friction = [sum(f.viscous * v + f.coulomb for f in both) for both, v in zip(parts, speed)]
+            carried = np.where(np.isfinite(limit), limit, 0.0)
+            friction = [
+                sum(f.viscous * v + f.coulomb + f.load * most for f in both)
+                for both, v, most in zip(parts, speed, carried)
+            ]
             allowed = allowed + unsure.friction * np.array(friction)
     if unsure.payload > 0.0:
         loaded = effort_model(

@@ -78,6 +78,7 @@ class JointRecording:
     `transmission` T (n, n) where motors turn with more than their own joint, such as those of a wrist whose
     axes run through one another: velocities of motors are T times those of joints, with ones on the diagonal.
     Channels are those of the joints nevertheless, T^-1 times positions of motors and T^T times their efforts.
+    `temperatures` [°C] are those of the gears.
     Raises InputError naming the channel and the joint.
     """
 
@@ -88,6 +89,7 @@ class JointRecording:
     links: Channel | None = None
     at_motor: bool = True
     transmission: Array | None = None
+    temperatures: Channel | None = None
 
     def __post_init__(self) -> None:
         for what, channel in (("effort", self.efforts), ("motor position", self.motors)):
@@ -131,6 +133,13 @@ class JointRecording:
             )
         return float(begin), float(end)
 
+    def warmth(self, times: Array) -> Array | None:
+        """Return the temperatures of the gears [°C] at times (N,) [s]: (N, n)."""
+        if self.temperatures is None:
+            return None
+        known = self.temperatures
+        return np.stack([np.interp(times, known.times, column) for column in known.values.T], axis=1)
+
     def between(self, begin: float, end: float) -> JointRecording:
         """Return what was recorded from `begin` to `end` [s]."""
 
@@ -142,7 +151,13 @@ class JointRecording:
 
         efforts = cut(self.efforts)
         assert efforts is not None
-        return replace(self, efforts=efforts, motors=cut(self.motors), links=cut(self.links))
+        return replace(
+            self,
+            efforts=efforts,
+            motors=cut(self.motors),
+            links=cut(self.links),
+            temperatures=cut(self.temperatures),
+        )
 
     def of_joints(self, names: Sequence[str]) -> JointRecording:
         """Return the recording of some joints, in their order."""
@@ -155,5 +170,12 @@ class JointRecording:
         assert efforts is not None
         shared = None if self.transmission is None else self.transmission[np.ix_(chosen, chosen)]
         return JointRecording(
-            self.source, tuple(names), efforts, pick(self.motors), pick(self.links), self.at_motor, shared
+            self.source,
+            tuple(names),
+            efforts,
+            pick(self.motors),
+            pick(self.links),
+            self.at_motor,
+            shared,
+            pick(self.temperatures),
         )
