@@ -12,9 +12,10 @@ from hodyn_ros.lie.jets import Array, multiply, power
 class Friction:
     """`f(v, Q) = d v + (c + m (sqrt(Q^2 + Q_s^2) - Q_s)) v / sqrt(v^2 + v_s^2)`.
 
-    Odd in v, with any number of derivatives, and Coulomb's as v_s -> 0. What a gear carries, Q, presses its teeth on each other: A. C.
-    Bittencourt and S. Gunnarsson, Static friction in a robot joint, J. Dyn. Sys. Meas. Control 134(5), 2012,
-    found Coulomb friction to be linear in |Q|, which is smooth here, and as without load at Q = 0.
+    Odd in v, with any number of derivatives, and Coulomb's as v_s -> 0. What a gear carries, Q, presses its
+    teeth on each other: Coulomb friction was found to be linear in |Q| (A. C. Bittencourt and S. Gunnarsson,
+    Static friction in a robot joint, J. Dyn. Sys. Meas. Control 134(5), 2012). Here that is smooth, and c
+    without load.
     """
 
     viscous: float = 0.0  # d [N.m s/rad]

@@ -105,18 +105,18 @@ def _model(robot: Robot, recordings: Sequence[JointRecording], options: Options)
         )
     temperatures = None
     if "temperature" in options.friction:
+        for each in recordings:
+            if each.temperatures is None or not each.temperatures.measured.any():
+                raise InputError(f"{each.source} has no temperatures; friction by temperature needs them")
         known = [each.temperatures.values for each in recordings if each.temperatures is not None]
-        if len(known) < len(recordings):
-            source = next(each.source for each in recordings if each.temperatures is None)
-            raise InputError(f"{source} has no temperatures; friction by temperature needs them")
         means = [values.mean(axis=0) for values in known]
         spans = np.ptp(np.concatenate(known), axis=0)
         if (spans < _LEAST_WARMING).any():
-            j = int(spans.argmin())
+            j = int(np.nanargmin(spans))
             raise InputError(
                 f"joint {robot.joint_names[j]!r} was within {spans[j]:.2g} K all along; friction by "
-                f"temperature needs recordings that differ by {_LEAST_WARMING:g} K at least, such as one before and one "
-                "after the robot got warm"
+                f"temperature needs recordings that differ by {_LEAST_WARMING:g} K at least, such as one before "
+                "and one after the robot got warm"
             )
         temperatures = np.mean(means, axis=0)
     return TorqueModel(robot, first.transmission, "load" in options.friction, temperatures)

@@ -78,7 +78,7 @@ class JointRecording:
     `transmission` T (n, n) where motors turn with more than their own joint, such as those of a wrist whose
     axes run through one another: velocities of motors are T times those of joints, with ones on the diagonal.
     Channels are those of the joints nevertheless, T^-1 times positions of motors and T^T times their efforts.
-    `temperatures` [°C] are those of the gears.
+    `temperatures` [°C] are those of the gears, NaN of joints that tell none.
     Raises InputError naming the channel and the joint.
     """
 
@@ -97,6 +97,8 @@ class JointRecording:
                 channel.checked(what, self.joint_names)
         if self.links is not None:
             self.links.checked("link position", self.joint_names)
+        if self.temperatures is not None:
+            self._check_temperatures(self.temperatures)
         there = np.zeros(len(self.joint_names), dtype=bool)
         for channel in (self.motors, self.links):
             if channel is not None:
@@ -106,6 +108,16 @@ class JointRecording:
             raise InputError(f"joint {name!r} has neither a motor nor a link position in {self.source}")
         if not self.efforts.measured.any():
             raise InputError(f"{self.source} has no efforts; nothing but the motion is in it")
+
+    def _check_temperatures(self, known: Channel) -> None:
+        count = len(self.joint_names)
+        if known.values.shape != (len(known.times), count) or not (np.diff(known.times) > 0.0).all():
+            raise InputError(
+                f"temperatures in {self.source} need rising stamps, and a column for each of {count} joints"
+            )
+        for name, column, there in zip(self.joint_names, known.values.T, known.measured):
+            if there and not np.isfinite(column).all():
+                raise InputError(f"a temperature of joint {name!r} in {self.source} is not finite")
 
     @property
     def both_sides(self) -> NDArray[np.bool_]:

@@ -59,7 +59,8 @@ class TorqueModel:
     136(5), 2014, of a wrist), and two more kinds follow: viscous and Coulomb friction of the links, in q'.
 
     `by_load`: a kind m more, Coulomb friction by what the gears carry (`actuation.friction`), which follows
-    from the inertias. `temperatures` T_0 (n,) [°C]: a kind e more, of viscous friction by temperature,
+    from the inertias. `temperatures` T_0 (n,) [°C], nan where none is known: a kind e more, of viscous
+    friction by temperature,
 
         d theta' + e theta' (1 - exp(-a (T - T_0))) / a = d exp(-a (T - T_0)) theta',   a = -e / d
 
@@ -110,7 +111,8 @@ class TorqueModel:
         """The figures of the robot file (P,)."""
         rubs = [s.motor_friction for s in self.specs]
         if self.temperatures is not None:
-            rubs = [each.at(there) for each, there in zip(rubs, self.temperatures.tolist())]
+            places = zip(rubs, self.temperatures.tolist())
+            rubs = [rub.at(there) if np.isfinite(there) else rub for rub, there in places]
         viscous = [rub.viscous + s.link_friction.viscous for rub, s in zip(rubs, self.specs)]
         coulomb = [s.motor_friction.coulomb + s.link_friction.coulomb for s in self.specs]
         inertias = [s.motor_inertia for s in self.specs]
@@ -145,7 +147,7 @@ class TorqueModel:
         if self.by_load is not None:
             drives.append(np.full(self.n, _LARGEST_SHARE))
         if self.by_temperature is not None:
-            drives.append(effort / velocity / _WARMING)
+            drives.append(np.isfinite(self.temperatures) * effort / velocity / _WARMING)
         return np.concatenate([trust * np.concatenate(rows), *drives])
 
     def regressor(self, motion: Motion) -> Array:
@@ -197,7 +199,7 @@ class TorqueModel:
         if self.by_temperature is not None:
             if motion.temperature is None:
                 return [*found, np.zeros((*v.shape, self.n))]
-            warmer = motion.temperature - self.temperatures
+            warmer = np.nan_to_num(motion.temperature - self.temperatures)
             falls = self.falls(parameters)
             steady = np.abs(falls) < 1e-9
             rate = np.where(steady, 1.0, falls)
@@ -274,7 +276,7 @@ class TorqueModel:
                 coulomb=max(0.0, coulomb - behind.coulomb),
                 load=like.load if self.by_load is None else max(0.0, by_load),
             )
-            if self.temperatures is not None:
+            if self.temperatures is not None and np.isfinite(self.temperatures[j]):
                 falls = float(self.falls(parameters)[j])
                 friction = replace(
                     friction, temperature=float(self.temperatures[j]), viscous_by_temperature=falls

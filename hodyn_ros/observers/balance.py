@@ -94,7 +94,7 @@ class JointForm:
         if torque == "motor" and drive.motor_friction.load > 0.0:
             raise InputError(
                 f"the friction of joint {name!r} is by the load that its gear carries, which efforts of "
-                "motors alone do not tell: measure joint torques, or links and motors on both sides of a spring"
+                "motors alone do not tell: measure joint torques, or both sides of a spring"
             )
         turned = sensed.motors or not elastic  # the motion of its motor is known
         checked = torque != "motor" and sensed.motor_efforts and turned
