@@ -59,7 +59,8 @@ def read_recording(
     """Read a recording of a robot with these joints. Raises InputError naming file and column.
 
     Without a map the columns are called `time`, then for each joint `NAME.position`, `NAME.motor_position`,
-    `NAME.effort` and `NAME.temperature`; an NPZ has `time`, `position`, `motor_position` and `effort` (N, n), and `joint_names`.
+    `NAME.effort` and `NAME.temperature`; an NPZ has `time`, `position`, `motor_position` and `effort` (N, n),
+    and `joint_names`.
     """
     if not path.exists():
         raise InputError(f"there is no recording '{path}'")

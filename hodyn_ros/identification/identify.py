@@ -115,8 +115,8 @@ def _model(robot: Robot, recordings: Sequence[JointRecording], options: Options)
             j = int(np.nanargmin(spans))
             raise InputError(
                 f"joint {robot.joint_names[j]!r} was within {spans[j]:.2g} K all along; friction by "
-                f"temperature needs recordings that differ by {_LEAST_WARMING:g} K at least, such as one before "
-                "and one after the robot got warm"
+                f"temperature needs recordings that differ by {_LEAST_WARMING:g} K at least, such as one "
+                "before and one after the robot got warm"
             )
         temperatures = np.mean(means, axis=0)
     return TorqueModel(robot, first.transmission, "load" in options.friction, temperatures)

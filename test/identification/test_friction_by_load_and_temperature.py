@@ -1,4 +1,4 @@
-"""Friction that grows with the load of gears and falls as they get warm, of an arm whose equations are written here."""
+"""Friction that grows with the load and falls with the temperature, of an arm that is written here."""
 
 from __future__ import annotations
 
@@ -21,13 +21,18 @@ BY_LOAD, FALLS = np.array([0.05, 0.12]), np.array([0.02, 0.03])  # [1/K]
 STEP, RATE, LASTS = 2e-4, 400.0, 8.0
 
 
-def gears(t: Array) -> tuple[Array, Array, Array]:
-    """Return positions, loads and motor positions of a planar arm at even times: its links move as they say."""
+def links(t: Array) -> Array:
+    """Return positions of the links with four derivatives (5, N, 2)."""
     k = 1.1 * np.arange(1, 5)
-    sine, cosine = np.random.default_rng(4).uniform(-0.25, 0.25, (2, 4, 2))
-    s, c = np.sin(np.outer(t, k)), np.cos(np.outer(t, k))
-    q, v = s @ sine + c @ cosine + [0.6, 0.4], (c * k) @ sine - (s * k) @ cosine
-    a = -(s * k**2) @ sine - (c * k**2) @ cosine
+    waves = np.random.default_rng(4).uniform(-0.25, 0.25, (4, 2, 2)) @ [1.0, 1.0j]
+    rows = [np.real(np.exp(1j * np.outer(t, k)) @ ((1j * k[:, None]) ** order * waves)) for order in range(5)]
+    rows[0] += [0.6, 0.4]
+    return np.stack(rows)
+
+
+def gears(t: Array) -> tuple[Array, Array, Array]:
+    """Return positions, loads and motor positions (N, 2) of a planar arm: its links move as they say."""
+    q, v, a = links(t)[:3]
     (_, m1, (c1, *_), (_, i1, _)), (_, m2, (c2, *_), (_, i2, _)) = ElasticPlant.bodies
     b, h = m2 * 0.5 * c2 * np.cos(q[:, 1]), -m2 * 0.5 * c2 * np.sin(q[:, 1])
     d, second = i2 + m2 * c2**2, 9.81 * m2 * c2 * np.cos(q.sum(axis=1))
@@ -92,13 +97,13 @@ def test_the_file_has_them_and_feedforward_uses_them(found: Identified, tmp_path
     text = robot_text(found)
     drive = yaml.safe_load(text)["joints"][0]["drive"]
     assert drive["motor_friction"]["load"]["value"] == pytest.approx(BY_LOAD[0], rel=0.1)
-    drives = [joint["drive"] for joint in (data := yaml.safe_load(text))["joints"]]
-    for each in drives:
-        each["temperature"] = 55.0
+    data = yaml.safe_load(text)
+    for joint in data["joints"]:
+        joint["drive"]["temperature"] = 55.0
     (tmp_path / "hot.yaml").write_text(yaml.safe_dump(data))
     (tmp_path / "asis.yaml").write_text(text)
     t = 1.0 + STEP * np.arange(20_000)
-    q, loads, motors = gears(t)
+    _, loads, motors = gears(t)
     speeds = np.gradient(motors, STEP, axis=0, edge_order=2)
     falls = np.exp(-FALLS * 25.0)
     true = ElasticPlant.drives.inertia * np.gradient(speeds, STEP, axis=0, edge_order=2) + loads
@@ -106,18 +111,10 @@ def test_the_file_has_them_and_feedforward_uses_them(found: Identified, tmp_path
     left = {}
     for name in ("hot", "asis"):
         model = Robot.load(tmp_path / f"{name}.yaml")
-        jets = _derivatives(q)
+        jets = np.ascontiguousarray(links(t)[:, 10:-10:20].swapaxes(0, 1))
         efforts = model.require_drives().feedforward(jets, model.inverse_dynamics(jets)).effort[:, 0]
         left[name] = np.sqrt(np.mean((efforts - true[10:-10:20]) ** 2))
     assert left["hot"] < 0.15 < 0.5 * left["asis"]
-
-
-def _derivatives(q: Array) -> Array:
-    """Return positions with four derivatives (N, 5, 2) by differences, of each twentieth sample."""
-    rows = [q]
-    for _ in range(4):
-        rows.append(np.gradient(rows[-1], STEP, axis=0, edge_order=2))
-    return np.ascontiguousarray(np.stack(rows, axis=1)[10:-10:20])
 
 
 def test_another_recording_is_predicted_better(found: Identified, robot: Robot) -> None:
