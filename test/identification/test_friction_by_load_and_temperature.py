@@ -50,7 +50,7 @@ def recording(temperatures: tuple[float, float], seed: int, source: str = "run")
     speeds = np.gradient(motors, STEP, axis=0, edge_order=2)
     warmth = np.linspace(*temperatures, len(t))[:, None] * np.ones(2)
     friction = VISCOUS * np.exp(-FALLS * (warmth - 30.0)) * speeds
-    friction += (COULOMB + BY_LOAD * np.abs(loads)) * speeds / np.hypot(speeds, 0.01)
+    friction += (COULOMB + BY_LOAD * (np.hypot(loads, 1.0) - 1.0)) * speeds / np.hypot(speeds, 0.01)
     inertia = ElasticPlant.drives.inertia * np.gradient(speeds, STEP, axis=0, edge_order=2)
     every, random = round(1.0 / RATE / STEP), np.random.default_rng(seed)
     chosen = slice(50, -50, every)
@@ -107,7 +107,9 @@ def test_the_file_has_them_and_feedforward_uses_them(found: Identified, tmp_path
     speeds = np.gradient(motors, STEP, axis=0, edge_order=2)
     falls = np.exp(-FALLS * 25.0)
     true = ElasticPlant.drives.inertia * np.gradient(speeds, STEP, axis=0, edge_order=2) + loads
-    true += VISCOUS * falls * speeds + (COULOMB + BY_LOAD * np.abs(loads)) * speeds / np.hypot(speeds, 0.01)
+    true += VISCOUS * falls * speeds + (COULOMB + BY_LOAD * (np.hypot(loads, 1.0) - 1.0)) * speeds / np.hypot(
+        speeds, 0.01
+    )
     left = {}
     for name in ("hot", "asis"):
         model = Robot.load(tmp_path / f"{name}.yaml")
