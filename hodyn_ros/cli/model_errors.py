@@ -41,6 +41,7 @@ _KNOWN = {
     CARRYING: "also the payload, from one repetition",
     LEARNT: "the same, and what the repetitions have taught",
 }
+_SHOWN = 0.1  # quantile of the errors over time from which on they are in the picture
 _COLOURS = dict(zip(STEPS, ("#777777", "#CC3311", "#EE7733", "#0077BB", "#009988")))
 
 
@@ -95,7 +96,8 @@ def became_known(found: ModelErrors) -> list[str]:
     """Return what was found beside what is true, a line each."""
     springs, dry, viscous = (100.0 * np.abs(each).max() for each in _shares(found))
     load = found.payload
-    (mass, *centre), low, high = load.values[:4].tolist(), *load.intervals[0].tolist()
+    mass, *centre = load.values[:4].tolist()
+    low, high = load.intervals[0].tolist()
     off = 1e3 * float(np.abs(np.array(centre) - BOX.centre).max())
     lines = [
         f"identified: springs to {springs:.2g} %, Coulomb friction to {dry:.2g} %, viscous friction to "
@@ -159,12 +161,15 @@ def draw(found: ModelErrors, title: str, path: Path) -> Path:
     """Draw errors over the motion, and by what is known."""
     figure = Figure(figsize=(11.0, 4.8), layout="constrained")
     figure.suptitle(title)
-    over_time, by_step = figure.subplots(1, 2, sharey=True, width_ratios=(1.2, 1.0))
+    over_time, by_step = figure.subplots(1, 2, sharey=True, width_ratios=(1.0, 1.25))
+    lowest = np.inf
     for step in STEPS:
         run = found.runs[step]
         times, rms = windowed_rms(run.times, run.errors)
         over_time.plot(times, 1e3 * rms, color=_COLOURS[step], linewidth=2.0)
+        lowest = min(lowest, 1e3 * float(np.quantile(rms, _SHOWN)))
     over_time.set_yscale("log")
+    over_time.set_ylim(bottom=0.7 * lowest)  # before a motion begins, errors may be nothing
     over_time.set_xlabel("time of the motion [s]")
     over_time.set_ylabel("error of the links, RMS over the joints [mrad]")
     _draw_steps(by_step, found)

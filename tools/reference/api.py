@@ -91,6 +91,8 @@ SUBJECTS = {
         "simulation.sensors",
         "simulation.model_errors",
         "simulation.tracking_study",
+        "demo.model_errors",
+        "demo.mujoco_arm",
     ),
     "screws": (
         "Poses, twists, wrenches and their derivatives",
