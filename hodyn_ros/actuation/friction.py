@@ -39,6 +39,13 @@ class Friction:
         """Whether it has Coulomb friction, with or without load."""
         return bool(self.coulomb > 0.0 or self.load > 0.0)
 
+    def largest(self, speed: float, load: float = 0.0) -> float:
+        """Return the most that it resists [N.m] at speeds [rad/s] and loads [N.m] up to these.
+
+        The guard allows for it.
+        """
+        return self.viscous * speed + self.coulomb + self.load * load
+
     def torque(self, velocity: Array, load: Array | None = None) -> Array:
         """Return the jet (K+1, ...) of the friction torque from that of the velocity, and of the load Q."""
         result: Array = self.viscous * velocity

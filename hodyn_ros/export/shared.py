@@ -16,6 +16,7 @@ from hodyn_ros.export.c_function import CFunction, copied
 from hodyn_ros.export.c_source import CSource, c_source
 from hodyn_ros.export.c_text import number, string
 from hodyn_ros.export.functions.motors import BOTH, left_out
+from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.guard.guarded_robot import guard_limits, stiff_specs
 from hodyn_ros.lie.se3 import Array
 
@@ -40,7 +41,7 @@ def shared_sources(robot: Robot, order: int, name: str | None, origin: str, dige
         raise InputError(
             f"robot {robot.name!r} has joints with two motors; a controller commands one motor for each joint"
         )
-    code = c_source(robot, order, name, origin)
+    code = c_source(robot, ExportRequest(order, name), origin)
     if train is not None and (reason := left_out(robot, order, code.name)) is not None:
         raise InputError(f"no feedforward for the motors of robot {robot.name!r}: {reason}")
     sources = {f"{code.name}.h": code.header, f"{code.name}.c": code.source}
@@ -82,7 +83,7 @@ def _stiff(robot: Robot, name: str, origin: str) -> CSource:
     train = robot.drive_train
     if train is not None:
         robot = robot.with_drives(stiff_specs(train))
-    return c_source(robot, 0, f"{name}_stiff", origin)
+    return c_source(robot, ExportRequest(0, f"{name}_stiff"), origin)
 
 
 def _table(robot: Robot, order: int, code: CSource, stiff: CSource | None, digest: str) -> list[str]:

@@ -88,11 +88,11 @@ def _mismatch(robot: Robot, joint_names: Sequence[str], limit: Array, motor: boo
         allowed = allowed + unsure.stiffness * swings / np.array([spec.stiffness for spec in specs])
         if motor:
             speed = np.where(np.isfinite(robot.limits.velocity), robot.limits.velocity, 1.0)[places]
-            parts = [(spec.motor_friction, spec.link_friction) for spec in specs]
+            drives = [train.drives[place] for place in places]
             carried = np.where(np.isfinite(limit), limit, 0.0)
             friction = [
-                sum(f.viscous * v + f.coulomb + f.load * most for f in both)
-                for both, v, most in zip(parts, speed, carried)
+                drive.motor_friction.largest(v, most) + drive.link_friction.largest(v)
+                for drive, v, most in zip(drives, speed, carried)
             ]
             allowed = allowed + unsure.friction * np.array(friction)
     if unsure.payload > 0.0:

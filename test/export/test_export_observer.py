@@ -11,6 +11,7 @@ from exported_code import call, compiled, needs_c
 
 from hodyn_ros import InputError, Robot, share
 from hodyn_ros.export import c_source
+from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
 from hodyn_ros.observers import MomentumObserver, ObserverConfig, Sensed
 
@@ -25,7 +26,7 @@ def arm(stiffness: float) -> Robot:
 @pytest.mark.parametrize("stiffness", [5000.0, np.inf])
 def test_c_says_the_same_as_python(stiffness: float, tmp_path: Path) -> None:
     robot = arm(stiffness)
-    library = compiled(c_source(robot, 0, "arm", what="momentum_observer"), tmp_path)
+    library = compiled(c_source(robot, ExportRequest(0, "arm", what="momentum_observer")), tmp_path)
     assert library.arm_self_test() < 1e-10
     elastic = np.isfinite(stiffness)
     config = ObserverConfig(smoothing=1000.0, effort_noise=(0.1,))
@@ -52,12 +53,12 @@ def test_c_says_the_same_as_python(stiffness: float, tmp_path: Path) -> None:
 def test_what_has_no_straight_line_code_is_refused() -> None:
     delta = Robot.load(share.find("config", "delta.yaml"))
     with pytest.raises(InputError, match="whose observer is not exported"):
-        c_source(delta, 0, what="momentum_observer")
+        c_source(delta, ExportRequest(0, what="momentum_observer"))
 
 
 def test_the_header_says_what_the_figures_are() -> None:
     robot = arm(np.inf)
-    text = c_source(robot.with_drives([replace(s) for s in robot.require_drives().specs]), 0, "arm",
-                    what="momentum_observer").header  # fmt: skip
+    driven = robot.with_drives([replace(spec) for spec in robot.require_drives().specs])
+    text = c_source(driven, ExportRequest(0, "arm", what="momentum_observer")).header
     words = " ".join(text.replace("*", " ").split())
     assert "[0] bandwidth (80)" in words and "position, velocity, motor_effort of all joints" in words

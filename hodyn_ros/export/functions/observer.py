@@ -11,7 +11,7 @@ from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.export import motions
 from hodyn_ros.export.c_function import Cases, CFunction
-from hodyn_ros.export.request import Request
+from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.export.straight_line import StraightLine, Tables, checked_length
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.observers import MomentumObserver, ObserverConfig, Sensed
@@ -20,7 +20,7 @@ OBSERVER = "momentum_observer"
 _PERIOD = 1e-3  # [s] of the numbers that it is tested with
 
 
-def observer_functions(robot: Robot, request: Request, tables: Tables) -> list[CFunction]:
+def observer_functions(robot: Robot, request: ExportRequest, tables: Tables) -> list[CFunction]:
     """Write `<prefix>_momentum_observer_start` and `<prefix>_momentum_observer`.
 
     What is measured: both sides of springs and the efforts of their motors; of rigid robots positions,
@@ -65,7 +65,7 @@ def observer_functions(robot: Robot, request: Request, tables: Tables) -> list[C
 
 
 def _function(
-    request: Request,
+    request: ExportRequest,
     name: str,
     traceable: Traceable,
     inputs: Sequence[str],
