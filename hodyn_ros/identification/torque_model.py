@@ -116,13 +116,14 @@ class TorqueModel:
         viscous = [rub.viscous + s.link_friction.viscous for rub, s in zip(rubs, self.specs)]
         coulomb = [s.motor_friction.coulomb + s.link_friction.coulomb for s in self.specs]
         inertias = [s.motor_inertia for s in self.specs]
-        parts = [self.robot.dynamic_parameters(), inertias, viscous, coulomb, np.zeros(self.n)]
+        figures = [np.array(each) for each in (inertias, viscous, coulomb)]
+        parts = [self.robot.dynamic_parameters(), *figures, np.zeros(self.n)]
         if self.transmission is not None:
             parts.append(np.zeros(len(_COUPLED) * self.n))
         if self.by_load is not None:
-            parts.append([rub.load for rub in rubs])
+            parts.append(np.array([rub.load for rub in rubs]))
         if self.by_temperature is not None:
-            parts.append([-rub.viscous_by_temperature * rub.viscous for rub in rubs])
+            parts.append(np.array([-rub.viscous_by_temperature * rub.viscous for rub in rubs]))
         return np.concatenate(parts)
 
     def scales(self, effort: Array, velocity: Array, acceleration: Array, trust: float) -> Array:
@@ -146,7 +147,7 @@ class TorqueModel:
             drives += [coupled * effort / velocity, coupled * effort]
         if self.by_load is not None:
             drives.append(np.full(self.n, _LARGEST_SHARE))
-        if self.by_temperature is not None:
+        if self.temperatures is not None:
             drives.append(np.isfinite(self.temperatures) * effort / velocity / _WARMING)
         return np.concatenate([trust * np.concatenate(rows), *drives])
 
@@ -196,7 +197,7 @@ class TorqueModel:
         found = []
         if self.by_load is not None:
             found.append(_diagonal(self._pressed(bodies, parameters) * coulomb(v, shape)[0]))
-        if self.by_temperature is not None:
+        if self.temperatures is not None:
             if motion.temperature is None:
                 return [*found, np.zeros((*v.shape, self.n))]
             warmer = np.nan_to_num(motion.temperature - self.temperatures)
