@@ -37,6 +37,7 @@ from benchmarks import (
     python_calls,
     repetitions,
     report,
+    retimed,
     streams,
 )
 from benchmarks.stage import Stage
@@ -60,6 +61,7 @@ _WORKS: dict[str, Callable[[Stage], Section]] = {
     "drives": drives.measure,
     "plans": plans.measure,
     "insensitive": insensitive.measure,
+    "retimed": retimed.measure,
     "contacts": contacts.measure,
     "predictive": predictive.measure,
     "identification": identification.measure,
