@@ -1,6 +1,7 @@
-"""Paths as a planner hands them over, timed: by `time_optimal` with insensitive ends, and by MoveIt's default way.
+"""Paths timed: by `time_optimal` with insensitive ends, and by MoveIt's default way.
 
-Limits of ours are looked at by differences of positions and by Pinocchio, which share nothing with the planner.
+Limits of ours are looked at by differences of positions and by Pinocchio, which share nothing with the
+planner.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _WAYS = 3  # of a path: ours; the peer's with springs in its feedforward, and wi
 
 
 def measure(stage: Stage) -> Section:
-    """Time random paths of the Panda both ways, and let elastic arms follow them whose springs are not as modelled."""
+    """Time paths both ways, and let arms follow them whose springs are softer or stiffer than modelled."""
     robot, seeds = limited_panda(), range(4 if stage.quick else PATHS)
     time_optimal(random_path(robot, 0, at_rest=False), robot, uncertainty=Uncertainty(stiffness=_WRONG[1]))
     usages, seconds, lasted, followed, windows = [], [], [], [], []

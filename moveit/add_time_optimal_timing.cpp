@@ -306,7 +306,9 @@ private:
     }
     const auto answer = pending.future.get();
     if (!answer->success) {
-      throw Failure("service '" + service + "' times no such path: " + answer->message);
+      const auto scales = request->quantities.empty() ? "" : "; scaling factors act on the limits that " +
+        parameters_.name("velocity_scales") + " and acceleration_scales name";
+      throw Failure("service '" + service + "' times no such path: " + answer->message + scales);
     }
     try {
       require_answer(request->path, answer->trajectory);

@@ -1,4 +1,4 @@
-"""How MoveIt times a path by default: time-optimal with velocities and accelerations, then made smooth by ruckig."""
+"""How MoveIt times a path by default: as fast as velocities and accelerations allow, then smooth by ruckig."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def toppra_search(path: WaypointSpline, limits: list[Any]) -> Any:
 
 
 def time_optimal_waypoints(path: WaypointSpline, velocity: Array, acceleration: Array) -> tuple[float, Array]:
-    """Return the time between waypoints [s] and these (N, 3, n), of the motion that keeps velocities and accelerations.
+    """Return the time between waypoints [s] and these (N, 3, n), as fast as both limits allow.
 
     It is the one of MoveIt's TOTG (Kunz & Stilman, RSS 2012), found by toppra.
     """
@@ -67,7 +67,7 @@ def time_optimal_waypoints(path: WaypointSpline, velocity: Array, acceleration: 
 
 
 class Smoothed:
-    """Waypoints joined by ruckig in steps of equal time, which all last longer until each one is reached in time.
+    """Waypoints joined by ruckig in steps of equal time, which last longer until each is reached in time.
 
     As MoveIt's AddRuckigTrajectorySmoothing checks it; between waypoints the motion is ruckig's own, which is
     smoother than the splines that a controller would put there. Raises UnreachedError.

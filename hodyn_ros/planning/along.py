@@ -84,7 +84,8 @@ class DemandAlong:
         """
         if self._exact.known.all() and visit is None:
             return self._exact.joined(None, speed)
-        return self._exact.joined(self._searched(speed, tolerance, progress, visit, precision=precision), speed)
+        searched = self._searched(speed, tolerance, progress, visit, precision=precision)
+        return self._exact.joined(searched, speed)
 
     def position_peaks(self) -> Peaks:
         """Return the peaks of positions, the same at any speed; nothing is said of other columns."""
