@@ -35,6 +35,16 @@ TO = np.array([0.0, -1.2, 0.0, -0.5, 0.0, 1.6, 0.0])
 EFFORT = 0.7  # of what the motors can
 WITHIN = (0.01, 0.34, 0.66, 0.99)  # nodes between two knots, at either side of what jumps there
 DEGREE, REST = 6, 5  # of the spline, and control points at each end that keep four derivatives zero
+STEP = 1e-4  # of the duration, from one torque to the next where derivatives are differences of them
+# Derivatives 0 to 3 of what is known at five places, a step apart.
+DIFFERENCES = np.array(
+    [
+        [0, 0, 1, 0, 0],
+        [1 / 12, -2 / 3, 0, 2 / 3, -1 / 12],
+        [-1 / 12, 4 / 3, -5 / 2, 4 / 3, -1 / 12],
+        [-0.5, 1, 0, -1, 0.5],
+    ]
+)
 
 
 class SplineMotion(Trajectory):
@@ -69,39 +79,58 @@ def knots(count: int) -> Array:
 
 
 class FreeMotion:
-    """The problem: control points and duration, limits at nodes of the path."""
+    """The problem: control points and duration, limits at nodes of the path.
 
-    def __init__(self, robot: Robot, free: int) -> None:
+    Derivatives of the torques are exact, or differences of torques, for who has no more than these. Without
+    drives the joints are rigid, and limits those of speeds and torques alone.
+    """
+
+    def __init__(self, robot: Robot, free: int, exact: bool = True) -> None:
         import casadi as ca
 
         self.robot, self.count = robot, free + 2 * REST
         train, limits, n = robot.drive_train, robot.limits, robot.n_joints
-        assert train is not None
         basis = BSpline(knots(self.count), np.eye(self.count), DEGREE)
         spans = self.count - DEGREE
         places = ((np.arange(spans)[:, None] + WITHIN) / spans).ravel()
-        nodes = len(places)
-        # columns node by node: derivatives 0 to 5 of the control points' shares
-        shares = np.stack([basis(places, nu=k) for k in range(6)], axis=1).reshape(6 * nodes, -1).T
         x, duration = ca.MX.sym("x", n, free), ca.MX.sym("T")
         points = ca.horzcat(np.tile(FROM[:, None], REST), x, np.tile(TO[:, None], REST))
-        powers = ca.vertcat(*[duration**-k for k in range(6)])
-        motion = ca.mtimes(points, ca.sparsify(ca.DM(shares))) * ca.repmat(
-            ca.repmat(powers.T, 1, nodes), n, 1
-        )
-        torque = function(robot, "inverse_dynamics", 3, samples=nodes, name="torques_of_nodes")(motion)
-        q = [motion[:, k::6] for k in range(6)]
-        tau = [torque[:, k::4] for k in range(4)]
-        stiffness, inertia = train.stiffness, train.motor_inertia
-        # the motors' motion is that of the links with the deflections tau / K
-        parts = [
-            (q[1], limits.velocity),
-            (q[1] + tau[1] / stiffness, limits.velocity),
-            (tau[0], limits.effort),
-            (tau[1], limits.effort_rate),
-            (tau[0] + inertia * (q[2] + tau[2] / stiffness), limits.effort),
-            (tau[1] + inertia * (q[3] + tau[3] / stiffness), limits.effort_rate),
-        ]
+
+        def motion(places: Array, orders: int) -> Any:
+            """Return the motion's derivatives below `orders`, columns place by place."""
+            shares = np.stack([basis(places, nu=k) for k in range(orders)], axis=1)
+            powers = ca.repmat(ca.vertcat(*[duration**-k for k in range(orders)]).T, 1, len(places))
+            along = ca.mtimes(points, ca.sparsify(ca.DM(shares.reshape(orders * len(places), -1).T)))
+            return along * ca.repmat(powers, n, 1)
+
+        def torques(places: Array, order: int) -> list[Any]:
+            """Return the torques and their derivatives, a matrix of columns for each order."""
+            given = motion(places, order + 3)
+            found = function(robot, "inverse_dynamics", order, samples=len(places))(given)
+            return [found[:, k :: order + 1] for k in range(order + 1)]
+
+        moving = motion(places, 6)
+        q = [moving[:, k::6] for k in range(6)]
+        if exact:
+            tau = torques(places, 3)
+        else:
+            around = (places[:, None] + STEP * np.arange(-2, 3)).ravel()
+            near = torques(around, 0)[0]
+            tau = [
+                sum(float(share) * near[:, k::5] for k, share in enumerate(shares))
+                / (STEP * duration) ** order
+                for order, shares in enumerate(DIFFERENCES)
+            ]
+        parts = [(q[1], limits.velocity), (tau[0], limits.effort)]
+        if train is not None:
+            stiffness, inertia = train.stiffness, train.motor_inertia
+            # the motors' motion is that of the links with the deflections tau / K
+            parts += [
+                (q[1] + tau[1] / stiffness, limits.velocity),
+                (tau[1], limits.effort_rate),
+                (tau[0] + inertia * (q[2] + tau[2] / stiffness), limits.effort),
+                (tau[1] + inertia * (q[3] + tau[3] / stiffness), limits.effort_rate),
+            ]
         usage = ca.vertcat(*[ca.vec(value / bound) for value, bound in parts])
         self._unknowns = ca.vertcat(ca.vec(x), duration)
         self._problem = {"x": self._unknowns, "f": duration, "g": usage}
@@ -136,17 +165,28 @@ class FreeMotion:
         return SplineMotion(whole, float(values[-1]), self.robot.joint_names), stats
 
 
-def weak_panda() -> Robot:
-    """Return the Panda with less torque, so that gravity counts."""
+def weak_panda(elastic: bool = True) -> Robot:
+    """Return the Panda with less torque, so that gravity counts; rigid, it has no motors beside its links."""
     panda = Robot.load(share.find("config", "panda.yaml"))
     limits = replace(panda.limits, effort=EFFORT * panda.limits.effort)
-    return Robot(panda.model, limits, panda.drive_train, panda.frames)
+    return Robot(panda.model, limits, panda.drive_train if elastic else None, panda.frames)
 
 
 def straight(robot: Robot) -> Any:
     """Return the plan of the fastest motion along the straight line, as `hodyn plan` computes it."""
     line = WaypointSpline([0.0, 1.0], np.stack([FROM, TO]), order=5, joint_names=robot.joint_names)
     return time_optimal(line, robot)
+
+
+def comparisons(robot: Robot, problem: FreeMotion) -> list[tuple[str, FreeMotion, dict[str, Any]]]:
+    """Return the same problem with less than exact derivatives: a name, the problem, and options of Ipopt."""
+    no_hessian = {"ipopt.hessian_approximation": "limited-memory"}
+    no_derivatives = no_hessian | {"ipopt.jacobian_approximation": "finite-difference-values"}
+    return [
+        ("torque rates as differences of torques", FreeMotion(robot, 18, exact=False), {}),
+        ("no Hessian", problem, no_hessian),
+        ("no Hessian, and the Jacobian by differences", problem, no_derivatives),
+    ]
 
 
 def draw(reports: dict[str, Report], path: Path) -> Path:
@@ -170,7 +210,7 @@ def draw(reports: dict[str, Report], path: Path) -> Path:
 def main(
     out: Annotated[Path, typer.Option(help="Folder for the pictures.")] = Path("out/examples"),
     quick: Annotated[
-        bool, typer.Option("--quick", help="A coarser spline, and no Hessian by differences.")
+        bool, typer.Option("--quick", help="A coarser spline, and nothing by differences.")
     ] = False,
 ) -> None:
     """Plan the fastest free motion of the Panda, and the fastest one along the straight line."""
@@ -186,10 +226,12 @@ def main(
         "with exact Hessians"
     )
     if not quick:
-        _, rough = problem.solve(
-            1.3 * plan.duration, **{"ipopt.hessian_approximation": "limited-memory", "ipopt.max_iter": 3000}
-        )
-        print(f"the same without Hessians: {rough['iter_count']} iterations in {rough['seconds']:.2f} s")
+        for name, other, options in comparisons(robot, problem):
+            rough, stats = other.solve(1.3 * plan.duration, **{"ipopt.max_iter": 3000, **options})
+            print(
+                f"{name}: {rough.duration / found.duration:.4f} of the duration, "
+                f"{stats['iter_count']} iterations in {stats['seconds']:.2f} s"
+            )
     reports = {"straight": check(robot, plan.motion), "free": check(robot, motion)}
     print("largest share of a limit [%]  straight       free")
     for quantity in dict.fromkeys(f.column.quantity for f in reports["free"].findings):

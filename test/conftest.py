@@ -34,6 +34,7 @@ DOMAINS = range(1, 102)
 settings.register_profile("tests", derandomize=not THOROUGH, deadline=None)
 settings.load_profile("tests")
 
+UDP_ON_THIS_HOST = Path(__file__).with_name("helpers") / "ros" / "udp_on_this_host.xml"
 STARTERS = ("subprocess", "ros_processes", "ros_launch", "run_examples", "warm_python")  # of processes
 
 WORKER = "PYTEST_XDIST_WORKER" in os.environ  # one of several
@@ -66,8 +67,9 @@ def ros_domain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
             try:
                 with locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB):
                     environment.setenv("ROS_DOMAIN_ID", str(domain))
-                    environment.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-                    environment.setenv("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")
+                    # LOCALHOST would share memory besides; the profile keeps to this host too
+                    environment.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "SYSTEM_DEFAULT")
+                    environment.setenv("FASTDDS_DEFAULT_PROFILES_FILE", str(UDP_ON_THIS_HOST))
                     environment.setenv("ROS_LOG_DIR", str(tmp_path_factory.mktemp("ros-log")))
                     yield domain
                     return

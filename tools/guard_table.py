@@ -49,12 +49,11 @@ _HEAD = """\
 
 #pragma once
 
-#include <cmath>
-#include <limits>
+#include <math.h>
 
 namespace hodyn_ros::guard
 {
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
+constexpr double kInfinite = static_cast<double>(INFINITY);
 """
 
 _RANGE = """\
@@ -63,8 +62,8 @@ inline const Figure * out_of_range(const Config & config)
 {
   for (const Figure & figure : kFigures) {
     const double value = config.*figure.value;
-    const bool bounded = !std::isinf(figure.least);
-    if (bounded && !(figure.least <= value && value <= figure.most && std::isfinite(value))) {
+    const bool bounded = figure.least != -kInfinite;
+    if (bounded && !(figure.least <= value && value <= figure.most && value < kInfinite)) {
       return &figure;
     }
   }

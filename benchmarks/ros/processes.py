@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from benchmarks.ros import samples
+from hodyn_ros import share
 from hodyn_ros.demo.processes import ProcessError, own_domain
 
 _PATIENCE = 10.0  # [s] that a process gets to end after it has been told to
@@ -118,6 +119,7 @@ def traffic(
         environment = os.environ | {
             "ROS_DOMAIN_ID": str(domain),
             "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+            "FASTDDS_DEFAULT_PROFILES_FILE": str(share.find("config", "fastdds.xml")),
             "ROS_LOG_DIR": str(folder / "ros"),
             "PYTHONUNBUFFERED": "1",
         }

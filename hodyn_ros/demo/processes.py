@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import IO
 
 import hodyn_ros
+from hodyn_ros import share
 from hodyn_ros.errors import HodynError
 from hodyn_ros.launching.description import ending
 from hodyn_ros.parent import PARENT
@@ -144,6 +145,7 @@ def _environment(domain: int, folder: Path) -> dict[str, str]:
     environment.update(
         ROS_DOMAIN_ID=str(domain),
         ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST",
+        FASTDDS_DEFAULT_PROFILES_FILE=str(share.find("config", "fastdds.xml")),
         ROS_LOG_DIR=str(folder / "ros"),
         PYTHONUNBUFFERED="1",
         **{PARENT: str(os.getpid())},

@@ -168,8 +168,9 @@ def _called(
 
 
 def _second(name: str, result: str, rates: int = 0, tree: str = "", **fields: Any) -> Operation:
-    """Return an operation of trees alone."""
-    return Operation(name, result, rates, tree, **fields, compiled=_TREE, batched=_TREE, exported=_TREE)
+    """Return an operation that is compiled for trees alone, and exported of them unless `fields` say more."""
+    fields = {"exported": _TREE, **fields}
+    return Operation(name, result, rates, tree, **fields, compiled=_TREE, batched=_TREE)
 
 
 _KINEMATICS, _MATRICES = "engine.recursions.kinematics", "engine.matrix_kernels"
@@ -378,6 +379,8 @@ OPERATIONS: dict[str, Operation] = {
             about="matrix ({m}, {m}) by rows of second derivatives of the sum of multiplier times torques by "
             "derivatives k and l of q (0 to {order_2}), from [(k * {order_3} + l) * {square}] on.",
             about_base=f"{_BASE_MOVES} Its body-fixed wrench comes before the torques.",
+            loops_plan=f"{_PLANS}.partials:inverse_hessian",
+            exported=_BOTH,
         ),
         _second(
             "inverse_dynamics_second_derivatives",

@@ -31,6 +31,7 @@ from hodyn_ros.ros.streams.stream_executor import StreamGroup
 IN = "feedforward_torque"
 _REMINDER = 10.0  # [s] from one line to the next about a robot that stands somewhere else
 _SLEW = 2e-4  # [s] by which two clocks may go apart between two commands: it takes as long to read both
+_READINGS = 10  # of both clocks at most, where the machine holds this process up between them
 _ARRIVAL = Duration(seconds=0.5)  # that the last command may take
 
 
@@ -215,13 +216,25 @@ class FeedforwardConsumer(Node, ABC):
         """
         if self.get_clock().ros_time_is_active:
             return None
-        now, steady = self.now(), self.steady()
-        before, self._clocks = self._clocks, (now, steady)
+        before, self._clocks = self._clocks, self._read_clocks()
         at_before, self._at = self._at, at
         if before is None:
             return None
-        step = 1e-9 * (now - before[0]) - (steady - before[1])  # of the clock; both are read at once
+        (now, steady), (now_before, steady_before) = self._clocks, before
+        step = 1e-9 * (now - now_before) - (steady - steady_before)  # of the clock
         return 1e-9 * (at - at_before) - (step if abs(step) > _SLEW else 0.0)
+
+    def _read_clocks(self) -> tuple[int, float]:
+        """Return the readings of the clock [ns] and of the steady one [s] at one moment.
+
+        A process that is held up between the two would take that for a step of the clock, so both are read
+        again then.
+        """
+        for _ in range(_READINGS):
+            before, now, after = self.steady(), self.now(), self.steady()
+            if after - before <= _SLEW:
+                break
+        return now, after
 
     def _on_start(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """Let the robot join a motion again, although a fault has stopped it."""

@@ -6,15 +6,6 @@
 
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstddef>
-#include <optional>
-#include <sstream>
-#include <stdexcept>
-#include <utility>
-
 #include "effort_limiter.hpp"
 #include "feedforward_stream.hpp"
 #include "measured_motion.hpp"
@@ -27,38 +18,61 @@ namespace hodyn_ros::guard
 // What is commanded for one instant.
 struct Command
 {
-  explicit Command(std::size_t joints) : motion(joints), feedforward(joints), effort(joints) {}
+  explicit Command(size_t joints) : motion(joints), feedforward(joints), effort(joints) {}
   Motion motion;       // of the reference
   Vector feedforward;  // what of the effort is not feedback, before the limits
   Vector effort;       // after the limits, with the feedback where the guard has gains
 };
 
-// Return the configuration; throws for a figure out of its range.
-inline const Config & in_range(const Config & config)
+// What a guard cannot be made with, and what it may be; `name` is null where nothing is wrong.
+struct Unusable
 {
-  if (const Figure * const wrong = out_of_range(config)) {
-    std::ostringstream text;
-    text << wrong->name << " must be within " << wrong->least << " and " << wrong->most << ", found "
-         << config.*wrong->value;
-    throw std::invalid_argument(text.str());
+  explicit operator bool() const { return name != nullptr; }
+  const char * name;
+  double least, most, found;
+};
+
+// Find what is out of its range, or has another number of joints.
+inline Unusable find_unusable(size_t joints, const Config & config, const Limits & limits, const Gains & gains)
+{
+  const auto n = static_cast<double>(joints);
+  if (joints < 1 || joints > kMostJoints) {
+    return {"joints", 1.0, static_cast<double>(kMostJoints), n};
   }
-  return config;
+  const Vector * const limited[] = {&limits.velocity, &limits.effort, &limits.effort_rate, &limits.mismatch};
+  for (const Vector * row : limited) {
+    if (row->size() != joints) {
+      return {"joints with limits", n, n, static_cast<double>(row->size())};
+    }
+  }
+  const Vector * const fed_back[] = {&gains.proportional, &gains.derivative};
+  for (const Vector * row : fed_back) {
+    if (gains.any() && row->size() != joints) {
+      return {"joints with gains", n, n, static_cast<double>(row->size())};
+    }
+  }
+  if (const Figure * const wrong = out_of_range(config)) {
+    return {wrong->name, wrong->least, wrong->most, config.*wrong->value};
+  }
+  return {};
 }
 
+// One with something `unusable` commands nothing, ever: look there once it is made.
 class CommandGuard
 {
 public:
   CommandGuard(
-    std::size_t joints, std::size_t position_rows, std::size_t effort_rows, const Config & allowed,
-    const Limits & limits, Gains gains = {}, EffortModel model = {})
-  : config(in_range(allowed)),
+    size_t joints, const Config & allowed, const Limits & limits, const Gains & gains = {},
+    const EffortModel & model = {})
+  : config(allowed),
+    unusable(find_unusable(joints, allowed, limits, gains)),
     velocity_limit_(limits.velocity),
     fastest_(scaled(limits.velocity, allowed.speed_margin)),
     mismatch_(limits.mismatch),
-    gains_(std::move(gains)),
-    model_(std::move(model)),
+    gains_(gains),
+    model_(model),
     measured(joints, config, fastest_),
-    desired(joints, position_rows, effort_rows, config, fastest_, limits, model_),
+    desired(joints, config, fastest_, limits, model_),
     issued(joints),
     found(joints),
     limiter_(limits.effort, known_rates(limits.effort_rate), allowed.effort_step),
@@ -125,8 +139,11 @@ public:
 
   // Compute `issued` for an instant; false before anything was joined, and after the end. `elapsed` [s]: the time
   // since the call before by a clock that cannot be set, where there is one.
-  bool command(Instant now, std::optional<double> elapsed = std::nullopt)
+  bool command(Instant now, Optional<double> elapsed = {})
   {
+    if (unusable) {
+      return false;
+    }
     const double since = advance(now, elapsed);
     fresh_ = has_measurement();
     watch_efforts();
@@ -142,26 +159,26 @@ public:
     const double left = released(acts);
     feed_back();
     feedforward(acts, effort_);
-    for (std::size_t j = 0; j < joints(); ++j) {
+    for (size_t j = 0; j < joints(); ++j) {
       feedback_[j] *= left;
       effort_[j] = left * effort_[j] + feedback_[j];
     }
     relax(acts);
-    if (!std::all_of(effort_.begin(), effort_.end(), [](double effort) { return std::isfinite(effort); })) {
+    if (!effort_.all(is_finite)) {
       let_go(Reason{Cause::kMismatch, -1, kInfinite});
     }
     if (tripped_) {
-      std::fill(effort_.begin(), effort_.end(), 0.0);
+      effort_.fill(0.0);
       limiter_.last = effort_;
       limiter_.known = true;
     }
-    for (std::size_t j = 0; j < joints(); ++j) {
+    for (size_t j = 0; j < joints(); ++j) {
       issued.feedforward[j] = effort_[j] - feedback_[j];
     }
     limiter_(effort_, since);
     saturated_for_ = limiter_.saturated ? saturated_for_ + since : 0.0;
     // one that comes sooner after the last could also do less: it counts by its share, as in the limiter
-    const double share = std::min(since / effort_limiter::kMillisecond, 1.0);
+    const double share = least_of(since / effort_limiter::kMillisecond, 1.0);
     limited_commands_ = limiter_.rate_limited ? limited_commands_ + share : 0.0;
     issued.motion = scratch_;
     issued.effort = effort_;
@@ -170,6 +187,7 @@ public:
   }
 
   const Config config;
+  const Unusable unusable;
 
 private:  // what the streams refer to comes before them
   Vector velocity_limit_, fastest_, mismatch_;
@@ -179,9 +197,9 @@ private:  // what the streams refer to comes before them
 public:
   State state = State::kWaiting;
   Reason reason;                            // why it is in its state, and not in the next one
-  std::array<long, kFaults> faults{};       // how often each has ended the following
-  std::array<Transition, 8> transitions{};  // of the last call of `command`, `changes` of them
-  std::size_t changes = 0;
+  long faults[kFaults] = {};       // how often each has ended the following
+  Transition transitions[8] = {};  // of the last call of `command`, `changes` of them
+  size_t changes = 0;
   bool ended = false;      // whether nothing more is commanded
   bool listening = true;   // whether anybody takes the commands
   MeasuredMotion measured;
@@ -190,8 +208,7 @@ public:
   Vector found;            // efforts before the first command, for FirstEffort::kFound
 
 private:
-  using Found = std::optional<Reason>;
-  static constexpr double kNowhere = std::numeric_limits<double>::quiet_NaN();
+  static constexpr double kNowhere = static_cast<double>(NAN);
 
   // A mismatch that has to last, times what is allowed.
   struct Disagreement
@@ -212,14 +229,14 @@ private:
   static Vector known_rates(Vector rates)
   {
     for (double & rate : rates) {
-      rate = std::isinf(rate) ? std::numeric_limits<double>::min() : rate;
+      rate = rate == kInfinite ? DBL_MIN : rate;
     }
     return rates;
   }
 
-  std::size_t joints() const { return fastest_.size(); }
+  size_t joints() const { return fastest_.size(); }
   bool following() const { return state == State::kJoining || state == State::kFollowing; }
-  Reason of(Cause cause, std::size_t joint, double value, double limit) const
+  Reason of(Cause cause, size_t joint, double value, double limit) const
   {
     return {cause, static_cast<int>(joint), value, limit};
   }
@@ -227,7 +244,7 @@ private:
   // time: the guard's own in seconds, that of the clock in nanoseconds
 
   // Let the guard's own time go on; for how long drives have held the last command [s], but no longer than usual.
-  double advance(Instant now, std::optional<double> elapsed)
+  double advance(Instant now, Optional<double> elapsed)
   {
     changes = 0;
     const double passed = has_now_ ? 1e-9 * static_cast<double>(now - now_) : period_;
@@ -237,28 +254,28 @@ private:
     interrupted_.reset();
     const bool is_known = real >= 0.0;  // else nobody knows how much it was
     astray_ =
-      is_known ? std::exp(-std::max(real, 0.0) / command_guard::kAstrayOver) * astray_ + passed - real : kInfinite;
+      is_known ? exp(-most_of(real, 0.0) / command_guard::kAstrayOver) * astray_ + passed - real : kInfinite;
     if (real > config.drive_timeout) {
       interrupted_ = Reason{Cause::kHeldUp, -1, real, config.drive_timeout};
-    } else if (!(std::abs(astray_) <= config.clock_tolerance)) {
+    } else if (!(fabs(astray_) <= config.clock_tolerance)) {
       interrupted_ = Reason{Cause::kClock, -1, passed, config.clock_tolerance};
       astray_ = 0.0;
     }
     real = is_known ? real : period_;
     // by the slower of two clocks, unless it stands still
-    real = std::min(real, passed) > 0.0 ? std::min(real, passed) : std::max(real, passed);
+    real = least_of(real, passed) > 0.0 ? least_of(real, passed) : most_of(real, passed);
     if (!paced_ && real > 0.0 && !interrupted_ && state == State::kWaiting) {
       period_ = real;  // the first is the best guess
       paced_ = commanded_;
     }
     commanded_ = true;
     late_ = real > command_guard::kLate * period_;
-    real = std::min(real, command_guard::kLate * period_);
+    real = least_of(real, command_guard::kLate * period_);
     const double since = real <= command_guard::kInTime * period_ ? real : period_;
     period_ += (real > period_ ? command_guard::kGrows : command_guard::kEasesOff) * (real - period_);
     t_ += real;
     if (has_issued_) {
-      for (std::size_t j = 0; j < joints(); ++j) {
+      for (size_t j = 0; j < joints(); ++j) {
         acted_[j] += real * issued.effort[j];
       }
       acted_for_ += real;
@@ -266,13 +283,13 @@ private:
     return since;
   }
 
-  Instant instant(double t) const { return now_ + static_cast<Instant>(std::nearbyint(1e9 * (t - t_ - astray_))); }
+  Instant instant(double t) const { return now_ + static_cast<Instant>(nearbyint(1e9 * (t - t_ - astray_))); }
 
   // The guard's own time of the last measurement, no further back than a feedforward reaches.
   double measured_at() const
   {
-    const double age = std::max(measured.age(now_), t_ - taken_at_);  // the clock may stand still
-    return t_ - std::min(age, config.timeout);
+    const double age = most_of(measured.age(now_), t_ - taken_at_);  // the clock may stand still
+    return t_ - least_of(age, config.timeout);
   }
 
   // the measurements
@@ -312,23 +329,23 @@ private:
   Found frozen()
   {
     if (state == State::kWaiting || ended || !(desired.has_motion() || brakes_)) {
-      std::fill(position_then_.begin(), position_then_.end(), kNowhere);
-      return std::nullopt;
+      position_then_.fill(kNowhere);
+      return {};
     }
     if (measured.stamp == looked_at_) {
-      return std::nullopt;  // nothing new, which is for the age of measurements to tell
+      return {};  // nothing new, which is for the age of measurements to tell
     }
     motion(measured_at(), scratch_);
-    for (std::size_t j = 0; j < joints(); ++j) {
+    for (size_t j = 0; j < joints(); ++j) {
       if (measured.position[j] != position_then_[j]) {
         reference_then_[j] = scratch_.position[j];
       }
       position_then_[j] = measured.position[j];
     }
-    const auto should = [this](std::size_t j) { return std::abs(scratch_.position[j] - reference_then_[j]); };
-    const std::size_t j = largest(joints(), should);
+    const auto should = [this](size_t j) { return fabs(scratch_.position[j] - reference_then_[j]); };
+    const size_t j = largest(joints(), should);
     if (!(should(j) > 2.0 * config.resolution)) {
-      return std::nullopt;
+      return {};
     }
     return of(Cause::kFrozen, j, should(j), 2.0 * config.resolution);
   }
@@ -347,22 +364,22 @@ private:
         one.since = kInfinite;
       }
     } else if (fresh_ && !(residual_.known && measured.stamp == residual_.stamp) && acted_for_ > 0.0) {
-      for (std::size_t j = 0; j < joints(); ++j) {
+      for (size_t j = 0; j < joints(); ++j) {
         mean_effort_[j] = acted_[j] / acted_for_;
       }
       residual_.update(measured.stamp, measured.position, measured.rate, mean_effort_);
       find_allowances();
       for (Disagreement & one : disagree_) {
         bool beyond = false;
-        for (std::size_t j = 0; j < joints(); ++j) {
-          beyond = beyond || std::abs(residual_.value[j]) > allowed(one.times, j);
+        for (size_t j = 0; j < joints(); ++j) {
+          beyond = beyond || fabs(residual_.value[j]) > allowed(one.times, j);
         }
-        one.since = beyond ? std::min(one.since, t_) : kInfinite;
+        one.since = beyond ? least_of(one.since, t_) : kInfinite;
       }
     } else {
       return;
     }
-    std::fill(acted_.begin(), acted_.end(), 0.0);
+    acted_.fill(0.0);
     acted_for_ = 0.0;
   }
 
@@ -370,9 +387,9 @@ private:
   void find_allowances() { relax_.at(t_, faded_); }
 
   // By how much efforts and motion may disagree.
-  double allowed(double times, std::size_t j) const
+  double allowed(double times, size_t j) const
   {
-    return times * mismatch_[j] + (borne_ ? std::abs(faded_.position[j]) : 0.0);
+    return times * mismatch_[j] + (borne_ ? fabs(faded_.position[j]) : 0.0);
   }
 
   // Which joint moves as if much acted on it beside its effort, for a while.
@@ -380,11 +397,11 @@ private:
   {
     const double lasts = one.times == 1.0 ? command_guard::kMismatchedFor : command_guard::kAtOnceFor;
     if (!watches_efforts() || !fresh_ || t_ <= one.since + lasts) {
-      return std::nullopt;
+      return {};
     }
     find_allowances();
-    const std::size_t j = largest(
-      joints(), [&](std::size_t i) { return std::abs(residual_.value[i]) - allowed(one.times, i); });
+    const size_t j = largest(
+      joints(), [&](size_t i) { return fabs(residual_.value[i]) - allowed(one.times, i); });
     return of(Cause::kMismatch, j, residual_.value[j], allowed(one.times, j));
   }
 
@@ -393,7 +410,7 @@ private:
   // The first check that fails, and what it has found.
   Found find_fault()
   {
-    const Found jump = std::exchange(jump_, std::nullopt);
+    const Found jump = exchange(jump_, Found());
     if (shutdown_) {
       return Reason{Cause::kShutdown};
     }
@@ -419,9 +436,9 @@ private:
       return Reason{Cause::kStatus, -1, static_cast<double>(beyond)};
     }
     desired.motion(instant(fresh_ ? measured_at() : t_), scratch_);
-    for (std::size_t j = 0; j < joints(); ++j) {
+    for (size_t j = 0; j < joints(); ++j) {
       const double ahead = scratch_.velocity[j] + command_guard::kAhead * scratch_.acceleration[j];
-      scratch_.velocity[j] = std::max(std::abs(scratch_.velocity[j]), std::abs(ahead));
+      scratch_.velocity[j] = most_of(fabs(scratch_.velocity[j]), fabs(ahead));
     }
     Found fast = too_fast(scratch_.velocity);
     if (!fast) {
@@ -439,8 +456,8 @@ private:
     const bool recent = measured.age(now_) <= config.timeout;  // so far back the reference is known
     if (fresh_ && recent && desired.has_motion()) {
       motion(measured_at(), scratch_);
-      const auto off = [this](std::size_t j) { return std::abs(scratch_.position[j] - measured.position[j]); };
-      if (const std::size_t j = largest(joints(), off); off(j) > config.tracking_error) {
+      const auto off = [this](size_t j) { return fabs(scratch_.position[j] - measured.position[j]); };
+      if (const size_t j = largest(joints(), off); off(j) > config.tracking_error) {
         return of(Cause::kTracking, j, off(j), config.tracking_error);
       }
     }
@@ -453,7 +470,7 @@ private:
     if (effort_steps_ > command_guard::kEffortSteps) {
       return Reason{Cause::kEffortStep, -1, static_cast<double>(effort_steps_), command_guard::kEffortSteps};
     }
-    return std::nullopt;
+    return {};
   }
 
   unsigned beyond_limits() const
@@ -469,28 +486,29 @@ private:
   void find_speed(Vector & speed)
   {
     motion(measured_at(), scratch_);
-    for (std::size_t j = 0; j < joints(); ++j) {
-      const auto [least, most] = std::minmax(measured.velocity[j], measured.rate[j]);
-      speed[j] = std::max(least, std::min(most, scratch_.velocity[j]));
+    for (size_t j = 0; j < joints(); ++j) {
+      const double one = measured.velocity[j], other = measured.rate[j];
+      speed[j] = most_of(least_of(one, other), least_of(most_of(one, other), scratch_.velocity[j]));
     }
   }
 
   // The measured velocity, near those of positions and reference: one that neither comes near is false, and soon shows
   // to be.
-  double believed_velocity(std::size_t j, double reference) const
+  double believed_velocity(size_t j, double reference) const
   {
     const double swing = command_guard::kSwing * fastest_[j];
-    const auto [least, most] = std::minmax(measured.rate[j], reference);
-    return std::min(std::max(measured.velocity[j], least - swing), most + swing);
+    const double least = least_of(measured.rate[j], reference) - swing;
+    const double most = most_of(measured.rate[j], reference) + swing;
+    return least_of(most_of(measured.velocity[j], least), most);
   }
 
   Found robot_too_fast(double share = 1.0)
   {
     if (!fresh_) {
-      return std::nullopt;
+      return {};
     }
     motion(measured_at(), scratch_);
-    for (std::size_t j = 0; j < joints(); ++j) {
+    for (size_t j = 0; j < joints(); ++j) {
       scratch_.velocity[j] = believed_velocity(j, scratch_.velocity[j]);
     }
     return too_fast(scratch_.velocity, share);
@@ -498,12 +516,12 @@ private:
 
   Found too_fast(const Vector & velocity, double share = 1.0) const
   {
-    for (std::size_t j = 0; j < joints(); ++j) {
-      if (std::abs(velocity[j]) > share * fastest_[j]) {
+    for (size_t j = 0; j < joints(); ++j) {
+      if (fabs(velocity[j]) > share * fastest_[j]) {
         return of(Cause::kVelocity, j, velocity[j], share * velocity_limit_[j]);
       }
     }
-    return std::nullopt;
+    return {};
   }
 
   // Why the motion cannot be joined now.
@@ -523,7 +541,7 @@ private:
     if (fault_ && !(asked_ || rejoins_after(*fault_))) {
       return Reason{Cause::kNotAsked};
     }
-    return std::nullopt;
+    return {};
   }
 
   Found find_obstacle_of_pose()
@@ -535,15 +553,15 @@ private:
       return Reason{Cause::kNoPositions};
     }
     desired.motion(instant(measured_at()), scratch_);
-    const auto off = [this](std::size_t j) { return std::abs(scratch_.position[j] - measured.position[j]); };
-    if (const std::size_t j = largest(joints(), off); off(j) > config.join_within) {
+    const auto off = [this](size_t j) { return fabs(scratch_.position[j] - measured.position[j]); };
+    if (const size_t j = largest(joints(), off); off(j) > config.join_within) {
       return of(Cause::kPose, j, off(j), config.join_within);
     }
-    const auto apart = [this](std::size_t j) { return std::abs(scratch_.velocity[j] - measured.velocity[j]); };
-    if (const std::size_t j = largest(joints(), apart); apart(j) > config.join_speed) {
+    const auto apart = [this](size_t j) { return fabs(scratch_.velocity[j] - measured.velocity[j]); };
+    if (const size_t j = largest(joints(), apart); apart(j) > config.join_speed) {
       return of(Cause::kSpeed, j, apart(j), config.join_speed);
     }
-    return std::nullopt;
+    return {};
   }
 
   // Whether it may go on by itself.
@@ -595,7 +613,7 @@ private:
   void enter(State next, const Reason & why)
   {
     transitions[changes] = {state, next, why};
-    changes = std::min(changes + 1, transitions.size() - 1);
+    changes = least_of(changes + 1, sizeof(transitions) / sizeof(transitions[0]) - 1);
     state = next;
     reason = why;
     entered_ = t_;
@@ -633,7 +651,7 @@ private:
     if (anew) {
       begin_anew(acts);
     }
-    for (std::size_t j = 0; j < joints(); ++j) {
+    for (size_t j = 0; j < joints(); ++j) {
       offset_.value[j] = scratch_.position[j] - other_.position[j];
       offset_.rate[j] = scratch_.velocity[j] - other_.velocity[j];
     }
@@ -654,22 +672,22 @@ private:
   // model, as a feedforward may be false from the start.
   void begin_anew(double acts)
   {
-    const auto stands = [&](double speed) { return std::abs(speed) <= config.join_speed; };
-    if (std::all_of(scratch_.velocity.begin(), scratch_.velocity.end(), stands)) {  // and has yet to set off
-      std::fill(scratch_.acceleration.begin(), scratch_.acceleration.end(), 0.0);
+    const auto stands = [&](double speed) { return fabs(speed) <= config.join_speed; };
+    if (scratch_.velocity.all(stands)) {  // and has yet to set off
+      scratch_.acceleration.fill(0.0);
     }
     if (config.first_effort == FirstEffort::kFeedforward) {
       desired.effort(instant(acts), issued.effort);
       if (model_) {
         model_(scratch_, effort_);
       }
-      for (std::size_t j = 0; j < joints(); ++j) {
+      for (size_t j = 0; j < joints(); ++j) {
         const double known = model_ ? effort_[j] : issued.effort[j];
         const double off = within(issued.effort[j] - known, command_guard::kFirstStep * config.effort_step);
         issued.effort[j] = within(known + off, limiter_.limit()[j]);
       }
     } else if (config.first_effort == FirstEffort::kZero) {
-      std::fill(issued.effort.begin(), issued.effort.end(), 0.0);
+      issued.effort.fill(0.0);
     } else {
       issued.effort = found;
     }
@@ -689,7 +707,7 @@ private:
       return;
     }
     desired.motion(instant(acts), scratch_);
-    for (std::size_t j = 0; j < joints(); ++j) {
+    for (size_t j = 0; j < joints(); ++j) {
       offset_.value[j] = issued.motion.position[j] - scratch_.position[j];
       offset_.rate[j] = issued.motion.velocity[j] - scratch_.velocity[j];
     }
@@ -700,7 +718,7 @@ private:
 
   void begin_to_stop(const Reason & why)
   {
-    ++faults[static_cast<std::size_t>(why.cause)];
+    ++faults[static_cast<size_t>(why.cause)];
     fault_ = why.cause;
     asked_ = borne_ = false;
     if (why.cause == Cause::kHeldUp) {
@@ -717,13 +735,13 @@ private:
       // feedback would pull at a robot that is not where it was commanded to be
       find_speed(braking_.begin.velocity);
       braking_.begin.position = measured.position;
-      for (std::size_t j = 0; j < joints(); ++j) {
+      for (size_t j = 0; j < joints(); ++j) {
         braking_.begin.velocity[j] = within(braking_.begin.velocity[j], velocity_limit_[j]);
         braking_.begin.acceleration[j] = 0.0;
       }
     } else {
       braking_.begin = issued.motion;
-      for (std::size_t j = 0; j < joints(); ++j) {
+      for (size_t j = 0; j < joints(); ++j) {
         braking_.begin.acceleration[j] =
           within(braking_.begin.acceleration[j], command_guard::kBrakedFrom * velocity_limit_[j]);
       }
@@ -765,7 +783,7 @@ private:
       kept_ = issued.feedforward;
       model_(issued.motion, effort_);
     }
-    for (std::size_t j = 0; j < joints(); ++j) {
+    for (size_t j = 0; j < joints(); ++j) {
       kept_[j] -= effort_[j];
     }
   }
@@ -774,7 +792,7 @@ private:
   {
     enter(State::kStopped, reason);
     if (config.end == End::kZero) {
-      release_from_ = std::min(release_from_, t_ + (alone() ? 0.0 : config.release_after));
+      release_from_ = least_of(release_from_, t_ + (alone() ? 0.0 : config.release_after));
     }
   }
 
@@ -809,7 +827,7 @@ private:
 
   void let_go(Reason why)
   {
-    ++faults[static_cast<std::size_t>(why.cause)];
+    ++faults[static_cast<size_t>(why.cause)];
     fault_ = why.cause;
     tripped_ = why.tripped = true;
     asked_ = false;
@@ -828,8 +846,7 @@ private:
       return false;
     }
     if (tripped_) {
-      return has_issued_ &&
-             std::all_of(issued.effort.begin(), issued.effort.end(), [](double effort) { return effort == 0.0; });
+      return has_issued_ && issued.effort.all([](double effort) { return effort == 0.0; });
     }
     if (gains_.any() && !feeding_) {
       return true;  // nobody would see a robot fall whose efforts fade
@@ -841,9 +858,7 @@ private:
       return true;
     }
     // what is held may push a robot on that nothing here slows down; as long as it moves, it is watched
-    return std::all_of(measured.velocity.begin(), measured.velocity.end(), [this](double velocity) {
-      return std::abs(velocity) <= config.join_speed;
-    });
+    return measured.velocity.all([this](double velocity) { return fabs(velocity) <= config.join_speed; });
   }
 
   // the reference and the efforts, at the guard's own time
@@ -857,7 +872,7 @@ private:
     desired.motion(instant(t), result);
     if (offsets_) {
       offset_.at(t, faded_);
-      for (std::size_t j = 0; j < joints(); ++j) {
+      for (size_t j = 0; j < joints(); ++j) {
         result.position[j] += faded_.position[j];
         result.velocity[j] += faded_.velocity[j];
         result.acceleration[j] += faded_.acceleration[j];
@@ -878,7 +893,7 @@ private:
     if (t < braking_.end() || !stands_) {
       braking_.at(t, other_);
       model_(other_, effort);
-      for (std::size_t j = 0; j < joints(); ++j) {
+      for (size_t j = 0; j < joints(); ++j) {
         effort[j] += kept_[j];
       }
       if (!(t < braking_.end())) {
@@ -894,24 +909,29 @@ private:
   void relax(double acts)
   {
     if (relax_for_ > 0.0) {
-      for (std::size_t j = 0; j < joints(); ++j) {
+      for (size_t j = 0; j < joints(); ++j) {
         relax_.value[j] = has_issued_ ? issued.effort[j] - effort_[j] : 0.0;
       }
       relax_.start = acts;
-      relax_.duration = std::exchange(relax_for_, 0.0);
+      relax_.duration = exchange(relax_for_, 0.0);
     }
     if (acts < relax_.start + relax_.duration) {
       relax_.at(acts, faded_);
-      for (std::size_t j = 0; j < joints(); ++j) {
+      for (size_t j = 0; j < joints(); ++j) {
         effort_[j] += faded_.position[j];
       }
     }
   }
 
-  template <std::size_t kSize>
-  static bool is_one_of(const Cause (&causes)[kSize], const std::optional<Cause> & cause)
+  template <size_t kSize>
+  static bool is_one_of(const Cause (&causes)[kSize], const Optional<Cause> & cause)
   {
-    return cause && std::find(std::begin(causes), std::end(causes), *cause) != std::end(causes);
+    for (const Cause one : causes) {
+      if (cause == one) {
+        return true;
+      }
+    }
+    return false;
   }
 
   // Compute the efforts of the feedback; none without gains or without a fresh measurement.
@@ -927,12 +947,12 @@ private:
     }
     // one that has lost its measurement may find another robot: it comes back by joining alone
     feeding_ = fresh && (feeding_ || following());
-    std::fill(feedback_.begin(), feedback_.end(), 0.0);
+    feedback_.fill(0.0);
     if (!feeding_) {
       return;
     }
     motion(measured_at(), other_);
-    for (std::size_t j = 0; j < joints(); ++j) {
+    for (size_t j = 0; j < joints(); ++j) {
       const double slow = other_.velocity[j] - believed_velocity(j, other_.velocity[j]);
       feedback_[j] =
         gains_.proportional[j] * (other_.position[j] - measured.position[j]) + gains_.derivative[j] * slow;
@@ -961,8 +981,7 @@ private:
   Vector kept_;                            // efforts of a stop beside those of the model
   Vector standing_;                        // efforts once it stands
   Vector effort_, feedback_;
-  std::array<Disagreement, 3> disagree_{
-    Disagreement{1.0}, Disagreement{command_guard::kTrip}, Disagreement{command_guard::kAtOnce}};
+  Disagreement disagree_[3] = {{1.0}, {command_guard::kTrip}, {command_guard::kAtOnce}};
   bool offsets_ = false, brakes_ = false, stands_ = false, has_issued_ = false, has_now_ = false;
   bool fresh_ = false, shutdown_ = false, tripped_ = false, feeding_ = false;
   bool late_ = false;   // whether the last two commands were much further apart than usual
@@ -984,6 +1003,6 @@ private:
   Found interrupted_;    // how the last two commands were apart
   Found contradiction_;  // of the measurements, since the motion was joined
   Found jump_;           // why the last feedforward does not continue the one before
-  std::optional<Cause> fault_;
+  Optional<Cause> fault_;
 };
 }  // namespace hodyn_ros::guard

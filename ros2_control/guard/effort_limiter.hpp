@@ -2,10 +2,6 @@
 
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-
 #include "words.hpp"
 
 namespace hodyn_ros::guard
@@ -13,8 +9,8 @@ namespace hodyn_ros::guard
 class EffortLimiter
 {
 public:
-  EffortLimiter(Vector limit, Vector rate_limit, double step)
-  : last(limit.size()), limit_(std::move(limit)), rate_limit_(std::move(rate_limit)), step_(step)
+  EffortLimiter(const Vector & limit, const Vector & rate_limit, double step)
+  : last(limit.size()), limit_(limit), rate_limit_(rate_limit), step_(step)
   {
   }
 
@@ -22,13 +18,13 @@ public:
   void operator()(Vector & effort, double elapsed)
   {
     saturated = rate_limited = false;
-    for (std::size_t j = 0; j < effort.size(); ++j) {
-      const double cut = std::min(std::max(effort[j], -limit_[j]), limit_[j]);
+    for (size_t j = 0; j < effort.size(); ++j) {
+      const double cut = least_of(most_of(effort[j], -limit_[j]), limit_[j]);
       saturated = saturated || cut != effort[j];
       double result = cut;
       if (known) {
-        const double step = reach(j, std::max(elapsed, 0.0));
-        result = std::min(std::max(cut, last[j] - step), last[j] + step);
+        const double step = reach(j, most_of(elapsed, 0.0));
+        result = least_of(most_of(cut, last[j] - step), last[j] + step);
       }
       rate_limited = rate_limited || result != cut;
       effort[j] = result;
@@ -44,12 +40,12 @@ public:
   bool saturated = false, rate_limited = false;
 
 private:
-  double reach(std::size_t j, double elapsed) const
+  double reach(size_t j, double elapsed) const
   {
-    if (std::isinf(rate_limit_[j])) {
+    if (rate_limit_[j] == kInfinite) {
       return kInfinite;
     }
-    return std::max(rate_limit_[j] * elapsed, step_ * std::min(elapsed / effort_limiter::kMillisecond, 1.0));
+    return most_of(rate_limit_[j] * elapsed, step_ * least_of(elapsed / effort_limiter::kMillisecond, 1.0));
   }
 
   Vector limit_, rate_limit_;

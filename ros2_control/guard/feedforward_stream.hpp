@@ -4,13 +4,6 @@
 
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstddef>
-#include <optional>
-#include <utility>
-
 #include "momentum_residual.hpp"
 #include "words.hpp"
 
@@ -19,10 +12,7 @@ namespace hodyn_ros::guard
 // What the motors have to follow about one instant.
 struct Reference
 {
-  Reference(std::size_t joints, std::size_t position_rows, std::size_t effort_rows)
-  : positions(joints, position_rows), efforts(joints, effort_rows)
-  {
-  }
+  explicit Reference(size_t joints) : positions(joints), efforts(joints) {}
   Series positions, efforts;
 };
 
@@ -31,13 +21,12 @@ class FeedforwardStream
 {
 public:
   FeedforwardStream(
-    std::size_t joints, std::size_t position_rows, std::size_t effort_rows, const Config & config, Vector fastest,
-    const Limits & limits, const EffortModel & model)
-  : beside(joints), last_(joints, position_rows, effort_rows), config_(config), fastest_(std::move(fastest)),
+    size_t joints, const Config & config, const Vector & fastest, const Limits & limits, const EffortModel & model)
+  : beside(joints), last_(joints), config_(config), fastest_(fastest),
     strongest_(limits.effort), mismatch_(limits.mismatch), model_(model), new_beside_(joints),
     motion_(joints), apart_{Vector(joints), Vector(joints)}
   {
-    watches_ = std::any_of(mismatch_.begin(), mismatch_.end(), [](double most) { return std::isfinite(most); });
+    watches_ = !mismatch_.all([](double most) { return !is_finite(most); });
   }
 
   // Take a feedforward; for what cannot be used, or does not continue the one before, `fault` then says why. While it
@@ -47,11 +36,11 @@ public:
     step = 0.0;
     smooth = true;
     fault = Reason{Cause::kReferenceStep};
-    if (!std::isfinite(squares(reference.positions) + squares(reference.efforts))) {
+    if (!is_finite(squares(reference.positions) + squares(reference.efforts))) {
       return Taken::kNumbers;
     }
     const double age = 1e-9 * static_cast<double>(now - at) + config_.lead;
-    if (std::abs(age) > config_.timeout) {
+    if (fabs(age) > config_.timeout) {
       return Taken::kClock;
     }
     const double since = known ? 1e-9 * static_cast<double>(at - stamp) : kInfinite;
@@ -65,7 +54,7 @@ public:
     const bool goes_on = 0.0 < since && since <= 2.0 * config_.timeout;
     has_beside = has_beside && goes_on;
     const bool explained = find_unexplained(reference);
-    std::optional<Reason> jump = goes_on ? find_jump(reference.positions, since) : std::nullopt;
+    Found jump = goes_on ? find_jump(reference.positions, since) : Found();
     if (!jump && goes_on) {
       jump = find_parting(reference.positions, since);
     }
@@ -88,7 +77,7 @@ public:
 
   bool in_time(Instant now) const
   {
-    return known && std::abs(1e-9 * static_cast<double>(now - stamp) + config_.lead) <= config_.timeout;
+    return known && fabs(1e-9 * static_cast<double>(now - stamp) + config_.lead) <= config_.timeout;
   }
 
   bool has_motion() const { return positions_ > 0; }
@@ -97,7 +86,7 @@ public:
   void motion(Instant instant, Motion & result) const
   {
     const double h = ahead(instant);
-    for (std::size_t j = 0; j < last_.positions.n; ++j) {
+    for (size_t j = 0; j < last_.positions.n; ++j) {
       double position = positions_ > 0 ? last_.positions.at(0, j) : 0.0;
       double velocity = positions_ > 1 ? last_.positions.at(1, j) : 0.0;
       const double acceleration = positions_ > 2 ? last_.positions.at(2, j) : 0.0;
@@ -114,7 +103,7 @@ public:
   void effort(Instant instant, Vector & result) const
   {
     const double h = ahead(instant);
-    for (std::size_t j = 0; j < result.size(); ++j) {
+    for (size_t j = 0; j < result.size(); ++j) {
       result[j] = taylor(last_.efforts, 0, j, h);
     }
   }
@@ -129,46 +118,40 @@ public:
   Vector beside;       // mean of the efforts that the model does not explain [N.m], where there is one
 
 private:
-  static constexpr std::size_t kAll = static_cast<std::size_t>(-1);
+  static constexpr size_t kAll = static_cast<size_t>(-1);
 
   static double squares(const Series & series)
   {
     double sum = 0.0;
-    for (std::size_t i = 0; i < series.rows * series.n; ++i) {
+    for (size_t i = 0; i < series.rows * series.n; ++i) {
       sum += series.numbers[i] * series.numbers[i];
     }
     return sum;
   }
 
-  static void copy(const Series & from, std::size_t rows, Series & to)
-  {
-    to.rows = std::min(from.rows, rows);
-    std::copy_n(from.numbers.begin(), to.rows * to.n, to.numbers.begin());
-  }
-
   // How far a motion has gone away from its own derivatives, by what steps are more, or less, than the derivatives
   // at both of their ends say.
-  std::optional<Reason> find_parting(const Series & positions, double h)
+  Found find_parting(const Series & positions, double h)
   {
     using namespace feedforward_stream;
     const Series & last = last_.positions;
-    const std::size_t rows = std::min({positions.rows, last.rows, std::size_t{3}});
-    for (std::size_t order = 0; order + 1 < rows; ++order) {
+    const size_t rows = least_of(positions.rows, last.rows);  // the last has three at most
+    for (size_t order = 0; order + 1 < rows; ++order) {
       const double tolerance = kApart * config_.reference_step * (order == 0 ? 1.0 : kVelocity);
       Vector & apart = apart_[order];
-      std::size_t worst = 0;
-      for (std::size_t j = 0; j < positions.n; ++j) {
+      size_t worst = 0;
+      for (size_t j = 0; j < positions.n; ++j) {
         const double one = last.at(order + 1, j), two = positions.at(order + 1, j);
         const double way = positions.at(order, j) - last.at(order, j);
-        const double outside = way - std::min(std::max(way, h * std::min(one, two)), h * std::max(one, two));
-        apart[j] = std::exp(-h / kComparedOver) * (apart[j] + outside);
-        worst = std::abs(apart[j]) > std::abs(apart[worst]) ? j : worst;
+        const double outside = way - least_of(most_of(way, h * least_of(one, two)), h * most_of(one, two));
+        apart[j] = exp(-h / kComparedOver) * (apart[j] + outside);
+        worst = fabs(apart[j]) > fabs(apart[worst]) ? j : worst;
       }
-      if (std::abs(apart[worst]) > tolerance) {
-        return Reason{Cause::kReferenceStep, static_cast<int>(worst), std::abs(apart[worst]), tolerance};
+      if (fabs(apart[worst]) > tolerance) {
+        return Reason{Cause::kReferenceStep, static_cast<int>(worst), fabs(apart[worst]), tolerance};
       }
     }
-    return std::nullopt;
+    return {};
   }
 
   void keep(Instant at, const Reference & reference, unsigned bits, bool explained, double since)
@@ -176,21 +159,21 @@ private:
     stamp = at;
     known = true;
     status = bits;
-    copy(reference.positions, 3, last_.positions);
-    copy(reference.efforts, reference.efforts.rows, last_.efforts);
+    last_.positions.assign(reference.positions.numbers, least_of(reference.positions.rows, size_t{3}));
+    last_.efforts.assign(reference.efforts.numbers, reference.efforts.rows);
     positions_ = last_.positions.rows;
-    if (std::isinf(since)) {
+    if (since == kInfinite) {
       for (Vector & apart : apart_) {
-        std::fill(apart.begin(), apart.end(), 0.0);
+        apart.fill(0.0);
       }
     }
-    if (!explained || !has_beside || std::isinf(since)) {
+    if (!explained || !has_beside || since == kInfinite) {
       has_beside = explained;
-      std::swap(beside, new_beside_);
+      beside = new_beside_;
       return;
     }
-    const double share = 1.0 - std::exp(-since / feedforward_stream::kUnexplainedOver);
-    for (std::size_t j = 0; j < beside.size(); ++j) {
+    const double share = 1.0 - exp(-since / feedforward_stream::kUnexplainedOver);
+    for (size_t j = 0; j < beside.size(); ++j) {
       beside[j] += share * (new_beside_[j] - beside[j]);
     }
   }
@@ -202,12 +185,12 @@ private:
   }
 
   // Whether no derivative would take a joint within a moment beyond what it can do; rows from `first` on.
-  bool possible(const Series & rows, std::size_t first, std::size_t end, const Vector & most)
+  bool possible(const Series & rows, size_t first, size_t end, const Vector & most)
   {
-    const double h = std::min(config_.timeout, feedforward_stream::kHorizon);
-    for (std::size_t order = 1; first + order < std::min(end, rows.rows); ++order) {
-      for (std::size_t j = 0; j < rows.n; ++j) {
-        const double size = std::abs(rows.at(first + order, j));
+    const double h = least_of(config_.timeout, feedforward_stream::kHorizon);
+    for (size_t order = 1; first + order < least_of(end, rows.rows); ++order) {
+      for (size_t j = 0; j < rows.n; ++j) {
+        const double size = fabs(rows.at(first + order, j));
         const double allowed = feedforward_stream::kTwice * most[j] * (factorial(order) / power(h, order));
         if (size > allowed) {
           fault = Reason{Cause::kReferenceStep, static_cast<int>(j), size, allowed};
@@ -219,36 +202,36 @@ private:
   }
 
   // By how much a derivative may change when the highest known one does on the way.
-  static double change(const Series & last, const Series & next, double h, std::size_t order, std::size_t joint)
+  static double change(const Series & last, const Series & next, double h, size_t order, size_t joint)
   {
-    const std::size_t highest = std::min(last.rows, next.rows) - 1;
+    const size_t highest = least_of(last.rows, next.rows) - 1;
     if (highest <= order) {
       return 0.0;
     }
-    const std::size_t over = highest - order;
-    return (std::abs(last.at(highest, joint)) + std::abs(next.at(highest, joint))) *
+    const size_t over = highest - order;
+    return (fabs(last.at(highest, joint)) + fabs(next.at(highest, joint))) *
            (power(h, over) / factorial(over));
   }
 
   // By how much a motion does not continue the last one.
-  std::optional<Reason> find_jump(const Series & positions, double h) const
+  Found find_jump(const Series & positions, double h) const
   {
-    const std::size_t orders = std::min({positions.rows, last_.positions.rows, std::size_t{2}});
-    for (std::size_t order = 0; order < orders; ++order) {
+    const size_t orders = least_of(least_of(positions.rows, last_.positions.rows), size_t{2});
+    for (size_t order = 0; order < orders; ++order) {
       const double tolerance = config_.reference_step * (order == 0 ? 1.0 : feedforward_stream::kVelocity);
-      const auto off = [&](std::size_t j) {
-        return std::abs(positions.at(order, j) - taylor(last_.positions, order, j, h));
+      const auto off = [&](size_t j) {
+        return fabs(positions.at(order, j) - taylor(last_.positions, order, j, h));
       };
       // what a changed derivative explains, but no more than the joint can do
-      const auto explained = [&](std::size_t j) {
-        return std::min(change(last_.positions, positions, h, order, j), fastest_[j] * (order == 0 ? h : 1.0));
+      const auto explained = [&](size_t j) {
+        return least_of(change(last_.positions, positions, h, order, j), fastest_[j] * (order == 0 ? h : 1.0));
       };
-      const std::size_t j = largest(positions.n, [&](std::size_t i) { return off(i) - explained(i); });
+      const size_t j = largest(positions.n, [&](size_t i) { return off(i) - explained(i); });
       if (off(j) > tolerance + explained(j)) {
         return Reason{Cause::kReferenceStep, static_cast<int>(j), off(j), tolerance + explained(j)};
       }
     }
-    return std::nullopt;
+    return {};
   }
 
   // Find the efforts that the model does not explain; false without a model or a motion.
@@ -257,26 +240,26 @@ private:
     if (!watches_ || !model_ || reference.positions.rows < 3 || reference.efforts.rows == 0) {
       return false;
     }
-    const auto begin = reference.positions.numbers.begin();
-    const auto n = static_cast<std::ptrdiff_t>(reference.positions.n);
-    std::copy(begin, begin + n, motion_.position.begin());
-    std::copy(begin + n, begin + 2 * n, motion_.velocity.begin());
-    std::copy(begin + 2 * n, begin + 3 * n, motion_.acceleration.begin());
+    for (size_t j = 0; j < reference.positions.n; ++j) {
+      motion_.position[j] = reference.positions.at(0, j);
+      motion_.velocity[j] = reference.positions.at(1, j);
+      motion_.acceleration[j] = reference.positions.at(2, j);
+    }
     model_(motion_, new_beside_);
-    for (std::size_t j = 0; j < new_beside_.size(); ++j) {
+    for (size_t j = 0; j < new_beside_.size(); ++j) {
       new_beside_[j] = reference.efforts.at(0, j) - new_beside_[j];
     }
     return true;
   }
 
   // By how much the efforts have changed without the motion.
-  std::optional<Reason> find_change_beside(bool following) const
+  Found find_change_beside(bool following) const
   {
     const bool from_nothing = !following;  // nothing has been believed yet
-    const auto changed = [&](std::size_t j) { return std::abs(new_beside_[j] - (from_nothing ? 0.0 : beside[j])); };
-    const std::size_t j = largest(beside.size(), [&](std::size_t i) { return changed(i) - mismatch_[i]; });
+    const auto changed = [&](size_t j) { return fabs(new_beside_[j] - (from_nothing ? 0.0 : beside[j])); };
+    const size_t j = largest(beside.size(), [&](size_t i) { return changed(i) - mismatch_[i]; });
     if (!(from_nothing || has_beside) || !(changed(j) > mismatch_[j])) {
-      return std::nullopt;
+      return {};
     }
     return Reason{Cause::kEffortStep, static_cast<int>(j), changed(j), mismatch_[j]};
   }
@@ -287,22 +270,22 @@ private:
       return;
     }
     bool explained = true;
-    for (std::size_t j = 0; j < efforts.n; ++j) {
-      const double off = std::abs(efforts.at(0, j) - taylor(last_.efforts, 0, j, h));
-      step = std::max(step, off);
+    for (size_t j = 0; j < efforts.n; ++j) {
+      const double off = fabs(efforts.at(0, j) - taylor(last_.efforts, 0, j, h));
+      step = most_of(step, off);
       explained = explained && off <= config_.effort_step + change(last_.efforts, efforts, h, 0, j);
     }
     smooth = step <= config_.effort_step || explained;
   }
 
   Reference last_;
-  std::size_t positions_ = 0;
+  size_t positions_ = 0;
   const Config & config_;
   Vector fastest_, strongest_, mismatch_;
   const EffortModel & model_;
   bool watches_ = false;
   Vector new_beside_;  // as `beside`, of the feedforward that is looked at
   Motion motion_;
-  std::array<Vector, 2> apart_;  // of positions and velocities from their derivatives, lately
+  Vector apart_[2];  // of positions and velocities from their derivatives, lately
 };
 }  // namespace hodyn_ros::guard

@@ -4,13 +4,6 @@
 
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <optional>
-#include <utility>
-#include <vector>
-
 #include "words.hpp"
 
 namespace hodyn_ros::guard
@@ -18,12 +11,12 @@ namespace hodyn_ros::guard
 class MeasuredMotion
 {
 public:
-  MeasuredMotion(std::size_t joints, const Config & config, Vector fastest)
+  MeasuredMotion(size_t joints, const Config & config, const Vector & fastest)
   : position(joints), velocity(joints), rate(joints), unknown(joints, true), standing(joints),
-    disagreement(joints), config_(config), fastest_(std::move(fastest)), most_(fastest_), turns_(joints), added_(joints)
+    disagreement(joints), config_(config), fastest_(fastest), most_(fastest_), turns_(joints), added_(joints)
   {
     for (double & most : most_) {
-      most = std::min(measured_motion::kFastest * most, measured_motion::kHuge);
+      most = least_of(measured_motion::kFastest * most, measured_motion::kHuge);
     }
   }
 
@@ -52,10 +45,10 @@ public:
       if (!wrapped(positions, elapsed)) {
         return Taken::kJump;
       }
-      latency += (old - latency) * std::min(1.0, elapsed / measured_motion::kMeanOver);
+      latency += (old - latency) * least_of(1.0, elapsed / measured_motion::kMeanOver);
       compare(positions, rates, elapsed);
     }
-    for (std::size_t j = 0; j < position.size(); ++j) {
+    for (size_t j = 0; j < position.size(); ++j) {
       position[j] = positions[j] + turns_[j];
       unknown[j] = is_unknown(rates, j);
       velocity[j] = unknown[j] ? rate[j] : rates[j];
@@ -66,21 +59,21 @@ public:
   }
 
   // How the signals of a joint contradict each other, nothing where they agree.
-  std::optional<Reason> contradiction() const
+  Found contradiction() const
   {
-    const std::size_t n = position.size();
-    const auto least = [this](std::size_t j) {
-      return 2.0 * config_.resolution + (measured_motion::kSlack * measured_motion::kComparedOver) * std::abs(rate[j]);
+    const size_t n = position.size();
+    const auto least = [this](size_t j) {
+      return 2.0 * config_.resolution + (measured_motion::kSlack * measured_motion::kComparedOver) * fabs(rate[j]);
     };
-    const auto apart = [&](std::size_t j) { return std::abs(disagreement[j]) - least(j); };
-    if (const std::size_t j = largest(n, apart); apart(j) > 0.0) {
-      return Reason{Cause::kContradiction, static_cast<int>(j), std::abs(disagreement[j]), least(j)};
+    const auto apart = [&](size_t j) { return fabs(disagreement[j]) - least(j); };
+    if (const size_t j = largest(n, apart); apart(j) > 0.0) {
+      return Reason{Cause::kContradiction, static_cast<int>(j), fabs(disagreement[j]), least(j)};
     }
-    const auto moved = [this](std::size_t j) { return std::abs(standing[j]); };
-    if (const std::size_t j = largest(n, moved); moved(j) > config_.resolution) {
+    const auto moved = [this](size_t j) { return fabs(standing[j]); };
+    if (const size_t j = largest(n, moved); moved(j) > config_.resolution) {
       return Reason{Cause::kFrozen, static_cast<int>(j), moved(j), config_.resolution};
     }
-    return std::nullopt;
+    return {};
   }
 
   // How old the last measurement is [s]; infinite before the first.
@@ -91,7 +84,7 @@ public:
   Vector position;            // without the wraps of encoders
   Vector velocity;            // `rate` where it is not measured
   Vector rate;                // of the positions, from their differences
-  std::vector<bool> unknown;  // whether no velocity came
+  Row<bool> unknown;       // whether no velocity came
   Vector standing;            // way by velocities while a position stays the same
   Vector disagreement;        // of positions and velocities lately [rad]
   bool known = false;
@@ -101,17 +94,17 @@ public:
   double latency = 0.0;  // [s] mean age
 
 private:
-  static bool is_unknown(const double * rates, std::size_t j) { return rates == nullptr || std::isnan(rates[j]); }
+  static bool is_unknown(const double * rates, size_t j) { return rates == nullptr || is_nan(rates[j]); }
 
   bool is_fresh(double old) const { return -config_.clock_tolerance <= old && old <= config_.measurement_timeout; }
 
   bool possible(const double * positions, const double * rates) const
   {
-    for (std::size_t j = 0; j < position.size(); ++j) {
-      if (!(std::abs(positions[j]) < measured_motion::kHuge)) {
+    for (size_t j = 0; j < position.size(); ++j) {
+      if (!(fabs(positions[j]) < measured_motion::kHuge)) {
         return false;
       }
-      if (!is_unknown(rates, j) && !(std::abs(rates[j]) < measured_motion::kHuge)) {
+      if (!is_unknown(rates, j) && !(fabs(rates[j]) < measured_motion::kHuge)) {
         return false;
       }
     }
@@ -120,7 +113,7 @@ private:
 
   void begin(const double * rates)
   {
-    for (std::size_t j = 0; j < position.size(); ++j) {
+    for (size_t j = 0; j < position.size(); ++j) {
       rate[j] = is_unknown(rates, j) ? 0.0 : rates[j];
       standing[j] = disagreement[j] = 0.0;
     }
@@ -129,10 +122,10 @@ private:
   // Hold positions against the last ones, and both against velocities; measured_motion.py has the formula.
   void compare(const double * positions, const double * rates, double elapsed)
   {
-    const double share = 1.0 - std::exp(-elapsed / momentum_residual::kRateOver);
-    const double left = std::exp(-elapsed / measured_motion::kComparedOver);
-    const double left_standing = std::exp(-elapsed / measured_motion::kStandingOver);
-    for (std::size_t j = 0; j < position.size(); ++j) {
+    const double share = 1.0 - exp(-elapsed / momentum_residual::kRateOver);
+    const double left = exp(-elapsed / measured_motion::kComparedOver);
+    const double left_standing = exp(-elapsed / measured_motion::kStandingOver);
+    for (size_t j = 0; j < position.size(); ++j) {
       const double step = positions[j] + turns_[j] - position[j];
       rate[j] += share * (step / elapsed - rate[j]);
       double way = step;
@@ -149,18 +142,18 @@ private:
   {
     using measured_motion::kTurn;
     long count = 0;
-    const double from_rest = std::min(elapsed * elapsed / measured_motion::kSpeedUp, 2.0 * elapsed);
-    for (std::size_t j = 0; j < position.size(); ++j) {
+    const double from_rest = least_of(elapsed * elapsed / measured_motion::kSpeedUp, 2.0 * elapsed);
+    for (size_t j = 0; j < position.size(); ++j) {
       // where the speed is known, only its change is not
       const double allowed = fastest_[j] * (unknown[j] ? elapsed : from_rest) + config_.resolution;
       const double step = positions[j] + turns_[j] - position[j];
       const double by_velocity = step - (unknown[j] ? 0.0 : within(velocity[j], most_[j])) * elapsed;
       const double by_rate = step - rate[j] * elapsed;
-      const double off = std::abs(by_rate) < std::abs(by_velocity) ? by_rate : by_velocity;
+      const double off = fabs(by_rate) < fabs(by_velocity) ? by_rate : by_velocity;
       added_[j] = 0.0;
-      if (std::abs(off) > allowed) {
-        added_[j] = -kTurn * within(std::nearbyint(off / kTurn), 1.0);
-        if (std::abs(off + added_[j]) > allowed) {
+      if (fabs(off) > allowed) {
+        added_[j] = -kTurn * within(nearbyint(off / kTurn), 1.0);
+        if (fabs(off + added_[j]) > allowed) {
           jump = {Cause::kContradiction, static_cast<int>(j), off, allowed};
           return false;
         }
@@ -168,7 +161,7 @@ private:
       count += added_[j] != 0.0;
     }
     wraps += count;
-    for (std::size_t j = 0; j < position.size(); ++j) {
+    for (size_t j = 0; j < position.size(); ++j) {
       turns_[j] += added_[j];
     }
     return true;

@@ -4,18 +4,10 @@
 
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <functional>
-
 #include "words.hpp"
 
 namespace hodyn_ros::guard
 {
-// Efforts of a motion, in the sense of those of the feedforward; none where empty. Must not allocate.
-using EffortModel = std::function<void(const Motion &, Vector &)>;
-
 // The residual r of joints under known efforts, r' = L (tau_ext - r). Refers to the model.
 class MomentumResidual
 {
@@ -32,7 +24,7 @@ public:
   // Forget what was, as where efforts have not acted for a while.
   void restart()
   {
-    std::fill(value.begin(), value.end(), 0.0);
+    value.fill(0.0);
     known = false;
   }
 
@@ -41,19 +33,19 @@ public:
   {
     const double elapsed = known ? 1e-9 * static_cast<double>(at - stamp) : kInfinite;
     if (!(0.0 < elapsed && elapsed < momentum_residual::kLongest)) {
-      std::fill(value.begin(), value.end(), 0.0);
+      value.fill(0.0);
       effort_ = effort;
     } else {
-      const double smoothed = 1.0 - std::exp(-elapsed / momentum_residual::kRateOver);
-      const double share = 1.0 - std::exp(-momentum_residual::kGain * elapsed);
-      for (std::size_t j = 0; j < value.size(); ++j) {
+      const double smoothed = 1.0 - exp(-elapsed / momentum_residual::kRateOver);
+      const double share = 1.0 - exp(-momentum_residual::kGain * elapsed);
+      for (size_t j = 0; j < value.size(); ++j) {
         effort_[j] += smoothed * (effort[j] - effort_[j]);
         motion_.acceleration[j] = within((rate[j] - motion_.velocity[j]) / elapsed, quickest_[j]);
       }
       motion_.position = position;
       motion_.velocity = rate;
       model_(motion_, beside_);
-      for (std::size_t j = 0; j < value.size(); ++j) {
+      for (size_t j = 0; j < value.size(); ++j) {
         value[j] += share * (beside_[j] - effort_[j] - value[j]);
       }
     }

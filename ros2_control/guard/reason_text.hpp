@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "words.hpp"
+#include "command_guard.hpp"
 
 namespace hodyn_ros::guard
 {
@@ -55,6 +55,15 @@ inline std::string text_of(const Reason & reason, const std::vector<std::string>
       }
     }
   }
+  return text;
+}
+
+// What a guard cannot be made with.
+inline std::string text_of(const Unusable & wrong)
+{
+  char text[200];
+  std::snprintf(
+    text, sizeof(text), "%s must be within %g and %g, found %g", wrong.name, wrong.least, wrong.most, wrong.found);
   return text;
 }
 

@@ -4,10 +4,6 @@
 
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-
 #include "words.hpp"
 
 namespace hodyn_ros::guard
@@ -15,7 +11,7 @@ namespace hodyn_ros::guard
 // An offset and its rate that go to zero within `duration` [s] from `start` [s] on.
 struct Fading
 {
-  explicit Fading(std::size_t joints) : value(joints), rate(joints) {}
+  explicit Fading(size_t joints) : value(joints), rate(joints) {}
 
   // What is left at the time t [s]; before the start it goes on evenly.
   void at(double t, Motion & left) const
@@ -24,7 +20,7 @@ struct Fading
     const double s = elapsed / duration;
     const double per = 1.0 / duration;
     const double rest = (1.0 - s) * (1.0 - s);
-    for (std::size_t j = 0; j < value.size(); ++j) {
+    for (size_t j = 0; j < value.size(); ++j) {
       const double ramp = rate[j] * duration;
       if (elapsed < 0.0) {
         left.position[j] = value[j] + rate[j] * elapsed;
@@ -51,18 +47,18 @@ struct Fading
 // A motion from `begin` to a standstill, from `start` [s] on; its acceleration has no step.
 struct Braking
 {
-  explicit Braking(std::size_t joints) : begin(joints) {}
+  explicit Braking(size_t joints) : begin(joints) {}
 
   // Brake from `begin` by no more than `deceleration` [rad/s^2], and for no less than `shortest` [s].
   void brake(double from, double deceleration, double shortest)
   {
     double fastest = 0.0;
     for (const double speed : begin.velocity) {
-      fastest = std::max(fastest, std::abs(speed));
+      fastest = most_of(fastest, fabs(speed));
     }
     start = from;
-    duration = std::max(shortest, 1.5 * fastest / deceleration);
-    relief = std::min(duration, transitions::kRelief);
+    duration = most_of(shortest, 1.5 * fastest / deceleration);
+    relief = least_of(duration, transitions::kRelief);
   }
 
   double end() const { return start + duration; }
@@ -71,8 +67,8 @@ struct Braking
   void at(double t, Motion & motion) const
   {
     const double elapsed = t - start;
-    const double u = std::min(elapsed / duration, 1.0), w = std::min(elapsed / relief, 1.0);
-    for (std::size_t j = 0; j < begin.position.size(); ++j) {
+    const double u = least_of(elapsed / duration, 1.0), w = least_of(elapsed / relief, 1.0);
+    for (size_t j = 0; j < begin.position.size(); ++j) {
       const double position = begin.position[j], velocity = begin.velocity[j], acceleration = begin.acceleration[j];
       if (elapsed < 0.0) {
         motion.position[j] = position + velocity * elapsed;

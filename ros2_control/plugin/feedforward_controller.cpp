@@ -18,10 +18,15 @@ constexpr std::chrono::milliseconds kOneSwitch{100};  // of the controller manag
 
 Side side_of(const std::string & name) { return name == "link" ? Side::kLink : Side::kMotor; }
 
-CoreConfig config_of(const feedforward_controller::Params & parameters)
+guard::Vector row_of(const std::vector<double> & numbers)
 {
-  CoreConfig config;
-  config.gains = {parameters.proportional, parameters.derivative};
+  return {numbers.data(), numbers.data() + numbers.size()};
+}
+
+CommandConfig config_of(const feedforward_controller::Params & parameters)
+{
+  CommandConfig config;
+  config.gains = {row_of(parameters.proportional), row_of(parameters.derivative)};
   config.states = side_of(parameters.states);
   config.efforts = side_of(parameters.efforts);
   config.zero_at_the_end = parameters.deactivation == "zero";
@@ -174,7 +179,7 @@ FeedforwardController::CallbackReturn FeedforwardController::on_activate(const r
     RCLCPP_ERROR(get_node()->get_logger(), "the position of a joint is not known; is the hardware active?");
     return CallbackReturn::FAILURE;
   }
-  guard::Vector efforts(joints_.size());  // what the drives do now: nothing, or what another controller has left
+  std::vector<double> efforts(joints_.size());  // what the drives do now: nothing, or what another controller has left
   for (std::size_t j = 0; j < joints_.size(); ++j) {
     efforts[j] = command_interfaces_[(j + 1) * kinds_.size() - 1].get_optional().value_or(0.0);
   }
@@ -223,14 +228,14 @@ controller_interface::return_type FeedforwardController::update_and_write_comman
 }
 
 // How long ago the last update was [s]; not known in simulated time, which goes as it likes.
-std::optional<double> FeedforwardController::elapsed()
+guard::Optional<double> FeedforwardController::elapsed()
 {
   if (get_node()->get_clock()->ros_time_is_active()) {
-    return std::nullopt;
+    return {};
   }
   const auto now = std::chrono::steady_clock::now();
   const auto before = std::exchange(updated_at_, now);
-  return before ? std::optional(std::chrono::duration<double>(now - *before).count()) : std::nullopt;
+  return before ? std::chrono::duration<double>(now - *before).count() : guard::Optional<double>();
 }
 
 void FeedforwardController::read_states()
@@ -247,10 +252,10 @@ bool FeedforwardController::write_commands()
   for (std::size_t j = 0; j < joints_.size(); ++j) {
     std::size_t place = j * kinds_.size();
     if (kinds_.size() > 1) {
-      written = command_interfaces_[place++].set_value(core_->position[j]) && written;
-      written = command_interfaces_[place++].set_value(core_->velocity[j]) && written;
+      written = command_interfaces_[place++].set_value(core_->commanded().position[j]) && written;
+      written = command_interfaces_[place++].set_value(core_->commanded().velocity[j]) && written;
     }
-    written = command_interfaces_[place].set_value(core_->effort[j]) && written;
+    written = command_interfaces_[place].set_value(core_->commanded().effort[j]) && written;
   }
   return written;
 }

@@ -40,7 +40,7 @@ protected:
 
 private:
   controller_interface::InterfaceConfiguration interfaces(const std::vector<std::string> & kinds) const;
-  std::optional<double> elapsed();
+  guard::Optional<double> elapsed();
   void read_states();
   bool write_commands();
   void take(const hodyn_ros::msg::DesiredMotion & message);
@@ -48,7 +48,7 @@ private:
 
   std::unique_ptr<FeedforwardCore> core_;
   std::vector<std::string> joints_, coordinates_, kinds_;
-  guard::Vector position_, velocity_;  // measured; NaN where not known
+  std::vector<double> position_, velocity_;  // measured; NaN where not known
   std::chrono::steady_clock::time_point deactivated_at_{};
   std::optional<std::chrono::steady_clock::time_point> updated_at_;
   bool mode_changed_ = false;          // since the last deactivation

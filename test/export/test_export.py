@@ -197,10 +197,11 @@ class TestWhat:
         assert "derivatives[" in code.header
         assert "multiplier[" in code.header
 
-    def test_second_derivatives_are_of_robots_without_loops(self) -> None:
+    def test_second_derivatives_by_themselves_are_of_robots_without_loops(self) -> None:
         robot = Robot.load(share.find("config", "palletiser.yaml"))
-        with pytest.raises(InputError, match="inverse_dynamics_hessian are of robots without couplings and"):
-            c_source(robot, 0, what="inverse_dynamics_hessian")
+        what = "inverse_dynamics_second_derivatives"
+        with pytest.raises(InputError, match=f"{what} are of robots without couplings and"):
+            c_source(robot, 0, what=what)
 
     @needs_c
     @pytest.mark.parametrize("order", (0, 2))

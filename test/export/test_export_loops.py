@@ -510,7 +510,7 @@ def test_partial_derivatives(name: str, order: int, tmp_path: Path) -> None:
     robot = made[name]() if name in made else shipped(name)
     closure, home = robot.closure, robot.home
     assert closure is not None
-    what = ["inverse_dynamics_derivatives", "forward_dynamics_derivatives"]
+    what = ["inverse_dynamics_derivatives", "inverse_dynamics_hessian", "forward_dynamics_derivatives"]
     library = compiled(c_source(robot, order, "robot", what=what), tmp_path)
     assert library.robot_self_test() <= RELATIVE
     memory, rng = np.empty(len(closure.leading)), np.random.default_rng(5)
@@ -529,6 +529,12 @@ def test_partial_derivatives(name: str, order: int, tmp_path: Path) -> None:
         found = np.empty(expected.shape)
         arrays = [*motion, *given]
         assert call(library.robot_inverse_dynamics_derivatives, memory, *arrays, found) == OK
+        assert_orders_close(found, expected)
+
+        multiplier = rng.normal(size=(order + 1, closure.n_efforts))
+        expected = robot.inverse_dynamics_hessian(told, multiplier, base)
+        found = np.empty(expected.shape)
+        assert call(library.robot_inverse_dynamics_hessian, memory, *arrays, multiplier, found) == OK
         assert_orders_close(found, expected)
 
         efforts = robot.inverse_dynamics(told, base)  # type: ignore[arg-type]

@@ -24,7 +24,7 @@ void * operator new(std::size_t size)
 void operator delete(void * memory) noexcept { std::free(memory); }
 void operator delete(void * memory, std::size_t) noexcept { std::free(memory); }
 
-using hodyn_ros::CoreConfig;
+using hodyn_ros::CommandConfig;
 using hodyn_ros::FeedforwardCore;
 using hodyn_ros::RobotLibrary;
 using hodyn_ros::Side;
@@ -38,7 +38,7 @@ FeedforwardCore * core_new(
   try {
     const auto library = std::make_shared<const RobotLibrary>(path, hash);
     const auto n = static_cast<std::ptrdiff_t>(library->table().joints);
-    CoreConfig config;
+    CommandConfig config;
     config.states = config.efforts = link != 0 ? Side::kLink : Side::kMotor;
     config.zero_at_the_end = zero != 0;
     config.guard.first_effort = static_cast<hodyn_ros::guard::FirstEffort>(first);
@@ -79,7 +79,7 @@ long core_update(
   FeedforwardCore * core, std::int64_t now, double elapsed, const double * q, const double * v, const double * chained)
 {
   const long before = allocations;
-  const auto since = std::isnan(elapsed) ? std::nullopt : std::optional<double>(elapsed);
+  const auto since = std::isnan(elapsed) ? hodyn_ros::guard::Optional<double>() : elapsed;
   core->update(now, since, q, v, chained);
   return allocations - before;
 }
@@ -87,7 +87,8 @@ long core_update(
 // Positions, velocities and efforts; returns the state.
 int core_command(const FeedforwardCore * core, double * command)
 {
-  for (const auto * row : {&core->position, &core->velocity, &core->effort}) {
+  const hodyn_ros::GuardedFeedforward & all = core->commanded();
+  for (const auto * row : {&all.position, &all.velocity, &all.effort}) {
     command = std::copy(row->begin(), row->end(), command);
   }
   return static_cast<int>(core->guard().state);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <stdexcept>
+#include <vector>
 
 #include "command_guard.hpp"
 #include "reason_text.hpp"
@@ -14,20 +14,39 @@ using guard::Vector;
 
 namespace
 {
-constexpr std::size_t kRows = 8;
 using Model = void (*)(const double * motion, double * efforts);
 char said[1000];
+
+// A guard, and a model that takes a motion as one array.
+struct Own : CommandGuard
+{
+  Own(
+    std::size_t joints, const guard::Config & allowed, const guard::Limits & limits, const guard::Gains & gains,
+    Model with)
+  : CommandGuard(joints, allowed, limits, gains, with == nullptr ? guard::EffortModel{} : guard::EffortModel{call, this}),
+    model(with),
+    packed(3 * joints)
+  {
+  }
+
+  static void call(void * context, const double * q, const double * v, const double * a, double * effort)
+  {
+    Own & own = *static_cast<Own *>(context);
+    auto to = own.packed.begin();
+    for (const double * row : {q, v, a}) {
+      to = std::copy_n(row, own.found.size(), to);
+    }
+    own.model(own.packed.data(), effort);
+  }
+
+  Model model;
+  std::vector<double> packed;
+};
 
 const char * say(const std::string & text)
 {
   std::strncpy(said, text.c_str(), sizeof(said) - 1);
   return said;
-}
-
-void fill(guard::Series & series, const double * numbers, int rows)
-{
-  series.rows = static_cast<std::size_t>(rows);
-  std::copy_n(numbers, series.rows * series.n, series.numbers.begin());
 }
 
 double * report(const guard::Reason & reason, double * to)
@@ -53,7 +72,7 @@ const char * guard_figure(std::size_t i)
 
 // `numbers`: the figures, and what follows below; `limits`: four rows; `gains`: two, or null. Null for numbers that
 // are out of range; guard_said() has which.
-CommandGuard * guard_new(int n, const double * numbers, const double * limits, const double * gains, Model model)
+Own * guard_new(int n, const double * numbers, const double * limits, const double * gains, Model model)
 {
   const auto joints = static_cast<std::size_t>(n);
   guard::Config config;
@@ -69,50 +88,42 @@ CommandGuard * guard_new(int n, const double * numbers, const double * limits, c
   const auto row = [&](const double * from, std::size_t i) {
     return Vector(from + i * joints, from + (i + 1) * joints);
   };
-  guard::EffortModel efforts;
-  if (model != nullptr) {
-    efforts = [model, joints, packed = Vector(3 * joints)](const guard::Motion & motion, Vector & result) mutable {
-      std::copy(motion.position.begin(), motion.position.end(), packed.begin());
-      std::copy(motion.velocity.begin(), motion.velocity.end(), packed.begin() + static_cast<long>(joints));
-      std::copy(motion.acceleration.begin(), motion.acceleration.end(), packed.begin() + static_cast<long>(2 * joints));
-      model(packed.data(), result.data());
-    };
-  }
-  try {
-    return new CommandGuard(
-      joints, kRows, kRows, config, guard::Limits{row(limits, 0), row(limits, 1), row(limits, 2), row(limits, 3)},
-      gains == nullptr ? guard::Gains{} : guard::Gains{row(gains, 0), row(gains, 1)}, efforts);
-  } catch (const std::invalid_argument & error) {
-    say(error.what());
+  const auto own = new Own(
+    joints, config, {row(limits, 0), row(limits, 1), row(limits, 2), row(limits, 3)},
+    gains == nullptr ? guard::Gains{} : guard::Gains{row(gains, 0), row(gains, 1)}, model);
+  if (own->unusable) {
+    say(guard::text_of(own->unusable));
+    delete own;
     return nullptr;
   }
+  return own;
 }
 
-void guard_delete(CommandGuard * own) { delete own; }
-void guard_stop(CommandGuard * own) { own->stop(); }
-int guard_start(CommandGuard * own) { return own->start(); }
-void guard_listen(CommandGuard * own, int listening) { own->listening = listening != 0; }
+void guard_delete(Own * own) { delete own; }
+void guard_stop(Own * own) { own->stop(); }
+int guard_start(Own * own) { return own->start(); }
+void guard_listen(Own * own, int listening) { own->listening = listening != 0; }
 
-int guard_measure(CommandGuard * own, std::int64_t now, std::int64_t stamp, const double * q, const double * v)
+int guard_measure(Own * own, std::int64_t now, std::int64_t stamp, const double * q, const double * v)
 {
   return static_cast<int>(own->measure(now, stamp, q, v));
 }
 
 int guard_follow(
-  CommandGuard * own, std::int64_t now, std::int64_t stamp, const double * positions, int position_rows,
+  Own * own, std::int64_t now, std::int64_t stamp, const double * positions, int position_rows,
   const double * efforts, int effort_rows, unsigned status)
 {
-  guard::Reference reference(own->found.size(), kRows, kRows);
-  fill(reference.positions, positions, position_rows);
-  fill(reference.efforts, efforts, effort_rows);
+  guard::Reference reference(own->found.size());
+  reference.positions.assign(positions, static_cast<std::size_t>(position_rows));
+  reference.efforts.assign(efforts, static_cast<std::size_t>(effort_rows));
   return static_cast<int>(own->follow(now, stamp, reference, status));
 }
 
 // `elapsed`: NaN for none. `command`: position, velocity and effort; `to`: state, whether it has ended, why; how often
 // the state has changed, and for each change the states before and after, and why.
-int guard_command(CommandGuard * own, std::int64_t now, double elapsed, double * command, double * to)
+int guard_command(Own * own, std::int64_t now, double elapsed, double * command, double * to)
 {
-  const bool commands = own->command(now, std::isnan(elapsed) ? std::nullopt : std::optional<double>(elapsed));
+  const bool commands = own->command(now, std::isnan(elapsed) ? guard::Optional<double>() : elapsed);
   if (commands) {
     for (const Vector * row : {&own->issued.motion.position, &own->issued.motion.velocity, &own->issued.effort}) {
       command = std::copy(row->begin(), row->end(), command);
@@ -130,10 +141,13 @@ int guard_command(CommandGuard * own, std::int64_t now, double elapsed, double *
   return commands;
 }
 
-void guard_reason(const CommandGuard * own, double * to) { report(own->reason, to); }
+void guard_reason(const Own * own, double * to) { report(own->reason, to); }
 
 // How often each fault has ended the following.
-void guard_faults(const CommandGuard * own, long * counts) { std::copy(own->faults.begin(), own->faults.end(), counts); }
+void guard_faults(const Own * own, long * counts) 
+{
+  std::copy(std::begin(own->faults), std::end(own->faults), counts);
+}
 
 const char * guard_reason_text(int cause, int joint, double value, double limit, int tripped)
 {

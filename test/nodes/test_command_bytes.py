@@ -33,14 +33,29 @@ class Node(ForwardEffortNode):
 
     def __init__(self) -> None:
         self.instant = START
+        self.hold = 0  # [ns] that the process stands still after the first clock that the next command reads
+        self._comparing = False
         self.sent: list[bytes] = []
         super().__init__()
 
     def now(self) -> int:
-        return self.instant
+        return self._read()
 
     def steady(self) -> float:
-        return 1e-9 * self.instant
+        return 1e-9 * self._read()
+
+    def _read(self) -> int:
+        reading = self.instant
+        if self._comparing:
+            self.instant += self.hold
+            self.hold = 0
+        return reading
+
+    def _elapsed(self, at: int) -> float | None:
+        self._comparing = True
+        elapsed = super()._elapsed(at)
+        self._comparing = False
+        return elapsed
 
     def send(self, at: int, command: GuardedCommand) -> bool:
         self.sent.append(command.effort.tobytes())
@@ -135,3 +150,17 @@ def test_what_is_wrong_is_counted_and_changes_no_command(context: None) -> None:
     assert values["rejected"] == values["rejected measurements"] == count
     for each in (clean, node):
         each.destroy_node()
+
+
+def test_a_process_that_is_held_up_between_two_clocks_has_not_seen_one_jump(context: None) -> None:
+    stream, node = Stream(), Node()
+    held_at, held_for = 700, 20
+    for k in [*range(held_at + 1), *range(held_at + held_for, 1000)]:
+        node.instant = START + k * MILLISECOND
+        node.hold = held_for * MILLISECOND if k == held_at else 0
+        node._take_measurement(stream.state(node.instant))
+        node._take_feedforward(stream.feedforward(node.instant))
+        if k >= held_at:
+            assert node.guard.state is State.FOLLOWING, node.guard.reason
+    assert node.instant == START + 999 * MILLISECOND
+    node.destroy_node()

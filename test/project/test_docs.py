@@ -29,7 +29,7 @@ FILE = re.compile(
     r"(?:# |<!-- )([\w.]+\.(?:yaml|urdf|xml))(?: -->)?\n"
 )  # first line of a block that is a file
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-EXTRAS = ("casadi", "jax", "torch", "lerobot")  # blocks that name one run where it is installed
+EXTRAS = ("casadi", "jax", "torch", "lerobot", "zenoh")  # blocks that name one run where it is installed
 STAND_INS = {"quadruped.md": ("go2.urdf", quadruped)}  # for files that pages take from elsewhere
 
 

@@ -11,6 +11,7 @@ from hodyn_ros.codegen.kernel import Shape
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.looped_partials import by_order
 from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.engine.loops.loop_hessian import LoopHessian
 from hodyn_ros.engine.loops.loop_kernel import TooLong, compiles
 from hodyn_ros.engine.loops.loop_partials import LoopPartials
 from hodyn_ros.export.loops.bodies import Body, Columns, along_directions
@@ -80,6 +81,31 @@ def inverse_derivatives(robot: Robot, request: Request, what: str) -> Plan:
         of="inverse",
         shape=(order + 1, order + 3, e, c),
     )
+
+
+def inverse_hessian(robot: Robot, request: Request, what: str) -> Plan:
+    """Plan second derivatives of a sum of efforts."""
+    closure, order = closure_of(robot), request.order
+    c = closure.n_coordinates
+    said = f"second derivatives of inverse dynamics of order {order}"
+    check_compiled(robot, compiles(closure, order), said)
+    looped = LoopedDynamics(closure)
+    try:
+        kernel = LoopHessian(closure, looped.independence.of_joints, order)
+    except TooLong:
+        check_compiled(robot, False, said)
+        raise
+    about = [
+        *about_motion(closure, order + 2),
+        f"multiplier: of the efforts and their derivatives up to order {order}.",
+        f"hessian: matrix ({c}, {c}) by rows of second derivatives of the sum of multiplier times efforts by "
+        f"derivatives k and l of {_changed(closure)} (0 to {order + 2}), from [(k * {order + 3} + l) * "
+        f"{c * c}] on.",
+        *_body_fixed(closure, "The body-fixed wrench on the base comes before the efforts"),
+    ]
+    places = np.arange((order + 3) ** 2 * c * c).reshape(order + 3, -1)
+    inputs = {**inputs_of(closure, order + 2), "multiplier": (order + 1, closure.n_efforts)}
+    return Plan(looped, kernel, inputs, {"hessian": places}, about)
 
 
 def forward_derivatives(robot: Robot, request: Request, what: str) -> Plan:

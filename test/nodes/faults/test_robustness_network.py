@@ -23,8 +23,8 @@ def hosts(monkeypatch: pytest.MonkeyPatch) -> Iterator[TwoHosts]:
     try:
         with TwoHosts() as hosts:
             monkeypatch.setenv("ROS_STATIC_PEERS", ";".join(hosts.addresses))  # multicast may not get through
-            # Two hosts do not share memory; these two would.
-            monkeypatch.setenv("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")
+            monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "SUBNET")  # the tests have none
+            monkeypatch.delenv("FASTDDS_DEFAULT_PROFILES_FILE")
             yield hosts
     except NotAllowed as reason:
         pytest.skip(f"no network namespaces here: {reason}")

@@ -30,7 +30,13 @@ pytestmark = pytest.mark.realtime
 PANDA, MOTION = "panda.yaml", "panda_excitation.yaml"
 RATE = 200.0  # [Hz]
 # A machine that runs other tests beside holds messages up; that is not the fault that is tried here.
-TOLERANT = {"timeout": 0.5, "measurement_timeout": 0.5, "latency": 0.1, "natural_frequency": 10.0}
+TOLERANT = {
+    "timeout": 0.5,
+    "measurement_timeout": 0.5,
+    "latency": 0.1,
+    "natural_frequency": 10.0,
+    "drive_timeout": 0.5,
+}
 LIMITS = Robot.load(share.find("config", PANDA)).limits
 
 

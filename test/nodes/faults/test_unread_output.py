@@ -35,7 +35,7 @@ from hodyn_ros.ros.conversions.messages import time_message, write_feedforward_t
 
 MANY = 30_000  # [bytes] of the 65,536 that a pipe has room for, whose pages may end half empty
 LOOKS = 20  # without a byte more, after which it counts as full
-TOLERANT = {"timeout": 0.5, "measurement_timeout": 0.5}
+TOLERANT = {"timeout": 0.5, "measurement_timeout": 0.5, "drive_timeout": 0.5}
 CONSUMERS = {
     "controller_node": ("motor_states", "effort_commands", Float64MultiArray, {"latency": 0.2}),
     "forward_effort_node": ("joint_states", "effort_commands", Float64MultiArray, {}),
