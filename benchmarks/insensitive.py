@@ -81,7 +81,7 @@ def swings(
 
 
 def without_mean(values: Array, window: int) -> Array:
-    """Return values (N, n) less their means over a window about each row; it stays within them at the ends."""
+    """Return values (N, n) less their means over a window about each row; at the ends it stays inside."""
     sums = np.cumsum(np.vstack([np.zeros(values.shape[1]), values]), axis=0)
     means = (sums[window:] - sums[:-window]) / window
     return np.asarray(values - means[np.clip(np.arange(len(values)) - window // 2, 0, len(means) - 1)])

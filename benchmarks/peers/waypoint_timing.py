@@ -1,4 +1,4 @@
-"""How MoveIt times a path by default: as fast as velocities and accelerations allow, then smooth by ruckig."""
+"""How MoveIt times a path by default: as fast as accelerations allow, then smooth by ruckig."""
 
 from __future__ import annotations
 
