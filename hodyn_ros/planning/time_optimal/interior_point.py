@@ -27,7 +27,7 @@ from hodyn_ros.planning.time_optimal.speed_spline import DEGREE, Stations
 _MOST = 200  # steps
 _TO_WALL = 0.99  # of the way to the nearest limit, at most
 _CENTRED = 0.2  # of the barrier: a smaller gain of a step means that the barrier may fall
-_FALL = 0.25  # of the barrier
+_FALL = 0.4  # of the barrier
 _INSIDE = 1.0 - 1e-5  # of a limit: where more of it is used it has to be widened
 _WIDENED = 1.05  # of what is used of a limit that is exceeded
 _NARROWED = 0.5  # of what is left of a limit that is too wide
