@@ -132,9 +132,11 @@ def _mismatch(robot: Robot, joint_names: Sequence[str], motor: bool) -> Array:
     if motor and train is not None and train.n_motors == train.n_joints:
         speed = np.where(np.isfinite(robot.limits.velocity), robot.limits.velocity, 1.0)[places]
         drives = [train.drives[place] for place in places]
+        limit = train.effort_limits(robot.limits.effort)[places]
+        carried = np.where(np.isfinite(limit), limit, 0.0)
         friction = [
-            drive.motor_friction.largest(v) + drive.link_friction.largest(v)
-            for drive, v in zip(drives, speed)
+            drive.motor_friction.largest(v, most) + drive.link_friction.largest(v)
+            for drive, v, most in zip(drives, speed, carried)
         ]
         allowed = allowed + unsure.friction * np.array(friction)
     return allowed
