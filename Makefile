@@ -11,6 +11,8 @@
 # make bench-ros  measure the node: latency, losses, memory (BENCH=--quick; 16 minutes without; --load: an hour)
 # make promises  measure all that docs/promises.md says: hours (PROMISES="--only accuracy"; --write-docs)
 # make docs    build the documentation into out/docs
+# make notebooks  run docs/notebooks, and write what they show into them
+# make film    simulate the film of the first page anew, and write it to docs/pictures
 # make clean   remove all that make has made
 #
 # Everything is prepared in .venv, each step once and again only when its inputs have changed. Where a ROS 2 is sourced,
@@ -20,7 +22,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := build
-.PHONY: build lint test test-fast test-thorough test-rounding coverage demo bench bench-ros promises docs clean FORCE
+.PHONY: build lint test test-fast test-thorough test-rounding coverage demo bench bench-ros promises docs notebooks film clean FORCE
 
 PYTHON ?= python3
 DEMO ?=
@@ -102,7 +104,7 @@ $(state)/docs-packages: $(state)/packages
 	@touch $@
 
 # --- messages and package, by colcon. The list of files makes a deleted file count as a change.
-sources := package.xml CMakeLists.txt $(sort $(shell find hodyn_ros msg srv action config launch cmake ros2_control -type f -not -name '*.pyc'))
+sources := package.xml CMakeLists.txt $(sort $(shell find hodyn_ros msg srv action config launch cmake ros2_control moveit -type f -not -name '*.pyc'))
 
 $(state)/sources: FORCE | $(venv_state)
 	@echo '$(sources)' | cmp -s - $@ || echo '$(sources)' > $@
@@ -198,6 +200,12 @@ docs: $(state)/built $(state)/docs-packages
 	@"$(python)" -m sphinx --builder html --fresh-env --doctree-dir out/docs-cache --quiet --fail-on-warning --keep-going \
 	    docs out/docs
 	@echo "documentation: out/docs/index.html"
+
+notebooks: $(state)/built
+	@"$(python)" tools/notebooks.py
+
+film: $(state)/built
+	@"$(python)" examples/film.py --out docs/pictures
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis out

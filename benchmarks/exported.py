@@ -21,6 +21,7 @@ import numpy as np
 from benchmarks.drives import KINDS, LINEAR, PLAIN
 from hodyn_ros import BaseMotion, Robot, share
 from hodyn_ros.export import CSource, c_source
+from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.drive_spec import RotorSpec
@@ -90,13 +91,13 @@ def main() -> None:
         robot = Robot.load(share.find("config", f"{name}.yaml"))
         for order in orders:
             written = "inverse_dynamics" if what == "feedforward" else what
-            code = c_source(robot, order, "robot", what=written)
+            code = c_source(robot, ExportRequest(order, "robot", what=written))
             cells = _measured(code, what, _python_call(robot, code, what, order))
             print(f"| {name} | {what} | {order} | {cells} |", flush=True)
     print("| drives of 7 joints, order 2 | lines | object [bytes] | C over Python | Python [µs] |")
     print("| --- | --- | --- | --- | --- |")
     for kind, robot, period in _driven():
-        code = c_source(robot, 2, "robot", period=period)
+        code = c_source(robot, ExportRequest(2, "robot", period=period))
         names = [function.name for function in code.functions]
         what = "motor_feedforward" if "motor_feedforward" in names else "feedforward"
         print(f"| {kind} | {_measured(code, what, _motors_call(robot, code, what))} |", flush=True)

@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 from hodyn_ros import share
+from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.export import export_linkage
 
 _PROGRAM = r"""
@@ -57,7 +58,9 @@ def main() -> None:
             folder = Path(made)
             (folder / "main.cpp").write_text(_PROGRAM)
             robot = share.find("config", f"{name}.yaml")
-            _, (_, library) = export_linkage(robot, folder, "linkage", shared=True, points=points)
+            _, (_, library) = export_linkage(
+                RobotChoice(str(robot)), folder, "linkage", shared=True, points=points
+            )
             command = [
                 "c++",
                 "-std=c++17",

@@ -15,12 +15,12 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from mujoco_arm import MujocoArm
 from pictures import grid, save
 from rich.progress import track
 
 from hodyn_ros import Robot, share
 from hodyn_ros.control.motor_pd import FeedforwardMode
+from hodyn_ros.demo.mujoco_arm import MujocoArm
 from hodyn_ros.simulation.tracking_study import Loop, RobotErrors, StudyConfig, TrackingStudy
 from hodyn_ros.trajectory import WaypointSpline
 

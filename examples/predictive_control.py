@@ -14,12 +14,12 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 import typer
-from mujoco_arm import MujocoArm
 from numpy.typing import NDArray
 from pictures import grid, save
 
 from hodyn_ros import Robot, share
 from hodyn_ros.control.motor_pd import FeedforwardMode, MotorGains, Reference, motor_reference
+from hodyn_ros.demo.mujoco_arm import MujocoArm
 from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.guard.command_guard import CommandGuard
 from hodyn_ros.guard.guard_config import GuardConfig, GuardLimits

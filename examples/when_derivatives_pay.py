@@ -21,13 +21,13 @@ import numpy as np
 import typer
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
-from mujoco_arm import MujocoArm
 from numpy.typing import NDArray
 from pictures import grid, save
 from rich.progress import track
 
 from hodyn_ros import Robot, share
 from hodyn_ros.control.motor_pd import FeedforwardMode
+from hodyn_ros.demo.mujoco_arm import MujocoArm
 from hodyn_ros.model.drive_spec import FrictionSpec
 from hodyn_ros.planning.time_optimal.planner import time_optimal
 from hodyn_ros.simulation.model_errors import with_stiffness

@@ -23,6 +23,7 @@ _EXTRA_OF = {
     "torch": "torch",
     "lerobot": "lerobot",
     "daqp": "mpc",
+    "mujoco": "mjcf",
 }
 
 

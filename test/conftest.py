@@ -35,7 +35,8 @@ settings.register_profile("tests", derandomize=not THOROUGH, deadline=None)
 settings.load_profile("tests")
 
 UDP_ON_THIS_HOST = Path(__file__).with_name("helpers") / "ros" / "udp_on_this_host.xml"
-STARTERS = ("subprocess", "ros_processes", "ros_launch", "run_examples", "warm_python")  # of processes
+# Of processes, a compiler's among them.
+STARTERS = ("subprocess", "exported_code", "ros_processes", "ros_launch", "run_examples", "warm_python")
 
 WORKER = "PYTEST_XDIST_WORKER" in os.environ  # one of several
 COMPUTES = False  # beside others
@@ -107,6 +108,8 @@ def compiled_code(request: pytest.FixtureRequest) -> Iterator[Path]:
     folder.chmod(0o700)
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("HODYN_CACHE_DIR", str(folder))
+        # More than all runs need: where the oldest give way to the newest, the next run finds none of either.
+        environment.setenv("HODYN_CACHE_ENTRIES", "25000")
         yield folder
 
 

@@ -18,6 +18,7 @@ from hodyn_ros import Robot, share
 from hodyn_ros.actuation.springs.linear_spring import LinearSpring
 from hodyn_ros.export import CSource, c_source
 from hodyn_ros.export.c_function import CFunction, sizes
+from hodyn_ros.export.request import ExportRequest
 
 _ROWS = (
     ("panda", "feedforward", 2),
@@ -42,7 +43,7 @@ def main() -> None:
     for name, what, order in _ROWS:
         written = "inverse_dynamics" if what == "feedforward" else what
         robot = Robot.load(share.find("config", f"{name}.yaml"))
-        code = c_source(robot, order, "robot", what=written, target="cortex-m7")
+        code = c_source(robot, ExportRequest(order, "robot", what=written, target="cortex-m7"))
         print(f"| {name} | {what} | {order} | {measured(code, what)} |", flush=True)
     for edition in ("textbook", "regrouped"):
         print(f"| panda | feedforward, CasADi, {edition} | {_ORDER} | {casadi_cells(edition)} |", flush=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -140,3 +141,9 @@ def _finite(data: Any) -> Any:
     if hasattr(data, "item"):  # of NumPy
         data = data.item()
     return None if isinstance(data, float) and not math.isfinite(data) else data
+
+
+def fail(error: Exception, code: int) -> int:
+    """Print what went wrong in one line, and return the exit code."""
+    print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+    return code

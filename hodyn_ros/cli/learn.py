@@ -35,12 +35,18 @@ class Feedback(NamedTuple):
     damping_ratio: float
 
 
+class Runs(NamedTuple):
+    """Recordings to learn from, what their columns are, and when the motion begins in each, if known."""
+
+    recordings: Sequence[Path]
+    columns: Path | None = None
+    begin: float | None = None  # [s]
+
+
 def run_learn(
     robot: RobotChoice,
     motion: str,
-    recordings: Sequence[Path],
-    columns: Path | None,
-    begin: float | None,
+    runs: Runs,
     before: Path | None,
     feedback: Feedback,
     config: LearningConfig,
@@ -54,19 +60,19 @@ def run_learn(
     moved = read_motion(share.find("config", motion))
     wanted = moved.for_joints(model.joint_names).trajectory
     known = None if before is None else read_correction(before)
-    runs: list[JointRecording] = []
+    repetitions: list[JointRecording] = []
     begins: list[float] = []
-    for path in recordings:
-        recording = read_recording(path, model.joint_names, columns)
-        starts = _begins(path, model.joint_names, wanted, begin)
+    for path in runs.recordings:
+        recording = read_recording(path, model.joint_names, runs.columns)
+        starts = _begins(path, model.joint_names, wanted, runs.begin)
         for start in starts:
             several = len(starts) > 1
             end = start + wanted.duration + _AROUND
-            runs.append(recording.between(start - _AROUND, end) if several else recording)
+            repetitions.append(recording.between(start - _AROUND, end) if several else recording)
             begins.append(start)
     gains = MotorGains.of_drives(model.require_drives(), *feedback)
     with progress_bar(console, "linearising") as progress:
-        learned = Learner(model, wanted, gains, config, progress).learn(runs, known, begins)
+        learned = Learner(model, wanted, gains, config, progress).learn(repetitions, known, begins)
     _print(learned, model.name, console)
     written = [write_correction(learned, model.name, out)]
     if picture is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import asdict, astuple, dataclass, fields
 from math import isfinite
 
 import numpy as np
@@ -248,11 +248,11 @@ def _spring(spec: DriveSpec) -> str:
 
 
 def _friction(spec: DriveSpec) -> str:
-    parts = [
-        f"{where} {number(friction.viscous)} viscous, {number(friction.coulomb)} Coulomb"
-        for where, friction in (("motor", spec.motor_friction), ("link", spec.link_friction))
-        if friction != FrictionSpec(transition=friction.transition)
-    ]
+    parts, usual = [], asdict(FrictionSpec())
+    for where, friction in (("motor", spec.motor_friction), ("link", spec.link_friction)):
+        said = [f"{number(value)} {key}" for key, value in asdict(friction).items() if value != usual[key]]
+        if friction != FrictionSpec(transition=friction.transition):
+            parts.append(f"{where} {', '.join(said)}")
     return "; ".join(parts)
 
 

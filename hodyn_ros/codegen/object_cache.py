@@ -8,12 +8,15 @@ import os
 import stat
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
+from hodyn_ros.errors import InputError
+
 _MAGIC = b"hodyn_ros object 2\n"
 _HEAD_SIZE = len(_MAGIC) + hashlib.sha256().digest_size
-_MOST_ENTRIES = 5000  # of some 16 kB each
+_MOST_ENTRIES = 5000  # of some 16 kB each, where nobody says otherwise
 _LOOK_EVERY = 50  # entries that a process writes, as a look through all takes a while
 _written = itertools.count()
 
@@ -29,28 +32,33 @@ class ObjectCache:
     An entry is named by the hash of its key and carries the hash of its name and content. One that is
     damaged, that is no regular file, that belongs to another key, or that another user could have written,
     counts as absent and is replaced; writing is atomic. A folder that cannot be used costs compile time,
-    nothing else.
+    nothing else. Of more than `most` entries those go that have not been asked for the longest.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, most: int = _MOST_ENTRIES) -> None:
+        self.folder, self.most = folder, most
 
     @classmethod
     def default(cls) -> ObjectCache | None:
         """Return the user's cache: $HODYN_CACHE_DIR (empty: none), else below $XDG_CACHE_HOME or ~/.cache.
 
-        A user without a home, as in some containers, has none.
+        $HODYN_CACHE_ENTRIES says how much it keeps. A user without a home, as in some containers, has none.
+        Raises InputError where that is no number.
         """
         chosen = os.environ.get("HODYN_CACHE_DIR")
+        asked = os.environ.get("HODYN_CACHE_ENTRIES") or str(_MOST_ENTRIES)
+        if not asked.isdecimal():
+            raise InputError(f"HODYN_CACHE_ENTRIES must be a whole number of entries, found {asked!r}")
+        most = int(asked)
         if chosen is not None:
-            return cls(Path(chosen)) if chosen else None
+            return cls(Path(chosen), most) if chosen else None
         shared = Path(os.environ.get("XDG_CACHE_HOME", ""))
         if not shared.is_absolute():  # to be ignored then, by the XDG specification
             try:
                 shared = Path.home() / ".cache"
             except RuntimeError:
                 return None
-        return cls(shared / "hodyn_ros")
+        return cls(shared / "hodyn_ros", most)
 
     def get(self, key: str) -> bytes | None:
         """Return the machine code stored under a key, or None."""
@@ -65,8 +73,11 @@ class ObjectCache:
                 content = file.read()
         except OSError:
             return None
-        head = self._head(path, content[_HEAD_SIZE:])
-        return content[_HEAD_SIZE:] if content[:_HEAD_SIZE] == head else None
+        if content[:_HEAD_SIZE] != self._head(path, content[_HEAD_SIZE:]):
+            return None
+        with suppress(OSError):  # of a read-only folder
+            os.utime(path)
+        return content[_HEAD_SIZE:]
 
     def put(self, key: str, code: bytes) -> None:
         """Store machine code under a key."""
@@ -88,8 +99,10 @@ class ObjectCache:
 
     def _forget_oldest(self) -> None:
         """Keep the folder from growing without end, with what killed processes left behind."""
-        files = [file for pattern in ("*.o", "*.tmp") for file in self.folder.glob(pattern)]
-        for file in sorted(files, key=lambda file: file.stat().st_mtime)[:-_MOST_ENTRIES]:
+        files = [file for file in self.folder.iterdir() if file.suffix in (".o", ".tmp")]
+        if len(files) <= self.most:  # without a look at each of them
+            return
+        for file in sorted(files, key=lambda file: file.stat().st_mtime)[: -self.most or None]:
             file.unlink(missing_ok=True)
 
     def _path(self, key: str) -> Path:

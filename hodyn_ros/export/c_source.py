@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from hodyn_ros.dynamics.operations import EXPORTED, OPERATIONS
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.export.c_function import CFunction, Memory
-from hodyn_ros.export.c_text import checked_name, comment_block, name_from, string
+from hodyn_ros.export.c_text import comment_block, string
 from hodyn_ros.export.functions.motors import (
     BOTH,
     left_out,
@@ -23,15 +21,13 @@ from hodyn_ros.export.functions.observer import OBSERVER, observer_functions
 from hodyn_ros.export.functions.propellers import THRUSTS, propeller_function
 from hodyn_ros.export.header import Small, header_lines, name_arrays
 from hodyn_ros.export.loops.c_code import loop_function
-from hodyn_ros.export.request import Request
+from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.export.self_test import self_test
 from hodyn_ros.export.small.single import in_single
 from hodyn_ros.export.small.stack import find_target, stack_bytes
 from hodyn_ros.export.straight_line import Tables
 from hodyn_ros.export.trees import tree_function
-from hodyn_ros.lie.representations import Representation, check_representation
 
-_HIGHEST_ORDER = 30
 ALL = (*EXPORTED, THRUSTS, OBSERVER)
 # What 24 bits are enough for.
 _SINGLE = (
@@ -55,18 +51,7 @@ class CSource:
     functions: tuple[CFunction, ...] = field(default=(), compare=False, repr=False)
 
 
-def c_source(
-    robot: Robot,
-    order: int,
-    name: str | None = None,
-    origin: str = "",
-    what: str | Sequence[str] = "inverse_dynamics",
-    frames: Sequence[str | int] | None = None,
-    representation: Representation = "spatial",
-    period: float | None = None,
-    wrenches: Sequence[str] = (),
-    target: str | None = None,
-) -> CSource:
+def c_source(robot: Robot, request: ExportRequest, origin: str = "") -> CSource:
     """Write what the engine computes of a robot as C99 without dependencies, which C++ compiles as well.
 
     The functions are straight-line code apart from `sin` and `cos` of math.h; those of robots with loops
@@ -77,36 +62,16 @@ def c_source(
     drives and the order suffices.
     `<name>_self_test` returns the largest relative error against numbers computed here.
 
-    `what`: one or more of what `Robot.compile` offers, "propeller_thrusts" and "momentum_observer"; `frames`
-    and `representation` as there. `period` [s] between two calls lets damped springs that do not settle
-    within it remember their deflection; else they follow their slow manifold. `wrenches`: bodies on which the
-    environment acts, in inverse and forward dynamics. `target`, "cortex-m7" or "generic": a small processor;
-    numbers are then float, no library is called for sines and cosines, and the header says how much stack
-    calls take. `name` starts the names of all functions, by default it
-    is made from the robot's; `origin` says in the comment where the robot comes from. Raises InputError for
-    what cannot be exported.
+    For a small processor no library is called for sines and cosines, and the header says how much stack calls
+    take. `origin` says in the comment where the robot comes from. Raises InputError for what cannot be
+    exported.
     """
-    if isinstance(order, bool) or not isinstance(order, (int, np.integer)) or order < 0:
-        raise InputError(f"the order must be 0 or a positive integer, found {order!r}")
-    if order > _HIGHEST_ORDER:
-        raise InputError(f"the order is {order}, and {_HIGHEST_ORDER} is the highest there is")
     if not robot.tree.n_joints:
         raise InputError(f"robot {robot.name!r} has no joints; there is nothing to export")
-    check_representation(representation)
-    if period is not None and not 0.0 < period < np.inf:
-        raise InputError(f"the period must be positive and finite, found {period!r} s")
-    wanted = _checked([what] if isinstance(what, str) else what, frames, wrenches)
-    own, kind = ("tree", "with couplings or") if robot.closure is None else ("loops", "without couplings and")
-    wrong = [each for each in wanted if each in OPERATIONS and own not in OPERATIONS[each].exported]
-    if wrong:
-        raise InputError(f"{' and '.join(wrong)} are of robots {kind} loops; leave them out")
-    if target is not None and (double := [each for each in wanted if each not in _SINGLE]):
-        raise InputError(f"{' and '.join(double)} need float64; of float32 there are {', '.join(_SINGLE)}")
-    prefix = checked_name(name_from(robot.name) if name is None else name)
-    tables = Tables(small=target is not None)
-    request = Request(
-        prefix, int(order), tuple(frames or ()), representation, period, tuple(wrenches), target
-    )
+    _check(robot, request)
+    request = request.of(robot)
+    wanted, prefix, order, period = request.what, request.prefix, request.order, request.period
+    tables = Tables(small=request.target is not None)
     of_robot = tree_function if robot.closure is None else loop_function
     functions: list[CFunction] = []
     notes = []
@@ -117,12 +82,12 @@ def c_source(
         write = propeller_function if each == THRUSTS else of_robot
         functions.append(write(robot, request, each, tables))
         if each == "inverse_dynamics" and robot.drive_train is not None:
-            reason = left_out(robot, request.order, prefix)
+            reason = left_out(robot, order, prefix)
             if reason is None:
                 functions += motor_functions(robot, request, functions[-1], tables)
             else:
                 notes.append(reason)
-                if turning_rotors(robot, request.order):
+                if turning_rotors(robot, order):
                     functions.append(rotor_feedforward(robot, request, tables))
     if period is not None and not any("deflection" in function.remembers for function in functions):
         notes.append("the period counts for nothing: no damped spring remembers longer than that.")
@@ -132,7 +97,7 @@ def c_source(
 
 def composed(
     robot: Robot,
-    request: Request,
+    request: ExportRequest,
     functions: Sequence[CFunction],
     tables: Tables,
     title: str,
@@ -140,7 +105,7 @@ def composed(
     notes: Sequence[str] = (),
 ) -> CSource:
     """Return the texts that hold some functions; `title` says of what, `notes` what is left out."""
-    prefix, order, target = request.prefix, request.order, request.target
+    prefix, order = request.prefix, request.order
     head = [
         f"{title}, written by `hodyn export`. Do not edit; export again.",
         *([f"From {origin}."] if origin else []),
@@ -150,7 +115,7 @@ def composed(
         remembered.update(function.remembers)
     memory = [line for part in remembered.values() for line in part.members]
     code = _code(robot, prefix, functions, remembered, tables)
-    small = None if target is None else _small(target, functions, code, memory)
+    small = None if request.target is None else _small(request.target, functions, code, memory)
     header = _text(header_lines(robot, order, prefix, functions, memory, [*head, *notes], small))
     tests = self_test(prefix, functions, small=small is not None)
     source = _text([*_head(robot, prefix, head, small), *code, *tests])
@@ -164,18 +129,25 @@ def _text(lines: Sequence[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _checked(wanted: Sequence[str], frames: Sequence[str | int] | None, wrenches: Sequence[str]) -> list[str]:
-    for each in wanted:
+def _check(robot: Robot, request: ExportRequest) -> None:
+    """Raise InputError where a request asks for what there is not in C, or of other robots."""
+    for each in request.what:
         if each not in ALL:
             raise InputError(f"there is no {each!r} to export; choose some of {', '.join(ALL)}")
-    if not wanted:
+    if not request.what:
         raise InputError(f"there is nothing to export; choose some of {', '.join(ALL)}")
     of_frames = [name for name in EXPORTED if OPERATIONS[name].frames != "none"]
-    if frames and not set(of_frames) & set(wanted):
+    if request.frames and not set(of_frames) & set(request.what):
         raise InputError(f"frames are of {' and '.join(of_frames)}; leave them out")
-    if wrenches and not {"inverse_dynamics", "forward_dynamics"} & set(wanted):
+    if request.wrenches and not {"inverse_dynamics", "forward_dynamics"} & set(request.what):
         raise InputError("wrenches are of inverse_dynamics and forward_dynamics; leave them out")
-    return list(dict.fromkeys(wanted))
+    own, kind = ("tree", "with couplings or") if robot.closure is None else ("loops", "without couplings and")
+    wrong = [name for name in request.what if name in OPERATIONS and own not in OPERATIONS[name].exported]
+    if wrong:
+        raise InputError(f"{' and '.join(wrong)} are of robots {kind} loops; leave them out")
+    double = [name for name in request.what if name not in _SINGLE]
+    if request.target is not None and double:
+        raise InputError(f"{' and '.join(double)} need float64; of float32 there are {', '.join(_SINGLE)}")
 
 
 def _title(wanted: Sequence[str]) -> str:

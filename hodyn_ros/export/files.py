@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from pathlib import Path
 
 from hodyn_ros.dynamics.robot import Robot
@@ -14,34 +13,18 @@ from hodyn_ros.export.linkage.arrays import LinkageArrays, linkage_arrays
 from hodyn_ros.export.linkage.shared import linkage_sources
 from hodyn_ros.export.mjcf import Mjcf, mjcf
 from hodyn_ros.export.python.wheel import write_wheel
+from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.export.shared import build, shared_sources
-from hodyn_ros.lie.representations import Representation
 from hodyn_ros.outputs import checked_file_name, file_name_from
 
 
-def export_c(
-    robot: str | Path,
-    order: int,
-    out: Path,
-    name: str | None = None,
-    floating_base: bool = False,
-    what: str | Sequence[str] = "inverse_dynamics",
-    frames: Sequence[str | int] | None = None,
-    representation: Representation = "spatial",
-    period: float | None = None,
-    wrenches: Sequence[str] = (),
-    settings: Sequence[str] = (),
-    target: str | None = None,
-) -> tuple[CSource, list[Path]]:
-    """Write `<name>.h` and `<name>.c` into the folder `out`; return their texts and paths.
+def export_c(choice: RobotChoice, request: ExportRequest, out: Path) -> tuple[CSource, list[Path]]:
+    """Write `<name>.h` and `<name>.c` of a robot into the folder `out`; return their texts and paths.
 
-    `robot`: a YAML file, one that is shipped with the package ("panda.yaml"), an MJCF file, or a URDF file,
-    in which case `floating_base` lets its root float; `settings`: keys of robot files and their values, such
-    as "keyframe=home"; the others as of `c_source`. The files carry the SHA-256 of the robot's. Raises
-    InputError, ModelError or OSError saying what is wrong.
+    The files carry the SHA-256 of the robot's. Raises InputError, ModelError or OSError saying what is wrong.
     """
-    built, origin, _ = _read(robot, floating_base, settings)
-    code = c_source(built, order, name, origin, what, frames, representation, period, wrenches, target)
+    built, origin, _ = _read(choice)
+    code = c_source(built, request, origin)
     out.mkdir(parents=True, exist_ok=True)
     paths = [out / f"{code.name}.h", out / f"{code.name}.c"]
     for file, text in zip(paths, (code.header, code.source)):
@@ -49,29 +32,21 @@ def export_c(
     return code, paths
 
 
-def export_shared(
-    robot: str | Path,
-    order: int,
-    out: Path,
-    name: str | None = None,
-    floating_base: bool = False,
-    settings: Sequence[str] = (),
-) -> Path:
+def export_shared(choice: RobotChoice, order: int, out: Path, name: str | None = None) -> Path:
     """Write a robot's C code into the folder `out` and compile it to `lib<name>.so`; return its path.
 
-    It is what `hodyn_ros/FeedforwardController` loads. Arguments as of `export_c`. Raises InputError,
-    ModelError or OSError saying what is wrong.
+    It is what `hodyn_ros/FeedforwardController` loads. Raises InputError, ModelError or OSError saying what
+    is wrong.
     """
-    built, origin, digest = _read(robot, floating_base, settings)
+    built, origin, digest = _read(choice)
     sources = shared_sources(built, order, name, origin, digest)
     return build(sources, out, next(iter(sources)).removesuffix(".h"))
 
 
 def export_linkage(
-    robot: str | Path,
+    choice: RobotChoice,
     out: Path,
     name: str | None = None,
-    settings: Sequence[str] = (),
     *,
     shared: bool = False,
     points: int = 33,
@@ -82,7 +57,7 @@ def export_linkage(
     `hodyn_ros/LinkageTransmission`. Others as of `export_c`. Raises InputError for robots that are no
     linkage, and what `export_shared` raises.
     """
-    built, origin, digest = _read(robot, False, settings)
+    built, origin, digest = _read(choice)
     arrays = linkage_arrays(built, points)
     prefix = checked_name(name_from(built.name) if name is None else name)
     out.mkdir(parents=True, exist_ok=True)
@@ -93,44 +68,25 @@ def export_linkage(
     return arrays, paths
 
 
-def export_python(
-    robot: str | Path,
-    order: int,
-    out: Path,
-    name: str | None = None,
-    floating_base: bool = False,
-    what: str | Sequence[str] = "inverse_dynamics",
-    frames: Sequence[str | int] | None = None,
-    representation: Representation = "spatial",
-    period: float | None = None,
-    wrenches: Sequence[str] = (),
-    settings: Sequence[str] = (),
-) -> tuple[CSource, list[Path]]:
+def export_python(choice: RobotChoice, request: ExportRequest, out: Path) -> tuple[CSource, list[Path]]:
     """Write a wheel of compiled functions of a robot into the folder `out`; return their C code and the path.
 
-    Who installs it needs NumPy alone: neither this package nor a compiler. Arguments as of `export_c`; where
-    it is written, a C compiler has to be. Raises InputError, ModelError or OSError saying what is wrong.
+    Who installs it needs NumPy alone: neither this package nor a compiler; where it is written, a C compiler
+    has to be. Raises InputError, ModelError or OSError saying what is wrong.
     """
-    built, origin, _ = _read(robot, floating_base, settings)
-    code = c_source(built, order, name, origin, what, frames, representation, period, wrenches)
-    return code, [write_wheel(built, code, order, out)]
+    built, origin, _ = _read(choice)
+    code = c_source(built, request, origin)
+    return code, [write_wheel(built, code, request.order, out)]
 
 
-def export_mjcf(
-    robot: str | Path,
-    out: Path,
-    name: str | None = None,
-    floating_base: bool = False,
-    settings: Sequence[str] = (),
-) -> tuple[Mjcf, Path]:
+def export_mjcf(choice: RobotChoice, out: Path, name: str | None = None) -> tuple[Mjcf, Path]:
     """Write `<name>.xml` into the folder `out`, by default after the robot; return its text and path.
 
-    A name of a robot that leads to another folder is made one that does not. `robot`, `floating_base` and
-    `settings` as of `export_c`. Raises InputError, also for such a `name`, ModelError or OSError saying what
-    is wrong.
+    A name of a robot that leads to another folder is made one that does not. Raises InputError, also for such
+    a `name`, ModelError or OSError saying what is wrong.
     """
     chosen = None if name is None else checked_file_name(name)
-    built, _, _ = _read(robot, floating_base, settings)
+    built = choice.robot()
     written = mjcf(built)
     out.mkdir(parents=True, exist_ok=True)
     path = out / f"{chosen or file_name_from(built.name)}.xml"
@@ -138,10 +94,9 @@ def export_mjcf(
     return written, path
 
 
-def _read(robot: str | Path, floating_base: bool, settings: Sequence[str]) -> tuple[Robot, str, str]:
+def _read(choice: RobotChoice) -> tuple[Robot, str, str]:
     """Return a robot, where it comes from in words, and the SHA-256 of its file."""
-    choice = RobotChoice(str(robot), floating_base, tuple(settings))
     path, built = choice.path, choice.robot()
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    said = "".join(f", {ascii(setting)[1:-1]}" for setting in settings).replace("*/", "* /")  # in a comment
-    return built, f"{path.name}, SHA-256 {digest}{said}", digest
+    said = "".join(f", {ascii(setting)[1:-1]}" for setting in choice.settings)
+    return built, f"{path.name}, SHA-256 {digest}{said.replace('*/', '* /')}", digest  # in a comment

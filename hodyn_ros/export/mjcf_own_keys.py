@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from math import inf, isfinite
 from typing import Any
 
@@ -147,9 +147,9 @@ def _drive(spec: DriveSpec) -> dict[str, Any]:
     for side in ("motor_friction", "link_friction"):
         friction = getattr(spec, side)
         if together and _rubbing(spec.motor_friction):
-            said[side] = asdict(friction)
-        elif _rubbing(friction) and friction.transition != FrictionSpec().transition:
-            said[side] = {"transition": friction.transition}
+            said[side] = {key: value for key, value in asdict(friction).items() if value is not None}
+        elif _rubbing(friction) and (own := _beside_mjcf(friction)):
+            said[side] = own
     return said
 
 
@@ -158,4 +158,10 @@ def _rubs(spec: DriveSpec) -> bool:
 
 
 def _rubbing(friction: FrictionSpec) -> bool:
-    return friction.viscous != 0.0 or friction.coulomb != 0.0
+    return replace(friction, transition=FrictionSpec().transition) != FrictionSpec()
+
+
+def _beside_mjcf(friction: FrictionSpec) -> dict[str, float]:
+    """Return the figures of a friction for which MJCF has no word."""
+    usual = asdict(FrictionSpec()) | {"viscous": friction.viscous, "coulomb": friction.coulomb}
+    return {key: value for key, value in asdict(friction).items() if value != usual[key]}

@@ -4,32 +4,70 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from hodyn_ros.codegen.kernel import Shape
 from hodyn_ros.dynamics.operations import OPERATIONS
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import InputError
+from hodyn_ros.export.c_text import checked_name, name_from
 from hodyn_ros.lie.motion import BaseRepresentation
-from hodyn_ros.lie.representations import Representation
+from hodyn_ros.lie.representations import Representation, check_representation
 from hodyn_ros.model.tree import TreeModel
+
+_HIGHEST_ORDER = 30
 
 
 @dataclass(frozen=True)
-class Request:
-    """The start of all names, the order, and of kinematics the frames and how twists are represented.
+class ExportRequest:
+    """What is exported of a robot, with time derivatives up to `order`. Raises InputError for what cannot be.
 
-    `period` [s] between two calls: damped springs then remember their deflection. `wrenches`: bodies on which
-    the environment acts, with wrenches in world axes about the world origin. `target`: a small processor,
-    whose numbers are float32; else they are float64.
+    `name` starts the names of all functions; by default it is made from the robot's. `what`: one or more of
+    what `Robot.compile` offers, and in C "propeller_thrusts" and "momentum_observer"; `frames` and
+    `representation` as there. `period` [s] between two calls lets damped springs that do not settle within it
+    remember their deflection; else they follow their slow manifold. `wrenches`: bodies on which the
+    environment acts, in inverse and forward dynamics, with wrenches in world axes about the world origin.
+    `target`, "cortex-m7" or "generic": a small processor, whose numbers are float32; else they are float64.
     """
 
-    prefix: str
     order: int
-    frames: tuple[str | int, ...] = ()
+    name: str | None = None
+    what: Sequence[str] = ("inverse_dynamics",)
+    frames: Sequence[str | int] = ()
     representation: Representation = "spatial"
     period: float | None = None
-    wrenches: tuple[str, ...] = ()
+    wrenches: Sequence[str] = ()
     target: str | None = None
+
+    def __post_init__(self) -> None:
+        order, period = self.order, self.period
+        if isinstance(order, bool) or not isinstance(order, (int, np.integer)) or order < 0:
+            raise InputError(f"the order must be 0 or a positive integer, found {order!r}")
+        if order > _HIGHEST_ORDER:
+            raise InputError(f"the order is {order}, and {_HIGHEST_ORDER} is the highest there is")
+        check_representation(self.representation)
+        if period is not None and not 0.0 < period < np.inf:
+            raise InputError(f"the period must be positive and finite, found {period!r} s")
+        if self.name is not None:
+            checked_name(self.name)
+        what = (self.what,) if isinstance(self.what, str) else dict.fromkeys(self.what)
+        object.__setattr__(self, "order", int(order))
+        object.__setattr__(self, "what", tuple(what))
+        object.__setattr__(self, "frames", tuple(self.frames))
+        object.__setattr__(self, "wrenches", tuple(self.wrenches))
+
+    def of(self, robot: Robot) -> ExportRequest:
+        """Return the request with the name that functions of a robot have."""
+        return replace(self, name=checked_name(name_from(robot.name) if self.name is None else self.name))
+
+    @property
+    def prefix(self) -> str:
+        """The start of all names, of a request that is one of a robot."""
+        assert self.name is not None
+        return self.name
 
     @property
     def wrench_names(self) -> list[str]:

@@ -17,7 +17,7 @@ from hodyn_ros.export.c_source import CSource, c_source, composed
 from hodyn_ros.export.c_text import number, string
 from hodyn_ros.export.functions.motors import BOTH, left_out
 from hodyn_ros.export.functions.observer import step_functions
-from hodyn_ros.export.request import Request
+from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.export.straight_line import Tables
 from hodyn_ros.guard.guarded_robot import guard_limits, stiff_observer, stiff_specs
 from hodyn_ros.lie.se3 import Array
@@ -46,7 +46,7 @@ def shared_sources(robot: Robot, order: int, name: str | None, origin: str, dige
         raise InputError(
             f"robot {robot.name!r} has joints with two motors; a controller commands one motor for each joint"
         )
-    code = c_source(robot, order, name, origin)
+    code = c_source(robot, ExportRequest(order, name), origin)
     if train is not None and (reason := left_out(robot, order, code.name)) is not None:
         raise InputError(f"no feedforward for the motors of robot {robot.name!r}: {reason}")
     sources = {f"{code.name}.h": code.header, f"{code.name}.c": code.source}
@@ -89,7 +89,7 @@ def _stiff(robot: Robot, name: str, origin: str) -> CSource:
     train = robot.drive_train
     if train is not None:
         robot = robot.with_drives(stiff_specs(train))
-    return c_source(robot, 0, f"{name}_stiff", origin)
+    return c_source(robot, ExportRequest(0, f"{name}_stiff"), origin)
 
 
 def _observers(robot: Robot, name: str, origin: str) -> dict[str, CSource]:
@@ -99,7 +99,7 @@ def _observers(robot: Robot, name: str, origin: str) -> dict[str, CSource]:
         prefix, tables = f"{name}_{side}_observer", Tables()
         functions = step_functions(prefix, *_observer(robot, side), tables)
         title = f"The observer of robot {robot.name!r} by efforts of its {side}s"
-        written[side] = composed(robot, Request(prefix, 0), functions, tables, title, origin)
+        written[side] = composed(robot, ExportRequest(0, prefix), functions, tables, title, origin)
     return written
 
 

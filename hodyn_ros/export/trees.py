@@ -17,7 +17,7 @@ from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.engine.kernels import KernelSpec
 from hodyn_ros.export import motions, words
 from hodyn_ros.export.c_function import Cases, CFunction, rounded, spread
-from hodyn_ros.export.request import Request
+from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.export.straight_line import StraightLine, Tables, checked_length
 from hodyn_ros.lie.se3 import Array
 
@@ -37,7 +37,7 @@ class _Plan:
     choose: Callable[[Random, list[Shape]], list[Array]]
 
 
-def tree_function(robot: Robot, request: Request, what: str, tables: Tables) -> CFunction:
+def tree_function(robot: Robot, request: ExportRequest, what: str, tables: Tables) -> CFunction:
     """Write one of the functions that `Robot.compile` offers, or the partial derivatives."""
     plan = _planned(robot, request, what)
     trace, arguments = plan.traceable
@@ -85,7 +85,7 @@ def _results_of(plan: _Plan, calls: Iterable[Iterable[Array]]) -> dict[str, Arra
     return {name: np.array([one[name] for one in parts]) for name in plan.results}
 
 
-def _planned(robot: Robot, request: Request, what: str) -> _Plan:
+def _planned(robot: Robot, request: ExportRequest, what: str) -> _Plan:
     """Plan an operation by its law."""
     model, order, operation = robot.model, request.order, OPERATIONS[what]
     of = request.of_frames(what, model.body_names)
@@ -121,7 +121,7 @@ def _weighted(
 
 
 def _results(
-    robot: Robot, request: Request, operation: Operation, of: tuple[Any, ...]
+    robot: Robot, request: ExportRequest, operation: Operation, of: tuple[Any, ...]
 ) -> dict[str, tuple[Shape, int]]:
     """Return shapes by name of what an operation gives, and the columns that they take."""
     order, n, first = request.order, robot.n_coordinates, 6 if robot.model.floating_base else 0
@@ -144,7 +144,7 @@ def frame_results(count: int, order: int) -> dict[str, tuple[Shape, int]]:
 
 
 def _motion(
-    robot: Robot, request: Request, operation: Operation
+    robot: Robot, request: ExportRequest, operation: Operation
 ) -> tuple[list[str], list[str], Callable[[Random, list[Shape]], list[Array]]]:
     """Return the names of what a motion consists of, what is said of it, and what chooses one."""
     rates, floats = request.order + operation.rates, robot.model.floating_base
@@ -160,7 +160,7 @@ def _motion(
 
 
 def _state(
-    robot: Robot, request: Request, operation: Operation
+    robot: Robot, request: ExportRequest, operation: Operation
 ) -> tuple[list[str], list[str], Callable[[Random, list[Shape]], list[Array]]]:
     """Return likewise of a state and efforts.
 

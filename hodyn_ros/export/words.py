@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hodyn_ros.dynamics.operations import Operation
-from hodyn_ros.export.request import Request
+from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.representations import Representation
 
@@ -45,7 +45,7 @@ def twist(what: str = "base") -> list[str]:
     return [pose, twists.replace("twists:", "twist:")]
 
 
-def wrenches(request: Request) -> list[str]:
+def wrenches(request: ExportRequest) -> list[str]:
     """Say what the environment does."""
     return [
         f"{name}: wrench (mx my mz fx fy fz) of the environment on body {body}, in world axes about the "
@@ -54,7 +54,7 @@ def wrenches(request: Request) -> list[str]:
     ]
 
 
-def frame_motion(names: Sequence[str | int], request: Request) -> list[str]:
+def frame_motion(names: Sequence[str | int], request: ExportRequest) -> list[str]:
     """Say what forward kinematics gives."""
     listed = ", ".join(map(str, names))
     lines = [f"frame_poses: homogeneous matrices in the world, row by row [m], of {listed}."]
@@ -69,7 +69,7 @@ def frame_motion(names: Sequence[str | int], request: Request) -> list[str]:
 
 def result(
     operation: Operation,
-    request: Request,
+    request: ExportRequest,
     of: tuple[Any, ...],
     *,
     m: int = 0,
@@ -96,7 +96,7 @@ def result(
     return [*weighted, f"{operation.in_c}: {about}"]
 
 
-def result_of_base(operation: Operation, request: Request) -> list[str]:
+def result_of_base(operation: Operation, request: ExportRequest) -> list[str]:
     """Say what an operation gives of a base, or what a base changes."""
     about = operation.about_base.format(order=request.order, order_1=request.order + 1)
     return [f"{operation.base_in_c}: {about}" if operation.base_in_c else about]

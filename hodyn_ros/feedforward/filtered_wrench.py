@@ -39,7 +39,6 @@ class FilteredWrench:
             )
         self.timeouts = 0
         self._order = order
-        self._cutoff = cutoff
         self._timeout = round(1e9 * timeout)
         lags = order + 1
         self._omega = 2.0 * pi * cutoff / sqrt(2.0 ** (1.0 / lags) - 1.0)

@@ -1,7 +1,7 @@
 """Inverse dynamics of any order in spatial representation: world axes, one reference point for all bodies.
 
 A. Mueller, "An O(n)-algorithm for the higher-order kinematics and inverse dynamics of serial manipulators
-using spatial representation of twists" (2020), Algorithms 1 and 3; for trees and floating bases M. Z. Ali et
+using spatial representation of twists" (2020), Algorithms 1 and 3; for trees and floating bases A. Ali et
 al., Algorithms 1 and 2. The order is arbitrary here: every line below is a printed one differentiated r times
 with the product rule.
 """

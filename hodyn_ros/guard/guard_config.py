@@ -8,11 +8,10 @@ from enum import Enum
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.guard.reasons import Fault, State, StreamError, Transition
 from hodyn_ros.lie.se3 import Array
-from hodyn_ros.model.keys import key, out_of_range
+from hodyn_ros.model.keys import check_ranges, key
 
 __all__ = [
     "End",
@@ -156,5 +155,4 @@ class GuardConfig:
     efforts_act: bool = False
 
     def __post_init__(self) -> None:
-        for name, value, low, high in out_of_range(self):
-            raise InputError(f"{name} must be within {low:g} and {high:g}, found {value}")
+        check_ranges(self)

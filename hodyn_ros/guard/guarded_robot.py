@@ -131,9 +131,13 @@ def _mismatch(robot: Robot, joint_names: Sequence[str], motor: bool) -> Array:
     allowed = _allowed(robot, joint_names, motor=motor)
     if motor and train is not None and train.n_motors == train.n_joints:
         speed = np.where(np.isfinite(robot.limits.velocity), robot.limits.velocity, 1.0)[places]
-        specs = [train.specs[place] for place in places]
-        parts = [(spec.motor_friction, spec.link_friction) for spec in specs]
-        friction = [sum(f.viscous * v + f.coulomb for f in both) for both, v in zip(parts, speed)]
+        drives = [train.drives[place] for place in places]
+        limit = train.effort_limits(robot.limits.effort)[places]
+        carried = np.where(np.isfinite(limit), limit, 0.0)
+        friction = [
+            drive.motor_friction.largest(v, most) + drive.link_friction.largest(v)
+            for drive, v, most in zip(drives, speed, carried)
+        ]
         allowed = allowed + unsure.friction * np.array(friction)
     return allowed
 

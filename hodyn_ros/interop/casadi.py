@@ -10,6 +10,7 @@ from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import InputError
 from hodyn_ros.export.c_text import checked_name, name_from
+from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.extras import needed
 from hodyn_ros.interop.casadi_functions import externals
 from hodyn_ros.interop.casadi_library import library, makes_libraries, write_library
@@ -50,28 +51,20 @@ def function(
     return casadi.external(called, str(path))
 
 
-def export_casadi(
-    choice: RobotChoice,
-    what: Sequence[str] = ("inverse_dynamics",),
-    order: int = 0,
-    out: Path = Path(),
-    name: str | None = None,
-    *,
-    frames: Sequence[str | int] | None = None,
-    representation: Representation = "spatial",
-) -> list[Path]:
+def export_casadi(choice: RobotChoice, request: ExportRequest, out: Path) -> list[Path]:
     """Write `<name>_<what>_<order>.c` for acados and code that CasADi generates, and `.so` for CasADi.
 
     Both hold the external function of that name with its derivatives, as `function` returns it, one file for
-    each of `what`. The shared object is written where one can be made without a compiler (x86-64, Linux).
+    each operation. The shared object is written where one can be made without a compiler (x86-64, Linux).
     Returns the paths. Raises InputError for what is not offered, ModelError or OSError.
     """
-    robot = choice.robot()
+    robot, order = choice.robot(), request.order
+    prefix = name_from(robot.name) if request.name is None else request.name
     paths = []
     out.mkdir(parents=True, exist_ok=True)
-    for each in dict.fromkeys(what):
-        traced = TracedFunction.of(robot, each, order, frames, representation)
-        called = checked_name(f"{name_from(robot.name) if name is None else name}_{each}_{order}")
+    for each in request.what:
+        traced = TracedFunction.of(robot, each, order, request.frames or None, request.representation)
+        called = checked_name(f"{prefix}_{each}_{order}")
         functions = externals(traced, called)
         subject = each.replace("_", " ").capitalize()
         title = [

@@ -5,7 +5,6 @@ The text needs no header: NVRTC compiles it where it runs, nvcc ahead of that.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from hodyn_ros.codegen.kernel import Shape, traced
@@ -13,47 +12,36 @@ from hodyn_ros.dynamics.operations import EXPORTED_OF_TREES, OPERATIONS
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import InputError
-from hodyn_ros.export.c_text import checked_name, comment_block, name_from
+from hodyn_ros.export.c_text import comment_block
+from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.export.straight_line import StraightLine, Tables, checked_length
 from hodyn_ros.interop.traced_function import law_of
-from hodyn_ros.lie.representations import Representation, check_representation
 
 _THREADS = 128  # of a block at most, so that each may use many registers
 
 
-def cuda_source(
-    robot: Robot,
-    order: int,
-    what: Sequence[str] = ("inverse_dynamics",),
-    name: str | None = None,
-    *,
-    frames: Sequence[str | int] | None = None,
-    representation: Representation = "spatial",
-) -> str:
+def cuda_source(robot: Robot, request: ExportRequest) -> str:
     """Return the text of kernels `<name>_<what>(const double *argument, ..., double *result, count)`.
 
-    `count` is a long long. Of robots without loops; arguments, result and `what` are those of
+    `count` is a long long. Of robots without loops; arguments, results and operations are those of
     `Robot.compile_batch`: samples lie one after the other, each matrix by rows. A grid of blocks of 128
     threads at most takes `count` samples, one a thread. Raises InputError for what is not offered.
     """
-    if isinstance(order, bool) or not isinstance(order, int) or order < 0:
-        raise InputError(f"the order must be 0 or a positive integer, found {order!r}")
     if robot.closure is not None:
         raise InputError(
             f"robot {robot.name!r} has couplings or loops; kernels of CUDA are of robots without"
         )
-    check_representation(representation)
-    prefix = checked_name(name_from(robot.name) if name is None else name)
+    request = request.of(robot)
     tables, functions = Tables(), []
-    for each in dict.fromkeys(what):
+    for each in request.what:
         if each not in EXPORTED_OF_TREES:
             raise InputError(
                 f"there is no {each!r} as a kernel of CUDA; choose some of {', '.join(EXPORTED_OF_TREES)}"
             )
-        functions.append(_kernel(robot, order, each, prefix, tables, frames, representation))
+        functions.append(_kernel(robot, request, each, tables))
     helpers = [_on_device(line) for line in tables.lines()]
     title = [
-        f"Batches of robot {robot.name!r} of order {order} as kernels of CUDA, written by "
+        f"Batches of robot {robot.name!r} of order {request.order} as kernels of CUDA, written by "
         "`hodyn export --lang cuda`. Do not edit; export again.",
         "",
         f"One sample in every thread, blocks of {_THREADS} threads at most:",
@@ -62,35 +50,19 @@ def cuda_source(
     return "\n".join([*comment_block(title), "", *helpers, *functions]) + "\n"
 
 
-def export_cuda(
-    choice: RobotChoice,
-    what: Sequence[str] = ("inverse_dynamics",),
-    order: int = 0,
-    out: Path = Path(),
-    name: str | None = None,
-    *,
-    frames: Sequence[str | int] | None = None,
-    representation: Representation = "spatial",
-) -> Path:
+def export_cuda(choice: RobotChoice, request: ExportRequest, out: Path) -> Path:
     """Write `<name>.cu` with the kernels of `cuda_source`; return its path."""
     robot = choice.robot()
-    called = checked_name(name_from(robot.name) if name is None else name)
-    text = cuda_source(robot, order, what, called, frames=frames, representation=representation)
+    request = request.of(robot)
+    text = cuda_source(robot, request)
     out.mkdir(parents=True, exist_ok=True)
-    path = out / f"{called}.cu"
+    path = out / f"{request.prefix}.cu"
     path.write_text(text, encoding="ascii", newline="\n")
     return path
 
 
-def _kernel(
-    robot: Robot,
-    order: int,
-    what: str,
-    prefix: str,
-    tables: Tables,
-    frames: Sequence[str | int] | None,
-    representation: Representation,
-) -> str:
+def _kernel(robot: Robot, request: ExportRequest, what: str, tables: Tables) -> str:
+    order, frames, representation = request.order, request.frames or None, request.representation
     trace, arguments, names = law_of(robot, OPERATIONS[what], order, frames, representation)
     shapes: list[Shape] = [shape for _, shape in arguments]
     graph, outputs, (rows, columns) = traced(trace, shapes)
@@ -104,7 +76,7 @@ def _kernel(
     lines = [
         *about,
         f'extern "C" __global__ void __launch_bounds__({_THREADS})',
-        f"{prefix}_{what}({', '.join([*inputs, 'double *result', 'long long count'])})",
+        f"{request.prefix}_{what}({', '.join([*inputs, 'double *result', 'long long count'])})",
         "{",
         "  const long long sample = (long long)blockIdx.x * blockDim.x + threadIdx.x;",
         "  if (sample >= count) {",

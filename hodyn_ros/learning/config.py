@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.errors import InputError
 from hodyn_ros.learning.response import Deviation
-from hodyn_ros.model.keys import key, out_of_range
+from hodyn_ros.model.keys import check_ranges, key
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class Uncertainty:
     delay: float = key("By which efforts may come late [s].", default=2e-3, within=(0.0, 0.1))
 
     def __post_init__(self) -> None:
-        _check_ranges(self)
+        check_ranges(self)
 
     def corners(self, robot: Robot) -> Iterator[Deviation]:
         """Yield robots at the corners: all joints alike, and joints that differ from each other."""
@@ -89,9 +88,4 @@ class LearningConfig:
     uncertainty: Uncertainty = field(default_factory=Uncertainty)
 
     def __post_init__(self) -> None:
-        _check_ranges(self)
-
-
-def _check_ranges(config: Uncertainty | LearningConfig) -> None:
-    for name, value, low, high in out_of_range(config):
-        raise InputError(f"{name} is {value:g}; give {low:g} to {high:g}")
+        check_ranges(self)

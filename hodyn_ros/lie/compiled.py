@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, wraps
+from functools import lru_cache, wraps
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from hodyn_ros.array import Array
 from hodyn_ros.checks import finite_result
 from hodyn_ros.codegen.kernel import Kernel
+from hodyn_ros.codegen.object_cache import KEPT
 
 _LONGEST = 16  # rows of a stack for which conversions are compiled, in half a second at most
 
@@ -23,7 +24,7 @@ def compiled(convert: Callable[..., Array]) -> Callable[..., Array]:
     """
     careful = finite_result(convert)
 
-    @cache
+    @lru_cache(maxsize=KEPT)
     def kernel(*orders: int) -> tuple[Kernel, tuple[int, ...]]:
         shape: tuple[int, ...] = ()
 

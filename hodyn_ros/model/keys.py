@@ -12,7 +12,7 @@ number or a mapping without `anyOf`, whose errors nobody can read.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cache
 from types import NoneType, UnionType
@@ -28,7 +28,7 @@ from typing import (
     get_type_hints,
 )
 
-from hodyn_ros.errors import ModelError
+from hodyn_ros.errors import InputError, ModelError
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -84,14 +84,14 @@ def said_of(one: Field[Any]) -> Schema:
     return said
 
 
-def out_of_range(config: DataclassInstance) -> Iterator[tuple[str, float, float, float]]:
-    """Give name, value, least and most of the fields whose numbers are not where their keys have them."""
+def check_ranges(config: DataclassInstance) -> None:
+    """Raise InputError for the first number of a configuration that is not where its key has it."""
     for one in fields(config):
         said, value = said_of(one), getattr(config, one.name)
         if "minimum" in said:
             low, high = said["minimum"], said.get("maximum", math.inf)
             if not (low <= value <= high and math.isfinite(value)):
-                yield one.name, value, low, high
+                raise InputError(f"{one.name} must be within {low:g} and {high:g}, found {value:g}")
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(key,))

@@ -25,12 +25,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rcl_interfaces.msg import SetParametersResult
-from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
-from rclpy.parameter import Parameter
+from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
-from std_srvs.srv import Trigger
 
 from hodyn_ros import share
 from hodyn_ros.array import Array
@@ -45,18 +42,15 @@ from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.ros.conversions.fields import JointOrder, float64s
 from hodyn_ros.ros.conversions.joint_rows import RowsReader
 from hodyn_ros.ros.conversions.layout import instant
-from hodyn_ros.ros.conversions.messages import (
-    nanoseconds,
-    read_desired_motion,
-)
-from hodyn_ros.ros.diagnostics import OK, WARN, Diagnostics, Report, Stream
-from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, specs_of, value
+from hodyn_ros.ros.conversions.messages import nanoseconds, read_desired_motion
+from hodyn_ros.ros.diagnostics import OK, WARN, Report, Stream
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, config_of, specs_of, value
 from hodyn_ros.ros.parameters.robot_file import robot_file
 from hodyn_ros.ros.process import run
-from hodyn_ros.ros.streams.qos import overridable, sensor_qos, stream_qos
-from hodyn_ros.ros.streams.qos_events import QosEvents
-from hodyn_ros.ros.streams.rejections import MessageRejected, Reason, Rejections
-from hodyn_ros.ros.streams.stream_executor import StreamGroup
+from hodyn_ros.ros.streams.lifecycle import StreamLifecycle
+from hodyn_ros.ros.streams.qos import sensor_qos, stream_qos
+from hodyn_ros.ros.streams.rejections import MessageRejected, Reason
+from hodyn_ros.ros.triggers import serve_triggers
 from hodyn_ros.trajectory.base import Trajectory
 
 SETTINGS = (
@@ -117,15 +111,13 @@ _LOOK = 0.05  # [s] from one look at the process that learns to the next
 _LONGEST_STEP = 0.1  # [s] from one desired motion to the next, beyond which the place on the path is lost
 
 
-class LearningNode(LifecycleNode):
+class LearningNode(StreamLifecycle):
     """Adds what a `Playback` says to feedforwards; a `LearningProcess` finds what it plays."""
 
     def __init__(self) -> None:
-        super().__init__("learning_node")
-        self._failure: Exception | None = None
+        super().__init__("learning_node", SETTINGS, {spec.name for spec in SETTINGS} - _LIVE)
         self._robot: Robot | None = None
         self._process: LearningProcess | None = None
-        self._through = False  # whether feedforwards are let through
         self._playing = False
         self._learned: Learned | None = None
         self._refused = self._note = ""  # why there is no correction, or no new one
@@ -137,95 +129,38 @@ class LearningNode(LifecycleNode):
         self._asked = False  # whether the answer of the process that learns is wanted
         self._measured = {topic: deque[tuple[int, Array]](maxlen=_MOST) for topic in (LINKS, MOTORS)}
         self._motions, self._feedforwards, self._corrected, self._uncorrected = Stream(), Stream(), 0, 0
-        self._repetitions = self._learnt = self._failed = self._troubles_reported = 0
-        # rclpy asks the last one first, and `declare` adds one that looks at types
-        self.add_on_set_parameters_callback(self._check_parameters)
-        declare(self, SETTINGS)
-        self._rejections = {
-            topic: Rejections(self.get_logger().warning, topic) for topic in (MOTION, IN, LINKS, MOTORS)
-        }
-        self._events = QosEvents(self)
-        self._publisher = self.create_lifecycle_publisher(
-            FeedforwardTorque,
-            OUT,
-            stream_qos(),
-            qos_overriding_options=overridable(publisher=True),
-            event_callbacks=self._events.of_publisher(OUT),
-        )
-        self._events.watch(OUT, self._publisher)
-        self._streams = StreamGroup()
-        self._kept: list[Any] = []
-        self._listen(DesiredMotion, MOTION, self._take_motion, stream_qos())
-        self._listen(FeedforwardTorque, IN, self._take_feedforward, stream_qos())
+        self._repetitions = self._learnt = self._failed = 0
+        self._publisher = self.events.publisher(FeedforwardTorque, OUT, stream_qos())
+        self.listen(DesiredMotion, MOTION, self._take_motion, raw=False)
+        self.listen(FeedforwardTorque, IN, self._take_feedforward, raw=False)
         for topic in (LINKS, MOTORS):
-            self._listen(JointState, topic, partial(self._take_state, topic), sensor_qos(1000), raw=True)
-        self._served = [
-            self.create_service(Trigger, f"~/{name}", answer)
-            for name, answer in (
-                ("start", self._on_start),
-                ("stop", self._on_stop),
-                ("forget", self._on_forget),
-            )
-        ]
-        self._look = self.create_timer(_LOOK, self._answered, callback_group=self._streams)
-        self._diagnostics = Diagnostics(self, self._report)
-        if value(self, "autostart"):
-            if self.trigger_configure() != TransitionCallbackReturn.SUCCESS:
-                raise self._failure or InputError("the node could not be configured")
-            self.trigger_activate()
-
-    def _listen(self, kind: Any, topic: str, take: Any, qos: Any, raw: bool = False) -> None:
-        made = self.create_subscription(
-            kind,
-            topic,
-            take,
-            qos,
-            raw=raw,
-            callback_group=self._streams,
-            qos_overriding_options=overridable(),
-            event_callbacks=self._events.of_subscription(topic),
+            self.listen(JointState, topic, partial(self._take_state, topic), sensor_qos(1000))
+        self._served = serve_triggers(
+            self, start=self._play_and_learn, stop=self._stop, forget=self._begin_anew
         )
-        self._events.watch(topic, made)
-        self._kept.append(made)
+        self._look = self.create_timer(_LOOK, self._answered, callback_group=self.streams)
+        self._diagnostics = self.report_by(self._report)
+        if value(self, "autostart"):
+            self.autostart()
 
-    # lifecycle
+    # states
 
-    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Load robot, motion and correction, and start the process that learns."""
-        self._failure = None
-        try:
-            self._use()
-        except Exception as error:  # rclpy would drop whatever leaves this method, without a word
-            self._robot, self._failure = None, error
-            self.get_logger().error(f"cannot configure: {error}")
-            return TransitionCallbackReturn.FAILURE
-        return super().on_configure(state)
+    def unload(self) -> None:
+        """Forget robot and motion; others can be configured."""
+        self._end_process()
+        self._robot = None
 
-    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+    def begin(self) -> None:
         """Let feedforwards through from now on."""
         self._place.leave()
         self._forget_repetition()
         for kept in self._measured.values():
             kept.clear()
-        self._epoch, self._moved_at, self._through = None, -np.inf, True
+        self._epoch, self._moved_at = None, -np.inf
         self._playback = Playback(len(self._names), value(self, "fade"))
-        self._troubles_reported = self._troubles
-        return super().on_activate(state)
-
-    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Let nothing through: who follows stops, as it does without dynamics_node."""
-        self._through = False
-        return super().on_deactivate(state)
-
-    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Forget robot and motion; others can be configured."""
-        self._end_process()
-        self._robot = None
-        return super().on_cleanup(state)
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Let nothing through for good."""
-        self._through = False
         self._end_process()
         return super().on_shutdown(state)
 
@@ -239,7 +174,8 @@ class LearningNode(LifecycleNode):
             self._process.end()
             self._process = None
 
-    def _use(self) -> None:
+    def load(self) -> None:
+        """Load robot, motion and correction."""
         file = robot_file(self)
         robot = Robot.load(file)
         check_robot(robot)
@@ -250,9 +186,7 @@ class LearningNode(LifecycleNode):
         if not value(self, "trajectory"):
             raise InputError("parameter 'trajectory' is empty; name the motion that repeats")
         motion = share.find("config", value(self, "trajectory"))
-        self._config = LearningConfig(
-            **{spec.name: value(self, spec.name) for spec in specs_of(LearningConfig)}
-        )
+        self._config = config_of(self, LearningConfig)
         feedback = value(self, "natural_frequency"), value(self, "damping_ratio")
         learner = make_learner(file, motion, *feedback, self._config)  # which says what cannot be learnt
         self._make = partial(make_learner, file, motion, *feedback, self._config)
@@ -294,56 +228,45 @@ class LearningNode(LifecycleNode):
             self._asked = False
             self._playback.change(None)
 
-    # parameters and services
+    # services
 
-    def _check_parameters(self, parameters: Sequence[Parameter[Any]]) -> SetParametersResult:
-        fixed = {spec.name for spec in SETTINGS} - _LIVE
-        changed = sorted(fixed & {parameter.name for parameter in parameters})
-        if self._robot is None or not changed:
-            return SetParametersResult(successful=True)
-        reason = f"{changed[0]} is fixed while the node is configured; clean the node up first"
-        return SetParametersResult(successful=False, reason=reason)
-
-    def _on_start(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    def _play_and_learn(self) -> str:
         """Play and learn; a correction that was refused is read again."""
-        if self._robot is None:
-            response.message = "no robot is configured"
-            return response
+        self._require_robot()
         if self._refused:
             self._read()
-        response.success = not self._refused
-        response.message = self._refused or "plays and learns from the next repetition on"
-        if not self._refused:
-            self._play(True)
-        return response
+        if self._refused:
+            raise InputError(self._refused)
+        self._play(True)
+        return "plays and learns from the next repetition on"
 
-    def _on_stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    def _stop(self) -> str:
         """Fade the correction, and learn nothing."""
-        response.success = self._robot is not None
-        response.message = "the correction fades" if response.success else "no robot is configured"
-        if response.success:
-            self._play(False)
-        return response
+        self._require_robot()
+        self._play(False)
+        return "the correction fades"
 
-    def _on_forget(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        """Begin anew, without a correction; files stay what they are until something new is learnt."""
-        response.success = self._robot is not None
-        response.message = "forgotten" if response.success else "no robot is configured"
-        if response.success:
-            self._learned, self._refused, self._asked = None, "", False
-            self._playback.change(None)
-            self._forget_repetition()
-        return response
+    def _begin_anew(self) -> str:
+        """Play no correction; files stay what they are until something new is learnt."""
+        self._require_robot()
+        self._learned, self._refused, self._asked = None, "", False
+        self._playback.change(None)
+        self._forget_repetition()
+        return "forgotten"
+
+    def _require_robot(self) -> None:
+        if self._robot is None:
+            raise InputError("no robot is configured")
 
     # the motion
 
     def _take_motion(self, msg: DesiredMotion) -> None:
-        if not self._through:
+        if not self.running:
             return
         try:
             motion = read_desired_motion(msg, self._joints, 3)
         except MessageRejected as rejected:
-            self._rejections[MOTION].add(rejected)
+            self.rejections[MOTION].add(rejected)
             return
         now = self._time(nanoseconds(msg.header.stamp))
         step, self._moved_at = now - self._moved_at, now
@@ -403,13 +326,13 @@ class LearningNode(LifecycleNode):
     # feedforwards
 
     def _take_feedforward(self, msg: FeedforwardTorque) -> None:
-        if not self._through:
+        if not self.running:
             return
         self._feedforwards.tick()
         try:
             self._correct(msg)
         except MessageRejected as rejected:  # whoever takes it will reject it as well
-            self._rejections[IN].add(rejected)
+            self.rejections[IN].add(rejected)
             self._uncorrected += 1
         Publisher.publish(self._publisher, msg)  # past what asks whether it is active: it is
 
@@ -456,12 +379,12 @@ class LearningNode(LifecycleNode):
         self._begins.clear()
 
     def _take_state(self, topic: str, data: bytes) -> None:
-        if not self._through or not self._playing or (topic == LINKS and not value(self, "link_encoders")):
+        if not self.running or not self._playing or (topic == LINKS and not value(self, "link_encoders")):
             return
         try:
             stamp, rows = self._readers[topic].read(data)
         except MessageRejected as rejected:
-            self._rejections[topic].add(rejected)
+            self.rejections[topic].add(rejected)
             return
         kept, now = self._measured[topic], instant(stamp)
         if not kept or now > kept[-1][0]:
@@ -539,12 +462,11 @@ class LearningNode(LifecycleNode):
     # diagnostics
 
     @property
-    def _troubles(self) -> int:
+    def troubles(self) -> int:
         """How much was wrong so far."""
-        return sum(each.total for each in self._rejections.values()) + self._events.total
+        return self.rejected + self.events.total
 
     def _report(self) -> Report:
-        self._events.look()
         learned = self._learned
         place = self._place if self._robot is not None else None
         values: dict[str, object] = {
@@ -564,18 +486,12 @@ class LearningNode(LifecycleNode):
             "verdict": learned.history[-1].verdict if learned else "",
             "a repetition leaves at most": learned.contraction if learned else "",
             "why nothing was learnt": self._note,
-            "rejected": sum(each.total for each in self._rejections.values()),
+            "rejected": self.rejected,
+            **self.rejected_by_topic(),
         }
-        for topic, rejections in self._rejections.items():
-            values |= {f"{topic} {name}": count for name, count in rejections.as_values().items() if count}
-        values |= self._events.as_values()
-        if place is None:
-            if self._failure is not None:
-                return Report(WARN, f"cannot configure: {self._failure}", values)
-            return Report(OK, "no robot is configured", values)
-        if not self._through:
-            return Report(OK, "not active", values)
-        new, self._troubles_reported = self._troubles - self._troubles_reported, self._troubles
+        if idle := self.idle(values):
+            return idle
+        new = self.new_troubles()
         if self._refused:
             return Report(WARN, self._refused, values)
         if new:
@@ -588,7 +504,7 @@ class LearningNode(LifecycleNode):
             return Report(WARN, f"no {MOTION}: feedforwards go through as they come", values)
         if self._note:
             return Report(WARN, self._note, values)
-        return Report(OK, place.phase.value, values)
+        return Report(OK, self._place.phase.value, values)
 
 
 def _sum(values: Any, added: Array) -> Any:

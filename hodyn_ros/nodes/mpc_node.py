@@ -19,12 +19,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
-from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -40,19 +39,18 @@ from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.observers import MomentumObserver, ObserverConfig, Sensed
 from hodyn_ros.ros.conversions.joint_rows import RowsReader
-from hodyn_ros.ros.conversions.layout import deserialised, instant, packed
+from hodyn_ros.ros.conversions.layout import instant, packed
 from hodyn_ros.ros.conversions.messages import time_message
 from hodyn_ros.ros.conversions.serialised import AnswerWriter, MotionReader
-from hodyn_ros.ros.diagnostics import OK, WARN, Diagnostics, Report, Stream
-from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, value
+from hodyn_ros.ros.diagnostics import OK, WARN, Report, Stream
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, value
 from hodyn_ros.ros.parameters.robot_file import robot_of_file
 from hodyn_ros.ros.process import run
-from hodyn_ros.ros.streams.one_publisher import OnePublisher, motion_continues, publishers_of
-from hodyn_ros.ros.streams.qos import overridable, stream_qos
-from hodyn_ros.ros.streams.qos_events import QosEvents
-from hodyn_ros.ros.streams.rejections import MessageRejected, Reason, Rejections
+from hodyn_ros.ros.streams.lifecycle import StreamLifecycle
+from hodyn_ros.ros.streams.one_publisher import OnePublisher, bytes_continue, publishers_of
+from hodyn_ros.ros.streams.qos import stream_qos
+from hodyn_ros.ros.streams.rejections import MessageRejected, Reason
 from hodyn_ros.ros.streams.stamp_filter import StampFilter
-from hodyn_ros.ros.streams.stream_executor import StreamGroup
 
 SETTINGS = (
     ParameterSpec(
@@ -179,94 +177,41 @@ class _Controlled:
         )
 
 
-class MpcNode(LifecycleNode):
+class MpcNode(StreamLifecycle):
     """Publishes feedforwards of predicted motions; the numbers come from `PredictiveControl`."""
 
     def __init__(self) -> None:
-        super().__init__("mpc_node")
-        declare(self, SETTINGS)
+        super().__init__("mpc_node", SETTINGS)
         self._controlled: _Controlled | None = None
-        self._failure: Exception | None = None
-        self._answering = False
         self._period: float = value(self, "period")
         self._delay: float = value(self, "delay")
-        topics = (IN, LINKS, MOTORS, COMMANDS)
-        self._rejections = {topic: Rejections(self.get_logger().warning, topic) for topic in topics}
-        self._one_publisher = OnePublisher(partial(publishers_of, self, IN), _continues)
+        self._one_publisher = OnePublisher(partial(publishers_of, self, IN), bytes_continue)
         self._predictions, self._motions = Stream(), Stream()
         self._late = self._gaps = self._unsolved = self._fallbacks = 0
-        self._troubles_reported = 0
-        self._forget()
-        self._events = QosEvents(self)
-        self._publisher = self.create_lifecycle_publisher(
-            FeedforwardTorque,
-            OUT,
-            stream_qos(),
-            event_callbacks=self._events.of_publisher(OUT),
-            qos_overriding_options=overridable(publisher=True),
-        )
-        self._events.watch(OUT, self._publisher)
-        self._streams = StreamGroup()
-        self._kept = [
-            self._listen(DesiredMotion, IN, self._take_desired),
-            self._listen(JointState, LINKS, partial(self._take_state, LINKS)),
-            self._listen(JointState, MOTORS, partial(self._take_state, MOTORS)),
-            self._listen(Float64MultiArray, COMMANDS, self._take_command, raw=False),
-        ]
-        self._diagnostics = Diagnostics(self, self._report)
+        self._clear()
+        self._publisher = self.events.publisher(FeedforwardTorque, OUT, stream_qos())
+        self.listen(DesiredMotion, IN, self._take_desired)
+        self.listen(JointState, LINKS, partial(self._take_state, LINKS))
+        self.listen(JointState, MOTORS, partial(self._take_state, MOTORS))
+        self.listen(Float64MultiArray, COMMANDS, self._take_command, raw=False)
+        self._diagnostics = self.report_by(self._report)
         if value(self, "autostart"):
-            if self.trigger_configure() != TransitionCallbackReturn.SUCCESS:
-                raise self._failure or InputError("the node could not be configured")
-            self.trigger_activate()
+            self.autostart()
 
-    def _listen(self, kind: Any, topic: str, callback: Callable[..., None], raw: bool = True) -> Any:
-        made = self.create_subscription(
-            kind,
-            topic,
-            callback,
-            stream_qos(),
-            raw=raw,  # bytes: messages of Python would take most of the time
-            callback_group=self._streams,
-            event_callbacks=self._events.of_subscription(topic),
-            qos_overriding_options=overridable(),
-        )
-        self._events.watch(topic, made)
-        return made
+    # states
 
-    # lifecycle
-
-    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+    def load(self) -> None:
         """Load the robot and predict once, so that the first answer is as fast as all others."""
-        self._failure = None
-        try:
-            self._use(robot_of_file(self))
-        except Exception as error:  # rclpy would drop whatever leaves this method, without a word
-            self._controlled, self._failure = None, error
-            self.get_logger().error(f"cannot configure: {error}")
-            return TransitionCallbackReturn.FAILURE
-        return super().on_configure(state)
+        self._use(robot_of_file(self))
 
-    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Answer from now on, whatever the stamps and the publisher before."""
-        self._forget()
-        self._one_publisher.forget()
-        self._answering = True
-        return super().on_activate(state)
-
-    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Stop answering at once; the guard of whoever follows stops the robot."""
-        self._answering = False
-        return super().on_deactivate(state)
-
-    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+    def unload(self) -> None:
         """Forget the robot."""
         self._controlled = None
-        return super().on_cleanup(state)
 
-    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Stop answering for good."""
-        self._answering = False
-        return super().on_shutdown(state)
+    def begin(self) -> None:
+        """Answer from now on, whatever the stamps and the publisher before."""
+        self._clear()
+        self._one_publisher.forget()
 
     def _use(self, robot: Robot) -> None:
         config = PredictiveConfig(self._period, value(self, "natural_frequency"), value(self, "velocity_lag"))
@@ -288,7 +233,7 @@ class MpcNode(LifecycleNode):
             f"{self._delay:g} s after desired_motion"
         )
 
-    def _forget(self) -> None:
+    def _clear(self) -> None:
         """Begin anew, whatever came before."""
         self._stamps = {topic: StampFilter() for topic in (IN, LINKS)}
         self._states: dict[str, tuple[int, Array]] = {}  # the newest of links and motors
@@ -313,16 +258,16 @@ class MpcNode(LifecycleNode):
 
     def _take_desired(self, data: bytes, info: dict[str, Any]) -> None:
         made = self._controlled
-        if made is None or not self._answering:
+        if made is None or not self.running:
             return
         try:
-            self._events.lost(IN, self._one_publisher.check(data, info))
+            self.events.lost(IN, self._one_publisher.check(data, info))
             stamp_bytes, sample = self._motion_reader.read(data)
             stamp = instant(stamp_bytes)
             self._stamps[IN].check(stamp)
             self._stamps[IN].accept(stamp)
         except MessageRejected as rejected:
-            self._rejections[IN].add(rejected)
+            self.rejections[IN].add(rejected)
             return
         if self._preview is None or not 0.0 < 1e-9 * (stamp - self._newest) < _NEW_STREAM:
             self._forget_motion()
@@ -337,7 +282,7 @@ class MpcNode(LifecycleNode):
             self._publish_motion(made, stamp)
 
     def _take_state(self, topic: str, data: bytes) -> None:
-        if self._controlled is None or not self._answering:
+        if self._controlled is None or not self.running:
             return
         try:
             stamp_bytes, rows = self._readers[topic].read(data)
@@ -345,7 +290,7 @@ class MpcNode(LifecycleNode):
                 self._stamps[LINKS].check(instant(stamp_bytes))
                 self._stamps[LINKS].accept(instant(stamp_bytes))
         except MessageRejected as rejected:
-            self._rejections[topic].add(rejected)
+            self.rejections[topic].add(rejected)
             return
         self._states[topic] = (instant(stamp_bytes), rows)
         if len(self._states) < 2:
@@ -358,7 +303,7 @@ class MpcNode(LifecycleNode):
 
     def _take_command(self, msg: Float64MultiArray) -> None:
         made = self._controlled
-        if made is None or not self._answering:
+        if made is None or not self.running:
             return
         effort = np.frombuffer(msg.data)
         if not len(effort):  # no more commands follow
@@ -369,7 +314,7 @@ class MpcNode(LifecycleNode):
             wrong = MessageRejected(
                 reason, f"data must hold one finite effort for each of {made.n} motors, found {effort}"
             )
-            self._rejections[COMMANDS].add(wrong)
+            self.rejections[COMMANDS].add(wrong)
         else:
             self._command = effort
             self._answer()
@@ -401,7 +346,7 @@ class MpcNode(LifecycleNode):
                     motion = made.control.predict(t, measured, effort, external)
                     self._unsolved += motion is None
             except HodynError as error:  # no motion for that instant, or numbers too large
-                self._rejections[LINKS].add(MessageRejected(Reason.UNREACHABLE, str(error)))
+                self.rejections[LINKS].add(MessageRejected(Reason.UNREACHABLE, str(error)))
         late = self._is_late(at)
         self._gaps += not steady
         self._late += late
@@ -433,7 +378,7 @@ class MpcNode(LifecycleNode):
         try:
             found = made.model.compute(self._preview.sample(t, made.model.motion_orders - 1))
         except HodynError as error:
-            self._rejections[IN].add(MessageRejected(Reason.RESULT_NOT_FINITE, str(error)))
+            self.rejections[IN].add(MessageRejected(Reason.RESULT_NOT_FINITE, str(error)))
             return
         self._publish(at, found, began)
         self._motions.tick()
@@ -448,10 +393,13 @@ class MpcNode(LifecycleNode):
 
     # diagnostics
 
+    @property
+    def troubles(self) -> int:
+        """How much was wrong so far."""
+        return self.rejected + self._unsolved + self._late + self._fallbacks + self.events.total
+
     def _report(self) -> Report:
-        self._events.look()
         p50, p99 = self._predictions.percentiles(50.0, 99.0)
-        rejected = sum(each.total for each in self._rejections.values())
         values: dict[str, object] = {
             "predicting": self._predicting,
             "predictions": self._predictions.count,
@@ -463,30 +411,18 @@ class MpcNode(LifecycleNode):
             "predictions too late": self._late,
             "gaps between measurements": self._gaps,
             "fell back to the motion itself": self._fallbacks,
-            "rejected": rejected,
+            "rejected": self.rejected,
+            **self.rejected_by_topic(),
         }
-        for topic, rejections in self._rejections.items():
-            values |= {f"{topic} {name}": count for name, count in rejections.as_values().items() if count}
-        values |= self._events.as_values()
-        if self._controlled is None:
-            if self._failure is not None:
-                return Report(WARN, f"cannot configure: {self._failure}", values)
-            return Report(OK, "no robot is configured", values)
-        if not self._answering:
-            return Report(OK, "not active", values)
-        troubles = rejected + self._unsolved + self._late + self._fallbacks + self._events.total
-        new, self._troubles_reported = troubles - self._troubles_reported, troubles
-        if new:
+        if idle := self.idle(values):
+            return idle
+        if self.new_troubles():
             return Report(WARN, "messages were rejected, or predictions late or without solution", values)
         if self._preview is None:
             return Report(WARN, "waiting for the first desired motion", values)
         if self._predicting:
             return Report(OK, "predicting", values)
         return Report(WARN, "no prediction: measurements or commands are missing, or come too late", values)
-
-
-def _continues(before: bytes, after: bytes) -> bool:
-    return motion_continues(*(deserialised(data, DesiredMotion) for data in (before, after)))
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -16,18 +16,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 from nav_msgs.msg import Odometry
-from rcl_interfaces.msg import SetParametersResult
-from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
-from rclpy.parameter import Parameter
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
-from std_srvs.srv import Trigger
 
 from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
@@ -36,30 +32,30 @@ from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.msg import ContactEvent
 from hodyn_ros.msg import ExternalEfforts as ExternalEffortsMessage
 from hodyn_ros.msg import PayloadEstimate as PayloadMessage
-from hodyn_ros.observers import ExternalEfforts, MomentumObserver
-from hodyn_ros.observers.payload import PayloadEstimator
+from hodyn_ros.observers import ExternalEfforts, MomentumObserver, ObserverConfig
+from hodyn_ros.observers.payload import PayloadConfig, PayloadEstimator
 from hodyn_ros.ros.conversions.fields import float64s
 from hodyn_ros.ros.conversions.joint_rows import RowsReader
 from hodyn_ros.ros.conversions.layout import StreamReader, instant, unpacked
 from hodyn_ros.ros.conversions.odometry import OdometryReader
-from hodyn_ros.ros.diagnostics import OK, WARN, Diagnostics, Report, Stream
+from hodyn_ros.ros.diagnostics import OK, WARN, Report, Stream
 from hodyn_ros.ros.parameters.observer_settings import (
     LIVE,
     SETTINGS,
     STRUCTURAL,
+    USUAL_LOAD,
     loaded,
-    observer_config,
-    payload_config,
     sensed,
 )
-from hodyn_ros.ros.parameters.parameters import declare, value
+from hodyn_ros.ros.parameters.parameters import config_of, value
 from hodyn_ros.ros.parameters.robot_file import robot_of_file
 from hodyn_ros.ros.process import run
-from hodyn_ros.ros.streams.qos import overridable, stream_qos
-from hodyn_ros.ros.streams.qos_events import QosEvents
-from hodyn_ros.ros.streams.rejections import MessageRejected, Reason, Rejections
+from hodyn_ros.ros.streams.lifecycle import StreamLifecycle
+from hodyn_ros.ros.streams.qos import stream_qos
+from hodyn_ros.ros.streams.rejections import MessageRejected, Reason
 from hodyn_ros.ros.streams.stamp_filter import StampFilter
-from hodyn_ros.ros.streams.stream_executor import StreamGroup, beside_streams
+from hodyn_ros.ros.streams.stream_executor import beside_streams
+from hodyn_ros.ros.triggers import serve_triggers
 
 LINKS, MOTORS, BASE = "joint_states", "motor_states", "odom"
 OUT, CONTACTS = "external_efforts", "contacts"
@@ -75,110 +71,55 @@ _FIELDS = {  # of joint states, by what is measured
 }
 
 
-class ObserverNode(LifecycleNode):
+class ObserverNode(StreamLifecycle):
     """Publishes what a `MomentumObserver` makes of measurements."""
 
     def __init__(self) -> None:
-        super().__init__("observer_node")
+        super().__init__("observer_node", SETTINGS, STRUCTURAL)
         self._observer: MomentumObserver | None = None
-        # rclpy asks the last one first, and `declare` adds one that looks at types
-        self.add_on_set_parameters_callback(self._check_parameters)
-        declare(self, SETTINGS)
-        self._observing = self._contact = False
-        self._failure: Exception | None = None
+        self._estimator: PayloadEstimator | None = None
+        self._contact = False
         self._stamps = StampFilter(value(self, "new_clock_after"))
-        kinds = {LINKS: JointState, MOTORS: JointState, BASE: Odometry}
-        self._rejections = {topic: Rejections(self.get_logger().warning, topic) for topic in kinds}
         self._readers: dict[str, StreamReader[Any]] = {}
         self._waiting: dict[str, tuple[bytes, Any]] = {}  # the newest of each topic that has no partner yet
         self._published, self._contacts, self._unpaired = Stream(), 0, 0
         self._begun: int | None = None  # stamp [ns] that times are counted from
-        self._troubles_reported = 0
         self._last: ExternalEfforts | None = None
-        self._events = QosEvents(self)
-        self._efforts_publisher = self._publisher(ExternalEffortsMessage, OUT)
-        self._contacts_publisher = self._publisher(ContactEvent, CONTACTS)
-        self._payload_publisher = self._publisher(PayloadMessage, PAYLOAD)
-        self._estimator: PayloadEstimator | None = None
+        self._efforts_publisher = self.events.publisher(ExternalEffortsMessage, OUT, stream_qos())
+        self._contacts_publisher = self.events.publisher(ContactEvent, CONTACTS, stream_qos())
+        self._payload_publisher = self.events.publisher(PayloadMessage, PAYLOAD, stream_qos())
         self._next_payload = 0  # [ns] when it is told again
-        streams, self._kept = StreamGroup(), []
-        for topic, kind in kinds.items():
-            made = self.create_subscription(
-                kind,
-                topic,
-                partial(self._take, topic),
-                stream_qos(),
-                raw=True,  # bytes: messages of Python would take most of the time
-                callback_group=streams,
-                event_callbacks=self._events.of_subscription(topic),
-                qos_overriding_options=overridable(),
-            )
-            self._events.watch(topic, made)
-            self._kept.append(made)
-        self._served = [
-            self.create_service(Trigger, f"~/{name}", answer)
-            for name, answer in (
-                ("restart", self._on_restart),
-                ("restart_payload", self._on_restart_payload),
-                ("payload", self._on_payload),
-            )
-        ]
-        self._diagnostics = Diagnostics(self, self._report)
-        if value(self, "autostart"):
-            if self.trigger_configure() != TransitionCallbackReturn.SUCCESS:
-                raise self._failure or InputError("the node could not be configured")
-            self.trigger_activate()
-
-    def _publisher(self, kind: Any, topic: str) -> Any:
-        made = self.create_lifecycle_publisher(
-            kind,
-            topic,
-            stream_qos(),
-            event_callbacks=self._events.of_publisher(topic),
-            qos_overriding_options=overridable(publisher=True),
+        for topic, kind in ((LINKS, JointState), (MOTORS, JointState), (BASE, Odometry)):
+            self.listen(kind, topic, partial(self._take, topic))
+        self._served = serve_triggers(
+            self, restart=self._restart, restart_payload=self._restart_payload, payload=self._describe_payload
         )
-        self._events.watch(topic, made)
-        return made
+        self._diagnostics = self.report_by(self._report)
+        if value(self, "autostart"):
+            self.autostart()
 
-    # lifecycle
+    # states
 
-    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+    def load(self) -> None:
         """Load the robot and compile what observes it."""
-        self._failure = None
-        try:
-            self._use(robot_of_file(self))
-        except Exception as error:  # rclpy would drop whatever leaves this method, without a word
-            self._observer, self._failure = None, error
-            self.get_logger().error(f"cannot configure: {error}")
-            return TransitionCallbackReturn.FAILURE
-        return super().on_configure(state)
+        self._use(robot_of_file(self))
 
-    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Observe from now on, whatever the stamps before."""
-        self._forget_motion()
-        self._observing = True
-        self._troubles_reported = self._troubles
-        return super().on_activate(state)
-
-    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Stop observing at once."""
-        self._observing = False
-        return super().on_deactivate(state)
-
-    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+    def unload(self) -> None:
         """Forget the robot; another can be configured."""
         self._observer = None
-        return super().on_cleanup(state)
 
-    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Stop observing for good."""
-        self._observing = False
-        return super().on_shutdown(state)
+    def begin(self) -> None:
+        """Observe from now on, whatever the stamps before."""
+        self._stamps.forget()
+        self._waiting.clear()
+        self._begun = None
+        if self._observer is not None:
+            self._observer.restart()
 
     def _use(self, read: Robot) -> None:
         robot = loaded(self, read)
         measured = sensed(robot, value(self, "measured"))
-        observer = MomentumObserver(robot, observer_config(self, {}), measured)
+        observer = MomentumObserver(robot, config_of(self, ObserverConfig), measured)
         names, rows = robot.driven_joints, observer.rows
         of_motors = [row for row in rows if row.startswith("motor_") and measured.motors]
         of_links = [row for row in rows if row not in of_motors]
@@ -192,78 +133,56 @@ class ObserverNode(LifecycleNode):
         self._order = np.array([[*of_links, *of_motors].index(row) for row in rows])
         self._observer, self._estimator = observer, None
         if value(self, "payload_rate") > 0.0:
-            self._estimator = PayloadEstimator(observer, payload_config(self), value(self, "payload_body"))
+            usual = config_of(self, PayloadConfig, prefix=USUAL_LOAD)
+            self._estimator = PayloadEstimator(observer, usual, value(self, "payload_body"))
         self._diagnostics.hardware_id = robot.name
         self.get_logger().info(f"robot {robot.name!r}, {len(names)} joints, by {', '.join(rows)}")
 
-    def _forget_motion(self) -> None:
-        self._stamps.forget()
-        self._waiting.clear()
-        self._begun = None
-        if self._observer is not None:
-            self._observer.restart()
+    # parameters and services
 
-    # parameters
+    def change(self, values: Mapping[str, Any]) -> None:
+        """Observe by a configuration with other values from now on."""
+        if self._observer is not None and values.keys() & LIVE:
+            config = config_of(self, ObserverConfig, values)
+            beside_streams(self, partial(setattr, self._observer, "config", config))
 
-    def _check_parameters(self, parameters: Sequence[Parameter[Any]]) -> SetParametersResult:
-        if self._observer is None:
-            return SetParametersResult(successful=True)
-        changed = {parameter.name: parameter.value for parameter in parameters}
-        fixed = sorted(changed.keys() & STRUCTURAL)
-        if fixed:
-            reason = f"{fixed[0]} is fixed while the node is configured; clean the node up first"
-            return SetParametersResult(successful=False, reason=reason)
-        if changed.keys() & LIVE:
-            try:
-                config = observer_config(self, changed)
-                beside_streams(self, partial(setattr, self._observer, "config", config))
-            except HodynError as error:
-                return SetParametersResult(successful=False, reason=str(error))
-        return SetParametersResult(successful=True)
-
-    def _on_restart(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    def _restart(self) -> str:
         """Forget what was learnt."""
-        if self._observer is not None:
-            self._observer.restart()
+        if self._observer is None:
+            raise InputError("no robot is configured")
+        self._observer.restart()
         if self._estimator is not None:
             self._estimator.restart()
-        response.success = self._observer is not None
-        response.message = "begun anew" if response.success else "no robot is configured"
-        return response
+        return "begun anew"
 
-    def _on_restart_payload(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    def _restart_payload(self) -> str:
         """Forget the load."""
-        if self._estimator is not None:
-            self._estimator.restart()
-        response.success = self._estimator is not None
-        response.message = "begun anew" if response.success else "parameter 'payload_rate' is 0"
-        return response
-
-    def _on_payload(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        """Say which parameters make the load one of dynamics_node, once the motion has shown its mass."""
         if self._estimator is None:
-            response.message = "no load is estimated; set the parameter 'payload_rate'"
-            return response
+            raise InputError("parameter 'payload_rate' is 0")
+        self._estimator.restart()
+        return "begun anew"
+
+    def _describe_payload(self) -> str:
+        """Return which parameters make the load one of dynamics_node, once the motion has shown its mass."""
+        if self._estimator is None:
+            raise InputError("no load is estimated; set the parameter 'payload_rate'")
         estimate = self._estimator.estimate
-        response.success = not {"mass", "centre x", "centre y", "centre z"} & set(estimate.hidden)
+        if {"mass", "centre x", "centre y", "centre z"} & set(estimate.hidden):
+            raise InputError(f"the motion has not yet shown {', '.join(estimate.hidden)}")
         payload = estimate.payload
-        if not response.success:
-            response.message = f"the motion has not yet shown {', '.join(estimate.hidden)}"
-            return response
-        given = {
+        parameters = {
             "payload_mass": payload.mass,
             "payload_centre": list(payload.centre),
             "payload_inertia": list(payload.inertia),
             "payload_body": payload.body,
         }
-        response.message = json.dumps({"dynamics_node": {"ros__parameters": given}})
-        return response
+        return json.dumps({"dynamics_node": {"ros__parameters": parameters}})
 
     # samples
 
     def _take(self, topic: str, data: bytes) -> None:
         reader = self._readers.get(topic)
-        if self._observer is None or not self._observing or reader is None:
+        if self._observer is None or not self.running or reader is None:
             return
         try:
             stamp, content = reader.read(data)
@@ -276,9 +195,9 @@ class ObserverNode(LifecycleNode):
             self._observe(stamp, now, rows, base)
             self._stamps.accept(now)
         except MessageRejected as rejected:
-            self._rejections[topic].add(rejected)
+            self.rejections[topic].add(rejected)
         except HodynError as error:  # a spring beyond its law, loops that do not close, numbers too large
-            self._rejections[topic].add(MessageRejected(Reason.UNREACHABLE, str(error)))
+            self.rejections[topic].add(MessageRejected(Reason.UNREACHABLE, str(error)))
 
     def _together(
         self, topic: str, stamp: bytes, content: Any
@@ -361,15 +280,12 @@ class ObserverNode(LifecycleNode):
     # diagnostics
 
     @property
-    def _troubles(self) -> int:
+    def troubles(self) -> int:
         """How much was wrong with samples so far."""
-        rejected = sum(each.total for each in self._rejections.values())
         gaps = 0 if self._observer is None else self._observer.restarts
-        return rejected + self._unpaired + self._events.total + gaps
+        return self.rejected + self._unpaired + self.events.total + gaps
 
     def _report(self) -> Report:
-        self._events.look()
-        rejected = sum(each.total for each in self._rejections.values())
         observer = self._observer
         values: dict[str, object] = {
             "samples": self._published.count,
@@ -380,25 +296,17 @@ class ObserverNode(LifecycleNode):
             "largest ratio": self._last.largest if self._last else "",
             "begun anew": observer.restarts if observer else "",
             "states without a partner": self._unpaired,
-            "rejected": rejected,
+            "rejected": self.rejected,
+            **self.rejected_by_topic(),
         }
-        for topic, rejections in self._rejections.items():
-            if topic in self._readers:
-                values |= {f"{topic} {name}": count for name, count in rejections.as_values().items()}
         for joint, kinds in (observer.corrections if observer else {}).items():
             values |= {
                 f"{joint}: {kind} corrected by": f"{one.value:+.3f} ± {one.deviation:.3f}"
                 for kind, one in kinds.items()
             }
-        values |= self._events.as_values()
-        if observer is None:
-            if self._failure is not None:
-                return Report(WARN, f"cannot configure: {self._failure}", values)
-            return Report(OK, "no robot is configured", values)
-        if not self._observing:
-            return Report(OK, "not active", values)
-        new, self._troubles_reported = self._troubles - self._troubles_reported, self._troubles
-        if new:
+        if idle := self.idle(values):
+            return idle
+        if self.new_troubles():
             return Report(WARN, "samples were rejected, lost, without a partner or too far apart", values)
         if not self._published.count:
             return Report(WARN, f"waiting for samples on {' and '.join(self._readers)}", values)

@@ -48,7 +48,7 @@ from hodyn_ros.ros.conversions.messages import (
     write_desired_motion,
 )
 from hodyn_ros.ros.diagnostics import OK, WARN, Diagnostics, Report, Stream
-from hodyn_ros.ros.parameters.parameters import ParameterSpec, choice, declare, specs_of, value
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, choice, config_of, declare, specs_of, value
 from hodyn_ros.ros.parameters.robot_file import robot_of_file
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.streams.fixed_rate import FixedRate, last_due
@@ -127,10 +127,8 @@ class StreamNode(Node):
         super().__init__("stream_node")
         declare(self, SETTINGS)
         self._robot = self._limited(robot_of_file(self))
-        self._config = StreamConfig(
-            mode=Mode(choice(self, "mode", [mode.value for mode in Mode])),
-            **{spec.name: value(self, spec.name) for spec in specs_of(StreamConfig)},
-        )
+        mode = Mode(choice(self, "mode", [mode.value for mode in Mode]))
+        self._config = config_of(self, StreamConfig, mode=mode)
         self._coordinates = StreamCoordinates.of(self._robot)
         self._joints = JointOrder(self._robot.joint_names)
         self._order: int = value(self, "order")

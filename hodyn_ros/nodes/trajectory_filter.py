@@ -149,7 +149,7 @@ class TrajectoryFilter(Node):
             stream_qos(10),
             qos_overriding_options=overridable(publisher=True),
         )
-        self._subscriptions = [
+        self._kept = [
             self.create_subscription(
                 JointTrajectory,
                 "~/joint_trajectory",

@@ -28,7 +28,6 @@ from rclpy.node import Node
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, Float64MultiArray
-from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from hodyn_ros import share
@@ -54,6 +53,7 @@ from hodyn_ros.ros.streams.one_publisher import identity, publishers_of
 from hodyn_ros.ros.streams.qos import overridable, sensor_qos, stream_qos
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason, Rejections
 from hodyn_ros.ros.streams.stream_executor import StreamGroup, beside_streams
+from hodyn_ros.ros.triggers import serve_triggers
 from hodyn_ros.trajectory.files.reader import read_motion
 from hodyn_ros.trajectory.rest import through_points
 from hodyn_ros.trajectory.robot_motion import MotionSample, RobotMotion
@@ -209,15 +209,13 @@ class TrajectoryNode(Node):
         self._subscription = self.create_subscription(
             JointTrajectory, IN, self._take, 1, qos_overriding_options=overridable()
         )
-        self._triggers = [
-            self.create_service(Trigger, f"~/{name}", answer)
-            for name, answer in (
-                ("start", self._on_start),
-                ("pause", self._on_pause),
-                ("resume", self._on_resume),
-                ("back", self._on_back),
-            )
-        ]
+        self._served = serve_triggers(
+            self,
+            start=self._start_by_hand,
+            pause=lambda: self._override(0.0),
+            resume=lambda: self._override(abs(self._last_speed)),
+            back=lambda: self._override(-abs(self._last_speed)),
+        )
         self._overrides = self.create_subscription(
             Float64, "~/override", self._take_override, 1, qos_overriding_options=overridable()
         )
@@ -344,17 +342,15 @@ class TrajectoryNode(Node):
             self._rejected_states.add(rejected)
         self._start_if_nothing_hinders()
 
-    def _on_start(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    def _start_by_hand(self) -> str:
         if self._sampler is None:
-            response.message = "there is no motion to start yet"
-        elif self._first is not None:
-            response.message = "the motion has been started before"
-        elif (away := self._away()) is not None:
-            response.message = f"the robot is not where the motion starts: {away.words}"
-        else:
-            self._start(None)
-            response.success, response.message = True, "the motion starts"
-        return response
+            raise InputError("there is no motion to start yet")
+        if self._first is not None:
+            raise InputError("the motion has been started before")
+        if (away := self._away()) is not None:
+            raise InputError(f"the robot is not where the motion starts: {away.words}")
+        self._start(None)
+        return "the motion starts"
 
     def _start_if_nothing_hinders(self) -> None:
         """Start the motion that waits, if there is one; log once what it waits for, of each kind."""
@@ -403,22 +399,6 @@ class TrajectoryNode(Node):
                 self.get_logger().info(self._override(msg.data))
         except InputError as error:
             self.get_logger().warning(f"~/override rejected: {error}")
-
-    def _on_pause(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        return self._answer(0.0, response)
-
-    def _on_resume(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        return self._answer(abs(self._last_speed), response)
-
-    def _on_back(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        return self._answer(-abs(self._last_speed), response)
-
-    def _answer(self, speed: float, response: Trigger.Response) -> Trigger.Response:
-        try:
-            response.success, response.message = True, self._override(speed)
-        except InputError as error:
-            response.success, response.message = False, str(error)
-        return response
 
     def _override(self, speed: float) -> str:
         """Let this motion, and those after it, go on at `speed` times their own; return what it takes.

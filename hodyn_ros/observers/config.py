@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
 from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
-from hodyn_ros.model.keys import key, said_of
+from hodyn_ros.model.keys import check_ranges, key
 
 
 @dataclass(frozen=True)
@@ -92,20 +92,12 @@ class ObserverConfig:
     )
 
     def __post_init__(self) -> None:
-        for one in fields(self):
-            value, said = getattr(self, one.name), said_of(one)
-            if isinstance(value, bool):
-                continue
-            if one.default == ():
-                values = np.atleast_1d(np.asarray(value, dtype=np.float64))
-                object.__setattr__(self, one.name, tuple(values.tolist()))
-                if not (np.isfinite(values) & (values > 0.0)).all():
-                    raise InputError(f"parameter {one.name!r} is {list(values)}; make it positive and finite")
-            elif not said["minimum"] <= value <= said["maximum"]:
-                raise InputError(
-                    f"parameter {one.name!r} is {value:g}; choose from {said['minimum']:g} to "
-                    f"{said['maximum']:g}"
-                )
+        check_ranges(self)
+        for name in ("effort_noise", "wrench_noise"):
+            values = np.atleast_1d(np.asarray(getattr(self, name), dtype=np.float64))
+            object.__setattr__(self, name, tuple(values.tolist()))
+            if not (np.isfinite(values) & (values > 0.0)).all():
+                raise InputError(f"parameter {name!r} is {list(values)}; make it positive and finite")
         if len(self.wrench_noise) not in (0, 6):
             raise InputError(f"parameter 'wrench_noise' holds {len(self.wrench_noise)} values; give six")
 

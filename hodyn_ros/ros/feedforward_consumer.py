@@ -10,7 +10,6 @@ from typing import Any
 from rclpy.duration import Duration
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
-from std_srvs.srv import Trigger
 
 from hodyn_ros.control.motor_pd import Reference
 from hodyn_ros.errors import InputError
@@ -23,10 +22,11 @@ from hodyn_ros.ros.conversions.layout import instant
 from hodyn_ros.ros.diagnostics import ERROR, OK, WARN, Diagnostics, Report, Stream
 from hodyn_ros.ros.guarded_loads import GuardedLoads
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare
-from hodyn_ros.ros.streams.qos import overridable, sensor_qos, stream_qos
+from hodyn_ros.ros.streams.qos import sensor_qos, stream_qos
 from hodyn_ros.ros.streams.qos_events import QosEvents
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason, Rejections
 from hodyn_ros.ros.streams.stream_executor import StreamGroup
+from hodyn_ros.ros.triggers import serve_triggers
 
 IN = "feedforward_torque"
 _REMINDER = 10.0  # [s] from one line to the next about a robot that stands somewhere else
@@ -61,14 +61,7 @@ class FeedforwardConsumer(Node, ABC):
 
     def publisher(self, kind: Any, topic: str) -> Any:
         """Return a publisher of commands; an old one is worth nothing, so only the last is kept."""
-        made = self.create_publisher(
-            kind,
-            topic,
-            stream_qos(1),
-            qos_overriding_options=overridable(publisher=True),
-            event_callbacks=self._events.of_publisher(topic),
-        )
-        self._events.watch(topic, made)
+        made = self._events.publisher(kind, topic, stream_qos(1))
         self._command_publishers.append(made)
         return made
 
@@ -90,26 +83,13 @@ class FeedforwardConsumer(Node, ABC):
         self._measurement_reader = StateReader(joint_names, with_velocity=guard.config.measured)
         self._rejected_measurements = Rejections(self.get_logger().warning, measured_on)
         # Only the newest of each counts.
-        self._kept = [self._listen(FeedforwardTorque, IN, self._take_feedforward, stream_qos(1))]
+        listen, streams = self._events.subscription, self.streams
+        self._kept = [listen(FeedforwardTorque, IN, self._take_feedforward, stream_qos(1), streams)]
         if guard.config.measured or guard.config.join_within > 0.0:
             qos = stream_qos(1) if guard.config.measured else sensor_qos()
-            self._kept.append(self._listen(JointState, measured_on, self._take_measurement, qos))
+            self._kept.append(listen(JointState, measured_on, self._take_measurement, qos, streams))
         self._diagnostics = Diagnostics(self, self._report)
-        self._start = self.create_service(Trigger, "~/start", self._on_start, callback_group=self.streams)
-
-    def _listen(self, kind: Any, topic: str, callback: Any, qos: Any) -> Any:
-        made = self.create_subscription(
-            kind,
-            topic,
-            callback,
-            qos,
-            raw=True,  # bytes: messages of Python would take most of the time
-            callback_group=self.streams,
-            qos_overriding_options=overridable(),
-            event_callbacks=self._events.of_subscription(topic),
-        )
-        self._events.watch(topic, made)
-        return made
+        self._served = serve_triggers(self, self.streams, start=self._join)
 
     # what a node adds
 
@@ -236,15 +216,11 @@ class FeedforwardConsumer(Node, ABC):
                 break
         return now, after
 
-    def _on_start(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    def _join(self) -> str:
         """Let the robot join a motion again, although a fault has stopped it."""
-        response.success = self.guard.start()
-        response.message = (
-            "joins the motion as soon as all checks pass"
-            if response.success
-            else f"nothing to start: the state is {self.guard.state.value}"
-        )
-        return response
+        if not self.guard.start():
+            raise InputError(f"nothing to start: the state is {self.guard.state.value}")
+        return "joins the motion as soon as all checks pass"
 
     def _end(self) -> None:
         self.send_end()

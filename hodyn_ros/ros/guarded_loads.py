@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from rclpy.node import Node
-from std_srvs.srv import Trigger
 
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.errors import HodynError, InputError
+from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.payload import NO_LOAD, Payload
 from hodyn_ros.guard.carried_load import CarriedLoad
 from hodyn_ros.guard.guarded_robot import StiffRobot, effort_model, effort_observer
@@ -19,6 +18,7 @@ from hodyn_ros.ros.load_source import LoadSource
 from hodyn_ros.ros.parameters.parameters import value
 from hodyn_ros.ros.streams.qos import stream_qos
 from hodyn_ros.ros.streams.stream_executor import beside_streams
+from hodyn_ros.ros.triggers import serve_triggers
 
 LOAD = "payload"
 
@@ -37,8 +37,7 @@ class GuardedLoads:
         self._source = LoadSource(LOAD)
         self._kept = [
             node.create_subscription(PayloadEstimate, LOAD, self._source.take, stream_qos()),
-            node.create_service(Trigger, "~/take_payload", self._on_take),
-            node.create_service(Trigger, "~/drop_payload", self._on_drop),
+            serve_triggers(node, take_payload=self._take, drop_payload=partial(self._count_with, NO_LOAD)),
         ]
 
     def observer(self) -> EffortObserver | None:
@@ -52,31 +51,21 @@ class GuardedLoads:
         if self.carried is not None:
             self.carried.at(now)
 
-    def _on_take(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    def _take(self) -> str:
         """Count with what observer_node says, where that is known well."""
-        return self._answered(response, lambda: self._source.load(value(self._node, "payload_limit")))
+        return self._count_with(self._source.load(value(self._node, "payload_limit")))
 
-    def _on_drop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        """Count with nothing again."""
-        return self._answered(response, lambda: NO_LOAD)
-
-    def _answered(self, response: Trigger.Response, chosen: Callable[[], Payload]) -> Trigger.Response:
+    def _count_with(self, load: Payload) -> str:
+        if self._robot is None or self.carried is None:
+            raise InputError("the guard has no model of the robot; set the parameter robot_config")
+        if self.carried.fading:  # before anything is compiled
+            raise InputError("a load is being faded; wait until it is carried")
         duration = value(self._node, "payload_fade")
-        try:
-            load = chosen()
-            if self._robot is None or self.carried is None:
-                raise InputError("the guard has no model of the robot; set the parameter robot_config")
-            if self.carried.fading:  # before anything is compiled
-                raise InputError("a load is being faded; wait until it is carried")
-            model = beside_streams(self._node, partial(self._model, self._robot, load))
-            self.carried.take(model, duration)
-        except HodynError as error:
-            response.message = str(error)
-            return response
-        self.load, response.success = load, True
-        response.message = f"the guard counts with {load.mass:.3f} kg, faded over {duration:g} s"
-        self._node.get_logger().info(response.message)
-        return response
+        self.carried.take(beside_streams(self._node, partial(self._model, self._robot, load)), duration)
+        self.load = load
+        answer = f"the guard counts with {load.mass:.3f} kg, faded over {duration:g} s"
+        self._node.get_logger().info(answer)
+        return answer
 
     def _model(self, robot: Robot, load: Payload) -> StiffRobot:
         model = effort_model(robot.with_tree(load.on_tree(robot)), self._names, motor=self._motor)

@@ -11,13 +11,14 @@ way back, from twists to rates of the angles, ends at that pitch, and is not nee
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import lru_cache, partial
 from math import factorial
 from typing import Any
 
 import numpy as np
 
 from hodyn_ros.codegen.kernel import Kernel, Stack
+from hodyn_ros.codegen.object_cache import KEPT
 from hodyn_ros.engine.series.series import Series, coefficient
 from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.se3 import Array, pose
@@ -69,7 +70,7 @@ def poses_and_twists(
     return pose(upper[..., :3], upper[..., 3]), np.ascontiguousarray(table[..., :-2, :])
 
 
-@cache
+@lru_cache(maxsize=KEPT)
 def _kernel(rows: int, representation: BaseRepresentation) -> Kernel:
     return Kernel(partial(_trace, representation), [("the coordinates", (rows, len(COORDINATES)))])
 

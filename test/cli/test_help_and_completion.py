@@ -8,7 +8,8 @@ import pytest
 import typer
 from command_line import run
 
-from hodyn_ros.cli.app import _files, app
+from hodyn_ros.cli.app import app
+from hodyn_ros.cli.arguments import files
 from hodyn_ros.errors import InputError
 from hodyn_ros.share import find
 
@@ -18,10 +19,10 @@ def test_files_are_completed_shipped_ones_first(monkeypatch: pytest.MonkeyPatch,
     (tmp_path / "panda_mine.yaml").touch()
     (tmp_path / "robots").mkdir()
     (tmp_path / "robots" / "arm.yaml").touch()
-    assert {"panda.yaml", "panda.urdf"} < set(_files("panda"))
-    assert _files("panda")[-1] == "panda_mine.yaml"
-    assert _files("robots/a") == ["robots/arm.yaml"]
-    assert _files("nowhere/a") == []
+    assert {"panda.yaml", "panda.urdf"} < set(files("panda"))
+    assert files("panda")[-1] == "panda_mine.yaml"
+    assert files("robots/a") == ["robots/arm.yaml"]
+    assert files("nowhere/a") == []
 
 
 def test_paragraphs_of_help_are_as_wide_as_the_terminal() -> None:

@@ -89,7 +89,7 @@ def test_drives_of_every_kind_have_a_name(tmp_path: Path) -> None:
     kinds = {
         "damped, 3 s": "spring_damping: 3",
         "hardening, 4000 cubed": "cubic_stiffness: 4000",
-        "motor 0.2 viscous, 0.5 Coulomb": "motor_friction: {viscous: 0.2, coulomb: 0.5}",
+        "motor 0.2 viscous, 0.5 coulomb": "motor_friction: {viscous: 0.2, coulomb: 0.5}",
     }
     stiffness = 'stiffness: {value: 10000, assumed: true, source: "assumed: no published value"}'
     for line in kinds.values():

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from oracles.cases import make_case
 
-from hodyn_ros import Robot
+from hodyn_ros import InputError, Robot
 from hodyn_ros.codegen import object_cache
 from hodyn_ros.codegen.object_cache import ObjectCache
 
@@ -163,18 +163,20 @@ class TestTrouble:
         assert cache.get("key") == CODE
         assert len(list(cache.folder.iterdir())) == 1
 
-    def test_the_number_of_entries_is_bounded(
-        self, cache: ObjectCache, monkeypatch: pytest.MonkeyPatch
+    def test_of_too_many_entries_those_go_that_were_asked_for_longest_ago(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(object_cache, "_MOST_ENTRIES", 5)
         monkeypatch.setattr(object_cache, "_LOOK_EVERY", 1)
+        cache = ObjectCache(tmp_path / "cache", most=5)
+        cache.put("kept", CODE)
         (cache.folder / "left-behind.tmp").write_bytes(CODE)
         for i in range(20):
             for age, file in enumerate(sorted(cache.folder.iterdir(), key=lambda f: -f.stat().st_mtime)):
                 os.utime(file, (0, 1_000_000 - age))
+            assert cache.get("kept") == CODE
             cache.put(f"key {i}", CODE)
         assert len(list(cache.folder.iterdir())) == 5
-        assert [i for i in range(20) if cache.get(f"key {i}") == CODE] == [15, 16, 17, 18, 19]
+        assert [i for i in range(20) if cache.get(f"key {i}") == CODE] == [16, 17, 18, 19]
 
     def test_two_processes_may_write_at_once(self, tmp_path: Path) -> None:
         """Whatever is found under a key is whole."""
@@ -209,6 +211,14 @@ class TestPlace:
         monkeypatch.setenv("HODYN_CACHE_DIR", "")
         assert ObjectCache.default() is None
 
+    def test_its_size_is_chosen_by_the_user(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for asked, most in (("", 5000), ("12", 12)):
+            monkeypatch.setenv("HODYN_CACHE_ENTRIES", asked)
+            assert ObjectCache.default().most == most  # type: ignore[union-attr]
+        monkeypatch.setenv("HODYN_CACHE_ENTRIES", "-1")
+        with pytest.raises(InputError, match="HODYN_CACHE_ENTRIES must be a whole number of entries, found"):
+            ObjectCache.default()
+
     def test_a_relative_one_is_ignored_as_xdg_wants(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
@@ -239,9 +249,9 @@ class TestCompiling:
 
     def test_an_entry_is_used_again(self, folder: Path) -> None:
         self.torques()
-        before = {file: file.stat().st_mtime_ns for file in folder.iterdir()}
+        before = {file: file.stat().st_ino for file in folder.iterdir()}
         np.testing.assert_array_equal(self.torques(), self.torques())
-        assert {file: file.stat().st_mtime_ns for file in folder.iterdir()} == before
+        assert {file: file.stat().st_ino for file in folder.iterdir()} == before
 
     def test_damaged_ones_are_rebuilt(self, folder: Path) -> None:
         expected = self.torques()

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from exported_code import CC, WARNINGS, needs_c
+from exported_code import CC, WARNINGS, compiled_by, needs_c
 from numpy.typing import NDArray
 
 from hodyn_ros import Robot, share
@@ -134,9 +133,8 @@ def test_c_does_what_numbers_say(tmp_path: Path) -> None:
     start = next(k for k, line in enumerate(lines) if line.startswith("long roots"))
     declared = "long roots(double *numbers, double *table, double *out, long count);"
     source.write_text("\n".join([*lines[:start], *HERON_IN_C, declared, *lines[start:]]) + "\n")
-    assert CC is not None
     flags = ("-std=c99", *WARNINGS, "-O1", "-ffp-contract=off", "-fPIC", "-shared")
-    subprocess.run([CC, *flags, source, "-o", library], check=True, timeout=120)
+    compiled_by(CC, flags, [source], library)
     function = ctypes.CDLL(str(library)).roots
     function.restype = ctypes.c_long
     function.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_long]

@@ -13,7 +13,17 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 import warm_python
-from exported_code import CC, RELATIVE, WARNINGS, assert_rows_close, call, compiled, needs_c, write
+from exported_code import (
+    CC,
+    RELATIVE,
+    WARNINGS,
+    assert_rows_close,
+    call,
+    compiled,
+    compiled_by,
+    needs_c,
+    write,
+)
 from oracles.motions import random_base, random_motion
 from oracles.random_trees import Tree, random_tree
 from places import CONFIG, DATA, ROOT
@@ -25,7 +35,9 @@ from hodyn_ros.actuation.conditions import is_positive
 from hodyn_ros.codegen.kernel import Kernel, Stack, traced
 from hodyn_ros.codegen.tracer import Operation
 from hodyn_ros.dynamics.operations import EXPORTED_OF_TREES
+from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.export import CSource, c_source, export_c, straight_line
+from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.export.straight_line import WRITTEN, StraightLine, Tables
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.lie.se3 import pose as pose_at
@@ -49,7 +61,9 @@ class TestNumbers:
     @pytest.mark.parametrize("order", (0, 2, 3))
     def test_the_panda_as_the_engine_has_it(self, order: int, tmp_path: Path) -> None:
         robot, rng = panda(), np.random.default_rng(order)
-        library = compiled(c_source(robot, order), tmp_path, "-O1")  # as who exports it compiles it
+        library = compiled(
+            c_source(robot, ExportRequest(order)), tmp_path, "-O1"
+        )  # as who exports it compiles it
         assert library.panda_self_test() <= RELATIVE
         compute = robot.compile(order)
         for _ in range(20):
@@ -65,7 +79,7 @@ class TestNumbers:
             rng, order = np.random.default_rng(seed), 2
             tree = random_tree(rng, 6, floating_base=floating)
             robot = robot_of(tree)
-            code = c_source(robot, order, f"tree{seed}")
+            code = c_source(robot, ExportRequest(order, f"tree{seed}"))
             library = compiled(code, tmp_path)
             assert getattr(library, f"{code.name}_self_test")() <= RELATIVE
             function = getattr(library, f"{code.name}_inverse_dynamics")
@@ -92,7 +106,7 @@ class TestNumbers:
         tree = random_tree(rng, 2, kinds=("revolute",))
         drives = series_elastic(np.array(stiffness), np.array([0.3, 0.2]))
         robot = Robot(robot_of(tree).model, drives=drives)
-        library = compiled(c_source(robot, order, "driven"), tmp_path)
+        library = compiled(c_source(robot, ExportRequest(order, "driven")), tmp_path)
         assert library.driven_self_test() <= RELATIVE
         q = random_motion(rng, tree, order)
         tau = robot.compile(order)(q)
@@ -106,7 +120,7 @@ class TestNumbers:
 
     @needs_c
     def test_results_may_overwrite_the_motion(self, tmp_path: Path) -> None:
-        library = compiled(c_source(panda(), 1), tmp_path)
+        library = compiled(c_source(panda(), ExportRequest(1)), tmp_path)
         q = np.random.default_rng(0).uniform(-1.0, 1.0, (4, 7))
         expected = panda().compile(1)(q)
         call(library.panda_inverse_dynamics, q, q)
@@ -150,7 +164,7 @@ class TestWhat:
     def test_as_the_engine_has_it(self, robot: Robot, tmp_path: Path) -> None:
         floating, order, rng = robot.model.floating_base, 1, np.random.default_rng(6)
         chosen = [what for what in EVERYTHING if what not in LONG]
-        code = c_source(robot, order, "robot", what=chosen)
+        code = c_source(robot, ExportRequest(order, "robot", what=chosen))
         library = compiled(code, tmp_path)
         assert library.robot_self_test() <= 1e-11
         pose, _ = random_base(rng, 0, "spatial").pose, None
@@ -191,7 +205,7 @@ class TestWhat:
     def test_partial_derivatives(self, floating: bool, tmp_path: Path) -> None:
         """First ones of forward dynamics and kinematics, and second ones."""
         robot = robot_of(random_tree(5, 2, floating_base=floating))
-        code = c_source(robot, 0, "robot", what=["forward_dynamics_derivatives", *SECOND])
+        code = c_source(robot, ExportRequest(0, "robot", what=["forward_dynamics_derivatives", *SECOND]))
         library = compiled(code, tmp_path)
         assert library.robot_self_test() <= 1e-11
         assert "derivatives[" in code.header
@@ -201,14 +215,14 @@ class TestWhat:
         robot = Robot.load(share.find("config", "palletiser.yaml"))
         what = "inverse_dynamics_second_derivatives"
         with pytest.raises(InputError, match=f"{what} are of robots without couplings and"):
-            c_source(robot, 0, what=what)
+            c_source(robot, ExportRequest(0, what=what))
 
     @needs_c
     @pytest.mark.parametrize("order", (0, 2))
     def test_thrusts_of_propellers(self, order: int, tmp_path: Path) -> None:
         """Two that are fixed, and two that tilt: the wrench comes back from what C code gives."""
         robot = flier(tilting=True)
-        library = compiled(c_source(robot, order, "flier", what="propeller_thrusts"), tmp_path)
+        library = compiled(c_source(robot, ExportRequest(order, "flier", what="propeller_thrusts")), tmp_path)
         assert library.flier_self_test() <= RELATIVE
         assert robot.propellers is not None
         rng = np.random.default_rng(4)
@@ -225,17 +239,17 @@ class TestWhat:
 
     @needs_c
     def test_what_propellers_cannot_give_is_left(self, tmp_path: Path) -> None:
-        code = c_source(flier(tilting=False), 1, "flier", what="propeller_thrusts")
+        code = c_source(flier(tilting=False), ExportRequest(1, "flier", what="propeller_thrusts"))
         assert "double left[12]" in code.header, "parallel propellers push along one axis"
         assert compiled(code, tmp_path).flier_self_test() <= RELATIVE
 
     def test_thrusts_need_propellers(self) -> None:
         with pytest.raises(InputError, match="has no propellers, which propeller_thrusts is of"):
-            c_source(panda(), 0, what="propeller_thrusts")
+            c_source(panda(), ExportRequest(0, what="propeller_thrusts"))
 
     @needs_c
     def test_regressors(self, tmp_path: Path) -> None:
-        library = compiled(c_source(panda(), 0, what="regressor"), tmp_path)
+        library = compiled(c_source(panda(), ExportRequest(0, what="regressor")), tmp_path)
         assert library.panda_self_test() <= RELATIVE
 
     @needs_c
@@ -245,11 +259,13 @@ class TestWhat:
         for kind in kinds:
             code = c_source(
                 robot,
-                order,
-                kind,
-                what=("forward_kinematics",),
-                frames=("panda_link4", "world"),
-                representation=kind,
+                ExportRequest(
+                    order,
+                    kind,
+                    what=("forward_kinematics",),
+                    frames=("panda_link4", "world"),
+                    representation=kind,
+                ),
             )
             library = compiled(code, tmp_path)
             q = np.random.default_rng(0).uniform(-1.0, 1.0, (order + 1, 7))
@@ -264,7 +280,9 @@ class TestWhat:
     def test_wrenches_of_the_environment(self, tmp_path: Path) -> None:
         order, bodies = 2, ("panda_link7", "panda_link3")
         robot, rng = panda(), np.random.default_rng(1)
-        code = c_source(robot, order, what=("inverse_dynamics", "forward_dynamics"), wrenches=bodies)
+        code = c_source(
+            robot, ExportRequest(order, what=("inverse_dynamics", "forward_dynamics"), wrenches=bodies)
+        )
         library = compiled(code, tmp_path)
         assert library.panda_self_test() <= 1e-11
         q, loads = rng.uniform(-1.0, 1.0, (order + 3, 7)), rng.uniform(-1.0, 1.0, (2, order + 1, 6))
@@ -278,7 +296,7 @@ class TestWhat:
     def test_bodies_whose_names_c_cannot_tell_apart(self) -> None:
         tree = random_tree(np.random.default_rng(1), 2)
         robot = Robot.from_screws(**{**tree.arguments(), "body_names": ["a b", "a-b"]})
-        header = c_source(robot, 0, "two", wrenches=("a b", "a-b")).header
+        header = c_source(robot, ExportRequest(0, "two", wrenches=("a b", "a-b"))).header
         assert "const double wrench_a_b_0[6], const double wrench_a_b_1[6]" in header
 
     @pytest.mark.parametrize(
@@ -300,7 +318,7 @@ class TestWhat:
     )
     def test_bad_wishes_give_one_line(self, arguments: dict[str, Any], words: str) -> None:
         with pytest.raises(InputError, match=words) as rejected:
-            c_source(panda(), 1, **arguments)
+            c_source(panda(), ExportRequest(1, **arguments))
         assert len(str(rejected.value).splitlines()) == 1
 
 
@@ -352,7 +370,7 @@ class TestSelfTest:
     @needs_c
     def test_long_functions_in_parts(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Of any length: the very same numbers, whatever is handed on."""
-        whole = compiled(c_source(panda(), 1, "whole"), tmp_path)
+        whole = compiled(c_source(panda(), ExportRequest(1, "whole")), tmp_path)
         q, expected, tau = (
             np.random.default_rng(0).uniform(-1.0, 1.0, (4, 7)),
             np.empty((2, 7)),
@@ -362,7 +380,7 @@ class TestSelfTest:
         for length in (1, 7, 500):
             monkeypatch.setattr(straight_line, "_PART", length)
             name = f"parts{length}"
-            code = c_source(panda(), 1, name)
+            code = c_source(panda(), ExportRequest(1, name))
             assert code.source.count("static void part") > 500 // length
             found = compiled(code, tmp_path)
             call(getattr(found, f"{name}_inverse_dynamics"), q, tau)
@@ -370,7 +388,7 @@ class TestSelfTest:
 
     @needs_c
     def test_a_wrong_constant_is_found(self, tmp_path: Path) -> None:
-        code = c_source(panda(), 0)
+        code = c_source(panda(), ExportRequest(0))
         lines = code.source.splitlines()
         at = next(i for i, line in enumerate(lines) if re.search(r"= \d\.\d{4,} \* x\d+;|= x\d+ \* \d", line))
         lines[at] = re.sub(r"(\d+\.\d+)", lambda match: repr(float(match[1]) * 1.001), lines[at])
@@ -379,7 +397,7 @@ class TestSelfTest:
 
     @needs_c
     def test_nan_is_found(self, tmp_path: Path) -> None:
-        code = c_source(panda(), 0)
+        code = c_source(panda(), ExportRequest(0))
         source = re.sub(r"tau\[3\] = .*;", "tau[3] = sqrt(-1.0 - q[0] * q[0]);", code.source)
         assert source != code.source
         spoiled = CSource(code.name, code.header, source, code.operations, code.notes)
@@ -387,10 +405,9 @@ class TestSelfTest:
 
     @needs_c
     def test_the_program_says_so(self, tmp_path: Path) -> None:
-        assert CC is not None
-        source, program = write(c_source(panda(), 2), tmp_path), tmp_path / "panda_test"
+        source, program = write(c_source(panda(), ExportRequest(2)), tmp_path), tmp_path / "panda_test"
         flags = ("-std=c99", *WARNINGS, "-DPANDA_MAIN", "-O1")
-        subprocess.run([CC, *flags, source, "-o", program, "-lm"], check=True, timeout=120)
+        compiled_by(CC, flags, [source], program, "-lm")
         result = subprocess.run([program], capture_output=True, text=True, timeout=60)
         assert result.returncode == 0
         assert "largest relative error" in result.stdout and "microseconds" in result.stdout
@@ -400,7 +417,7 @@ class TestLanguage:
     @needs_cxx
     def test_cpp_compiles_it_and_links_to_the_c_code(self, tmp_path: Path) -> None:
         assert CC is not None and CXX is not None
-        source = write(c_source(panda(), 2), tmp_path)
+        source = write(c_source(panda(), ExportRequest(2)), tmp_path)
         as_cpp = ("-x", "c++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only")
         subprocess.run([CXX, *as_cpp, source], check=True, timeout=120)
         user = tmp_path / "user.cpp"
@@ -411,14 +428,14 @@ class TestLanguage:
             "int main() { return panda_joint_names[6][0] == 'p' && panda_self_test() < 1e-12 ? 0 : 1; }\n"
         )
         code, program = tmp_path / "panda.o", tmp_path / "user"
-        subprocess.run([CC, "-std=c99", "-O1", "-c", source, "-o", code], check=True, timeout=120)
+        compiled_by(CC, ("-std=c99", "-O1", "-c"), [source], code)
         subprocess.run([CXX, "-std=c++17", user, code, "-o", program], check=True, timeout=120)
         assert subprocess.run([program], timeout=60).returncode == 0
 
     def test_the_recursion_is_straight_line_code(self) -> None:
         """No branch, no loop and no call but those of sine and cosine: constant time, and no memory."""
         for robot in (panda(), Robot.load(CONFIG / "aerial_manipulator.yaml")):
-            source = c_source(robot, 2, "robot").source
+            source = c_source(robot, ExportRequest(2, "robot")).source
             body = source.split("void robot_inverse_dynamics(")[1].split("\n}\n")[0].splitlines()[2:]
             operand = r"(x\d+|\d+(\.\d+)?(e[-+]?\d+)?)"
             statement = re.compile(
@@ -433,9 +450,8 @@ class TestLanguage:
     @needs_c
     @pytest.mark.skipif(shutil.which("nm") is None, reason="there is no nm to list symbols with")
     def test_it_needs_sine_and_cosine_and_keeps_no_state(self, tmp_path: Path) -> None:
-        assert CC is not None
-        source, code = write(c_source(panda(), 2), tmp_path), tmp_path / "panda.o"
-        subprocess.run([CC, "-std=c99", "-O1", "-c", source, "-o", code], check=True, timeout=120)
+        source, code = write(c_source(panda(), ExportRequest(2)), tmp_path), tmp_path / "panda.o"
+        compiled_by(CC, ("-std=c99", "-O1", "-c"), [source], code)
         symbols = subprocess.run(["nm", code], check=True, capture_output=True, text=True).stdout.splitlines()
         kinds = {line.split()[-1]: line.split()[-2] for line in symbols}
         needed = {name for name, kind in kinds.items() if kind == "U"}
@@ -449,14 +465,14 @@ class TestLanguage:
         names = ('*/ int x; /* "\\', "größe ??/ ??)\n")
         tree = random_tree(np.random.default_rng(1), 2)
         robot = Robot.from_screws(**{**tree.arguments(), "joint_names": names, "name": "*/ 2*/*"})
-        code = c_source(robot, 0, origin="a*/b\\")
+        code = c_source(robot, ExportRequest(0), origin="a*/b\\")
         assert code.name == "robot_2"
         library = compiled(code, tmp_path)
         found = (ctypes.c_char_p * 2).in_dll(library, "robot_2_joint_names")
         assert tuple(name.decode() for name in found if name is not None) == names
 
     def test_every_number_comes_back_the_same(self) -> None:
-        code = c_source(panda(), 2)
+        code = c_source(panda(), ExportRequest(2))
         text = code.source.split("test_inverse_dynamics_tau[5][21] = {")[1].split("};")[0]
         numbers = np.array([float(x) for x in re.findall(r"-?\d[\d.e+-]*", text)]).reshape(5, 3, 7)
         text = code.source.split("test_inverse_dynamics_q[5][35] = {")[1].split("};")[0]
@@ -468,7 +484,7 @@ class TestLanguage:
 class TestWords:
     def test_the_file_says_where_it_comes_from_and_what_it_takes(self, tmp_path: Path) -> None:
         path = CONFIG / "panda.yaml"
-        code, paths = export_c("panda.yaml", 2, tmp_path / "new" / "folder")
+        code, paths = export_c(RobotChoice("panda.yaml"), ExportRequest(2), tmp_path / "new" / "folder")
         assert [p.name for p in paths] == ["panda.h", "panda.c"]
         assert [p.read_text() for p in paths] == [code.header, code.source]
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -484,10 +500,10 @@ class TestWords:
             assert words in code.header
 
     def test_the_same_robot_gives_the_same_file(self) -> None:
-        assert c_source(panda(), 1) == c_source(panda(), 1)
+        assert c_source(panda(), ExportRequest(1)) == c_source(panda(), ExportRequest(1))
 
     def test_motors_that_need_a_higher_order_are_left_out_with_a_word(self) -> None:
-        code = c_source(panda(), 1)
+        code = c_source(panda(), ExportRequest(1))
         assert "panda_motor_feedforward(" not in code.header
         assert "#define PANDA_HAS_MOTORS 0" in code.header
         assert code.notes == (
@@ -498,26 +514,26 @@ class TestWords:
     @pytest.mark.parametrize("name", ("", "2nd", "a b", "a__b", "_a", "a_", "ä", "a" * 64, "a;b"))
     def test_names_that_c_cannot_take_are_refused(self, name: str) -> None:
         with pytest.raises(InputError, match="cannot start a C function"):
-            c_source(panda(), 0, name)
+            c_source(panda(), ExportRequest(0, name))
 
     def test_orders_beyond_all_are_refused(self) -> None:
         with pytest.raises(InputError, match="the order is 31, and 30 is the highest"):
-            c_source(panda(), 31)
+            c_source(panda(), ExportRequest(31))
 
     @pytest.mark.parametrize("order", (-1, True, 1.5))
     def test_orders_that_make_no_sense_are_refused(self, order: int) -> None:
         with pytest.raises(InputError, match="the order must be 0 or a positive integer"):
-            c_source(panda(), order)
+            c_source(panda(), ExportRequest(order))
 
     def test_what_is_too_long_for_a_compiler_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(straight_line, "_MOST_OPERATIONS", 2000)
-        c_source(panda(), 1)
+        c_source(panda(), ExportRequest(1))
         with pytest.raises(InputError, match="'panda' at order 2 takes 2573 operations"):
-            c_source(panda(), 2)
+            c_source(panda(), ExportRequest(2))
 
     def test_the_base_of_a_yaml_file_floats_by_the_file(self, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="says itself whether its base floats"):
-            export_c("panda.yaml", 0, tmp_path, floating_base=True)
+            export_c(RobotChoice("panda.yaml", floating_base=True), ExportRequest(0), tmp_path)
 
 
 class TestCommand:
@@ -575,7 +591,7 @@ def test_the_page_has_outputs_in_their_order() -> None:
         re.MULTILINE,
     )
     drone = Robot.load(CONFIG / "aerial_manipulator.yaml")
-    header = c_source(drone, 0, what=[name for name, _ in table]).header
+    header = c_source(drone, ExportRequest(0, what=[name for name, _ in table])).header
     for name, outputs in table:
         declared = re.search(rf"{name}\((.*?)\);", header, re.DOTALL)
         assert declared

@@ -16,6 +16,7 @@ from sweeps import some
 from hodyn_ros import InputError, Robot, share
 from hodyn_ros.dynamics.rotor_coupling import RotorCoupling
 from hodyn_ros.export import c_source
+from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.model.drive_spec import DriveSpec, RotorSpec
 
 pytestmark = pytest.mark.thorough
@@ -51,7 +52,7 @@ def stacks(n: int, count: int = 12) -> tuple[Array, Array]:
 @pytest.mark.parametrize("kind", some(SPECS, "rigid", "mixed"))  # the latter has all springs
 def test_every_kind(kind: str, tmp_path: Path) -> None:
     robot = driven(SPECS[kind])
-    library = compiled(c_source(robot, 2, "robot"), tmp_path)
+    library = compiled(c_source(robot, ExportRequest(2, "robot")), tmp_path)
     assert library.robot_self_test() <= 1e-11
     train = robot.drive_train
     assert train is not None
@@ -68,7 +69,7 @@ def test_every_kind(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", some(["tabulated", "two motors", "mixed"], "mixed"))
 def test_what_springs_cannot_give(kind: str, tmp_path: Path) -> None:
     robot = driven(SPECS[kind])
-    library = compiled(c_source(robot, 2, "robot"), tmp_path)
+    library = compiled(c_source(robot, ExportRequest(2, "robot")), tmp_path)
     train = robot.drive_train
     assert train is not None
     (q, *_), (tau, *_) = stacks(robot.n_coordinates, 1)
@@ -86,7 +87,7 @@ def test_what_springs_cannot_give(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", some(["damped", "mixed"], "mixed"))
 def test_the_memory_of_damped_springs(kind: str, tmp_path: Path) -> None:
     robot = driven(SPECS[kind])
-    library = compiled(c_source(robot, 2, "robot", period=PERIOD), tmp_path)
+    library = compiled(c_source(robot, ExportRequest(2, "robot", period=PERIOD)), tmp_path)
     assert library.robot_self_test() <= 1e-11
     train = robot.drive_train
     assert train is not None
@@ -109,7 +110,7 @@ def test_the_memory_of_damped_springs(kind: str, tmp_path: Path) -> None:
 def test_one_call_of_a_robot_with_loops_and_every_memory(tmp_path: Path) -> None:
     """Positions and deflections move on together, or neither does."""
     robot = palletiser()
-    code = c_source(robot, 2, "robot", period=PERIOD)
+    code = c_source(robot, ExportRequest(2, "robot", period=PERIOD))
     library = compiled(code, tmp_path)
     assert library.robot_self_test() <= 1e-11
     train, closure = robot.drive_train, robot.closure
@@ -134,7 +135,7 @@ def test_one_call_of_a_robot_with_loops_and_every_memory(tmp_path: Path) -> None
 
 
 def test_a_period_that_nothing_needs_is_noted() -> None:
-    code = c_source(driven(SPECS["linear"]), 2, "robot", period=PERIOD)
+    code = c_source(driven(SPECS["linear"]), ExportRequest(2, "robot", period=PERIOD))
     assert code.notes == ("the period counts for nothing: no damped spring remembers longer than that.",)
     assert "robot_memory" not in code.header
 
@@ -142,7 +143,7 @@ def test_a_period_that_nothing_needs_is_noted() -> None:
 @pytest.mark.parametrize("period", (0.0, -1.0, np.inf, np.nan))
 def test_periods_that_make_no_sense_are_refused(period: float) -> None:
     with pytest.raises(InputError, match="the period must be positive and finite"):
-        c_source(driven(SPECS["damped"]), 2, period=period)
+        c_source(driven(SPECS["damped"]), ExportRequest(2, period=period))
 
 
 class TestRotorsThatTurnWithTheLinks:
@@ -159,7 +160,7 @@ class TestRotorsThatTurnWithTheLinks:
     @pytest.mark.parametrize("order", [2, 3])
     def test_the_same_numbers(self, order: int, tmp_path: Path) -> None:
         robot = self.robot()
-        library = compiled(c_source(robot, order, "robot"), tmp_path)
+        library = compiled(c_source(robot, ExportRequest(order, "robot")), tmp_path)
         assert library.robot_self_test() <= 1e-11
         assert not hasattr(library, "robot_motor_feedforward")
         rotors = RotorCoupling(robot)
@@ -176,7 +177,7 @@ class TestRotorsThatTurnWithTheLinks:
     def test_what_springs_cannot_give(self, tmp_path: Path) -> None:
         table = replace(TABULATED, motor_inertia=0.1, gear_ratio=5.0)
         robot = self.robot(stiffness=table.stiffness, spring_table=table.spring_table)
-        library = compiled(c_source(robot, 2, "robot"), tmp_path)
+        library = compiled(c_source(robot, ExportRequest(2, "robot")), tmp_path)
         assert library.robot_self_test() <= 1e-11
         q = 1e6 * random_stack(1, int(RotorCoupling(robot).needed_orders(2).max()) + 3, 3)
         results = [np.zeros((3, 3)), np.zeros((3, 3)), np.zeros((1, 3))]
@@ -185,7 +186,7 @@ class TestRotorsThatTurnWithTheLinks:
 
     def test_what_is_left_out_is_told(self) -> None:
         robot = self.robot(spring_damping=5.0)
-        assert "without what rotors do" in c_source(robot, 2, "robot").notes[0]
-        assert "need order 2" in c_source(robot, 1, "robot").notes[0]
+        assert "without what rotors do" in c_source(robot, ExportRequest(2, "robot")).notes[0]
+        assert "need order 2" in c_source(robot, ExportRequest(1, "robot")).notes[0]
         with pytest.raises(InputError, match="springs do not remember"):
-            c_source(robot, 2, "robot", period=PERIOD)
+            c_source(robot, ExportRequest(2, "robot", period=PERIOD))

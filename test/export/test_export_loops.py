@@ -10,7 +10,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from exported_code import CC, RELATIVE, WARNINGS, Array, assert_rows_close, call, compiled, needs_c, write
+from exported_code import (
+    CC,
+    RELATIVE,
+    WARNINGS,
+    Array,
+    assert_rows_close,
+    call,
+    compiled,
+    compiled_by,
+    needs_c,
+    write,
+)
 from linkages import motion_of, readable_solution, robot_of, three_rps
 from oracles.mechanisms import MECHANISMS, planar_3rrr
 from sweeps import some
@@ -20,6 +31,7 @@ from hodyn_ros.dynamics.operations import OPERATIONS, PRODUCTS
 from hodyn_ros.engine.loops.loop_kernel import compiles
 from hodyn_ros.errors import HodynError
 from hodyn_ros.export import CSource, c_source
+from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.lie.se3 import exp
 from hodyn_ros.trajectory import read_motion
 
@@ -45,7 +57,7 @@ class Exported:
 
     def __init__(self, robot: Robot, order: int, folder: Path, *flags: str) -> None:
         self.robot, self.order = robot, order
-        self.code = c_source(robot, order, "robot")
+        self.code = c_source(robot, ExportRequest(order, "robot"))
         self.library = compiled(self.code, folder, *flags)
         closure = robot.closure
         assert closure is not None
@@ -165,7 +177,7 @@ class TestFailure:
         exported.agrees(still(robot, np.full(4, 0.1), 0))
 
     def test_a_wrong_constant_of_newtons_method_is_found(self, tmp_path: Path) -> None:
-        code = c_source(shipped("delta"), 0)
+        code = c_source(shipped("delta"), ExportRequest(0))
         begin = code.source.index("static void newton_step")
         step = code.source[begin:]
         spoiled = step.replace("sin(", "0.9 * sin(", 1)
@@ -184,7 +196,7 @@ class TestForm:
 
     @pytest.mark.parametrize("name", SHIPPED)
     def test_no_branch_but_the_stated_ones(self, name: str) -> None:
-        source = c_source(shipped(name), 1, "robot").source
+        source = c_source(shipped(name), ExportRequest(1, "robot")).source
         body = source.split("int robot_inverse_dynamics(")[1].split("\n}\n")[0].splitlines()[2:]
         kept = [line.strip() for line in body if not re.fullmatch(STRAIGHT, line)]
         kept = [re.sub(OPERAND, "#", line).replace("((-#", "((#") for line in kept]
@@ -216,10 +228,12 @@ class TestForm:
 
     @needs_c
     def test_the_program_and_cpp(self, tmp_path: Path) -> None:
-        assert CC is not None
-        source, program = write(c_source(shipped("palletiser"), 2), tmp_path), tmp_path / "test"
+        source, program = (
+            write(c_source(shipped("palletiser"), ExportRequest(2)), tmp_path),
+            tmp_path / "test",
+        )
         flags = ("-std=c99", *WARNINGS, "-DPALLETISER_MAIN", "-O1")
-        subprocess.run([CC, *flags, source, "-o", program, "-lm"], check=True, timeout=120)
+        compiled_by(CC, flags, [source], program, "-lm")
         result = subprocess.run([program], capture_output=True, text=True, timeout=60)
         assert result.returncode == 0
         assert "palletiser_inverse_dynamics" in result.stdout and "microseconds" in result.stdout
@@ -232,17 +246,17 @@ class TestForm:
         robot = shipped("palletiser")
         robot.inverse_dynamics(still(robot, np.full(4, 0.1), 0))
         before = robot.positions
-        c_source(robot, 0)
+        c_source(robot, ExportRequest(0))
         assert np.array_equal(before, robot.positions)
 
     def test_names_and_units_of_both_sides(self) -> None:
-        header = c_source(shipped("delta"), 0).header
+        header = c_source(shipped("delta"), ExportRequest(0)).header
         for words in ("0 x (m, N)", "0 drive1 (rad, N.m)", "DELTA_DRIVEN 3", "DELTA_NEAR_SINGULAR = 1"):
             assert words in header
 
     def test_what_the_engine_does_not_compile_is_refused_in_a_line(self) -> None:
         with pytest.raises(InputError, match="'delta' has no compiled inverse dynamics of order 10"):
-            c_source(shipped("delta"), 10)
+            c_source(shipped("delta"), ExportRequest(10))
 
 
 @needs_c
@@ -252,7 +266,7 @@ def test_wrenches_of_the_environment(name: str, tmp_path: Path) -> None:
     body = robot.tree.body_names[-1]
     closure, n = robot.closure, len(robot.driven_joints)
     assert closure is not None
-    library = compiled(c_source(robot, order, "robot", wrenches=[body]), tmp_path)
+    library = compiled(c_source(robot, ExportRequest(order, "robot", wrenches=[body])), tmp_path)
     assert library.robot_self_test() <= RELATIVE
     memory = np.empty(len(closure.leading))
     call(library.robot_home, memory)
@@ -274,7 +288,7 @@ def test_wrenches_of_the_environment(name: str, tmp_path: Path) -> None:
 def test_kinematics_of_all_bodies(name: str, tmp_path: Path) -> None:
     """In one file with the inverse dynamics, whose memory it shares."""
     robot, order = shipped(name), 2
-    code = c_source(robot, order, "robot", what=("inverse_dynamics", "forward_kinematics"))
+    code = c_source(robot, ExportRequest(order, "robot", what=("inverse_dynamics", "forward_kinematics")))
     library = compiled(code, tmp_path)
     assert library.robot_self_test() <= RELATIVE
     closure = robot.closure
@@ -309,7 +323,9 @@ def test_matrices_and_jacobians(name: str, order: int, tmp_path: Path) -> None:
     closure, home = robot.closure, robot.home
     assert closure is not None
     body, k = robot.tree.body_names[-2], robot.n_coordinates
-    library = compiled(c_source(robot, order, "robot", what=list(MATRICES), frames=[body]), tmp_path)
+    library = compiled(
+        c_source(robot, ExportRequest(order, "robot", what=list(MATRICES), frames=[body])), tmp_path
+    )
     assert library.robot_self_test() <= RELATIVE
     memory, rng = np.empty(len(closure.leading)), np.random.default_rng(4)
     call(library.robot_home, memory)
@@ -364,7 +380,7 @@ def test_the_motion_of_all_joints(name: str, order: int, tmp_path: Path) -> None
     """And nothing where a motion cannot be followed."""
     robot, rng = shipped(name), np.random.default_rng(6)
     assert robot.closure is not None
-    library = compiled(c_source(robot, order, "robot", what="joint_motion"), tmp_path)
+    library = compiled(c_source(robot, ExportRequest(order, "robot", what="joint_motion")), tmp_path)
     assert library.robot_self_test() <= RELATIVE
     memory = np.empty(len(robot.closure.leading))
     call(library.robot_home, memory)
@@ -392,7 +408,7 @@ def test_motions_from_drives(name: str, order: int, tmp_path: Path) -> None:
     robot, rng = shipped(name), np.random.default_rng(7)
     assert robot.closure is not None
     what = ["inverse_dynamics", "motion_from_drives"]
-    library = compiled(c_source(robot, order, "robot", what=what), tmp_path)
+    library = compiled(c_source(robot, ExportRequest(order, "robot", what=what)), tmp_path)
     assert library.robot_self_test() <= RELATIVE
     memory = np.empty(len(robot.closure.leading))
     call(library.robot_home, memory)
@@ -423,7 +439,7 @@ def test_a_platform_from_its_drives(name: str, order: int, tmp_path: Path) -> No
     robot, rng = three_rps(floating=True) if drifts else shipped(name), np.random.default_rng(8)
     assert robot.closure is not None
     n = robot.tree.n_joints + (6 if drifts else 12)  # for joints that hold the platform, or rows of its pose
-    library = compiled(c_source(robot, order, "robot", what="motion_from_drives"), tmp_path)
+    library = compiled(c_source(robot, ExportRequest(order, "robot", what="motion_from_drives")), tmp_path)
     assert library.robot_self_test() <= RELATIVE
     memory, found, twists = np.empty(n), np.empty((4, 4)), np.empty((order, 6))
     results = [found, twists] if order else [found]
@@ -457,7 +473,7 @@ def test_a_platform_from_its_drives(name: str, order: int, tmp_path: Path) -> No
 def test_jacobians_of_what_loops_hold_are_refused() -> None:
     with pytest.raises(InputError, match="loops hold '.*' where it is; choose a frame that moves"):
         robot = shipped("planar_3rrr")
-        c_source(robot, 0, what="jacobian", frames=[robot.tree.body_names[-1]])
+        c_source(robot, ExportRequest(0, what="jacobian", frames=[robot.tree.body_names[-1]]))
 
 
 @needs_c
@@ -467,7 +483,7 @@ def test_forward_dynamics(name: str, order: int, tmp_path: Path) -> None:
     robot = shipped(name)
     closure, home = robot.closure, robot.home
     assert closure is not None
-    code = c_source(robot, order, "robot", what="forward_dynamics")
+    code = c_source(robot, ExportRequest(order, "robot", what="forward_dynamics"))
     library = compiled(code, tmp_path)
     assert library.robot_self_test() <= RELATIVE
     memory, k = np.empty(len(closure.leading)), robot.n_coordinates
@@ -511,7 +527,7 @@ def test_partial_derivatives(name: str, order: int, tmp_path: Path) -> None:
     closure, home = robot.closure, robot.home
     assert closure is not None
     what = ["inverse_dynamics_derivatives", "inverse_dynamics_hessian", "forward_dynamics_derivatives"]
-    library = compiled(c_source(robot, order, "robot", what=what), tmp_path)
+    library = compiled(c_source(robot, ExportRequest(order, "robot", what=what)), tmp_path)
     assert library.robot_self_test() <= RELATIVE
     memory, rng = np.empty(len(closure.leading)), np.random.default_rng(5)
     call(library.robot_home, memory)
@@ -560,7 +576,7 @@ def assert_orders_close(found: Array, expected: Array) -> None:
 
 def test_partial_derivatives_that_are_not_compiled_are_refused() -> None:
     with pytest.raises(InputError, match="no compiled partial derivatives of inverse dynamics of order 0"):
-        c_source(three_rps(floating=True), 0, what="inverse_dynamics_derivatives")
+        c_source(three_rps(floating=True), ExportRequest(0, what="inverse_dynamics_derivatives"))
 
 
 @needs_c
@@ -570,7 +586,7 @@ def test_a_platform_of_two_freedoms(tmp_path: Path) -> None:
     closure, pose = robot.closure, robot.home[1]
     assert closure is not None and pose is not None
     body, n = robot.tree.body_names[1], len(robot.driven_joints)
-    library = compiled(c_source(robot, 0, "robot", wrenches=[body]), tmp_path)
+    library = compiled(c_source(robot, ExportRequest(0, "robot", wrenches=[body])), tmp_path)
     assert library.robot_self_test() <= RELATIVE
     memory, tau, motion = np.empty(len(closure.leading)), np.empty((1, n)), np.empty((3, n))
     call(library.robot_home, memory)
@@ -599,7 +615,7 @@ def test_mechanisms_of_the_references(name: str, tmp_path: Path) -> None:
     robot = robot_of(mechanism)
     if not compiles(robot.closure, 1):
         with pytest.raises(InputError, match="has no compiled inverse dynamics"):
-            c_source(robot, 1)
+            c_source(robot, ExportRequest(1))
         return
     exported = Exported(robot, 1, tmp_path)
     assert exported.library.robot_self_test() <= 1e-11

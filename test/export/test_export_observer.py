@@ -13,6 +13,7 @@ from sweeps import some
 from hodyn_ros import InputError, Robot, share
 from hodyn_ros.control.links import Links
 from hodyn_ros.export import c_source
+from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.se3 import exp
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
@@ -29,7 +30,7 @@ def arm(stiffness: float) -> Robot:
 @pytest.mark.parametrize("stiffness", [5000.0, np.inf])
 def test_c_says_the_same_as_python(stiffness: float, tmp_path: Path) -> None:
     robot = arm(stiffness)
-    library = compiled(c_source(robot, 0, "arm", what="momentum_observer"), tmp_path)
+    library = compiled(c_source(robot, ExportRequest(0, "arm", what="momentum_observer")), tmp_path)
     assert library.arm_self_test() < 1e-10
     elastic = np.isfinite(stiffness)
     config = ObserverConfig(smoothing=1000.0, effort_noise=(0.1,))
@@ -59,7 +60,7 @@ def test_c_says_the_same_as_python(stiffness: float, tmp_path: Path) -> None:
 )
 def test_c_of_loops_says_the_same_as_python(file: str, tmp_path: Path) -> None:
     robot = Robot.load(share.find("config", file))
-    library = compiled(c_source(robot, 0, "robot", what="momentum_observer"), tmp_path)
+    library = compiled(c_source(robot, ExportRequest(0, "robot", what="momentum_observer")), tmp_path)
     assert library.robot_self_test() < 1e-10
     train, links = robot.require_drives(), Links(robot)
     home = links.drives(np.stack([links.home, *np.zeros((2, links.size))])).motion[0]
@@ -109,7 +110,7 @@ def test_c_of_loops_says_the_same_as_python(file: str, tmp_path: Path) -> None:
 @needs_c
 def test_c_of_a_floating_base_says_the_same_as_python(tmp_path: Path) -> None:
     robot = Robot.load(share.find("config", "aerial_manipulator.yaml"))
-    library = compiled(c_source(robot, 0, "robot", what="momentum_observer"), tmp_path)
+    library = compiled(c_source(robot, ExportRequest(0, "robot", what="momentum_observer")), tmp_path)
     observer = MomentumObserver(robot, ObserverConfig(smoothing=1000.0), Sensed(True, motor_efforts=True))
     figures, size = (
         np.array([[x for values in observer.figures.values() for x in values]]),
@@ -138,12 +139,12 @@ def test_c_of_a_floating_base_says_the_same_as_python(tmp_path: Path) -> None:
 def test_redundant_drives_are_refused() -> None:
     robot = Robot.load(share.find("config", "planar_3rrr.yaml"))
     with pytest.raises(InputError, match="more drives than coordinates, whose observer is not exported"):
-        c_source(robot, 0, what="momentum_observer")
+        c_source(robot, ExportRequest(0, what="momentum_observer"))
 
 
 def test_the_header_says_what_the_figures_are() -> None:
     robot = arm(np.inf)
-    text = c_source(robot.with_drives([replace(s) for s in robot.require_drives().specs]), 0, "arm",
-                    what="momentum_observer").header  # fmt: skip
+    driven = robot.with_drives([replace(spec) for spec in robot.require_drives().specs])
+    text = c_source(driven, ExportRequest(0, "arm", what="momentum_observer")).header
     words = " ".join(text.replace("*", " ").split())
     assert "[0] bandwidth (80)" in words and "position, velocity, motor_effort of all joints" in words

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from hodyn_ros import Robot, share
+from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import InputError
 from hodyn_ros.export import export_python
+from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.lie.motion import BaseMotion
 
 # Run where neither this package nor what it needs can be imported.
@@ -51,7 +53,7 @@ def computed(target: Path, module: str, calls: dict[str, tuple[np.ndarray, ...]]
 def panda(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("panda")
     what = ["inverse_dynamics", "forward_kinematics", "mass_matrix"]
-    code, (wheel,) = export_python("panda.yaml", 2, folder, what=what)
+    code, (wheel,) = export_python(RobotChoice("panda.yaml"), ExportRequest(2, what=what), folder)
     assert wheel.name.startswith("panda-") and code.name == "panda"
     return installed(wheel, folder / "site")
 
@@ -80,7 +82,9 @@ def test_an_arm_computes_what_the_robot_does(panda: Path) -> None:
 
 
 def test_a_platform_follows_from_call_to_call(tmp_path: Path) -> None:
-    _, (wheel,) = export_python("planar_3rrr.yaml", 1, tmp_path, name="three_limbs")
+    _, (wheel,) = export_python(
+        RobotChoice("planar_3rrr.yaml"), ExportRequest(1, name="three_limbs"), tmp_path
+    )
     robot = Robot.load(share.find("config", "planar_3rrr.yaml"))
     _, start = robot.home
     steps = np.linspace(0.0, 0.1, 12)
@@ -127,4 +131,4 @@ def test_a_wheel_needs_a_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("CC", "")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InputError, match="--lang python needs a C compiler"):
-        export_python("panda.yaml", 0, tmp_path)
+        export_python(RobotChoice("panda.yaml"), ExportRequest(0), tmp_path)

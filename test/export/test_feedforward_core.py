@@ -5,18 +5,18 @@ from __future__ import annotations
 import ctypes
 import re
 import shutil
-import subprocess
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
-from exported_code import CC
+from exported_code import CC, compiled_by
 from places import ROOT
 from sweeps import some
 
 from hodyn_ros import InputError, Robot, share
 from hodyn_ros.control.motor_pd import MotorGains, Reference
+from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.export import export_shared
 from hodyn_ros.feedforward.extrapolation import motor_effort_series
 from hodyn_ros.feedforward.model import FeedforwardModel
@@ -41,7 +41,7 @@ Array = np.ndarray
 
 @pytest.fixture(scope="module")
 def panda(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return export_shared(PANDA, 2, tmp_path_factory.mktemp("panda"))
+    return export_shared(RobotChoice(str(PANDA)), 2, tmp_path_factory.mktemp("panda"))
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     folders = (f"-I{ROOT / 'ros2_control'}", f"-I{ROOT / 'hodyn_ros' / 'export'}")
     source = ROOT / "test" / "helpers" / "core_in_c.cpp"
     flags = ("-std=c++17", *warnings, "-O0", "-fPIC", "-shared", "-Wl,-Bsymbolic", *folders)
-    subprocess.run([str(CXX), *flags, source, "-o", path, "-ldl"], check=True, timeout=300)
+    compiled_by(CXX, flags, [source], path, "-ldl")
     loaded = ctypes.CDLL(str(path))
     for name in ("core_new", "core_said", "core_event"):
         getattr(loaded, name).restype = ctypes.c_void_p if name == "core_new" else ctypes.c_char_p
@@ -401,7 +401,7 @@ def test_far_motion_and_limits_are_not_followed(library: ctypes.CDLL, panda: Pat
 def test_robots_without_drives_and_with_loops_load(
     library: ctypes.CDLL, tmp_path: Path, robot: str | Path
 ) -> None:
-    Core(library, export_shared(robot, 2, tmp_path))  # which runs the self-tests
+    Core(library, export_shared(RobotChoice(str(robot)), 2, tmp_path))  # which runs the self-tests
 
 
 def test_wrong_libraries_are_rejected(library: ctypes.CDLL, panda: Path, tmp_path: Path) -> None:
@@ -416,10 +416,8 @@ def test_wrong_libraries_are_rejected(library: ctypes.CDLL, panda: Path, tmp_pat
         text = (folder / file).read_text()
         assert old in text
         (folder / file).write_text(text.replace(old, new))
-        sources = [str(path) for path in folder.glob("*.c")]
-        flags = ["-std=c99", "-O0", "-fPIC", "-shared", "-o", str(folder / "robot.so")]
-        subprocess.run([str(CC), *sources, *flags, "-lm"], check=True, timeout=120)
-        return folder / "robot.so"
+        flags = ["-std=c99", "-O0", "-fPIC", "-shared"]
+        return compiled_by(CC, flags, sorted(folder.glob("*.c")), folder / "robot.so", "-lm")
 
     with pytest.raises(RuntimeError, match="another version of hodyn_ros .interface 7, this is 3"):
         Core(library, spoiled("abi", "ROBOT_ABI 3", "ROBOT_ABI 7", "robot_table.h"))
@@ -431,12 +429,12 @@ def test_wrong_libraries_are_rejected(library: ctypes.CDLL, panda: Path, tmp_pat
 
 def test_what_cannot_be_commanded_is_not_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="moves a base or a platform"):
-        export_shared("gough_stewart_6ups.yaml", 2, tmp_path)
+        export_shared(RobotChoice("gough_stewart_6ups.yaml"), 2, tmp_path)
     with pytest.raises(InputError, match="no feedforward for the motors"):
-        export_shared(PANDA, 1, tmp_path)
+        export_shared(RobotChoice(str(PANDA)), 1, tmp_path)
     monkeypatch.setenv("CC", "false")
     with pytest.raises(InputError, match="^false .* failed"):
-        export_shared(TWO_LINK, 0, tmp_path)
+        export_shared(RobotChoice(str(TWO_LINK)), 0, tmp_path)
 
 
 @cache

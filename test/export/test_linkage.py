@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import ctypes
 import shutil
-import subprocess
 from pathlib import Path
 
 import mujoco
 import numpy as np
 import pytest
 import warm_python
-from exported_code import CC
+from exported_code import CC, compiled_by
 from linkages import shipped
 from places import CONFIG, ROOT
 from ros_processes import child_environment
 
 from hodyn_ros import InputError, Robot
+from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.export import export_linkage
 from hodyn_ros.export.linkage.arrays import linkage_arrays
 from hodyn_ros.export.linkage.shared import linkage_sources
@@ -113,7 +113,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
         "-Wl,-Bsymbolic",
         *(f"-I{x}" for x in folders),
     )
-    subprocess.run([str(CXX), *flags, *sources, "-o", path, "-ldl"], check=True, timeout=300)
+    compiled_by(CXX, flags, sources, path, "-ldl")
     loaded = ctypes.CDLL(str(path))
     loaded.linkage_new.restype = ctypes.c_void_p
     loaded.linkage_said.restype = ctypes.c_char_p
@@ -338,7 +338,7 @@ def test_the_armature_is_that_of_the_closed_loop_in_mujoco() -> None:
 
 
 def test_arrays_over_the_range_of_the_joints(tmp_path: Path) -> None:
-    arrays, paths = export_linkage(ANKLE, tmp_path, "ankle", points=9)
+    arrays, paths = export_linkage(RobotChoice(str(ANKLE)), tmp_path, "ankle", points=9)
     assert [path.name for path in paths] == ["ankle_linkage.npz"]
     robot, file = Robot.load(ANKLE), np.load(paths[0])
     assert file["joint_names"].tolist() == ["ankle_pitch", "ankle_roll"]

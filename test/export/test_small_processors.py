@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import warm_python
-from exported_code import CC, WARNINGS, needs_c, write
+from exported_code import CC, WARNINGS, compiled_by, needs_c, write
 from places import CONFIG
 from ros_processes import child_environment
 from sweeps import THOROUGH
@@ -20,6 +20,7 @@ from benchmarks.cortex_m7 import emulated
 from benchmarks.cortex_m7.__main__ import casadi_cells, measured
 from hodyn_ros import InputError, Robot
 from hodyn_ros.export import CSource, c_source
+from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.export.small.single import in_single
 from hodyn_ros.export.small.turns import ERROR, LARGEST, turn
 
@@ -36,7 +37,6 @@ def robot_of(name: str) -> Robot:
 
 
 def library_of(code: CSource, folder: Path, *flags: str) -> ctypes.CDLL:
-    assert CC is not None
     path = folder / f"{code.name}.so"
     strict = (
         "-std=c99",
@@ -47,8 +47,7 @@ def library_of(code: CSource, folder: Path, *flags: str) -> ctypes.CDLL:
         "-fPIC",
         "-shared",
     )
-    command = [CC, *strict, *(flags or ("-O0",)), str(write(code, folder)), "-o", str(path)]
-    subprocess.run(command, check=True, timeout=120)
+    compiled_by(CC, (*strict, *(flags or ("-O0",))), [write(code, folder)], path)
     loaded = ctypes.CDLL(str(path))
     getattr(loaded, f"{code.name}_self_test").restype = ctypes.c_float
     return loaded
@@ -73,7 +72,7 @@ def apart(found: np.ndarray, expected: np.ndarray) -> float:
 @pytest.mark.parametrize("name", ["panda"])
 def test_efforts_of_joints_and_motors_as_python_has_them(name: str, tmp_path: Path) -> None:
     robot, order, rng = robot_of(name), 2, np.random.default_rng(3)
-    code = c_source(robot, order, target="cortex-m7")
+    code = c_source(robot, ExportRequest(order, target="cortex-m7"))
     library, n = library_of(code, tmp_path), robot.n_joints
     assert library.panda_self_test() <= macro(code, "TOLERANCE") == np.float32(BAR)
     train = robot.require_drives()
@@ -91,7 +90,7 @@ def test_efforts_of_joints_and_motors_as_python_has_them(name: str, tmp_path: Pa
 @needs_c
 def test_nothing_of_a_library_is_called(tmp_path: Path) -> None:
     """Neither memory nor state either: what the self-test takes aside, there are no other symbols."""
-    code = c_source(robot_of("panda"), 1, target="generic")
+    code = c_source(robot_of("panda"), ExportRequest(1, target="generic"))
     library_of(code, tmp_path)
     symbols = subprocess.run(
         ["nm", tmp_path / "panda.so"], check=True, capture_output=True, text=True
@@ -105,13 +104,13 @@ def test_nothing_of_a_library_is_called(tmp_path: Path) -> None:
 def test_robots_with_loops(tmp_path: Path) -> None:
     """Newton's method arrives; what is impossible, open or too far off still fails."""
     robot, rng = robot_of("palletiser"), np.random.default_rng(1)
-    code = c_source(robot, 0, "arm", target="generic")
+    code = c_source(robot, ExportRequest(0, "arm", target="generic"))
     library, n, m = library_of(code, tmp_path), len(robot.driven_joints), robot.n_coordinates
     assert library.arm_self_test() <= macro(code, "TOLERANCE")
     memory, home = (ctypes.c_float * 64)(), (ctypes.c_float * 64)()
     library.arm_home(memory)
     library.arm_home(home)
-    start = c_source(robot, 0).functions[0].cases.inputs["q"][1, 0]
+    start = c_source(robot, ExportRequest(0)).functions[0].cases.inputs["q"][1, 0]
     for _ in range(20):
         q = rng.uniform(-1.0, 1.0, (3, m)).astype(np.float32)
         q[0] = start + 0.1 * q[0]
@@ -162,7 +161,7 @@ def check_stack(code: CSource, folder: Path, compiler: tuple[str, ...]) -> None:
 @needs_c
 @pytest.mark.skipif(CC is None or "clang" in str(CC), reason="GCC says what stack functions take")
 def test_the_stack_is_what_the_header_says(tmp_path: Path) -> None:
-    check_stack(c_source(robot_of("panda"), 1, target="generic"), tmp_path, (str(CC),))
+    check_stack(c_source(robot_of("panda"), ExportRequest(1, target="generic")), tmp_path, (str(CC),))
 
 
 @thorough
@@ -170,7 +169,9 @@ def test_the_stack_is_what_the_header_says(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["panda", "humanoid_leg", "palletiser", "delta", "planar_3rrr"])
 def test_the_stack_on_a_cortex_m7(name: str, tmp_path: Path) -> None:
     check_stack(
-        c_source(robot_of(name), 2, target="cortex-m7"), tmp_path, (emulated.COMPILER, *emulated.FLAGS)
+        c_source(robot_of(name), ExportRequest(2, target="cortex-m7")),
+        tmp_path,
+        (emulated.COMPILER, *emulated.FLAGS),
     )
 
 
@@ -178,7 +179,7 @@ def test_the_stack_on_a_cortex_m7(name: str, tmp_path: Path) -> None:
 @needs_board
 @pytest.mark.parametrize("name", ["panda", "humanoid_leg", "palletiser", "delta"])
 def test_on_an_emulated_cortex_m7(name: str) -> None:
-    code = c_source(robot_of(name), 2, "robot", target="cortex-m7")
+    code = c_source(robot_of(name), ExportRequest(2, "robot", target="cortex-m7"))
     instructions, stack, promised, memory, _, error = map(float, measured(code, "feedforward").split(" | "))
     assert stack <= promised
     assert error <= macro(code, "TOLERANCE")
@@ -193,7 +194,7 @@ def test_on_an_emulated_cortex_m7(name: str) -> None:
 @pytest.mark.skipif(shutil.which("cppcheck") is None, reason="there is no cppcheck, which checks MISRA C")
 @pytest.mark.parametrize("name", ["panda", "palletiser"])
 def test_rules_of_misra_c(name: str, tmp_path: Path) -> None:
-    source = write(c_source(robot_of(name), 2, target="cortex-m7"), tmp_path)
+    source = write(c_source(robot_of(name), ExportRequest(2, target="cortex-m7")), tmp_path)
     command = ["cppcheck", "--addon=misra", "--enable=style", "--std=c99", "-q", str(source)]
     said = subprocess.run(command, check=True, capture_output=True, text=True, timeout=240).stderr
     assert set(re.findall(r"misra-c2012-([\d.]+)", said)) <= DEVIATIONS
@@ -210,9 +211,9 @@ def test_code_becomes_that_of_float() -> None:
 
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(InputError, match="no target 'avr'; choose cortex-m7 or generic"):
-        c_source(robot_of("panda"), 0, target="avr")
+        c_source(robot_of("panda"), ExportRequest(0, target="avr"))
     with pytest.raises(InputError, match="momentum_observer need float64"):
-        c_source(robot_of("panda"), 0, what="momentum_observer", target="generic")
+        c_source(robot_of("panda"), ExportRequest(0, what="momentum_observer", target="generic"))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from math import comb, factorial
 
 import numpy as np
 import pytest
-from scipy.signal import StateSpace, lsim, lti
 from sweeps import some
 
 from hodyn_ros.errors import InputError
@@ -69,6 +68,8 @@ def test_derivatives_belong_to_what_comes_out(order: int) -> None:
 
 
 def test_the_exact_step_agrees_with_a_state_space_simulation() -> None:
+    from scipy.signal import StateSpace, lsim  # here, not in every worker that only reads the tests
+
     order, step = 3, 1e-3
     w = omega(order)
     chain = np.diag([-w] * 4) + np.diag([w] * 3, -1)
@@ -85,6 +86,8 @@ def test_the_exact_step_agrees_with_a_state_space_simulation() -> None:
 
 @pytest.mark.parametrize("order", some([0, 2, 5], 2))
 def test_a_sine_at_the_cut_off_loses_three_decibels(order: int) -> None:
+    from scipy.signal import lti
+
     w = omega(order)
     chain = lti([w ** (order + 1)], np.poly([-w] * (order + 1)))
     _, response = chain.freqresp([2.0 * np.pi * CUTOFF])

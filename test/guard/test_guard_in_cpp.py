@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import runpy
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from enum import Enum
@@ -15,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import sweeps
+from exported_code import compiled_by
 from fault_bench import FAULT_AT, Bench, Consumer, Feed, Measured, Moment, act, robot_of, silence
 from fault_cases import GRID, Case
 from places import ROOT
@@ -66,11 +66,10 @@ class Answer(NamedTuple):
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    assert CXX is not None
     path = tmp_path_factory.mktemp("guard") / "guard.so"
     source = ROOT / "test" / "helpers" / "guard_in_c.cpp"
     flags = ("-std=c++17", *WARNINGS, "-O0", "-fPIC", "-shared", f"-I{ROOT / 'ros2_control' / 'guard'}")
-    subprocess.run([CXX, *flags, source, "-o", path], check=True, timeout=300)
+    compiled_by(CXX, flags, [source], path)
     loaded = ctypes.CDLL(str(path))
     loaded.guard_new.restype = ctypes.c_void_p
     for name in ("guard_said", "guard_figure", "guard_reason_text"):

@@ -1,11 +1,15 @@
-"""Exported C code, compiled by the system's compiler and called through ctypes."""
+"""Exported C code, compiled by the system's compiler and called through ctypes.
+
+What a compiler has made of the same text with the same flags is kept for the next run of the tests.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +17,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from hodyn_ros.codegen.object_cache import ObjectCache
 from hodyn_ros.export import CSource
 
 Array = NDArray[np.float64]
@@ -31,12 +36,38 @@ def write(code: CSource, folder: Path) -> Path:
     return path
 
 
+@cache
+def _version(compiler: str) -> str:
+    return _output_of(compiler, "--version")
+
+
+def _output_of(*command: str | Path) -> str:
+    return subprocess.run(command, check=True, timeout=300, stdout=subprocess.PIPE, text=True).stdout
+
+
+def compiled_by(
+    compiler: str | None, flags: Sequence[str], sources: Sequence[Path], output: Path, *libraries: str
+) -> Path:
+    """Compile sources, or take what the same compiler has made of them, preprocessed, in an earlier run."""
+    assert compiler is not None
+    texts = [_output_of(compiler, *flags, "-E", "-P", source) for source in sources]
+    key, kept = "\n".join([_version(compiler), *flags, *libraries, *texts]), ObjectCache.default()
+    made = kept.get(key) if kept else None
+    if made is None:
+        _output_of(compiler, *flags, *sources, "-o", output, *libraries)
+        if kept:
+            kept.put(key, output.read_bytes())
+    else:
+        output.write_bytes(made)
+        output.chmod(0o700)
+    return output
+
+
 def compiled(code: CSource, folder: Path, *flags: str) -> ctypes.CDLL:
     """Compile strictly, as a library, in the least time."""
-    assert CC is not None
     library = folder / f"{code.name}.so"
     strict = ("-std=c99", *WARNINGS, "-Wmissing-prototypes", "-O0", "-fPIC", "-shared", *flags)
-    subprocess.run([CC, *strict, write(code, folder), "-o", library, "-lm"], check=True, timeout=120)
+    compiled_by(CC, strict, [write(code, folder)], library, "-lm")
     loaded = ctypes.CDLL(str(library))
     if hasattr(loaded, f"{code.name}_self_test"):
         getattr(loaded, f"{code.name}_self_test").restype = ctypes.c_double

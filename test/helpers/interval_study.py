@@ -1,14 +1,18 @@
 """How often intervals of 95 % hold what is true, and how far estimates are off in the mean, by figure.
 
-python test/helpers/interval_study.py 40 ElasticPlant
+python test/helpers/interval_study.py 40 ElasticPlant out/elastic.jsonl
+
+Each recording that was identified is a line of the log, so that a study that was cut off goes on from there,
+and what it has found so far can be read: with 0 recordings more, the table alone is printed.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +23,8 @@ from measured_plants import Plant, wrong
 from hodyn_ros.identification import identify
 
 INTERVAL = 1.96  # standard deviations
+
+Figures = Mapping[str, tuple[float, float, float]]  # name: true, value, standard deviation
 
 
 class Row(NamedTuple):
@@ -38,33 +44,64 @@ class Row(NamedTuple):
         return (self.mean - self.true) / self.said
 
 
-def study(plant: Plant, seeds: Iterable[int]) -> list[Row]:
-    """Identify the plant from a recording for each seed."""
-    found: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
+def identified(plant: Plant, seeds: Iterable[int]) -> Iterator[tuple[int, Figures]]:
+    """Yield what is identified of the plant from a recording for each seed."""
     with tempfile.TemporaryDirectory() as folder:
         robot = plant.robot(Path(folder))
-        for seed in seeds:
-            result = identify(wrong(robot), plant.recording(seed))
+        chosen = list(seeds)
+        for seed, recording in zip(chosen, plant.recordings(chosen)):
+            result = identify(wrong(robot), recording)
             true = plant.truth(robot, result)
-            for figure in (*result.figures, result.effort_delay):
-                if figure.identified and figure.name in true:
-                    found[figure.name].append((true[figure.name], figure.value, figure.deviation))
-    rows = []
-    for name, values in found.items():
+            yield (
+                seed,
+                {
+                    figure.name: (true[figure.name], figure.value, figure.deviation)
+                    for figure in (*result.figures, result.effort_delay)
+                    if figure.identified and figure.name in true
+                },
+            )
+
+
+def rows(found: Iterable[Figures]) -> list[Row]:
+    """Return a row for each figure that any recording tells."""
+    by_name: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
+    for figures in found:
+        for name, values in figures.items():
+            by_name[name].append(values)
+    result = []
+    for name, values in by_name.items():
         true_value, value, deviation = np.array(values).T
         value = value - true_value + true_value[0]  # base parameters may be of other combinations
         inside = np.abs(value - true_value[0]) < INTERVAL * deviation
-        rows.append(
+        result.append(
             Row(name, len(values), float(true_value[0]), float(np.mean(value)), float(np.std(value)),
                 float(np.mean(deviation)), float(np.mean(inside)))
         )  # fmt: skip
-    return rows
+    return result
+
+
+def study(plant: Plant, seeds: Iterable[int]) -> list[Row]:
+    """Identify the plant from a recording for each seed."""
+    return rows(figures for _, figures in identified(plant, seeds))
+
+
+def main(count: int, name: str, log: Path) -> None:
+    """Identify what the log lacks of so many recordings, and print the table."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.touch()
+    done = {int(seed): figures for seed, figures in map(json.loads, log.read_text().splitlines())}
+    for seed, figures in identified(getattr(measured_plants, name)(), set(range(count)) - set(done)):
+        done[seed] = figures
+        with log.open("a") as file:
+            file.write(json.dumps([seed, figures]) + "\n")
+    table = rows(done.values())
+    print(f"{'figure':50}   N       true       mean   scatter      said inside  bias")
+    for row in table:
+        print(f"{row.name[:50]:50} {row.recordings:3} {row.true:10.5g} {row.mean:10.5g} {row.scatter:9.3g} "
+              f"{row.said:9.3g} {row.inside:6.3f} {row.bias:5.2f}")  # fmt: skip
+    whole = sum(row.inside * row.recordings for row in table) / sum(row.recordings for row in table)
+    print(f"all: {whole:.3f} of {sum(row.recordings for row in table)}")
 
 
 if __name__ == "__main__":
-    rows = study(getattr(measured_plants, sys.argv[2])(), range(int(sys.argv[1])))
-    for row in rows:
-        print(f"{row.name[:50]:50} {row.recordings:3} {row.true:10.5g} {row.mean:10.5g} {row.scatter:9.3g} "
-              f"{row.said:9.3g} {row.inside:5.2f} {row.bias:6.2f}")  # fmt: skip
-    whole = sum(row.inside * row.recordings for row in rows) / sum(row.recordings for row in rows)
-    print(f"all: {whole:.3f} of {sum(row.recordings for row in rows)}")
+    main(int(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))

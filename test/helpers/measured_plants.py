@@ -8,6 +8,7 @@ from sample to sample, encoders count in steps, stamps jitter, and efforts and l
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +25,7 @@ GRAVITY = 9.81
 STEP = 1e-4  # [s] of all integrations
 BEGIN = 0.25  # [s] from which on is recorded
 JITTER = 1e-4  # [s] of stamps
+TOGETHER = 20  # recordings that are simulated at once
 DRIFT = 0.9994  # of the nominal period: sensors are not sampled in step with the controller
 
 
@@ -57,8 +59,8 @@ class Plant(ABC):
     effort_noise: float  # [N·m]
 
     @abstractmethod
-    def simulate(self, seed: int) -> Array:
-        """Return efforts, motors and links (N, 3, n) at every step."""
+    def simulate(self, seeds: Sequence[int]) -> Array:
+        """Return efforts, motors and links (seeds, N, 3, n) at every step."""
 
     def desired(self, seed: int) -> tuple[Array, Array]:
         """Return desired positions and velocities (N, n) at every step."""
@@ -100,9 +102,16 @@ class Plant(ABC):
         path.write_text(self.text)
         return Robot.load(path)
 
-    def recording(self, seed: int) -> JointRecording:
-        """Return what sensors see."""
-        plant, drives, n = self.simulate(seed), self.drives, len(self.names)
+    def recordings(self, seeds: Iterable[int]) -> Iterator[JointRecording]:
+        """Yield what sensors see; some are simulated at once, as they take hardly longer than one."""
+        left = list(seeds)
+        while left:
+            now, left = left[:TOGETHER], left[TOGETHER:]
+            for seed, plant in zip(now, self.simulate(now)):
+                yield self._recording(seed, plant)
+
+    def _recording(self, seed: int, plant: Array) -> JointRecording:
+        drives, n = self.drives, len(self.names)
         random = np.random.default_rng(seed)
         count = round((STEP * len(plant) - 2.0 * BEGIN) * self.rate)
         times = BEGIN + np.arange(count) * DRIFT / self.rate + random.uniform(-JITTER, JITTER, count)
@@ -143,26 +152,28 @@ class PlanarPlant(Plant):
     axes = ((0, -1, 0), (0, -1, 0))
 
     def gravity(self, q: Array) -> Array:
-        """Return what holds the arm (2,)."""
+        """Return what holds the arm (2, seeds)."""
         (_, m1, (c1, *_), _), (_, m2, (c2, *_), _) = self.bodies
         second = GRAVITY * m2 * c2 * np.cos(q[0] + q[1])
         return np.array([GRAVITY * (m1 * c1 + m2 * 0.5) * np.cos(q[0]) + second, second])
 
-    def matrix(self, q: Array, rotors: Array | float = 0.0) -> Array:
-        """Return the mass matrix (2, 2)."""
-        (_, m1, (c1, *_), (_, i1, _)), (_, m2, (c2, *_), (_, i2, _)) = self.bodies
-        a, b, d = i1 + m1 * c1**2 + m2 * 0.25, m2 * 0.5 * c2 * np.cos(q[1]), i2 + m2 * c2**2
-        return np.array([[a + d + 2.0 * b, d + b], [d + b, d]]) + np.diag(np.broadcast_to(rotors, 2))
+    def accelerations(self, q: Array, v: Array, torque: Array, rotors: Sequence[float] = (0.0, 0.0)) -> Array:
+        """Return those (2, seeds) of the links under torques beside gravity (2, seeds).
 
-    def centrifugal(self, q: Array, v: Array) -> Array:
-        """Return centrifugal and Coriolis torques (2,)."""
-        (_, _, _, _), (_, m2, (c2, *_), _) = self.bodies
-        h = -m2 * 0.5 * c2 * np.sin(q[1])
-        return np.array([h * (2.0 * v[0] + v[1]) * v[1], -h * v[0] ** 2])
+        By the mass matrix, with rotors that turn with the links, and centrifugal and Coriolis torques.
+        """
+        (_, m1, (c1, *_), (_, i1, _)), (_, m2, (c2, *_), (_, i2, _)) = self.bodies
+        a, d = i1 + m1 * c1**2 + m2 * 0.25, i2 + m2 * c2**2
+        b, h = m2 * 0.5 * c2 * np.cos(q[1]), -m2 * 0.5 * c2 * np.sin(q[1])
+        first, both, second = a + d + 2.0 * b + rotors[0], d + b, d + rotors[1]
+        left = torque - self.gravity(q) - np.array([h * (2.0 * v[0] + v[1]) * v[1], -h * v[0] ** 2])
+        return np.array([second * left[0] - both * left[1], first * left[1] - both * left[0]]) / (
+            first * second - both**2
+        )
 
     @abstractmethod
     def rates(self, state: Array, effort: Array) -> Array:
-        """Return the derivative of the state."""
+        """Return the derivative of the state (rows, seeds)."""
 
     @abstractmethod
     def start(self, q: Array, v: Array) -> Array:
@@ -172,13 +183,13 @@ class PlanarPlant(Plant):
     def seen(self, state: Array) -> tuple[Array, Array]:
         """Return positions of motors and links."""
 
-    def simulate(self, seed: int) -> Array:
-        """Return efforts, motors and links (N, 3, 2) at every step."""
-        wanted, speeds = self.desired(seed)
+    def simulate(self, seeds: Sequence[int]) -> Array:
+        """Return efforts, motors and links (seeds, N, 3, 2) at every step."""
+        wanted, speeds = (np.stack(each, axis=-1) for each in zip(*map(self.desired, seeds)))
         period = round(1.0 / (self.rate * STEP))
         state = self.start(wanted[0], speeds[0])
-        result = np.empty((len(wanted), 3, 2))
-        effort, last, speed = np.zeros(2), self.seen(state)[0], speeds[0]
+        result = np.empty((len(wanted), 3, 2, len(seeds)))
+        effort, last, speed = np.zeros(wanted[0].shape), self.seen(state)[0], speeds[0]
         for i in range(len(wanted)):
             motors, links = self.seen(state)
             if i % period == 0:
@@ -192,7 +203,7 @@ class PlanarPlant(Plant):
             third = self.rates(state + 0.5 * STEP * second, effort)
             last_one = self.rates(state + STEP * third, effort)
             state = state + STEP / 6.0 * (first + 2.0 * (second + third) + last_one)
-        return result
+        return np.moveaxis(result, -1, 0)
 
 
 class ElasticPlant(PlanarPlant):
@@ -206,18 +217,18 @@ class ElasticPlant(PlanarPlant):
     )  # fmt: skip
 
     def start(self, q: Array, v: Array) -> Array:
-        return np.concatenate([q, v, q + self.gravity(q) / self.stiffness, v])
+        return np.concatenate([q, v, q + self.gravity(q) / _column(self.stiffness), v])
 
     def seen(self, state: Array) -> tuple[Array, Array]:
         return state[4:6], state[:2]
 
     def rates(self, state: Array, effort: Array) -> Array:
-        q, v, motor, speed = state.reshape(4, 2)
+        q, v, motor, speed = np.split(state, 4)
         drives = self.drives
-        spring = self.stiffness * (motor - q) + self.damping * (speed - v)
-        link = np.linalg.solve(self.matrix(q), spring - self.centrifugal(q, v) - self.gravity(q))
-        friction = drives.viscous * speed + drives.coulomb * np.tanh(speed / 0.02)
-        return np.concatenate([v, link, speed, (effort - spring - friction - drives.offset) / drives.inertia])
+        spring = _column(self.stiffness) * (motor - q) + _column(self.damping) * (speed - v)
+        friction = _column(drives.viscous) * speed + _column(drives.coulomb) * np.tanh(speed / 0.02)
+        left = effort - spring - friction - _column(drives.offset)
+        return np.concatenate([v, self.accelerations(q, v, spring), speed, left / _column(drives.inertia)])
 
 
 class RigidPlant(PlanarPlant):
@@ -235,11 +246,11 @@ class RigidPlant(PlanarPlant):
         return state[:2], state[:2]
 
     def rates(self, state: Array, effort: Array) -> Array:
-        q, v = state[:2], state[2:]
+        q, v = np.split(state, 2)
         drives = self.drives
-        friction = drives.viscous * v + drives.coulomb * np.clip(v / 0.01, -1.0, 1.0)
-        left = effort - friction - drives.offset - self.centrifugal(q, v) - self.gravity(q)
-        return np.concatenate([v, np.linalg.solve(self.matrix(q, drives.inertia), left)])
+        friction = _column(drives.viscous) * v + _column(drives.coulomb) * np.clip(v / 0.01, -1.0, 1.0)
+        left = effort - friction - _column(drives.offset)
+        return np.concatenate([v, self.accelerations(q, v, left, drives.inertia.tolist())])
 
 
 class StickingPlant(Plant):
@@ -295,7 +306,10 @@ class StickingPlant(Plant):
     def middle(self) -> Array:
         return np.array([0.0, 0.5, 0.4])
 
-    def simulate(self, seed: int) -> Array:
+    def simulate(self, seeds: Sequence[int]) -> Array:
+        return np.stack(list(map(self._simulate, seeds)))
+
+    def _simulate(self, seed: int) -> Array:
         wanted, speeds = self.desired(seed)
         model, data = self.model, mujoco.MjData(self.model)
         links, motors = (
@@ -318,6 +332,11 @@ class StickingPlant(Plant):
             result[i] = data.ctrl, data.qpos[motors], data.qpos[links]
             mujoco.mj_step(model, data)
         return result
+
+
+def _column(figures: Array | float) -> Array:
+    """Return figures of joints (n,) beside those of all seeds."""
+    return np.asarray(figures)[..., None]
 
 
 PLANTS: tuple[type[Plant], ...] = (ElasticPlant, StickingPlant, RigidPlant)

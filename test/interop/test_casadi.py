@@ -14,6 +14,7 @@ from sweeps import some
 
 from hodyn_ros import InputError, Robot, share
 from hodyn_ros.dynamics.robot_choice import RobotChoice
+from hodyn_ros.export.request import ExportRequest
 
 ca = pytest.importorskip("casadi", reason="casadi is not installed")
 from hodyn_ros.interop.casadi import export_casadi, function  # noqa: E402
@@ -175,7 +176,7 @@ def test_exported_code_is_the_shared_object(tmp_path: Path) -> None:
     """The C file compiled, the object beside it, and code that CasADi generates around it, agree."""
     import subprocess
 
-    paths = export_casadi(RobotChoice("panda.yaml"), ["inverse_dynamics"], 0, tmp_path)
+    paths = export_casadi(RobotChoice("panda.yaml"), ExportRequest(0, what=["inverse_dynamics"]), tmp_path)
     name = "panda_inverse_dynamics_0"
     assert [path.name for path in paths] == [f"{name}.c", f"{name}.so"]
     compiled = tmp_path / "compiled.so"

@@ -5,18 +5,19 @@ from __future__ import annotations
 import ctypes
 import importlib.metadata
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from exported_code import compiled_by
 from numpy.typing import NDArray
 from oracles.random_trees import random_tree
 from sweeps import some
 
 from hodyn_ros import InputError, Robot, share
 from hodyn_ros.dynamics.operations import EXPORTED_OF_TREES, OPERATIONS
+from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.interop.cuda import cuda_source
 from hodyn_ros.interop.traced_function import law_of
 
@@ -52,16 +53,15 @@ def on_host(text: str, folder: Path) -> Any:
     """Compile kernels for the processor, which takes the place of one thread after the other."""
     source, library = folder / "kernels.cpp", folder / "kernels.so"
     source.write_text(HOST % text, encoding="ascii")
-    command = [str(CXX), "-O0", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-fPIC", "-shared"]
-    subprocess.run([*command, str(source), "-o", str(library)], check=True)
-    return ctypes.CDLL(str(library))
+    flags = ("-O0", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-fPIC", "-shared")
+    return ctypes.CDLL(str(compiled_by(CXX, flags, [source], library)))
 
 
 @pytest.mark.skipif(CXX is None, reason="there is no C++ compiler (c++, g++, clang++) on the path")
 @pytest.mark.parametrize("floating", some([False, True], False))
 def test_every_operation_is_that_of_compiled_batches(floating: bool, tmp_path: Path) -> None:
     robot, count, rng = small(floating), 5, np.random.default_rng(0)
-    library = on_host(cuda_source(robot, 0, EXPORTED_OF_TREES, "arm"), tmp_path)
+    library = on_host(cuda_source(robot, ExportRequest(0, "arm", what=EXPORTED_OF_TREES)), tmp_path)
     for what in EXPORTED_OF_TREES:
         alone = robot.compile(0, what)
         shapes = shapes_of(robot, what)
@@ -88,7 +88,7 @@ def test_nvrtc_compiles_the_text_without_a_device() -> None:
     path = next(file for file in files if "libnvrtc.so" in file.name)
     nvrtc, program = ctypes.CDLL(str(path.locate())), ctypes.c_void_p()
     robot = Robot.load(share.find("config", "panda.yaml"))
-    text = cuda_source(robot, 2, ["inverse_dynamics", "forward_dynamics"]).encode()
+    text = cuda_source(robot, ExportRequest(2, what=["inverse_dynamics", "forward_dynamics"])).encode()
     assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, b"panda.cu", 0, None, None) == 0
     options = (ctypes.c_char_p * 1)(b"--gpu-architecture=compute_90")
     failed, size = nvrtc.nvrtcCompileProgram(program, 1, options), ctypes.c_size_t()
@@ -106,6 +106,6 @@ def test_what_is_not_offered_says_so() -> None:
     with pytest.raises(
         InputError, match="there is no 'drive_state' as a kernel of CUDA; choose some of inverse_"
     ):
-        cuda_source(small(False), 0, ["drive_state"])
+        cuda_source(small(False), ExportRequest(0, what=["drive_state"]))
     with pytest.raises(InputError, match="kernels of CUDA are of robots without"):
-        cuda_source(Robot.load(share.find("config", "palletiser.yaml")), 0)
+        cuda_source(Robot.load(share.find("config", "palletiser.yaml")), ExportRequest(0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -10,13 +11,22 @@ from numpy.typing import NDArray
 from oracles.random_trees import random_tree
 
 from hodyn_ros import InputError, Robot, share
+from hodyn_ros.interop import kernels
 
-jax = pytest.importorskip("jax", reason="jax is not installed")
-jnp = pytest.importorskip("jax.numpy", reason="jax is not installed")
-from hodyn_ros.interop import kernels  # noqa: E402
-from hodyn_ros.interop.jax import function  # noqa: E402
+pytestmark = pytest.mark.skipif(find_spec("jax") is None, reason="jax is not installed")
+
 
 Array = NDArray[np.float64]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def imported() -> None:
+    """Import what takes a second here, and not in every worker that only reads the tests."""
+    global function, jax, jnp
+    import jax
+    import jax.numpy as jnp
+
+    from hodyn_ros.interop.jax import function
 
 
 @pytest.fixture(autouse=True)

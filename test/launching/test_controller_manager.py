@@ -13,6 +13,7 @@ import yaml
 from ros_processes import RosProcess, child_environment
 
 from hodyn_ros import Robot, share
+from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.export import export_shared
 
 PANDA = share.find("config", "panda.yaml")
@@ -54,7 +55,7 @@ def parameters(folder: Path) -> Path:
     types = ("hodyn_ros/FeedforwardController", "joint_trajectory_controller/JointTrajectoryController")
     path = folder / "controllers.yaml"
     own = {name: {"type": kind, "params_file": [str(path)]} for name, kind in zip(CHAIN, types)}
-    library = export_shared(PANDA, 2, folder)
+    library = export_shared(RobotChoice(str(PANDA)), 2, folder)
     tree = {
         "controller_manager": {"update_rate": 200, **own},
         FEEDFORWARD: {"robot": str(library), "commands": "position_velocity_effort"},

@@ -103,7 +103,7 @@ def test_a_bag_tells_when_the_motion_begins(
         messages.append(Message("/joint_states", stamp, seen))
     topics = (Topic("/desired_motion", DESIRED_MOTION), Topic("/joint_states", JOINT_STATE))
     write(Path("bag"), "mcap", messages, topics)
-    assert run(monkeypatch, "learn", "arm.yaml", "move.yaml", "bag", "--json") == 0
+    assert run(monkeypatch, "learn", "arm.yaml", "move.yaml", "bag", "--json", *SLOW) == 0
     (step,) = json.loads(capsys.readouterr().out)["history"]
     assert step["repetitions"] == 2
     np.testing.assert_allclose(step["rms"], np.sqrt(2.5e-6), rtol=1e-2)

@@ -279,7 +279,7 @@ def test_what_cannot_repeat_is_said(learner: Learner) -> None:
     run = recorded(Learner(soft, swing, limp, LearningConfig(bandwidth=4.0)), np.full((16, 1), 1e-3))
     with pytest.raises(InputError, match="no error is sure to shrink to 5 %"):
         Learner(soft, swing, limp, unsure).learn([run])
-    with pytest.raises(InputError, match="bandwidth is 1000; give 0.2 to 100"):
+    with pytest.raises(InputError, match="bandwidth must be within 0.2 and 100, found 1000"):
         LearningConfig(bandwidth=1000.0)
 
 

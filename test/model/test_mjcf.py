@@ -27,6 +27,7 @@ from hodyn_ros.cli.robot_sheet import read_sheet
 from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import FigureWarning, InputError, ModelError
 from hodyn_ros.export.files import export_c
+from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.model.readers.mjcf_file import is_mjcf
 
 Array = NDArray[np.float64]
@@ -521,10 +522,10 @@ def test_commands_take_files_of_mjcf(tmp_path: Path) -> None:
     ]
     arm = Robot.load(tmp_path / "arm.xml")
     assert arm.joint_names == ("j",)
-    code, _ = export_c(tmp_path / "arm.xml", 1, tmp_path)
+    code, _ = export_c(RobotChoice(str(tmp_path / "arm.xml")), ExportRequest(1), tmp_path)
     assert "arm.xml, SHA-256" in code.source
     with pytest.raises(InputError, match="MJCF says itself whether a base floats"):
-        export_c(tmp_path / "arm.xml", 1, tmp_path, floating_base=True)
+        export_c(RobotChoice(str(tmp_path / "arm.xml"), floating_base=True), ExportRequest(1), tmp_path)
 
 
 def test_files_of_mjcf_are_told_from_urdf(tmp_path: Path) -> None:

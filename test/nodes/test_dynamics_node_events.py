@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -66,9 +65,8 @@ def offered() -> QoSProfile:
 def test_missed_deadlines_and_lost_publishers_are_counted_and_logged(peer: Peer, node: RosProcess) -> None:
     publisher = peer.node.create_publisher(DesiredMotion, "desired_motion", offered())
     peer.wait_until(lambda: publisher.get_subscription_count() > 0, "the match")
-    for k in range(5):
+    for k in range(5):  # at once: a busy machine could hold it up for longer than its lease in between
         publisher.publish(desired(1000 + k))
-        time.sleep(0.02)
     values = peer.diagnostics(lambda values: int(values["deadline missed: desired_motion"]) >= 2)
     assert peer.statuses[-1].level == DiagnosticStatus.WARN
     assert values["answered"] == "5"

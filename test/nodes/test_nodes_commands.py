@@ -16,6 +16,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rcl_interfaces.srv import ListParameters
 from ros_clock import SimulatedClock
 from ros_processes import RosProcess, start_node
 from ros_talk import Talk
@@ -272,7 +273,8 @@ def test_nothing_is_sent_before_the_controllers_are_active_and_it_fades_in_then(
             values = [KeyValue(key=f"{name}.state", value=state) for name, state in states.items()]
             status = DiagnosticStatus(name="controller_manager: Controllers Activity", values=values)
             manager.publish(DiagnosticArray(status=[status]))
-            b.talk.pause(0.2)  # served every 40 ms
+            for _ in range(2):  # what came before the second of two calls has been served before its answer
+                b.talk.call(ListParameters, "forward_effort_node/list_parameters", ListParameters.Request())
 
         for ms in range(10, 60, 10):
             b.send(ms)

@@ -184,8 +184,11 @@ def test_it_is_slowed_down_paused_resumed_and_led_back_on_its_way() -> None:
 
         talk.wait_for_line(node, "waiting for a motion")
         assert ask("resume") == "motions run at 1 times their speed"
+        # slow at first: a busy machine that holds the test up is not to see its end before the pause
+        speeds.publish(Float64(data=0.25))
+        talk.wait_for_line(node, "run at 0.25 times")
         publisher.publish(trajectory_message([0.0, 3.0], [home, away]))
-        talk.wait_until(lambda: bool(heard) and first_joint() > 0.02, "the motion")
+        talk.wait_until(lambda: bool(heard) and first_joint() > 0.005, "the motion")
         speeds.publish(Float64(data=1.5))
         talk.wait_for_line(
             node, "~/override rejected: the speed of a motion may be from -1 to 1 times its own"
@@ -194,7 +197,7 @@ def test_it_is_slowed_down_paused_resumed_and_led_back_on_its_way() -> None:
         talk.wait_until(stands, "a pause")
         talk.status("trajectory_node", lambda status, _: status.message == "paused")
         paused = first_joint()
-        assert 0.02 < paused < 0.38
+        assert 0.005 < paused < 0.395
         ask("back")
         talk.wait_until(lambda: stands() and first_joint() == 0.0, "the beginning")
         speeds.publish(Float64(data=0.5))
@@ -203,6 +206,7 @@ def test_it_is_slowed_down_paused_resumed_and_led_back_on_its_way() -> None:
         speeds.publish(Float64(data=1.0))
         facts = talk.status("trajectory_node", lambda status, _: status.message == "ended")
         assert facts["speed, times that of the motion"] == "1"
+        talk.wait_until(stands, "the end")  # which diagnostics may tell of before it is heard
         assert node.stop(signal.SIGINT) == 0, node.output()
     stamps, motion = arrays(heard, 5)
     np.testing.assert_allclose(motion[-1, 0], away, atol=1e-9)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -57,9 +58,16 @@ def check_access(talk: Talk, node: str, namespace: str) -> None:
     assert publishes == granted(*access.EVERY_NODE.publishes, *topics)
     heard = {name for name, _ in graph.get_subscriber_names_and_types_by_node(*place)}
     assert heard <= granted(*access.EVERY_NODE.subscribes, *own.subscribes)
-    serves = {name for name, _ in graph.get_service_names_and_types_by_node(*place)}
-    calls = (*own.serves, *of_actions("send_goal", "cancel_goal", "get_result"))
-    assert serves == granted(*access.EVERY_NODE.serves, *calls)
+    calls = granted(
+        *access.EVERY_NODE.serves, *own.serves, *of_actions("send_goal", "cancel_goal", "get_result")
+    )
+
+    def serves() -> set[str]:
+        return {name for name, _ in graph.get_service_names_and_types_by_node(*place)}
+
+    with suppress(TimeoutError):  # the graph learns of services apart from topics
+        wait_until(lambda: serves() == calls, 20.0, "the services")
+    assert serves() == calls
     assert not graph.get_client_names_and_types_by_node(*place)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,14 @@ from hodyn_ros.ros.conversions.messages import time_message, write_desired_motio
 from hodyn_ros.ros.streams.qos import latched_qos
 
 SPACE, FADE = "take_payload", 0.4
-PANDA = Robot.load(share.find("config", "panda.yaml"))
 LOAD = Payload(1.2, (0.02, 0.0, 0.1), (0.004, 0.0, 0.0, 0.005, 0.0, 0.003), "panda_link7")
-MODELS = [FeedforwardModel(robot, 2) for robot in (PANDA, PANDA.with_tree(LOAD.on_tree(PANDA)))]
+
+
+@cache
+def models() -> list[FeedforwardModel]:
+    """Return what holds without and with the load."""
+    panda = Robot.load(share.find("config", "panda.yaml"))
+    return [FeedforwardModel(robot, 2) for robot in (panda, panda.with_tree(LOAD.on_tree(panda)))]
 
 
 @pytest.fixture
@@ -83,7 +89,7 @@ def test_a_load_is_carried_on_request_and_faded(node: RosProcess, peer: Peer) ->
     def call(name: str) -> Any:
         return peer.call(Trigger, name, Trigger.Request())
 
-    stream = Stream(peer)
+    stream, (without, loaded) = Stream(peer), models()
     refused = call("take_payload")
     assert not refused.success and "nothing has come on payload" in refused.message
     for changes, words in (
@@ -95,20 +101,20 @@ def test_a_load_is_carried_on_request_and_faded(node: RosProcess, peer: Peer) ->
         told.publish(estimate(**changes))
         peer.wait_until(lambda w=words: w in call("take_payload").message, words)
     told.publish(estimate())
-    stream.ask(MODELS[0])  # nothing follows by itself
+    stream.ask(without)  # nothing follows by itself
     peer.wait_until(lambda: call("take_payload").success, "an estimate that can be taken")
     peer.wait_until(lambda: '"fade": {' in settings[-1], "the new settings")
 
-    first = stream.ask(MODELS[0])
+    first = stream.ask(without)
     refused = peer.set_parameters(clamp=True)
     assert not refused.successful and "a load is being faded" in refused.reason
     assert "a load is being faded" in call("drop_payload").message
     efforts = [first, *(stream.ask() for _ in range(round(100 * FADE) - 1))]
-    last = stream.ask(MODELS[1])
+    last = stream.ask(loaded)
     whole = np.abs(last - first).max()
     steps = np.abs(np.diff([*efforts, last], axis=0)).max(axis=1)
     assert whole > 5.0 and steps.max() < 0.1 * whole and steps[0] < 0.01 * whole
-    stream.ask(MODELS[1])
+    stream.ask(loaded)
 
     copy = FeedforwardPipeline.from_settings(next(text for text in settings if '"fade": {' in text))
     taken = slice(1, None)
@@ -118,12 +124,12 @@ def test_a_load_is_carried_on_request_and_faded(node: RosProcess, peer: Peer) ->
         assert again == answer  # to the last bit: bags can be replayed
 
     assert peer.set_parameters(payload_mass=0.0).successful  # the load that was taken stays
-    stream.ask(MODELS[1])
+    stream.ask(loaded)
     assert call("drop_payload").success
-    stream.ask(MODELS[1])
+    stream.ask(loaded)
     for _ in range(round(100 * FADE) - 1):
         stream.ask()
-    stream.ask(MODELS[0])
+    stream.ask(without)
     assert node.stop() == 0, node.output()
 
 

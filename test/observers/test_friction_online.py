@@ -10,6 +10,7 @@ import pytest
 from hodyn_ros import Robot, share
 from hodyn_ros.array import Array
 from hodyn_ros.export import c_source
+from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
 from hodyn_ros.observers import ExternalEfforts, MomentumObserver, ObserverConfig, Sensed
 
@@ -140,4 +141,4 @@ def test_it_is_left_alone_unless_asked_for(robot: Robot) -> None:
     observer.config = CONFIG
     assert set(observer.corrections) == set(robot.driven_joints)
     assert {"viscous", "coulomb"} == set(observer.corrections[robot.driven_joints[0]])
-    assert "friction_time (0)" in c_source(robot, 0, "arm", what="momentum_observer").header
+    assert "friction_time (0)" in c_source(robot, ExportRequest(0, "arm", what="momentum_observer")).header

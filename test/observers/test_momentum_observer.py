@@ -580,8 +580,8 @@ def test_what_is_measured_has_to_suffice(sensed: Sensed, reason: str) -> None:
 @pytest.mark.parametrize(
     ("figures", "reason"),
     [
-        ({"bandwidth": 0.0}, "'bandwidth' is 0; choose from 0.1"),
-        ({"threshold": np.nan}, "'threshold' is nan"),
+        ({"bandwidth": 0.0}, "bandwidth must be within 0.1"),
+        ({"threshold": np.nan}, "threshold must be within 1 and 100, found nan"),
         ({"effort_noise": (1.0, -1.0)}, "'effort_noise'"),
         ({"wrench_noise": (1.0,)}, "'wrench_noise' holds 1 values; give six"),
     ],

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.interpolate import PPoly
-from scipy.signal import lsim
 
 from hodyn_ros import Robot, share
 from hodyn_ros.cli.plan import rates_of, uncertainty_of
@@ -138,6 +137,8 @@ def swing(
     Of two masses and a spring with motor feedback of 10 rad/s, by the matrix exponential, under feedforward
     that believes the stiffness and knows of no payload.
     """
+    from scipy.signal import lsim  # here, not in every worker that only reads the tests
+
     times = np.arange(0.0, duration + 0.2, 2e-4)
     q = sample(times, 4)[:, :, 0]
     motor, rate = (q[:, k] + MASS * q[:, k + 2] / STIFFNESS for k in (0, 1))

@@ -326,7 +326,7 @@ def test_robots_and_settings_that_cannot_be_are_refused() -> None:
         StreamPlanner(panda(), HOME + np.array([4.0, 0, 0, 0, 0, 0, 0]), 0.0)
     with pytest.raises(InputError, match="the position must hold 7 finite numbers"):
         StreamPlanner(panda(), HOME[:6], 0.0)
-    with pytest.raises(InputError, match="spacing must lie between 0.001 and 0.5, found 0"):
+    with pytest.raises(InputError, match="spacing must be within 0.001 and 0.5, found 0"):
         StreamConfig(spacing=0.0)
     flying = Robot.load(share.find("config", "aerial_manipulator.yaml"))
     with pytest.raises(InputError, match="streams move the joints of a robot on a fixed base"):

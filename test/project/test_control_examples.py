@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from run_examples import run_quickly
+from PIL import Image
+from places import ROOT
+from run_examples import run_example, run_quickly
 from sweeps import THOROUGH
 
 
@@ -107,6 +109,17 @@ def test_derivatives_pay_on_soft_springs_where_all_is_known(tmp_path: Path) -> N
     for unknown in ("20 % of the friction unknown", "1 kg of payload unknown"):
         rigid, offset, elastic = row(lines, f"{unknown:38s}      10")
         assert rigid > 2.0 * offset and offset == pytest.approx(elastic, rel=0.5)
+
+
+def test_the_film_shows_three_feedforwards(tmp_path: Path) -> None:
+    done = run_example("film", "--quick", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    rigid, offset, elastic = (float(line.split()[-4]) for line in done.stdout.splitlines() if "mm at" in line)
+    assert rigid > 10.0 * offset > 100.0 * elastic
+    for path, frames in ((tmp_path / "film.gif", 5), (ROOT / "docs" / "pictures" / "film.gif", 60)):
+        with Image.open(path) as film:
+            assert film.n_frames >= frames
+        assert path.stat().st_size <= 2_000_000
 
 
 def test_predictive_control_leaves_a_third_of_the_error_of_motor_feedback(tmp_path: Path) -> None:

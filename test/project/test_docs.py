@@ -23,7 +23,9 @@ from quadruped import quadruped
 from hodyn_ros.cli.app import app
 
 WRITTEN = [*ROOT.glob("docs/*.md"), *ROOT.glob("docs/tutorials/*.md")]  # docs/reference is generated
-PAGES = sorted([*ROOT.glob("*.md"), *WRITTEN, *ROOT.glob("config/*.md")])
+PAGES = sorted(
+    [*ROOT.glob("*.md"), *WRITTEN, *ROOT.glob("config/*.md"), ROOT / "tools/reference/robot_examples.md"]
+)
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(
     r"(?:# |<!-- )([\w.]+\.(?:yaml|urdf|xml))(?: -->)?\n"
@@ -166,8 +168,11 @@ def test_every_picture_of_the_concepts_can_be_drawn_anew(tmp_path: Path) -> None
 
 def test_the_index_leads_to_every_page() -> None:
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
-    written = {path.relative_to(ROOT / "docs").as_posix() for path in WRITTEN} - {"index.md"}
-    assert {link for link in LINK.findall(index) if not link.startswith("pictures/")} == written
+    pages = [*WRITTEN, *ROOT.glob("docs/notebooks/*.ipynb")]
+    written = {path.relative_to(ROOT / "docs").as_posix() for path in pages} - {"index.md"}
+    links = LINK.findall(index)
+    found = {link.split("#")[0] for link in links if "://" not in link}
+    assert {link for link in found if not link.startswith("pictures/")} == written
 
 
 def test_pages_are_found() -> None:

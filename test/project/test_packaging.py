@@ -15,7 +15,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 from places import ROOT
 
@@ -81,6 +83,7 @@ NODES = (
 
 # Names under which a requirement is imported, and found by rosdep, where they differ from its own.
 MODULES = {"pyyaml": "yaml", "urdf-parser-py": "urdf_parser_py"}
+CONDA_NAMES = {"urdf-parser-py": "urdfdom-py"}
 ROSDEP_KEYS = {"pyyaml": "python3-yaml", "urdf-parser-py": "urdfdom_py"}
 WITHOUT_ROSDEP_KEY = {"llvmlite", "rosbags", "mcap", "zstandard", "lz4"}
 
@@ -161,6 +164,26 @@ def test_changelog_can_be_released(tmp_path: Path) -> None:
     assert newest == version
     assert date is not None
     assert len(content[0].bullets) > 3
+
+
+def test_the_conda_recipe_asks_for_what_pip_does() -> None:
+    recipe = yaml.safe_load((ROOT / "recipe" / "recipe.yaml").read_text())
+    assert [recipe["context"]["version"]] == package_xml("version")
+    asked = dict(line.split() for line in recipe["requirements"]["run"])
+    assert asked.pop("python") == ">=3.10"
+    by_pip = {CONDA_NAMES.get(r.name.lower(), r.name.lower()): r.specifier for r in requirements("runtime")}
+    assert set(asked) == set(by_pip)
+    for name in set(asked) - set(CONDA_NAMES.values()):  # which have other versions there
+        assert SpecifierSet(asked[name]) == by_pip[name], name
+    (script,) = recipe["build"]["python"]["entry_points"]
+    assert script.replace(" ", "") == "hodyn=hodyn_ros.cli.app:main"
+
+
+def test_the_conda_recipe_renders() -> None:
+    rattler_build = pytest.importorskip("rattler_build", reason="needs `pip install py-rattler-build`")
+    recipe = rattler_build.Stage0Recipe.from_file(ROOT / "recipe" / "recipe.yaml")
+    (variant,) = recipe.render(rattler_build.VariantConfig())
+    assert variant.recipe.to_dict()["build"]["noarch"] == "python"
 
 
 def test_every_package_that_cmake_looks_for_is_a_declared_dependency() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -40,6 +41,29 @@ def test_every_field_of_every_message_has_a_row() -> None:
             row = next(line for line in section.splitlines() if line.startswith(f"| `{name}` |"))
             meaning = row.split(" | ")[3].rstrip(" |")
             assert meaning or name.endswith("_representation") or name == "status", row
+
+
+def test_every_call_of_a_robot_has_an_example_that_calls_it() -> None:
+    from reference.api import robot_names
+    from reference.examples import robot_examples, with_example
+
+    names = robot_names()
+    calls, examples = {*names["To build one"], *names["Calls"]}, robot_examples()
+    assert set(examples) == calls
+    assert not [name for name, code in examples.items() if f".{name}(" not in code]
+    shown = with_example("hodyn_ros.Robot.com", ["Words."])
+    assert shown[0] == "Words." and any(".com(q)" in line for line in shown)
+    assert with_example("hodyn_ros.Robot.name", ["Words."]) == ["Words."]
+
+
+def test_the_gallery_shows_every_picture() -> None:
+    from reference.gallery import gallery_page
+
+    page = gallery_page(ROOT / "docs")
+    pictures = {path.name for path in (ROOT / "docs" / "pictures").iterdir()} - {"film.gif"}
+    assert set(re.findall(r"figure} \.\./pictures/(\S+)", page)) == pictures  # the film is on the first page
+    targets = re.findall(r":target: \.\./(\S+)\.html", page)
+    assert len(targets) == len(pictures) and all((ROOT / "docs" / f"{name}.md").exists() for name in targets)
 
 
 def test_every_error_that_is_raised_with_words_is_in_the_index(tmp_path: Path) -> None:
@@ -201,6 +225,8 @@ def test_the_api_has_what_pages_and_examples_import() -> None:
         module, _, last = name.rpartition(".")
         assert hasattr(importlib.import_module(module), last) or importlib.util.find_spec(name), name
     texts = [path.read_text("utf-8") for path in (*ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.py"))]
+    for path in ROOT.glob("docs/notebooks/*.ipynb"):
+        texts += ["".join(cell["source"]) for cell in json.loads(path.read_text("utf-8"))["cells"]]
     imports = re.findall(r"^from (hodyn_ros\.[a-z_.]+) import (\w+)", "\n".join(texts), re.MULTILINE)
     shown = {f"{module}.{name}" for module, name in imports}
     assert len(shown) > 20

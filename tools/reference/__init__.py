@@ -12,6 +12,7 @@ from pathlib import Path
 from reference.api import api_pages
 from reference.commands import command_page
 from reference.error_messages import error_page
+from reference.gallery import gallery_page
 from reference.launch_files import launch_page
 from reference.links import outside_pages
 from reference.messages import message_page
@@ -30,6 +31,7 @@ def pages(root: Path) -> dict[str, str]:
         "reference/launch.md": launch_page(root / "launch"),
         "reference/schemas.md": schema_page(),
         "reference/errors.md": error_page(root / "hodyn_ros"),
+        "reference/gallery.md": gallery_page(root / "docs"),
         **api_pages(),
     }
     return {**reference, **outside_pages(root)}

@@ -8,6 +8,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 
+from reference.examples import preparation
+
 SUBJECTS = {
     "values": (
         "Base motions, wrenches, results, errors",
@@ -32,6 +34,7 @@ SUBJECTS = {
         "dynamics.group_robot",
         "model.joint_tree",
         "model.joint_groups",
+        "dynamics.kinematics.skeleton",
     ),
     "drives": (
         "Drives",
@@ -81,6 +84,7 @@ SUBJECTS = {
         "guard.guard_config",
     ),
     "observers": ("Observers", "observers", "observers.payload"),
+    "identification": ("Identification", "identification"),
     "learning": ("Learning over repetitions", "learning", "learning.response", "learning.begins"),
     "simulation": (
         "Simulation",
@@ -91,6 +95,8 @@ SUBJECTS = {
         "simulation.sensors",
         "simulation.model_errors",
         "simulation.tracking_study",
+        "demo.model_errors",
+        "demo.mujoco_arm",
     ),
     "screws": (
         "Poses, twists, wrenches and their derivatives",
@@ -147,6 +153,15 @@ _ROBOT = """# Robot
 .. currentmodule:: hodyn_ros
 
 {tables}
+```
+
+The examples below begin with
+
+```python
+{preparation}```
+
+```{{eval-rst}}
+.. currentmodule:: hodyn_ros
 
 .. autoclass:: Robot
    :members:
@@ -160,7 +175,7 @@ def api_pages() -> dict[str, str]:
     listed = "\n".join(f"- [{title}]({name}.md)" for name, (title, *_) in SUBJECTS.items())
     pages = {
         "index": _INDEX.format(pages=listed, names="\n".join(SUBJECTS)),
-        "robot": _ROBOT.format(tables="\n\n".join(robot_tables())),
+        "robot": _ROBOT.format(tables="\n\n".join(robot_tables()), preparation=preparation()),
     }
     for name, (title, *parts) in SUBJECTS.items():
         pages[name] = "\n\n".join([f"# {title}", *map(_section, parts)])
@@ -168,7 +183,14 @@ def api_pages() -> dict[str, str]:
 
 
 def robot_tables() -> Iterator[str]:
-    """Yield tables of the public names of `Robot`: what builds one, its calls, its properties."""
+    """Yield a table for each kind of public names of `Robot`."""
+    for title, names in robot_names().items():
+        rows = "\n".join(f"   ~Robot.{name}" for name in sorted(names))
+        yield f".. rubric:: {title}\n\n.. autosummary::\n   :nosignatures:\n\n{rows}"
+
+
+def robot_names() -> dict[str, list[str]]:
+    """Return the public names of `Robot`: what builds one, its calls, its properties."""
     from hodyn_ros import Robot
 
     members = {name: value for kind in Robot.__mro__[-2::-1] for name, value in vars(kind).items()}
@@ -176,9 +198,7 @@ def robot_tables() -> Iterator[str]:
     constructors = [name for name, value in public.items() if isinstance(value, classmethod)]
     calls = [name for name, value in public.items() if inspect.isfunction(value)]
     properties = [name for name in public if name not in (*constructors, *calls)]
-    for title, names in {"To build one": constructors, "Calls": calls, "Properties": properties}.items():
-        rows = "\n".join(f"   ~Robot.{name}" for name in sorted(names))
-        yield f".. rubric:: {title}\n\n.. autosummary::\n   :nosignatures:\n\n{rows}"
+    return {"To build one": constructors, "Calls": calls, "Properties": properties}
 
 
 def _section(name: str) -> str:

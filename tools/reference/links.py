@@ -42,12 +42,14 @@ _GENERATED = """
 
 ## Project
 
+- [Gallery](reference/gallery.md)
 - [Read me](reference/readme.md)
 - [Contributing](reference/contributing.md)
 - [Quality declaration](reference/quality_declaration.md)
 - [Changes](reference/changelog.md)
 """
 
+_PAGES = (".md", ".ipynb")
 _LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\]]*)\]\((?P<target>[^)\s#]+)(?P<anchor>#[^)\s]*)?\)")
 
 
@@ -94,7 +96,7 @@ def with_navigation(index: str) -> str:
     parts = re.split(r"^(?=## )", index + _GENERATED, flags=re.MULTILINE)
     sections = []
     for part in parts:
-        pages = [m["target"].removesuffix(".md") for m in _LINK.finditer(part) if m["target"].endswith(".md")]
+        pages = [m["target"].rpartition(".")[0] for m in _LINK.finditer(part) if m["target"].endswith(_PAGES)]
         if pages and part.startswith("## "):
             caption = part.splitlines()[0].removeprefix("## ")
             entries = "\n".join(pages)

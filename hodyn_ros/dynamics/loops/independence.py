@@ -15,6 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from hodyn_ros.codegen.object_cache import KEPT
 from hodyn_ros.dynamics.loops.closing import close, home, step
 from hodyn_ros.errors import ConvergenceError, ModelError
 from hodyn_ros.formulations.embedding import LoopMotion, Place
@@ -37,13 +38,12 @@ class Independence:
     of_joints: Array  # of those, the ones that determine the joints where a platform moves as given
     redundant: tuple[str, ...]  # names of loops with rows that depend on others
     tolerance: float
-    largest_dropped: float  # the largest singular value that counts as zero, relative to the largest
-    smallest_kept: float
+    smallest_kept: float  # singular value, relative to the largest
     generic: Place | None = None  # the place near home at which rows were chosen
     idle: str = ""  # says which joints move no mass; efforts do not determine their accelerations
 
 
-@lru_cache(maxsize=100)  # other drives or limits make another robot of the same closure
+@lru_cache(maxsize=KEPT)  # other drives or limits make another robot of the same closure
 def find_independence(closure: Closure) -> Independence:
     """Choose the independent rows of all loops; ModelError says what does not fit together."""
     tolerance = closure.tolerance
@@ -191,7 +191,6 @@ def _independent_rows(closure: Closure, moved: LoopMotion, tolerance: float) -> 
         _rows_of_joints(closure, matrix, rows),
         tuple(redundant),
         tolerance,
-        float(values[rank]) if rank < len(values) else 0.0,
         float(values[rank - 1]) if rank else 1.0,
     )
 

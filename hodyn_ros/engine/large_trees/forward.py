@@ -8,11 +8,12 @@ of the bodies.
 from __future__ import annotations
 
 from collections.abc import Collection
-from functools import cache
+from functools import lru_cache
 from math import factorial
 from typing import Any
 
 from hodyn_ros.codegen.kernel import Shape
+from hodyn_ros.codegen.object_cache import KEPT
 from hodyn_ros.codegen.program import Code, Run, Statement, View, arrays
 from hodyn_ros.engine.large_trees.inverse import TreeFunction, load_arguments, tree_code, write_pose
 from hodyn_ros.engine.large_trees.steps import Steps
@@ -182,7 +183,7 @@ def _write_base(steps: Steps, base: FloatingBase, body: Body, k: int) -> None:
     steps.write("linear", body.linear[k], 3 * k)
 
 
-@cache
+@lru_cache(maxsize=KEPT)
 def _hybrid_code(
     order: int, frame: BaseRepresentation | None, loaded: bool, prescribed: bool, base_prescribed: bool
 ) -> Code:

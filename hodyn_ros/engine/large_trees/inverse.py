@@ -9,14 +9,14 @@ body.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import cache
+from functools import lru_cache
 from math import factorial
 
 import numpy as np
 
 from hodyn_ros.codegen.emit import loop_text
 from hodyn_ros.codegen.kernel import Function, Shape
-from hodyn_ros.codegen.object_cache import ObjectCache
+from hodyn_ros.codegen.object_cache import KEPT, ObjectCache
 from hodyn_ros.codegen.program import Code, Copy, Index, Program, Run, Statement, View, arrays
 from hodyn_ros.codegen.program_llvm import compile_program, llvm_text
 from hodyn_ros.codegen.sincos import sincos_function
@@ -161,7 +161,7 @@ def _base_texts(record: Record, frame: BaseRepresentation) -> list[Text]:
     return steps.texts()
 
 
-@cache
+@lru_cache(maxsize=KEPT)
 def _inverse_code(order: int, frame: BaseRepresentation | None, loaded: bool) -> Code:
     """Compile the loops and steps of inverse dynamics of one order, with applied wrenches or without."""
     record = _record(order)

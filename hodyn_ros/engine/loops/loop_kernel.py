@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -98,7 +98,7 @@ class LoopFunction(Call):
         `finds_pose`: the result begins with the pose of a platform, which the memory takes from there.
         `on_numbers`: compile nothing, and compute every call with the numbers that it is given.
         """
-        self._step, self._end, self._n_motion = code.newton_step, end, len(motions)
+        self._code, self._step, self._end, self._n_motion = code, code.newton_step, end, len(motions)
         self._n_positions = n = len(code.closure.leading)
         keeps_pose = code.closure.leader is not None  # that is given of platform or base
         memory = 1, n + (16 if keeps_pose or finds_pose else 0)
@@ -205,8 +205,16 @@ class LoopFunction(Call):
 
     def traces(self, tolerances: Tolerances = DOUBLE) -> LoopTraces:
         """Return what it is made of, all in straight-line code, for numbers of a kind."""
-        step, end = (_within(tolerances, trace) for trace in (self._step, self._end))
+        step, end = (partial(self._within, tolerances, trace) for trace in (self._step, self._end))
         return LoopTraces(step, end, self.defect_at)
+
+    def _within(self, tolerances: Tolerances, trace: Callable[..., Stack], *stacks: Stack) -> Stack:
+        """Trace for numbers of a kind."""
+        before, self._code.tolerances = self._code.tolerances, tolerances
+        try:
+            return trace(*stacks)
+        finally:
+            self._code.tolerances = before
 
     @property
     def _asked(self) -> list[str]:
@@ -218,14 +226,6 @@ class LoopFunction(Call):
     def _compiled_end(self, trace: Callable[..., Stack], shapes: Sequence[Shape], limit: float) -> Code:
         """Compile what a call ends with."""
         return straight_line(trace, shapes, limit)
-
-
-def _within(tolerances: Tolerances, trace: Callable[..., Stack]) -> Callable[..., Stack]:
-    """Return a method of a LoopCode as that of one with other tolerances."""
-    code = copy(trace.__self__)  # type: ignore[attr-defined]
-    code.tolerances = tolerances
-    method: Callable[..., Stack] = getattr(code, trace.__name__)
-    return method
 
 
 def _around_tree(

@@ -30,7 +30,7 @@ from hodyn_ros.export.c_function import (
     sizes,
     spread,
 )
-from hodyn_ros.export.request import Request
+from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.export.straight_line import StraightLine, Tables, checked_length
 from hodyn_ros.lie.jets import to_taylor
 from hodyn_ros.lie.se3 import Array
@@ -125,7 +125,9 @@ class _Drives:
         return [self.train.feedforward(*one) for one in zip(q, tau)]
 
 
-def motor_functions(robot: Robot, request: Request, dynamics: CFunction, tables: Tables) -> list[CFunction]:
+def motor_functions(
+    robot: Robot, request: ExportRequest, dynamics: CFunction, tables: Tables
+) -> list[CFunction]:
     """Write what the motors do, from what `dynamics` takes and gives, and a function that does both."""
     assert robot.drive_train is not None
     drives = _Drives(robot.drive_train, request.period)
@@ -133,7 +135,9 @@ def motor_functions(robot: Robot, request: Request, dynamics: CFunction, tables:
     return [motors, _both(drives, dynamics, motors)]
 
 
-def _motor_function(drives: _Drives, request: Request, dynamics: CFunction, tables: Tables) -> CFunction:
+def _motor_function(
+    drives: _Drives, request: ExportRequest, dynamics: CFunction, tables: Tables
+) -> CFunction:
     motion = "motion" if "motion" in dynamics.results else "q"
     shapes = {**dynamics.inputs, **dynamics.results}
     inputs = {motion: shapes[motion], "tau": shapes["tau"]}
@@ -365,7 +369,7 @@ def _cases_of_both(drives: _Drives, dynamics: CFunction, motors: CFunction) -> C
     return Cases(cases.inputs, results, tuple(codes), cases.failing, cases.spread + motors.cases.spread)
 
 
-def rotor_feedforward(robot: Robot, request: Request, tables: Tables) -> CFunction:
+def rotor_feedforward(robot: Robot, request: ExportRequest, tables: Tables) -> CFunction:
     """Write torques of the links, and positions and efforts of the motors, from the motion of the links.
 
     Raises InputError where damped springs would have to remember, or numbers are too many.

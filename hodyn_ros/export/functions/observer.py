@@ -14,7 +14,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.export import motions
 from hodyn_ros.export.c_function import ALL_FINITE, OK, Cases, CFunction, finite_conditions, sizes
 from hodyn_ros.export.loops.c_code import loop_function
-from hodyn_ros.export.request import Request
+from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.export.straight_line import StraightLine, Tables, checked_length
 from hodyn_ros.lie.se3 import Array, exp
 from hodyn_ros.observers import MomentumObserver, ObserverConfig, Sensed
@@ -26,7 +26,7 @@ OBSERVER = "momentum_observer"
 _PERIOD = 1e-3  # [s] of the numbers that it is tested with
 
 
-def observer_functions(robot: Robot, request: Request, tables: Tables) -> list[CFunction]:
+def observer_functions(robot: Robot, request: ExportRequest, tables: Tables) -> list[CFunction]:
     """Write `<prefix>_momentum_observer_start` and `<prefix>_momentum_observer`.
 
     What is measured: both sides of springs and the efforts of their motors; of rigid robots positions,
@@ -60,7 +60,9 @@ def observer_functions(robot: Robot, request: Request, tables: Tables) -> list[C
     return [start, update]
 
 
-def _of_loops(robot: Robot, observer: MomentumObserver, request: Request, tables: Tables) -> list[CFunction]:
+def _of_loops(
+    robot: Robot, observer: MomentumObserver, request: ExportRequest, tables: Tables
+) -> list[CFunction]:
     """Write the same of a robot with loops, around functions that find the efforts of its links."""
     if observer.redundant:
         raise InputError(

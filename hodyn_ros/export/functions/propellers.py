@@ -13,7 +13,7 @@ from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.export import motions, words
 from hodyn_ros.export.c_function import Cases, CFunction
-from hodyn_ros.export.request import Request
+from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.export.straight_line import StraightLine, Tables, checked_length
 from hodyn_ros.lie.motion import BaseMotion, wrenches_to_world
 from hodyn_ros.lie.se3 import Array
@@ -21,7 +21,7 @@ from hodyn_ros.lie.se3 import Array
 THRUSTS = "propeller_thrusts"
 
 
-def propeller_function(robot: Robot, request: Request, what: str, tables: Tables) -> CFunction:
+def propeller_function(robot: Robot, request: ExportRequest, what: str, tables: Tables) -> CFunction:
     """Write what `Propellers.motion` computes of a wrench on the base in the world frame.
 
     InputError for a robot without propellers.

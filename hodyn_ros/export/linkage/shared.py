@@ -8,6 +8,7 @@ from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.export.c_source import c_source
 from hodyn_ros.export.c_text import number, string, vector
+from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.model.closure import Closure
 
 TABLE = Path(__file__).parents[1] / "linkage_table.h"
@@ -43,7 +44,8 @@ def linkage_sources(robot: Robot, name: str | None, origin: str, digest: str) ->
     `digest`: SHA-256 of the robot's file. Raises InputError for robots that are no linkage.
     """
     closure = closure_of_linkage(robot)
-    code = c_source(robot, 0, name, origin, ["drive_jacobian", "motion_from_drives"])
+    request = ExportRequest(0, name, ("drive_jacobian", "motion_from_drives"))
+    code = c_source(robot, request, origin)
     return {
         f"{code.name}.h": code.header,
         f"{code.name}.c": code.source,

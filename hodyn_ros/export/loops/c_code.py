@@ -18,11 +18,11 @@ from hodyn_ros.export.loops.cases import self_test_cases
 from hodyn_ros.export.loops.operations import of_motion
 from hodyn_ros.export.loops.plan import Plan
 from hodyn_ros.export.program_c import statement_lines
-from hodyn_ros.export.request import Request
+from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.export.straight_line import StraightLine, Tables
 
 
-def loop_function(robot: Robot, request: Request, what: str, tables: Tables) -> CFunction:
+def loop_function(robot: Robot, request: ExportRequest, what: str, tables: Tables) -> CFunction:
     """Write a function of a robot with couplings or loops.
 
     It takes a memory and the motion of the coordinates, and returns a code.

@@ -23,7 +23,7 @@ from hodyn_ros.export.loops.plan import (
     leader_of,
     motion_near_home,
 )
-from hodyn_ros.export.request import Request
+from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 
@@ -72,7 +72,7 @@ class _OnLimbsPlan(Plan):
         return self.kernel
 
 
-def motion_from_drives(robot: Robot, request: Request, what: str) -> Plan:
+def motion_from_drives(robot: Robot, request: ExportRequest, what: str) -> Plan:
     """Plan the motion of the coordinates, and of a platform, from that of the drives."""
     closure, order = closure_of(robot), request.order
     looped, names = LoopedDynamics(closure), robot.tree.joint_names

@@ -20,10 +20,10 @@ from hodyn_ros.engine.recursions.kinematics import POSE
 from hodyn_ros.errors import InputError
 from hodyn_ros.export import words
 from hodyn_ros.export.loops.plan import Plan, about_motion, check_compiled, closure_of, inputs_of, leader_of
-from hodyn_ros.export.request import Request
+from hodyn_ros.export.request import ExportRequest
 
 
-def inverse_dynamics(robot: Robot, request: Request, what: str) -> Plan:
+def inverse_dynamics(robot: Robot, request: ExportRequest, what: str) -> Plan:
     """Plan efforts and the motion of the drives."""
     closure, order = closure_of(robot), request.order
     check_compiled(robot, compiles(closure, order), f"inverse dynamics of order {order}")
@@ -51,7 +51,7 @@ def inverse_dynamics(robot: Robot, request: Request, what: str) -> Plan:
     )
 
 
-def forward_dynamics(robot: Robot, request: Request, what: str) -> Plan:
+def forward_dynamics(robot: Robot, request: ExportRequest, what: str) -> Plan:
     """Plan accelerations of the coordinates, and of platform or base."""
     closure, order = closure_of(robot), request.order
     looped = LoopedDynamics(closure)
@@ -80,7 +80,7 @@ def forward_dynamics(robot: Robot, request: Request, what: str) -> Plan:
 
 
 def forward_inputs(
-    robot: Robot, looped: LoopedDynamics, request: Request
+    robot: Robot, looped: LoopedDynamics, request: ExportRequest
 ) -> tuple[dict[str, Shape], list[str]]:
     """Return what forward dynamics follows from, and what is said about it."""
     closure, order = looped.closure, request.order
@@ -100,7 +100,7 @@ def forward_inputs(
     return inputs, about
 
 
-def joint_motion(robot: Robot, request: Request, what: str) -> Plan:
+def joint_motion(robot: Robot, request: ExportRequest, what: str) -> Plan:
     """Plan the motion of all joints."""
     closure, order = closure_of(robot), request.order
     check_compiled(robot, compiles(closure, max(order - 2, 0), "joints"), f"joint motion of order {order}")
@@ -112,7 +112,7 @@ def joint_motion(robot: Robot, request: Request, what: str) -> Plan:
     return Plan(looped, kernel, inputs_of(closure, order), places, about)
 
 
-def of_motion(robot: Robot, request: Request, what: str) -> Plan:
+def of_motion(robot: Robot, request: ExportRequest, what: str) -> Plan:
     """Plan what follows from the motion of the coordinates alone, by its law."""
     closure, order, operation = closure_of(robot), request.order, OPERATIONS[what]
     moving = _frames_that_move(robot)

@@ -17,7 +17,7 @@ from hodyn_ros.engine.loops.loop_partials import LoopPartials
 from hodyn_ros.export.loops.bodies import Body, Columns, along_directions
 from hodyn_ros.export.loops.operations import forward_inputs
 from hodyn_ros.export.loops.plan import Plan, about_motion, check_compiled, closure_of, inputs_of
-from hodyn_ros.export.request import Request
+from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.export.straight_line import Tables
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
@@ -60,7 +60,7 @@ class _PartialsPlan(Plan):
         return {"derivatives": changes.reshape(len(changes), -1)}
 
 
-def inverse_derivatives(robot: Robot, request: Request, what: str) -> Plan:
+def inverse_derivatives(robot: Robot, request: ExportRequest, what: str) -> Plan:
     """Plan partial derivatives of efforts."""
     closure, order = closure_of(robot), request.order
     c, e = closure.n_coordinates, closure.n_efforts
@@ -83,7 +83,7 @@ def inverse_derivatives(robot: Robot, request: Request, what: str) -> Plan:
     )
 
 
-def inverse_hessian(robot: Robot, request: Request, what: str) -> Plan:
+def inverse_hessian(robot: Robot, request: ExportRequest, what: str) -> Plan:
     """Plan second derivatives of a sum of efforts."""
     closure, order = closure_of(robot), request.order
     c = closure.n_coordinates
@@ -108,7 +108,7 @@ def inverse_hessian(robot: Robot, request: Request, what: str) -> Plan:
     return Plan(looped, kernel, inputs, {"hessian": places}, about)
 
 
-def forward_derivatives(robot: Robot, request: Request, what: str) -> Plan:
+def forward_derivatives(robot: Robot, request: ExportRequest, what: str) -> Plan:
     """Plan partial derivatives of accelerations."""
     closure, order = closure_of(robot), request.order
     c, e = closure.n_coordinates, closure.n_efforts

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from hodyn_ros.errors import InputError
-from hodyn_ros.model.keys import key, out_of_range
+from hodyn_ros.model.keys import check_ranges, key
 
 
 class Mode(str, Enum):
@@ -91,5 +91,4 @@ class StreamConfig:
     )
 
     def __post_init__(self) -> None:
-        for name, number, low, high in out_of_range(self):
-            raise InputError(f"{name} must lie between {low:g} and {high:g}, found {number}")
+        check_ranges(self)

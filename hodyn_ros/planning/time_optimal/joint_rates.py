@@ -5,10 +5,11 @@ What holds of one joint at one instant holds of all, of any robot: there is one 
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from hodyn_ros.codegen.kernel import LaneKernel, Stack
+from hodyn_ros.codegen.object_cache import KEPT
 from hodyn_ros.planning.time_optimal.chain_rule import SPEEDS, chain_rule_entries, chain_rule_slopes
 
 
@@ -21,7 +22,7 @@ def described(order: int) -> int:
     return (order + 1) + (order - 1) * (1 + SPEEDS)
 
 
-@cache
+@lru_cache(maxsize=KEPT)
 def joint_rates(order: int, slopes: bool) -> LaneKernel:
     """Return code from y (1, 5) and what describes a joint to its rates.
 

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from rclpy.node import Node
-
 from hodyn_ros.feedforward.config import FeedforwardConfig
-from hodyn_ros.ros.parameters.parameters import ParameterSpec, specs_of, value
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, specs_of
 
 _FEEDFORWARD = specs_of(FeedforwardConfig)
 LOAD_SETTINGS = tuple(
@@ -102,12 +97,3 @@ SETTINGS = (
 )
 STRUCTURAL = frozenset(setting.name for setting in _STRUCTURE)
 LIVE = frozenset(setting.name for setting in (*_FEEDFORWARD, *_WRENCHES))
-
-
-def feedforward_config(node: Node, changed: Mapping[str, Any]) -> FeedforwardConfig:
-    """Return what the parameters ask for, with some of them changed; InputError names one that cannot be."""
-    config: dict[str, Any] = {}
-    for setting in _FEEDFORWARD:
-        setting_value = changed.get(setting.name, value(node, setting.name))
-        config[setting.name] = () if setting_value is None else setting_value  # an array that is not set
-    return FeedforwardConfig(**config)

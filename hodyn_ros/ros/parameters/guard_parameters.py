@@ -11,7 +11,7 @@ from hodyn_ros.feedforward.config import FeedforwardConfig
 from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.guard.guard_config import End, FirstEffort, GuardConfig, Rejoin
 from hodyn_ros.ros.parameters.dynamics_settings import LOAD_TAKING
-from hodyn_ros.ros.parameters.parameters import ParameterSpec, choice, specs_of, value
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, choice, config_of, specs_of, value
 
 # What `stop_on` names, by the bits of a feedforward's status.
 _STATUS = {
@@ -69,13 +69,12 @@ def guard_config(
     efforts_act: bool = True,
 ) -> GuardConfig:
     """Return what the parameters of a node say; `end` in place of its parameter. Raises InputError."""
-    numbers = {spec.name: value(node, spec.name) for spec in specs_of(GuardConfig)}
-    if feedback:
-        numbers["latency"] = value(node, "latency")
-    else:  # joint states serve to see where the robot is, and come late now and then
-        numbers["resolution"] = _COARSE
-    return GuardConfig(
-        **numbers,
+    # without feedback joint states serve to see where the robot is, and come late now and then
+    measuring = {"latency": value(node, "latency")} if feedback else {"resolution": _COARSE}
+    return config_of(
+        node,
+        GuardConfig,
+        **measuring,
         measured=feedback,
         stop_on=_status(value(node, "stop_on")),
         end=End(choice(node, "end", ENDS) if end is None else end),

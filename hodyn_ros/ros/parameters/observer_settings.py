@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from rclpy.node import Node
 
@@ -14,7 +13,7 @@ from hodyn_ros.feedforward.config import FeedforwardConfig
 from hodyn_ros.observers import ObserverConfig, Sensed
 from hodyn_ros.observers.payload import PayloadConfig
 from hodyn_ros.ros.parameters.dynamics_settings import AUTOSTART, LOAD_SETTINGS, NEW_CLOCK_AFTER
-from hodyn_ros.ros.parameters.parameters import ParameterSpec, specs_of, value
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, config_of, specs_of
 
 _OBSERVER = tuple(specs_of(ObserverConfig))
 _STRUCTURE = (
@@ -42,7 +41,7 @@ _STRUCTURE = (
         read_only=True,
     ),
 )
-_LOAD = "usual_load_"  # before the fields of PayloadConfig
+USUAL_LOAD = "usual_load_"  # before the fields of PayloadConfig
 _ESTIMATE = (
     ParameterSpec(
         "payload_rate",
@@ -52,7 +51,7 @@ _ESTIMATE = (
         low=0.0,
         high=100.0,
     ),
-    *(replace(spec, name=_LOAD + spec.name) for spec in specs_of(PayloadConfig)),
+    *(replace(spec, name=USUAL_LOAD + spec.name) for spec in specs_of(PayloadConfig)),
 )
 SETTINGS = (
     *_STRUCTURE,
@@ -66,25 +65,9 @@ STRUCTURAL = frozenset(setting.name for setting in (*_STRUCTURE, *LOAD_SETTINGS,
 LIVE = frozenset(setting.name for setting in _OBSERVER)
 
 
-def observer_config(node: Node, changed: Mapping[str, Any]) -> ObserverConfig:
-    """Return what the parameters ask for, with some of them changed; InputError names one that cannot be."""
-    config: dict[str, Any] = {}
-    for setting in _OBSERVER:
-        held = changed.get(setting.name, value(node, setting.name))
-        config[setting.name] = () if held is None else held  # an array that is not set
-    return ObserverConfig(**config)
-
-
 def loaded(node: Node, robot: Robot) -> Robot:
     """Return a robot with the load and the gravity of the parameters; InputError names one that cannot be."""
-    held = {setting.name: value(node, setting.name) for setting in LOAD_SETTINGS}
-    return FeedforwardConfig(**held).robot(robot)
-
-
-def payload_config(node: Node) -> PayloadConfig:
-    """Return what the parameters say of usual loads."""
-    names = [spec.name for spec in specs_of(PayloadConfig)]
-    return PayloadConfig(**{name: value(node, _LOAD + name) for name in names})
+    return config_of(node, FeedforwardConfig).robot(robot)
 
 
 def sensed(robot: Robot, measured: Sequence[str]) -> Sensed:

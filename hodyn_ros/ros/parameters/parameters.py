@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 from rcl_interfaces.msg import (
     FloatingPointRange,
@@ -19,6 +20,9 @@ from rclpy.parameter import Parameter
 
 from hodyn_ros.errors import InputError
 from hodyn_ros.model.keys import said_of
+
+_Config = TypeVar("_Config")
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 Value = bool | int | float | str | list[float] | list[str]
 
@@ -94,6 +98,24 @@ def specs_of(config: type[Any], read_only: bool = False, **defaults: Value) -> t
             bounds = said.get("minimum"), said.get("maximum")
             specs.append(ParameterSpec(entry.name, value, said["description"], *bounds, read_only, element))
     return tuple(specs)
+
+
+def config_of(
+    node: Node, config: type[_Config], changed: Mapping[str, Any] = _NOTHING, prefix: str = "", **others: Any
+) -> _Config:
+    """Return a dataclass as the parameters of a node say, which `specs_of` has made of its fields.
+
+    `changed`: values in place of those that the node holds; `prefix`: before the names of its parameters;
+    `others`: fields that are no parameters. Raises what the dataclass raises.
+    """
+    names = {spec.name: prefix + spec.name for spec in specs_of(config)}
+    held = {
+        field: changed.get(name, value(node, name))
+        for field, name in names.items()
+        if node.has_parameter(name)
+    }
+    # a list that is not set is None in a change
+    return config(**{field: () if one is None else one for field, one in held.items()}, **others)
 
 
 def declare(node: Node, settings: Sequence[ParameterSpec]) -> None:

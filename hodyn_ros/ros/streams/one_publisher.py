@@ -11,6 +11,7 @@ from rclpy.node import Node
 
 from hodyn_ros.array import Array
 from hodyn_ros.msg import DesiredMotion
+from hodyn_ros.ros.conversions.layout import deserialised
 from hodyn_ros.ros.conversions.messages import nanoseconds
 from hodyn_ros.ros.streams.qos_events import UNKNOWN_NAME, full_name
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason
@@ -120,6 +121,11 @@ def motion_continues(before: DesiredMotion, after: DesiredMotion) -> bool:
         missed = np.abs(p1 - p0 - 0.5 * step * (v0 + v1))
         bound = _SAME_POSITION + 0.25 * step**2 * (np.abs(a0) + np.abs(a1))
         return bool((missed <= bound).all()) and _base_continues(before, after, step)
+
+
+def bytes_continue(before: bytes, after: bytes) -> bool:
+    """Whether a desired motion goes on from another one, as `motion_continues` has it, both serialised."""
+    return motion_continues(*(deserialised(data, DesiredMotion) for data in (before, after)))
 
 
 def _joints(msg: DesiredMotion) -> Array:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
+from rclpy.callback_groups import CallbackGroup
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
+from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
 from rclpy.publisher import Publisher
-from rclpy.qos import QoSCompatibility, qos_check_compatible, qos_policy_name_from_kind
+from rclpy.qos import QoSCompatibility, QoSProfile, qos_check_compatible, qos_policy_name_from_kind
 from rclpy.topic_endpoint_info import TopicEndpointInfo
+
+from hodyn_ros.ros.streams.qos import overridable
 
 _PERIOD = 1.0  # [s] between two lines about one kind of event of one topic
 _LOOKS = 3  # for the names of nodes, which on a busy machine come later than the event
@@ -36,8 +41,48 @@ class QosEvents:
         """Number of events so far."""
         return sum(self._counts.values())
 
-    def of_subscription(self, topic: str) -> SubscriptionEventCallbacks:
-        """Return the callbacks to create a subscription with."""
+    def subscription(
+        self,
+        kind: Any,
+        topic: str,
+        callback: Callable[..., None],
+        qos: QoSProfile,
+        group: CallbackGroup,
+        *,
+        raw: bool = True,
+    ) -> Any:
+        """Return a subscription of the node whose events count; `raw`: to bytes.
+
+        Messages of Python would take most of the time of a fast topic.
+        """
+        made = self._node.create_subscription(
+            kind,
+            topic,
+            callback,
+            qos,
+            raw=raw,
+            callback_group=group,
+            event_callbacks=self._of_subscription(topic),
+            qos_overriding_options=overridable(),
+        )
+        self._watched[topic] = made
+        return made
+
+    def publisher(self, kind: Any, topic: str, qos: QoSProfile) -> Any:
+        """Return a publisher whose events count; that of a lifecycle node follows its state."""
+        node = self._node
+        make = node.create_lifecycle_publisher if isinstance(node, LifecycleNode) else node.create_publisher
+        made = make(
+            kind,
+            topic,
+            qos,
+            event_callbacks=self._of_publisher(topic),
+            qos_overriding_options=overridable(publisher=True),
+        )
+        self._watched[topic] = made
+        return made
+
+    def _of_subscription(self, topic: str) -> SubscriptionEventCallbacks:
         for kind in ("deadline missed", "publisher lost", "incompatible QoS"):
             self._counts[f"{kind}: {topic}"] = 0
 
@@ -68,8 +113,7 @@ class QosEvents:
         if messages:
             self._count(kind, topic, messages, f"messages on {topic!r} were lost: more came than can wait")
 
-    def of_publisher(self, topic: str) -> PublisherEventCallbacks:
-        """Return the callbacks to create a publisher with."""
+    def _of_publisher(self, topic: str) -> PublisherEventCallbacks:
         for kind in ("deadline missed", "liveliness lost", "incompatible QoS"):
             self._counts[f"{kind}: {topic}"] = 0
         return PublisherEventCallbacks(
@@ -87,10 +131,6 @@ class QosEvents:
             ),
             incompatible_qos=lambda event: self._misfit(topic, event),
         )
-
-    def watch(self, topic: str, entity: Any) -> None:
-        """Take note of the publisher or subscription of a topic, to find out who does not fit it."""
-        self._watched[topic] = entity
 
     def look(self) -> None:
         """Log who does not fit; the names of nodes arrive a moment later than their topics."""

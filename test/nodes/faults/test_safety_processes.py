@@ -8,8 +8,10 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -37,7 +39,14 @@ TOLERANT = {
     "natural_frequency": 10.0,
     "drive_timeout": 0.5,
 }
+LATE = ("no measurement", "measurements too late", "no feedforward", "held up")
+ATTEMPTS = 5
+HELD_UP = 0.1  # [s] without a command or a measurement, in which the last efforts drive the arm
 LIMITS = Robot.load(share.find("config", PANDA)).limits
+
+
+class RefusedStart(AssertionError):
+    """The guard has stopped before there was a fault, as the machine kept messages from coming in time."""
 
 
 class Arm:
@@ -49,11 +58,34 @@ class Arm:
         self.commands: list[Float64MultiArray] = []
         self.links: list[JointState] = []
         self.status: dict[str, str] = {}  # what the controller last said of itself
+        self.freezes = False  # whether the controller is kept from commanding by the test
+        self._commanded = self._measured = float("inf")  # [s] when the last ones came
+        self.gap = 0.0  # [s] the longest between two of them
         self._kept = [
             talk.node.create_subscription(DiagnosticArray, "/diagnostics", self._take_status, 100),
-            talk.node.create_subscription(Float64MultiArray, "effort_commands", self.commands.append, 1000),
-            talk.node.create_subscription(JointState, "joint_states", self.links.append, 1000),
+            talk.node.create_subscription(Float64MultiArray, "effort_commands", self._take_command, 1000),
+            talk.node.create_subscription(JointState, "joint_states", self._take_links, 1000),
         ]
+
+    @property
+    def held_up(self) -> bool:
+        """Whether the machine kept nodes from running while they commanded the arm, or the test from hearing.
+
+        The simulated arm goes on in real time then, driven by old efforts, and no node can help that.
+        """
+        return self.gap > HELD_UP
+
+    def _take_command(self, msg: Float64MultiArray) -> None:
+        now = time.monotonic()
+        if len(msg.data) and not self.freezes:
+            self.gap = max(self.gap, now - self._commanded)
+        self._commanded = now if len(msg.data) else float("inf")
+        self.commands.append(msg)
+
+    def _take_links(self, msg: JointState) -> None:
+        now = time.monotonic()
+        self.gap, self._measured = max(self.gap, now - self._measured), now
+        self.links.append(msg)
 
     def _take_status(self, msg: DiagnosticArray) -> None:
         for status in msg.status:
@@ -80,9 +112,24 @@ class Arm:
 
     def follow(self) -> None:
         """Wait until the arm moves fast."""
-        self.wait_for("controller_node", "joining -> following")
+        self._wait_unstopped(lambda: "joining -> following" in self._said(), "a controller that follows")
         self.move()
-        self.talk.wait_until(lambda: self.speed() > 0.4, "a fast motion")
+        self._wait_unstopped(lambda: self.speed() > 0.4, "a fast motion")
+
+    def _said(self) -> str:
+        return self.nodes["controller_node"].output()
+
+    def _wait_unstopped(self, condition: Callable[[], bool], what: str) -> None:
+        """Wait for what does not come any more once the controller has stopped."""
+        self.talk.wait_until(lambda: condition() or "-> stop" in self._said(), what)
+        if stops := [line for line in self._said().splitlines() if "-> stop" in line]:
+            assert any(reason in stops[0] for reason in LATE), stops[0]
+            raise RefusedStart(stops[0])
+
+    def stops(self, words: str) -> None:
+        """Wait until the controller stops, which has to be for this reason."""
+        line = self.talk.wait_for_line(self.nodes["controller_node"], "following -> stop")
+        assert words in line
 
     def move(self) -> None:
         assert self.talk.call(Trigger, "trajectory_node/start", Trigger.Request()).success
@@ -102,6 +149,21 @@ class Arm:
                 assert np.abs(after - before).max() <= 25.0
 
 
+def try_out(scenario: Callable[[Arm], None], namespace: str) -> None:
+    """Run a scenario; once more where it failed while the machine held the nodes up, which proves nothing."""
+    for attempt in range(1, ATTEMPTS + 1):
+        with arm(f"{namespace}_{attempt}") as a:
+            try:
+                scenario(a)
+            except (AssertionError, TimeoutError) as failure:
+                late = a.held_up or isinstance(failure, RefusedStart)
+                if not late or attempt == ATTEMPTS:
+                    raise
+                print(f"held up for {a.gap:.2f} s in attempt {attempt}: {failure}")
+            else:
+                return
+
+
 @contextmanager
 def arm(namespace: str) -> Iterator[Arm]:
     with Talk(namespace) as talk, ExitStack() as stack:
@@ -115,60 +177,85 @@ def arm(namespace: str) -> Iterator[Arm]:
             raise
 
 
+def dynamics_die_and_come_back(a: Arm) -> None:
+    a.start("simulator_node", "controller_node", "dynamics_node", "trajectory_node")
+    a.follow()
+    a.nodes["dynamics_node"].stop(signal.SIGKILL)
+    a.stops("following -> stopping: no feedforward")
+    a.wait_for("controller_node", "stopping -> stopped")
+    a.talk.wait_until(lambda: a.speed() < 0.01, "a standstill")
+    where = np.array(a.links[-1].position)
+    a.start("dynamics_node")
+    a.wait_for("dynamics_node", "robot 'panda'")
+    a.talk.status("controller_node", lambda _, values: "start pose invalid" in values["reason"])
+    a.talk.pause(1.0)
+    if "stopped -> joining" not in a.nodes["controller_node"].output():  # the motion came by otherwise
+        np.testing.assert_allclose(a.links[-1].position, where, rtol=0, atol=0.06)
+    assert a.nodes["controller_node"].stop(signal.SIGTERM) == 0, a.nodes["controller_node"].output()
+    a.wait_for("simulator_node", "a command without efforts: the brakes are on")
+    a.talk.wait_until(lambda: not len(a.commands[-1].data), "the end of the commands")
+    a.check()
+
+
 def test_a_dynamics_node_that_dies_and_comes_back_and_a_controller_that_is_told_to_end() -> None:
-    with arm("safe_dies") as a:
-        a.start("simulator_node", "controller_node", "dynamics_node", "trajectory_node")
-        a.follow()
-        a.nodes["dynamics_node"].stop(signal.SIGKILL)
-        a.wait_for("controller_node", "following -> stopping: no feedforward")
-        a.wait_for("controller_node", "stopping -> stopped")
-        a.talk.wait_until(lambda: a.speed() < 0.01, "a standstill")
-        where = np.array(a.links[-1].position)
-        a.start("dynamics_node")
-        a.wait_for("dynamics_node", "robot 'panda'")
-        a.talk.status("controller_node", lambda _, values: "start pose invalid" in values["reason"])
-        a.talk.pause(1.0)
-        if "stopped -> joining" not in a.nodes["controller_node"].output():  # the motion came by otherwise
-            np.testing.assert_allclose(a.links[-1].position, where, rtol=0, atol=0.06)
-        assert a.nodes["controller_node"].stop(signal.SIGTERM) == 0, a.nodes["controller_node"].output()
-        a.wait_for("simulator_node", "a command without efforts: the brakes are on")
-        a.talk.wait_until(lambda: not len(a.commands[-1].data), "the end of the commands")
-        a.check()
+    try_out(dynamics_die_and_come_back, "safe_dies")
+
+
+def told_to_end(a: Arm, how: signal.Signals) -> None:
+    a.start("simulator_node", "controller_node", "dynamics_node", "trajectory_node")
+    a.follow()
+    count = len(a.commands)
+    assert a.nodes["controller_node"].stop(how) == 0
+    a.stops("following -> stopping: shutdown")
+    a.wait_for("controller_node", "stopping -> stopped")
+    a.wait_for("simulator_node", "a command without efforts: the brakes are on")
+    a.talk.wait_until(lambda: a.speed() < 1e-6, "a standstill")
+    assert len(a.commands) > count + 2  # it has braked for a while
+    a.check()
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_a_controller_that_is_told_to_end_in_a_motion_brakes_first(how: signal.Signals) -> None:
-    with arm(f"safe_{how.name.lower()}") as a:
-        a.start("simulator_node", "controller_node", "dynamics_node", "trajectory_node")
-        a.follow()
-        count = len(a.commands)
-        assert a.nodes["controller_node"].stop(how) == 0
-        a.wait_for("controller_node", "following -> stopping: shutdown")
-        a.wait_for("controller_node", "stopping -> stopped")
-        a.wait_for("simulator_node", "a command without efforts: the brakes are on")
-        a.talk.wait_until(lambda: a.speed() < 1e-6, "a standstill")
-        assert len(a.commands) > count + 2  # it has braked for a while
-        a.check()
+    try_out(partial(told_to_end, how=how), f"safe_{how.name.lower()}")
+
+
+def freeze(pid: int) -> None:
+    """Stop a process that waits; what one was sending, or about to, would arrive when it goes on."""
+    stat = Path(f"/proc/{pid}/stat")
+    for _ in range(10_000):
+        begin = time.monotonic()
+        if stat.read_text().rpartition(")")[2].split()[0] == "S":
+            os.kill(pid, signal.SIGSTOP)
+            if time.monotonic() - begin < 5e-4:
+                return
+            os.kill(pid, signal.SIGCONT)  # it may have begun to run between the look and the signal
+        time.sleep(1e-3)
+    raise TimeoutError(f"process {pid} has not been seen to wait")
+
+
+def controller_freezes(a: Arm) -> None:
+    a.start("simulator_node", "controller_node", "dynamics_node", "trajectory_node")
+    a.follow()
+    last = len(a.commands)
+    a.talk.wait_until(lambda: len(a.commands) > last, "a command")
+    time.sleep(0.002)
+    a.freezes = True
+    freeze(a.nodes["controller_node"].pid)
+    a.wait_for("simulator_node", "the brakes are on")
+    # until then the arm was driven by the last efforts; what follows is the controller's
+    a.talk.wait_until(lambda: a.speed() < 1e-6, "brakes")
+    count, links = len(a.commands), len(a.links)
+    os.kill(a.nodes["controller_node"].pid, signal.SIGCONT)
+    a.stops("following -> stopped: held up")
+    assert "no command for 1 s: the brakes are on" in a.nodes["simulator_node"].output()
+    a.talk.wait_until(lambda: len(a.commands) > count, "the end of the commands")
+    a.talk.pause(0.5)
+    assert not any(len(message.data) for message in a.commands[count:])  # the brakes are on, and stay on
+    a.check(count, links)
 
 
 def test_a_controller_that_freezes_leaves_the_brakes_to_the_driver_and_is_careful_afterwards() -> None:
-    with arm("safe_frozen") as a:
-        a.start("simulator_node", "controller_node", "dynamics_node", "trajectory_node")
-        a.follow()
-        last = len(a.commands)
-        a.talk.wait_until(lambda: len(a.commands) > last, "a command")
-        time.sleep(0.002)  # not while it sends one, which would arrive when it goes on
-        os.kill(a.nodes["controller_node"].pid, signal.SIGSTOP)
-        a.wait_for("simulator_node", "no command for 1 s: the brakes are on")
-        # until then the arm was driven by the last efforts; what follows is the controller's
-        a.talk.wait_until(lambda: a.speed() < 1e-6, "brakes")
-        count, links = len(a.commands), len(a.links)
-        os.kill(a.nodes["controller_node"].pid, signal.SIGCONT)
-        a.wait_for("controller_node", "following -> stopped: held up")
-        a.talk.wait_until(lambda: len(a.commands) > count, "the end of the commands")
-        a.talk.pause(0.5)
-        assert not any(len(message.data) for message in a.commands[count:])  # the brakes are on, and stay on
-        a.check(count, links)
+    try_out(controller_freezes, "safe_frozen")
 
 
 def test_a_robot_that_comes_late_is_not_dragged_to_the_motion() -> None:

@@ -1,0 +1,71 @@
+"""What several commands take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def files(incomplete: str) -> list[str]:
+    """Return files that a shell may complete: shipped ones, and those in folders."""
+    from hodyn_ros.share import available
+
+    folder, slash, start = incomplete.rpartition("/")
+    place = Path(folder or slash or ".")
+    here = sorted(path.name for path in place.iterdir()) if place.is_dir() else []
+    shipped = [name for name in available("config") if name.startswith(incomplete)]
+    return [*shipped, *(f"{folder}{slash}{name}" for name in here if name.startswith(start))]
+
+
+def drawable(picture: Path | None) -> Path | None:
+    """Return a picture to draw as it is; raises InputError for one of an unknown type, before any work."""
+    if picture is not None:
+        from hodyn_ros.simulation.pictures import check_file_type  # Matplotlib takes a moment
+
+        check_file_type(picture)
+    return picture
+
+
+Json = Annotated[
+    bool, typer.Option("--json", help="Print the figures as JSON, and tables and words to standard error.")
+]
+TrajectoryFile = Annotated[
+    str, typer.Argument(help="Trajectory: path of a YAML file, or a shipped one.", autocompletion=files)
+]
+RobotFile = Annotated[
+    str,
+    typer.Argument(help="Robot: path of a YAML, URDF or MJCF file, or a shipped one.", autocompletion=files),
+]
+FloatingBase = Annotated[bool, typer.Option("--floating-base", help="Let the root of a URDF file float.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        help="Key of robot files and its value, such as keyframe=home, limits.velocity=2, knee.locked=0 "
+        "or knee.drive.stiffness=9000, in place of what the file says; once or more.",
+        show_default="none",
+    ),
+]
+Duration = Annotated[float | None, typer.Option(help="Seconds of the motion that count.", show_default="all")]
+Tolerance = Annotated[
+    float,
+    typer.Option(
+        help="Share of a limit to which quantities are known between samples; their peaks are known better.",
+        min=1e-9,
+        max=0.5,
+    ),
+]
+Picture = Annotated[
+    Path | None,
+    typer.Option(help="Picture to draw, such as out/picture.png.", show_default="none", callback=drawable),
+]
+Recording = Annotated[Path, typer.Argument(help="Recording of rosbag2, mcap or sqlite3; it may be cut off.")]
+
+
+def chosen_robot(robot: str, floating_base: bool, settings: list[str] | None) -> Any:
+    """Return the robot of a command."""
+    from hodyn_ros.dynamics.robot_choice import RobotChoice
+
+    return RobotChoice(robot, floating_base, tuple(settings or ()))
