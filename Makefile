@@ -104,7 +104,7 @@ $(state)/docs-packages: $(state)/packages
 	@touch $@
 
 # --- messages and package, by colcon. The list of files makes a deleted file count as a change.
-sources := package.xml CMakeLists.txt $(sort $(shell find hodyn_ros msg srv action config launch cmake ros2_control -type f -not -name '*.pyc'))
+sources := package.xml CMakeLists.txt $(sort $(shell find hodyn_ros msg srv action config launch cmake ros2_control moveit -type f -not -name '*.pyc'))
 
 $(state)/sources: FORCE | $(venv_state)
 	@echo '$(sources)' | cmp -s - $@ || echo '$(sources)' > $@

@@ -39,6 +39,7 @@ from benchmarks import (
     python_calls,
     repetitions,
     report,
+    retimed,
     streams,
 )
 from benchmarks.stage import Stage
@@ -63,6 +64,7 @@ _WORKS: dict[str, Callable[[Stage], Section]] = {
     "free-motion": free_motion.measure,
     "plans": plans.measure,
     "insensitive": insensitive.measure,
+    "retimed": retimed.measure,
     "contacts": contacts.measure,
     "predictive": predictive.measure,
     "identification": identification.measure,

@@ -24,8 +24,8 @@ from hodyn_ros.trajectory.base import Trajectory
 GOALS = 5
 _SPREAD = 0.5  # of the range of each joint
 # [fci], as the limits of config/panda.yaml
-_ACCELERATION = np.array([15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0])
-_JERK = np.array([7500.0, 3750.0, 5000.0, 6250.0, 7500.0, 10000.0, 10000.0])
+ACCELERATION = np.array([15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0])
+JERK = np.array([7500.0, 3750.0, 5000.0, 6250.0, 7500.0, 10000.0, 10000.0])
 _AFTERWARDS = 0.4  # [s]
 _BAND = (-0.2, 0.2)
 _WIDE = (-0.3, -0.2, -0.1, 0.0, 0.1, 0.2, 0.3)
@@ -35,7 +35,7 @@ _MODES = (FeedforwardMode.RIGID, FeedforwardMode.ELASTIC)
 def limited_panda() -> Robot:
     """Return the Panda with the limits of acceleration and jerk of its data sheet as well."""
     robot = panda()
-    limits = replace(robot.limits, acceleration=_ACCELERATION, jerk=_JERK, joint_names=None)
+    limits = replace(robot.limits, acceleration=ACCELERATION, jerk=JERK, joint_names=None)
     return Robot(robot.model, limits, robot.drive_train)
 
 
@@ -44,14 +44,14 @@ def jerk_limited(robot: Robot, start: Array, goal: Array) -> JerkLimited:
     low, high = 1e-3, 1.0
     while high / low > 1.001:
         share = float(np.sqrt(low * high))
-        motion = JerkLimited(start, goal, robot.limits.velocity, _ACCELERATION, share * _JERK)
+        motion = JerkLimited(start, goal, robot.limits.velocity, ACCELERATION, share * JERK)
         torques = robot.inverse_dynamics(motion.sample(np.linspace(0.0, motion.duration, 1000), 3))
         used = max(
             float(np.abs(torques[:, 0] / robot.limits.effort).max()),
             float(np.abs(torques[:, 1] / robot.limits.effort_rate).max()),
         )
         low, high = (share, high) if used <= 1.0 else (low, share)
-    return JerkLimited(start, goal, robot.limits.velocity, _ACCELERATION, low * _JERK)
+    return JerkLimited(start, goal, robot.limits.velocity, ACCELERATION, low * JERK)
 
 
 def slowest_swing(robot: Robot, q: Array) -> float:
@@ -76,15 +76,15 @@ def swings(
         for j, error in enumerate(errors):
             run = study.run(RobotErrors(stiffness=error), mode)
             bent = (run.positions - run.motor_positions)[run.times >= motion.duration]
-            found[i, j] = np.abs(bent - _mean(bent, window)).max()
+            found[i, j] = np.abs(without_mean(bent, window)).max()
     return np.asarray(found[np.argmin(found.max(axis=1))])
 
 
-def _mean(values: Array, window: int) -> Array:
-    """Return the means over a window about each row, at the ends over the first and the last whole one."""
+def without_mean(values: Array, window: int) -> Array:
+    """Return values (N, n) less their means over a window about each row; at the ends it stays inside."""
     sums = np.cumsum(np.vstack([np.zeros(values.shape[1]), values]), axis=0)
     means = (sums[window:] - sums[:-window]) / window
-    return np.asarray(means[np.clip(np.arange(len(values)) - window // 2, 0, len(means) - 1)])
+    return np.asarray(values - means[np.clip(np.arange(len(values)) - window // 2, 0, len(means) - 1)])
 
 
 def motions(robot: Robot, start: Array, goal: Array) -> dict[str, Trajectory]:

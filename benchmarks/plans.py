@@ -12,6 +12,7 @@ from time import process_time
 
 import numpy as np
 
+from benchmarks.peers.waypoint_timing import toppra_search
 from benchmarks.stage import Stage
 from benchmarks.stopwatch import Array, Figure
 from benchmarks.table import Bound, Row, Section
@@ -26,7 +27,6 @@ PATHS = 100
 REFERENCE = Path(__file__).parent / "data" / "time_optimal_reference.json"
 _SPREAD = 0.6  # of the range of each joint that waypoints are drawn from
 _TRIALS = 200  # of paths for one that stays within the ranges of all joints
-_GRID = 1000  # intervals of toppra
 
 
 def panda() -> Robot:
@@ -120,20 +120,7 @@ def _toppra_rows(robot: Robot, seeds: range, stage: Stage) -> list[Row]:
 
 def toppra_duration(robot: Robot, path: WaypointSpline) -> float:
     """Return the duration [s] of the motion that toppra finds, from rest to rest."""
-    toppra, algorithm, constraint = map(import_module, ("toppra", "toppra.algorithm", "toppra.constraint"))
-    toppra.setup_logging("WARNING")
-
-    class Path(toppra.interpolator.AbstractGeometricPath):  # type: ignore[name-defined]
-        """A spline of ours for toppra."""
-
-        dof = path.n_joints
-        path_interval = np.array([0.0, path.duration])
-        waypoints = path.times, path.positions
-
-        def __call__(self, place: Array, order: int = 0) -> Array:
-            inside = np.clip(np.atleast_1d(place), 0.0, path.duration)
-            values = path.sample(inside, order)[:, order]
-            return values if np.ndim(place) else values[0]
+    constraint = import_module("toppra.constraint")
 
     def torque(q: Array, velocity: Array, acceleration: Array) -> Array:
         return robot.inverse_dynamics(np.stack([q, velocity, acceleration]))[0]
@@ -148,7 +135,7 @@ def toppra_duration(robot: Robot, path: WaypointSpline) -> float:
             discretization_scheme=constraint.DiscretizationType.Interpolation,
         ),
     ]
-    grid = np.linspace(0.0, path.duration, _GRID + 1)
-    solver = algorithm.TOPPRA(limits, Path(), gridpoints=grid, solver_wrapper="seidel")
-    _, speeds, _ = solver.compute_parameterization(0.0, 0.0)
+    search = toppra_search(path, limits)
+    _, speeds, _ = search.compute_parameterization(0.0, 0.0)
+    grid = search.gridpoints
     return float(np.sum(2.0 * np.diff(grid) / (speeds[:-1] + speeds[1:])))

@@ -10,29 +10,63 @@ from hodyn_ros.lie.jets import Array, multiply, power
 
 @dataclass(frozen=True)
 class Friction:
-    """`f(v) = d v + c v / sqrt(v^2 + v_s^2)`: odd, with any number of derivatives, Coulomb's as v_s -> 0."""
+    """`f(v, Q) = d v + (c + m (sqrt(Q^2 + Q_s^2) - Q_s)) v / sqrt(v^2 + v_s^2)`.
+
+    Odd in v, with any number of derivatives, and Coulomb's as v_s -> 0. What a gear carries, Q, presses its
+    teeth on each other: Coulomb friction was found to be linear in |Q| (A. C. Bittencourt and S. Gunnarsson,
+    Static friction in a robot joint, J. Dyn. Sys. Meas. Control 134(5), 2012). Here that is smooth, and c
+    without load.
+    """
 
     viscous: float = 0.0  # d [N.m s/rad]
     coulomb: float = 0.0  # c [N.m]
     transition: float = 0.01  # v_s [rad/s], the velocity at which 71 % of c act
+    load: float = 0.0  # m
+    load_transition: float = 1.0  # Q_s [N.m]
 
     def __post_init__(self) -> None:
         require_not_negative("viscous friction", self.viscous, "N·m·s/rad")
         require_not_negative("Coulomb friction", self.coulomb, "N·m")
         require_positive("transition velocity of the friction", self.transition, "rad/s")
+        require_not_negative("Coulomb friction by load", self.load, "N·m/(N·m)")
+        require_positive("load at which the friction by load turns over", self.load_transition, "N·m")
 
     def __bool__(self) -> bool:
-        return bool(self.viscous > 0.0 or self.coulomb > 0.0)  # figures may be NumPy's
+        return bool(self.viscous > 0.0 or self.dry)  # figures may be NumPy's
 
-    def largest(self, speed: float) -> float:
-        """Return the most that it resists [N.m] at speeds up to this one [rad/s]; the guard allows for it."""
-        return self.viscous * speed + self.coulomb
+    @property
+    def dry(self) -> bool:
+        """Whether it has Coulomb friction, with or without load."""
+        return bool(self.coulomb > 0.0 or self.load > 0.0)
 
-    def torque(self, velocity: Array) -> Array:
-        """Return the jet (K+1, ...) of the friction torque from that of the velocity."""
+    def largest(self, speed: float, load: float = 0.0) -> float:
+        """Return the most that it resists [N.m] at speeds [rad/s] and loads [N.m] up to these.
+
+        The guard allows for it.
+        """
+        return self.viscous * speed + self.coulomb + self.load * load
+
+    def torque(self, velocity: Array, load: Array | None = None) -> Array:
+        """Return the jet (K+1, ...) of the friction torque from that of the velocity, and of the load Q."""
         result: Array = self.viscous * velocity
+        if not self.dry:
+            return result
+        direction = multiply(velocity, _smooth(velocity, self.transition, -0.5))
         if self.coulomb > 0.0:
-            square = multiply(velocity, velocity)
-            square[0] += self.transition**2
-            result = result + self.coulomb * multiply(velocity, power(square, -0.5))
+            result = result + self.coulomb * direction
+        if self.load > 0.0 and load is not None:
+            result = result + self.load * multiply(self.pressed(load), direction)
         return result
+
+    def pressed(self, load: Array) -> Array:
+        """Return the jet (K+1, ...) of `sqrt(Q^2 + Q_s^2) - Q_s` from that of the load."""
+        result = _smooth(load, self.load_transition, 0.5)
+        result[0] -= self.load_transition
+        return result
+
+
+def _smooth(value: Array, small: float, exponent: float) -> Array:
+    """Return the jet of `(x^2 + small^2)^exponent`."""
+    square = multiply(value, value)
+    square[0] += small**2
+    return power(square, exponent)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -32,7 +32,7 @@ class MotorJets(NamedTuple):
 class JointDrive:
     """One joint's drive.
 
-        Q_t = Q + f_l(q'),   theta from Q_t by the transmission,   tau = B theta'' + f_m(theta') + load
+        Q_t = Q + f_l(q'),   theta from Q_t by the transmission,   tau = B theta'' + f_m(theta', load) + load
 
     with the torque `Q_t` that the transmission hands to the link, and the load that it leaves each motor.
     The rotor turns `gear_ratio` times as far, with that much less torque; its inertia counts here reflected
@@ -107,17 +107,26 @@ class JointDrive:
         `q` (2, ...) and `theta` (motors, 2, ...) positions and velocities, `effort` (motors, ...) of the
         motors; `beside` [N.m s/rad] damps the deflection besides the transmission. What goes to a link is
         what a torque sensor there shows: the transmitted torque, or the effort of a rigid drive, whose motor
-        moves with its link and is accelerated by nothing else.
+        moves with its link and is accelerated by nothing else. What a rigid gear carries follows from its
+        acceleration: InputError where its friction is by load.
         """
-        own = [tau - self.motor_friction.torque(motor[1:])[0] for tau, motor in zip(effort, theta)]
         lost = self.link_friction.torque(q[1:])[0]
         if self.rigid:
-            return effort[0], own[0] - lost, [0.0 * lost]
+            if self.motor_friction.load > 0.0:
+                raise InputError(
+                    "friction by load of a rigid drive is not simulated, as its load follows from its "
+                    "acceleration; give it a stiffness"
+                )
+            return effort[0], effort[0] - self.motor_friction.torque(theta[0][1:])[0] - lost, [0.0 * lost]
         spring = self.transmission
         loads, drag = spring.loads(q, theta), beside * spring.deflection(q, theta)[1]
         torque = loads.link[0] + drag
         held = [load[0] + share * drag for load, share in zip(loads.motors, spring.facing)]
-        return torque, torque - lost, [tau - load for tau, load in zip(own, held)]
+        left = [
+            tau - load - self.motor_friction.torque(motor[1:], np.stack([load]))[0]
+            for tau, motor, load in zip(effort, theta, held)
+        ]
+        return torque, torque - lost, left
 
     def current(self, effort: Array) -> Array:
         """Return the motor current [A] for an effort [N.m] reflected to the link side."""
@@ -130,7 +139,7 @@ class JointDrive:
         count = min(len(acceleration), len(load))
         effort = inertia * acceleration[:count] + load[:count]
         if self.motor_friction and count:
-            effort = effort + self.motor_friction.torque(derivative(theta)[:count])
+            effort = effort + self.motor_friction.torque(derivative(theta)[:count], load[:count])
         return effort
 
 
@@ -171,4 +180,4 @@ def _transmission(spec: DriveSpec) -> Transmission:
 
 
 def _friction(spec: FrictionSpec) -> Friction:
-    return Friction(**asdict(spec))
+    return Friction(spec.viscous, spec.coulomb, spec.transition, spec.load, spec.load_transition)

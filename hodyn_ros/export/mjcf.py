@@ -232,6 +232,8 @@ class _Writer:
                 f"the rotor of joint {name!r} turns with body {spec.rotor.body!r}; this export has the "
                 "reduced model only: leave out its 'rotor'"
             )
+        if drive.motor_friction.load > 0.0:
+            self.notes.append(f"joint {name!r}: its friction by load is left out, as MuJoCo has none")
         rubbing = max(drive.motor_friction.coulomb, drive.link_friction.coulomb)
         if rubbing > 0.0:
             slow = 100.0 * max(drive.motor_friction.transition, drive.link_friction.transition)

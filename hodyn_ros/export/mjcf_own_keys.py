@@ -147,7 +147,7 @@ def _drive(spec: DriveSpec) -> dict[str, Any]:
     for side in ("motor_friction", "link_friction"):
         friction = getattr(spec, side)
         if together and _rubbing(spec.motor_friction):
-            said[side] = asdict(friction)
+            said[side] = {key: value for key, value in asdict(friction).items() if value is not None}
         elif _rubbing(friction) and (own := _beside_mjcf(friction)):
             said[side] = own
     return said

@@ -89,9 +89,10 @@ def _mismatch(robot: Robot, joint_names: Sequence[str], limit: Array, motor: boo
         if motor:
             speed = np.where(np.isfinite(robot.limits.velocity), robot.limits.velocity, 1.0)[places]
             drives = [train.drives[place] for place in places]
+            carried = np.where(np.isfinite(limit), limit, 0.0)
             friction = [
-                drive.motor_friction.largest(v) + drive.link_friction.largest(v)
-                for drive, v in zip(drives, speed)
+                drive.motor_friction.largest(v, most) + drive.link_friction.largest(v)
+                for drive, v, most in zip(drives, speed, carried)
             ]
             allowed = allowed + unsure.friction * np.array(friction)
     if unsure.payload > 0.0:

@@ -51,7 +51,8 @@ def friction_figures(model: TorqueModel, data: Data, estimate: Estimate, unknown
             if kind > 3 and not deviation[at]:
                 continue
             value, width = float(unknowns.parameters[at]), float(deviation[at])
-            sure = width > 0.0 and (kind == 3 or value > _CERTAIN * width)
+            size = abs(value) if kind == model.by_temperature else value
+            sure = width > 0.0 and (kind == 3 or size > _CERTAIN * width)
             reason = "" if sure else "not above its uncertainty" if width else "held at the file's"
             before = float(model.prior[at])
             figures.append(Figure(model.names[at], model.units[at], value, width, before, bool(sure), reason))

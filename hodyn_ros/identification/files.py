@@ -47,6 +47,9 @@ class ColumnMap(Entry):
         "[rad] for each unit, such as 1 / gear ratio", default=(1.0,)
     )
     motor_position_offset: tuple[float, ...] = key("[rad]", default=(0.0,))
+    temperature: tuple[str, ...] = key(f"temperatures of gears; {NOTHING} for a joint without", default=())
+    temperature_scale: tuple[float, ...] = key("[°C] for each unit", default=(1.0,))
+    temperature_offset: tuple[float, ...] = key("[°C]", default=(0.0,))
     coupled_motors: tuple[CoupledMotor, ...] = key("motors that turn with other joints too", default=())
 
 
@@ -55,8 +58,9 @@ def read_recording(
 ) -> JointRecording:
     """Read a recording of a robot with these joints. Raises InputError naming file and column.
 
-    Without a map the columns are called `time`, then for each joint `NAME.position`, `NAME.motor_position`
-    and `NAME.effort`; an NPZ has `time`, `position`, `motor_position` and `effort` (N, n), and `joint_names`.
+    Without a map the columns are called `time`, then for each joint `NAME.position`, `NAME.motor_position`,
+    `NAME.effort` and `NAME.temperature`; an NPZ has `time`, `position`, `motor_position` and `effort` (N, n),
+    and `joint_names`.
     """
     if not path.exists():
         raise InputError(f"there is no recording '{path}'")
@@ -101,7 +105,8 @@ def read_recording(
         to_joints = np.asarray(np.linalg.inv(shared), dtype=np.float64)
         motors, efforts = _of_joints(motors, to_joints), _of_joints(efforts, shared.T)
         assert efforts is not None
-    return JointRecording(path.name, tuple(joint_names), efforts, motors, links, at_motor, shared)
+    warmth = channel("temperature")
+    return JointRecording(path.name, tuple(joint_names), efforts, motors, links, at_motor, shared, warmth)
 
 
 def _transmission(chosen: ColumnMap, names: Sequence[str]) -> Array | None:
@@ -137,7 +142,7 @@ def _read_map(path: Path) -> ColumnMap:
 
 def _usual_map(table: dict[str, Array], joint_names: Sequence[str]) -> ColumnMap:
     columns: dict[str, Any] = {}
-    for what in ("effort", "position", "motor_position"):
+    for what in ("effort", "position", "motor_position", "temperature"):
         names = [f"{n}.{what}" if f"{n}.{what}" in table else NOTHING for n in joint_names]
         columns[what] = tuple(names) if set(names) != {NOTHING} else ()
     if not columns["effort"]:

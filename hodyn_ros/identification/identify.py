@@ -32,6 +32,7 @@ from hodyn_ros.identification.springs.resonance import Resonance, resonances
 from hodyn_ros.identification.springs.terms import Terms, share_behind, spring_terms
 from hodyn_ros.identification.torque_model import SpringFigures, TorqueModel, file_transition
 
+_LEAST_WARMING = 2.0  # [K] between which temperatures friction is told apart
 _CONTRADICT = 4.0  # standard deviations that figures of two recordings differ by
 
 
@@ -44,6 +45,7 @@ class Options:
     trust: float = (
         1.0  # standard deviation of the file's inertias, as a share of mass, mass times length, ...
     )
+    friction: tuple[Literal["load", "temperature"], ...] = ()  # what friction is sought to depend on as well
 
 
 def identify(
@@ -72,7 +74,7 @@ def identify(
     recordings = [recordings] if isinstance(recordings, JointRecording) else recordings
     recordings = [_in_order(each, robot) for each in recordings]
     _check_alike(recordings)
-    model = TorqueModel(robot, recordings[0].transmission)
+    model = _model(robot, recordings, options)
     runs, doubts = [], []
     for recording in recordings:
         data = Data(recording, options.bandwidth)
@@ -92,6 +94,32 @@ def identify(
     notes = [f"to be looked at: {doubt}" for doubt in dict.fromkeys(doubts)]
     notes += _contradictions(model, runs, result, free, prior_deviations)
     return replace(result, notes=(*notes, *result.notes))
+
+
+def _model(robot: Robot, recordings: Sequence[JointRecording], options: Options) -> TorqueModel:
+    """Return the model of efforts, with the friction that is sought. Raises InputError."""
+    first = recordings[0]
+    if options.friction and (first.transmission is not None or not first.at_motor):
+        raise InputError(
+            "friction by load and temperature is identified from efforts of motors that turn one joint each"
+        )
+    temperatures = None
+    if "temperature" in options.friction:
+        for each in recordings:
+            if each.temperatures is None or not each.temperatures.measured.any():
+                raise InputError(f"{each.source} has no temperatures; friction by temperature needs them")
+        known = [each.temperatures.values for each in recordings if each.temperatures is not None]
+        means = [values.mean(axis=0) for values in known]
+        spans = np.ptp(np.concatenate(known), axis=0)
+        if (spans < _LEAST_WARMING).any():
+            j = int(np.nanargmin(spans))
+            raise InputError(
+                f"joint {robot.joint_names[j]!r} was within {spans[j]:.2g} K all along; friction by "
+                f"temperature needs recordings that differ by {_LEAST_WARMING:g} K at least, such as one "
+                "before and one after the robot got warm"
+            )
+        temperatures = np.mean(means, axis=0)
+    return TorqueModel(robot, first.transmission, "load" in options.friction, temperatures)
 
 
 def _check_alike(recordings: Sequence[JointRecording]) -> None:
@@ -213,6 +241,8 @@ def _possible(
     lower = np.full(p, -np.inf)
     lower[model.bodies :] = 0.0
     lower[model.place(3)] = -np.inf
+    if model.by_temperature is not None:
+        lower[model.place(model.by_temperature)] = -np.inf
     information = estimated.information + np.diag(
         np.where(free, 1.0, 0.0) / np.where(free, prior_deviations, 1.0) ** 2
     )
@@ -279,6 +309,8 @@ def _result(
         data.ripples,
         dict(data.curves),
         tuple(notes(model, figures, parameters)),
+        model.by_load is not None,
+        model.temperatures,
     )
 
 
@@ -349,7 +381,7 @@ def fits(
 
     def effort(figures: Array, friction_shape: Array) -> Array:
         """What accelerations give is known below the bandwidth, friction as fast as it turns over."""
-        columns = model.columns(motion, data.recording.at_motor, friction_shape)
+        columns = model.columns(motion, data.recording.at_motor, friction_shape, figures)
         return data.slow_effort(columns[..., ~rubs] @ figures[~rubs]) + columns[..., rubs] @ figures[rubs]
 
     predicted = effort(parameters, unknowns.friction_shape)

@@ -140,7 +140,7 @@ def _check_orders_and_signs(model: TorqueModel, data: Data) -> list[str]:
     refused: list[tuple[float, str]] = []
     doubted: list[tuple[float, str]] = []
     for order, signs, said in () if left.max() < _WELL else _mistakes(model.robot.joint_names):
-        moved = Motion(*(signs * getattr(motion, each.name)[:, order] for each in fields(Motion)))
+        moved = Motion(*(signs * getattr(motion, each.name)[:, order] for each in fields(Motion)[:-1]))
         turned, asked_turned = signs * efforts[:, order], signs * asked[:, order]
         touched = np.flatnonzero((order != np.arange(model.n)) | (signs < 0.0))
         for of, measured, before, what in (

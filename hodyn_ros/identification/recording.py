@@ -78,6 +78,7 @@ class JointRecording:
     `transmission` T (n, n) where motors turn with more than their own joint, such as those of a wrist whose
     axes run through one another: velocities of motors are T times those of joints, with ones on the diagonal.
     Channels are those of the joints nevertheless, T^-1 times positions of motors and T^T times their efforts.
+    `temperatures` [°C] are those of the gears, NaN of joints that tell none.
     Raises InputError naming the channel and the joint.
     """
 
@@ -88,6 +89,7 @@ class JointRecording:
     links: Channel | None = None
     at_motor: bool = True
     transmission: Array | None = None
+    temperatures: Channel | None = None
 
     def __post_init__(self) -> None:
         for what, channel in (("effort", self.efforts), ("motor position", self.motors)):
@@ -95,6 +97,8 @@ class JointRecording:
                 channel.checked(what, self.joint_names)
         if self.links is not None:
             self.links.checked("link position", self.joint_names)
+        if self.temperatures is not None:
+            self._check_temperatures(self.temperatures)
         there = np.zeros(len(self.joint_names), dtype=bool)
         for channel in (self.motors, self.links):
             if channel is not None:
@@ -104,6 +108,16 @@ class JointRecording:
             raise InputError(f"joint {name!r} has neither a motor nor a link position in {self.source}")
         if not self.efforts.measured.any():
             raise InputError(f"{self.source} has no efforts; nothing but the motion is in it")
+
+    def _check_temperatures(self, known: Channel) -> None:
+        count = len(self.joint_names)
+        if known.values.shape != (len(known.times), count) or not (np.diff(known.times) > 0.0).all():
+            raise InputError(
+                f"temperatures in {self.source} need rising stamps, and a column for each of {count} joints"
+            )
+        for name, column, there in zip(self.joint_names, known.values.T, known.measured):
+            if there and not np.isfinite(column).all():
+                raise InputError(f"a temperature of joint {name!r} in {self.source} is not finite")
 
     @property
     def both_sides(self) -> NDArray[np.bool_]:
@@ -131,6 +145,13 @@ class JointRecording:
             )
         return float(begin), float(end)
 
+    def warmth(self, times: Array) -> Array | None:
+        """Return the temperatures of the gears [°C] at times (N,) [s]: (N, n)."""
+        if self.temperatures is None:
+            return None
+        known = self.temperatures
+        return np.stack([np.interp(times, known.times, column) for column in known.values.T], axis=1)
+
     def between(self, begin: float, end: float) -> JointRecording:
         """Return what was recorded from `begin` to `end` [s]."""
 
@@ -142,7 +163,13 @@ class JointRecording:
 
         efforts = cut(self.efforts)
         assert efforts is not None
-        return replace(self, efforts=efforts, motors=cut(self.motors), links=cut(self.links))
+        return replace(
+            self,
+            efforts=efforts,
+            motors=cut(self.motors),
+            links=cut(self.links),
+            temperatures=cut(self.temperatures),
+        )
 
     def of_joints(self, names: Sequence[str]) -> JointRecording:
         """Return the recording of some joints, in their order."""
@@ -155,5 +182,12 @@ class JointRecording:
         assert efforts is not None
         shared = None if self.transmission is None else self.transmission[np.ix_(chosen, chosen)]
         return JointRecording(
-            self.source, tuple(names), efforts, pick(self.motors), pick(self.links), self.at_motor, shared
+            self.source,
+            tuple(names),
+            efforts,
+            pick(self.motors),
+            pick(self.links),
+            self.at_motor,
+            shared,
+            pick(self.temperatures),
         )

@@ -83,6 +83,8 @@ class Identified:
     ripples: Array  # (n,) in a turn of each link, zero where there are none
     curves: Mapping[int, Curve]  # of springs that are no lines, by joint
     notes: tuple[str, ...]
+    by_load: bool = False  # whether friction by load was sought
+    temperatures: Array | None = None  # (n,) [°C] about which friction by temperature was sought
 
     @property
     def deviations(self) -> Array:

@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.identification.result import Identified
-from hodyn_ros.model.drive_spec import DriveLimits, DriveSpec
+from hodyn_ros.model.drive_spec import DriveLimits, DriveSpec, FrictionSpec
 from hodyn_ros.model.limits import JointLimit
 from hodyn_ros.model.tree import JointKind, TreeModel
 
@@ -135,11 +135,12 @@ def _drive(result: Identified, robot: Robot, spec: DriveSpec, j: int) -> dict[st
         if getattr(spec, key):
             drive[key] = float(getattr(spec, key))
     friction = spec.motor_friction
-    if friction.viscous or friction.coulomb:
+    if friction.viscous or friction.coulomb or friction.load:
         drive["motor_friction"] = {
             "viscous": _sourced(result, f"viscous friction of {name}", friction.viscous),
             "coulomb": _sourced(result, f"Coulomb friction of {name}", friction.coulomb),
             "transition": _transition(result, name, friction.transition),
+            **_by_load_and_temperature(result, name, friction),
         }
     link = spec.link_friction
     if link.viscous or link.coulomb:
@@ -157,6 +158,23 @@ def _drive(result: Identified, robot: Robot, spec: DriveSpec, j: int) -> dict[st
         drive["torque_constant"] = float(spec.torque_constant)
     limits = _finite(spec.limits)
     return {**drive, **({"limits": limits} if limits else {})}
+
+
+def _by_load_and_temperature(result: Identified, joint: str, friction: FrictionSpec) -> dict[str, Any]:
+    """Write what friction depends on beside the velocity, where it does."""
+    written: dict[str, Any] = {}
+    if friction.load:
+        source = _sourced(result, f"Coulomb friction by load of {joint}", friction.load)
+        written |= {"load": source if result.by_load else friction.load}
+        written["load_transition"] = friction.load_transition
+    if friction.temperature is not None:
+        written["temperature"] = friction.temperature
+    if friction.viscous_by_temperature:
+        falls: Any = friction.viscous_by_temperature
+        if result.temperatures is not None:
+            falls = {"value": falls, "source": f"identified from {result.source}"}
+        written["viscous_by_temperature"] = falls
+    return written
 
 
 def _transition(result: Identified, joint: str, value: float) -> Any:

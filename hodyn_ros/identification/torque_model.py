@@ -25,6 +25,13 @@ _JOINT = (
     ("offset of the effort", "N·m"),
 )
 _COUPLED = (("viscous friction of the link", "N·m·s/rad"), ("Coulomb friction of the link", "N·m"))
+_BY_LOAD, _BY_TEMPERATURE = (
+    ("Coulomb friction by load", ""),
+    ("viscous friction by temperature", "N·m·s/rad/K"),
+)
+_LARGEST_SHARE = 0.5  # spread of Coulomb friction by load
+_WARMING = 30.0  # [K] by which all viscous friction may be gone: spread of that by temperature
+_STEEPEST = 0.2  # [1/K] by which viscous friction falls
 _SHARPNESS = 0.0  # of Coulomb friction in robot files
 _UNKNOWN_LENGTH = 0.1  # [m] of a body of which nothing is known
 
@@ -38,6 +45,7 @@ class Motion:
     qdd: Array
     motor_velocity: Array
     motor_acceleration: Array
+    temperature: Array | None = None  # of the gears [°C]
 
 
 class TorqueModel:
@@ -49,16 +57,34 @@ class TorqueModel:
     With a `transmission` T (n, n), theta' = T q', what motors have comes with their own velocities and acts
     on all joints that turn them, `T^T (J theta'' + ...)` (M. Gautier & S. Briot, J. Dyn. Sys. Meas. Control
     136(5), 2014, of a wrist), and two more kinds follow: viscous and Coulomb friction of the links, in q'.
+
+    `by_load`: a kind m more, Coulomb friction by what the gears carry (`actuation.friction`), which follows
+    from the inertias. `temperatures` T_0 (n,) [°C], nan where none is known: a kind e more, of viscous
+    friction by temperature,
+
+        d theta' + e theta' (1 - exp(-a (T - T_0))) / a = d exp(-a (T - T_0)) theta',   a = -e / d
+
+    Both are linear in the unknowns but for what of them is in the columns, which is that of the last look.
     """
 
-    def __init__(self, robot: Robot, transmission: Array | None = None) -> None:
+    def __init__(
+        self,
+        robot: Robot,
+        transmission: Array | None = None,
+        by_load: bool = False,
+        temperatures: Array | None = None,
+    ) -> None:
         self.robot, self.n = robot, robot.n_coordinates
-        self.transmission = transmission
+        self.transmission, self.temperatures = transmission, temperatures
         train = robot.drive_train
         self.specs = (DriveSpec(),) * self.n if train is None else train.specs
         self.bodies = PER_BODY * robot.tree.n_bodies
         names = [f"{key} of {body}" for body in robot.tree.body_names for key, _ in _BODY]
-        kinds = _JOINT if transmission is None else _JOINT + _COUPLED
+        kinds = list(_JOINT if transmission is None else _JOINT + _COUPLED)
+        self.by_load = len(kinds) if by_load else None  # which kinds these are
+        kinds += [_BY_LOAD] * by_load
+        self.by_temperature = None if temperatures is None else len(kinds)
+        kinds += [_BY_TEMPERATURE] * (temperatures is not None)
         self.kinds = len(kinds)
         names += [f"{key} of {joint}" for key, _ in kinds for joint in robot.joint_names]
         self.names = tuple(names)
@@ -76,21 +102,29 @@ class TorqueModel:
     def of_friction(self) -> NDArray[np.bool_]:
         """Which parameters (P,) are viscous or Coulomb friction."""
         chosen = np.zeros(self.bodies + self.kinds * self.n, dtype=bool)
-        for kind in {1, 2, 4, 5} & set(range(self.kinds)):
+        for kind in set(range(self.kinds)) - {0, 3}:
             chosen[self.place(kind)] = True
         return chosen
 
     @property
     def prior(self) -> Array:
         """The figures of the robot file (P,)."""
-        viscous = [s.motor_friction.viscous + s.link_friction.viscous for s in self.specs]
+        rubs = [s.motor_friction for s in self.specs]
+        if self.temperatures is not None:
+            places = zip(rubs, self.temperatures.tolist())
+            rubs = [rub.at(there) if np.isfinite(there) else rub for rub, there in places]
+        viscous = [rub.viscous + s.link_friction.viscous for rub, s in zip(rubs, self.specs)]
         coulomb = [s.motor_friction.coulomb + s.link_friction.coulomb for s in self.specs]
         inertias = [s.motor_inertia for s in self.specs]
-        of_links = np.zeros((self.kinds - len(_JOINT)) * self.n)
-        offsets = np.zeros(self.n)
-        return np.concatenate(
-            [self.robot.dynamic_parameters(), inertias, viscous, coulomb, offsets, of_links]
-        )
+        figures = [np.array(each) for each in (inertias, viscous, coulomb)]
+        parts = [self.robot.dynamic_parameters(), *figures, np.zeros(self.n)]
+        if self.transmission is not None:
+            parts.append(np.zeros(len(_COUPLED) * self.n))
+        if self.by_load is not None:
+            parts.append(np.array([rub.load for rub in rubs]))
+        if self.by_temperature is not None:
+            parts.append(np.array([-rub.viscous_by_temperature * rub.viscous for rub in rubs]))
+        return np.concatenate(parts)
 
     def scales(self, effort: Array, velocity: Array, acceleration: Array, trust: float) -> Array:
         """Return how far each parameter may be from the prior (P,), as a standard deviation.
@@ -111,6 +145,10 @@ class TorqueModel:
         if self.transmission is not None:
             coupled = (self.transmission != np.eye(self.n)).any(axis=1)
             drives += [coupled * effort / velocity, coupled * effort]
+        if self.by_load is not None:
+            drives.append(np.full(self.n, _LARGEST_SHARE))
+        if self.temperatures is not None:
+            drives.append(np.isfinite(self.temperatures) * effort / velocity / _WARMING)
         return np.concatenate([trust * np.concatenate(rows), *drives])
 
     def regressor(self, motion: Motion) -> Array:
@@ -123,10 +161,17 @@ class TorqueModel:
         """How Coulomb friction turns over, by the robot file (2, n): its transition speeds, its sharpness."""
         return np.array([[s.motor_friction.transition for s in self.specs], [_SHARPNESS] * self.n])
 
-    def columns(self, motion: Motion, at_motor: bool, friction_shape: Array | None = None) -> Array:
+    def columns(
+        self,
+        motion: Motion,
+        at_motor: bool,
+        friction_shape: Array | None = None,
+        parameters: Array | None = None,
+    ) -> Array:
         """Return the efforts of each parameter (N, n, P); motors count where efforts are theirs.
 
-        `friction_shape` (2, n) says how Coulomb friction turns over; as in the file where it is not given.
+        `friction_shape` (2, n) says how Coulomb friction turns over, `parameters` (P,) what gears carry and
+        how viscous friction falls; as in the file where they are not given.
         """
         shape = self.friction_shape if friction_shape is None else friction_shape
         v = motion.motor_velocity if at_motor else motion.qd
@@ -134,13 +179,45 @@ class TorqueModel:
         bodies, offset = self.regressor(motion), _diagonal(np.ones_like(v))
         if self.transmission is None or not at_motor:
             parts = [_diagonal(part) for part in (inertia, v, coulomb(v, shape)[0])]
-            of_links = [np.zeros_like(offset)] * (self.kinds - len(_JOINT))
-            return np.concatenate([bodies, *parts, offset, *of_links], axis=2)
+            of_links = [np.zeros_like(offset)] * (0 if self.transmission is None else len(_COUPLED))
+            further = self._further(
+                motion, bodies, v, shape, self.prior if parameters is None else parameters
+            )
+            return np.concatenate([bodies, *parts, offset, *of_links, *further], axis=2)
         turned = v @ self.transmission.T
         motors = (inertia @ self.transmission.T, turned, coulomb(turned, shape)[0])
         shared = [part[:, None, :] * self.transmission.T for part in motors]
         of_link = (_diagonal(v), _diagonal(coulomb(v, shape)[0]))
         return np.concatenate([bodies, *shared, offset, *of_link], axis=2)
+
+    def _further(
+        self, motion: Motion, bodies: Array, v: Array, shape: Array, parameters: Array
+    ) -> list[Array]:
+        """Return the columns of friction by load and by temperature, where they are sought."""
+        found = []
+        if self.by_load is not None:
+            found.append(_diagonal(self._pressed(bodies, parameters) * coulomb(v, shape)[0]))
+        if self.temperatures is not None:
+            if motion.temperature is None:
+                return [*found, np.zeros((*v.shape, self.n))]
+            warmer = np.nan_to_num(motion.temperature - self.temperatures)
+            falls = self.falls(parameters)
+            steady = np.abs(falls) < 1e-9
+            rate = np.where(steady, 1.0, falls)
+            found.append(_diagonal(v * np.where(steady, warmer, -np.expm1(-rate * warmer) / rate)))
+        return found
+
+    def _pressed(self, bodies: Array, parameters: Array) -> Array:
+        """Return the size of the loads (N, n), `Friction.pressed`, from the columns of the bodies."""
+        small = np.array([s.motor_friction.load_transition for s in self.specs])
+        return np.asarray(np.hypot(bodies @ parameters[: self.bodies], small) - small)
+
+    def falls(self, parameters: Array) -> Array:
+        """Return by what viscous friction falls (n,) [1/K]."""
+        if self.by_temperature is None:
+            return np.zeros(self.n)
+        viscous = np.maximum(parameters[self.place(1)], 1e-9)
+        return np.clip(-parameters[self.place(self.by_temperature)] / viscous, -_STEEPEST, _STEEPEST)
 
     def rubbing(self, motion: Motion, at_motor: bool) -> tuple[Array, NDArray[np.bool_]]:
         """Return the velocities that Coulomb friction is of (N, n), and which act on which effort (n, n)."""
@@ -152,6 +229,9 @@ class TorqueModel:
         """Return derivatives of the efforts by log s and m of each joint's friction (N, n, 2 n)."""
         v = motion.motor_velocity if at_motor else motion.qd
         of_motors, of_links = parameters[self.place(2)], parameters[self.place(5)]
+        if self.by_load is not None:
+            carried = self._pressed(self.regressor(motion), parameters)
+            of_motors = of_motors + parameters[self.place(self.by_load)] * carried
         if self.transmission is None or not at_motor:
             parts = [_diagonal(of_motors * part) for part in coulomb(v, shape)[1:]]
         else:
@@ -179,20 +259,30 @@ class TorqueModel:
             inertia, viscous, coulomb = (float(parameters[self.place(kind)][j]) for kind in range(3))
             spring = springs.get(j)
             like = replace(spec.motor_friction, transition=transitions.get(j, spec.motor_friction.transition))
+            by_load = 0.0 if self.by_load is None else float(parameters[self.place(self.by_load)][j])
             behind = spec.link_friction
-            if self.kinds > len(_JOINT):  # what the link has of its own adds to that of the motor
+            if self.transmission is not None:  # what the link has of its own adds to that of the motor
                 viscous, coulomb = (
                     value + float(parameters[self.place(kind)][j])
                     for value, kind in ((viscous, 4), (coulomb, 5))
                 )
             if spring is not None and spring.friction_share is not None:
                 share = spring.friction_share
-                behind = replace(like, viscous=share * max(0.0, viscous), coulomb=share * max(0.0, coulomb))
+                behind = replace(
+                    like, load=0.0, viscous=share * max(0.0, viscous), coulomb=share * max(0.0, coulomb)
+                )
             friction = replace(
                 like,
                 viscous=max(0.0, viscous - behind.viscous),
                 coulomb=max(0.0, coulomb - behind.coulomb),
+                load=like.load if self.by_load is None else max(0.0, by_load),
             )
+            if self.temperatures is not None and np.isfinite(self.temperatures[j]):
+                falls = float(self.falls(parameters)[j])
+                friction = replace(
+                    friction, temperature=float(self.temperatures[j]), viscous_by_temperature=falls
+                )
+                spec = replace(spec, temperature=None)
             moved = replace(spec, motor_inertia=inertia, motor_friction=friction, link_friction=behind)
             specs.append(moved if spring is None else spring.of(moved))
         return tuple(specs)

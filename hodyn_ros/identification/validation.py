@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import InputError
 from hodyn_ros.identification.identify import fits
 from hodyn_ros.identification.least_squares.data import Data
 from hodyn_ros.identification.recording import Channel, JointRecording
@@ -31,7 +32,9 @@ def validate(
     unknowns = replace(
         result.unknowns, parameters=result.parameters, springs=result.unknowns.springs[:, kept]
     )
-    model = TorqueModel(prior, recording.transmission)
+    if result.temperatures is not None and recording.temperatures is None:
+        raise InputError(f"{recording.source} has no temperatures, and the friction identified is by them")
+    model = TorqueModel(prior, recording.transmission, result.by_load, result.temperatures)
     efforts, deflections = fits(model, data, result.parameters, unknowns)
     return efforts, tuple(without_mean(fit) for fit in deflections)
 

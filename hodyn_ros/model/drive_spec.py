@@ -21,13 +21,34 @@ _FAST = 500.0  # [Hz] of a motor that swings on its spring, the link held
 
 
 class FrictionSpec(Entry, kw_only=False):
-    """Viscous and smooth Coulomb friction."""
+    """Viscous and smooth Coulomb friction.
+
+    The viscosity of a lubricant falls with its temperature, `d(T) = d exp(-a (T - T_0))`; `at` gives the
+    friction at another one.
+    """
 
     viscous: float = key("reflected to the link side [N·m·s/rad]", default=0.0, least=0)
     coulomb: float = key("reflected to the link side [N·m]", default=0.0, least=0)
     transition: float = key(
         "velocity at which 71 % of the Coulomb friction act [rad/s]", default=0.01, above=0
     )
+    load: float = key("Coulomb friction for each N·m that the gear carries, either way", default=0.0, least=0)
+    load_transition: float = key("load [N·m] about which that becomes linear", default=1.0, above=0)
+    temperature: float | None = key("T_0 [°C] at which the figures hold", default=None)
+    viscous_by_temperature: float = key("a [1/K], by which viscous friction falls", default=0.0)
+
+    def __post_init__(self) -> None:
+        if self.viscous_by_temperature != 0.0 and self.temperature is None:
+            raise ModelError(
+                "viscous_by_temperature needs the temperature at which the viscous friction holds"
+            )
+
+    def at(self, temperature: float) -> FrictionSpec:
+        """Return the friction at a temperature [°C]."""
+        if self.temperature is None or not self.viscous_by_temperature:
+            return self
+        falls = float(np.exp(-self.viscous_by_temperature * (temperature - self.temperature)))
+        return replace(self, viscous=falls * self.viscous, temperature=temperature)
 
 
 class DriveLimits(Entry, kw_only=False):
@@ -109,6 +130,9 @@ class DriveSpec(Entry, kw_only=False):
     variable_stiffness: VariableStiffnessSpec | None = None
     motor_friction: FrictionSpec = FrictionSpec()
     link_friction: FrictionSpec = FrictionSpec()
+    temperature: float | None = key(
+        "of the gear now [°C]; its friction is as it was identified where none is given", default=None
+    )
     gear_ratio: float = key("rotor turns per turn of the link", above=0, default=1.0)
     torque_constant: float | None = key("of the rotor [N·m/A]", above=0, default=None)
     limits: DriveLimits = DriveLimits()
@@ -140,6 +164,9 @@ class DriveSpec(Entry, kw_only=False):
         if self.rotor_inertia is not None:
             object.__setattr__(self, "motor_inertia", self.gear_ratio**2 * self.rotor_inertia)
             object.__setattr__(self, "rotor_inertia", None)  # or another gear_ratio would reflect it again
+        if self.temperature is not None:
+            for name in ("motor_friction", "link_friction"):
+                object.__setattr__(self, name, getattr(self, name).at(self.temperature))
         elastic = np.isfinite(self.stiffness)
         if not self.stiffness > 0.0:
             raise ModelError(f"its stiffness is {self.stiffness:g} N·m/rad; make it positive (inf is rigid)")
@@ -168,6 +195,8 @@ class DriveSpec(Entry, kw_only=False):
         if self.torque_constant is not None and not 0.0 < self.torque_constant < np.inf:
             raise ModelError(f"its torque constant is {self.torque_constant:g} N·m/A; make it positive")
 
+        if self.link_friction.load:
+            raise ModelError("link_friction by load is not known; give load in motor_friction")
         if (self.proportional_gain is None) != (self.derivative_gain is None):
             raise ModelError("give both gains, proportional_gain and derivative_gain, or neither")
         for gain in (self.proportional_gain, self.derivative_gain):

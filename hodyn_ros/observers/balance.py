@@ -91,6 +91,11 @@ class JointForm:
                 f"nothing says what torque acts on joint {name!r}: measure the effort of its motor, a joint "
                 "torque, or the positions of link and motor on both sides of its spring"
             )
+        if torque == "motor" and drive.motor_friction.load > 0.0:
+            raise InputError(
+                f"the friction of joint {name!r} is by the load that its gear carries, which efforts of "
+                "motors alone do not tell: measure joint torques, or both sides of a spring"
+            )
         turned = sensed.motors or not elastic  # the motion of its motor is known
         checked = torque != "motor" and sensed.motor_efforts and turned
         return cls(drive, torque, checked, elastic and not sensed.links)
@@ -104,8 +109,8 @@ class JointForm:
             "torque": self.torque != "motor",  # that the transmission hands to the link
             "error": self.checked,  # of the equation of the motor
             "viscous": turned and motor.viscous > 0.0,  # friction of the motor
-            "coulomb": turned and motor.coulomb > 0.0,
-            "sticking": turned and motor.coulomb > 0.0,  # square of what of it need not act, as at rest
+            "coulomb": turned and motor.dry,
+            "sticking": turned and motor.dry,  # square of what of it need not act, as at rest
             "link_friction": bool(link),
             "link_sticking": link.coulomb > 0.0,
             "load": self.unbent,  # what the motor leaves to its spring
@@ -211,7 +216,7 @@ class Balance:
             turning = [point.velocity[j] for point in motors]
             link = [form.drive.link_friction.torque(_jet(point.velocity[j]))[0] for point in joints]
             viscous = form.drive.motor_friction.viscous * _middle(turning)
-            coulomb, sticking = _dry(dry, turning)
+            coulomb, sticking = _dry(dry, turning, torque)
             gain = (now[spin][j] - before[spin][j]) / period
             resists = form.drive.motor_inertias[0] * gain + viscous + coulomb
             values = {
@@ -241,14 +246,17 @@ class Balance:
         return loads.link[0]
 
 
-def _dry(friction: Friction, velocities: Sequence[Any]) -> tuple[Any, Any]:
+def _dry(friction: Friction, velocities: Sequence[Any], load: Any = 0.0) -> tuple[Any, Any]:
     """Return the mean of Coulomb friction, and of the square of what of it need not act, as at rest.
 
     At a speed far above that of the transition the friction is known; at rest a dry contact holds with
     anything up to it, whatever the smooth law says.
     """
-    acting = [friction.torque(_jet(velocity))[0] for velocity in velocities]
-    return _middle(acting), friction.coulomb**2 - _middle([value * value for value in acting])
+    acting = [friction.torque(_jet(velocity), _jet(load))[0] for velocity in velocities]
+    most = friction.coulomb
+    if friction.load > 0.0:
+        most = most + friction.load * friction.pressed(_jet(load))[0]
+    return _middle(acting), most**2 - _middle([value * value for value in acting])
 
 
 def _jet(value: Any) -> Any:

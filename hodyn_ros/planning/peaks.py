@@ -105,17 +105,19 @@ def find_peaks(
     progress: Callable[[float], None] | None = None,
     visit: Callable[[Array, Array], None] | None = None,
     passed_over: NDArray[np.bool_] | None = None,
+    precision: float = PRECISION,
 ) -> Peaks:
     """Find the largest magnitudes of functions from the first to the last of some instants.
 
     `function` returns samples at times (N,) in any order; it is smooth between two `edges` (M,), which
     increase, and may jump at them: both sides are looked at. `tolerance`: every function is known everywhere
-    to this, or to this share of its peak where that is above 1; peaks are known better. `signed` (columns,):
+    to this, or to this share of its peak where that is above 1; peaks are known to the `precision`, where
+    rounding allows. `signed` (columns,):
     functions whose largest value counts, not the magnitude. `visit(times, values)` gets what was sampled, in
     order of time. Functions that are `passed_over` (columns,) are sampled, but not searched. Raises
     InputError for a function that is not finite, or noise.
     """
-    search = _Search(function, tolerance, signed, passed_over)
+    search = _Search(function, tolerance, signed, passed_over, precision)
     count = len(edges) - 1
     for first in range(0, count, _BLOCK):
         block = edges[first : first + _BLOCK + 1]
@@ -165,11 +167,12 @@ class _Search:
         tolerance: float,
         signed: NDArray[np.bool_] | None,
         passed_over: NDArray[np.bool_] | None,
+        precision: float,
     ) -> None:
         if not 0.0 < tolerance < 1.0:
             raise InputError(f"the tolerance must be above 0 and below 1, found {tolerance:g}")
         self._function = function
-        self._tolerance = tolerance
+        self._tolerance, self._precision = tolerance, precision
         self._signed, self._passed_over = signed, passed_over
         self._evaluations = 0
         # by column; their number shows with the first samples
@@ -190,7 +193,7 @@ class _Search:
             if rough.any():
                 panels = self._halved(panels, rough)
                 continue
-            higher = ~panels.done & (panels.bounds > self._sizes + PRECISION * self._scale)
+            higher = ~panels.done & (panels.bounds > self._sizes + self._precision * self._scale)
             if not higher.any() or len(panels.begin) > _ENOUGH:
                 break
             if (higher & ~panels.sharp).any():
@@ -257,7 +260,7 @@ class _Search:
 
     def _without_noise(self, missed: Array, before: Array, begin: Array, half: Array) -> Array:
         """Return what integrals miss (P, columns), nothing where that is their noise over a short panel."""
-        suspect = (missed > PRECISION * self._scale) & (missed > _STALLED * before)
+        suspect = (missed > self._precision * self._scale) & (missed > _STALLED * before)
         rows = np.flatnonzero(suspect.any(axis=1))
         if not len(rows):
             return missed
@@ -324,7 +327,7 @@ class _Search:
         missed = 2.0 * np.abs(sizes - panels.tops[rows, columns])
         errors = np.maximum(panels.errors[rows, columns], missed)
         panels.errors[rows, columns] = errors
-        known = errors <= PRECISION * self._scale[columns]
+        known = errors <= self._precision * self._scale[columns]
         # Once is not enough: a panel in which a narrow peak hides knows less of its error than its halves.
         stalled = errors > _STALLED * panels.before[rows, columns]
         known |= stalled & panels.stalled[rows, columns]

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <vector>
@@ -27,14 +28,42 @@ struct Desired
   std::vector<double> q;  // derivative k of coordinate j at [k * coordinates + j]
 };
 
+// What a late update has found.
+struct SetAside
+{
+  SetAside(std::size_t joints, std::size_t references) : measured(joints), rates(joints), chained(references) {}
+
+  void keep(
+    guard::Instant now, double since, const double * positions, const double * velocities, const double * references)
+  {
+    at = now;
+    elapsed = since;
+    holds = true;
+    std::copy_n(positions, measured.size(), measured.begin());
+    std::copy_n(velocities, rates.size(), rates.begin());
+    std::fill(chained.begin(), chained.end(), std::numeric_limits<double>::quiet_NaN());
+    if (references != nullptr) {
+      std::copy_n(references, chained.size(), chained.begin());
+    }
+  }
+
+  bool holds = false;
+  guard::Instant at = 0;
+  double elapsed = 0.0;  // [s] since the update before
+  std::vector<double> measured, rates, chained;
+};
+
 class FeedforwardCore
 {
 public:
-  FeedforwardCore(std::shared_ptr<const RobotLibrary> library, const CommandConfig & config)
+  // `late` [s]: between two updates, from which on the second is late.
+  FeedforwardCore(
+    std::shared_ptr<const RobotLibrary> library, const CommandConfig & config, double late = guard::kInfinite)
   : desired(Desired(library->table().coordinates, library->table().order + 3)),
     library_(std::move(library)),
     robot_(library_->table()),
     config_(config),
+    late_(late),
     memory_(new std::max_align_t[robot_.memory / sizeof(std::max_align_t) + 1]),
     stop_memory_(new std::max_align_t[robot_.memory / sizeof(std::max_align_t) + 1])
   {
@@ -65,10 +94,8 @@ public:
     if (start_asked.exchange(false, std::memory_order_relaxed)) {
       commands_->start();
     }
-    commands_->measure(now, now, measured, rates);
-    if (chained != nullptr) {
-      follow_chained(now, chained);
-    } else if (desired.take()) {
+    take_in_time(now, elapsed, measured, rates, chained);
+    if (chained == nullptr && desired.take()) {
       follow(now, desired.current().stamp, desired.current().q.data());
     }
     commands_->command(now, elapsed);
@@ -109,8 +136,37 @@ public:
 private:
   void reset()
   {
-    stop_asked = start_asked = has_stopped = false;
+    stop_asked = start_asked = has_stopped = aside_.holds = false;
     commands_ = std::make_unique<GuardedFeedforward>(robot_, config_, memory_.get(), stop_memory_.get());
+  }
+
+  // Take measurements and chained references. Where the update is late, the loop was held up before they were taken or
+  // after, and nobody can tell; old ones, taken for new, would be a jump in the update that follows at once. So they are
+  // set aside, and what was known before is carried on; the next update counts again. They are taken where that is so
+  // late that nothing were known for too long.
+  void take_in_time(
+    guard::Instant now, const guard::Optional<double> & elapsed, const double * measured, const double * rates,
+    const double * chained)
+  {
+    const double longest = std::min(config_.guard.timeout, config_.guard.measurement_timeout);
+    const bool late = elapsed && late_ < *elapsed && *elapsed < longest;
+    if (late && !aside_.holds) {
+      aside_.keep(now, *elapsed, measured, rates, chained);
+      return;
+    }
+    if (late && aside_.elapsed + *elapsed >= longest) {
+      take(aside_.at, aside_.measured.data(), aside_.rates.data(), chained == nullptr ? nullptr : aside_.chained.data());
+    }
+    take(now, measured, rates, chained);
+    aside_.holds = false;
+  }
+
+  void take(guard::Instant now, const double * measured, const double * rates, const double * chained)
+  {
+    commands_->measure(now, now, measured, rates);
+    if (chained != nullptr) {
+      follow_chained(now, chained);
+    }
   }
 
   // NaN among positions and velocities is no reference; higher derivatives that are not given count as zero.
@@ -138,9 +194,11 @@ private:
   std::shared_ptr<const RobotLibrary> library_;
   const hodyn_robot & robot_;
   CommandConfig config_;
+  double late_;
   std::unique_ptr<std::max_align_t[]> memory_, stop_memory_;
   std::unique_ptr<GuardedFeedforward> commands_;
   Desired chained_{robot_.coordinates, robot_.order + 3};
+  SetAside aside_{robot_.joints, chained_.q.size()};
   guard::Vector velocity_then_, effort_then_;  // before the last `deactivate`
 };
 }  // namespace hodyn_ros

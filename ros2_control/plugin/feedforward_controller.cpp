@@ -15,6 +15,8 @@ namespace
 {
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 constexpr std::chrono::milliseconds kOneSwitch{100};  // of the controller manager, on a busy machine
+constexpr int kMissed = 10;  // updates in a row that could not write all commands
+constexpr double kLate = 1.5;  // periods since the last update, from which on one is late
 
 Side side_of(const std::string & name) { return name == "link" ? Side::kLink : Side::kMotor; }
 
@@ -88,7 +90,9 @@ FeedforwardController::CallbackReturn FeedforwardController::on_configure(const 
     if (parameters.commands != "effort") {
       kinds_ = {"position", "velocity", "effort"};
     }
-    core_ = std::make_unique<FeedforwardCore>(library, config_of(parameters));
+    const double late = get_update_rate() > 0 ? kLate / get_update_rate() : guard::kInfinite;
+    core_ = std::make_unique<FeedforwardCore>(library, config_of(parameters), late);
+    holds_ = parameters.deactivation == "hold";
     const hodyn_robot & robot = library->table();
     RCLCPP_INFO(
       node->get_logger(), "robot '%s', order %u, %zu joints, from a file with SHA-256 %.12s", robot.robot,
@@ -167,7 +171,6 @@ std::vector<hardware_interface::CommandInterface> FeedforwardController::on_expo
 bool FeedforwardController::on_set_chained_mode(bool)
 {
   std::fill(reference_interfaces_.begin(), reference_interfaces_.end(), kUnknown);
-  mode_changed_ = true;
   return true;
 }
 
@@ -185,13 +188,16 @@ FeedforwardController::CallbackReturn FeedforwardController::on_activate(const r
   }
   // To change the mode of an active controller, ros2_control deactivates it and activates it anew in one switch.
   // That is no end: without this, the efforts of an arm in motion would stay at zero when its leading controller goes.
+  // A chain that is off and soon on again is in the same mode as before. That was an end where its efforts went to
+  // zero; where they stayed, they still push an arm that moves, and going on is what brakes it.
   const auto since = std::chrono::steady_clock::now() - deactivated_at_;
-  if (std::exchange(mode_changed_, false) && since < kOneSwitch) {
+  if (since < kOneSwitch && (is_in_chained_mode() != chained_then_ || holds_)) {
     core_->resume();
-    RCLCPP_INFO(get_node()->get_logger(), "goes on, as only its chained mode has changed");
+    RCLCPP_INFO(get_node()->get_logger(), "goes on, as it was off for a moment only");
     return write_commands() ? CallbackReturn::SUCCESS : CallbackReturn::ERROR;
   }
   core_->activate(position_.data(), efforts.data());
+  missed_ = 0;
   updated_at_.reset();
   std::fill(reference_interfaces_.begin(), reference_interfaces_.end(), kUnknown);
   return CallbackReturn::SUCCESS;
@@ -200,7 +206,7 @@ FeedforwardController::CallbackReturn FeedforwardController::on_activate(const r
 FeedforwardController::CallbackReturn FeedforwardController::on_deactivate(const rclcpp_lifecycle::State &)
 {
   deactivated_at_ = std::chrono::steady_clock::now();
-  mode_changed_ = false;
+  chained_then_ = is_in_chained_mode();
   if (core_->deactivate()) {
     RCLCPP_WARN(
       get_node()->get_logger(),
@@ -224,7 +230,10 @@ controller_interface::return_type FeedforwardController::update_and_write_comman
   const double * chained = is_in_chained_mode() ? reference_interfaces_.data() : nullptr;
   const guard::Instant now = get_node()->now().nanoseconds();
   core_->update(now, elapsed(), position_.data(), velocity_.data(), chained);
-  return write_commands() ? controller_interface::return_type::OK : controller_interface::return_type::ERROR;
+  // Another thread may hold an interface just now; then its joint has the last command for one more period. An error
+  // would deactivate the controller, in motion.
+  missed_ = write_commands() ? 0 : missed_ + 1;
+  return missed_ < kMissed ? controller_interface::return_type::OK : controller_interface::return_type::ERROR;
 }
 
 // How long ago the last update was [s]; not known in simulated time, which goes as it likes.

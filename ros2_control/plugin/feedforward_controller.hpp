@@ -51,7 +51,9 @@ private:
   std::vector<double> position_, velocity_;  // measured; NaN where not known
   std::chrono::steady_clock::time_point deactivated_at_{};
   std::optional<std::chrono::steady_clock::time_point> updated_at_;
-  bool mode_changed_ = false;          // since the last deactivation
+  bool chained_then_ = false;          // at the last deactivation
+  bool holds_ = false;                 // efforts stay at a deactivation
+  int missed_ = 0;                     // updates in a row that could not write all commands
   long reported_ = 0;                  // rejected references in the log
   rclcpp::Subscription<hodyn_ros::msg::DesiredMotion>::SharedPtr subscription_;
   rclcpp::Service<std_srvs::srv::Trigger>::SharedPtr stop_, start_;

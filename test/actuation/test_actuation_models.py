@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import mpmath
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hodyn_ros.actuation.friction import Friction
-from hodyn_ros.actuation.joint_drive import JointDrive
+from hodyn_ros.actuation.joint_drive import JointDrive, joint_drive
 from hodyn_ros.actuation.rigid import Rigid
 from hodyn_ros.actuation.springs.agonist_antagonist import AgonistAntagonist
 from hodyn_ros.actuation.springs.cam import Cam
@@ -23,7 +24,8 @@ from hodyn_ros.actuation.springs.linear_spring import LinearSpring
 from hodyn_ros.actuation.springs.phi_functions import phi_functions
 from hodyn_ros.actuation.springs.tabulated_spring import TabulatedSpring
 from hodyn_ros.actuation.transmission import Transmission
-from hodyn_ros.errors import InputError
+from hodyn_ros.errors import InputError, ModelError
+from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
 
 Array = NDArray[np.float64]
 Function = Callable[[Any], Any]
@@ -308,6 +310,49 @@ def test_friction_on_both_sides_of_a_spring() -> None:
             [float(mpmath.diff(effort, mpmath.mpf(0.3), k) / mpmath.factorial(k)) for k in range(3)]
         )
     assert close(found.efforts[0][:3], exact)
+
+
+def test_friction_by_load_of_a_spring() -> None:
+    """Efforts with derivatives against mpmath; what accelerates a motor under them is its acceleration."""
+    drive = JointDrive(
+        LinearSpring(150.0), (INERTIA,), Friction(0.3, 1.0, 0.2, load=0.4, load_transition=0.5)
+    )
+
+    def theta(t: Any) -> Any:
+        return position(t) + torque(t) / 150
+
+    def effort(t: Any) -> Any:
+        v, Q, small = mpmath.diff(theta, t), torque(t), mpmath.mpf(0.5)
+        dry = 1 + mpmath.mpf(0.4) * (mpmath.sqrt(Q**2 + small**2) - small)
+        friction = mpmath.mpf(0.3) * v + dry * v / mpmath.sqrt(v**2 + mpmath.mpf(0.2) ** 2)
+        return mpmath.mpf(INERTIA) * mpmath.diff(theta, t, 2) + Q + friction
+
+    q, Q = jet(position, 0.3, ORDER + 2), jet(torque, 0.3, ORDER)
+    found = drive.motors(q, Q)
+    with mpmath.workdps(DIGITS):
+        exact = np.array(
+            [float(mpmath.diff(effort, mpmath.mpf(0.3), k) / mpmath.factorial(k)) for k in range(3)]
+        )
+    assert close(found.efforts[0][:3], exact)
+    to_link, _, (moves,) = drive.forces(q[:2], found.positions[:, :2], found.efforts[:, 0])
+    np.testing.assert_allclose(to_link, Q[0], rtol=1e-12)
+    np.testing.assert_allclose(moves, 2.0 * INERTIA * found.positions[0, 2], rtol=1e-12)
+    with pytest.raises(InputError, match="give it a stiffness"):
+        JointDrive(Rigid(), (INERTIA,), Friction(load=0.1)).forces(q[:2], q[None, :2], Q[:1])
+
+
+def test_warm_gears_rub_less() -> None:
+    friction = FrictionSpec(2.0, 1.0, temperature=30.0, viscous_by_temperature=0.02)
+    warm = DriveSpec(9000.0, 0.5, motor_friction=friction, temperature=45.0)
+    assert warm.motor_friction.viscous == pytest.approx(2.0 * np.exp(-0.3), rel=1e-15)
+    assert warm.motor_friction.coulomb == 1.0
+    back = replace(warm, temperature=30.0)  # whatever it was before
+    assert back.motor_friction.viscous == pytest.approx(2.0, rel=1e-15)
+    assert joint_drive(warm).motor_friction.viscous == warm.motor_friction.viscous
+    with pytest.raises(ModelError, match="needs the temperature"):
+        FrictionSpec(2.0, viscous_by_temperature=0.02)
+    with pytest.raises(ModelError, match="link_friction by load"):
+        DriveSpec(9000.0, 0.5, link_friction=FrictionSpec(load=0.1))
 
 
 def test_current() -> None:

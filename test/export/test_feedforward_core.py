@@ -404,3 +404,50 @@ def test_what_cannot_be_commanded_is_not_exported(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("CC", "false")
     with pytest.raises(InputError, match="^false .* failed"):
         export_shared(RobotChoice(str(TWO_LINK)), 0, tmp_path)
+
+
+@cache
+def panda_robot() -> Robot:
+    return Robot.load(PANDA)
+
+
+@cache
+def motors(at: float) -> Array:
+    """Positions and velocities of the motors at an instant [s], (2, 7); the motion sets off after 0.3 s."""
+    robot = panda_robot()
+    q = np.asarray(MOTION.sample(max(at - 0.3, 0.0), 4))
+    return np.asarray(robot.require_drives().feedforward(q, robot.inverse_dynamics(q)).position[:2])
+
+
+@pytest.mark.parametrize(
+    ("before", "held_up"),
+    [
+        *((before, (long,)) for before in ("states", "reference", "update") for long in (0.003, 0.02)),
+        ("update", (0.02, 0.002)),  # one after the other
+        ("states", (0.035, 0.03)),  # they make no gap of the measurements
+    ],
+)
+def test_a_loop_that_catches_up_goes_on(
+    library: ctypes.CDLL, panda: Path, before: str, held_up: tuple[float, ...]
+) -> None:
+    """Held up before the states, before the leading controller or after it; updates 10 us apart follow.
+
+    The robot goes on along the motion; what was taken before the hold-up is old when it comes.
+    """
+    gains = MotorGains.from_frequency(panda_robot().require_drives().motor_inertia, 30.0, 1.0)
+    core = Core(library, panda, gains=gains, first=FEEDFORWARD)
+    core.activate(HOME, np.full(7, np.nan))
+    at, efforts = -1e-3, []
+    for k in range(900):
+        held = dict(enumerate(held_up, 750)).get(k, 0.0)
+        states = max(1e-3 * k, at + 1e-5) + held * (before == "states")
+        reference = states + held * (before == "reference")
+        last, at = at, reference + held * (before == "update")
+        chained = np.full((5, 7), np.nan)
+        chained[:3] = MOTION.sample(max(reference - 0.3, 0.0), 2)
+        now = EPOCH + round(1e9 * at)
+        command, state = core.update(now, *motors(round(states, 5)), chained, elapsed=at - last)
+        efforts.append(command[2])
+    assert state is State.FOLLOWING, core.events()
+    allowed = 0.2 if len(held_up) == 1 else 2.0  # [N.m]
+    assert np.abs(np.diff(efforts[740:], axis=0)).max() <= allowed

@@ -49,7 +49,7 @@ FeedforwardCore * core_new(
       config.gains = {{gains, gains + n}, {gains + n, gains + 2 * n}};
       config.guard.measured = true;
     }
-    return new FeedforwardCore(library, config);
+    return new FeedforwardCore(library, config, 0.0015);
   } catch (const std::exception & error) {
     std::strncpy(said, error.what(), sizeof(said) - 1);
     return nullptr;

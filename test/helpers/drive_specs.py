@@ -6,7 +6,7 @@ import numpy as np
 
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec, VariableStiffnessSpec
 
-DRY = {"motor_friction": FrictionSpec(0.4, 1.5, 0.1), "link_friction": FrictionSpec(0.7, 0.8, 0.2)}
+DRY = {"motor_friction": FrictionSpec(0.4, 1.5, 0.1, load=0.06), "link_friction": FrictionSpec(0.7, 0.8, 0.2)}
 DEFLECTIONS = np.linspace(-0.2, 0.2, 41)
 TABLE = (tuple((2000.0 * DEFLECTIONS + 9e4 * DEFLECTIONS**3).tolist()), tuple(DEFLECTIONS.tolist()))
 TABULATED = DriveSpec(2000.0, 0.2, spring_table=TABLE)

@@ -65,6 +65,6 @@ def test_files_name_the_same_plugin() -> None:
     assert f"type: {plugin.get('name')}" in (ROOT / "docs" / "feedforward_controller.md").read_text()
     cmake = (ROOT / "ros2_control" / "CMakeLists.txt").read_text()
     assert f"add_library({library.get('path')} SHARED" in cmake
-    needed = re.search(r"foreach\(package (.*)\)", (ROOT / "CMakeLists.txt").read_text())
+    needed = re.search(r"find_optional\(FeedforwardController (.*)\)", (ROOT / "CMakeLists.txt").read_text())
     assert needed is not None
     assert {"controller_interface", "generate_parameter_library"} <= set(needed[1].split())

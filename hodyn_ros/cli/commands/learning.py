@@ -93,6 +93,13 @@ def identify_robot(
         typer.Option(help="Share by which the masses of the file may be wrong.", min=1e-6),
     ] = 1.0,
     effort_at: Annotated[str, typer.Option(help="Where efforts were measured: motor or link.")] = "motor",
+    friction: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What friction depends on beside the speed: load, temperature; once or more.",
+            show_default="none",
+        ),
+    ] = None,
     validate: Annotated[
         list[Path] | None,
         typer.Option(help="Other recording to predict, once or more.", show_default="none"),
@@ -114,7 +121,9 @@ def identify_robot(
 
     if only not in ("all", "payload"):
         raise InputError(f"--only is all or payload, found {only!r}")
-    options = Options(cast(Any, only), bandwidth, trust)
+    if wrong := set(friction or ()) - {"load", "temperature"}:
+        raise InputError(f"--friction is load or temperature, found {min(wrong)!r}")
+    options = Options(cast(Any, only), bandwidth, trust, cast(Any, tuple(friction or ())))
     at_motor = _at_motor(effort_at)
     choice = chosen_robot(robot, floating_base, settings)
     validations, said = validate or [], console(as_json)

@@ -102,7 +102,7 @@ class Data:
         """
         at_motor, times = self.recording.at_motor, self.effort_times
         motion = self.fast_motion(times - now.effort_delay, self.late(now))
-        predicted = model.columns(motion, at_motor, now.friction_shape) @ now.parameters
+        predicted = model.columns(motion, at_motor, now.friction_shape, now.parameters) @ now.parameters
         fast = self._low_pass(times, self.fastest)
         speeds, turned_by = model.rubbing(motion, at_motor)
         reach = round(0.5 * len(times) / (times[-1] - times[0]) / fast.bandwidth)
@@ -151,7 +151,7 @@ class Data:
         motor = self._sampled(motors, times, None)
         q = np.where(np.isnan(link), motor, link)
         theta = np.where(np.isnan(motor), link, motor)
-        return Motion(q[0], q[1], q[2], theta[1], theta[2])
+        return Motion(q[0], q[1], q[2], theta[1], theta[2], self.recording.warmth(times))
 
     def springs(self, model: TorqueModel, now: Unknowns, fast: bool = False) -> list[Array]:
         """Return columns (N, bodies + 7) of what bends the springs, of each joint with two encoders."""

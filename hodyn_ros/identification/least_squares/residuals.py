@@ -117,7 +117,7 @@ def _equations(
     for run, data in enumerate(runs):
         motion = data.fast_motion(data.effort_times - now.effort_delay, data.late(now))
         at_motor = data.recording.at_motor
-        columns = model.columns(motion, at_motor, now.friction_shape)
+        columns = model.columns(motion, at_motor, now.friction_shape, now.parameters)
         turning = model.shape_columns(motion, at_motor, now.parameters, now.friction_shape)
         predicted = columns @ now.parameters
         # where reversals are not explained, controllers answer to the noise of encoders that is in the model

@@ -110,7 +110,7 @@ class _Point:
         return bool(left.size and left.min() < _TIGHT)
 
     def merit(self, barrier: float) -> float:
-        return self.duration - barrier * float(np.log(self.up).sum() + np.log(self.down).sum())
+        return self.duration - barrier * float(np.log(self.up * self.down).sum())
 
 
 def solve(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.planning.along import DemandAlong
 from hodyn_ros.planning.limit_set import ROUNDING, Column, LimitSet
 from hodyn_ros.planning.motion_evaluator import MotionEvaluator
+from hodyn_ros.planning.peaks import PRECISION
 from hodyn_ros.planning.retime import InfeasibleError
 from hodyn_ros.planning.time_optimal.chain_rule import SPEEDS
 from hodyn_ros.planning.time_optimal.geometry import place_of, require_path
@@ -41,7 +43,7 @@ _AT_ENDS = 48  # instants of the first and the last piece, where torque rates ri
 _BEYOND = 3e-4  # of a limit, between stations, that makes a place a station as well
 _ROUNDS = 3
 _ROOM = 0.7  # of the limits is used by the first guess, or as much of what gravity leaves of them
-_NEAR = 0.9  # of a limit: what is below stays below when all goes slower
+_WORST = 8  # instants that are slowed at a time
 _BESIDE = 1e-9  # of a path, from a jump to its sides
 _NEAREST = 1e-6  # of a path: breakpoints that are nearer are one
 _APART = 0.4  # of a piece: knots that are nearer to a breakpoint give way to it
@@ -50,6 +52,7 @@ _LOOKED_AT = 40  # places of a piece at which the speed of a frame is looked at
 _EQUAL = 1e-9  # of what is used of a limit: rounding
 _PRECISION = 1e-6  # of factors of squared speeds
 _GOAL = 1.0 - 2e-5  # of the limits, once peaks are known: they move a little as all goes slower
+_KNOWN = 2e-6  # of the limits, to which peaks are known where all may go slower
 _BETWEEN = 5e-5  # of the limits is left for peaks between the instants that are looked at
 _EASE = 0.05  # of a path, for a start from rest
 
@@ -275,8 +278,9 @@ class _Search:
 
         Peaks: places, times and usage (3, columns).
         """
-        slowed, places = 1.0, np.zeros(0)
+        slowed, places, known = 1.0, np.zeros(0), PRECISION
         if self.rests:
+            known = _KNOWN
             # by what is known already, so that most motions are searched for peaks once only
             coefficients = coefficients * _FASTER
             factor = self._slower(self.path, self.dense, coefficients, _GOAL - _BETWEEN)
@@ -284,7 +288,7 @@ class _Search:
         for _ in range(8):
             law = TimedPath(self.motion.trajectory, self.knots, coefficients)
             along = DemandAlong(self.demand, replace(self.motion, trajectory=law))
-            peaks = along.peaks()
+            peaks = along.peaks(precision=known)
             sizes = np.where(self.demand.timed, self.demand.usage(peaks.sizes), 0.0)
             times, largest = peaks.times[self.usage.columns], float(sizes.max())
             places, sizes = law.places_at(times), sizes[self.usage.columns]
@@ -292,7 +296,7 @@ class _Search:
                 fastest = self._fastest(law)
                 places, times = np.append(places, fastest[0]), np.append(times, law.times_at(fastest[:1]))
                 sizes, largest = np.append(sizes, fastest[1]), max(largest, float(fastest[1]))
-            if largest <= 1.0 + ROUNDING:
+            if largest <= 1.0 + ROUNDING - (known if self.rests else 0.0):
                 return law, slowed, np.stack([places, times, sizes])
             if not self.rests:  # what is given of the ends does not scale
                 self.target /= 1.0 + 1.5 * (largest - 1.0)
@@ -325,17 +329,37 @@ class _Search:
         sizes = np.abs(self.usage.values(path, y)).max(axis=1)
         if sizes.max() <= goal:
             return 1.0
-        near = np.flatnonzero(sizes >= min(goal, _NEAR * sizes.max()))
-        path, y = path.chosen(near), y[near]
-        return _largest(lambda factor: float(np.abs(self.usage.values(path, factor * y)).max()), goal)
+        return self._factor(path, y, sizes, goal)
+
+    def _factor(self, path: PathDynamics, y: Array, sizes: Array, goal: float) -> float:
+        """Return the largest factor of speeds y (N, 5), sizes (N,) beyond the goal, at which all meet it.
+
+        What is largest is slowed until it meets the goal, then what is largest there.
+        """
+        factor = 1.0
+        while sizes.max() > goal:
+            worst = np.sort(np.argsort(sizes)[-_WORST:])
+            some, slow = path.chosen(worst), factor * y[worst]
+            usage = partial(self._most, some, slow)
+            factor *= _largest(usage, goal)
+            sizes = np.abs(self.usage.values(path, factor * y)).max(axis=1)
+        return factor
+
+    def _most(self, path: PathDynamics, y: Array, factor: float) -> float:
+        return float(np.abs(self.usage.values(path, factor * y)).max())
 
     def sizes(self, coefficients: Array) -> Array:
         """Return what is used of the limits (N, columns), all along the path."""
         return np.abs(self.usage.values(self.path, self.dense.speeds(coefficients)))
 
+    @cached_property
+    def _still(self) -> Array:
+        """What gravity alone uses of the limits (N, columns)."""
+        return self.sizes(np.zeros(self.dense.count))
+
     def even_speed(self, goal: float) -> float:
         """Return the squared speed, the same all along the path, that uses the limits up to `goal`."""
-        still = self.sizes(np.zeros(self.dense.count))
+        still = self._still
         row, column = np.unravel_index(int(np.argmax(still)), still.shape)
         most = float(still[row, column])
         if most >= goal:
@@ -347,16 +371,13 @@ class _Search:
         path, y = self.path.chosen(some), np.zeros((len(some), SPEEDS))
         y[:, 0] = 1.0
 
-        def usage(speed: float) -> float:
-            return float(np.abs(self.usage.values(path, speed * y)).max())
-
         highest = 1.0
-        while usage(highest) < goal:
+        while (sizes := np.abs(self.usage.values(path, highest * y)).max(axis=1)).max() < goal:
             highest *= 4.0
-        return highest * _largest(lambda share: usage(highest * share), goal)
+        return highest * self._factor(path, highest * y, sizes, goal)
 
     def _room(self) -> float:
-        still = float(self.sizes(np.zeros(self.dense.count)).max())
+        still = float(self._still.max())
         return min(still + _ROOM * (1.0 - still), 1.0) if still < 1.0 else 1.0
 
     def _place(self, u: float) -> str:

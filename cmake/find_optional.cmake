@@ -1,0 +1,17 @@
+# Looks for packages that a part of this one is built for. Sets PART_FOUND; where one is missing, a line of the output says
+# so. A macro, so that what the packages set is seen by the caller.
+macro(find_optional part)
+  set(${part}_missing "")
+  foreach(package ${ARGN})
+    find_package(${package} QUIET)
+    if(NOT ${package}_FOUND)
+      string(APPEND ${part}_missing " ${package}")
+    endif()
+  endforeach()
+  if(${part}_missing)
+    set(${part}_FOUND FALSE)
+    message(STATUS "hodyn_ros/${part} is not built, for want of:${${part}_missing}")
+  else()
+    set(${part}_FOUND TRUE)
+  endif()
+endmacro()
