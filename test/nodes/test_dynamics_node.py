@@ -431,7 +431,7 @@ def test_a_broken_start_ends_with_one_readable_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_it_starts_in_an_empty_environment_and_ends_cleanly(how: signal.Signals) -> None:
-    keep = ["ROS_DOMAIN_ID", "FASTDDS_DEFAULT_PROFILES_FILE", "ROS_LOG_DIR"]
+    keep = ["ROS_DOMAIN_ID", "ROS_AUTOMATIC_DISCOVERY_RANGE", "FASTDDS_DEFAULT_PROFILES_FILE", "ROS_LOG_DIR"]
     if "ROS_DISTRO" in os.environ:  # a sourced ROS is found through these
         keep += ["AMENT_PREFIX_PATH", "LD_LIBRARY_PATH", "PYTHONPATH"]
     environment = {name: os.environ[name] for name in keep if name in os.environ}

@@ -50,7 +50,7 @@ def test_it_rests_in_equilibrium_at_the_start_of_the_trajectory_a_thousand_times
     np.testing.assert_allclose(motors[-1].effort, gravity, rtol=1e-12)
     stamps = np.array([nanoseconds(message.header.stamp) for message in links])
     gaps = np.diff(stamps)
-    assert set(gaps % 1_000_000) == {0} and np.median(gaps) == 1_000_000
+    assert set(gaps % 1_000_000) == {0} and gaps.min() == 1_000_000  # a busy machine makes it miss some
     missed = int((gaps // 1_000_000 - 1).sum())
     assert missed <= int(values["missed"]) + 500  # what is missing was not published, rather than lost
 

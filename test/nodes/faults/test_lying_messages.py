@@ -6,7 +6,9 @@ The same in virtual time, with all moments and combinations: test_false_signals.
 from __future__ import annotations
 
 import signal
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,10 +16,9 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
 from fault_lies import Lie
+from ros_hold_ups import HeardArm, try_out, wait_unstopped
 from ros_processes import RosProcess, start_node, start_script
 from ros_talk import Talk
-from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 from sweeps import some
 
@@ -69,12 +70,8 @@ class LiedTo:
 
     def __init__(self, talk: Talk, stack: ExitStack, namespace: str) -> None:
         self.talk = talk
-        self.commands: list[Float64MultiArray] = []
-        self.links: list[JointState] = []
-        self._kept = [
-            talk.node.create_subscription(Float64MultiArray, "effort_commands", self.commands.append, 1000),
-            talk.node.create_subscription(JointState, "joint_states", self.links.append, 1000),
-        ]
+        self.heard = HeardArm(talk)
+        self.commands, self.links = self.heard.commands, self.heard.links
 
         def start(name: str, told: tuple[str, ...], **parameters: object) -> RosProcess:
             names = {topic: f"{topic}_told" for topic in told}
@@ -102,9 +99,10 @@ class LiedTo:
 
     def follow(self) -> None:
         """Wait until the arm moves fast."""
-        self.talk.wait_for_line(self.controller, "joining -> following")
+        following = "joining -> following"
+        wait_unstopped(self.talk, self.controller, lambda: following in self.controller.output(), following)
         assert self.talk.call(Trigger, "trajectory_node/start", Trigger.Request()).success
-        self.talk.wait_until(lambda: self.speed() > 0.4, "a fast motion")
+        wait_unstopped(self.talk, self.controller, lambda: self.speed() > 0.4, "a fast motion")
 
     def speed(self) -> float:
         """The present speed of the links, as a share of their limits."""
@@ -122,25 +120,32 @@ class LiedTo:
                 assert np.abs(after - before).max() <= 25.0
 
 
+@contextmanager
+def lied_to(namespace: str) -> Iterator[LiedTo]:
+    with Talk(namespace) as talk, ExitStack() as stack:
+        yield LiedTo(talk, stack, namespace)
+
+
+def is_lied_to(arm: LiedTo, name: str) -> None:
+    arm.follow()
+    arm.liar.tell(repr(LIES[name]))
+    arm.talk.wait_for_line(arm.liar, "from now on")
+    if name in GOES_ON:
+        arm.talk.pause(1.0)
+    else:
+        arm.talk.wait_until(
+            lambda: "following -> stop" in arm.controller.output(), "a stop of what is lied to"
+        )
+        arm.talk.wait_until(lambda: arm.speed() < 0.05, "a standstill")
+        arm.talk.pause(0.5)
+        joined = arm.controller.output().count("-> joining")
+        assert joined == 1 or name == "feedforwards end", "it has gone on by itself"
+    assert arm.controller.running and arm.liar.running
+    assert "Traceback" not in arm.controller.output()
+    arm.check()
+    assert arm.controller.stop(signal.SIGTERM) == 0, arm.controller.output()
+
+
 @pytest.mark.parametrize("name", some(LIES, "the encoder of joint 2 freezes", "a motor is turned"))
 def test_what_lies_between_nodes_moves_no_robot_beyond_the_bars(name: str) -> None:
-    namespace = f"lies_{list(LIES).index(name)}"
-    with Talk(namespace) as talk, ExitStack() as stack:
-        arm = LiedTo(talk, stack, namespace)
-        arm.follow()
-        arm.liar.tell(repr(LIES[name]))
-        talk.wait_for_line(arm.liar, "from now on")
-        if name in GOES_ON:
-            talk.pause(1.0)
-        else:
-            talk.wait_until(
-                lambda: "following -> stop" in arm.controller.output(), "a stop of what is lied to"
-            )
-            talk.wait_until(lambda: arm.speed() < 0.05, "a standstill")
-            talk.pause(0.5)
-            joined = arm.controller.output().count("-> joining")
-            assert joined == 1 or name == "feedforwards end", "it has gone on by itself"
-        assert arm.controller.running and arm.liar.running
-        assert "Traceback" not in arm.controller.output()
-        arm.check()
-        assert arm.controller.stop(signal.SIGTERM) == 0, arm.controller.output()
+    try_out(lied_to, partial(is_lied_to, name=name), f"lies_{list(LIES).index(name)}")

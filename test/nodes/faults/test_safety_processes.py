@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -19,10 +19,9 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
 from diagnostic_msgs.msg import DiagnosticArray
+from ros_hold_ups import HeardArm, try_out, wait_unstopped
 from ros_processes import RosProcess, start_node
 from ros_talk import Talk
-from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
 from hodyn_ros import Robot, share
@@ -39,14 +38,7 @@ TOLERANT = {
     "natural_frequency": 10.0,
     "drive_timeout": 0.5,
 }
-LATE = ("no measurement", "measurements too late", "no feedforward", "held up")
-ATTEMPTS = 5
-HELD_UP = 0.1  # [s] without a command or a measurement, in which the last efforts drive the arm
 LIMITS = Robot.load(share.find("config", PANDA)).limits
-
-
-class RefusedStart(AssertionError):
-    """The guard has stopped before there was a fault, as the machine kept messages from coming in time."""
 
 
 class Arm:
@@ -55,37 +47,10 @@ class Arm:
     def __init__(self, talk: Talk, stack: ExitStack, namespace: str) -> None:
         self.talk, self._stack, self._namespace = talk, stack, namespace
         self.nodes: dict[str, RosProcess] = {}
-        self.commands: list[Float64MultiArray] = []
-        self.links: list[JointState] = []
+        self.heard = HeardArm(talk)
+        self.commands, self.links = self.heard.commands, self.heard.links
         self.status: dict[str, str] = {}  # what the controller last said of itself
-        self.freezes = False  # whether the controller is kept from commanding by the test
-        self._commanded = self._measured = float("inf")  # [s] when the last ones came
-        self.gap = 0.0  # [s] the longest between two of them
-        self._kept = [
-            talk.node.create_subscription(DiagnosticArray, "/diagnostics", self._take_status, 100),
-            talk.node.create_subscription(Float64MultiArray, "effort_commands", self._take_command, 1000),
-            talk.node.create_subscription(JointState, "joint_states", self._take_links, 1000),
-        ]
-
-    @property
-    def held_up(self) -> bool:
-        """Whether the machine kept nodes from running while they commanded the arm, or the test from hearing.
-
-        The simulated arm goes on in real time then, driven by old efforts, and no node can help that.
-        """
-        return self.gap > HELD_UP
-
-    def _take_command(self, msg: Float64MultiArray) -> None:
-        now = time.monotonic()
-        if len(msg.data) and not self.freezes:
-            self.gap = max(self.gap, now - self._commanded)
-        self._commanded = now if len(msg.data) else float("inf")
-        self.commands.append(msg)
-
-    def _take_links(self, msg: JointState) -> None:
-        now = time.monotonic()
-        self.gap, self._measured = max(self.gap, now - self._measured), now
-        self.links.append(msg)
+        self._kept = talk.node.create_subscription(DiagnosticArray, "/diagnostics", self._take_status, 100)
 
     def _take_status(self, msg: DiagnosticArray) -> None:
         for status in msg.status:
@@ -112,19 +77,11 @@ class Arm:
 
     def follow(self) -> None:
         """Wait until the arm moves fast."""
-        self._wait_unstopped(lambda: "joining -> following" in self._said(), "a controller that follows")
+        controller = self.nodes["controller_node"]
+        following = "joining -> following"
+        wait_unstopped(self.talk, controller, lambda: following in controller.output(), following)
         self.move()
-        self._wait_unstopped(lambda: self.speed() > 0.4, "a fast motion")
-
-    def _said(self) -> str:
-        return self.nodes["controller_node"].output()
-
-    def _wait_unstopped(self, condition: Callable[[], bool], what: str) -> None:
-        """Wait for what does not come any more once the controller has stopped."""
-        self.talk.wait_until(lambda: condition() or "-> stop" in self._said(), what)
-        if stops := [line for line in self._said().splitlines() if "-> stop" in line]:
-            assert any(reason in stops[0] for reason in LATE), stops[0]
-            raise RefusedStart(stops[0])
+        wait_unstopped(self.talk, controller, lambda: self.speed() > 0.4, "a fast motion")
 
     def stops(self, words: str) -> None:
         """Wait until the controller stops, which has to be for this reason."""
@@ -147,21 +104,6 @@ class Arm:
             if len(before) and len(after):
                 # a late command may go as far as its rate allows for the time since the one before it
                 assert np.abs(after - before).max() <= 25.0
-
-
-def try_out(scenario: Callable[[Arm], None], namespace: str) -> None:
-    """Run a scenario; once more where it failed while the machine held the nodes up, which proves nothing."""
-    for attempt in range(1, ATTEMPTS + 1):
-        with arm(f"{namespace}_{attempt}") as a:
-            try:
-                scenario(a)
-            except (AssertionError, TimeoutError) as failure:
-                late = a.held_up or isinstance(failure, RefusedStart)
-                if not late or attempt == ATTEMPTS:
-                    raise
-                print(f"held up for {a.gap:.2f} s in attempt {attempt}: {failure}")
-            else:
-                return
 
 
 @contextmanager
@@ -198,7 +140,7 @@ def dynamics_die_and_come_back(a: Arm) -> None:
 
 
 def test_a_dynamics_node_that_dies_and_comes_back_and_a_controller_that_is_told_to_end() -> None:
-    try_out(dynamics_die_and_come_back, "safe_dies")
+    try_out(arm, dynamics_die_and_come_back, "safe_dies")
 
 
 def told_to_end(a: Arm, how: signal.Signals) -> None:
@@ -216,7 +158,7 @@ def told_to_end(a: Arm, how: signal.Signals) -> None:
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_a_controller_that_is_told_to_end_in_a_motion_brakes_first(how: signal.Signals) -> None:
-    try_out(partial(told_to_end, how=how), f"safe_{how.name.lower()}")
+    try_out(arm, partial(told_to_end, how=how), f"safe_{how.name.lower()}")
 
 
 def freeze(pid: int) -> None:
@@ -239,7 +181,7 @@ def controller_freezes(a: Arm) -> None:
     last = len(a.commands)
     a.talk.wait_until(lambda: len(a.commands) > last, "a command")
     time.sleep(0.002)
-    a.freezes = True
+    a.heard.silenced = True
     freeze(a.nodes["controller_node"].pid)
     a.wait_for("simulator_node", "the brakes are on")
     # until then the arm was driven by the last efforts; what follows is the controller's
@@ -255,7 +197,7 @@ def controller_freezes(a: Arm) -> None:
 
 
 def test_a_controller_that_freezes_leaves_the_brakes_to_the_driver_and_is_careful_afterwards() -> None:
-    try_out(controller_freezes, "safe_frozen")
+    try_out(arm, controller_freezes, "safe_frozen")
 
 
 def test_a_robot_that_comes_late_is_not_dragged_to_the_motion() -> None:
