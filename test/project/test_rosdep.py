@@ -32,6 +32,7 @@ PACKAGES = {
     "launch",
     "launch_ros",
     "lifecycle_msgs",
+    "nav_msgs",
     "pluginlib",
     "rcl_interfaces",
     "rclcpp",
