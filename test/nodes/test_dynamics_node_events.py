@@ -173,8 +173,9 @@ def test_no_answer_leaves_a_node_once_it_is_deactivated() -> None:
         assert peer.transition("deactivate")
         for k in range(200, 400):
             peer.send(desired(k + 1))
+        assert peer.arrived()
         peer.diagnostics()
-        peer.diagnostics()  # whatever was under way has come by now
+        peer.diagnostics()  # and has been left unanswered by now
         assert max(nanoseconds(answer.header.stamp) for answer in peer.answers) == 200 * MILLISECOND
         assert peer.transition("activate")
         peer.answer_to(desired(1000))

@@ -232,7 +232,7 @@ def test_the_efforts_of_a_hold_are_the_weight(panda: Robot) -> None:
 
 def test_a_motion_that_is_over_before_cannot_be_stopped(panda: Robot) -> None:
     fill_in = EffortFilter(panda, "link", 0.01)
-    with pytest.raises(InputError, match="stop must be within"):
+    with pytest.raises(InputError, match="stop must lie between"):
         fill_in.stop(fill_in(planned()).dense.motion, 0.9, 1.1, 0.5)
 
 

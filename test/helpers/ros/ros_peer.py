@@ -13,7 +13,9 @@ from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.msg import Parameter, ParameterValue, SetParametersResult
 from rcl_interfaces.srv import DescribeParameters, SetParametersAtomically
+from rclpy.duration import Duration
 from rclpy.parameter import Parameter as RclpyParameter
+from ros_processes import TIMEOUT
 from ros_talk import Talk
 
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
@@ -65,6 +67,10 @@ class Peer(Talk):
     def send(self, msg: DesiredMotion) -> None:
         """Publish a desired motion."""
         self._publisher.publish(msg)
+
+    def arrived(self) -> bool:
+        """Wait until all that was sent has arrived; return whether it has."""
+        return bool(self._publisher.wait_for_all_acked(Duration(seconds=TIMEOUT)))
 
     def send_bytes(self, data: bytes) -> None:
         """Publish bytes as they are, in the place of a serialised message."""
