@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 
 import numpy as np
 import pytest
@@ -65,11 +66,16 @@ def offered() -> QoSProfile:
 def test_missed_deadlines_and_lost_publishers_are_counted_and_logged(peer: Peer, node: RosProcess) -> None:
     publisher = peer.node.create_publisher(DesiredMotion, "desired_motion", offered())
     peer.wait_until(lambda: publisher.get_subscription_count() > 0, "the match")
-    for k in range(5):  # at once: a busy machine could hold it up for longer than its lease in between
-        publisher.publish(desired(1000 + k))
+    stamps = count(1000)
+
+    def answered() -> bool:  # the node may come to know the publisher after the first ones
+        publisher.publish(desired(next(stamps)))
+        return len(peer.answers) >= 5
+
+    peer.wait_until(answered, "five answers")
     values = peer.diagnostics(lambda values: int(values["deadline missed: desired_motion"]) >= 2)
     assert peer.statuses[-1].level == DiagnosticStatus.WARN
-    assert values["answered"] == "5"
+    assert int(values["answered"]) >= 5
     values = peer.diagnostics(lambda values: int(values["publisher lost: desired_motion"]) >= 1)
     assert values["publisher lost: desired_motion"] == "1"
     late = node.wait_for_line("no message on 'desired_motion' within the requested deadline")
