@@ -74,7 +74,8 @@ def test_missed_deadlines_and_lost_publishers_are_counted_and_logged(peer: Peer,
 
     peer.wait_until(answered, "five answers")
     values = peer.diagnostics(lambda values: int(values["deadline missed: desired_motion"]) >= 2)
-    assert peer.statuses[-1].level == DiagnosticStatus.WARN
+    # a status between two of these has nothing new to warn of
+    assert DiagnosticStatus.WARN in [status.level for status in peer.statuses]
     assert int(values["answered"]) >= 5
     values = peer.diagnostics(lambda values: int(values["publisher lost: desired_motion"]) >= 1)
     assert values["publisher lost: desired_motion"] == "1"
