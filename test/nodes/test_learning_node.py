@@ -67,9 +67,19 @@ class Line:
         self._motions = talk.publisher(DesiredMotion, "desired_motion")
         self._feedforwards = talk.publisher(FeedforwardTorque, "feedforward_torque")
         self._states = [talk.publisher(JointState, name) for name in ("joint_states", "motor_states")]
+        while not self.heard:  # what the node says before it knows who hears it reaches nobody
+            self._publish(0.0, 0.0, moves=True)
+            talk.pause(0.1)
+        talk.hear_out(self.heard)
 
     def send(self, place: float, error: float = 0.0, moves: bool = True, **changes: Any) -> FeedforwardTorque:
         """Send a sample, and return the feedforward; the link is off by an error [rad]."""
+        before = len(self.heard)
+        message = self._publish(place, error, moves, **changes)
+        self._talk.wait_until(lambda: len(self.heard) > before, "the feedforward")
+        return message
+
+    def _publish(self, place: float, error: float, moves: bool, **changes: Any) -> FeedforwardTorque:
         self.stamp += STEP
         path = self.learner.motion
         sample = path.sample(min(max(place, 0.0), path.duration), 5)
@@ -86,8 +96,6 @@ class Line:
             state.header.stamp = stamp
             publisher.publish(state)
         self._feedforwards.publish(message)
-        before = len(self.heard)
-        self._talk.wait_until(lambda: len(self.heard) > before, "the feedforward")
         return message
 
     def added(self, place: float, **options: Any) -> float:
