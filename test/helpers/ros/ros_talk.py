@@ -58,11 +58,10 @@ class Talk:
         """Open topics."""
         self._hear(DiagnosticArray, "/diagnostics", self._take_diagnostics)
 
-    def _hear(self, kind: Any, topic: str, callback: Callable[[Any], object]) -> str:
-        """Call back with the messages of a topic; return its full name."""
+    def _hear(self, kind: Any, topic: str, callback: Callable[[Any], object]) -> Any:
+        """Call back with the messages of a topic; return the subscription."""
         self._kept.append(self.node.create_subscription(kind, topic, callback, stream_qos(DEPTH)))
-        name: str = self._kept[-1].topic_name
-        return name
+        return self._kept[-1]
 
     def _take_diagnostics(self, msg: DiagnosticArray) -> None:
         self._statuses.extend(msg.status)
@@ -77,8 +76,8 @@ class Talk:
     def hear_nothing_yet(self, kind: Any, topic: str) -> list[Any]:
         """Return a list that fills with the messages of a topic whose publisher may be silent so far."""
         heard: list[Any] = []
-        full = self._hear(kind, topic, heard.append)
-        self.wait_until(lambda: self.node.count_publishers(full) > 0, f"a publisher of {topic}")
+        subscription = self._hear(kind, topic, heard.append)
+        self.wait_until(lambda: subscription.get_publisher_count() > 0, f"a publisher of {topic}")
         return heard
 
     def publisher(self, kind: Any, topic: str) -> Any:
