@@ -34,8 +34,8 @@ def measure(stage: Stage) -> Section:
         with _empty_cache():
             first, again = _seconds(build), _seconds(build)
         rows += [
-            Row(f"{work}, the first time", "", Figure(first, first, first), must=Bound(1.0), unit="s"),
-            Row(f"{work}, from disk", "", Figure(again, again, again), unit="s"),
+            Row(f"{work}, the first time", "", Figure.exact(first), must=Bound(1.0), unit="s"),
+            Row(f"{work}, from disk", "", Figure.exact(again), unit="s"),
         ]
     return Section(title, rows)
 

@@ -316,9 +316,9 @@ def _alarms() -> list[Row]:
         check.update(now, motion.position, motion.rate, torque)
         stops.append(float((np.abs(check.value) / check.allowed).max()))
     return [
-        Row("a recorded Panda without contacts: largest effort, in deviations", "", _one(max(ratios)),
+        Row("a recorded Panda without contacts: largest effort, in deviations", "", Figure.exact(max(ratios)),
             must=Bound(observer.config.threshold)),
-        Row("the same to the guard, as a share of what stops it", "", _one(max(stops))),
+        Row("the same to the guard, as a share of what stops it", "", Figure.exact(max(stops))),
     ]  # fmt: skip
 
 
@@ -332,10 +332,6 @@ def _recorded_panda(path: Path) -> tuple[Array, Array]:
     said = [store.deserialize_cdr(data, "sensor_msgs/msg/JointState") for _, data in found]
     times = 1e-9 * np.array([time for time, _ in found], dtype=np.float64)
     return times, np.array([[one.position, one.velocity, one.effort] for one in said])  # type: ignore[attr-defined]
-
-
-def _one(value: float) -> Figure:
-    return Figure(value, value, value)
 
 
 def _times(stage: Stage) -> list[Row]:

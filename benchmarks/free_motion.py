@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
-from pathlib import Path
 
+from benchmarks.examples import example
 from benchmarks.peers import crocoddyl_arm
 from benchmarks.stage import Stage
 from benchmarks.stopwatch import Figure
 from benchmarks.table import Row, Section
 
-_EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 _SLOWER = (1.0, 1.02, 1.05, 1.1, 1.2)  # than our motion, for crocoddyl to arrive
 _NEAR, _OVER = 1e-3, 1.001  # [rad, rad/s] from the goal, and share of a limit
 
@@ -23,16 +20,15 @@ def measure(stage: Stage) -> Section:
     title = "free motion of a rigid arm with 7 joints, within torques and speeds"
     if missing := [name for name in ("casadi", "crocoddyl") if find_spec(name) is None]:
         return Section(title, [Row("time to solve", "crocoddyl", None, note=f"no {missing[0]}")])
-    sys.path.append(str(_EXAMPLES))
-    example = import_module("free_motion")
-    robot = example.weak_panda(elastic=False)
+    study = example("free_motion")
+    robot = study.weak_panda(elastic=False)
     stage.say(f"{title}: Ipopt", 0.0)
-    problem = example.FreeMotion(robot, 12 if stage.quick else 18)
+    problem = study.FreeMotion(robot, 12 if stage.quick else 18)
     motion, stats = problem.solve(2.0)
     against = f"crocoddyl {version('crocoddyl')}, BoxFDDP"
     for k, slower in enumerate(_SLOWER):
         stage.say(f"{title}: crocoddyl", (k + 1) / (len(_SLOWER) + 1))
-        theirs = crocoddyl_arm.drive(robot, example.FROM, example.TO, slower * motion.duration)
+        theirs = crocoddyl_arm.drive(robot, study.FROM, study.TO, slower * motion.duration)
         if theirs.distance <= _NEAR and theirs.usage <= _OVER:
             break
     else:
@@ -44,10 +40,10 @@ def measure(stage: Stage) -> Section:
         Row(
             "time to solve, the duration sought",
             against,
-            Figure(ratio, ratio, ratio),
+            Figure.exact(ratio),
             stats["seconds"],
             theirs.seconds,
         ),
-        Row("duration of the motion", f"{against}, the first to arrive", Figure(longer, longer, longer)),
+        Row("duration of the motion", f"{against}, the first to arrive", Figure.exact(longer)),
     ]
     return Section(title, rows)

@@ -145,21 +145,24 @@ def measure(stage: Stage) -> Section:
         count, name = task.robot.tree.n_bodies, task.name
         rows += [
             Row(
-                f"{name}: RMS of efforts not used", "figaroh's", _one(us.error / them.error), must=Bound(1.0)
+                f"{name}: RMS of efforts not used",
+                "figaroh's",
+                Figure.exact(us.error / them.error),
+                must=Bound(1.0),
             ),
-            Row(f"{name}: the same", "", _one(us.error), unit="N·m"),
+            Row(f"{name}: the same", "", Figure.exact(us.error), unit="N·m"),
             Row(
                 f"{name}: bodies of {count} that can be",
                 "",
-                _one(us.bodies),
+                Figure.exact(us.bodies),
                 unit="",
                 must=Bound(count, True),
             ),
-            Row(f"{name}: figaroh's of them", "", _one(them.bodies), unit=""),
+            Row(f"{name}: figaroh's of them", "", Figure.exact(them.bodies), unit=""),
             Row(
                 f"{name}: processor time",
                 "figaroh",
-                _one(us.seconds / them.seconds),
+                Figure.exact(us.seconds / them.seconds),
                 us.seconds,
                 them.seconds,
             ),
@@ -173,7 +176,3 @@ def _inside(times: Array, whole: Array) -> Array:
 
 def _rms(errors: Array) -> float:
     return float(np.sqrt(np.mean(errors**2)))
-
-
-def _one(value: float) -> Figure:
-    return Figure(value, value, value)

@@ -130,7 +130,7 @@ def measure(stage: Stage) -> Section:
 
 def _row(work: str, against: str, ratios: Sequence[float], most: float) -> Row:
     worst = float(max(ratios))
-    return Row(work, against, Figure(worst, worst, worst), must=Bound(most))
+    return Row(work, against, Figure.exact(worst), must=Bound(most))
 
 
 def _found(robot: Robot, count: int, stage: Stage) -> Iterator[dict[str, tuple[Trajectory, Array]]]:

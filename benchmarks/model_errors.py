@@ -33,23 +33,19 @@ def measure(stage: Stage) -> Section:
     """Return its errors with each model."""
     found = in_mujoco(lambda what, done: stage.say(f"model errors: {what}", done))
     rows = [
-        Row(f"error of the links, {step}", "", _one(1e3 * found.runs[step].rms), unit="mrad")
+        Row(f"error of the links, {step}", "", Figure.exact(1e3 * found.runs[step].rms), unit="mrad")
         for step in STEPS
     ]
     rms = {step: found.runs[step].rms for step in STEPS}
     rows += [
         Row(
-            "with payload and identified figures", "exact model", _one(rms[CARRYING] / rms[EXACT]),
+            "with payload and identified figures", "exact model", Figure.exact(rms[CARRYING] / rms[EXACT]),
             must=Bound(_AS_IF_KNOWN),
         ),
-        Row("after repetitions", "exact model", _one(rms[LEARNT] / rms[EXACT]), must=Bound(1.0)),
-        Row("wrong model", "after all of it", _one(rms[WRONG] / rms[LEARNT])),
+        Row("after repetitions", "exact model", Figure.exact(rms[LEARNT] / rms[EXACT]), must=Bound(1.0)),
+        Row("wrong model", "after all of it", Figure.exact(rms[WRONG] / rms[LEARNT])),
     ]  # fmt: skip
     return Section("a Panda in MuJoCo as more becomes known of it", rows)
-
-
-def _one(value: float) -> Figure:
-    return Figure(value, value, value)
 
 
 if __name__ == "__main__":

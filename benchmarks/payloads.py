@@ -166,7 +166,7 @@ def _share(values: Array, percent: float) -> Figure:
 
 def _part(inside: Array) -> Figure:
     found = 100.0 * float(inside.mean())
-    return Figure(found, found, found)
+    return Figure.exact(found)
 
 
 def _time(stage: Stage) -> Row:

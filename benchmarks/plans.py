@@ -64,19 +64,25 @@ def measure(stage: Stage) -> Section:
         seconds.append(lasted)
         found[seed] = plan.duration
     rows = [
-        Row("largest use of a limit, by a dense search", "the limit", _one(max(used)), must=Bound(1.001)),
-        Row("duration, median", "the even speed of `retime`", _one(median(shares)), must=Bound(0.6)),
         Row(
-            "processor time, median", "none", _one(median(seconds)), must=Bound(0.3), aim=Bound(0.1), unit="s"
+            "largest use of a limit, by a dense search",
+            "the limit",
+            Figure.exact(max(used)),
+            must=Bound(1.001),
         ),
-        Row("processor time, largest", "none", _one(max(seconds)), must=Bound(2.0), unit="s"),
+        Row("duration, median", "the even speed of `retime`", Figure.exact(median(shares)), must=Bound(0.6)),
+        Row(
+            "processor time, median",
+            "none",
+            Figure.exact(median(seconds)),
+            must=Bound(0.3),
+            aim=Bound(0.1),
+            unit="s",
+        ),
+        Row("processor time, largest", "none", Figure.exact(max(seconds)), must=Bound(2.0), unit="s"),
     ]
     rows += _reference_rows(found)
     return Section(title, [*rows, *_toppra_rows(robot, seeds, stage)])
-
-
-def _one(value: float) -> Figure:
-    return Figure(value, value, value)
 
 
 def _planned(
@@ -98,7 +104,7 @@ def _reference_rows(found: dict[int, float]) -> list[Row]:
     if not ratios:
         return []
     against = f"fine collocation, {len(ratios)} paths"
-    return [Row("duration, largest", against, _one(max(ratios)), must=Bound(1.02))]
+    return [Row("duration, largest", against, Figure.exact(max(ratios)), must=Bound(1.02))]
 
 
 def _toppra_rows(robot: Robot, seeds: range, stage: Stage) -> list[Row]:
@@ -113,8 +119,8 @@ def _toppra_rows(robot: Robot, seeds: range, stage: Stage) -> list[Row]:
         ratios.append(time_optimal(path, plain).duration / toppra_duration(plain, path))
     work, against = "duration, limits of velocity and torque alone", "toppra, which lets torques jump"
     return [
-        Row(f"{work}, largest", against, _one(max(ratios)), must=Bound(1.02)),
-        Row(f"{work}, median", against, _one(median(ratios))),
+        Row(f"{work}, largest", against, Figure.exact(max(ratios)), must=Bound(1.02)),
+        Row(f"{work}, median", against, Figure.exact(median(ratios))),
     ]
 
 

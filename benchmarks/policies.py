@@ -271,4 +271,4 @@ def _with_sag(robot: Robot, rigid: Robot, motion: Array) -> tuple[Array, Array]:
 
 
 def _row(work: str, against: str, value: float, unit: str, must: Bound | None = None) -> Row:
-    return Row(work, against, Figure(value, value, value), must=must, unit=unit)
+    return Row(work, against, Figure.exact(value), must=must, unit=unit)

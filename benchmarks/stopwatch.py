@@ -51,6 +51,11 @@ class Figure:
         low, median, high = np.percentile(values, [10.0, 50.0, 90.0])
         return cls(float(median), float(low), float(high))
 
+    @classmethod
+    def exact(cls, value: float) -> Figure:
+        """Take a value that no rounds scatter about."""
+        return cls(value, value, value)
+
 
 class Times:
     """Seconds per call of every contender in every round."""

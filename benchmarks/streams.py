@@ -301,7 +301,7 @@ def _changes(robot: Robot, count: int) -> list[Row]:
 
 
 def _row(work: str, against: str, value: float, unit: str, must: Bound, aim: Bound | None = None) -> Row:
-    return Row(work, against, Figure(value, value, value), must=must, aim=aim, unit=unit)
+    return Row(work, against, Figure.exact(value), must=must, aim=aim, unit=unit)
 
 
 def _times(duration: float) -> Array:
