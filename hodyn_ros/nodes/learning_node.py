@@ -140,8 +140,7 @@ class LearningNode(StreamLifecycle):
         )
         self._look = self.create_timer(_LOOK, self._answered, callback_group=self.streams)
         self._diagnostics = self.report_by(self._report)
-        if value(self, "autostart"):
-            self.autostart()
+        self.autostart()
 
     # states
 

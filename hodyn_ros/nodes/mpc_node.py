@@ -195,8 +195,7 @@ class MpcNode(StreamLifecycle):
         self.listen(JointState, MOTORS, partial(self._take_state, MOTORS))
         self.listen(Float64MultiArray, COMMANDS, self._take_command, raw=False)
         self._diagnostics = self.report_by(self._report)
-        if value(self, "autostart"):
-            self.autostart()
+        self.autostart()
 
     # states
 

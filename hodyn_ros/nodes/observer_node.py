@@ -95,8 +95,7 @@ class ObserverNode(StreamLifecycle):
             self, restart=self._restart, restart_payload=self._restart_payload, payload=self._describe_payload
         )
         self._diagnostics = self.report_by(self._report)
-        if value(self, "autostart"):
-            self.autostart()
+        self.autostart()
 
     # states
 

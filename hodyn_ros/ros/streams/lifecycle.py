@@ -13,7 +13,7 @@ from rclpy.qos import QoSProfile
 
 from hodyn_ros.errors import HodynError, InputError
 from hodyn_ros.ros.diagnostics import OK, WARN, Diagnostics, Report
-from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, value
 from hodyn_ros.ros.streams.qos import stream_qos
 from hodyn_ros.ros.streams.qos_events import QosEvents
 from hodyn_ros.ros.streams.rejections import Rejections
@@ -102,7 +102,9 @@ class StreamLifecycle(LifecycleNode, ABC):
     # states
 
     def autostart(self) -> None:
-        """Configure and activate, or raise what hinders it."""
+        """Configure and activate where the parameter of that name asks for it, or raise what hinders it."""
+        if not value(self, "autostart"):
+            return
         if self.trigger_configure() != TransitionCallbackReturn.SUCCESS:
             raise self.failure or InputError("the node could not be configured")
         self.trigger_activate()
