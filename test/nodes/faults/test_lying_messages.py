@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
 from fault_lies import Lie
-from ros_hold_ups import HeardArm, try_out, wait_unstopped
+from ros_hold_ups import TOLERANT, HeardArm, try_out, wait_unstopped
 from ros_processes import RosProcess, start_node, start_script
 from ros_talk import Talk
 from std_srvs.srv import Trigger
@@ -28,14 +28,6 @@ pytestmark = [pytest.mark.realtime, pytest.mark.thorough]
 
 PANDA, MOTION = "panda.yaml", "panda_excitation.yaml"
 RATE = 200.0  # [Hz]
-# A machine that runs other tests beside holds messages up; that is not what is tried here.
-TOLERANT = {
-    "timeout": 0.5,
-    "measurement_timeout": 0.5,
-    "latency": 0.1,
-    "natural_frequency": 10.0,
-    "drive_timeout": 0.5,
-}
 LIMITS = Robot.load(share.find("config", PANDA)).limits
 ALL = tuple(range(7))
 GOES_ON = {"one velocity of 1e308", "one position of NaN", "one false velocity"}

@@ -19,7 +19,7 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
 from diagnostic_msgs.msg import DiagnosticArray
-from ros_hold_ups import HeardArm, try_out, wait_unstopped
+from ros_hold_ups import TOLERANT, HeardArm, try_out, wait_unstopped
 from ros_processes import RosProcess, start_node
 from ros_talk import Talk
 from std_srvs.srv import Trigger
@@ -30,14 +30,6 @@ pytestmark = pytest.mark.realtime
 
 PANDA, MOTION = "panda.yaml", "panda_excitation.yaml"
 RATE = 200.0  # [Hz]
-# A machine that runs other tests beside holds messages up; that is not the fault that is tried here.
-TOLERANT = {
-    "timeout": 0.5,
-    "measurement_timeout": 0.5,
-    "latency": 0.1,
-    "natural_frequency": 10.0,
-    "drive_timeout": 0.5,
-}
 LIMITS = Robot.load(share.find("config", PANDA)).limits
 
 
