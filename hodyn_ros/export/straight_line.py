@@ -67,21 +67,27 @@ class StraightLine:
     """The statements that compute `outputs` from the arrays named `arguments`.
 
     `lines` first read all inputs, so that a result may overwrite an argument afterwards; `text` then writes
-    any of the outputs as an expression. Long ones are cut into functions that hand values on in an array.
+    any of the outputs as an expression. Those of more than `most` operations are cut into functions that hand
+    values on in an array.
     """
 
+    type = "double"  # of the numbers
+
     def __init__(
-        self, graph: Graph, arguments: Sequence[str], outputs: Sequence[Any], tables: Tables
+        self,
+        graph: Graph,
+        arguments: Sequence[str],
+        outputs: Sequence[Any],
+        tables: Tables,
+        most: float = _PART,
     ) -> None:
-        self._became: dict[int, Any] = {}
-        if tables.small:
-            graph, self._became = without_turns(graph, outputs)
-            outputs = [self._now(output) for output in outputs]
-        self._graph, self._tables, self._local = graph, tables, dict[int, str]()
+        self._tables, self._local = tables, dict[int, str]()
+        self._graph, self._became = self._prepared(graph, outputs)
+        outputs, graph = [self._now(output) for output in outputs], self._graph
         needed = [node for node in graph.needed(outputs) if graph.nodes[node][0] != "constant"]
         computed = [node for node in needed if graph.nodes[node][0] != "input"]
         shown = [output.number for output in outputs if isinstance(output, Traced)]
-        if len(computed) <= _PART:
+        if len(computed) <= most:
             self.lines = self._statements(needed, arguments, shown)
             return
         parts = [computed[i : i + _PART] for i in range(0, len(computed), _PART)]
@@ -96,6 +102,10 @@ class StraightLine:
         direct = [node for node in needed if node in read]
         size = max(places.values()) + 1
         self.lines = [f"  double work[{size}];", *calls, *self._statements(direct, arguments, direct)]
+
+    def _prepared(self, graph: Graph, outputs: Sequence[Any]) -> tuple[Graph, dict[int, Any]]:
+        """Return the graph that is written, and what the nodes of the one given have become in it."""
+        return without_turns(graph, outputs) if self._tables.small else (graph, {})
 
     def _places(
         self, parts: Sequence[Sequence[int]], handed: set[int], shown: Sequence[int]
@@ -140,15 +150,20 @@ class StraightLine:
         nodes = self._graph.nodes
         inputs = [node for node in needed if nodes[node][0] == "input"]
         ordered = [*inputs, *(node for node in needed if nodes[node][0] != "input")]
-        variables = (Reused if self._tables.small else Constants)(self._graph, ordered, kept)
+        variables = (
+            Reused(self._graph, ordered, kept, self.type)
+            if self._tables.small
+            else Constants(self._graph, ordered, kept)
+        )
         lines = []
         for node in ordered:
             operation, a, b = nodes[node]
+            lines += self._ahead(node)
             if operation == "input":
-                made = f"{arguments[a]}[{b}]"
+                made = self._read(f"{arguments[a]}[{b}]")
             else:
                 operands = [self._value(operand) for operand in self._graph.operands(node)]
-                made = WRITTEN[operation](self._tables, b, *operands)
+                made = self._made(operation, b, operands)
             self._local[node], line = variables.assign(node, made)
             lines.append(line)
             if places and node in places:
@@ -166,11 +181,31 @@ class StraightLine:
         value = self._now(value)
         if not isinstance(value, Traced):
             return number(value)
-        return f"-{self._value(value.number)}" if value.negative else self._value(value.number)
+        shown = self._shown(self._value(value.number))
+        return f"-{shown}" if value.negative else shown
 
     def _value(self, node: int) -> str:
         operation, a, _ = self._graph.nodes[node]
-        return number(a) if operation == "constant" else self._local[node]
+        return self._constant(a) if operation == "constant" else self._local[node]
+
+    def _read(self, element: str) -> str:
+        """Write a number that is read from an array."""
+        return element
+
+    def _constant(self, value: float) -> str:
+        return number(value)
+
+    def _shown(self, value: str) -> str:
+        """Write an output."""
+        return value
+
+    def _ahead(self, node: int) -> list[str]:
+        """Write what a node needs besides its operands."""
+        return []
+
+    def _made(self, operation: Operation, second: Any, operands: Sequence[str]) -> str:
+        """Write an operation, from the second entry of its node and its operands."""
+        return WRITTEN[operation](self._tables, second, *operands)
 
 
 def _between(sign: str) -> Callable[..., str]:

@@ -27,11 +27,13 @@ class Constants:
 class Reused:
     """As few variables as values are needed at once, so that stacks are small at every optimisation.
 
-    `ordered`: the nodes in the order of their statements; `kept`: those that are read afterwards.
+    `ordered`: the nodes in the order of their statements; `kept`: those that are read afterwards; `number`:
+    the type of all that are no integers.
     """
 
-    def __init__(self, graph: Graph, ordered: Sequence[int], kept: Sequence[int]) -> None:
-        self._graph, self._slots = graph, {"double": Slots(), "int": Slots()}
+    def __init__(self, graph: Graph, ordered: Sequence[int], kept: Sequence[int], number: str) -> None:
+        self._graph, self._number = graph, number
+        self._slots = {number: Slots(), "int": Slots()}
         self._last = {operand: node for node in ordered for operand in graph.operands(node)}
         self._last |= dict.fromkeys(kept, -1)
         self._held: dict[int, int] = {}
@@ -40,8 +42,8 @@ class Reused:
         """Return the name of a value, and the statement that computes it."""
         for operand in dict.fromkeys(self._graph.operands(node)):
             if self._last[operand] == node and operand in self._held:
-                self._slots[_kind(self._graph, operand)].free(self._held.pop(operand))
-        kind = _kind(self._graph, node)
+                self._slots[self._kind(operand)].free(self._held.pop(operand))
+        kind = self._kind(node)
         slot = self._slots[kind].take()
         if node in self._last:
             self._held[node] = slot
@@ -49,6 +51,10 @@ class Reused:
             self._slots[kind].free(slot)
         name = f"{kind[0]}{slot}"
         return name, f"  {name} = {text};"
+
+    def _kind(self, node: int) -> str:
+        kind = _kind(self._graph, node)
+        return self._number if kind == "double" else kind
 
     @property
     def declarations(self) -> list[str]:

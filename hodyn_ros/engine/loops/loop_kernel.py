@@ -62,13 +62,15 @@ class LoopTraces(NamedTuple):
 
     `step(q, [pose,] state (1, n + 1))` and `end(q, [pose, twists,] others..., memory (1, n), state)`: see
     `LoopFunction` for how they belong together. `defect_at` is the place in the result of the number that
-    must be below one.
+    must be below one. `gaps(q, [pose,] state)` and `closing_step(q, [pose,] state, gaps)` make a step in two.
     """
 
     step: Callable[..., Stack]
     end: Callable[..., Stack]
     defect_at: int
     iterations: int = ITERATIONS
+    gaps: Callable[..., Stack] | None = None
+    closing_step: Callable[..., Stack] | None = None
 
 
 class LoopFunction(Call):
@@ -205,8 +207,9 @@ class LoopFunction(Call):
 
     def traces(self, tolerances: Tolerances = DOUBLE) -> LoopTraces:
         """Return what it is made of, all in straight-line code, for numbers of a kind."""
-        step, end = (partial(self._within, tolerances, trace) for trace in (self._step, self._end))
-        return LoopTraces(step, end, self.defect_at)
+        code, within = self._code, partial(partial, self._within, tolerances)
+        step, end, gaps, closing = map(within, (self._step, self._end, code.gaps, code.closing_step))
+        return LoopTraces(step, end, self.defect_at, gaps=gaps, closing_step=closing)
 
     def _within(self, tolerances: Tolerances, trace: Callable[..., Stack], *stacks: Stack) -> Stack:
         """Trace for numbers of a kind."""

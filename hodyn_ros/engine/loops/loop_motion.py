@@ -78,12 +78,37 @@ class LoopCode:
     def newton_step(self, q: Stack, *stacks: Stack) -> Stack:
         """Improve the positions of the leading joints; returns them, and `following_step`."""
         *leader, (state,) = stacks
-        leading = self.leading_positions(q[0], state)
+        leading = self.begun(q, state)
+        motions = self.motions(leading, leader)
+        return self._closer(leading, motions, self._gaps(motions))
+
+    def gaps(self, q: Stack, *stacks: Stack) -> Stack:
+        """Return a row by how much the rows of the loops are open [m or rad]."""
+        *leader, (state,) = stacks
+        return [self._gaps(self.motions(self.begun(q, state), leader))]
+
+    def closing_step(self, q: Stack, *stacks: Stack) -> Stack:
+        """Return what `newton_step` does where the last argument says how far the rows are open.
+
+        With that in more digits than all else the positions are right to as many as they have themselves:
+        iterative refinement (J. H. Wilkinson, "Rounding errors in algebraic processes" 1963, chapter 3).
+        """
+        *leader, (state,), (gaps,) = stacks
+        leading = self.begun(q, state)
+        return self._closer(leading, self.motions(leading, leader), gaps)
+
+    def _gaps(self, motions: Sequence[ClusterMotion]) -> list[Scalar]:
+        return [motion.gap(row) for motion in motions for row in motion.cluster.rows]
+
+    def _closer(
+        self, leading: list[Scalar], motions: Sequence[ClusterMotion], gaps: Sequence[Scalar]
+    ) -> Stack:
+        """Take a step of Newton's method; returns the positions, and `following_step`."""
         error: Scalar = 0.0
-        for motion, columns in zip(self.motions(leading, leader), self.columns_of):
-            gaps = [motion.gap(row) * (1.0 / row.size) for row in motion.cluster.rows]
+        left = iter(gaps)
+        for motion, columns in zip(motions, self.columns_of):
             system = BlockSystem(self.system(motion, columns))
-            steps = system.solve([-gap for gap in gaps])
+            steps = system.solve([-(gap * (1.0 / row.size)) for row, gap in zip(motion.cluster.rows, left)])
             error = error + following_step(dot(steps, steps), system.singularity)
             for column, step in zip(columns, steps):
                 leading[column] = leading[column] + step * float(self.scale[column])
@@ -190,6 +215,10 @@ class LoopCode:
     def scale(self) -> Array:
         """What the leading joints are measured in: one radian, or the robot's size."""
         return self.closure.scale[self.closure.first :]
+
+    def begun(self, q: Stack, state: Sequence[Scalar]) -> list[Scalar]:
+        """Return the positions of the leading joints from which a step of Newton's method goes on."""
+        return self.leading_positions(q[0], state)
 
     def leading_positions(self, y: Sequence[Scalar], state: Sequence[Scalar]) -> list[Scalar]:
         """Return those of the leading joints, known ones from the coordinates and the others as found."""

@@ -105,9 +105,9 @@ class FromDrivesCode(ProductCode):
         self.shape = 1, size
         super().__init__(twin, chosen, order)
 
-    def newton_step(self, q: Stack, *stacks: Stack) -> Stack:
-        """Improve the positions by the drives that are coordinates of the twin."""
-        return super().newton_step(self._coordinates(q), *stacks)
+    def begun(self, q: Stack, state: Sequence[Scalar]) -> list[Scalar]:
+        """Return those with the drives that are coordinates of the twin."""
+        return super().begun(self._coordinates(q), state)
 
     def matrices(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the row of `rows` and what is wrong, the other drives included."""

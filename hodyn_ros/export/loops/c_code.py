@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hodyn_ros.codegen.kernel import traced
-from hodyn_ros.codegen.program import Code, Copy, Put, Run, View, arrays
+from hodyn_ros.codegen.program import Code, Copy, Put, Run, Statement, View, arrays
 from hodyn_ros.dynamics.operations import OPERATIONS
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.engine.newton import newton
@@ -19,7 +21,13 @@ from hodyn_ros.export.loops.operations import of_motion
 from hodyn_ros.export.loops.plan import Plan
 from hodyn_ros.export.program_c import statement_lines
 from hodyn_ros.export.request import ExportRequest
+from hodyn_ros.export.small.wide import WideLine, wide_lines
 from hodyn_ros.export.straight_line import StraightLine, Tables
+
+# On small processors the last step is taken by gaps of more digits than all else: a loop is open by what is
+# left of lengths that are much longer. It follows where its square, as of `following_step`, is below this: what
+# it leaves is then beyond 24 bits.
+_GAPS, _CLOSING, _NEARLY = "gaps", "closing_step", 1e-8
 
 
 def loop_function(robot: Robot, request: ExportRequest, what: str, tables: Tables) -> CFunction:
@@ -33,14 +41,14 @@ def loop_function(robot: Robot, request: ExportRequest, what: str, tables: Table
         plan = replace(plan, tolerances=SINGLE)
     memory = _memory(plan)
     body = plan.body(f"{what} of robot {robot.name!r} at order {request.order}", tables)
-    step, more = _newton_step(plan, tables)
     macro = request.prefix.upper()
+    steps = _steps(plan, tables, macro)
     answer = f"{macro}_OK"
     if plan.singularity is not None:
         answer = f"({body.singularity} > {number(plan.singularity[1])}) ? {macro}_NEAR_SINGULAR : {macro}_OK"
     counts = [f"({body.defect} < 1.0)", *finite_conditions(plan.inputs)]
     lines = [
-        *_newton(plan, bool(step), macro),
+        *_newton(plan, steps, macro),
         *body.lines,
         f"  if (!({' && '.join(counts)})) {{",
         f"    return {macro}_FAILED;",
@@ -59,8 +67,8 @@ def loop_function(robot: Robot, request: ExportRequest, what: str, tables: Table
         self_test_cases(plan),
         remembers={plan.remembered: memory},
         fails=True,
-        operations=body.operations + more,
-        helpers={plan.step: step, **body.helpers, **ALL_FINITE},
+        operations=body.operations + steps.operations,
+        helpers={**steps.functions, **body.helpers, **ALL_FINITE},
     )
 
 
@@ -76,42 +84,74 @@ def _memory(plan: Plan) -> Memory:
     )
 
 
-def _newton(plan: Plan, iterates: bool, macro: str) -> list[str]:
+def _newton(plan: Plan, steps: _Steps, macro: str) -> list[str]:
     """Write Newton's method for the positions, from those in the memory."""
-    reached, memory = View("reached"), View(f"memory->{plan.remembered}")
-    error = reached.at(plan.n)
-    step = Run(Code(plan.step), [*arrays(_step_arguments(plan)), reached])
-    steps = (
-        newton([step], error, plan.traces.iterations, plan.tolerances.arrived)
-        if iterates
-        else Put(error, 0.0)
-    )
-    begun = statement_lines([Copy(reached, memory, plan.n), steps], always=f"{macro}_CONSTANT_TIME")
-    return [f"  double reached[{plan.n + 1}];", *begun]
+    reached, memory, gaps = View("reached"), View(f"memory->{plan.remembered}"), View(_GAPS)
+    error, arguments = reached.at(plan.n), arrays(_step_arguments(plan))
+    repeated = [Run(Code(plan.step), [*arguments, reached])]
+    arrived = _NEARLY if steps.rows else plan.tolerances.arrived
+    begun: list[Statement] = [
+        Copy(reached, memory, plan.n),
+        newton(repeated, error, plan.traces.iterations, arrived) if steps.functions else Put(error, 0.0),
+    ]
+    lines = [f"  double reached[{plan.n + 1}];"]
+    if steps.rows:
+        lines.append(f"  double {_GAPS}[{steps.rows}];")
+        begun.append(Run(Code(f"find_{_GAPS}"), [*arguments, reached, gaps]))
+        begun.append(Run(Code(_CLOSING), [*arguments, gaps, reached]))
+    return [*lines, *statement_lines(begun, always=f"{macro}_CONSTANT_TIME")]
 
 
-def _newton_step(plan: Plan, tables: Tables) -> tuple[list[str], int]:
-    """Write the function that improves positions, with the most operations that all steps together take.
+class _Steps(NamedTuple):
+    """Functions that improve positions, by name, and the most operations that all steps take together.
 
-    Nothing where no positions are unknown.
+    `rows`: how many gaps the last step is taken by, where it is another one.
     """
-    arguments, names = _step_arguments(plan), _known(plan)
-    traces, shapes = plan.traces, [*(plan.inputs[name] for name in names), (1, plan.n + 1)]
+
+    functions: dict[str, list[str]]
+    operations: int
+    rows: int = 0
+
+
+def _steps(plan: Plan, tables: Tables, macro: str) -> _Steps:
+    """Write the steps of Newton's method; none where no positions are unknown."""
+    arguments, names, traces = _step_arguments(plan), _known(plan), plan.traces
+    shapes = [*(plan.inputs[name] for name in names), (1, plan.n + 1)]
+    read = [*names, "reached"]
     graph, outputs, _ = traced(traces.step, shapes)
     operations = graph.count_operations(outputs)
     if not operations:
-        return [], 0
-    code = StraightLine(graph, [*names, "reached"], outputs, tables)
-    parameters = [*(f"const double *{name}" for name in arguments), "double *reached"]
-    lines = [
-        f"static void {plan.step}({', '.join(parameters)})",
+        return _Steps({}, 0)
+    code = StraightLine(graph, read, outputs, tables)
+    step = _step_function(plan.step, arguments, "reached", code, outputs)
+    operations *= traces.iterations
+    if not tables.small:
+        return _Steps({plan.step: step}, operations)
+    assert traces.gaps is not None and traces.closing_step is not None
+    graph, outputs, (_, rows) = traced(traces.gaps, shapes)
+    operations += graph.count_operations(outputs)
+    code = WideLine(graph, read, outputs, tables)
+    gaps = _step_function(f"find_{_GAPS}", [*arguments, "reached"], _GAPS, code, outputs)
+    graph, outputs, _ = traced(traces.closing_step, [*shapes, (1, rows)])
+    operations += graph.count_operations(outputs)
+    code = StraightLine(graph, [*read, _GAPS], outputs, tables)
+    closing = _step_function(_CLOSING, [*arguments, _GAPS], "reached", code, outputs)
+    functions = {plan.step: step, "wide": wide_lines(macro), f"find_{_GAPS}": gaps, _CLOSING: closing}
+    return _Steps(functions, operations, rows)
+
+
+def _step_function(
+    name: str, arguments: Sequence[str], result: str, code: StraightLine, outputs: Sequence[Any]
+) -> list[str]:
+    parameters = [*(f"const double *{argument}" for argument in arguments), f"double *{result}"]
+    return [
+        f"static void {name}({', '.join(parameters)})",
         "{",
-        *[f"  (void){name};" for name in arguments],
+        *[f"  (void){argument};" for argument in arguments],
         *code.lines,
-        *[f"  reached[{i}] = {code.text(value)};" for i, value in enumerate(outputs)],
+        *[f"  {result}[{i}] = {code.text(value)};" for i, value in enumerate(outputs)],
         "}",
     ]
-    return lines, operations * traces.iterations
 
 
 def _step_arguments(plan: Plan) -> list[str]:

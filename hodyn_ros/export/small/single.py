@@ -15,12 +15,12 @@ _TOKENS = re.compile(
     |(?P<whole>\d+)""",
     re.DOTALL | re.VERBOSE,
 )
-_NAMES = {"double": "float", "HUGE_VAL": "HUGE_VALF"}
-_NAMES |= {name: f"{name}f" for name in ("fabs", "floor", "sqrt", "fmax")}
+_NAMES = {"double": "float", "HUGE_VAL": "HUGE_VALF", "binary64": "double"}
+_NAMES |= {name: f"{name}f" for name in ("fabs", "floor", "fma", "sqrt", "fmax")}
 
 
 def in_single(code: str) -> str:
-    """Write code with `float` in place of `double`; comments and strings stay.
+    """Write code with `float` in place of `double`, and `double` of `binary64`; comments and strings stay.
 
     Constants are those nearest; InputError for one that no float can hold.
     """

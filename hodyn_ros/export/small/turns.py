@@ -15,7 +15,7 @@ ERROR = 2e-7  # of a sine or cosine of an angle up to that, as numbers of 24 bit
 
 # Half turns in two parts (Cody & Waite 1980, chapter 8): the first of few digits, its multiples exact.
 _HALF_TURN = 3.140625, math.pi - 3.140625
-_TO_INTEGER = 1.5 * 2.0**23  # numbers of 24 bits near this one are integers
+TO_INTEGER = 1.5 * 2.0**23  # numbers of 24 bits near this one are integers
 # In y = r^2, 0 <= r <= pi/2: (sin(r) / r - 1) / y and (cos(r) - 1) / y, the polynomials of least error
 # (Chebyshev's fit, 7e-9 and 4e-10), from the highest power.
 _SINE = 2.634744556e-6, -1.982273584e-4, 8.333242108e-3, -0.1666666596
@@ -58,7 +58,7 @@ def turn(angle: Any) -> tuple[Any, Any]:
 
 
 def _nearest(x: Any) -> Any:
-    return (x + _TO_INTEGER) - _TO_INTEGER
+    return (x + TO_INTEGER) - TO_INTEGER
 
 
 def _computed(graph: Graph, operation: Operation, operands: list[Any], b: Any) -> Any:
