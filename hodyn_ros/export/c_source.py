@@ -161,9 +161,7 @@ def _small(target: str, functions: Sequence[CFunction], code: Sequence[str], mem
     names = [function.full_name for function in functions]
     stack = stack_bytes("\n".join(code), names, find_target(target), memory)
     most = 16.0 * max(function.cases.spread for function in functions)
-    # positions that close loops depend on lengths as well, which are rounded too
-    least = 1e-4 if any(function.remembers for function in functions) else 1e-5
-    return Small(target, stack, max(least, float(f"{most:.1g}")))
+    return Small(target, stack, max(1e-5, float(f"{most:.1g}")))
 
 
 def _head(robot: Robot, prefix: str, title: Sequence[str], small: Small | None) -> list[str]:

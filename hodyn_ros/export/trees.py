@@ -58,7 +58,7 @@ def tree_function(robot: Robot, request: ExportRequest, what: str, tables: Table
         {name: shape for name, (shape, _) in plan.results.items()},
         plan.about,
         [*code.lines, *stores],
-        _cases(plan, shapes),
+        _cases(plan, shapes, tables.small),
         operations=operations,
     )
 
@@ -70,14 +70,15 @@ def _parts(plan: _Plan, matrix: NDArray[Any]) -> dict[str, NDArray[Any]]:
     return {name: part.reshape(shape) for (name, (shape, _)), part in zip(plan.results.items(), cut)}
 
 
-def _cases(plan: _Plan, shapes: list[Shape]) -> Cases:
+def _cases(plan: _Plan, shapes: list[Shape], small: bool) -> Cases:
+    """Choose calls; `small`: in numbers of 24 bits."""
     random = Random(1)
     calls = [plan.choose(random, shapes) for _ in range(motions.COUNT)]
+    nearest = [[rounded(values) for values in call] for call in calls]
+    calls, others = (nearest, calls) if small else (calls, nearest)
     inputs = {name: np.array(values) for name, values in zip(plan.inputs, zip(*calls))}
-    results, of_rounded = (
-        _results_of(plan, batch) for batch in (calls, [map(rounded, call) for call in calls])
-    )
-    return Cases(inputs, results, spread=spread(results, of_rounded))
+    results, of_others = (_results_of(plan, batch) for batch in (calls, others))
+    return Cases(inputs, results, spread=spread(results, of_others))
 
 
 def _results_of(plan: _Plan, calls: Iterable[Iterable[Array]]) -> dict[str, Array]:

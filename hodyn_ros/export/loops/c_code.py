@@ -64,7 +64,7 @@ def loop_function(robot: Robot, request: ExportRequest, what: str, tables: Table
         plan.results,
         plan.about,
         lines,
-        self_test_cases(plan),
+        self_test_cases(plan, tables.small),
         remembers={plan.remembered: memory},
         fails=True,
         operations=body.operations + steps.operations,

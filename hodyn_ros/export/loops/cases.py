@@ -17,10 +17,13 @@ _ROUNDING = 1e-13  # share of the largest number
 _NEAR_HOME = (0.1, 0.03, 0.01, 0.001)  # [rad or m] how far from home the tests are: the first that can be
 
 
-def self_test_cases(plan: Plan) -> Cases:
-    """Choose motions near home that the kernel follows, from the first to the last and around again."""
+def self_test_cases(plan: Plan, small: bool) -> Cases:
+    """Choose motions near home that the kernel follows, from the first to the last and around again.
+
+    `small`: in numbers of 24 bits.
+    """
     for reach in _NEAR_HOME:
-        cases = _near_home(plan, reach)
+        cases = _near_home(plan, reach, small)
         if cases is not None:
             return cases
     raise InputError(
@@ -29,7 +32,7 @@ def self_test_cases(plan: Plan) -> Cases:
     )
 
 
-def _near_home(plan: Plan, reach: float) -> Cases | None:
+def _near_home(plan: Plan, reach: float, small: bool) -> Cases | None:
     """Return the calls, a motion that cannot be first; None where the kernel rejects one."""
     kernel, random, calls = plan.kernel, Random(1), []
     memory, home = np.zeros(kernel.arguments[-1][1]), plan.looped.memory.copy()
@@ -39,8 +42,10 @@ def _near_home(plan: Plan, reach: float) -> Cases | None:
         plan.looped.memory[:] = home
         rest = list(plan.inputs.values())[len(motion) :]
         calls.append([*motion, *(motions.numbers(random, *shape) for shape in rest)])
+    nearest = [_rounded_inputs(plan, call) for call in calls]
+    calls, others = (nearest, calls) if small else (calls, nearest)
     *tables, again = [kernel.function(*call, memory) for call in [*calls, calls[0]]]
-    of_rounded = [kernel.function(*_rounded_inputs(plan, call), memory) for call in calls]
+    of_others = [kernel.function(*call, memory) for call in others]
     if not all(table.item(kernel.defect_at) < 1.0 for table in [*tables, again]):
         return None
     impossible = [np.full_like(values, np.inf) for values in calls[0]]
@@ -51,7 +56,7 @@ def _near_home(plan: Plan, reach: float) -> Cases | None:
         near = plan.singularity is not None and table.item(plan.singularity[0]) > plan.singularity[1]
         codes.append(NEAR_SINGULAR if near else OK)
     results = {name: np.array([one[name] for one in parts]) for name in plan.results}
-    near_by = [plan.results_in(table) for table in of_rounded]
+    near_by = [plan.results_in(table) for table in of_others]
     return Cases(
         {name: np.array(values) for name, values in zip(plan.inputs, zip(impossible, *calls))},
         results,

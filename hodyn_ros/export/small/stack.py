@@ -25,12 +25,13 @@ TARGETS = {
     "cortex-m7": Target("-mcpu=cortex-m7 -mfpu=fpv5-d16 -mfloat-abi=hard", 160),
     "generic": Target("", 320),  # likewise of processors of 64 bits, or library calls of those without an FPU
 }
-_SIZES = {"double": 4, "int": 4, "long": 8}  # [bytes]; numbers are written as float
+_SIZES = {"double": 4, "int": 4, "long": 8, "wide": 8, "turn": 16}  # [bytes]; numbers are written as float
 _FUNCTION = re.compile(
-    r"^(?:static )?(?:double|int|long|void) (\w+)\([^)]*\)\n\{\n(.*?)^\}", re.DOTALL | re.MULTILINE
+    r"^(?:static )?(?:inline )?(?:double|int|long|void|wide|turn) (\w+)\([^)]*\)\n\{\n(.*?)^\}",
+    re.DOTALL | re.MULTILINE,
 )
 _DECLARED = re.compile(
-    r"(static )?\b(?:const )?(double|int|long|\w+_memory) "
+    r"(static )?\b(?:const )?(double|int|long|wide|turn|\w+_memory) "
     r"(\w+(?:\[\d+\])?(?:, \w+(?:\[\d+\])?)*)(?: =|;)"
 )
 _CALLED = re.compile(r"\b(\w+)\(")

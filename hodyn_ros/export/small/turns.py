@@ -11,15 +11,16 @@ from typing import Any
 from hodyn_ros.codegen.tracer import Graph, Operation, Traced
 
 LARGEST = 1000.0  # [rad] up to which angles are reduced without loss
-ERROR = 2e-7  # of a sine or cosine of an angle up to that, as numbers of 24 bits give it
+ERROR = 1e-7  # of a sine or cosine of an angle up to that, as numbers of 24 bits give it
 
-# Half turns in two parts (Cody & Waite 1980, chapter 8): the first of few digits, its multiples exact.
-_HALF_TURN = 3.140625, math.pi - 3.140625
+_QUARTER = math.pi / 2.0
+# Quarter turns in two parts (Cody & Waite 1980, chapter 8): the first of few digits, its multiples exact.
+_PARTS = 3217 * 2.0**-11, _QUARTER - 3217 * 2.0**-11
 TO_INTEGER = 1.5 * 2.0**23  # numbers of 24 bits near this one are integers
-# In y = r^2, 0 <= r <= pi/2: (sin(r) / r - 1) / y and (cos(r) - 1) / y, the polynomials of least error
-# (Chebyshev's fit, 7e-9 and 4e-10), from the highest power.
-_SINE = 2.634744556e-6, -1.982273584e-4, 8.333242108e-3, -0.1666666596
-_COSINE = -2.62973942e-7, 2.477457442e-5, -1.388865158e-3, 4.166665936e-2, -0.4999999996
+# In y = r^2, 0 <= r <= pi/4: (sin(r) / r - 1) / y and (cos(r) - 1) / y, interpolated at Chebyshev's points
+# (errors 2e-8 and 3e-10), from the highest power.
+_SINE = -1.9587387068464456e-4, 8.3327459363804223e-3, -0.16666664650292082
+_COSINE = 2.4463116702438325e-5, -1.3887583970817675e-3, 4.1666650548440198e-2, -0.49999999968871981
 
 
 def without_turns(graph: Graph, outputs: Sequence[Any]) -> tuple[Graph, dict[int, Any]]:
@@ -36,25 +37,44 @@ def without_turns(graph: Graph, outputs: Sequence[Any]) -> tuple[Graph, dict[int
         elif operation == "input":
             became[number] = new.input(a, b)
         elif operation in ("sin", "cos"):
-            if a not in turned:
-                turned[a] = turn(operands[0])
-            became[number] = turned[a][operation == "cos"]
+            angle, sign, quarters = _without_quarters(graph, a)
+            if angle not in turned:
+                turned[angle] = turn(became[angle])
+            sine, cosine = turned[angle]
+            ahead = [sign * sine, cosine, -sign * sine, -cosine]
+            became[number] = ahead[(quarters + (operation == "cos")) % 4]
         else:
             became[number] = _computed(new, operation, operands, b)
     return new, became
 
 
+def _without_quarters(graph: Graph, angle: int) -> tuple[int, float, int]:
+    """Take an angle as another one, times a sign, and whole quarter turns, which rounding would touch."""
+    operation, a, b = graph.nodes[angle]
+    if operation in ("+", "-"):
+        signs = 1.0, 1.0 if operation == "+" else -1.0
+        for x, constant, (of_x, of_constant) in ((a, b, signs), (b, a, signs[::-1])):
+            kind, value, _ = graph.nodes[constant]
+            quarters = of_constant * value / _QUARTER if kind == "constant" else 0.5
+            if abs(quarters - round(quarters)) < 1e-14:
+                return x, of_x, round(quarters)
+    return angle, 1.0, 0
+
+
 def turn(angle: Any) -> tuple[Any, Any]:
-    """Return sine and cosine: those of what whole half turns leave, with a sign where these are odd."""
-    halves = _nearest(angle * (1.0 / math.pi))
+    """Return sine and cosine: those of what whole quarter turns leave, or minus them, or one for the other."""
+    quarters = _nearest(angle * (1.0 / _QUARTER))
     rest = angle
-    for part in _HALF_TURN:
-        rest = rest - halves * part
-    odd = halves - 2.0 * _nearest(halves * 0.5)  # -1, 0 or 1
-    sign = 1.0 - 2.0 * (odd * odd)
+    for part in _PARTS:
+        rest = rest - quarters * part
+    halves = _nearest(quarters * 0.5 - 0.25)
+    odd = quarters - 2.0 * halves  # 0 or 1, as of halves in the sign
+    sign = 1.0 - 2.0 * (halves - 2.0 * _nearest(halves * 0.5 - 0.25))
     y = rest * rest
-    sine, cosine = (reduce(lambda sum_, factor: sum_ * y + factor, of) for of in (_SINE, _COSINE))
-    return sign * (rest + rest * (y * sine)), sign * (1.0 + y * cosine)
+    of_sine, of_cosine = (reduce(lambda sum_, factor: sum_ * y + factor, of) for of in (_SINE, _COSINE))
+    sine, cosine = rest + rest * (y * of_sine), 1.0 + y * of_cosine
+    other, same = sign * odd, sign - sign * odd
+    return same * sine + other * cosine, same * cosine - other * sine
 
 
 def _nearest(x: Any) -> Any:
