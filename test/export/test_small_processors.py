@@ -23,6 +23,8 @@ from hodyn_ros.export import CSource, c_source
 from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.export.small.single import in_single
 from hodyn_ros.export.small.turns import ERROR, LARGEST, turn
+from hodyn_ros.export.small.wide import ERROR as WIDE_ERROR
+from hodyn_ros.export.small.wide import wide_lines
 
 BAR = 1e-5  # relative error of efforts
 thorough = pytest.mark.skipif(not THOROUGH, reason="takes a minute: make test-thorough")
@@ -122,6 +124,68 @@ def test_robots_with_loops(tmp_path: Path) -> None:
         q[0, 0] = spoiled
         assert library.arm_inverse_dynamics(memory, *addresses(q, tau, motion)) == 2
         assert (tau == 7.0).all() and bytes(memory) == before
+
+
+@needs_c
+@pytest.mark.parametrize("double", [0, 1], ids=["pairs of float", "double"])
+def test_positions_of_loops_are_as_right_as_all_else(double: int, tmp_path: Path) -> None:
+    """Closed by residuals of 24 bits they are off by 2e-4 as near home as this."""
+    robot, rng, order = robot_of("ankle_linkage"), np.random.default_rng(2), 1
+    code = c_source(robot, ExportRequest(order, "ankle", target="generic"))
+    library = library_of(code, tmp_path, "-O0", f"-DANKLE_DOUBLE={double}")
+    assert library.ankle_self_test() <= macro(code, "TOLERANCE") == np.float32(BAR)
+    n = len(robot.driven_joints)
+    driven = [robot.tree.joint_names.index(name) for name in robot.driven_joints]
+    memory = (ctypes.c_float * 64)()
+    library.ankle_home(memory)
+    for _ in range(40):
+        q = rng.uniform(-1.0, 1.0, (order + 3, robot.n_coordinates)).astype(np.float32)
+        q[0] *= np.float32(0.02)
+        tau, motion = np.empty((order + 1, n), np.float32), np.empty((order + 3, n), np.float32)
+        assert library.ankle_inverse_dynamics(memory, *addresses(q, tau, motion)) == 0
+        exact = q.astype(np.float64)
+        assert apart(motion, robot.joint_motion(exact)[:, driven]) <= BAR
+        assert apart(tau, robot.inverse_dynamics(exact)) <= BAR
+
+
+HARNESS = """
+#if T_DOUBLE
+#define VALUE(a) (a)
+#else
+#define VALUE(a) ((double)(a).high + (double)(a).low)
+#endif
+void compute(int count, const float *x, double *result);
+void compute(int count, const float *x, double *result)
+{
+  for (int i = 0; i < count; ++i, x += 4, result += 5) {
+    const wide a = wide_of(x[0], x[1]), b = wide_of(x[2], x[3]);
+    const turn t = turned(a);
+    const wide results[5] = {plus(a, b), minus(a, b), times(a, b), t.sine, t.cosine};
+    for (int k = 0; k < 5; ++k) {
+      result[k] = VALUE(results[k]);
+    }
+  }
+}
+"""
+
+
+@needs_c
+@pytest.mark.parametrize("flags", [(), ("-ffp-contract=fast",), ("-DT_DOUBLE=1",)], ids=lambda x: "".join(x))
+def test_numbers_of_twice_the_digits(flags: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "wide.c").write_text(in_single("\n".join(["#include <math.h>", *wide_lines("T")])) + HARNESS)
+    strict = ("-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-Wconversion", "-fPIC", "-shared")
+    compiled_by(CC, (*strict, *flags), [tmp_path / "wide.c"], tmp_path / "wide.so", "-lm")
+    rng = np.random.default_rng(4)
+    exact = rng.uniform(-LARGEST, LARGEST, (20_000, 2)) * rng.choice([1.0, 1e-2, 1e-4], (20_000, 2))
+    high = exact.astype(np.float32)
+    x = np.stack([high, (exact - high).astype(np.float32)], axis=-1)
+    a, b = x.astype(np.float64).sum(axis=-1).T
+    found = np.empty((len(x), 5))
+    ctypes.CDLL(str(tmp_path / "wide.so")).compute(len(x), *addresses(x, found))
+    expected = np.array([a + b, a - b, a * b, np.sin(a), np.cos(a)]).T
+    scale = np.array([np.abs(a) + np.abs(b), np.abs(a) + np.abs(b), np.abs(a * b)]).T
+    assert (np.abs(found - expected)[:, :3] <= 2.0**-44 * scale).all()
+    assert np.abs(found - expected)[:, 3:].max() <= WIDE_ERROR
 
 
 def test_sines_and_cosines_are_as_right_as_promised() -> None:

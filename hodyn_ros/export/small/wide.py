@@ -20,7 +20,7 @@ from hodyn_ros.export.c_text import number
 from hodyn_ros.export.small.turns import TO_INTEGER
 from hodyn_ros.export.straight_line import StraightLine, Tables
 
-ERROR = 1e-9  # of a sine or cosine of an angle up to `turns.LARGEST`
+ERROR = 4e-9  # of a sine or cosine of an angle up to `turns.LARGEST`
 
 # In y = r^2, 0 <= r <= pi/4: (sin(r) / r - 1) / y and (cos(r) - 1) / y, interpolated at Chebyshev's points
 # (3e-11 and 3e-10), from the lowest power.
