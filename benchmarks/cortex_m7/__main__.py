@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -26,11 +27,17 @@ _ROWS = (
     ("panda", "inverse_dynamics", 2),
     ("panda", "forward_dynamics", 0),
     ("panda", "mass_matrix", 0),
+    ("panda_hand", "feedforward", 2),
+    ("kuka_kr300", "feedforward", 2),
+    ("aerial_manipulator", "inverse_dynamics", 2),
     ("humanoid_leg", "feedforward", 2),
+    ("ankle_linkage", "feedforward", 2),
     ("palletiser", "inverse_dynamics", 2),
+    ("planar_3rrr", "inverse_dynamics", 2),
     ("delta", "feedforward", 2),
     ("gough_stewart_6ups", "inverse_dynamics", 0),
 )
+_PAIRS = ("humanoid_leg", "ankle_linkage", "delta")  # likewise with pairs of float in place of double
 _ORDER = 2
 
 
@@ -45,19 +52,25 @@ def main() -> None:
         robot = Robot.load(share.find("config", f"{name}.yaml"))
         code = c_source(robot, ExportRequest(order, "robot", what=written, target="cortex-m7"))
         print(f"| {name} | {what} | {order} | {measured(code, what)} |", flush=True)
+        if name in _PAIRS:
+            pairs = measured(code, what, "-DROBOT_DOUBLE=0")
+            print(f"| {name}, pairs | {what} | {order} | {pairs} |", flush=True)
     for edition in ("textbook", "regrouped"):
         print(f"| panda | feedforward, CasADi, {edition} | {_ORDER} | {casadi_cells(edition)} |", flush=True)
 
 
-def measured(code: CSource, what: str) -> str:
-    """Return the cells of a row: of a call with the first motion of the self-test."""
+def measured(code: CSource, what: str, *flags: str, case: int = 0) -> str:
+    """Return the cells of a row: of a call with a motion of the self-test, the first one by default.
+
+    `flags`: more of the compiler's.
+    """
     function = next(one for one in code.functions if one.name == what)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / f"{code.name}.h").write_text(code.header)
         (folder / f"{code.name}.c").write_text(code.source)
-        found = run(program(code, function, folder))
-        flash = _flash(folder / f"{code.name}.c")
+        found = run(program(code, function, folder, flags, case))
+        flash = _flash(folder / f"{code.name}.c", flags)
     arrays = 4 * sum(sizes({**function.inputs, **function.results}).values())
     stack, memory = found["call_stack"], found["memory"]
     promised = re.search(r"_STACK (\d+)", code.header)
@@ -67,10 +80,12 @@ def measured(code: CSource, what: str) -> str:
     return " | ".join(map(str, [*cells, f"{error:.1e}"]))
 
 
-def program(code: CSource, function: CFunction, folder: Path) -> Path:
+def program(
+    code: CSource, function: CFunction, folder: Path, flags: Sequence[str] = (), case: int = 0
+) -> Path:
     """Build a program that makes calls of a function, and the self-test."""
-    first = function.cases.failing
-    inputs = {name: function.cases.inputs[name][first].ravel() for name in sizes(function.inputs)}
+    row = function.cases.failing + case
+    inputs = {name: function.cases.inputs[name][row].ravel() for name in sizes(function.inputs)}
     declared = [
         f"static float {name}[] = {{{', '.join(f'{x!r}f' for x in values.astype(np.float32).tolist())}}};"
         for name, values in inputs.items()
@@ -85,16 +100,16 @@ def program(code: CSource, function: CFunction, folder: Path) -> Path:
     text = measuring_main([f"{code.name}.h"], {"call": call}, "\n".join(declared), [f"{code.name}_self_test"])
     main_file = folder / "main.c"
     main_file.write_text(text.replace("  return 0;", f'  report("memory", {size});\n  return 0;'))
-    return build([main_file, folder / f"{code.name}.c"], folder, (*FLAGS, f"-I{folder}"))
+    return build([main_file, folder / f"{code.name}.c"], folder, (*FLAGS, *flags, f"-I{folder}"))
 
 
-def _flash(source: Path) -> int:
+def _flash(source: Path, flags: Sequence[str]) -> int:
     """Return the bytes of code and constants without the self-test."""
     built = source.with_suffix(".o")
     without = source.with_name("without.c")
     text = source.read_text()
     without.write_text(text[: text.index("/* Row by row, the largest error")])
-    command = ["arm-none-eabi-gcc", "-std=c99", *FLAGS, "-c", str(without), "-o", str(built)]
+    command = ["arm-none-eabi-gcc", "-std=c99", *FLAGS, *flags, "-c", str(without), "-o", str(built)]
     subprocess.run(command, check=True, timeout=120)
     said = subprocess.run(["arm-none-eabi-size", str(built)], check=True, capture_output=True, text=True)
     return int(said.stdout.split()[6])

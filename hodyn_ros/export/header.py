@@ -104,14 +104,23 @@ _REST = (
     "They allocate nothing, keep no state but the memory that they are given, and may run in several threads "
     "at once, each with a memory of its own."
 )
+_ABOUT_WIDE = (
+    "In the last step of Newton's method it is computed with twice the digits how far loops are open: with "
+    "double, if DOUBLE (with the prefix) is 1, as by default where the compiler says that an ARM has it; "
+    "else with pairs of float, several operations for one, which -ffast-math would spoil."
+)
 
 
 class Small(NamedTuple):
-    """What the header says for a small processor: bytes of stack, and the error that passes the self-test."""
+    """What the header says for a small processor: bytes of stack, and the error that passes the self-test.
+
+    `wide`: whether some numbers have twice the digits of the others.
+    """
 
     target: str
     stack: int
     tolerance: float
+    wide: bool
 
     @property
     def about(self) -> list[str]:
@@ -125,6 +134,7 @@ class Small(NamedTuple):
             "anything of a library but sqrtf, fabsf and floorf. Calls take at most STACK (with the prefix) "
             "bytes of stack: what calls save, and twice what the functions declare, as compilers keep "
             "constants, too, and begin early with what is needed late. The self-test takes more.",
+            *([_ABOUT_WIDE] if self.wide else []),
         ]
 
 
@@ -147,10 +157,11 @@ def _conventions(robot: Robot, fails: bool, small: Small | None) -> list[str]:
             "They do not check the numbers: NaN and infinity go through to the results.",
             *told,
         ]
-    return [*lines, f"{constant}, and but for what follows. {_REST}", *_about_codes(robot), *told]
+    return [*lines, f"{constant}, and but for what follows. {_REST}", *_about_codes(robot, small), *told]
 
 
-def _about_codes(robot: Robot) -> list[str]:
+def _about_codes(robot: Robot, small: Small | None) -> list[str]:
+    steps = "nine" if small and small.wide else "eight"
     lines = [
         "Functions that can fail return OK or FAILED, with the prefix of all macros here. Where they fail, "
         "NaN and infinity among the numbers included, they leave results and memory as they were."
@@ -159,9 +170,9 @@ def _about_codes(robot: Robot) -> list[str]:
         lines.append(
             "NEAR_SINGULAR says that the result is right, but near a pose where the coordinates do not "
             "determine the motion, or the drives do not hold the robot. Newton's method ends when it has "
-            "arrived, after eight steps at most; compile with CONSTANT_TIME (with the prefix) defined as 1, "
-            "and it always takes eight. It fails where a loop cannot be closed, at singular poses, and where "
-            "all joints together are more than half a radian from those of the last success."
+            f"arrived, after {steps} steps at most; compile with CONSTANT_TIME (with the prefix) defined as "
+            f"1, and it always takes {steps}. It fails where a loop cannot be closed, at singular poses, and "
+            "where all joints together are more than half a radian from those of the last success."
         )
     return lines
 

@@ -90,8 +90,9 @@ class LoopCode:
     def closing_step(self, q: Stack, *stacks: Stack) -> Stack:
         """Return what `newton_step` does where the last argument says how far the rows are open.
 
-        With that in more digits than all else the positions are right to as many as they have themselves:
-        iterative refinement (J. H. Wilkinson, "Rounding errors in algebraic processes" 1963, chapter 3).
+        With that in more digits than all else, the positions are right to as many as they have themselves
+        (F. Tisseur, "Newton's method in floating point arithmetic and iterative refinement of generalized
+        eigenvalue problems", SIAM J. Matrix Anal. Appl. 22, 2001, section 2).
         """
         *leader, (state,), (gaps,) = stacks
         leading = self.begun(q, state)

@@ -25,8 +25,8 @@ from hodyn_ros.export.small.wide import WideLine, wide_lines
 from hodyn_ros.export.straight_line import StraightLine, Tables
 
 # On small processors the last step is taken by gaps of more digits than all else: a loop is open by what is
-# left of lengths that are much longer. It follows where its square, as of `following_step`, is below this: what
-# it leaves is then beyond 24 bits.
+# left of lengths that are much longer. It follows where its square, as of `following_step`, is below this:
+# what it leaves is then beyond 24 bits.
 _GAPS, _CLOSING, _NEARLY = "gaps", "closing_step", 1e-8
 
 

@@ -62,7 +62,7 @@ def _without_quarters(graph: Graph, angle: int) -> tuple[int, float, int]:
 
 
 def turn(angle: Any) -> tuple[Any, Any]:
-    """Return sine and cosine: those of what whole quarter turns leave, or minus them, or one for the other."""
+    """Return sine and cosine: of what whole quarter turns leave, or minus them, or one for the other."""
     quarters = _nearest(angle * (1.0 / _QUARTER))
     rest = angle
     for part in _PARTS:

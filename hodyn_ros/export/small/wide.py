@@ -1,9 +1,9 @@
-"""Numbers of about 48 bits or more on processors that compute with 24: for small differences of large numbers.
+"""Numbers of twice the digits on processors that compute with 24 bits: for small differences of large ones.
 
 They are `double` where the processor has it, and else sums of two floats (T. J. Dekker, "A floating-point
-technique for extending the available precision", Numer. Math. 18, 1971, with the sums of D. E. Knuth, The Art
-of Computer Programming 2, section 4.2.2). The C is the same for both: `plus`, `minus`, `times` and `turned` of
-the type `wide`.
+technique for extending the available precision", Numer. Math. 18, 1971, with the sums of D. E. Knuth, The
+Art of Computer Programming 2, section 4.2.2). The C is the same for both: `plus`, `minus`, `times` and
+`turned` of the type `wide`.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class WideLine(StraightLine):
     def __init__(
         self, graph: Graph, arguments: Sequence[str], outputs: Sequence[Any], tables: Tables
     ) -> None:
-        self._turned: int | None = None  # the angle of which `turn` is
+        self._turned = -1  # the angle of which `turn_of_angle` is, none yet
         super().__init__(graph, arguments, outputs, tables, most=math.inf)
-        if self._turned is not None:
+        if self._turned >= 0:
             self.lines.insert(0, "  turn turn_of_angle;")
 
     def _prepared(self, graph: Graph, outputs: Sequence[Any]) -> tuple[Graph, dict[int, Any]]:
@@ -110,7 +110,7 @@ def wide_lines(macro: str) -> list[str]:
 
 
 _TEXT = """\
-/* Numbers of twice the digits: double, by default where the processor is known to have it, or pairs of float. */
+/* Numbers of twice the digits: double, by default where an ARM is known to have it, or pairs of float. */
 #ifndef PREFIX_DOUBLE
 #if defined(__ARM_FP) && ((__ARM_FP & 8) != 0)
 #define PREFIX_DOUBLE 1
@@ -242,8 +242,10 @@ static turn turned(wide angle)
   const double of_sine = y * (SINE0 + (y * (SINE1 + (y * SINE2))));
   const double of_cosine = y * (COSINE0 + (y * (COSINE1 + (y * COSINE2))));
   const wide one = widened(1.0);
-  const wide sine = times(rest, plus(one, times(square, plus(LOW_SINE, widened(of_sine)))));
-  const wide cosine = plus(one, times(square, plus(LOW_COSINE, widened(of_cosine))));
+  const wide lowest_of_sine = plus(LOW_SINE, widened(of_sine));
+  const wide lowest_of_cosine = plus(LOW_COSINE, widened(of_cosine));
+  const wide sine = times(rest, plus(one, times(square, lowest_of_sine)));
+  const wide cosine = plus(one, times(square, lowest_of_cosine));
   const double p = sign * (1.0 - odd);
   const double q = sign * odd;
   const turn result = {mixed(p, sine, q, cosine), mixed(p, cosine, -q, sine)};
