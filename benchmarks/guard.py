@@ -184,9 +184,11 @@ def _python(robot: Robot, streams: Sequence[tuple[int, Reference]]) -> float:
 def _by_c(robot: Robot, folder: Path, streams: Sequence[tuple[int, Reference]]) -> float:
     """The same by ctypes, with the functions of C that the tests of the guard call."""
     (folder / "model.c").write_text(_MODEL)
-    include = (f"-I{folder}", f"-I{_ROOT / 'ros2_control' / 'guard'}")
+    guard = _ROOT / "ros2_control" / "guard"
+    include = (f"-I{folder}", f"-I{guard}")
     library = folder / "guard.so"
-    sources = [_ROOT / "test" / "helpers" / "guard_in_c.cpp", folder / "model.c", *folder.glob("panda*.c")]
+    sources = [guard / "guard.cpp", _ROOT / "test" / "helpers" / "guard_in_c.cpp", folder / "model.c"]
+    sources += folder.glob("panda*.c")
     objects = [_object(source, folder, *include) for source in sources]
     subprocess.run(["c++", "-shared", *objects, "-o", library, "-lm"], check=True)
     c = ctypes.CDLL(str(library))

@@ -1,4 +1,7 @@
-"""Write what the guards in Python and in C++ share: `tools/guard_table.py > ros2_control/guard/table.hpp`.
+"""Write what the guards in Python and in C++ share, and the words of the latter for C:
+
+    tools/guard_table.py > ros2_control/guard/table.hpp
+    tools/guard_table.py --c > ros2_control/guard/guard_words.h
 
 States, faults, obstacles and progress with their names and sentences are those of
 `hodyn_ros/guard/reasons.py`, the figures of a guard with their defaults and ranges those of
@@ -12,7 +15,7 @@ import inspect
 import math
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, fields
 from enum import Enum
 from textwrap import wrap
@@ -56,6 +59,14 @@ namespace hodyn_ros::guard
 constexpr double kInfinite = static_cast<double>(INFINITY);
 """
 
+_C_HEAD = """\
+/* States, causes and figures of the guard for guard.h: tools/guard_table.py --c writes it from hodyn_ros/guard.
+ *
+ * Read m and N for rad and N.m where a joint is prismatic. */
+#ifndef HODYN_GUARD_WORDS_H
+#define HODYN_GUARD_WORDS_H
+"""
+
 _RANGE = """\
 // Return the first figure that is not within its range, null where all are.
 inline const Figure * out_of_range(const Config & config)
@@ -89,6 +100,43 @@ def guard_table() -> str:
     ]
     lines = [line for part in parts for line in part]
     return "\n".join(lines).rstrip("\n") + "\n}  // namespace hodyn_ros::guard\n"
+
+
+def guard_words() -> str:
+    """Return the text of `ros2_control/guard/guard_words.h`."""
+    figures = [one for one in fields(GuardConfig) if isinstance(one.default, float)]
+    said = _comments(inspect.getsource(GuardConfig))
+    lines = [_C_HEAD]
+    for kind in (State, End, FirstEffort, Rejoin):
+        lines += _c_enum(kind.__name__, _first_line(kind), [kind])
+    lines += _c_enum("Cause", "Why a guard is in its state. The first HODYN_FAULTS are faults.", _CAUSES)
+    lines += [f"#define HODYN_FAULTS {len(Fault)}", ""]
+    bits = [f"  HODYN_STATUS_{bit.name} = {bit.value}," for bit in Status if bit]
+    lines += ["/* Bits of the status of a feedforward. */", "enum {", *bits, "};", ""]
+    lines += ["/* Places of the figures of a configuration. */", "enum {"]
+    for one in figures:
+        lines += _c_comment(said_of(one).get("description", "") or said.get(one.name, ""), "  ")
+        lines.append(f"  HODYN_FIGURE_{one.name.upper()},")
+    return "\n".join([*lines, "  HODYN_FIGURES", "};", "", "#endif"]) + "\n"
+
+
+def _c_enum(prefix: str, text: str, kinds: Sequence[type[Enum]]) -> list[str]:
+    lines = [*_c_comment(text), "enum {"]
+    prefix = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", prefix).upper()
+    for kind in kinds:
+        comments = _comments(inspect.getsource(kind))
+        for member in kind:
+            lines += _c_comment(comments.get(member.name, ""), "  ")
+            lines.append(f"  HODYN_{prefix}_{member.name},")
+    if kinds[0] is FirstEffort:
+        lines += [*_c_comment("what hodyn_guard_found has said", "  "), f"  HODYN_{prefix}_FOUND,"]
+    return [*lines, "};", ""]
+
+
+def _c_comment(text: str, indent: str = "") -> list[str]:
+    lines = wrap(text, _WIDTH - len(indent) - 3)
+    first = [f"{indent}/* {line}" if i == 0 else f"{indent} * {line}" for i, line in enumerate(lines)]
+    return [*first[:-1], f"{first[-1]} */"] if first else []
 
 
 def _symbol(name: str) -> str:
@@ -246,4 +294,4 @@ def _assigned(source: str) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(guard_table())
+    sys.stdout.write(guard_words() if "--c" in sys.argv else guard_table())

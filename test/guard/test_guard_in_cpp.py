@@ -39,6 +39,7 @@ needs_compiler = pytest.mark.skipif(
 )
 
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Wno-sign-conversion", "-Werror")
+GUARD = ROOT / "ros2_control" / "guard"
 STATES = list(State)
 CAUSES: list[Enum] = [*Fault, *Obstacle, *Progress]
 MS = 1_000_000  # [ns]
@@ -67,9 +68,9 @@ class Answer(NamedTuple):
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     path = tmp_path_factory.mktemp("guard") / "guard.so"
-    source = ROOT / "test" / "helpers" / "guard_in_c.cpp"
-    flags = ("-std=c++17", *WARNINGS, "-O0", "-fPIC", "-shared", f"-I{ROOT / 'ros2_control' / 'guard'}")
-    compiled_by(CXX, flags, [source], path)
+    sources = [ROOT / "test" / "helpers" / "guard_in_c.cpp", GUARD / "guard.cpp"]
+    flags = ("-std=c++17", *WARNINGS, "-O0", "-fPIC", "-shared", f"-I{GUARD}")
+    compiled_by(CXX, flags, sources, path)
     loaded = ctypes.CDLL(str(path))
     loaded.guard_new.restype = ctypes.c_void_p
     for name in ("guard_said", "guard_figure", "guard_reason_text"):
@@ -461,10 +462,12 @@ def test_a_figure_out_of_its_range_is_refused_by_name(library: ctypes.CDLL) -> N
         assert str(ours.value).split(", found")[0] == str(said.value).split(", found")[0]
 
 
-def test_table_is_what_the_tool_writes() -> None:
-    written: Callable[[], str] = runpy.run_path(str(ROOT / "tools" / "guard_table.py"))["guard_table"]
-    table = ROOT / "ros2_control" / "guard" / "table.hpp"
-    assert table.read_text() == written(), f"write it anew: tools/guard_table.py > {table.relative_to(ROOT)}"
+@pytest.mark.parametrize(
+    "function, table", [("guard_table", "table.hpp"), ("guard_words", "guard_words.h")], ids=["C++", "C"]
+)
+def test_tables_are_what_the_tool_writes(function: str, table: str) -> None:
+    written: Callable[[], str] = runpy.run_path(str(ROOT / "tools" / "guard_table.py"))[function]
+    assert (GUARD / table).read_text() == written(), "write it anew, as tools/guard_table.py says"
 
 
 SOME = sweeps.some(GRID)  # none but with `make test-thorough`

@@ -1,16 +1,15 @@
-// The guard in C++ behind functions of C, for tests by ctypes.
+// The functions of guard.h with packed arguments, for tests by ctypes.
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
+#include <iterator>
+#include <string>
 #include <vector>
 
-#include "command_guard.hpp"
+#include "guard.h"
 #include "reason_text.hpp"
 
 namespace guard = hodyn_ros::guard;
-using guard::CommandGuard;
-using guard::Vector;
 
 namespace
 {
@@ -19,31 +18,26 @@ using Start = void (*)(void * context, const double * sample);
 using Step = bool (*)(void * context, const double * sample, double period, double * efforts, double * deviations);
 char said[1000];
 
-// A guard, and a model that takes a motion as one array.
-struct Own : CommandGuard
+// A guard with its memory, and a model that takes a motion as one array.
+struct Own
 {
-  Own(
-    std::size_t joints, const guard::Config & allowed, const guard::Limits & limits, const guard::Gains & gains,
-    Model with, const guard::Observer & observer)
-  : CommandGuard(
-      joints, allowed, limits, gains, with == nullptr ? guard::EffortModel{} : guard::EffortModel{call, this}, observer),
-    model(with),
-    packed(3 * joints)
-  {
-  }
+  explicit Own(std::size_t n, Model with) : joints(n), model(with), packed(3 * n) {}
 
   static void call(void * context, const double * q, const double * v, const double * a, double * effort)
   {
     Own & own = *static_cast<Own *>(context);
     auto to = own.packed.begin();
     for (const double * row : {q, v, a}) {
-      to = std::copy_n(row, own.found.size(), to);
+      to = std::copy_n(row, own.joints, to);
     }
     own.model(own.packed.data(), effort);
   }
 
+  std::size_t joints;
   Model model;
   std::vector<double> packed;
+  alignas(16) unsigned char memory[HODYN_GUARD_BYTES];
+  hodyn_guard * made = nullptr;
 };
 
 const char * say(const std::string & text)
@@ -52,9 +46,9 @@ const char * say(const std::string & text)
   return said;
 }
 
-double * report(const guard::Reason & reason, double * to)
+double * report(const hodyn_guard_reason & reason, double * to)
 {
-  *to++ = static_cast<int>(reason.cause);
+  *to++ = reason.cause;
   *to++ = reason.joint;
   *to++ = reason.value;
   *to++ = reason.limit;
@@ -78,25 +72,36 @@ const char * guard_figure(std::size_t i)
 Own * guard_new(
   int n, const double * numbers, const double * limits, const double * gains, Model model, Start start, Step step)
 {
-  const auto joints = static_cast<std::size_t>(n);
-  guard::Config config;
-  for (const guard::Figure & figure : guard::kFigures) {
-    config.*figure.value = *numbers++;
+  const auto own = new Own(static_cast<std::size_t>(n), model);
+  hodyn_guard_setup setup = {};
+  setup.joints = own->joints;
+  for (double & figure : setup.config.figures) {
+    figure = *numbers++;
   }
-  config.measured = *numbers++ != 0.0;
-  config.efforts_act = *numbers++ != 0.0;
-  config.stop_on = static_cast<unsigned>(*numbers++);
-  config.end = static_cast<guard::End>(static_cast<int>(*numbers++));
-  config.first_effort = static_cast<guard::FirstEffort>(static_cast<int>(*numbers++));
-  config.rejoin = static_cast<guard::Rejoin>(static_cast<int>(*numbers++));
-  const auto row = [&](const double * from, std::size_t i) {
-    return Vector(from + i * joints, from + (i + 1) * joints);
-  };
-  const auto own = new Own(
-    joints, config, {row(limits, 0), row(limits, 1), row(limits, 2), row(limits, 3)},
-    gains == nullptr ? guard::Gains{} : guard::Gains{row(gains, 0), row(gains, 1)}, model, {start, step, nullptr});
-  if (own->unusable) {
-    say(guard::text_of(own->unusable));
+  setup.config.measured = *numbers++ != 0.0;
+  setup.config.efforts_act = *numbers++ != 0.0;
+  setup.config.stop_on = static_cast<unsigned>(*numbers++);
+  setup.config.end = static_cast<int>(*numbers++);
+  setup.config.first_effort = static_cast<int>(*numbers++);
+  setup.config.rejoin = static_cast<int>(*numbers++);
+  for (const double ** row : {&setup.velocity, &setup.effort, &setup.effort_rate, &setup.mismatch}) {
+    *row = limits;
+    limits += n;
+  }
+  if (gains != nullptr) {
+    setup.proportional = gains;
+    setup.derivative = gains + n;
+  }
+  if (model != nullptr) {
+    setup.model = Own::call;
+    setup.model_context = own;
+  }
+  setup.observer_start = start;
+  setup.observer_step = step;
+  hodyn_guard_unusable wrong;
+  own->made = hodyn_guard_make(own->memory, sizeof(own->memory), &setup, &wrong);
+  if (own->made == nullptr) {
+    say(guard::text_of(guard::Unusable{wrong.name, wrong.least, wrong.most, wrong.found}));
     delete own;
     return nullptr;
   }
@@ -104,53 +109,52 @@ Own * guard_new(
 }
 
 void guard_delete(Own * own) { delete own; }
-void guard_stop(Own * own) { own->stop(); }
-int guard_start(Own * own) { return own->start(); }
-void guard_listen(Own * own, int listening) { own->listening = listening != 0; }
+void guard_stop(Own * own) { hodyn_guard_stop(own->made); }
+int guard_start(Own * own) { return hodyn_guard_start(own->made); }
+void guard_listen(Own * own, int listening) { hodyn_guard_listen(own->made, listening != 0); }
 
 int guard_measure(Own * own, std::int64_t now, std::int64_t stamp, const double * q, const double * v)
 {
-  return static_cast<int>(own->measure(now, stamp, q, v));
+  return hodyn_guard_measure(own->made, now, stamp, q, v);
 }
 
 int guard_follow(
   Own * own, std::int64_t now, std::int64_t stamp, const double * positions, int position_rows,
   const double * efforts, int effort_rows, unsigned status)
 {
-  guard::Reference reference(own->found.size());
-  reference.positions.assign(positions, static_cast<std::size_t>(position_rows));
-  reference.efforts.assign(efforts, static_cast<std::size_t>(effort_rows));
-  return static_cast<int>(own->follow(now, stamp, reference, status));
+  return hodyn_guard_follow(
+    own->made, now, stamp, positions, static_cast<std::size_t>(position_rows), efforts,
+    static_cast<std::size_t>(effort_rows), status);
 }
 
 // `elapsed`: NaN for none. `command`: position, velocity and effort; `to`: state, whether it has ended, why; how often
 // the state has changed, and for each change the states before and after, and why.
 int guard_command(Own * own, std::int64_t now, double elapsed, double * command, double * to)
 {
-  const bool commands = own->command(now, std::isnan(elapsed) ? guard::Optional<double>() : elapsed);
-  if (commands) {
-    for (const Vector * row : {&own->issued.motion.position, &own->issued.motion.velocity, &own->issued.effort}) {
-      command = std::copy(row->begin(), row->end(), command);
-    }
-  }
-  *to++ = static_cast<int>(own->state);
-  *to++ = own->ended;
-  to = report(own->reason, to);
-  *to++ = static_cast<double>(own->changes);
-  for (std::size_t i = 0; i < own->changes; ++i) {
-    *to++ = static_cast<int>(own->transitions[i].before);
-    *to++ = static_cast<int>(own->transitions[i].after);
-    to = report(own->transitions[i].reason, to);
+  const std::size_t n = own->joints;
+  const bool commands = hodyn_guard_command(own->made, now, elapsed, command, command + n, command + 2 * n);
+  *to++ = hodyn_guard_state(own->made);
+  *to++ = hodyn_guard_ended(own->made);
+  to = report(hodyn_guard_why(own->made), to);
+  hodyn_guard_change changes[HODYN_CHANGES];
+  const std::size_t count = hodyn_guard_changes(own->made, changes);
+  *to++ = static_cast<double>(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    *to++ = changes[i].before;
+    *to++ = changes[i].after;
+    to = report(changes[i].reason, to);
   }
   return commands;
 }
 
-void guard_reason(const Own * own, double * to) { report(own->reason, to); }
+void guard_reason(const Own * own, double * to) { report(hodyn_guard_why(own->made), to); }
 
 // How often each fault has ended the following.
-void guard_faults(const Own * own, long * counts) 
+void guard_faults(const Own * own, long * counts)
 {
-  std::copy(std::begin(own->faults), std::end(own->faults), counts);
+  for (int cause = 0; cause < HODYN_FAULTS; ++cause) {
+    counts[cause] = hodyn_guard_faults(own->made, cause);
+  }
 }
 
 const char * guard_reason_text(int cause, int joint, double value, double limit, int tripped)
