@@ -184,10 +184,10 @@ def _python(robot: Robot, streams: Sequence[tuple[int, Reference]]) -> float:
 def _by_c(robot: Robot, folder: Path, streams: Sequence[tuple[int, Reference]]) -> float:
     """The same by ctypes, with the functions of C that the tests of the guard call."""
     (folder / "model.c").write_text(_MODEL)
-    guard = _ROOT / "ros2_control" / "guard"
-    include = (f"-I{folder}", f"-I{guard}")
+    core = _ROOT / "ros2_control" / "guard"
+    include = (f"-I{folder}", f"-I{core}")
     library = folder / "guard.so"
-    sources = [guard / "guard.cpp", _ROOT / "test" / "helpers" / "guard_in_c.cpp", folder / "model.c"]
+    sources = [core / "guard.cpp", _ROOT / "test" / "helpers" / "guard_in_c.cpp", folder / "model.c"]
     sources += folder.glob("panda*.c")
     objects = [_object(source, folder, *include) for source in sources]
     subprocess.run(["c++", "-shared", *objects, "-o", library, "-lm"], check=True)

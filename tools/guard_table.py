@@ -1,4 +1,4 @@
-"""Write what the guards in Python and in C++ share, and the words of the latter for C:
+"""Write what the guards in Python and in C++ share, and the words of the latter for C.
 
     tools/guard_table.py > ros2_control/guard/table.hpp
     tools/guard_table.py --c > ros2_control/guard/guard_words.h
@@ -60,7 +60,7 @@ constexpr double kInfinite = static_cast<double>(INFINITY);
 """
 
 _C_HEAD = """\
-/* States, causes and figures of the guard for guard.h: tools/guard_table.py --c writes it from hodyn_ros/guard.
+/* States, causes and figures of the guard for guard.h: tools/guard_table.py --c writes it.
  *
  * Read m and N for rad and N.m where a joint is prismatic. */
 #ifndef HODYN_GUARD_WORDS_H

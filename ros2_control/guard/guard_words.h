@@ -1,4 +1,4 @@
-/* States, causes and figures of the guard for guard.h: tools/guard_table.py --c writes it from hodyn_ros/guard.
+/* States, causes and figures of the guard for guard.h: tools/guard_table.py --c writes it.
  *
  * Read m and N for rad and N.m where a joint is prismatic. */
 #ifndef HODYN_GUARD_WORDS_H
