@@ -110,7 +110,7 @@ def _flash(source: Path, flags: Sequence[str]) -> int:
     text = source.read_text()
     without.write_text(text[: text.index("/* Row by row, the largest error")])
     command = ["arm-none-eabi-gcc", "-std=c99", *FLAGS, *flags, "-c", str(without), "-o", str(built)]
-    subprocess.run(command, check=True, timeout=120)
+    subprocess.run(command, check=True, timeout=600)
     said = subprocess.run(["arm-none-eabi-size", str(built)], check=True, capture_output=True, text=True)
     return int(said.stdout.split()[6])
 

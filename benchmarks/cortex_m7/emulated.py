@@ -30,7 +30,7 @@ def build(sources: Sequence[Path], folder: Path, flags: Sequence[str] = FLAGS) -
     program = folder / "program.elf"
     board = (str(_HERE / "board.c"), f"-I{_HERE}", "-nostartfiles", "-T", str(_HERE / "board.ld"))
     command = [COMPILER, "-std=c99", "-Wl,--no-warn-rwx-segments", *flags, *map(str, sources), *board]
-    subprocess.run([*command, "-o", str(program), "-lm", "-lc", "-lnosys"], check=True, timeout=120)
+    subprocess.run([*command, "-o", str(program), "-lm", "-lc", "-lnosys"], check=True, timeout=600)
     return program
 
 
@@ -39,7 +39,7 @@ def run(program: Path) -> dict[str, int]:
     command = [EMULATOR, "-M", "mps2-an500", "-display", "none", "-monitor", "none", "-serial", "none"]
     command += ["-semihosting-config", "enable=on,target=native", "-icount", f"shift={_SHIFT}"]
     ran = subprocess.run(
-        [*command, "-kernel", str(program)], check=True, timeout=120, capture_output=True, text=True
+        [*command, "-kernel", str(program)], check=True, timeout=600, capture_output=True, text=True
     )
     return {name: int(value, 16) for name, value in map(str.split, (ran.stdout + ran.stderr).splitlines())}
 
