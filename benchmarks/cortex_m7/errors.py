@@ -1,4 +1,4 @@
-"""Errors of float32 exports on motions at random: `python -m benchmarks.cortex_m7.errors`, for docs/export.md.
+"""Errors of float32 exports on motions at random, for docs: `python -m benchmarks.cortex_m7.errors`.
 
 On this machine, with fused products, against the same functions in double: the largest error of a number of
 one order relative to the largest number of that order and call, with positions up to `_REACH` from home.
