@@ -30,7 +30,7 @@ from hodyn_ros.observers.config import ObserverConfig
 from hodyn_ros.observers.equations import ObserverEquations
 from hodyn_ros.observers.filters import CORRECTED
 from hodyn_ros.observers.interpolation import BasePoint
-from hodyn_ros.observers.redundant_drives import fit_of
+from hodyn_ros.observers.redundant_drives import DriveFit
 
 _DEFAULT, _AT_MOTORS = ObserverConfig(), Sensed(links=True, motor_efforts=True)
 _ALLOWED = 5.0  # deviations that the uncertainty of a robot's file counts as
@@ -383,7 +383,7 @@ class MomentumObserver:
             raise InputError(f"robot {self.robot.name!r} is too large for an observer of a floating base")
         equations = self.equations
         redundant = self.redundant
-        needed: Callable[[Array], tuple[Array, ...]] = fit_of(self.robot) if redundant else self._efforts_of()
+        needed: Callable[[Array], tuple[Array, ...]] = DriveFit(self.robot) if redundant else self._efforts_of()
         between = Kernel(*equations.points_trace()).function
         after = Kernel(*equations.settle_trace(redundant)).function
 
