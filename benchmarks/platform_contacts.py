@@ -225,18 +225,21 @@ def sensed(robot: Robot) -> Sensed:
     return Sensed(links=True, motors=bool(robot.require_drives().elastic.any()), motor_efforts=True)
 
 
-def observed(robot: Robot, run: Recording, gain: float, **settings: Any) -> Array:
-    """Return external efforts in deviations (N, n)."""
-    config = ObserverConfig(bandwidth=gain, held_efforts=True, **settings)
-    observer = MomentumObserver(robot, config, sensed(robot))
+def observed(robot: Robot, run: Recording, gain: float) -> Array:
+    """Return external efforts in deviations (N, n), as of an observer that was told the noise it is in."""
     columns = {
         "position": run.links, "velocity": run.rates, "motor_position": run.motors,
         "motor_velocity": run.motor_rates, "motor_effort": run.efforts,
     }  # fmt: skip
+    config = ObserverConfig(bandwidth=gain, smoothing=400.0, held_efforts=True, effort_noise=(0.1,))
+    observer = MomentumObserver(robot, config, sensed(robot))
     samples = np.stack([columns[name] for name in observer.rows], axis=1)
+    times, quiet = PERIOD * np.arange(len(samples)), round((WARM + QUIET) / PERIOD)
+    noise = observer.noise_of(times[: quiet // 2], samples[: quiet // 2])
+    observer.config = replace(config, effort_noise=noise)
     signal = np.zeros_like(run.links)
     for i, sample in enumerate(samples):
-        result = observer.update(i * PERIOD, sample)
+        result = observer.update(times[i], sample)
         if result is not None:
             signal[i] = result.efforts / result.deviations
     return signal
