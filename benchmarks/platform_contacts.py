@@ -11,7 +11,7 @@ an observer is silent without contacts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from benchmarks.stopwatch import Array, Figure
 from benchmarks.table import Bound, Row, Section
 from hodyn_ros import BaseMotion, Robot, share
 from hodyn_ros.control.measurement import Measurement
-from hodyn_ros.control.motor_pd import FeedforwardMode, MotorGains, motor_reference
+from hodyn_ros.control.motor_pd import FeedforwardMode, MotorGains, Reference, motor_reference
 from hodyn_ros.export.mjcf import MOTOR, mjcf
 from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
@@ -37,18 +37,22 @@ _SPEEDS = (0.4, 0.9)  # [m/s] of what is hit, 2308.09633
 _STIFFNESS = (10e3, 75e3)  # [N/m] of an abdomen and of a hand, ISO/TS 15066, Table A.3
 _STEPS = 5  # of MuJoCo in a sample
 _DAMPING = 2e-4  # [s] of the springs
+_LARGEST = 0.1  # [N.m] of noise, before an observer is told it
 _NOISE = 0.01  # [N.m] of efforts, half a percent of the largest
 _LEAST, _MOST = 0.5, 10.0  # [N] of forces that act from one moment on
-_GAINS = (100.0, 200.0, 400.0)  # [1/s]
+_BANDWIDTH = 200.0  # [1/s]
 
 
 def robots() -> dict[str, Robot]:
-    """Return the robot with gearless drives, as that of the publications, and with the springs of its file."""
+    """Return the robot with gearless drives, as those of the publications, and with springs."""
     shipped = Robot.load(share.find("config", "planar_3rrr.yaml"))
     rub = FrictionSpec(0.01, 0.03, 0.05)  # little: 1 % of what the drives do
     specs = [replace(spec, motor_friction=rub) for spec in shipped.require_drives().specs]
     gearless = [DriveSpec(np.inf, spec.motor_inertia, motor_friction=rub) for spec in specs]
-    return {"gearless drives": shipped.with_drives(gearless), "drives with springs": shipped.with_drives(specs)}
+    return {
+        "gearless drives": shipped.with_drives(gearless),
+        "drives with springs": shipped.with_drives(specs),
+    }
 
 
 def wrong(robot: Robot, stiffness: float, friction: float) -> Robot:
@@ -127,8 +131,12 @@ def path_of(duration: float, seed: int) -> WaypointSpline:
     return WaypointSpline(times, places, order=4)
 
 
-def references(robot: Robot, count: int, seed: int) -> list[Any]:
-    """Return what the motors follow at each sample, while the tool moves through random places."""
+def references(robot: Robot, contacts: int, seed: int = 1) -> list[Reference]:
+    """Return what the motors follow at each sample, while the tool moves through random places.
+
+    For as long as so many contacts of both kinds take.
+    """
+    count = round((WARM + QUIET + 2.5 * contacts * _EVERY) / PERIOD)
     feedforward, path = FeedforwardModel(robot, 2), path_of(count * PERIOD, seed)
     found, train = [], robot.require_drives()
     for row in path.sample(PERIOD * np.arange(count), 4):
@@ -139,11 +147,11 @@ def references(robot: Robot, count: int, seed: int) -> list[Any]:
     return found
 
 
-def recorded(plant: Robot, follow: list[Any], small: bool, seed: int = 1) -> Recording:
+def recorded(plant: Robot, follow: Sequence[Reference], contacts: int, seed: int = 1) -> Recording:
     """Let a plant follow references, and touch it from `WARM + QUIET` on.
 
-    `small`: with forces of 0.5 to 10 N at the tool that act from one moment on; else by obstacles and between
-    links.
+    So many contacts are with obstacles and between links, as many forces at the tool that act from one moment
+    on follow.
     """
     import mujoco
 
@@ -163,10 +171,10 @@ def recorded(plant: Robot, follow: list[Any], small: bool, seed: int = 1) -> Rec
     gains = MotorGains.from_frequency(train.motor_inertia, 100.0, 1.0)
     encoder = Encoder(resolution=2.0 * np.pi / 2**20, bandwidth=500.0)
     sensors = Sensors(encoder, encoder, PERIOD, seed)
-    quiet, every, lasts = (round(time / PERIOD) for time in (WARM + QUIET, _EVERY, _LASTS))
+    quiet, free, lasts = (round(time / PERIOD) for time in (WARM + QUIET, _EVERY - _LASTS, _LASTS))
     rows, found = [], []
     touch: Touch | None = None
-    armed, end, largest = False, -1, 0.0
+    armed, begin, end, largest = False, 0, 0, 0.0
     for i, reference in enumerate(follow):
         exact = Measurement(data.qpos[links], data.qvel[rates], data.qpos[motors], data.qvel[spins])
         seen = sensors.measure(exact)
@@ -176,9 +184,9 @@ def recorded(plant: Robot, follow: list[Any], small: bool, seed: int = 1) -> Rec
             + gains.derivative * (reference.positions[1] - seen.motor_velocity)
         )
         rows.append([*map(np.array, seen), effort + _NOISE * random.standard_normal(len(names))])
-        armed = armed or (i >= quiet and (i - quiet) % every == 0)
+        armed = armed or (i >= quiet and i >= end + free)
         if armed and touch is None:
-            touch = touched(model, data, names, random, small)
+            touch = touched(model, data, names, random, len(found) >= contacts)
             armed = touch is None
             if touch is not None:
                 begin, end, largest = i, i + lasts, 0.0
@@ -190,6 +198,8 @@ def recorded(plant: Robot, follow: list[Any], small: bool, seed: int = 1) -> Rec
         if touch is not None and i + 1 == end:
             touch, data.xfrc_applied[:] = None, 0.0
             found.append(Contact(begin, largest))
+            if len(found) == 2 * contacts:
+                break
     columns = (np.array(column) for column in zip(*rows))
     return Recording(*columns, found)
 
@@ -197,7 +207,11 @@ def recorded(plant: Robot, follow: list[Any], small: bool, seed: int = 1) -> Rec
 def touched(model: Any, data: Any, names: tuple[str, ...], random: Any, small: bool) -> Touch | None:
     """Return a contact that may begin now; None where nothing moves as fast as it should."""
     limbs = [name.removesuffix("_shoulder") for name in names]
-    limb, kind, stiffness = limbs[random.integers(3)], random.integers(3), np.exp(random.uniform(*np.log(_STIFFNESS)))
+    limb, kind, stiffness = (
+        limbs[random.integers(3)],
+        random.integers(3),
+        np.exp(random.uniform(*np.log(_STIFFNESS))),
+    )
     upper, lower, tool = (model.body(name).id for name in (f"{limb}_body1", f"{limb}_body2", "tool"))
     if small:
         force = float(np.exp(random.uniform(np.log(_LEAST), np.log(_MOST))))
@@ -225,13 +239,15 @@ def sensed(robot: Robot) -> Sensed:
     return Sensed(links=True, motors=bool(robot.require_drives().elastic.any()), motor_efforts=True)
 
 
-def observed(robot: Robot, run: Recording, gain: float) -> Array:
+def observed(robot: Robot, run: Recording) -> Array:
     """Return external efforts in deviations (N, n), as of an observer that was told the noise it is in."""
     columns = {
         "position": run.links, "velocity": run.rates, "motor_position": run.motors,
         "motor_velocity": run.motor_rates, "motor_effort": run.efforts,
     }  # fmt: skip
-    config = ObserverConfig(bandwidth=gain, smoothing=400.0, held_efforts=True, effort_noise=(0.1,))
+    config = ObserverConfig(
+        bandwidth=_BANDWIDTH, smoothing=400.0, held_efforts=True, effort_noise=(_LARGEST,)
+    )
     observer = MomentumObserver(robot, config, sensed(robot))
     samples = np.stack([columns[name] for name in observer.rows], axis=1)
     times, quiet = PERIOD * np.arange(len(samples)), round((WARM + QUIET) / PERIOD)
@@ -243,3 +259,45 @@ def observed(robot: Robot, run: Recording, gain: float) -> Array:
         if result is not None:
             signal[i] = result.efforts / result.deviations
     return signal
+
+
+def measure(stage: Stage) -> Section:
+    """Find contacts with both kinds of drives."""
+    contacts, cases = (6, CASES[:1]) if stage.quick else (_CONTACTS, CASES)
+    kinds = {
+        "collisions and clampings": slice(0, contacts),
+        "forces of 0.5 to 10 N": slice(contacts, None),
+    }
+    rows = []
+    for k, (name, robot) in enumerate(robots().items()):
+        delays: dict[str, list[Array]] = {kind: [] for kind in kinds}
+        smallest = []
+        stage.say(f"{name}: simulated", 0.5 * k)
+        follow = references(robot, contacts)
+        for i, case in enumerate(cases):
+            stage.say(f"{name}: observed", 0.5 * (k + i / len(cases)))
+            run = recorded(wrong(robot, *case), follow, contacts)
+            signal = observed(robot, run)
+            for kind, chosen in kinds.items():
+                found = judged(replace(run, contacts=run.contacts[chosen]), signal, _LASTS)
+                delays[kind].append(found.delays)
+            smallest.append(found.smallest)
+        for kind, parts in delays.items():
+            all_delays = np.concatenate(parts)
+            missed = 100.0 * float(np.isinf(all_delays).mean())
+            spread = Figure(
+                *(1e3 * float(np.quantile(all_delays, q, method="lower")) for q in (0.5, 0.1, 0.9))
+            )
+            rows.append(Row(f"{name}: median delay", kind, spread, must=Bound(39.0), unit="ms"))
+            rows.append(Row(f"{name}: missed in 0.1 s", kind, Figure.exact(missed), unit="%"))
+        low, high = min(smallest), max(smallest)
+        rows.append(
+            Row(
+                f"{name}: smallest force at the tool that is found in 10 ms",
+                "",
+                Figure(high, low, high),
+                unit="N",
+            )
+        )
+    title = "contacts with a planar 3-RRR in MuJoCo, springs and friction 20 % off"
+    return Section(title, rows)

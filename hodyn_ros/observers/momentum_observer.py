@@ -38,11 +38,11 @@ _ALLOWED = 5.0  # deviations that the uncertainty of a robot's file counts as
 _WRENCH = tuple(f"base {kind} {axis}" for kind in ("moment", "force") for axis in "xyz")
 
 
-class ExternalEfforts(tuple[Array, int, float, bool]):
+class ExternalEfforts(tuple[Array, int]):
     """What acts on the joints from outside, as generalised forces; on a floating base its wrench first.
 
     A wrench (m; f) has the axes of the world, and is about the origin of the base. As a tuple, of the row
-    that it begins, of m, and of what follows below, it is made in half the time of another object.
+    that begins with it and of m, it is made in half the time of another object.
     """
 
     __slots__ = ()
@@ -60,12 +60,12 @@ class ExternalEfforts(tuple[Array, int, float, bool]):
     @property
     def largest(self) -> float:
         """The largest ratio of an effort and its deviation."""
-        return self[2]
+        return self[0].item(2 * self[1])
 
     @property
     def contact(self) -> bool:
         """Whether that is above the threshold, or has been and is not yet below its release."""
-        return self[3]
+        return self[0].item(2 * self[1] + 1) == 1.0
 
 
 class Correction(NamedTuple):
@@ -126,7 +126,6 @@ class MomentumObserver:
         self._roots = None if covariance is None else self._factor(covariance)
         self._elapsed = array("d", [0.0])  # the number in the array beside, set in half the time
         self._period = np.frombuffer(self._elapsed).reshape(1, 1)
-        self._largest = 2 * self._m  # its place in a row
         self._chosen: tuple[bool, bool] | None = None  # what code is compiled for
         self.config = config
 
@@ -153,10 +152,10 @@ class MomentumObserver:
             weight = float(tree.masses.sum() * np.linalg.norm(tree.gravity))
             noise[:6] = config.wrench_noise or share * weight
         self._config, self._longest = config, config.longest_gap
-        self._threshold, self._release = config.threshold, config.threshold * config.release
         self._figures = np.array([self._filters.numbers(config, noise, self._roots is None)])
         if fresh:
             self.step = self._compiled()
+            self._conditional = self.equations.conditional
             self._restart()
 
     @property
@@ -231,7 +230,6 @@ class MomentumObserver:
     def _restart(self) -> None:
         self._time = np.inf  # of the last sample; before there are enough, no time is after it
         self._begun, self._arrived = 0.0, 0
-        self._contact = False
         self._memory = np.zeros((1, self._state.size))
         self._memory[0, self._state["filters"]] = self._filters.start(self._figures[0].tolist())
 
@@ -256,11 +254,10 @@ class MomentumObserver:
         except InputError:
             self._check(sample)
             raise
-        if self.equations.conditional and row.item(self._largest + 1):
+        if self._conditional and row.item(self.equations.failed):
             self._explain(sample, *further)
-        self._memory, self._time, largest = row, time, row.item(self._largest)
-        self._contact = contact = largest > (self._release if self._contact else self._threshold)
-        return ExternalEfforts((row, self._m, largest, contact))
+        self._memory, self._time = row, time
+        return ExternalEfforts((row, self._m))
 
     def _start(self, time: float, sample: Array, further: Sequence[Array]) -> None:
         """Take a sample where there is none, or none near, to take the difference to."""
@@ -356,7 +353,8 @@ class MomentumObserver:
         """Return what is compiled of a tree: `sample, period, memory, figures, [base] -> one row`.
 
         The row is the memory of the next call, and begins with external efforts (m,), deviations (m,), the
-        largest of their ratios, and a number that is not zero where a spring is beyond its law.
+        largest of their ratios, one in a contact, and a number that is not zero where a spring is beyond its
+        law.
         """
         tree = self.robot.tree
         spec = KernelSpec(base="body_fixed" if self.floats else None)
@@ -387,7 +385,9 @@ class MomentumObserver:
             raise InputError(f"robot {self.robot.name!r} is too large for an observer of a floating base")
         equations = self.equations
         redundant = self.redundant
-        needed: Callable[[Array], tuple[Array, ...]] = DriveFit(self.robot) if redundant else self._efforts_of()
+        needed: Callable[[Array], tuple[Array, ...]] = (
+            DriveFit(self.robot) if redundant else self._efforts_of()
+        )
         between = Kernel(*equations.points_trace()).function
         after = Kernel(*equations.settle_trace(redundant)).function
 

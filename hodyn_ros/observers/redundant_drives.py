@@ -149,7 +149,7 @@ class DriveFit:
         return self._efforts(*self._taken(q, placed))[0], moves
 
     def _coordinates(self, memory: Array) -> list[Array]:
-        """Return the motion of the joints that are coordinates (3, k), pose and twists (2, 6) of a platform."""
+        """Return the motion of joints that are coordinates (3, k), and pose and twists of a platform."""
         row = memory[0]
         q = row[self._layout["q"]].reshape(3, self._k)
         if not self._places:
@@ -205,9 +205,6 @@ def _turned(axes: Sequence[Any], c: Any) -> list[Any]:
         rows.append(add(row, scale(share, add(around, cross(around, c)))))
     products = [[dot(a, b) for b in rows] for a in rows]
     return [
-        tuple(
-            1.5 * x - 0.5 * sum(products[i][j] * rows[j][m] for j in range(3)) for m, x in enumerate(row)
-        )
+        tuple(1.5 * x - 0.5 * sum(products[i][j] * rows[j][m] for j in range(3)) for m, x in enumerate(row))
         for i, row in enumerate(rows)
     ]
-

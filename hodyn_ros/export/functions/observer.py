@@ -240,7 +240,8 @@ def _words(observer: MomentumObserver) -> list[str]:
         f"sample: {', '.join(observer.rows)} of all joints, one row after the other, reflected to the links.",
         f"figures, by default in brackets: {'; '.join(held)}. smoothing_time [s] is 0 for none; newest is 0 "
         "where efforts are held from their sample to the next, 0.5 where they are measured; variances are "
-        "squares of deviations; drift_time [s] is 1e-30 to remember nothing. ObserverConfig explains them.",
+        "squares of deviations; a contact ends below release; drift_time [s] is 1e-30 to remember nothing. "
+        "ObserverConfig explains them.",
         *([base] if observer.floats else []),
     ]
 
@@ -252,8 +253,9 @@ def _about_step(observer: MomentumObserver) -> list[str]:
         "period: since the sample before [s]. Where that is too long, start anew.",
         "before: what the call before has returned, or the start.",
         f"after: external efforts [0 .. {m - 1}] [N.m or N], {first}their standard deviations "
-        f"[{m} .. {2 * m - 1}], [{2 * m}] the largest of their ratios, [{2 * m + 1}] zero unless a "
-        "spring is beyond its table; the rest is for the next call. Before and after are two arrays.",
+        f"[{m} .. {2 * m - 1}], [{2 * m}] the largest of their ratios, [{2 * m + 1}] one in a contact, else "
+        f"zero, [{2 * m + 2}] zero unless a spring is beyond its table; the rest is for the next call. "
+        "Before and after are two arrays.",
     ]
 
 
