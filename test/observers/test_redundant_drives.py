@@ -1,4 +1,4 @@
-"""The motion nearest to that of drives, beside links whose drives agree, and beside SciPy where they do not."""
+"""The motion nearest to that of drives: beside links whose drives agree, and SciPy where they do not."""
 
 from __future__ import annotations
 
