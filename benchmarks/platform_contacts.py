@@ -172,7 +172,7 @@ def recorded(plant: Robot, follow: Sequence[Reference], contacts: int, seed: int
     encoder = Encoder(resolution=2.0 * np.pi / 2**20, bandwidth=500.0)
     sensors = Sensors(encoder, encoder, PERIOD, seed)
     quiet, free, lasts = (round(time / PERIOD) for time in (WARM + QUIET, _EVERY - _LASTS, _LASTS))
-    rows, found = [], []
+    rows, found = list[list[Array]](), list[Contact]()
     touch: Touch | None = None
     armed, begin, end, largest = False, 0, 0, 0.0
     for i, reference in enumerate(follow):
@@ -200,8 +200,8 @@ def recorded(plant: Robot, follow: Sequence[Reference], contacts: int, seed: int
             found.append(Contact(begin, largest))
             if len(found) == 2 * contacts:
                 break
-    columns = (np.array(column) for column in zip(*rows))
-    return Recording(*columns, found)
+    links_seen, rates_seen, motors_seen, spins_seen, efforts = (np.array(column) for column in zip(*rows))
+    return Recording(links_seen, rates_seen, motors_seen, spins_seen, efforts, found)
 
 
 def touched(model: Any, data: Any, names: tuple[str, ...], random: Any, small: bool) -> Touch | None:
@@ -216,7 +216,7 @@ def touched(model: Any, data: Any, names: tuple[str, ...], random: Any, small: b
     if small:
         force = float(np.exp(random.uniform(np.log(_LEAST), np.log(_MOST))))
         angle = random.uniform(0.0, 2.0 * np.pi)
-        points = ((tool, np.zeros(3)),)
+        points: Points = ((tool, np.zeros(3)),)
         normal = np.array([np.cos(angle), np.sin(angle), 0.0])
         return Touch(points, places(data, points), normal, force=force)
     reach = random.uniform(0.1, 0.25)
