@@ -31,7 +31,7 @@ from hodyn_ros.observers import MomentumObserver, ObserverConfig, Sensed
 from hodyn_ros.simulation.sensors import Encoder, Sensors
 from hodyn_ros.trajectory import WaypointSpline
 
-_CONTACTS = 20
+_CONTACTS = 12
 _EVERY, _LASTS = 0.6, 0.1  # [s] between contacts, and of each at most
 _SPEEDS = (0.4, 0.9)  # [m/s] of what is hit, 2308.09633
 _STIFFNESS = (10e3, 75e3)  # [N/m] of an abdomen and of a hand, ISO/TS 15066, Table A.3
