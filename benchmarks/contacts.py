@@ -188,12 +188,15 @@ def ratios(signal: Array) -> Array:
     return largest
 
 
-def judged(run: Recording, signal: Array) -> Found:
-    """Judge what an observer said (N, n), by the thresholds at which it was silent without contacts."""
+def judged(run: Recording, signal: Array, lasts: float = _LASTS) -> Found:
+    """Judge what an observer said (N, n), by the thresholds at which it was silent without contacts.
+
+    `lasts`: time [s] in which contacts are to be found.
+    """
     ratio, needed, delays = ratios(signal), [], []
     for contact in run.contacts:
         begin = contact.sample + 1  # the first sample that can show it
-        window = ratio[begin : begin + round(_LASTS / PERIOD)]
+        window = ratio[begin : begin + round(lasts / PERIOD)]
         silent = bool(ratio[begin - 1] <= 1.0)  # else what it says then is of the contact before
         needed.append(contact.force / window[: round(_WITHIN / PERIOD)].max() if silent else np.inf)
         over = np.flatnonzero(window > 1.0)

@@ -1,18 +1,20 @@
 """What an elastic Panda in MuJoCo carries, found from two seconds of ordinary motion.
 
 Springs and friction of the plant differ by 20 % from what the observer is told; it has moved for some seconds
-without a load before. Sensors are those of `benchmarks.contacts`.
+without a load before. Sensors are those of `benchmarks.contacts`. figaroh (PyPI) beside it identifies the arm
+from the seconds without a load, by motors and their efforts, and the load from the same two seconds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.contacts import CASES, PERIOD, recorded, robot_with_friction, samples_of, wrong
+from benchmarks.contacts import CASES, PERIOD, Recording, recorded, robot_with_friction, samples_of, wrong
+from benchmarks.peers.figaroh_rigid import Figaroh, identified
 from benchmarks.stage import Stage
 from benchmarks.stopwatch import Array, Figure, python_call
 from benchmarks.table import Bound, Row, Section
@@ -23,6 +25,8 @@ from hodyn_ros.observers.payload import PayloadEstimate, PayloadEstimator
 
 LOADS = 200
 _BEFORE, _LASTS = 8.0, 2.0  # [s] without the load, and with it
+_SUNK = 300  # samples after which the arm has sunk into its springs
+_CUTOFFS = (5.0, 20.0)  # [Hz] of figaroh's filter; the one counts that is nearer
 _MEASURED = Sensed(links=True, motors=True, motor_efforts=True)
 
 
@@ -32,6 +36,7 @@ class Outcome:
 
     truth: Array  # (10,) mass [kg], centre [m], inertia about it xx, yy, zz, xy, xz, yz [kg m^2]
     estimate: PayloadEstimate
+    peer: Array  # (cutoffs, 4) mass and centre as figaroh finds them; no rows where it is not installed
 
     @property
     def mass_error(self) -> float:
@@ -71,7 +76,7 @@ def outcomes(count: int, stage: Stage) -> Iterator[Outcome]:
     for c, case in enumerate(CASES):
         plant = wrong(robot, *case)
         before = recorded(robot, plant, 0, 7 + c, _BEFORE)
-        samples = samples_of(before)
+        samples, arms = samples_of(before), _arms(robot, before)
         times = PERIOD * np.arange(len(samples), dtype=np.float64)
         config = ObserverConfig(held_efforts=True, smoothing=200.0, inertia_deviation=0.0)
         config = replace(
@@ -82,7 +87,22 @@ def outcomes(count: int, stage: Stage) -> Iterator[Outcome]:
             random = np.random.default_rng(100 + i)
             payload, truth = random_load(random)
             run = recorded(robot, plant.with_tree(payload.on_tree(plant)), 0, 1000 + i, _LASTS + 0.3)
-            yield Outcome(truth, _found(robot, config, times, samples, samples_of(run)))
+            found = _found(robot, config, times, samples, samples_of(run))
+            yield Outcome(truth, found, np.array([_by_figaroh(arm, run) for arm in arms]))
+
+
+def _arms(robot: Robot, run: Recording) -> list[Figaroh]:
+    """Return what figaroh makes of the arm without a load; nothing where it is not installed."""
+    times = PERIOD * np.arange(len(run.motors), dtype=np.float64)
+    try:
+        return [identified(robot, times, run.motors, run.efforts, cutoff) for cutoff in _CUTOFFS]
+    except ImportError:
+        return []
+
+
+def _by_figaroh(arm: Figaroh, run: Recording) -> Array:
+    motors, efforts = run.motors[_SUNK:], run.efforts[_SUNK:]
+    return arm.load(PERIOD * np.arange(len(motors), dtype=np.float64), motors, efforts)
 
 
 def _found(robot: Robot, config: ObserverConfig, times: Array, before: Array, run: Array) -> PayloadEstimate:
@@ -90,7 +110,7 @@ def _found(robot: Robot, config: ObserverConfig, times: Array, before: Array, ru
     for time, sample in zip(times.tolist(), before):
         observer.update(time, sample)
     estimator, start = PayloadEstimator(observer), times[-1] + 1.0
-    for i, sample in enumerate(run[300:]):  # the arm has sunk into its springs by then
+    for i, sample in enumerate(run[_SUNK:]):
         estimator.update(observer.update(start + PERIOD * i, sample))
     return estimator.estimate
 
@@ -110,9 +130,25 @@ def measure(stage: Stage) -> Section:
         Row("masses within intervals of 95 %", "", _part(inside[:, 0]), must=Bound(90.0, True), unit="%"),
         Row("centres within them", "", _part(inside[:, 1:4]), must=Bound(90.0, True), unit="%"),
         Row("inertias within them", "", _part(inside[:, 4:]), must=Bound(90.0, True), unit="%"),
+        *_of_figaroh(found),
         _time(stage),
     ]
     return Section(f"{count} loads of 0.3 to 3 kg, from 2 s of motion of an elastic Panda", rows)
+
+
+def _of_figaroh(found: Sequence[Outcome]) -> list[Row]:
+    """Return how far off figaroh is on the same two seconds."""
+    peers = np.array([one.peer for one in found])
+    if not peers.size:
+        return [Row("figaroh on the same two seconds", "", None, note="figaroh is not installed")]
+    truths = np.array([one.truth[:4] for one in found])[:, None]
+    masses = np.abs(peers[..., 0] / truths[..., 0] - 1.0)
+    best = int(np.median(masses, axis=0).argmin())
+    centres = np.abs(peers - truths)[:, best, 1:].max(axis=1)
+    return [
+        Row("figaroh's error of the mass, median", "", _share(100.0 * masses[:, best], 50), unit="%"),
+        Row("figaroh's error of the centre, median", "", _share(1e3 * centres, 50), unit="mm"),
+    ]
 
 
 def draw(path: Path) -> None:
@@ -133,7 +169,7 @@ def draw(path: Path) -> None:
     for time, sample in zip(times.tolist(), before):
         observer.update(time, sample)
     estimator, found = PayloadEstimator(observer), []
-    for i, sample in enumerate(run[300:]):
+    for i, sample in enumerate(run[_SUNK:]):
         estimator.update(observer.update(times[-1] + 1.0 + PERIOD * i, sample))
         if i % 20 == 0:
             found.append((PERIOD * i, estimator.estimate))

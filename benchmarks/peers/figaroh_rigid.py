@@ -36,6 +36,7 @@ tasks:
       {{sampling_frequency: {rate}, cutoff_frequency: {cutoff}, filter_type: butterworth, filter_order: 4}}
     reconstruction: {{enabled: true}}
 """
+_BODY = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")  # its names, mass first
 _EVERY = 10  # samples of which one is taken, after a filter of its own
 
 
@@ -45,18 +46,46 @@ class Figaroh:
 
     solved: Any
     bodies: int  # whose inertia is that of a body that can be
+    shift: Array  # (3,) from the frame of the last body to the one here [m]
 
     def predict(self, times: Array, positions: Array) -> Array:
         """Return the efforts (N, n) of a motion (N, n) [N.m or N], sampled as the one it was found from."""
-        from figaroh.tools.regressor import build_regressor_basic, build_regressor_reduced
+        return self._predicted(self._regressor(times, positions)).reshape(-1, len(times)).T
+
+    def load(self, times: Array, positions: Array, efforts: Array) -> Array:
+        """Return mass and centre (4,) of a load, from a motion with it (N, n), sampled as the one without.
+
+        What the efforts differ from those of the arm as identified, by least squares with the ten columns of
+        the last body, each joint weighted by what the arm without the load was off.
+        """
+        whole = self._regressor(times, positions)
+        names = list(self.solved.standard_parameter)
+        last = list(self.solved.robot.model.names)[-1]
+        own = [i for i, name in enumerate(names) if name.endswith(f"_{last}")]
+        columns = {name: [i for i in own if names[i].startswith(f"{name}_")] for name in _BODY}
+        chosen = [i for found in columns.values() for i in found]
+        rest = efforts.T.ravel() - self._predicted(whole)
+        weights = np.repeat(1.0 / np.std(rest.reshape(-1, len(times)), axis=1), len(times))
+        kept = np.arange(len(rest)) % _EVERY == 0
+        scaled = (weights[:, None] * whole[:, chosen])[kept]
+        mass, *moment = np.linalg.lstsq(scaled, (weights * rest)[kept], rcond=None)[0][:4]
+        return np.array([mass, *(np.array(moment) / mass + self.shift)])
+
+    def _regressor(self, times: Array, positions: Array) -> Array:
+        from figaroh.tools.regressor import build_regressor_basic
 
         run = self.solved
         run.raw_data = {"timestamps": times, "positions": positions}
         run.process_kinematics_data(run.filter_config)
         motion = (run.processed_data[name] for name in ("positions", "velocities", "accelerations"))
-        whole = build_regressor_basic(run.robot, *motion, run.identif_config)
+        return np.asarray(build_regressor_basic(run.robot, *motion, run.identif_config))
+
+    def _predicted(self, whole: Array) -> Array:
+        from figaroh.tools.regressor import build_regressor_reduced
+
+        run = self.solved
         base = build_regressor_reduced(whole, run._idx_eliminated)[:, run._base_indices]
-        return np.asarray((base @ run.phi_base).reshape(-1, len(times)).T)
+        return np.asarray(base @ run.phi_base)
 
 
 def load() -> Any:
@@ -81,7 +110,8 @@ def identified(robot: Robot, times: Array, positions: Array, efforts: Array, cut
         def load_trajectory_data(self, data_source: str | None = None) -> dict[str, Any]:
             return {"timestamps": times, "positions": positions, "torques": efforts}
 
-    wrapper = pin.RobotWrapper(build(_on_axes(robot.tree)))
+    tree, shifts = _on_axes(robot.tree)
+    wrapper = pin.RobotWrapper(build(tree))
     joints = list(wrapper.model.names)[1:]
     rate = (len(times) - 1) / float(times[-1] - times[0])
     logging.getLogger("figaroh").setLevel(logging.ERROR)
@@ -95,11 +125,15 @@ def identified(robot: Robot, times: Array, positions: Array, efforts: Array, cut
         run.solve(decimate=True, decimation_factor=_EVERY, plotting=False, wls=True)
     values = {**run.standard_parameter, **run.result["reconstruction"]["theta_r_dict"]}
     found = p10_by_joint_from_param_dict(parameter_dict=values, joint_names=joints)
-    return Figaroh(run, sum(is_feasible_link(p10).min_eig > 0.0 for p10 in found.values()))
+    bodies = sum(is_feasible_link(p10).min_eig > 0.0 for p10 in found.values())
+    return Figaroh(run, bodies, shifts[-1])
 
 
-def _on_axes(tree: TreeModel) -> TreeModel:
-    """Return a robot with the frames of its bodies on the axes of their joints, as Pinocchio wants them."""
+def _on_axes(tree: TreeModel) -> tuple[TreeModel, Array]:
+    """Return a robot with the frames of its bodies on the axes of their joints, as Pinocchio wants them.
+
+    With the shifts of these, in the frames of the bodies.
+    """
     axes, moments = tree.screws[:, :3], tree.screws[:, 3:]
     placements = tree.placements.copy()
     origins = placements[:, :3, 3].copy()
@@ -107,5 +141,5 @@ def _on_axes(tree: TreeModel) -> TreeModel:
     turns = np.any(axes != 0.0, axis=1, keepdims=True)
     shifts = np.where(turns, np.cross(axes, moments) + along - origins, 0.0)
     placements[:, :3, 3] += shifts
-    coms = tree.coms - np.einsum("ikj,ik->ij", placements[:, :3, :3], shifts)
-    return replace(tree, placements=placements, coms=coms)
+    inside = np.einsum("ikj,ik->ij", placements[:, :3, :3], shifts)
+    return replace(tree, placements=placements, coms=tree.coms - inside), inside

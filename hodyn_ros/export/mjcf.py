@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
@@ -129,6 +130,13 @@ class _Writer:
         tree = self.tree
         return self._massless(body) and len(tree.children[body]) == 1
 
+    @cached_property
+    def _on_ground(self) -> set[int]:
+        """The bodies that loops weld to the ground."""
+        loops = () if self.closure is None else self.closure.loops
+        sides = [(loop.a.body, loop.b.body) for loop in loops if loop.kind == "weld"]
+        return {max(pair) for pair in sides if min(pair) < 0}
+
     def _massless(self, body: int) -> bool:
         return not self.tree.masses[body] and not self.tree.inertias[body].any()
 
@@ -169,7 +177,9 @@ class _Writer:
         tree, name = self.tree, self.tree.body_names[body]
         mass, inertia = tree.masses[body], tree.inertias[body]
         if self._massless(body):
-            mass = _LEAST * tree.masses.sum()
+            # what is welded to the ground does not move; a light body would let its weld give way, which in
+            # MuJoCo is as soft as what it holds is light, under the torque of a spring that acts on it
+            mass = (1.0 if body in self._on_ground else _LEAST) * tree.masses.sum()
             inertia = mass * (0.1 * self._size) ** 2 * np.eye(3)
             self.notes.append(f"body {name!r} has no mass, which MuJoCo asks for; it gets {mass:.3g} kg")
             self.made_up.append(body)

@@ -1,8 +1,8 @@
 """An observer as traced functions without a memory of their own, wherever the efforts of the links come from.
 
 A call takes the row that the one before has returned, and returns the next one. It begins with external
-efforts (m,) and their deviations (m,), the largest of their ratios, and a number that is not zero where a
-spring is beyond its law; the rest is what `Balance` and `Filters` keep.
+efforts (m,) and their deviations (m,), the largest of their ratios, one in a contact and else zero, and a
+number that is not zero where a spring is beyond its law; the rest is what `Balance` and `Filters` keep.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ class ObserverEquations:
 
     Attributes:
         memory: Layout of a row.
+        failed: Place in a row of what says that a spring is beyond its law.
         conditional: Whether a spring may be beyond its law, as soon as something has been traced.
     """
 
@@ -32,8 +33,10 @@ class ObserverEquations:
     ) -> None:
         self.balance, self.filters = balance, Filters(balance, smooth, rubbing, bounds=bounds)
         self.rows, self.n = balance.sensed.rows, balance.n
-        result = 2 * self.filters.size + 2
-        self.memory = Layout(result=result, balance=balance.state.size, filters=self.filters.state.size)
+        self.failed = self.filters.result.size
+        self.memory = Layout(
+            result=self.failed + 1, balance=balance.state.size, filters=self.filters.state.size
+        )
         self.conditional = False
 
     @property

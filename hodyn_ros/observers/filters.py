@@ -20,6 +20,7 @@ the joint moves both ways. Errors of masses last as well: samples count as the s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import floor
 from typing import Any
 
 from hodyn_ros.array import Array
@@ -81,6 +82,7 @@ class Filters:
             **sizes,
             **({f"{_SMOOTH}{name}": size for name, size in sizes.items()} if smooth else {}),
             load_rate=len(places.get("load", ())),
+            contact=1,
             **{f"x{j}": len(names) for j, names in self.corrected.items()},
             **{f"p{j}": len(_pairs(len(names))) for j, names in self.corrected.items()},
         )
@@ -91,13 +93,15 @@ class Filters:
             drift_time=1,
             friction_time=1,
             correction_limit=1,
+            threshold=1,
+            release=1,
             stiffness_variance=1,
             friction_variance=1,
             inertia_variance=1,
             noise_variance=m,
             model_variance=m,
         )
-        self.result = Layout(efforts=m, deviations=m, largest=1)
+        self.result = Layout(efforts=m, deviations=m, largest=1, contact=1)
 
     def numbers(self, config: ObserverConfig, noise: Array, unsure_inertia: bool = True) -> Row:
         """Return the figures as numbers; `noise` (m,) is that of the external efforts.
@@ -113,6 +117,8 @@ class Filters:
                 "drift_time": [config.drift_time if config.adapt_drives else _NONE],
                 "friction_time": [config.friction_time],
                 "correction_limit": [config.correction_limit],
+                "threshold": [config.threshold],
+                "release": [config.threshold * config.release],
                 "stiffness_variance": [config.stiffness_deviation**2 + _NONE],
                 "friction_variance": [config.friction_deviation**2 + _NONE],
                 "inertia_variance": [config.inertia_deviation**2 if unsure_inertia else 0.0],
@@ -172,7 +178,13 @@ class Filters:
             now["load_rate"] = []
         for j, names in self.corrected.items():
             now[f"x{j}"], now[f"p{j}"] = self._corrected(j, names, seen, period, state, figures)
-        return now, self._result(seen, now, figures, moving)
+        result = self._result(seen, now, figures, moving)
+        threshold, release = figures["threshold"][0], figures["release"][0]
+        limit = threshold + state["contact"][0] * (release - threshold)
+        above = result["largest"][0] - limit
+        # one where it is above its limit, else zero
+        now["contact"] = [1.0 * floor(0.5 * (1.0 + above / (abs(above) + _NONE)))]
+        return now, {**result, "contact": now["contact"]}
 
     def _prior(self, j: int, names: tuple[str, ...], figures: Vectors) -> Row:
         """Return the upper triangle of the covariance of x by the file alone."""

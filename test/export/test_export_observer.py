@@ -10,7 +10,7 @@ import pytest
 from exported_code import call, compiled, needs_c
 from sweeps import some
 
-from hodyn_ros import InputError, Robot, share
+from hodyn_ros import Robot, share
 from hodyn_ros.control.links import Links
 from hodyn_ros.export import c_source
 from hodyn_ros.export.request import ExportRequest
@@ -56,7 +56,12 @@ def test_c_says_the_same_as_python(stiffness: float, tmp_path: Path) -> None:
 
 @needs_c
 @pytest.mark.parametrize(
-    "file", some(["palletiser.yaml", "delta.yaml", "gough_stewart_6ups.yaml"], "delta.yaml")
+    "file",
+    some(
+        ["palletiser.yaml", "delta.yaml", "gough_stewart_6ups.yaml", "planar_3rrr.yaml"],
+        "delta.yaml",
+        "planar_3rrr.yaml",
+    ),
 )
 def test_c_of_loops_says_the_same_as_python(file: str, tmp_path: Path) -> None:
     robot = Robot.load(share.find("config", file))
@@ -101,6 +106,7 @@ def test_c_of_loops_says_the_same_as_python(file: str, tmp_path: Path) -> None:
         before, after = after, before
         np.testing.assert_allclose(before[0, : found.efforts.size], found.efforts, rtol=1e-9, atol=1e-9)
         assert abs(before[0, 2 * found.efforts.size] / found.largest - 1.0) < 1e-9
+        assert before[0, 2 * found.efforts.size + 1] == found.contact
     sample[0, 0] = np.nan
     assert (
         call(library.robot_momentum_observer, memory, sample, np.array([2e-3]), before, figures, after) == 2
@@ -134,12 +140,6 @@ def test_c_of_a_floating_base_says_the_same_as_python(tmp_path: Path) -> None:
         assert found is not None
         np.testing.assert_allclose(before[0, : n + 6], found.efforts, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(before[0, n + 6 : 2 * n + 12], found.deviations, rtol=1e-9)
-
-
-def test_redundant_drives_are_refused() -> None:
-    robot = Robot.load(share.find("config", "planar_3rrr.yaml"))
-    with pytest.raises(InputError, match="more drives than coordinates, whose observer is not exported"):
-        c_source(robot, ExportRequest(0, what="momentum_observer"))
 
 
 def test_the_header_says_what_the_figures_are() -> None:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from hodyn_ros.codegen.kernel import Kernel, Shape, Traceable, traced
 from hodyn_ros.control.links import Links
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.errors import InputError
 from hodyn_ros.export import motions
-from hodyn_ros.export.c_function import ALL_FINITE, OK, Cases, CFunction, finite_conditions, sizes
+from hodyn_ros.export.c_function import ALL_FINITE, OK, Cases, CFunction, Memory, finite_conditions, sizes
+from hodyn_ros.export.c_text import comment_block, number
 from hodyn_ros.export.loops.c_code import loop_function
 from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.export.straight_line import StraightLine, Tables, checked_length
 from hodyn_ros.lie.se3 import Array, exp
 from hodyn_ros.observers import MomentumObserver, ObserverConfig, Sensed
 from hodyn_ros.observers.equations import ObserverEquations
+from hodyn_ros.observers.redundant_drives import ARRIVED, ITERATIONS, FitEquations
 
 Call = list[Array]  # what a function takes
 
@@ -64,37 +65,26 @@ def _of_loops(
     robot: Robot, observer: MomentumObserver, request: ExportRequest, tables: Tables
 ) -> list[CFunction]:
     """Write the same of a robot with loops, around functions that find the efforts of its links."""
-    if observer.redundant:
-        raise InputError(
-            f"robot {robot.name!r} has more drives than coordinates, whose observer is not exported; use "
-            "MomentumObserver"
-        )
     prefix, figures = request.prefix, _figures(observer)
     equations, n = observer.equations, len(robot.driven_joints)
-    parts = step_functions(f"{prefix}_{OBSERVER}", equations, figures, tables)
+    parts = step_functions(f"{prefix}_{OBSERVER}", equations, figures, tables, redundant=observer.redundant)
     parts = [replace(part, prefix=prefix, name=f"{OBSERVER}_{part.name}") for part in parts]
-    wanted = replace(request, order=0, wrenches=())
-    dynamics = replace(
-        loop_function(robot, wanted, "inverse_dynamics", tables), name=f"{OBSERVER}_inverse_dynamics"
-    )
-    found = [dynamics]
-    if robot.joint_names != robot.driven_joints:
-        located = loop_function(robot, replace(wanted, order=2), "motion_from_drives", tables)
-        found.insert(0, replace(located, name=f"{OBSERVER}_motion_from_drives"))
+    efforts = (_fitted if observer.redundant else _located)(robot, request, tables)
     macro = prefix.upper()
     points, settle = parts[1:]
+    last = {"moving": "next.fitted + " + str(efforts.moves)} if observer.redundant else {}
     lines = [
         f"  {prefix}_memory next;",
         f"  double moved[{6 * n}];",
         f"  double efforts[{2 * n}];",
-        *[f"  double {name}[{size}];" for one in found for name, size in _own(one).items()],
+        *[f"  double {name}[{size}];" for name, size in efforts.arrays.items()],
         f"  int i, code, worst = {macro}_OK;",
         "  next = *memory;",
         f"  {points.call({'motion': 'moved'})};",
         "  for (i = 0; i < 2; ++i) {",
-        *[f"    {line}" for line in _efforts_of(found, n, macro)],
+        *[f"    {line}" for line in efforts.lines],
         "  }",
-        f"  {settle.call()};",
+        f"  {settle.call(last)};",
         f"  if (!({' && '.join(finite_conditions({'after': settle.results['after']}))})) {{",
         f"    return {macro}_FAILED;",
         "  }",
@@ -109,36 +99,120 @@ def _of_loops(
         [*_words(observer), *_about_step(observer), "Where it fails, the memory stays as it was."],
         lines,
         _cases_of_loops(observer, parts[0], figures),
-        remembers={name: part for one in found for name, part in one.remembers.items()},
+        remembers={
+            **efforts.remembers,
+            **{n: m for one in efforts.functions for n, m in one.remembers.items()},
+        },
         fails=True,
-        operations=sum(one.operations for one in [points, settle, *found, *found]),
+        operations=sum(one.operations for one in [points, settle]) + efforts.operations,
         helpers=ALL_FINITE,
     )
-    return [*parts, *found, update]
+    return [*parts, *efforts.functions, update]
+
+
+@dataclass(frozen=True, eq=False)
+class _Efforts:
+    """How C finds the efforts (n,) that links need at point i of a period, from `moved` into `efforts`."""
+
+    functions: Sequence[CFunction]
+    lines: Sequence[str]
+    arrays: Mapping[str, int]  # that it needs, and their sizes
+    operations: int
+    remembers: Mapping[str, Memory] = field(default_factory=dict)
+    moves: int = 0  # place in what is fitted of the matrix that takes efforts to what moves the robot
+
+
+def _located(robot: Robot, request: ExportRequest, tables: Tables) -> _Efforts:
+    """Find them where the driven joints say where the robot is."""
+    n, wanted = len(robot.driven_joints), replace(request, order=0, wrenches=())
+    found = [_part(robot, wanted, "inverse_dynamics", tables)]
+    if robot.joint_names != robot.driven_joints:
+        found.insert(0, _part(robot, replace(wanted, order=2), "motion_from_drives", tables))
+    lines = []
+    for function in found:
+        passed = {"tau": f"efforts + {n} * i", "pose": "platform_pose", "twists": "platform_twists"}
+        if function is found[0]:
+            passed[next(iter(function.inputs))] = f"moved + {3 * n} * i"
+        lines += _called(function, passed, request.prefix.upper())
+    arrays = {name: size for one in found for name, size in _own(one).items()}
+    return _Efforts(found, lines, arrays, 2 * sum(one.operations for one in found))
+
+
+def _fitted(robot: Robot, request: ExportRequest, tables: Tables) -> _Efforts:
+    """Find them where more drives than coordinates say so, by a fit (`observers.redundant_drives`)."""
+    assert robot.closure is not None
+    prefix, n, wanted = request.prefix, len(robot.driven_joints), replace(request, order=0, wrenches=())
+    equations = FitEquations(robot.closure)
+    home = equations.start(robot.home)
+    layout, macro = equations.memory, prefix.upper()
+    dynamics = _part(robot, wanted, "inverse_dynamics", tables)
+    jacobian = _part(robot, wanted, "drive_jacobian", tables)
+    calls, random = list[Call](), np.random.default_rng(1)
+    for _ in range(motions.COUNT):
+        matrix = random.uniform(-1.0, 1.0, equations.trace()[1][2][1])
+        calls.append([random.uniform(-0.1, 0.1, (3, n)), random.uniform(-0.1, 0.1, (3, n)), matrix, home])
+    fit = _function(
+        prefix, f"{OBSERVER}_fit", equations.trace(), ["wanted", "there", "jacobian", "fitted"], ["nearer"],
+        ["wanted, there: motion of the driven joints as measured, and as of the motion in fitted, positions "
+         "first. nearer: a step from fitted towards what is nearest to the measured one."],
+        calls, tables,
+    )  # fmt: skip
+    passed = {
+        name: f"next.fitted + {layout[name].start}" for name in ("q", "pose", "twists") if name in layout
+    }
+    passed |= {"tau": f"efforts + {n} * i", "motion": "there", "drive_jacobian": "jacobian"}
+    dynamics_lines = _called(dynamics, passed, macro)
+    lines = [
+        "int round = 0;",
+        "do {",
+        *[f"  {line}" for line in [*dynamics_lines, *_called(jacobian, passed, macro)]],
+        f"  {fit.call({'wanted': f'moved + {3 * n} * i', 'fitted': 'next.fitted'})};",
+        f"  for (int k = 0; k < {layout.size}; ++k) {{",
+        "    next.fitted[k] = nearer[k];",
+        "  }",
+        f"}} while ((++round < {ITERATIONS}) && ({macro}_CONSTANT_TIME || !(nearer[{layout.size - 1}] < "
+        f"{number(ARRIVED)})));",
+        f"if (!(nearer[{layout.size - 1}] < {number(ARRIVED)})) {{",
+        f"  return {macro}_FAILED;",
+        "}",
+        *dynamics_lines,
+    ]
+    arrays = {"there": 3 * n, "jacobian": jacobian.results["drive_jacobian"][1], "nearer": layout.size}
+    kept = Memory(
+        [
+            *comment_block(["where the robot was found to be from its drives"]),
+            f"double fitted[{layout.size}];",
+        ],
+        [f"memory->fitted[{i}] = {number(value)};" for i, value in enumerate(home[0].tolist())],
+    )
+    each = dynamics.operations + jacobian.operations + fit.operations
+    return _Efforts(
+        [fit, dynamics, jacobian], lines, arrays, 2 * (ITERATIONS * each + dynamics.operations),
+        {"fitted": kept}, layout["moves"].start,
+    )  # fmt: skip
+
+
+def _part(robot: Robot, request: ExportRequest, what: str, tables: Tables) -> CFunction:
+    """Write a function of a robot with loops as a part of its observer."""
+    return replace(loop_function(robot, request, what, tables), name=f"{OBSERVER}_{what}")
+
+
+def _called(function: CFunction, passed: Mapping[str, str], macro: str) -> list[str]:
+    """Write a call, with what becomes of its code."""
+    names = sizes({**function.inputs, **function.results})
+    call = function.call({name: text for name, text in passed.items() if name in names}, "&next")
+    return [
+        f"code = {call};",
+        f"if (code == {macro}_FAILED) {{",
+        "  return code;",
+        "}",
+        "worst = code > worst ? code : worst;",
+    ]
 
 
 def _own(function: CFunction) -> dict[str, int]:
     """Return the arrays that results of a function are put into, but for the efforts."""
     return {name: size for name, size in sizes(function.results).items() if name != "tau"}
-
-
-def _efforts_of(functions: Sequence[CFunction], n: int, macro: str) -> list[str]:
-    """Write the calls that find efforts at a point of a period."""
-    lines = []
-    for function in functions:
-        passed = {"tau": f"efforts + {n} * i", "pose": "platform_pose", "twists": "platform_twists"}
-        if function is functions[0]:
-            passed[next(iter(function.inputs))] = f"moved + {3 * n} * i"
-        names = {*function.inputs, *function.results}
-        call = function.call({name: text for name, text in passed.items() if name in names}, "&next")
-        lines += [
-            f"code = {call};",
-            f"if (code == {macro}_FAILED) {{",
-            "  return code;",
-            "}",
-            "worst = code > worst ? code : worst;",
-        ]
-    return lines
 
 
 def _cases_of_loops(observer: MomentumObserver, start: CFunction, figures: Array) -> Cases:
@@ -157,15 +231,22 @@ def _cases_of_loops(observer: MomentumObserver, start: CFunction, figures: Array
 
 
 def step_functions(
-    prefix: str, equations: ObserverEquations, figures: Array, tables: Tables
+    prefix: str,
+    equations: ObserverEquations,
+    figures: Array,
+    tables: Tables,
+    *,
+    redundant: bool = False,
 ) -> list[CFunction]:
     """Write `<prefix>_start`, `<prefix>_points` and `<prefix>_settle`: a step in two parts.
 
-    Between them the caller finds the efforts of the links at both points. `figures` (1, k) are tested with.
+    Between them the caller finds the efforts of the links at both points, of `redundant` drives with what of
+    efforts moves the robot. `figures` (1, k) are tested with.
     """
     n, random = equations.n, np.random.default_rng(1)
     start = Kernel(*equations.start_trace()).function
-    settle = Kernel(*equations.settle_trace()).function
+    settle = Kernel(*equations.settle_trace(redundant)).function
+    further = [np.eye(n)] if redundant else []
     phases, samples = np.arange(n), list[Array]()
     for i in range(motions.COUNT + 1):
         angles = 5.0 * _PERIOD * i + phases
@@ -177,10 +258,11 @@ def step_functions(
         state = [sample, np.full((1, 1), _PERIOD), memory]
         begun.append([sample, figures])
         moved.append(state)
-        settled.append([*state, figures, random.uniform(-10.0, 10.0, (2, n))])
+        settled.append([*state, figures, random.uniform(-10.0, 10.0, (2, n)), *further])
         memory = settle(*settled[-1])
     words = f"sample: {', '.join(equations.rows)}, one row after the other."
-    inputs = ["sample", "period", "before", "figures", "efforts"]
+    inputs = ["sample", "period", "before", "figures", "efforts", *(["moving"] if redundant else [])]
+    moves = ["moving: a matrix that takes efforts to their part that moves the robot."] if redundant else []
     return [
         _function(
             prefix, "start", equations.start_trace(), ["sample", "figures"], ["after"],
@@ -192,8 +274,9 @@ def step_functions(
             moved, tables,
         ),
         _function(
-            prefix, "settle", equations.settle_trace(), inputs, ["after"],
-            [words, "efforts: those that the links need at both points.", "after: the row of the sample."],
+            prefix, "settle", equations.settle_trace(redundant), inputs, ["after"],
+            [words, "efforts: those that the links need at both points.", *moves,
+             "after: the row of the sample."],
             settled, tables,
         ),
     ]  # fmt: skip
@@ -240,7 +323,8 @@ def _words(observer: MomentumObserver) -> list[str]:
         f"sample: {', '.join(observer.rows)} of all joints, one row after the other, reflected to the links.",
         f"figures, by default in brackets: {'; '.join(held)}. smoothing_time [s] is 0 for none; newest is 0 "
         "where efforts are held from their sample to the next, 0.5 where they are measured; variances are "
-        "squares of deviations; drift_time [s] is 1e-30 to remember nothing. ObserverConfig explains them.",
+        "squares of deviations; a contact ends below release; drift_time [s] is 1e-30 to remember nothing. "
+        "ObserverConfig explains them.",
         *([base] if observer.floats else []),
     ]
 
@@ -252,8 +336,9 @@ def _about_step(observer: MomentumObserver) -> list[str]:
         "period: since the sample before [s]. Where that is too long, start anew.",
         "before: what the call before has returned, or the start.",
         f"after: external efforts [0 .. {m - 1}] [N.m or N], {first}their standard deviations "
-        f"[{m} .. {2 * m - 1}], [{2 * m}] the largest of their ratios, [{2 * m + 1}] zero unless a "
-        "spring is beyond its table; the rest is for the next call. Before and after are two arrays.",
+        f"[{m} .. {2 * m - 1}], [{2 * m}] the largest of their ratios, [{2 * m + 1}] one in a contact, else "
+        f"zero, [{2 * m + 2}] zero unless a spring is beyond its table; the rest is for the next call. "
+        "Before and after are two arrays.",
     ]
 
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rclpy.node import Node
-
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.feedforward.config import FeedforwardConfig
 from hodyn_ros.observers import ObserverConfig, Sensed
 from hodyn_ros.observers.payload import PayloadConfig
 from hodyn_ros.ros.parameters.dynamics_settings import AUTOSTART, LOAD_SETTINGS, NEW_CLOCK_AFTER
-from hodyn_ros.ros.parameters.parameters import ParameterSpec, config_of, specs_of
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, specs_of
 
 _OBSERVER = tuple(specs_of(ObserverConfig))
 _STRUCTURE = (
@@ -63,11 +60,6 @@ SETTINGS = (
 )
 STRUCTURAL = frozenset(setting.name for setting in (*_STRUCTURE, *LOAD_SETTINGS, *_ESTIMATE))
 LIVE = frozenset(setting.name for setting in _OBSERVER)
-
-
-def loaded(node: Node, robot: Robot) -> Robot:
-    """Return a robot with the load and the gravity of the parameters; InputError names one that cannot be."""
-    return config_of(node, FeedforwardConfig).robot(robot)
 
 
 def sensed(robot: Robot, measured: Sequence[str]) -> Sensed:

@@ -1,0 +1,275 @@
+"""From measurements to external efforts, contacts and loads: all that observer_node says, without a node.
+
+The node observes what comes on topics; `hodyn replay` observes what a bag holds, with the settings that the
+node has published there, and gets the same numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from nav_msgs.msg import Odometry
+from sensor_msgs.msg import JointState
+
+from hodyn_ros.array import Array
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import HodynError, InputError
+from hodyn_ros.feedforward.config import FeedforwardConfig
+from hodyn_ros.feedforward.robot_files import RobotFiles
+from hodyn_ros.lie.motion import BaseMotion
+from hodyn_ros.msg import ContactEvent
+from hodyn_ros.msg import ExternalEfforts as ExternalEffortsMessage
+from hodyn_ros.msg import PayloadEstimate as PayloadMessage
+from hodyn_ros.observers import ExternalEfforts, MomentumObserver, ObserverConfig
+from hodyn_ros.observers.payload import PayloadConfig, PayloadEstimator
+from hodyn_ros.ros.conversions.fields import float64s
+from hodyn_ros.ros.conversions.joint_rows import RowsReader
+from hodyn_ros.ros.conversions.layout import StreamReader, instant, unpacked
+from hodyn_ros.ros.conversions.odometry import OdometryReader
+from hodyn_ros.ros.parameters.observer_settings import sensed
+from hodyn_ros.ros.streams.stamp_filter import StampFilter
+
+LINKS, MOTORS, BASE = "joint_states", "motor_states", "odom"
+TYPES = {LINKS: JointState, MOTORS: JointState, BASE: Odometry}
+OUT, CONTACTS, PAYLOAD = "external_efforts", "contacts", "payload"
+_VERSION = 1  # of the JSON of `settings`
+_TO_MESSAGE = [0, 3, 4, 1, 5, 2]  # from inertia xx, yy, zz, xy, xz, yz to xx, xy, xz, yy, yz, zz
+_FIELDS = {  # of joint states, by what is measured
+    "position": "position",
+    "velocity": "velocity",
+    "motor_position": "position",
+    "motor_velocity": "velocity",
+    "motor_effort": "effort",
+    "joint_torque": "effort",
+}
+
+
+@dataclass(frozen=True)
+class ObservationConfig:
+    """What may be chosen: as the parameters of observer_node say."""
+
+    measured: tuple[str, ...] = ()
+    load: FeedforwardConfig = FeedforwardConfig()  # of which payload and gravity count
+    observer: ObserverConfig = ObserverConfig()
+    usual_load: PayloadConfig = PayloadConfig()
+    payload_rate: float = 0.0  # [Hz]
+    payload_body: str = ""
+    stamp_tolerance: float = 0.0005  # [s]
+
+
+class Measured(NamedTuple):
+    """What belongs to one instant."""
+
+    stamp: bytes  # as it travels, of the links
+    rows: Array  # (rows, n) of links, then of motors
+    base: BaseMotion | None
+
+
+class Said(NamedTuple):
+    """What is said of a sample; None where nothing is."""
+
+    efforts: ExternalEffortsMessage | None
+    contact: ContactEvent | None  # where one begins or ends
+    payload: PayloadMessage | None
+
+
+class ObservationPipeline:
+    """Observes one robot, `robot` as it was built from `files`.
+
+    Raises HodynError where configuration and robot do not fit.
+
+    Attributes:
+        readers: What reads the messages of each topic that is needed, those of links first.
+        begun: Stamp [ns] that times are counted from; None before the first sample.
+        stamps: Rejects samples that come out of order.
+    """
+
+    def __init__(
+        self, files: RobotFiles, robot: Robot, config: ObservationConfig, stamps: StampFilter | None = None
+    ) -> None:
+        self.files, self._config = files, config
+        self.robot = config.load.robot(robot)
+        measured = sensed(self.robot, config.measured)
+        self.observer = MomentumObserver(self.robot, config.observer, measured)
+        names, rows = self.robot.driven_joints, self.observer.rows
+        of_motors = [row for row in rows if row.startswith("motor_") and measured.motors]
+        of_links = [row for row in rows if row not in of_motors]
+        self.readers: dict[str, StreamReader[Any]] = {
+            topic: RowsReader(names, [_FIELDS[row] for row in chosen])
+            for topic, chosen in ((LINKS, of_links), (MOTORS, of_motors))
+            if chosen
+        }
+        if self.observer.floats:
+            self.readers[BASE] = OdometryReader()
+        self._order = np.array([[*of_links, *of_motors].index(row) for row in rows])
+        self.estimator: PayloadEstimator | None = None
+        if config.payload_rate > 0.0:
+            self.estimator = PayloadEstimator(self.observer, config.usual_load, config.payload_body)
+        self.stamps = StampFilter() if stamps is None else stamps
+        self.begun: int | None = None
+        self.contact = False
+        self._next_payload = 0  # [ns] when it is told again
+
+    @property
+    def config(self) -> ObservationConfig:
+        """The configuration; that of the observer may change at any time."""
+        return self._config
+
+    def compile(self, config: ObserverConfig) -> None:
+        """Compile what another configuration needs, so that `configure` finds it, and takes no time."""
+        MomentumObserver(self.robot, config, self.observer.sensed)
+
+    def configure(self, config: ObserverConfig) -> None:
+        """Let the observer go on with another configuration."""
+        self.observer.config = config
+        self._config = replace(self._config, observer=config)
+
+    def begin(self) -> None:
+        """Observe from now on, whatever the stamps before."""
+        self.stamps.forget()
+        self.begun, self.contact = None, False
+        self.observer.restart()
+
+    def restart(self) -> None:
+        """Forget what was learnt."""
+        self.observer.restart()
+        if self.estimator is not None:
+            self.estimator.restart()
+
+    def together(self, held: Mapping[str, tuple[bytes, Any]]) -> Measured | None:
+        """Return what messages of all topics hold, as read; None where they are not of one instant."""
+        instants = [instant(stamp) for stamp, _ in held.values()]
+        if max(instants) - min(instants) > 1e9 * self._config.stamp_tolerance:
+            return None
+        rows = np.concatenate([held[name][1] for name in self.readers if name != BASE])
+        return Measured(held[LINKS][0], rows, held[BASE][1] if BASE in held else None)
+
+    def take(self, measured: Measured) -> Said:
+        """Observe a sample. Raises MessageRejected or HodynError for one that does not count then."""
+        now, observer = instant(measured.stamp), self.observer
+        self.stamps.check(now)
+        begun = self.begun
+        if begun is None or now < begun:  # a clock that starts again
+            if begun is not None:
+                observer.restart()
+            begun = now
+        sample = np.ascontiguousarray(measured.rows[self._order])
+        found = observer.update(1e-9 * (now - begun), sample, measured.base)
+        self.stamps.accept(now)
+        if begun != self.begun:
+            self.begun = self._next_payload = begun
+        payload = self._load(measured.stamp, now, found)
+        if found is None:
+            return Said(None, None, payload)
+        message = ExternalEffortsMessage(
+            joint_names=list(observer.names),
+            efforts=float64s(found.efforts),
+            deviations=float64s(found.deviations),
+            largest_ratio=found.largest,
+            contact=found.contact,
+        )
+        message.header.stamp = unpacked(measured.stamp)
+        return Said(message, self._event(message, found), payload)
+
+    def _event(self, message: ExternalEffortsMessage, found: ExternalEfforts) -> ContactEvent | None:
+        """Say that a contact begins or ends."""
+        if found.contact == self.contact:
+            return None
+        self.contact = found.contact
+        event = ContactEvent(header=message.header, begins=self.contact, largest_ratio=message.largest_ratio)
+        if self.contact:
+            ratios = np.abs(found.efforts) / found.deviations
+            order = [j for j in np.argsort(-ratios) if ratios[j] > self._config.observer.threshold]
+            event.joint_names = [message.joint_names[j] for j in order]
+            event.efforts = float64s(found.efforts[order])
+            event.deviations = float64s(found.deviations[order])
+        return event
+
+    def _load(self, stamp: bytes, now: int, found: ExternalEfforts | None) -> PayloadMessage | None:
+        """Say what the robot carries, as often as it should be."""
+        if self.estimator is None:
+            return None
+        self.estimator.update(found)
+        if now < self._next_payload:
+            return None
+        self._next_payload = now + round(1e9 / self._config.payload_rate)
+        estimate = self.estimator.estimate
+        values, deviations = estimate.values, estimate.deviations
+        message = PayloadMessage(
+            mass=float(values[0]),
+            mass_deviation=float(deviations[0]),
+            centre=values[1:4],
+            centre_deviations=deviations[1:4],
+            inertia=values[4:][_TO_MESSAGE],
+            inertia_deviations=deviations[4:][_TO_MESSAGE],
+            hidden=list(estimate.hidden),
+        )
+        message.header.stamp, message.header.frame_id = unpacked(stamp), self.estimator.body
+        return message
+
+    def settings(self, restarted: str = "") -> str:
+        """Return as JSON all that what is said follows from; it holds after the last sample taken so far.
+
+        Keys: `robot` (the fields of `RobotFiles`), those of `ObservationConfig`, `new_clock_after` [s],
+        `begun` and `after_stamp` [ns] or null, `version`, and `restarted`: "all" at the first sample, which
+        is that at `begun`, "observer" and "payload" after the services, else nothing.
+        """
+        config = self._config
+        chosen = {name: getattr(config, name) for name in ("payload_rate", "payload_body", "stamp_tolerance")}
+        return json.dumps(
+            {
+                "version": _VERSION,
+                "robot": self.files.to_json(),
+                "measured": list(config.measured),
+                "load": config.load.to_json(),
+                "observer": asdict(config.observer),
+                "usual_load": asdict(config.usual_load),
+                **chosen,
+                "new_clock_after": self.stamps.forget_after,
+                "begun": self.begun,
+                "after_stamp": self.stamps.last,
+                "restarted": restarted,
+            }
+        )
+
+    @classmethod
+    def from_settings(
+        cls, data: Mapping[str, Any], clock: Callable[[], float] = time.monotonic
+    ) -> ObservationPipeline:
+        """Build the pipeline that `settings` describes; InputError where they are something else.
+
+        It has seen no samples; `clock` [s] tells when messages arrive, in a replay when they were recorded.
+        """
+        try:
+            if data["version"] != _VERSION:
+                raise InputError(
+                    f"the settings have version {data['version']!r}; this hodyn_ros reads {_VERSION}"
+                )
+            config = ObservationConfig(
+                tuple(data["measured"]),
+                FeedforwardConfig.from_json(data["load"]),
+                observer_config(data),
+                PayloadConfig(**data["usual_load"]),
+                float(data["payload_rate"]),
+                str(data["payload_body"]),
+                float(data["stamp_tolerance"]),
+            )
+            stamps = StampFilter(float(data["new_clock_after"]), clock)
+            files = RobotFiles(**data["robot"])
+            return cls(files, files.robot(), config, stamps)
+        except HodynError:
+            raise
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+            raise InputError(f"these are not the settings of an observer_node: {error!r}") from error
+
+
+def observer_config(data: Mapping[str, Any]) -> ObserverConfig:
+    """Return the configuration of the observer in settings."""
+    fields: dict[str, Any] = data["observer"]
+    lists = {name: tuple(values) for name, values in fields.items() if isinstance(values, list)}
+    return ObserverConfig(**{**fields, **lists})
