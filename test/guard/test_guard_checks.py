@@ -224,7 +224,7 @@ def test_without_a_model_or_limits_nothing_is_held_against_efforts() -> None:
 def stream() -> FeedforwardStream:
     limits = GuardLimits(2.0, 50.0, 1000.0, 5.0)
     return FeedforwardStream(
-        ["a"], GuardConfig(), np.array([2.2]), limits, lambda motion: 3.0 * motion.acceleration
+        ["a"], GuardConfig(), np.array([2.2]), limits, lambda motion, _: 3.0 * motion.acceleration
     )
 
 

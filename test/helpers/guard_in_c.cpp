@@ -14,12 +14,12 @@ using guard::Vector;
 
 namespace
 {
-using Model = void (*)(const double * motion, double * efforts);
+using Model = void (*)(const double * links, const double * motors, double * efforts);
 using Start = void (*)(void * context, const double * sample);
 using Step = bool (*)(void * context, const double * sample, double period, double * efforts, double * deviations);
 char said[1000];
 
-// A guard, and a model that takes a motion as one array.
+// A guard, and a model that takes the motions of links and motors as one array each.
 struct Own : CommandGuard
 {
   Own(
@@ -28,22 +28,28 @@ struct Own : CommandGuard
   : CommandGuard(
       joints, allowed, limits, gains, with == nullptr ? guard::EffortModel{} : guard::EffortModel{call, this}, observer),
     model(with),
-    packed(3 * joints)
+    links(3 * joints),
+    motors(3 * joints)
   {
   }
 
-  static void call(void * context, const double * q, const double * v, const double * a, double * effort)
+  static void call(void * context, const guard::Motion & motion, const guard::Motion & deflection, double * effort)
   {
     Own & own = *static_cast<Own *>(context);
-    auto to = own.packed.begin();
-    for (const double * row : {q, v, a}) {
-      to = std::copy_n(row, own.found.size(), to);
+    const Vector * const rows[] = {&motion.position, &motion.velocity, &motion.acceleration};
+    const Vector * const behind[] = {&deflection.position, &deflection.velocity, &deflection.acceleration};
+    const std::size_t n = own.found.size();
+    for (std::size_t i = 0; i < 3; ++i) {
+      for (std::size_t j = 0; j < n; ++j) {
+        own.motors[i * n + j] = (*rows[i])[j];
+        own.links[i * n + j] = (*rows[i])[j] - (*behind[i])[j];
+      }
     }
-    own.model(own.packed.data(), effort);
+    own.model(own.links.data(), own.motors.data(), effort);
   }
 
   Model model;
-  std::vector<double> packed;
+  std::vector<double> links, motors;
 };
 
 const char * say(const std::string & text)
@@ -113,13 +119,20 @@ int guard_measure(Own * own, std::int64_t now, std::int64_t stamp, const double 
   return static_cast<int>(own->measure(now, stamp, q, v));
 }
 
+// `deflections`: three rows, or null for none.
 int guard_follow(
   Own * own, std::int64_t now, std::int64_t stamp, const double * positions, int position_rows,
-  const double * efforts, int effort_rows, unsigned status)
+  const double * efforts, int effort_rows, const double * deflections, unsigned status)
 {
   guard::Reference reference(own->found.size());
   reference.positions.assign(positions, static_cast<std::size_t>(position_rows));
   reference.efforts.assign(efforts, static_cast<std::size_t>(effort_rows));
+  if (deflections != nullptr) {
+    for (Vector * row : {&reference.deflection.position, &reference.deflection.velocity, &reference.deflection.acceleration}) {
+      std::copy_n(deflections, row->size(), row->begin());
+      deflections += row->size();
+    }
+  }
   return static_cast<int>(own->follow(now, stamp, reference, status));
 }
 
