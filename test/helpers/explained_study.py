@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from random_points import HOME, anything, follow, panda
+from random_points import HOME, anything, follow, largest_usage, panda
 
 from hodyn_ros import Robot, share
 from hodyn_ros.actuation.drive_train import DriveTrain
@@ -39,6 +39,7 @@ Array = NDArray[np.float64]
 MS = 1_000_000  # [ns]
 PERIOD = 1e-3  # [s]
 EPOCH = 1_700_000_000 * 1000 * MS
+SPARSE = 3  # periods between two messages of a stream of points
 SPREAD = 0.5  # of the range of each joint that waypoints are drawn from
 _NO_BASE = np.empty((0, 6))
 
@@ -102,11 +103,13 @@ def checked(robot: Robot) -> Callable[[], FeedforwardStream]:
     return lambda: FeedforwardStream(names, GuardConfig(), fastest, limits, model)
 
 
-def unexplained(stream: FeedforwardStream, found: Sequence[Reference], begins: int = 0) -> list[int]:
-    """Which of some references, a millisecond apart, are rejected as their efforts are not explained."""
+def unexplained(
+    stream: FeedforwardStream, found: Sequence[Reference], begins: int = 0, apart: int = 1
+) -> list[int]:
+    """Which of some references, so many milliseconds apart, are rejected: nothing explains their efforts."""
     rejected = []
     for k, reference in enumerate(found, begins):
-        now = EPOCH + k * MS
+        now = EPOCH + k * apart * MS
         try:
             stream.take(now, now, reference, Status.OK, following=True)
         except StreamError as error:
@@ -123,11 +126,11 @@ class Rejected(NamedTuple):
     without: int  # deflections
 
 
-def rejected(robot: Robot, q: Array) -> Rejected:
+def rejected(robot: Robot, q: Array, apart: int = 1) -> Rejected:
     """Ask the guard about a sound motion (N, 5, n)."""
     found = references(robot, feedforwards(robot, q))
-    now = unexplained(checked(robot)(), found)
-    without = unexplained(checked(robot)(), list(map(stiff, found)))
+    now = unexplained(checked(robot)(), found, apart=apart)
+    without = unexplained(checked(robot)(), list(map(stiff, found)), apart=apart)
     return Rejected(len(found), len(now), len(without))
 
 
@@ -150,14 +153,14 @@ def plan(robot: Robot, seed: int) -> Array:
 
 
 def followed_points(seed: int) -> tuple[Robot, Array]:
-    """A Panda, and the motion (N, 5, n) that follows a random stream of points."""
+    """A Panda, and the motion (N, 6, n) that follows a random stream of points."""
     robot = panda(seed % 2 == 0)
     planner = TrackingPlanner(robot, HOME, 0.0)
     messages = sorted(anything(np.random.default_rng(seed)), key=lambda each: each.arrival)
     last = messages[-1].arrival + 0.05
-    motion, _ = follow(planner, messages, last, PERIOD)
-    ends = planner.sample(np.arange(last, planner.ends + 0.01, PERIOD), 4)
-    return robot, np.concatenate([motion[:, :5], ends])
+    motion, _ = follow(planner, messages, last, SPARSE * PERIOD)
+    ends = planner.sample(np.arange(last, planner.ends + 0.01, SPARSE * PERIOD), 5)
+    return robot, np.concatenate([motion, ends])
 
 
 # what is false
@@ -304,15 +307,19 @@ def print_plans(seeds: range) -> None:
 
 def print_streams(seeds: range) -> None:
     """Print how many messages of motions that follow random points are rejected."""
-    total, spoilt = np.zeros(3, dtype=int), Counter[str]()
+    total, spoilt, most = np.zeros(3, dtype=int), Counter[str](), 0.0
     for seed in seeds:
-        found = rejected(*followed_points(seed))
+        robot, motion = followed_points(seed)
+        usage, limit = largest_usage(robot, motion)
+        found, most = rejected(robot, np.ascontiguousarray(motion[:, :5]), SPARSE), max(most, usage)
         total += np.array(found)
         spoilt.update(now=found.now > 0, without=found.without > 0)
+        if usage > 1.0 + 1e-6:
+            print(f"seed {seed}: {usage} of {limit}", flush=True)
         if seed % 50 == 49 or found.now:
-            print(f"to seed {seed}: {total.tolist()} {dict(spoilt)}", flush=True)
+            print(f"to seed {seed}: {total.tolist()} {dict(spoilt)}, {most} of a limit", flush=True)
     print(f"{len(seeds)} streams, {total[0]} messages: {total[1]} rejected in {spoilt['now']} streams,")
-    print(f"without deflections {total[2]} in {spoilt['without']}")
+    print(f"without deflections {total[2]} in {spoilt['without']}; at most {most:.6f} of a limit is used")
 
 
 def print_faults(seeds: range) -> None:

@@ -148,7 +148,8 @@ def _fed(feed: Feed, signal: str, t: float, motion: Rows, effort: Rows, torque: 
     positions, efforts, bent = (rows.copy() for rows in feed.reference)
     stiffness = robot_of("motors").require_drives().stiffness
     torques = stiffness * bent if len(bent) else bent
-    for rows, parts, false in ((positions, MOTION, motion), (efforts, EFFORT, effort), (torques, EFFORT, torque)):
+    falsified = (positions, MOTION, motion), (efforts, EFFORT, effort), (torques, EFFORT, torque)
+    for rows, parts, false in falsified:
         if signal in parts and len(rows):
             rows[parts[signal]] = false(t, rows[parts[signal]].copy())
     return feed._replace(reference=Reference(positions, efforts, torques / stiffness if len(bent) else bent))

@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hodyn_ros import Robot, share
+from hodyn_ros.planning.limit_set import LimitSet
 from hodyn_ros.planning.streams.points import Taken
 from hodyn_ros.planning.streams.stream_config import PointsError
 from hodyn_ros.planning.streams.tracking_planner import STEP, TrackingPlanner
+from hodyn_ros.trajectory.robot_motion import MotionSample
 
 Array = NDArray[np.float64]
 HOME = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.0])
@@ -90,3 +92,10 @@ def anything(random: np.random.Generator) -> Iterator[Message]:
         if fault == "empty":
             times, positions = times[:0], positions[:0]
         yield Message(now + (random.uniform(0.0, 0.2) if fault == "late" else 0.0), times, positions)
+
+
+def largest_usage(robot: Robot, motion: Array) -> tuple[float, str]:
+    """The largest share of a limit that a motion uses, and of which."""
+    limits = LimitSet(robot)
+    usage = limits.usage(np.abs(limits.relative(MotionSample(motion)).values)).max(axis=0)
+    return float(usage.max()), str(limits.columns[int(np.argmax(usage))])

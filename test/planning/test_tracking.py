@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from random_points import HOME, Message, anything, follow, panda
+from random_points import HOME, Message, anything, follow, largest_usage, panda
 from sweeps import THOROUGH
 
-from hodyn_ros import Robot
+from hodyn_ros import Robot, share
 from hodyn_ros.errors import InputError
-from hodyn_ros.planning.limit_set import LimitSet
 from hodyn_ros.planning.streams.approach import Approach, Bounds, State
 from hodyn_ros.planning.streams.points import Taken
 from hodyn_ros.planning.streams.stream_config import Mode, PointsError, StreamConfig, Trouble
@@ -19,15 +18,8 @@ from hodyn_ros.planning.streams.target_estimator import TargetEstimator
 from hodyn_ros.planning.streams.tracking_planner import STEP, TrackingPlanner
 from hodyn_ros.planning.time_optimal import time_optimal
 from hodyn_ros.trajectory import WaypointSpline
-from hodyn_ros.trajectory.robot_motion import MotionSample
 
 Array = NDArray[np.float64]
-
-
-def largest_usage(robot: Robot, motion: Array) -> tuple[float, str]:
-    limits = LimitSet(robot)
-    usage = limits.usage(np.abs(limits.relative(MotionSample(motion)).values)).max(axis=0)
-    return float(usage.max()), str(limits.columns[int(np.argmax(usage))])
 
 
 def require_limits_and_rest(robot: Robot, seed: int) -> int:
