@@ -26,6 +26,7 @@ class FeedforwardMode(str, Enum):
 
 
 _STIFF = np.empty((0, 0))
+_ROUNDS = 6  # in which the rates of links are found whose friction bends springs; each brings three digits
 
 
 class Reference(NamedTuple):
@@ -33,7 +34,7 @@ class Reference(NamedTuple):
 
     positions: Array  # (orders, n) [rad or m, /s^k]
     efforts: Array  # (orders, n) [N.m or N, /s^k]; no rows without feedforward
-    # (3, n) theta - q, by how much the motors are ahead of their links [rad or m, /s^k]; no rows: they are not
+    # (3, n) theta - q, by how much motors are ahead of their links [rad or m, /s^k]; no rows: they are not
     deflections: Array = _STIFF
 
 
@@ -76,10 +77,10 @@ def motor_reference(mode: FeedforwardMode, train: DriveTrain, feedforward: Feedf
 def spring_deflections(train: DriveTrain | None, feedforward: Feedforward) -> Array:
     """Return by how much motors are ahead of their links (3, n): `theta - q` and its rates.
 
-    What the springs bend under the torques that the links need. Friction of links counts with them, but for
-    the jerk of the links, which no feedforward holds. No rows without springs, or with two motors a joint,
-    and where the feedforward holds too few derivatives. Raises InputError for what no spring of a drive can
-    give.
+    What the springs bend under the torques that the links need, damped ones on their slow manifold. Friction
+    of links counts with them, but for the jerk of the links, which no feedforward holds. No rows without
+    springs, or with two motors a joint, and where the feedforward holds too few derivatives. Raises
+    InputError for what no spring of a drive can give.
     """
     positions, torques = feedforward.motor_positions[:3], feedforward.efforts[:3]
     if train is None or not train.elastic.any() or train.n_motors != train.n_joints:
@@ -90,7 +91,7 @@ def spring_deflections(train: DriveTrain | None, feedforward: Feedforward) -> Ar
         return np.asarray(torques / train.stiffness)
     links = np.zeros((5, train.n_joints))
     links[:3] = positions
-    for _ in range(1 + any(drive.link_friction for drive in train.drives)):
+    for _ in range(_ROUNDS if any(drive.link_friction for drive in train.drives) else 1):
         bent = train.feedforward(links, torques).position[:3] - links[:3]
         links[:3] = positions - bent
     return np.asarray(bent)

@@ -35,8 +35,8 @@ _MOTION = 3  # rows of a motion that is followed: position, velocity, accelerati
 def shared_sources(robot: Robot, order: int, name: str | None, origin: str, digest: str) -> dict[str, str]:
     """Return the texts of the files that make a shared object, by their names.
 
-    They hold the feedforward of `order`, the efforts of a motion, limits, names, and a self-test; the table of
-    them is described in robot_table.h. `digest`: SHA-256 of the robot's file. Raises InputError for robots
+    They hold the feedforward of `order`, the efforts of a motion, limits, names, and a self-test; the table
+    of them is described in robot_table.h. `digest`: SHA-256 of the robot's file. Raises InputError for robots
     that a controller of one motor for each joint cannot command.
     """
     train, joints = robot.drive_train, robot.driven_joints
@@ -175,7 +175,7 @@ def _table(
         *[f"  {name}_home(&((memory_of_all *)memory)->{name});" for name in remembering],
         *["}", ""],
         *_feedforward(robot, order, main, code.name, rows),
-        *([] if efforts is None else _motion_effort(robot, *efforts.functions, name=efforts.name)),
+        *([] if efforts is None else _motion_effort(robot, efforts)),
         *[line for side, one in observers.items() for line in _observer_calls(robot, side, one)],
         *["static double self_test(void)", "{", "  double error = 0.0, other;"],
         *[
@@ -258,11 +258,12 @@ def _feedforward(robot: Robot, order: int, main: CFunction, name: str, rows: int
     ]
 
 
-def _motion_effort(robot: Robot, links: CFunction, motors: CFunction | None = None, *, name: str) -> list[str]:
+def _motion_effort(robot: Robot, efforts: CSource) -> list[str]:
+    (links, *motors), name = efforts.functions, efforts.name
     n = len(robot.driven_joints)
     own = {name: count * n for name, (count, _) in links.results.items() if name != "tau"}
     passed = {"links": "q", "motors": "theta", "torques": "torque", "effort": "motor_effort"}
-    of_motors = copied("motor_effort", "torque", n) if motors is None else [f"  {motors.call(passed)};"]
+    of_motors = [f"  {one.call(passed)};" for one in motors] or copied("motor_effort", "torque", n)
     return [
         "static int motion_effort(void *memory, const double *q, const double *theta, double *joint_effort,",
         "                         double *motor_effort)",

@@ -8,6 +8,7 @@ import shutil
 from functools import cache
 from pathlib import Path
 
+import explained_study
 import numpy as np
 import pytest
 from exported_code import CC, compiled_by
@@ -216,6 +217,18 @@ def test_core_sees_a_push_as_the_nodes_do(library: ctypes.CDLL, panda: Path, lin
     lines = [f"{one.before.value} -> {one.after.value}: {one.reason}" for one in guard.transitions]
     assert core.events() == lines
     assert guard.faults[Fault.MISMATCH] == 2 and "'panda_joint2' moves as if" in lines[2], lines
+
+
+def test_core_follows_the_fastest_motion_of_an_elastic_arm(library: ctypes.CDLL, panda: Path) -> None:
+    """What springs add to its efforts is explained, as links and motors are known apart."""
+    motion = explained_study.plan(Robot.load(PANDA), 0)[:4000]
+    core = Core(library, panda, rejoin=Rejoin.NEVER)
+    core.activate(motion[0, 0], np.zeros(7))
+    for k in range(-700, len(motion)):
+        now, q = EPOCH + k * MS, motion[max(k, 0)]
+        core.desire(now, q)
+        _, state = core.update(now, *q[:2])
+    assert state is State.FOLLOWING and core.rejected == 0, core.events()
 
 
 def run_chained(core: Core, until: int, spoil: object = None) -> tuple[Array, list[State]]:

@@ -29,7 +29,7 @@ from hypothesis import strategies as st
 from sweeps import THOROUGH
 
 from hodyn_ros.control.measurement import Measurement
-from hodyn_ros.control.motor_pd import MotorGains, Reference
+from hodyn_ros.control.motor_pd import MotorGains
 from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.guard.command_guard import CommandGuard
 from hodyn_ros.guard.effort_limiter import EffortLimiter

@@ -110,7 +110,9 @@ class Guard:
         def efforts(*arrays: ctypes.Array[ctypes.c_double]) -> None:
             assert model is not None
             links, motors = (np.ctypeslib.as_array(each, (3, n)) for each in arrays[:2])
-            np.ctypeslib.as_array(arrays[2], (n,))[:] = model(Motion(*motors.copy()), Motion(*(motors - links)))
+            np.ctypeslib.as_array(arrays[2], (n,))[:] = model(
+                Motion(*motors.copy()), Motion(*(motors - links))
+            )
 
         self._c, self._names = library, joint_names
         self._callback = CALLBACK(0) if model is None else CALLBACK(efforts)
@@ -300,7 +302,9 @@ def random_streams(rng: np.random.Generator, velocities: bool, flavour: int) -> 
         bent = reference.deflections[: 0 if 520 <= k < 560 else 3]
         status = Status(int(rng.choice([1, 4, 17, 32]))) if odd[8] or special == LIMITS else Status.OK
         stamp = now + (int(rng.choice([-70, -20, 20, 90])) * MS if odd[9] else 0)
-        feeds = [] if silent > 0 or k % 4 else [Feed(stamp, Reference(positions[:rows], efforts, bent), status)]
+        feeds = (
+            [] if silent > 0 or k % 4 else [Feed(stamp, Reference(positions[:rows], efforts, bent), status)]
+        )
         drift = {DRIFTS: (0.15, 0.1), FAST: (0.25, 0.08)}.get(flavour, (0.0, 1.0))
         away, rate, *_ = drift[0] * ramp((1e-3 * k - 0.35) / drift[1]) / drift[1] ** np.arange(4)
         delay = int(number(0, 3)) + 8 * (special == LATE)  # [ms]
