@@ -19,9 +19,8 @@ import numpy as np
 
 from benchmarks.cortex_m7.emulated import COMPILER, FLAGS, build, instructions, measuring_main, missing, run
 from hodyn_ros import Robot, share
-from hodyn_ros.control.motor_pd import MotorGains, Reference
+from hodyn_ros.control.motor_pd import FeedforwardMode, MotorGains, Reference, motor_reference
 from hodyn_ros.export.shared import shared_sources
-from hodyn_ros.feedforward.extrapolation import motor_effort_series
 from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.guard.command_guard import CommandGuard
 from hodyn_ros.guard.guard_config import GuardConfig
@@ -102,7 +101,10 @@ unsigned state_now(void), guard_size(void), all_size(void);
 _MODEL = """
 #include "robot_table.h"
 static double memory[128], joints[7];
-void model(const double *q, double *effort) { hodyn_robot_table()->stiff_effort(memory, q, joints, effort); }
+void model(const double *links, const double *motors, double *effort)
+{
+  hodyn_robot_table()->motion_effort(memory, links, motors, joints, effort);
+}
 void start(void *none, const double *sample)
 {
   (void)none;
@@ -149,12 +151,12 @@ def _print_here(robot: Robot, folder: Path) -> None:
 
 def _streams(robot: Robot) -> Iterator[tuple[int, Reference]]:
     """Yield instants [ns] and motor references about them, of a motion there and back from rest."""
-    model, times = FeedforwardModel(robot, _ORDER), np.arange(4.0)
+    model, train, times = FeedforwardModel(robot, _ORDER), robot.require_drives(), np.arange(4.0)
     points = np.array([_HOME, _HOME + _WAY, _HOME, _HOME + _WAY])
     motion = through_points(times, points)
     for k in range(_SETTLED + _CYCLES):
         found = model.compute(np.asarray(motion.sample(max(1e-3 * (k - 200), 0.0), _ORDER + 2)))
-        yield 1_000_000_000 + k * _MS, Reference(found.motor_positions[:3], motor_effort_series(found))
+        yield 1_000_000_000 + k * _MS, motor_reference(FeedforwardMode.ELASTIC, train, found)
 
 
 def _python(robot: Robot, streams: Sequence[tuple[int, Reference]]) -> float:
@@ -209,17 +211,17 @@ def _by_c(robot: Robot, folder: Path, streams: Sequence[tuple[int, Reference]]) 
     given = [
         (
             ctypes.c_int64(now),
-            *map(_pointer, (one.positions[0], one.positions[1], one.positions, one.efforts)),
+            *map(_pointer, (one.positions[0], one.positions[1], *one)),
         )
         for now, one in streams
     ]
     command, told = (ctypes.c_double * 21)(), (ctypes.c_double * 64)()
     period, begin = ctypes.c_double(1e-3), 0.0
-    for k, (now, position, velocity, positions, efforts) in enumerate(given):
+    for k, (now, position, velocity, positions, efforts, bent) in enumerate(given):
         if k == _SETTLED:
             begin = thread_time()
         c.guard_measure(guard, now, now, position, velocity)
-        c.guard_follow(guard, now, now, positions, 3, efforts, _ORDER + 1, 0)
+        c.guard_follow(guard, now, now, positions, 3, efforts, _ORDER + 1, bent, 0)
         c.guard_command(guard, now, period, command, told)
     seconds = thread_time() - begin
     assert list(State)[int(told[0])] is State.FOLLOWING

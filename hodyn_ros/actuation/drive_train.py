@@ -181,6 +181,19 @@ class DriveTrain:
                 by_joint.append(drive.motors(to_taylor(_by_order(motion, j)), torque, sigma, memory))
         return _gathered(by_joint)
 
+    def motor_efforts(self, q: Array, theta: Array, torques: Array) -> Array:
+        """Return the efforts (order + 1, n) of motors whose motion is known beside that of their links.
+
+        `tau = B theta'' + f_m(theta', Q_t) + Q_t` with `Q_t = Q + f_l(q')`, from `q` and `theta`
+        (order + 3, n) and `torques` (order + 1, n), one motor a joint. The arrays may hold scalars of the
+        tracer.
+        """
+        columns = [
+            drive.motor_effort(*(to_taylor(_by_order(stack, j)) for stack in (q, theta, torques)))
+            for j, drive in enumerate(self.drives)
+        ]
+        return to_derivatives(np.stack(columns, axis=-1))
+
     def follow(
         self,
         q: Array,

@@ -134,6 +134,13 @@ class JointDrive:
             raise InputError("the motor current needs the torque constant of the drive")
         return np.asarray(effort) / (self.gear_ratio * self.torque_constant)
 
+    def motor_effort(self, q: Array, theta: Array, torque: Array) -> Array:
+        """Return the jet (K+1, ...) of the effort of the one motor, where both sides of it are known to move.
+
+        `q` and `theta` (K+3, ...), `torque` (K+1, ...) jets of both positions, and of the torque of the link.
+        """
+        return self._effort(self.motor_inertias[0], theta, self.transmitted(q, torque))
+
     def _effort(self, inertia: float, theta: Array, load: Array) -> Array:
         acceleration = derivative(theta, 2)
         count = min(len(acceleration), len(load))

@@ -25,11 +25,17 @@ class FeedforwardMode(str, Enum):
     ELASTIC = "elastic"  # as the drives ask for: with springs theta_d = q_d + K^-1 Q, tau = Q + B theta''
 
 
+_STIFF = np.empty((0, 0))
+_ROUNDS = 6  # in which the rates of links are found whose friction bends springs; each brings three digits
+
+
 class Reference(NamedTuple):
     """What the motors have to follow about one instant, with time derivatives by order on axis 0."""
 
     positions: Array  # (orders, n) [rad or m, /s^k]
     efforts: Array  # (orders, n) [N.m or N, /s^k]; no rows without feedforward
+    # (3, n) theta - q, by how much motors are ahead of their links [rad or m, /s^k]; no rows: they are not
+    deflections: Array = _STIFF
 
 
 def motor_reference(mode: FeedforwardMode, train: DriveTrain, feedforward: Feedforward) -> Reference:
@@ -46,7 +52,7 @@ def motor_reference(mode: FeedforwardMode, train: DriveTrain, feedforward: Feedf
     if mode is FeedforwardMode.ELASTIC:
         efforts = motor_effort_series(feedforward)
         _require(len(positions) >= 2 and len(efforts) >= 1, mode, feedforward)
-        return Reference(positions, efforts)
+        return Reference(positions, efforts, spring_deflections(train, feedforward))
     if not train.linear_springs:
         raise InputError(
             f"feedforward {mode.value!r} leaves out part of what linear springs do; where springs are damped "
@@ -61,10 +67,40 @@ def motor_reference(mode: FeedforwardMode, train: DriveTrain, feedforward: Feedf
     efforts = link_efforts.copy()
     stiff = min(len(feedforward.motor_efforts), count - 2)
     efforts[:stiff] = feedforward.motor_efforts[:stiff] - train.motor_inertia * deflections[2 : stiff + 2]
+    followed = np.zeros_like(deflections)  # what motors follow of them
     if mode is FeedforwardMode.OFFSET:  # the motion itself is known with all its derivatives
-        deflections[:2] = 0.0
+        followed[:2] = deflections[:2]
         efforts = efforts[:2]
-    return Reference(positions[:count] - deflections, efforts)
+    return Reference(positions[:count] - (deflections - followed), efforts, followed[:3])
+
+
+def spring_deflections(train: DriveTrain | None, feedforward: Feedforward) -> Array:
+    """Return by how much motors are ahead of their links (3, n): `theta - q` and its rates.
+
+    What the springs bend under the torques that the links need, damped ones on their slow manifold. Friction
+    of links counts with them, but for the jerk of the links, which no feedforward holds. No rows without
+    springs, or with two motors a joint, and where the feedforward holds too few derivatives. Raises
+    InputError for what no spring of a drive can give.
+    """
+    positions, torques = feedforward.motor_positions[:3], feedforward.efforts[:3]
+    if train is None or not train.elastic.any() or train.n_motors != train.n_joints:
+        return _STIFF
+    if len(positions) < 3 or len(torques) < 3:
+        return _STIFF
+    if train.linear_springs:
+        return np.asarray(torques / train.stiffness)
+    links = np.zeros((5, train.n_joints))
+    links[:3] = positions
+    for _ in range(_ROUNDS if any(drive.link_friction for drive in train.drives) else 1):
+        bent = train.feedforward(links, torques).position[:3] - links[:3]
+        links[:3] = positions - bent
+    return np.asarray(bent)
+
+
+def warm_up_springs(train: DriveTrain) -> None:
+    """Compile what `spring_deflections` computes of springs that are not linear."""
+    nothing = np.zeros((3, train.n_joints))
+    spring_deflections(train, Feedforward(nothing, nothing, nothing, np.empty((0, 6))))
 
 
 def _require(enough: bool, mode: FeedforwardMode, feedforward: Feedforward) -> None:

@@ -5,7 +5,7 @@
 #ifndef HODYN_ROBOT_TABLE_H
 #define HODYN_ROBOT_TABLE_H
 
-#define HODYN_ROBOT_ABI 3
+#define HODYN_ROBOT_ABI 4
 
 enum { HODYN_OK = 0, HODYN_NEAR_SINGULAR = 1, HODYN_FAILED = 2 };
 
@@ -44,9 +44,10 @@ typedef struct {
   int (*feedforward)(
     void *memory, const double *q, double *joint_motion, double *joint_effort, double *motor_motion,
     double *motor_effort);
-  /* Efforts of a motion of 3 rows as if all transmissions were stiff, one row each; null where joints are not the
-   * coordinates. */
-  int (*stiff_effort)(void *memory, const double *q, double *joint_effort, double *motor_effort);
+  /* Efforts of joints that move by q and of motors that move by theta, one row each of motions of 3 rows; where
+   * transmissions are stiff, both are one. Null where joints are not the coordinates. */
+  int (*motion_effort)(
+    void *memory, const double *q, const double *theta, double *joint_effort, double *motor_effort);
   /* Whether efforts of joints, or of motors, and the motion agree: joints count as stiff, and deviations as a fifth of
    * what the uncertainty of the robot's file allows. */
   hodyn_observer joint_observer, motor_observer;

@@ -17,9 +17,12 @@ from hodyn_ros.export.c_source import CSource, c_source, composed
 from hodyn_ros.export.c_text import number, string
 from hodyn_ros.export.functions.motors import BOTH, left_out
 from hodyn_ros.export.functions.observer import step_functions
+from hodyn_ros.export.functions.traced import traced_function
+from hodyn_ros.export.loops.c_code import loop_function
 from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.export.straight_line import Tables
-from hodyn_ros.guard.guarded_robot import guard_limits, stiff_observer, stiff_specs
+from hodyn_ros.export.trees import tree_function
+from hodyn_ros.guard.guarded_robot import guard_limits, motor_trace, stiff_observer
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.observers.effort_observer import effort_equations
 from hodyn_ros.observers.equations import ObserverEquations
@@ -32,8 +35,8 @@ _MOTION = 3  # rows of a motion that is followed: position, velocity, accelerati
 def shared_sources(robot: Robot, order: int, name: str | None, origin: str, digest: str) -> dict[str, str]:
     """Return the texts of the files that make a shared object, by their names.
 
-    They hold the feedforward of `order`, the efforts of a stop, limits, names, and a self-test; the table of
-    them is described in robot_table.h. `digest`: SHA-256 of the robot's file. Raises InputError for robots
+    They hold the feedforward of `order`, the efforts of a motion, limits, names, and a self-test; the table
+    of them is described in robot_table.h. `digest`: SHA-256 of the robot's file. Raises InputError for robots
     that a controller of one motor for each joint cannot command.
     """
     train, joints = robot.drive_train, robot.driven_joints
@@ -50,12 +53,12 @@ def shared_sources(robot: Robot, order: int, name: str | None, origin: str, dige
     if train is not None and (reason := left_out(robot, order, code.name)) is not None:
         raise InputError(f"no feedforward for the motors of robot {robot.name!r}: {reason}")
     sources = {f"{code.name}.h": code.header, f"{code.name}.c": code.source}
-    stiff = _stiff(robot, code.name, origin) if robot.joint_names == joints else None
-    observers = {} if stiff is None else _observers(robot, code.name, origin)
-    for part in [] if stiff is None else [stiff, *observers.values()]:
+    efforts = _efforts(robot, code.name, origin) if robot.joint_names == joints else None
+    observers = {} if efforts is None else _observers(robot, code.name, origin)
+    for part in [] if efforts is None else [efforts, *observers.values()]:
         sources |= {f"{part.name}.h": part.header, f"{part.name}.c": part.source}
     sources[TABLE.name] = TABLE.read_text(encoding="ascii")
-    sources[f"{code.name}_table.c"] = "\n".join(_table(robot, order, code, stiff, observers, digest)) + "\n"
+    sources[f"{code.name}_table.c"] = "\n".join(_table(robot, order, code, efforts, observers, digest)) + "\n"
     return sources
 
 
@@ -84,12 +87,27 @@ def build(sources: Mapping[str, str], out: Path, name: str, asked_by: str = "--s
     return library
 
 
-def _stiff(robot: Robot, name: str, origin: str) -> CSource:
-    """Write the efforts of a motion as if the robot's transmissions were stiff."""
-    train = robot.drive_train
+def _efforts(robot: Robot, name: str, origin: str) -> CSource:
+    """Write the efforts of links and of motors, of motions of both."""
+    train, tables, bare = robot.drive_train, Tables(), robot.with_drives(None)
+    request = ExportRequest(0, f"{name}_efforts").of(bare)
+    write = tree_function if robot.closure is None else loop_function
+    functions = [write(bare, request, "inverse_dynamics", tables)]
     if train is not None:
-        robot = robot.with_drives(stiff_specs(train))
-    return c_source(robot, ExportRequest(0, f"{name}_stiff"), origin)
+        random = np.random.default_rng(1)
+        calls = [[random.uniform(-1.0, 1.0, (rows, train.n_joints)) for rows in (3, 3, 1)] for _ in range(5)]
+        about = [
+            "links, motors: their positions, velocities and accelerations.",
+            "torques: those that the links need.",
+            "effort: of the motors, reflected to the links: their inertia, what rubs, and the torques.",
+        ]
+        functions.append(
+            traced_function(
+                request.prefix, "motors", motor_trace(train), ["links", "motors", "torques"], ["effort"],
+                about, calls, tables,
+            )
+        )  # fmt: skip
+    return composed(robot, request, functions, tables, f"Efforts of a motion of robot {robot.name!r}", origin)
 
 
 def _observers(robot: Robot, name: str, origin: str) -> dict[str, CSource]:
@@ -115,13 +133,13 @@ def _table(
     robot: Robot,
     order: int,
     code: CSource,
-    stiff: CSource | None,
+    efforts: CSource | None,
     observers: Mapping[str, CSource],
     digest: str,
 ) -> list[str]:
     n, main = len(robot.driven_joints), _last(code)
-    parts = [code, *([] if stiff is None else [stiff]), *observers.values()]
-    remembering = [part.name for part in parts if _last(part).memory]
+    parts = [code, *([] if efforts is None else [efforts]), *observers.values()]
+    remembering = [part.name for part in parts if any(one.memory for one in part.functions)]
     members = [f"  {name}_memory {name};" for name in remembering] or ["  int none;"]
     if observers:
         size = max(_last(one).results["after"][1] for one in observers.values())
@@ -139,7 +157,7 @@ def _table(
             "sizeof(memory_of_all)",
             "home",
             "feedforward",
-            "0" if stiff is None else "stiff_effort",
+            "0" if efforts is None else "motion_effort",
             *(_offered(side, observers.get(side)) for side in SIDES),
             "self_test",
         ),
@@ -152,12 +170,12 @@ def _table(
         "#include <math.h>",
         "",
         *["typedef struct {", *members, "} memory_of_all;", ""],
-        *_limits(robot, stiff is not None),
+        *_limits(robot, efforts is not None),
         *["static void home(void *memory)", "{", "  (void)memory;"],
         *[f"  {name}_home(&((memory_of_all *)memory)->{name});" for name in remembering],
         *["}", ""],
         *_feedforward(robot, order, main, code.name, rows),
-        *([] if stiff is None else _stiff_effort(robot, _last(stiff), stiff.name)),
+        *([] if efforts is None else _motion_effort(robot, efforts)),
         *[line for side, one in observers.items() for line in _observer_calls(robot, side, one)],
         *["static double self_test(void)", "{", "  double error = 0.0, other;"],
         *[
@@ -240,19 +258,24 @@ def _feedforward(robot: Robot, order: int, main: CFunction, name: str, rows: int
     ]
 
 
-def _stiff_effort(robot: Robot, stiff: CFunction, name: str) -> list[str]:
+def _motion_effort(robot: Robot, efforts: CSource) -> list[str]:
+    (links, *motors), name = efforts.functions, efforts.name
     n = len(robot.driven_joints)
-    own = {name: count * n for name, (count, _) in stiff.results.items() if name != "tau"}
+    own = {name: count * n for name, (count, _) in links.results.items() if name != "tau"}
+    passed = {"links": "q", "motors": "theta", "torques": "torque", "effort": "motor_effort"}
+    of_motors = [f"  {one.call(passed)};" for one in motors] or copied("motor_effort", "torque", n)
     return [
-        "static int stiff_effort(void *memory, const double *q, double *joint_effort, double *motor_effort)",
+        "static int motion_effort(void *memory, const double *q, const double *theta, double *joint_effort,",
+        "                         double *motor_effort)",
         "{",
         *[f"  double {name}[{size}];" for name, size in own.items()],
         f"  double torque[{n}];",
         "  int i, code = HODYN_OK;",
         "  (void)memory;",
-        *_called(stiff, name, {"tau": "torque"}),
+        "  (void)theta;",
+        *_called(links, name, {"tau": "torque"}),
         *copied("joint_effort", "torque", n),
-        *copied("motor_effort", "effort" if stiff.name == BOTH else "torque", n),
+        *of_motors,
         "  return code;",
         "}",
         "",
@@ -280,9 +303,9 @@ def _observer_calls(robot: Robot, side: str, code: CSource) -> list[str]:
         f"  double motion[{6 * n}], needed[{2 * n}], motors[{n}];",
         "  int i, code;",
         f"  {code.name}_points(sample, &period, before, motion);",
-        "  code = stiff_effort(memory, motion, needed, motors);",
+        "  code = motion_effort(memory, motion, motion, needed, motors);",
         "  if (code != HODYN_FAILED) {",
-        f"    code = stiff_effort(memory, motion + {3 * n}, needed + {n}, motors);",
+        f"    code = motion_effort(memory, motion + {3 * n}, motion + {3 * n}, needed + {n}, motors);",
         "  }",
         "  if (code == HODYN_FAILED) {",
         "    return code;",

@@ -47,17 +47,17 @@ class CarriedLoad:
         u = min(max(1e-9 * (now - self._begun) / self._duration, 0.0), 1.0)
         self._weight = max(self._weight, u * u * (3.0 - 2.0 * u))
 
-    def __call__(self, motion: Motion) -> Array:
-        """Return the efforts (n,) of a motion."""
-        return self._faded(self._before, self._after, motion)
+    def __call__(self, motion: Motion, deflection: Motion | None = None) -> Array:
+        """Return the efforts (n,) of a motion, as an `EffortModel`."""
+        return self._faded(self._before, self._after, motion, deflection)
 
     def links(self, motion: Array) -> Array:
         """Return those of the links alone, from their motion (3, n). InputError where loops do not close."""
         return self._faded(self._before.links, self._after.links, motion)
 
-    def _faded(self, before: Callable[[Any], Array], after: Callable[[Any], Array], motion: Any) -> Array:
-        found = after(motion)
+    def _faded(self, before: Callable[..., Array], after: Callable[..., Array], *moved: Any) -> Array:
+        found = after(*moved)
         if not self.fading:
             return found
-        old = before(motion)
+        old = before(*moved)
         return old + self._weight * (found - old)

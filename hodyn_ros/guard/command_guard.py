@@ -151,6 +151,7 @@ class CommandGuard:
         self._issued: _Issued | None = None
         self._offset: Fading | None = None  # of the reference while joining
         self._braking: Braking | None = None
+        self._bent: Motion | None = None  # deflections of a stop, which stay what they are
         self._kept = self._nothing  # efforts of a stop beside those of the model
         self._standing: Array | None = None  # efforts once it stands
         self._relax = Fading(self._nothing, self._nothing, 0.0, 1.0)
@@ -601,7 +602,7 @@ class CommandGuard:
             return self._nothing
         effort = self.desired.effort(self._instant(acts))
         if self._model is not None:
-            known = self._model(start)
+            known = self._model(start, self._bent_by(acts))
             effort = known + _within(effort - known, _FIRST_STEP * self.config.effort_step)
         return _within(effort, self._limiter.limit)
 
@@ -614,7 +615,8 @@ class CommandGuard:
             self._end_held_up(reason)
             return
         begin, at, feedback_here = self._issued.motion, self._t + self.config.lead, self._gains is not None
-        self._kept, self._standing = self._beside_the_model(fault, self._issued), None
+        self._kept, self._standing = self._beside_the_model(fault, self._issued, at), None
+        self._bent = self._bent_by(at)
         acceleration = _within(begin.acceleration, _BRAKED_FROM * self._velocity_limit)
         begin = begin._replace(acceleration=acceleration)
         if self._fresh and feedback_here and fault in (Fault.TRACKING, Fault.VELOCITY, Fault.MISMATCH):
@@ -634,17 +636,23 @@ class CommandGuard:
         self._enter(State.STOPPED, reason)
         self._offset, self._feeding, self.ended = None, False, True
 
-    def _beside_the_model(self, fault: Fault, issued: _Issued) -> Array:
+    def _bent_by(self, t: float) -> Motion | None:
+        """Return by how much motors are ahead of links that stand, as far as the feedforward knows."""
+        deflection = self.desired.deflection(self._instant(t))
+        return None if deflection is None else Motion(deflection.position, self._nothing, self._nothing)
+
+    def _beside_the_model(self, fault: Fault, issued: _Issued, t: float) -> Array:
         """Return the efforts (n,) that the model does not explain, such as those of a payload."""
-        motion, effort = issued.motion, issued.feedforward
+        motion, effort, at = issued.motion, issued.feedforward, self._instant(t)
         if self._model is None:
             return effort
         if fault in _FALSE_EFFORTS and self.desired.beside is not None:
             return self.desired.beside
         if fault is Fault.NO_FEEDFORWARD and self.desired.stamp is not None:
             # what was carried on for long is less certain than what it was carried on from
-            motion, effort = self.desired.motion(self.desired.stamp), self.desired.effort(self.desired.stamp)
-        return effort - self._model(motion)
+            at = self.desired.stamp
+            motion, effort = self.desired.motion(at), self.desired.effort(at)
+        return effort - self._model(motion, self.desired.deflection(at))
 
     def _stand(self) -> None:
         self._enter(State.STOPPED, self.reason)
@@ -734,9 +742,9 @@ class CommandGuard:
         if self._model is None:
             return self._kept
         if t < self._braking.end:
-            return self._kept + self._model(self._braking.at(t))
+            return self._kept + self._model(self._braking.at(t), self._bent)
         if self._standing is None:
-            self._standing = self._kept + self._model(self._braking.at(t))
+            self._standing = self._kept + self._model(self._braking.at(t), self._bent)
         return self._standing
 
     def _feedback(self) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 
@@ -11,7 +11,16 @@ from hodyn_ros.guard.transitions import Motion
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.observers.effort_observer import EffortObserver
 
-EffortModel = Callable[[Motion], Array]  # efforts (n,) of a motion, in the sense of those of the feedforward
+
+class EffortModel(Protocol):
+    """The efforts of a motion, in the sense of those of a feedforward."""
+
+    def __call__(self, motion: Motion, deflection: Motion | None = None, /) -> Array:
+        """Return the efforts (n,) of a motion of the motors, which are ahead of their links by a deflection.
+
+        None: where the links are, the motors are.
+        """
+
 
 GAIN = 60.0  # [1/s] L: what acts from one moment on shows by two thirds after 1 / L
 THRESHOLD = 5.0  # deviations of what acts besides that are no fault

@@ -58,7 +58,7 @@ class FeedforwardStream:
         self._mismatch = np.broadcast_to(np.asarray(limits.mismatch, dtype=np.float64), (n,))
         self._model = model if np.isfinite(self._mismatch).any() else None
         self._nothing = np.zeros(n)
-        self._positions = self._efforts = np.zeros((0, n))
+        self._positions = self._efforts = self._deflections = np.zeros((0, n))
         self._apart = np.zeros((2, n))  # of positions and velocities from their derivatives, lately
         self._motions: dict[int, Motion] = {}  # by instant, since the last feedforward
 
@@ -73,8 +73,8 @@ class FeedforwardStream:
         One that does not continue the one before raises, too; while it is not `following`, the new one is
         kept.
         """
-        positions, efforts = reference
-        if not np.isfinite(np.vdot(positions, positions) + np.vdot(efforts, efforts)):
+        positions, efforts, _ = reference
+        if not np.isfinite(sum(np.vdot(rows, rows) for rows in reference)):
             raise StreamError("it holds numbers that are not finite, or far too large")
         age, timeout = 1e-9 * (now - stamp) + self._config.lead, self._config.timeout
         if abs(age) > timeout:
@@ -115,6 +115,12 @@ class FeedforwardStream:
             self._motions[instant] = self._carried_on(self._positions, self._ahead(instant))
         return self._motions[instant]
 
+    def deflection(self, instant: int) -> Motion | None:
+        """Return by how much the motors are ahead of their links at an instant; None where they are not."""
+        if not len(self._deflections):
+            return None
+        return self._carried_on(self._deflections, self._ahead(instant))
+
     def effort(self, instant: int) -> Array:
         """Return the efforts (n,) at an instant; zero where there are none."""
         return taylor(self._efforts, self._ahead(instant)) if len(self._efforts) else self._nothing
@@ -134,6 +140,7 @@ class FeedforwardStream:
     ) -> None:
         self.stamp, self.status = stamp, status
         self._positions, self._efforts = reference.positions[:3], reference.efforts
+        self._deflections = reference.deflections[:3]
         self._motions.clear()
         if np.isinf(since):
             self._apart = np.zeros_like(self._apart)
@@ -217,7 +224,8 @@ class FeedforwardStream:
         """Return the efforts (n,) that the model does not explain; None without a model or a motion."""
         if self._model is None or len(reference.positions) < 3 or not len(reference.efforts):
             return None
-        return reference.efforts[0] - self._model(Motion(*reference.positions[:3]))
+        bent = Motion(*reference.deflections[:3]) if len(reference.deflections) else None
+        return reference.efforts[0] - self._model(Motion(*reference.positions[:3]), bent)
 
     def _change_beside(self, beside: Array | None, following: bool) -> StreamError | None:
         """Return by how much the efforts have changed without the motion, None where that may be."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from hodyn_ros.actuation.drive_train import DriveTrain
+from hodyn_ros.codegen.kernel import Kernel, Stack, Traceable
 from hodyn_ros.control.links import Links
 from hodyn_ros.dynamics.calls.inverse_dynamics import DriveState
 from hodyn_ros.dynamics.robot import Robot
@@ -45,7 +46,7 @@ def guard_limits(robot: Robot, joint_names: Sequence[str], *, motor: bool) -> Gu
 
 @dataclass(frozen=True)
 class StiffRobot:
-    """The efforts of a motion of driven joints as if their transmissions were stiff; an `EffortModel`.
+    """The efforts of a motion of driven joints, which are as stiff as they are said to be; an `EffortModel`.
 
     `efforts`: of what is commanded; where loops do not close on the way, or the pose is singular, those of
     the last sound motion. `links`: of the links alone, from motions (3, n); InputError there.
@@ -54,44 +55,49 @@ class StiffRobot:
     efforts: EffortModel
     links: LinkEfforts
 
-    def __call__(self, motion: Motion) -> Array:
+    def __call__(self, motion: Motion, deflection: Motion | None = None) -> Array:
         """Return the efforts (n,) of a motion."""
-        return self.efforts(motion)
+        return self.efforts(motion, deflection)
 
 
 def effort_model(robot: Robot, joint_names: Sequence[str], *, motor: bool) -> StiffRobot | None:
-    """Return the efforts of a motion of the driven joints as if they were stiff, with `motor` of the motors.
+    """Return the efforts of a motion of the driven joints, with `motor` those of the motors.
 
-    `Q(q, q', q'')`, and for motors also `B q''` and friction: what changes while a robot brakes. A payload
+    `Q(q, q', q'')` of the links, and for motors also `B theta''` and friction: what changes while a robot
+    brakes. The springs between the two are not computed; their deflection is what the caller says. A payload
     that the robot's file does not know is for the guard to keep. None where driven joints of the robot are
     not among those named, as they may move, and where its base floats.
     """
     places = _places(robot, joint_names)
     if len(places) != len(robot.driven_joints) or robot.structure.base_given:
         return None
-    drives = _stiff_drives(robot) if motor else None
+    motors = _motor_efforts(robot) if motor else None
     back, links = np.argsort(places), Links(robot)
     last, sound = links.home, np.zeros(len(places))
     links.drives(np.stack([last, *np.zeros((2, links.size))]))  # nothing is to be compiled in a stop
 
-    def moved(motion: Motion | Array) -> DriveState:
+    def moved(rows: Array) -> DriveState:
         nonlocal last
-        x = links.locate(np.take(motion, back, axis=1), last)  # contiguous, as compiled code wants it
+        x = links.locate(rows, last)
         state = links.drives(x)
         last = x[0]
         return state
 
-    def efforts(motion: Motion) -> Array:
+    def sorted_rows(motion: Motion | Array) -> Array:
+        return np.take(motion, back, axis=1)  # contiguous, as compiled code wants it
+
+    def efforts(motion: Motion, deflection: Motion | None = None) -> Array:
         nonlocal sound
+        bent = 0.0 if deflection is None else sorted_rows(deflection)
         try:
-            state = moved(motion)
+            state = moved(sorted_rows(motion) - bent)
         except InputError:
             return sound[places]
-        computed = state.efforts if drives is None else drives.feedforward(state.motion, state.efforts).effort
-        sound = computed[0]
+        of_links = state.motion[:3], state.efforts[:1]
+        sound = (of_links[1] if motors is None else motors(of_links[0], of_links[0] + bent, of_links[1]))[0]
         return sound[places]
 
-    return StiffRobot(efforts, lambda motion: moved(motion).efforts[0][places])
+    return StiffRobot(efforts, lambda motion: moved(sorted_rows(motion)).efforts[0][places])
 
 
 def effort_observer(
@@ -192,12 +198,24 @@ def _seeded_motions(robot: Robot, places: Sequence[int], home: Array) -> list[Mo
     ]
 
 
-def _stiff_drives(robot: Robot) -> DriveTrain | None:
-    """Return the drives of a robot with rigid transmissions; None without drives of one motor each."""
+def _motor_efforts(robot: Robot) -> Callable[[Array, Array, Array], Array] | None:
+    """Return compiled code for the efforts of the motors; None without drives of one motor each."""
     train = robot.drive_train
     if train is None or train.n_motors != train.n_joints:
         return None
-    return DriveTrain(stiff_specs(train), robot.driven_joints)
+    return Kernel(*motor_trace(train)).function
+
+
+def motor_trace(train: DriveTrain) -> Traceable:
+    """Return what computes efforts of motors (1, n) from motions (3, n) of links and motors, and torques."""
+
+    def trace(links: Stack, motors: Stack, torques: Stack) -> Stack:
+        arrays = [np.array(rows, dtype=object) for rows in (links, motors, torques)]
+        found: Stack = train.motor_efforts(*arrays).tolist()
+        return found
+
+    n = train.n_joints
+    return trace, [("links", (3, n)), ("motors", (3, n)), ("torques", (1, n))]
 
 
 def stiff_specs(train: DriveTrain) -> list[DriveSpec]:
@@ -208,6 +226,15 @@ def stiff_specs(train: DriveTrain) -> list[DriveSpec]:
         )
         for spec in train.specs
     ]
+
+
+def drives_of(robot: Robot, joint_names: Sequence[str]) -> DriveTrain | None:
+    """Return the drives of some driven joints, in their order; None where the robot's file has none.
+
+    Raises InputError for an unknown joint.
+    """
+    places, train = _places(robot, joint_names), robot.drive_train
+    return None if train is None else DriveTrain([train.specs[place] for place in places], joint_names)
 
 
 def _places(robot: Robot, joint_names: Sequence[str]) -> list[int]:

@@ -19,7 +19,13 @@ from collections.abc import Sequence
 from std_msgs.msg import Float64MultiArray
 
 from hodyn_ros.actuation.drive_train import DriveTrain
-from hodyn_ros.control.motor_pd import FeedforwardMode, MotorGains, Reference, motor_reference
+from hodyn_ros.control.motor_pd import (
+    FeedforwardMode,
+    MotorGains,
+    Reference,
+    motor_reference,
+    warm_up_springs,
+)
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.feedforward import Feedforward
 from hodyn_ros.guard.command_guard import CommandGuard, GuardedCommand
@@ -121,6 +127,7 @@ class ControllerNode(FeedforwardConsumer):
                 "friction at its links, or springs that are damped or not linear; choose elastic"
             )
         self._says_the_end = choice(self, "end_command", ("empty", "none")) == "empty"
+        warm_up_springs(train)
         guarded, joints = with_gravity(self, robot), robot.driven_joints
         loads = GuardedLoads(self, guarded, joints, motor=True)
         guard = CommandGuard(

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from std_msgs.msg import Float64MultiArray
 
-from hodyn_ros.control.motor_pd import Reference
+from hodyn_ros.control.motor_pd import Reference, spring_deflections
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.extrapolation import motor_effort_series
 from hodyn_ros.feedforward.feedforward import Feedforward
@@ -77,7 +77,8 @@ class ForwardEffortNode(ForwardCommands):
                 f"the feedforward holds no {side} efforts; let dynamics_node compute order 2 or more, of a "
                 "robot with drives"
             )
-        return Reference(feedforward.motor_positions, efforts)
+        deflections = spring_deflections(self.drives, feedforward)
+        return Reference(feedforward.motor_positions, efforts, deflections)
 
     def send(self, at: int, command: GuardedCommand) -> bool:
         """Send the efforts."""

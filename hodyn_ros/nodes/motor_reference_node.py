@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from hodyn_ros.control.motor_pd import Reference
+from hodyn_ros.control.motor_pd import Reference, spring_deflections
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.extrapolation import motor_effort_series
 from hodyn_ros.feedforward.feedforward import Feedforward
@@ -58,7 +58,7 @@ class MotorReferenceNode(ForwardCommands):
                 f"{len(efforts)}, but references need 2 and 1; let dynamics_node compute order 2 or more, "
                 "of a robot with drives"
             )
-        return Reference(positions, efforts)
+        return Reference(positions, efforts, spring_deflections(self.drives, feedforward))
 
     def send(self, at: int, command: GuardedCommand) -> bool:
         """Send the references for an instant."""

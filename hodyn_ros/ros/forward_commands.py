@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from hodyn_ros.control.motor_pd import warm_up_springs
 from hodyn_ros.guard.command_guard import CommandGuard
 from hodyn_ros.guard.guard_config import FirstEffort
-from hodyn_ros.guard.guarded_robot import guard_limits
+from hodyn_ros.guard.guarded_robot import drives_of, guard_limits
 from hodyn_ros.ros.controller_activity import ControllerActivity
 from hodyn_ros.ros.feedforward_consumer import FeedforwardConsumer
 from hodyn_ros.ros.guarded_loads import GuardedLoads
@@ -64,6 +65,9 @@ class ForwardCommands(FeedforwardConsumer):
         `efforts_act`: whether they are all that drives do, and not beside a loop of their own.
         """
         names, robot = value(self, "joints"), guarded_robot(self)
+        self.drives = None if robot is None else drives_of(robot, names)
+        if self.drives is not None:
+            warm_up_springs(self.drives)
         loads = GuardedLoads(self, robot, names, motor=motor)
         guard = CommandGuard(
             names,

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.array import Array
-from hodyn_ros.control.motor_pd import MotorGains, Reference
+from hodyn_ros.control.motor_pd import MotorGains, Reference, spring_deflections
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.extrapolation import motor_effort_series
@@ -119,7 +119,7 @@ class ChunkExecutor:
         spacing = self.config.stream.spacing if bounds is None else bounds.spacing
         self.check = ChunkCheck(self.joint_names, bounds or ChunkBounds.of_robot(robot, spacing))
         motor = robot.drive_train is not None
-        # efforts come from the model itself; what springs add would look as if something else acted
+        # efforts come from the model itself, and need not be held against it
         limits = replace(guard_limits(robot, self.joint_names, motor=motor), mismatch=np.inf)
         model = effort_model(robot, self.joint_names, motor=motor)
         self.guard = CommandGuard(self.joint_names, self.config.guard, limits, model=model)
@@ -242,7 +242,8 @@ class ChunkExecutor:
         motion = planned.sample([now], self._model.motion_orders - 1)[0]
         feedforward = self._model.compute(motion)
         if len(feedforward.motor_positions):
-            reference = Reference(feedforward.motor_positions, motor_effort_series(feedforward))
+            bent = spring_deflections(self._robot.drive_train, feedforward)
+            reference = Reference(feedforward.motor_positions, motor_effort_series(feedforward), bent)
         else:
             reference = Reference(motion[: _ORDER + 1], feedforward.efforts)
         return reference, feedforward.status

@@ -42,7 +42,7 @@ public:
     motor_motion_(robot.joints),
     motor_effort_(robot.joints),
     reference_(robot.joints),
-    guard_(robot.joints, config.guard, limits(), config.gains, stopping(), observer())
+    guard_(robot.joints, config.guard, limits(), config.gains, model(), observer())
   {
     joint_motion_.rows = 3;
     joint_effort_.rows = motor_effort_.rows = robot.order + 1;
@@ -87,6 +87,11 @@ public:
     const guard::Series & efforts = config_.efforts == Side::kMotor ? motor_effort_ : joint_effort_;
     reference_.positions.assign(motion.numbers, motion.rows);
     reference_.efforts.assign(efforts.numbers, efforts.rows);
+    for (size_t j = 0; motor_motion_.rows == 3 && j < robot_.joints; ++j) {
+      reference_.deflection.position[j] = motor_motion_.at(0, j) - joint_motion_.at(0, j);
+      reference_.deflection.velocity[j] = motor_motion_.at(1, j) - joint_motion_.at(1, j);
+      reference_.deflection.acceleration[j] = motor_motion_.at(2, j) - joint_motion_.at(2, j);
+    }
     const unsigned singular = code == HODYN_NEAR_SINGULAR ? guard::kNearSingularity : 0U;
     return guard_.follow(now, stamp, reference_, status() | singular);
   }
@@ -160,26 +165,31 @@ private:
       row(motor ? robot_.motor_effort_rate : robot_.effort_rate), row(motor ? robot_.motor_mismatch : robot_.mismatch)};
   }
 
-  // The efforts of a motion as if the joints were stiff, for the guard.
-  guard::EffortModel stopping()
+  // The efforts of a motion, for the guard.
+  guard::EffortModel model()
   {
-    return robot_.stiff_effort == nullptr ? guard::EffortModel{} : guard::EffortModel{stiff_effort, this};
+    return robot_.motion_effort == nullptr ? guard::EffortModel{} : guard::EffortModel{motion_effort, this};
   }
 
-  static void stiff_effort(void * own, const double * q, const double * v, const double * a, double * result)
+  // A motion is that of the side whose states are measured; the other one is behind, or ahead of it.
+  static void motion_effort(
+    void * own, const guard::Motion & motion, const guard::Motion & deflection, double * result)
   {
     GuardedFeedforward & self = *static_cast<GuardedFeedforward *>(own);
-    const double * const rows[] = {q, v, a};
-    double * to = self.packed_;
-    for (const double * row : rows) {
-      for (size_t j = 0; j < self.robot_.joints; ++j) {
-        *to++ = row[j];
+    const bool of_motors = self.config_.states == Side::kMotor, motor = self.config_.efforts == Side::kMotor;
+    double * links = self.links_;
+    double * motors = self.motors_;
+    const auto pack = [&](const guard::Vector & row, const guard::Vector & ahead) {
+      for (size_t j = 0; j < row.size(); ++j) {
+        *links++ = of_motors ? row[j] - ahead[j] : row[j];
+        *motors++ = of_motors ? row[j] : row[j] + ahead[j];
       }
-    }
-    const bool motor = self.config_.efforts == Side::kMotor;
-    double * const joints = motor ? self.beside_ : result;
-    double * const motors = motor ? result : self.beside_;
-    self.robot_.stiff_effort(self.stop_memory_, self.packed_, joints, motors);
+    };
+    pack(motion.position, deflection.position);
+    pack(motion.velocity, deflection.velocity);
+    pack(motion.acceleration, deflection.acceleration);
+    self.robot_.motion_effort(
+      self.stop_memory_, self.links_, self.motors_, motor ? self.beside_ : result, motor ? result : self.beside_);
   }
 
   // What acts beside the efforts, for the guard.
@@ -233,7 +243,8 @@ private:
   void * stop_memory_;
   guard::Series joint_motion_, joint_effort_, motor_motion_, motor_effort_;
   guard::Reference reference_;
-  double packed_[3 * guard::kMostJoints] = {}, beside_[guard::kMostJoints] = {};
+  double links_[3 * guard::kMostJoints] = {}, motors_[3 * guard::kMostJoints] = {};
+  double beside_[guard::kMostJoints] = {};
   guard::CommandGuard guard_;
 };
 }  // namespace hodyn_ros

@@ -680,7 +680,8 @@ private:
     if (config.first_effort == FirstEffort::kFeedforward) {
       desired.effort(instant(acts), issued.effort);
       if (model_) {
-        model_(scratch_, effort_);
+        bend_as(acts);
+        model_(scratch_, bent_, effort_);
       }
       for (size_t j = 0; j < joints(); ++j) {
         const double known = model_ ? effort_[j] : issued.effort[j];
@@ -728,7 +729,8 @@ private:
     }
     const double at = t_ + config.lead;
     const bool feedback_here = gains_.any();
-    keep_beside_the_model();
+    keep_beside_the_model(at);
+    bend_as(at);
     stands_ = false;
     const bool astray =
       why.cause == Cause::kTracking || why.cause == Cause::kVelocity || why.cause == Cause::kMismatch;
@@ -764,8 +766,16 @@ private:
     ended = true;
   }
 
+  // Let links stand as far behind their motors as the feedforward knows.
+  void bend_as(double t)
+  {
+    desired.deflection(instant(t), bent_);
+    bent_.velocity.fill(0.0);
+    bent_.acceleration.fill(0.0);
+  }
+
   // Keep the efforts that the model does not explain, such as those of a payload.
-  void keep_beside_the_model()
+  void keep_beside_the_model(double t)
   {
     if (!model_) {
       kept_ = issued.feedforward;
@@ -779,10 +789,12 @@ private:
       // what was carried on for long is less certain than what it was carried on from
       desired.motion(desired.stamp, other_);
       desired.effort(desired.stamp, kept_);
-      model_(other_, effort_);
+      desired.deflection(desired.stamp, bent_);
+      model_(other_, bent_, effort_);
     } else {
       kept_ = issued.feedforward;
-      model_(issued.motion, effort_);
+      desired.deflection(instant(t), bent_);
+      model_(issued.motion, bent_, effort_);
     }
     for (size_t j = 0; j < joints(); ++j) {
       kept_[j] -= effort_[j];
@@ -893,7 +905,7 @@ private:
     }
     if (t < braking_.end() || !stands_) {
       braking_.at(t, other_);
-      model_(other_, effort);
+      model_(other_, bent_, effort);
       for (size_t j = 0; j < joints(); ++j) {
         effort[j] += kept_[j];
       }
@@ -977,6 +989,7 @@ private:
   Fading relax_;
   Braking braking_;
   Motion scratch_, other_, faded_;
+  Motion bent_;  // by how much motors are ahead of links, in a stop
   Vector acted_, mean_effort_;             // efforts times seconds since the last sample that was checked, their mean
   Vector position_then_, reference_then_;  // where a joint is that has not moved since, and where it should have been
   Vector kept_;                            // efforts of a stop beside those of the model

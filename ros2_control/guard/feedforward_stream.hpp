@@ -12,8 +12,9 @@ namespace hodyn_ros::guard
 // What the motors have to follow about one instant.
 struct Reference
 {
-  explicit Reference(size_t joints) : positions(joints), efforts(joints) {}
+  explicit Reference(size_t joints) : positions(joints), efforts(joints), deflection(joints) {}
   Series positions, efforts;
+  Motion deflection;  // by how much the motors are ahead of their links
 };
 
 // Refers to the model.
@@ -36,7 +37,8 @@ public:
     step = 0.0;
     smooth = true;
     fault = Reason{Cause::kReferenceStep};
-    if (!is_finite(squares(reference.positions) + squares(reference.efforts))) {
+    const double of_springs = squares(reference.deflection);
+    if (!is_finite(squares(reference.positions) + squares(reference.efforts) + of_springs)) {
       return Taken::kNumbers;
     }
     const double age = 1e-9 * static_cast<double>(now - at) + config_.lead;
@@ -85,18 +87,20 @@ public:
   // The motion at an instant; it stands at zero where none is known.
   void motion(Instant instant, Motion & result) const
   {
-    const double h = ahead(instant);
-    for (size_t j = 0; j < last_.positions.n; ++j) {
-      double position = positions_ > 0 ? last_.positions.at(0, j) : 0.0;
-      double velocity = positions_ > 1 ? last_.positions.at(1, j) : 0.0;
-      const double acceleration = positions_ > 2 ? last_.positions.at(2, j) : 0.0;
-      position += h * velocity;
-      position += (0.5 * h * h) * acceleration;
-      velocity += h * acceleration;
-      result.position[j] = position;
-      result.velocity[j] = velocity;
-      result.acceleration[j] = acceleration;
+    const Series & rows = last_.positions;
+    for (size_t j = 0; j < rows.n; ++j) {
+      result.position[j] = positions_ > 0 ? rows.at(0, j) : 0.0;
+      result.velocity[j] = positions_ > 1 ? rows.at(1, j) : 0.0;
+      result.acceleration[j] = positions_ > 2 ? rows.at(2, j) : 0.0;
     }
+    carry_on(result, ahead(instant));
+  }
+
+  // By how much the motors are ahead of their links at an instant.
+  void deflection(Instant instant, Motion & result) const
+  {
+    result = last_.deflection;
+    carry_on(result, ahead(instant));
   }
 
   // The efforts at an instant; zero where there are none.
@@ -119,6 +123,25 @@ public:
 
 private:
   static constexpr size_t kAll = static_cast<size_t>(-1);
+
+  static void carry_on(Motion & motion, double h)
+  {
+    for (size_t j = 0; j < motion.position.size(); ++j) {
+      motion.position[j] += h * motion.velocity[j];
+      motion.position[j] += (0.5 * h * h) * motion.acceleration[j];
+      motion.velocity[j] += h * motion.acceleration[j];
+    }
+  }
+
+  static double squares(const Motion & motion)
+  {
+    double sum = 0.0;
+    for (size_t j = 0; j < motion.position.size(); ++j) {
+      sum += motion.position[j] * motion.position[j] + motion.velocity[j] * motion.velocity[j] +
+             motion.acceleration[j] * motion.acceleration[j];
+    }
+    return sum;
+  }
 
   static double squares(const Series & series)
   {
@@ -162,6 +185,7 @@ private:
     last_.positions.assign(reference.positions.numbers, least_of(reference.positions.rows, size_t{3}));
     last_.efforts.assign(reference.efforts.numbers, reference.efforts.rows);
     positions_ = last_.positions.rows;
+    last_.deflection = reference.deflection;
     if (since == kInfinite) {
       for (Vector & apart : apart_) {
         apart.fill(0.0);
@@ -245,7 +269,7 @@ private:
       motion_.velocity[j] = reference.positions.at(1, j);
       motion_.acceleration[j] = reference.positions.at(2, j);
     }
-    model_(motion_, new_beside_);
+    model_(motion_, reference.deflection, new_beside_);
     for (size_t j = 0; j < new_beside_.size(); ++j) {
       new_beside_[j] = reference.efforts.at(0, j) - new_beside_[j];
     }

@@ -8,8 +8,40 @@ namespace core = hodyn_ros::guard;
 
 struct hodyn_guard : core::CommandGuard
 {
-  using core::CommandGuard::CommandGuard;
+  hodyn_guard(
+    const hodyn_guard_setup & setup, const core::Config & config, const core::Limits & limits, const core::Gains & gains)
+  : core::CommandGuard(
+      setup.joints, config, limits, gains,
+      setup.model == nullptr ? core::EffortModel{} : core::EffortModel{efforts_of, this},
+      core::Observer{setup.observer_start, setup.observer_step, setup.observer_context}),
+    model(setup.model),
+    context(setup.model_context)
+  {
+  }
+
+  static void efforts_of(void * own, const core::Motion & motion, const core::Motion & deflection, double * effort)
+  {
+    hodyn_guard & self = *static_cast<hodyn_guard *>(own);
+    pack(motion, self.motion);
+    pack(deflection, self.deflection);
+    self.model(self.context, self.motion, self.deflection, effort);
+  }
+
+  static void pack(const core::Motion & motion, double * to)
+  {
+    const core::Vector * const rows[] = {&motion.position, &motion.velocity, &motion.acceleration};
+    for (const core::Vector * row : rows) {
+      for (size_t j = 0; j < row->size(); ++j) {
+        *to++ = (*row)[j];
+      }
+    }
+  }
+
   static void * operator new(size_t, void * memory) noexcept { return memory; }
+
+  void (*model)(void *, const double *, const double *, double *);
+  void * context;
+  double motion[3 * core::kMostJoints] = {}, deflection[3 * core::kMostJoints] = {};
 };
 
 namespace
@@ -93,9 +125,7 @@ hodyn_guard * hodyn_guard_make(
     }
     return nullptr;
   }
-  return new (memory) hodyn_guard(
-    n, config, limits, gains, core::EffortModel{setup->model, setup->model_context},
-    core::Observer{setup->observer_start, setup->observer_step, setup->observer_context});
+  return new (memory) hodyn_guard(*setup, config, limits, gains);
 }
 
 int hodyn_guard_measure(
@@ -106,11 +136,20 @@ int hodyn_guard_measure(
 
 int hodyn_guard_follow(
   hodyn_guard * guard, int64_t now, int64_t stamp, const double * positions, size_t position_rows,
-  const double * efforts, size_t effort_rows, unsigned status)
+  const double * efforts, size_t effort_rows, const double * deflections, unsigned status)
 {
   core::Reference reference(guard->found.size());
   reference.positions.assign(positions, position_rows);
   reference.efforts.assign(efforts, effort_rows);
+  if (deflections != nullptr) {
+    core::Motion & ahead = reference.deflection;
+    core::Vector * const rows[] = {&ahead.position, &ahead.velocity, &ahead.acceleration};
+    for (core::Vector * row : rows) {
+      for (size_t j = 0; j < row->size(); ++j) {
+        (*row)[j] = *deflections++;
+      }
+    }
+  }
   return static_cast<int>(guard->follow(now, stamp, reference, status));
 }
 

@@ -20,7 +20,7 @@
 #define HODYN_GUARD_ROWS 12
 #endif
 /* That a guard takes, aligned as by malloc. */
-#define HODYN_GUARD_BYTES (2048U + (HODYN_GUARD_JOINTS * (520U + (16U * HODYN_GUARD_ROWS))))
+#define HODYN_GUARD_BYTES (2048U + (HODYN_GUARD_JOINTS * (616U + (16U * HODYN_GUARD_ROWS))))
 
 #ifdef __cplusplus
 extern "C" {
@@ -46,8 +46,9 @@ typedef struct {
   /* limits, and by how much efforts and motion may disagree; null: infinite */
   const double *velocity, *effort, *effort_rate, *mismatch;
   const double *proportional, *derivative; /* gains of the feedback; null: none */
-  /* Efforts of a motion, in the sense of those of the feedforward, for stops; null: none. `context` is handed on. */
-  void (*model)(void *context, const double *position, const double *velocity, const double *acceleration, double *effort);
+  /* Efforts of a motion whose motors are ahead of their links by a deflection, three rows each, in the sense of those of
+   * the feedforward; null: none. `context` is handed on. */
+  void (*model)(void *context, const double *motion, const double *deflection, double *effort);
   void *model_context;
   /* Of what acts beside the efforts, as hodyn_observer of robot_table.h, true for no HODYN_FAILED; null: none. */
   void (*observer_start)(void *context, const double *sample);
@@ -88,10 +89,11 @@ hodyn_guard *hodyn_guard_make(
 int hodyn_guard_measure(
   hodyn_guard *guard, int64_t now, int64_t stamp, const double *position, const double *velocity);
 
-/* Take a feedforward about `stamp`, with as many rows of positions and efforts as there are, and its status. */
+/* Take a feedforward about `stamp`, with as many rows of positions and efforts as there are, and its status.
+ * `deflections`: by how much the motors are ahead of their links, three rows; null: nothing. */
 int hodyn_guard_follow(
   hodyn_guard *guard, int64_t now, int64_t stamp, const double *positions, size_t position_rows, const double *efforts,
-  size_t effort_rows, unsigned status);
+  size_t effort_rows, const double *deflections, unsigned status);
 
 /* The commands of one period. False, and nothing is written, where nothing is commanded: before a motion was joined and
  * after the end. `elapsed` [s]: the time since the call before by a clock that cannot be set, or NaN for none. Position

@@ -178,19 +178,17 @@ struct Motion
   Vector position, velocity, acceleration;
 };
 
-// Efforts of a motion, in the sense of those of the feedforward; none where `compute` is null.
+// Efforts of a motion whose motors are ahead of their links by a deflection, in the sense of those of the feedforward;
+// none where `compute` is null. `context` is handed on.
 struct EffortModel
 {
   explicit operator bool() const { return compute != nullptr; }
-  void operator()(const Motion & motion, Vector & effort) const
+  void operator()(const Motion & motion, const Motion & deflection, Vector & effort) const
   {
-    compute(context, motion.position.data(), motion.velocity.data(), motion.acceleration.data(), effort.data());
+    compute(context, motion, deflection, effort.data());
   }
 
-  // One number a joint in each array. `context` is handed on.
-  void (*compute)(
-    void * context, const double * position, const double * velocity, const double * acceleration,
-    double * effort) = nullptr;
+  void (*compute)(void * context, const Motion & motion, const Motion & deflection, double * effort) = nullptr;
   void * context = nullptr;
 };
 

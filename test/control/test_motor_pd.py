@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hodyn_ros import DriveTrain, InputError, Robot, series_elastic, share
-from hodyn_ros.control.motor_pd import FeedforwardMode, MotorGains, motor_reference
+from hodyn_ros.control.motor_pd import FeedforwardMode, MotorGains, motor_reference, spring_deflections
 from hodyn_ros.feedforward.feedforward import Feedforward
 from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
@@ -142,3 +142,46 @@ def test_drives_of_any_kind_take_all_or_nothing(panda: Robot, motion: object) ->
     for mode in ("none", "rigid", "offset"):
         with pytest.raises(InputError, match=f"'{mode}' leaves out part.*choose 'elastic'"):
             motor_reference(FeedforwardMode(mode), drives_of(robot), feedforward)
+
+
+@pytest.mark.parametrize(
+    "more, rubs",
+    [
+        ({}, 0.0),
+        ({"cubic_stiffness": 2e5}, 0.0),
+        ({"spring_damping": 15.0}, 0.0),
+        ({}, 4.0),
+        ({"cubic_stiffness": 2e5}, 4.0),
+    ],
+)
+def test_springs_set_motors_ahead_of_their_links(more: dict[str, float], rubs: float) -> None:
+    """Of a motion without jerk, which is what a feedforward cannot tell of links with friction."""
+    friction = FrictionSpec(viscous=rubs)
+    specs = [DriveSpec(k, 0.3, link_friction=friction, **more) for k in (4000.0, 900.0)]
+    train = DriveTrain([*specs, DriveSpec(np.inf, 0.2)])
+    q = np.zeros((5, 3))
+    q[:3] = [[0.4, -0.7, 0.2], [1.0, -2.0, 0.5], [3.0, 5.0, -4.0]]
+    torques = np.array([[60.0, -30.0, 5.0], [200.0, 150.0, 10.0], [-9e3, 4e3, 100.0]])
+    motors = train.feedforward(q, torques)
+    found = spring_deflections(train, Feedforward(torques, motors.position, motors.effort, np.empty((0, 6))))
+    assert found.shape == (3, 3) and not found[:, 2].any()
+    np.testing.assert_allclose(motors.position[:3] - found, q[:3], rtol=1e-9)
+
+
+def test_without_springs_or_their_torques_motors_are_where_their_links_are(panda: Robot) -> None:
+    q, train = np.zeros((5, 7)), drives_of(panda)
+    feedforward = FeedforwardModel(panda, 2).compute(q)
+    rigid = DriveTrain(series_elastic([np.inf] * 7, [0.5] * 7))
+    assert len(spring_deflections(train, feedforward)) == 3
+    assert not len(spring_deflections(rigid, feedforward)) and not len(spring_deflections(None, feedforward))
+    assert not len(spring_deflections(train, feedforward._replace(efforts=feedforward.efforts[:2])))
+
+
+def test_each_mode_says_how_far_motors_are_ahead_of_the_links(panda: Robot, motion: object) -> None:
+    q = motion.sample(1.7, 4)  # type: ignore[attr-defined]
+    feedforward = FeedforwardModel(panda, 2).compute(q)
+    for mode in (FeedforwardMode.RIGID, FeedforwardMode.OFFSET, FeedforwardMode.ELASTIC):
+        reference = motor_reference(mode, drives_of(panda), feedforward)
+        np.testing.assert_allclose(
+            reference.positions[:3] - reference.deflections, q[:3], rtol=1e-12, atol=1e-13
+        )

@@ -8,6 +8,7 @@ import shutil
 from functools import cache
 from pathlib import Path
 
+import explained_study
 import numpy as np
 import pytest
 from exported_code import CC, compiled_by
@@ -15,10 +16,9 @@ from places import ROOT
 from sweeps import some
 
 from hodyn_ros import InputError, Robot, share
-from hodyn_ros.control.motor_pd import MotorGains, Reference
+from hodyn_ros.control.motor_pd import FeedforwardMode, MotorGains, Reference, motor_reference
 from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.export import export_shared
-from hodyn_ros.feedforward.extrapolation import motor_effort_series
 from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.guard.command_guard import CommandGuard
 from hodyn_ros.guard.guard_config import Fault, FirstEffort, GuardConfig, Rejoin, State
@@ -168,7 +168,7 @@ def test_core_does_what_the_nodes_do(library: ctypes.CDLL, panda: Path, link: bo
     for k in range(1100):
         now, q = EPOCH + k * MS, desired(k)
         feedforward = model.compute(q)
-        motors = Reference(feedforward.motor_positions[:3], motor_effort_series(feedforward))
+        motors = motor_reference(FeedforwardMode.ELASTIC, train, feedforward)
         reference = Reference(q[:3], feedforward.efforts) if link else motors
         if k % 10 == 0 and k < 700:
             core.desire(now, q)
@@ -193,7 +193,7 @@ def test_core_does_what_the_nodes_do(library: ctypes.CDLL, panda: Path, link: bo
 def test_core_sees_a_push_as_the_nodes_do(library: ctypes.CDLL, panda: Path, link: bool) -> None:
     """A joint speeds up by 30 rad/s^2 that no effort explains."""
     robot = Robot.load(PANDA)
-    names, model = robot.joint_names, FeedforwardModel(robot, 2)
+    names, train, model = robot.joint_names, robot.require_drives(), FeedforwardModel(robot, 2)
     core = Core(library, panda, first=ZERO, link=link)
     core.activate(HOME, np.zeros(7))
     config = GuardConfig(first_effort=FirstEffort.ZERO, efforts_act=True)
@@ -203,7 +203,7 @@ def test_core_sees_a_push_as_the_nodes_do(library: ctypes.CDLL, panda: Path, lin
     for k in range(900, 1750):  # after the end of the motion, at rest
         now, q = EPOCH + k * MS, desired(1400)
         feedforward = model.compute(q)
-        motors = Reference(feedforward.motor_positions[:3], motor_effort_series(feedforward))
+        motors = motor_reference(FeedforwardMode.ELASTIC, train, feedforward)
         reference = Reference(q[:3], feedforward.efforts) if link else motors
         late = max(1e-3 * (k - 1700), 0.0)
         push = np.outer([15.0 * late**2, 30.0 * late], np.eye(7)[1])
@@ -217,6 +217,18 @@ def test_core_sees_a_push_as_the_nodes_do(library: ctypes.CDLL, panda: Path, lin
     lines = [f"{one.before.value} -> {one.after.value}: {one.reason}" for one in guard.transitions]
     assert core.events() == lines
     assert guard.faults[Fault.MISMATCH] == 2 and "'panda_joint2' moves as if" in lines[2], lines
+
+
+def test_core_follows_the_fastest_motion_of_an_elastic_arm(library: ctypes.CDLL, panda: Path) -> None:
+    """What springs add to its efforts is explained, as links and motors are known apart."""
+    motion = explained_study.plan(Robot.load(PANDA), 0)[:4000]
+    core = Core(library, panda, rejoin=Rejoin.NEVER)
+    core.activate(motion[0, 0], np.zeros(7))
+    for k in range(-700, len(motion)):
+        now, q = EPOCH + k * MS, motion[max(k, 0)]
+        core.desire(now, q)
+        _, state = core.update(now, *q[:2])
+    assert state is State.FOLLOWING and core.rejected == 0, core.events()
 
 
 def run_chained(core: Core, until: int, spoil: object = None) -> tuple[Array, list[State]]:
@@ -419,8 +431,8 @@ def test_wrong_libraries_are_rejected(library: ctypes.CDLL, panda: Path, tmp_pat
         flags = ["-std=c99", "-O0", "-fPIC", "-shared"]
         return compiled_by(CC, flags, sorted(folder.glob("*.c")), folder / "robot.so", "-lm")
 
-    with pytest.raises(RuntimeError, match="another version of hodyn_ros .interface 7, this is 3"):
-        Core(library, spoiled("abi", "ROBOT_ABI 3", "ROBOT_ABI 7", "robot_table.h"))
+    with pytest.raises(RuntimeError, match="another version of hodyn_ros .interface 7, this is 4"):
+        Core(library, spoiled("abi", "ROBOT_ABI 4", "ROBOT_ABI 7", "robot_table.h"))
     with pytest.raises(RuntimeError, match="is no robot"):
         Core(library, spoiled("none", "hodyn_robot_table", "table_of", "panda_table.c"))
     with pytest.raises(RuntimeError, match="self-test of .* is off by"):

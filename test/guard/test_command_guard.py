@@ -29,7 +29,7 @@ from hypothesis import strategies as st
 from sweeps import THOROUGH
 
 from hodyn_ros.control.measurement import Measurement
-from hodyn_ros.control.motor_pd import MotorGains, Reference
+from hodyn_ros.control.motor_pd import MotorGains
 from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.guard.command_guard import CommandGuard
 from hodyn_ros.guard.effort_limiter import EffortLimiter
@@ -172,11 +172,11 @@ OFFLINE = {
     "none": ({}, None),
     "stops": ({"change_reference": lambda t, r: r if t < 1 else None}, Fault.NO_FEEDFORWARD),
     "jumps": (
-        {"change_reference": lambda t, r: r if t < 1 else Reference(r.positions + 1.5, r.efforts)},
+        {"change_reference": lambda t, r: r if t < 1 else r._replace(positions=r.positions + 1.5)},
         Fault.REFERENCE_STEP,
     ),
     "NaN": (
-        {"change_reference": lambda t, r: r if t < 1 else Reference(r.positions * np.nan, r.efforts)},
+        {"change_reference": lambda t, r: r if t < 1 else r._replace(positions=r.positions * np.nan)},
         Fault.REFERENCE_STEP,
     ),
     "measured NaN": (
@@ -309,7 +309,8 @@ def test_whatever_comes_is_commanded_within_the_bars_or_not_at_all() -> None:
                     other += int(random.choice([-(10**9), 10**7, -now, 10**18 - now]))
                 else:
                     (positions[0], positions[1], efforts[0], measured)[what - 2][joint] += by
-            reference, bits = Reference(positions, efforts), Status(int(random.integers(64)) * wild)
+            reference = own._replace(positions=positions, efforts=efforts)
+            bits = Status(int(random.integers(64)) * wild)
             speed = random.choice([0.0, 1e-3]) * np.ones(7)
             with suppress(StreamError):  # and nothing else
                 guard.follow(now, stamp, reference, bits)

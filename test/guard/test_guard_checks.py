@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import explained_study
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 from scipy.signal import TransferFunction, lsim
+from sweeps import some
 
 from hodyn_ros import Robot, share
 from hodyn_ros.actuation.drive_train import DriveTrain
@@ -224,7 +226,7 @@ def test_without_a_model_or_limits_nothing_is_held_against_efforts() -> None:
 def stream() -> FeedforwardStream:
     limits = GuardLimits(2.0, 50.0, 1000.0, 5.0)
     return FeedforwardStream(
-        ["a"], GuardConfig(), np.array([2.2]), limits, lambda motion: 3.0 * motion.acceleration
+        ["a"], GuardConfig(), np.array([2.2]), limits, lambda motion, _: 3.0 * motion.acceleration
     )
 
 
@@ -253,6 +255,52 @@ def test_every_order_of_a_feedforward_is_held_against_the_others(wrong: dict[str
     assert error.value.reason.joint == "a"
     assert error.value.reason.value > error.value.reason.limit > 0.0
     assert found.stamp == EPOCH + 2 * MS  # it is not followed
+
+
+@pytest.mark.parametrize("name", some(explained_study.ROBOTS, "Panda"))
+def test_efforts_of_the_fastest_motion_of_elastic_robots_are_explained(name: str) -> None:
+    """As if links moved as their motors do, a part of these motions would be rejected."""
+    robot = explained_study.ROBOTS[name]()
+    found = explained_study.rejected(robot, explained_study.plan(robot, 0))
+    assert found.now == 0 < found.messages
+    assert found.without > 0 or name == "KR300"  # which is hardly elastic for its weight
+
+
+@pytest.mark.parametrize("name", explained_study.ROBOTS)
+def test_efforts_of_any_motion_of_elastic_robots_are_explained(name: str) -> None:
+    robot, random = explained_study.ROBOTS[name](), np.random.default_rng(3)
+    model, home = effort_model(robot, robot.driven_joints, motor=True), robot.home[0]
+    for _ in range(3):
+        q = home + np.array([[0.2], [1.0], [3.0], [30.0], [1e3]]) * random.uniform(-1.0, 1.0, len(home))
+        q[1:] -= home
+        (one,) = explained_study.references(robot, explained_study.feedforwards(robot, q[None]))
+        explained = model(Motion(*one.positions[:3]), Motion(*one.deflections))
+        np.testing.assert_allclose(explained, one.efforts[0], rtol=1e-10, atol=1e-9)
+        assert np.abs(model(Motion(*one.positions[:3])) - explained).max() > 1e-3
+
+
+def test_a_robot_that_stops_in_the_fastest_motion_stands_as_its_weight_asks() -> None:
+    """Where the stream ends in the moment in which the springs add most to the efforts."""
+    robot = explained_study.ROBOTS["Panda"]()
+    plan = explained_study.plan(robot, 0)
+    found = explained_study.references(robot, explained_study.feedforwards(robot, plan))
+    model, names = effort_model(robot, robot.joint_names, motor=True), robot.joint_names
+    added = np.abs([each.efforts[0] - model(Motion(*each.positions[:3])) for each in found[500:]]).max(axis=1)
+    ends = 501 + int(np.argmax(added))
+    assert added.max() > 20.0
+    config = GuardConfig(join_within=0.0, settle=0.0, fade=0.05, timeout=0.005)
+    guard = CommandGuard(names, config, guard_limits(robot, names, motor=True), model=model)
+    for k in range(ends - 200, ends + 1500):
+        now = EPOCH + k * MS
+        if k < ends:
+            guard.follow(now, now, found[k])
+        command = guard.command(now, 1e-3)
+    assert guard.state is State.STOPPED and guard.faults[Fault.NO_FEEDFORWARD] == 1 and command is not None
+    still, weight = np.zeros(7), np.zeros(7)
+    for _ in range(3):
+        q = command.position - weight / robot.drive_train.stiffness
+        weight = robot.inverse_dynamics(np.stack([q, still, still]))[0]
+    np.testing.assert_allclose(command.effort, weight, atol=0.05)  # the springs are bent as they were
 
 
 def test_a_motion_that_leaves_its_own_derivatives_is_seen() -> None:

@@ -45,7 +45,7 @@ CAUSES: list[Enum] = [*Fault, *Obstacle, *Progress]
 MS = 1_000_000  # [ns]
 EPOCH = 1_700_000_000 * 1000 * MS
 DOUBLES = ctypes.POINTER(ctypes.c_double)
-CALLBACK = ctypes.CFUNCTYPE(None, DOUBLES, DOUBLES)
+CALLBACK = ctypes.CFUNCTYPE(None, DOUBLES, DOUBLES, DOUBLES)
 START = ctypes.CFUNCTYPE(None, ctypes.c_void_p, DOUBLES)
 STEP = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, DOUBLES, ctypes.c_double, DOUBLES, DOUBLES)
 RELATIVE = 1e-12
@@ -108,10 +108,12 @@ class Guard:
     ) -> None:
         n = len(joint_names)
 
-        def efforts(motion: ctypes.Array[ctypes.c_double], result: ctypes.Array[ctypes.c_double]) -> None:
+        def efforts(*arrays: ctypes.Array[ctypes.c_double]) -> None:
             assert model is not None
-            rows = np.ctypeslib.as_array(motion, (3, n))
-            np.ctypeslib.as_array(result, (n,))[:] = model(Motion(*rows.copy()))
+            links, motors = (np.ctypeslib.as_array(each, (3, n)) for each in arrays[:2])
+            np.ctypeslib.as_array(arrays[2], (n,))[:] = model(
+                Motion(*motors.copy()), Motion(*(motors - links))
+            )
 
         self._c, self._names = library, joint_names
         self._callback = CALLBACK(0) if model is None else CALLBACK(efforts)
@@ -142,9 +144,10 @@ class Guard:
             self._c.guard_stop(self._guard)
         if moment.start:
             self._c.guard_start(self._guard)
-        for stamp, (positions, efforts), status in moment.feed:
+        for stamp, (positions, efforts, bent), status in moment.feed:
             series = (pointer(positions), len(positions), pointer(efforts), len(efforts))
-            self._c.guard_follow(self._guard, now, ctypes.c_int64(stamp), *series, int(status))
+            rows = pointer(bent) if len(bent) else None
+            self._c.guard_follow(self._guard, now, ctypes.c_int64(stamp), *series, rows, int(status))
         for stamp, position, velocity in moment.measured:
             numbers = (pointer(position), pointer(velocity))
             self._c.guard_measure(self._guard, now, ctypes.c_int64(stamp), *numbers)
@@ -242,10 +245,12 @@ def assert_same_reason(ours: Found, theirs: Found, when: object) -> None:
     assert ours_found == pytest.approx([value, limit], rel=RELATIVE_FOUND, abs=RELATIVE_FOUND), when
 
 
-def stiff(motion: Motion) -> Array:
+def two_joints(motion: Motion, deflection: Motion | None = None) -> Array:
     """Efforts of two joints that are neither linear nor apart."""
-    q, v, a = motion
-    return np.array([2.0 + q[1] ** 2, 1.5]) * a + 0.3 * v * v[::-1] + np.array([9.0, 4.0]) * np.sin(q)
+    bent = np.zeros((3, 2)) if deflection is None else np.array(deflection)
+    q, v, a = np.array(motion) - bent
+    links = np.array([1.5 + q[1] ** 2, 1.2]) * a + 0.3 * v * v[::-1] + np.array([9.0, 4.0]) * np.sin(q)
+    return links + np.array([0.5, 0.3]) * motion.acceleration
 
 
 def ramp(s: float) -> Array:
@@ -258,9 +263,12 @@ def ramp(s: float) -> Array:
 def desired(t: float) -> Reference:
     """A motion of two joints about t [s], which begins and ends at rest, with its efforts."""
     rows = np.outer(ramp(t / 0.8) * 1.25 ** np.arange(4), [0.9, -0.7])
-    positions = rows[:3]
-    efforts = [stiff(Motion(*positions)), np.array([9.0, 4.0]) * np.cos(positions[0]) * positions[1]]
-    return Reference(positions, np.array(efforts))
+    positions, bent = rows[:3], 0.05 * rows[:3, ::-1]
+    efforts = [
+        two_joints(Motion(*positions), Motion(*bent)),
+        np.array([9.0, 4.0]) * np.cos(positions[0]) * positions[1],
+    ]
+    return Reference(positions, np.array(efforts), bent)
 
 
 # What happens from 350 to 480 ms.
@@ -292,9 +300,12 @@ def random_streams(rng: np.random.Generator, velocities: bool, flavour: int) -> 
         efforts[0] += {STRONG: OTHER * 60.0, JUMPS: 30.0 * (-1) ** (k // 4)}.get(special, 0.0)
         rows = 3 if not odd[7] else int(number(0, 4))
         rows = 0 if flavour == LIMITS and 216 <= k < 250 else rows
+        bent = reference.deflections[: 0 if 520 <= k < 560 else 3]
         status = Status(int(rng.choice([1, 4, 17, 32]))) if odd[8] or special == LIMITS else Status.OK
         stamp = now + (int(rng.choice([-70, -20, 20, 90])) * MS if odd[9] else 0)
-        feeds = [] if silent > 0 or k % 4 else [Feed(stamp, Reference(positions[:rows], efforts), status)]
+        feeds = (
+            [] if silent > 0 or k % 4 else [Feed(stamp, Reference(positions[:rows], efforts, bent), status)]
+        )
         drift = {DRIFTS: (0.15, 0.1), FAST: (0.25, 0.08)}.get(flavour, (0.0, 1.0))
         away, rate, *_ = drift[0] * ramp((1e-3 * k - 0.35) / drift[1]) / drift[1] ** np.arange(4)
         delay = int(number(0, 3)) + 8 * (special == LATE)  # [ms]
@@ -344,8 +355,8 @@ def reached(library: ctypes.CDLL, seed: int) -> Reached:
     )
     limits = GuardLimits([4.0, 4.5], [30.0, 20.0], [np.inf, 4000.0], [5.0, np.inf])
     gains = MotorGains(np.array([150.0, 80.0]), np.array([12.0, 6.0])) if feedback else None
-    model, names = stiff if modelled else None, ["one", "two"]
-    observer = observer_of(stiff, [5.0, np.inf]) if modelled else None
+    model, names = two_joints if modelled else None, ["one", "two"]
+    observer = observer_of(two_joints, [5.0, np.inf]) if modelled else None
     ours = Guard(library, names, config, limits, gains, model, observer)
     theirs = CommandGuard(names, config, limits, gains, model, observer)
     assert_same_reason(ours.reason, found(theirs.reason), "before the first command")
@@ -382,9 +393,9 @@ def test_a_loop_catches_up_after_an_overrun(library: ctypes.CDLL) -> None:
     config = GuardConfig(measured=True, settle=0.02, fade=0.1)
     limits = GuardLimits([4.0, 4.5], [30.0, 20.0], [500.0, 500.0], [5.0, 5.0])
     gains, names = MotorGains(np.array([150.0, 80.0]), np.array([12.0, 6.0])), ["one", "two"]
-    observer = observer_of(stiff, [5.0, 5.0])
-    ours = Guard(library, names, config, limits, gains, stiff, observer)
-    theirs = CommandGuard(names, config, limits, gains, stiff, observer)
+    observer = observer_of(two_joints, [5.0, 5.0])
+    ours = Guard(library, names, config, limits, gains, two_joints, observer)
+    theirs = CommandGuard(names, config, limits, gains, two_joints, observer)
     rng, now = np.random.default_rng(1), EPOCH
     for k in range(700):
         late = 500 <= k < 520
@@ -405,8 +416,8 @@ def test_efforts_that_are_no_number_let_go(library: ctypes.CDLL) -> None:
     """A model that fails in a stop."""
     fails: list[bool] = []
 
-    def model(motion: Motion) -> Array:
-        return stiff(motion) * (np.nan if fails else 1.0)
+    def model(motion: Motion, deflection: Motion | None = None) -> Array:
+        return two_joints(motion, deflection) * (np.nan if fails else 1.0)
 
     limits, names = GuardLimits([4.0, 4.5], [30.0, 20.0], np.inf, np.inf), ["one", "two"]
     config = GuardConfig(settle=0.02, fade=0.1)

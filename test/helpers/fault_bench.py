@@ -14,7 +14,7 @@ from fault_plant import SOUND, Differences, block, friction, resting, weight
 from numpy.typing import NDArray
 
 from hodyn_ros import Robot, share
-from hodyn_ros.control.motor_pd import MotorGains, Reference
+from hodyn_ros.control.motor_pd import MotorGains, Reference, spring_deflections
 from hodyn_ros.feedforward.extrapolation import motor_effort_series
 from hodyn_ros.feedforward.feedforward import Feedforward, Status
 from hodyn_ros.guard.command_guard import CommandGuard, GuardedCommand
@@ -108,7 +108,10 @@ def references_of(robot: Robot, q: Array) -> list[Reference]:
     motors = robot.drive_train.feedforward(q, torques)
     rows = zip(torques, motors.position, motors.effort)
     found = [Feedforward(*row, np.empty((0, 6))) for row in rows]
-    return [Reference(one.motor_positions, motor_effort_series(one)) for one in found]
+    return [
+        Reference(one.motor_positions, motor_effort_series(one), spring_deflections(robot.drive_train, one))
+        for one in found
+    ]
 
 
 def at_rest(kind: str, position: Array) -> Reference:

@@ -177,7 +177,7 @@ def second_publisher(positions: float, efforts: float) -> Callable[[], Inject]:
 
     def inject(bench: Bench, moment: Moment) -> None:
         own = sound(bench.kind, moment.k + 0.5)
-        other = Reference(own.positions.copy(), own.efforts.copy())
+        other = own._replace(positions=own.positions.copy(), efforts=own.efforts.copy())
         other.positions[0] += positions
         other.efforts[0] += efforts
         moment.feed.append(Feed(moment.now + MS // 2, other))
@@ -190,7 +190,7 @@ def desired_jump(by: float) -> Callable[[], Inject]:
         for i, feed in enumerate(moment.feed):
             positions = feed.reference.positions.copy()
             positions[0] += by
-            moment.feed[i] = feed._replace(reference=Reference(positions, feed.reference.efforts))
+            moment.feed[i] = feed._replace(reference=feed.reference._replace(positions=positions))
 
     return always(change)
 
@@ -229,7 +229,7 @@ def heavier(by: float) -> Callable[[], Inject]:
         for i, feed in enumerate(moment.feed):
             efforts = feed.reference.efforts.copy()
             efforts[0, 1] += by
-            moment.feed[i] = feed._replace(reference=Reference(feed.reference.positions, efforts))
+            moment.feed[i] = feed._replace(reference=feed.reference._replace(efforts=efforts))
 
     return always(change)
 
@@ -269,7 +269,7 @@ def not_a_number(moment: Moment) -> None:
 
 def not_a_number_wanted(moment: Moment) -> None:
     moment.feed = [
-        feed._replace(reference=Reference(feed.reference.positions, np.nan * feed.reference.efforts))
+        feed._replace(reference=feed.reference._replace(efforts=np.nan * feed.reference.efforts))
         for feed in moment.feed
     ]
 

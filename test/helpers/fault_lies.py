@@ -124,13 +124,14 @@ class Lie:
 
 def _rows_of(lie: Lie, random: np.random.Generator) -> Callable[[Bench, Moment, int], None]:
     measured, motion, effort = (false_rows(lie, random) for _ in range(3))
+    torque = false_rows(lie, np.random.default_rng(0))
 
     def act(bench: Bench, moment: Moment, since: int) -> None:
         t = 1e-3 * since
         if lie.signal in MEASURED:
             moment.measured = [_measured(one, lie.signal, t, measured) for one in moment.measured]
         else:
-            moment.feed = [_fed(feed, lie.signal, t, motion, effort) for feed in moment.feed]
+            moment.feed = [_fed(feed, lie.signal, t, motion, effort, torque) for feed in moment.feed]
 
     return act
 
@@ -142,12 +143,16 @@ def _measured(one: Measured, signal: str, t: float, false: Rows) -> Measured:
     return Measured(one.stamp, rows[0], rows[1])
 
 
-def _fed(feed: Feed, signal: str, t: float, motion: Rows, effort: Rows) -> Feed:
-    positions, efforts = feed.reference.positions.copy(), feed.reference.efforts.copy()
-    for rows, parts, false in ((positions, MOTION, motion), (efforts, EFFORT, effort)):
-        if signal in parts:
+def _fed(feed: Feed, signal: str, t: float, motion: Rows, effort: Rows, torque: Rows) -> Feed:
+    """Deflections follow from the torques of the links, which are as false as the efforts of the motors."""
+    positions, efforts, bent = (rows.copy() for rows in feed.reference)
+    stiffness = robot_of("motors").require_drives().stiffness
+    torques = stiffness * bent if len(bent) else bent
+    falsified = (positions, MOTION, motion), (efforts, EFFORT, effort), (torques, EFFORT, torque)
+    for rows, parts, false in falsified:
+        if signal in parts and len(rows):
             rows[parts[signal]] = false(t, rows[parts[signal]].copy())
-    return feed._replace(reference=Reference(positions, efforts))
+    return feed._replace(reference=Reference(positions, efforts, torques / stiffness if len(bent) else bent))
 
 
 def false_rows(lie: Lie, random: np.random.Generator) -> Rows:

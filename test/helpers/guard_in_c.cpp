@@ -1,6 +1,5 @@
 // The functions of guard.h with packed arguments, for tests by ctypes.
 
-#include <algorithm>
 #include <cstring>
 #include <iterator>
 #include <string>
@@ -13,29 +12,28 @@ namespace guard = hodyn_ros::guard;
 
 namespace
 {
-using Model = void (*)(const double * motion, double * efforts);
+using Model = void (*)(const double * links, const double * motors, double * efforts);
 using Start = void (*)(void * context, const double * sample);
 using Step = bool (*)(void * context, const double * sample, double period, double * efforts, double * deviations);
 char said[1000];
 
-// A guard with its memory, and a model that takes a motion as one array.
+// A guard with its memory, and a model that takes the motions of links and motors as one array each.
 struct Own
 {
-  explicit Own(std::size_t n, Model with) : joints(n), model(with), packed(3 * n) {}
+  explicit Own(std::size_t n, Model with) : joints(n), model(with), links(3 * n) {}
 
-  static void call(void * context, const double * q, const double * v, const double * a, double * effort)
+  static void call(void * context, const double * motors, const double * deflection, double * effort)
   {
     Own & own = *static_cast<Own *>(context);
-    auto to = own.packed.begin();
-    for (const double * row : {q, v, a}) {
-      to = std::copy_n(row, own.joints, to);
+    for (std::size_t i = 0; i < own.links.size(); ++i) {
+      own.links[i] = motors[i] - deflection[i];
     }
-    own.model(own.packed.data(), effort);
+    own.model(own.links.data(), motors, effort);
   }
 
   std::size_t joints;
   Model model;
-  std::vector<double> packed;
+  std::vector<double> links;
   alignas(16) unsigned char memory[HODYN_GUARD_BYTES];
   hodyn_guard * made = nullptr;
 };
@@ -118,13 +116,14 @@ int guard_measure(Own * own, std::int64_t now, std::int64_t stamp, const double 
   return hodyn_guard_measure(own->made, now, stamp, q, v);
 }
 
+// `deflections`: three rows, or null for none.
 int guard_follow(
   Own * own, std::int64_t now, std::int64_t stamp, const double * positions, int position_rows,
-  const double * efforts, int effort_rows, unsigned status)
+  const double * efforts, int effort_rows, const double * deflections, unsigned status)
 {
   return hodyn_guard_follow(
     own->made, now, stamp, positions, static_cast<std::size_t>(position_rows), efforts,
-    static_cast<std::size_t>(effort_rows), status);
+    static_cast<std::size_t>(effort_rows), deflections, status);
 }
 
 // `elapsed`: NaN for none. `command`: position, velocity and effort; `to`: state, whether it has ended, why; how often

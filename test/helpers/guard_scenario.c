@@ -9,12 +9,11 @@
 enum { N = 2 };
 static const double weight[N] = {9.0, 4.0}; /* [N.m], constant */
 
-static void model(
-  void *context, const double *position, const double *velocity, const double *acceleration, double *effort)
+static void model(void *context, const double *motion, const double *deflection, double *effort)
 {
-  (void)context, (void)position, (void)velocity;
+  (void)context, (void)deflection;
   for (int j = 0; j < N; ++j) {
-    effort[j] = weight[j] + 2.0 * acceleration[j];
+    effort[j] = weight[j] + 2.0 * motion[2 * N + j];
   }
 }
 
@@ -69,7 +68,7 @@ int main(void)
         q[j] = a * s, q[N + j] = 4.0 * a * c, q[2 * N + j] = -16.0 * a * s;
         tau[j] = weight[j] - 32.0 * a * s, tau[N + j] = -128.0 * a * c, tau[2 * N + j] = 512.0 * a * s;
       }
-      hodyn_guard_follow(guard, now, now, q, 3, tau, 3, 0U);
+      hodyn_guard_follow(guard, now, now, q, 3, tau, 3, NULL, 0U);
     }
     double before = effort[0];
     if (hodyn_guard_command(guard, now, 1e-3, position, velocity, effort)) {

@@ -56,7 +56,7 @@ private:
     for (size_t j = 0; j < JOINTS; ++j) {
       motion[2][j] = j == along ? 1.0 : 0.0;
     }
-    hodyn_robot_table()->stiff_effort(memory_, motion[0], joint, motor);
+    hodyn_robot_table()->motion_effort(memory_, motion[0], motion[0], joint, motor);
   }
 
   // Gauss's elimination; a mass matrix needs no pivots.

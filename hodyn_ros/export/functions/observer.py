@@ -7,21 +7,20 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from hodyn_ros.codegen.kernel import Kernel, Shape, Traceable, traced
+from hodyn_ros.codegen.kernel import Kernel
 from hodyn_ros.control.links import Links
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.export import motions
 from hodyn_ros.export.c_function import ALL_FINITE, OK, Cases, CFunction, Memory, finite_conditions, sizes
 from hodyn_ros.export.c_text import comment_block, number
+from hodyn_ros.export.functions.traced import Call, traced_function
 from hodyn_ros.export.loops.c_code import loop_function
 from hodyn_ros.export.request import ExportRequest
-from hodyn_ros.export.straight_line import StraightLine, Tables, checked_length
+from hodyn_ros.export.straight_line import Tables
 from hodyn_ros.lie.se3 import Array, exp
 from hodyn_ros.observers import MomentumObserver, ObserverConfig, Sensed
 from hodyn_ros.observers.equations import ObserverEquations
 from hodyn_ros.observers.redundant_drives import ARRIVED, ITERATIONS, FitEquations
-
-Call = list[Array]  # what a function takes
 
 OBSERVER = "momentum_observer"
 _PERIOD = 1e-3  # [s] of the numbers that it is tested with
@@ -43,7 +42,7 @@ def observer_functions(robot: Robot, request: ExportRequest, tables: Tables) -> 
         return _of_loops(robot, observer, request, tables)
     samples, words = _samples(observer), _words(observer)
     base = ["base"] if observer.floats else []
-    start = _function(
+    start = traced_function(
         request.prefix, f"{OBSERVER}_start", observer.start_trace(), ["sample", "figures", *base], ["memory"],
         [*words, "memory: at the first sample; what the next call takes as before."],
         [[sample, _figures(observer), *more] for sample, *more in samples], tables,
@@ -54,7 +53,7 @@ def observer_functions(robot: Robot, request: ExportRequest, tables: Tables) -> 
         call = [sample, np.full((1, 1), _PERIOD), memory, _figures(observer), *more]
         calls.append(call)
         memory = step(*call)
-    update = _function(
+    update = traced_function(
         request.prefix, OBSERVER, observer.trace(), ["sample", "period", "before", "figures", *base],
         ["after"], [*words, *_about_step(observer)], calls, tables,
     )  # fmt: skip
@@ -151,7 +150,7 @@ def _fitted(robot: Robot, request: ExportRequest, tables: Tables) -> _Efforts:
     for _ in range(motions.COUNT):
         matrix = random.uniform(-1.0, 1.0, equations.trace()[1][2][1])
         calls.append([random.uniform(-0.1, 0.1, (3, n)), random.uniform(-0.1, 0.1, (3, n)), matrix, home])
-    fit = _function(
+    fit = traced_function(
         prefix, f"{OBSERVER}_fit", equations.trace(), ["wanted", "there", "jacobian", "fitted"], ["nearer"],
         ["wanted, there: motion of the driven joints as measured, and as of the motion in fitted, positions "
          "first. nearer: a step from fitted towards what is nearest to the measured one."],
@@ -264,52 +263,22 @@ def step_functions(
     inputs = ["sample", "period", "before", "figures", "efforts", *(["moving"] if redundant else [])]
     moves = ["moving: a matrix that takes efforts to their part that moves the robot."] if redundant else []
     return [
-        _function(
+        traced_function(
             prefix, "start", equations.start_trace(), ["sample", "figures"], ["after"],
             [words, "after: the row of a sample before which there is none."], begun, tables,
         ),
-        _function(
+        traced_function(
             prefix, "points", equations.points_trace(), inputs[:3], ["motion"],
             [words, "motion: positions, velocities and accelerations at both points of the period."],
             moved, tables,
         ),
-        _function(
+        traced_function(
             prefix, "settle", equations.settle_trace(redundant), inputs, ["after"],
             [words, "efforts: those that the links need at both points.", *moves,
              "after: the row of the sample."],
             settled, tables,
         ),
     ]  # fmt: skip
-
-
-def _function(
-    prefix: str,
-    name: str,
-    traceable: Traceable,
-    inputs: Sequence[str],
-    results: Sequence[str],
-    about: Sequence[str],
-    calls: Sequence[Call],
-    tables: Tables,
-) -> CFunction:
-    trace, arguments = traceable
-    shapes: list[Shape] = [shape for _, shape in arguments]
-    graph, outputs, matrix = traced(trace, shapes)
-    operations = checked_length(graph, outputs, name)
-    code = StraightLine(graph, list(inputs), outputs, tables)
-    stores = [f"  {results[0]}[{i}] = {code.text(output)};" for i, output in enumerate(outputs)]
-    expected = np.array([Kernel(trace, arguments).function(*call) for call in calls])
-    of_cases = {name: np.array(values) for name, values in zip(inputs, zip(*calls))}
-    return CFunction(
-        prefix,
-        name,
-        dict(zip(inputs, shapes)),
-        {results[0]: matrix},
-        about,
-        [*code.lines, *stores],
-        Cases(of_cases, {results[0]: expected}),
-        operations=operations,
-    )
 
 
 def _words(observer: MomentumObserver) -> list[str]:

@@ -1,0 +1,45 @@
+"""Straight-line code as a function of C."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hodyn_ros.codegen.kernel import Kernel, Shape, Traceable, traced
+from hodyn_ros.export.c_function import Cases, CFunction
+from hodyn_ros.export.straight_line import StraightLine, Tables, checked_length
+from hodyn_ros.lie.se3 import Array
+
+Call = list[Array]  # what a function takes
+
+
+def traced_function(
+    prefix: str,
+    name: str,
+    traceable: Traceable,
+    inputs: Sequence[str],
+    results: Sequence[str],
+    about: Sequence[str],
+    calls: Sequence[Call],
+    tables: Tables,
+) -> CFunction:
+    """Write a function `<prefix>_<name>` that computes the one matrix of a trace, and test it by `calls`."""
+    trace, arguments = traceable
+    shapes: list[Shape] = [shape for _, shape in arguments]
+    graph, outputs, matrix = traced(trace, shapes)
+    operations = checked_length(graph, outputs, name)
+    code = StraightLine(graph, list(inputs), outputs, tables)
+    stores = [f"  {results[0]}[{i}] = {code.text(output)};" for i, output in enumerate(outputs)]
+    expected = np.array([Kernel(trace, arguments).function(*call) for call in calls])
+    of_cases = {name: np.array(values) for name, values in zip(inputs, zip(*calls))}
+    return CFunction(
+        prefix,
+        name,
+        dict(zip(inputs, shapes)),
+        {results[0]: matrix},
+        about,
+        [*code.lines, *stores],
+        Cases(of_cases, {results[0]: expected}),
+        operations=operations,
+    )
