@@ -80,8 +80,10 @@ def test_four_nodes_move_the_robot_in_a_namespace_and_end_together() -> None:
             if node == "dynamics_node":
                 assert values["order"] == "3"
         talk.wait_for_line(process, "the motion has ended after 1001 samples")
-        turned = max(abs(a - b) for a, b in zip(states[0].position, states[-1].position))
-        assert turned > 0.1
+        talk.wait_until(
+            lambda: max(abs(a - b) for a, b in zip(states[0].position, states[-1].position)) > 0.1,
+            "states of an arm that has turned",
+        )
         assert process.stop(signal.SIGINT) == 0, process.output()
         assert process.output().count("process has finished cleanly") == 4, process.output()
 
