@@ -60,10 +60,10 @@ def main(
                 realtime=realtime,
                 keep_bag=keep_bag,
             )
-        said = machine.ros_description() | {
+        around = machine.ros_description() | {
             "load": " ".join(["nice -n 19", *load.stressors()]) if busy else "whatever else the machine did"
         }
-        (folders[0] / "machine.json").write_text(json.dumps(said, indent=1))
+        (folders[0] / "machine.json").write_text(json.dumps(around, indent=1))
     runs = [result.read(folder, folder.name) for folder in folders]
     said = [json.loads((folder / "machine.json").read_text()) for folder in folders]
     lines = [

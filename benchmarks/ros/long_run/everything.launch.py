@@ -5,14 +5,15 @@ python -m benchmarks.ros.long_run starts it, with its own rates, for an hour.
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from hodyn_ros.launching import Launch, Node, Process, Values, node, read_launch
 
 PANDA = read_launch("panda.launch.py")
 # A busy machine holds messages up, and an arm that has been stopped stands beside its path.
-TOLERANT = {"timeout": 0.1, "join_within": 0.2}
+TOLERANT: dict[str, Any] = {"timeout": 0.1, "join_within": 0.2}
 JOINTS = [f"panda_joint{i}" for i in range(1, 8)]
-DEFAULTS = {
+DEFAULTS: dict[str, str | bool] = {
     "trajectory": "panda_repetition.yaml",
     "learn": True,
     "observe": True,

@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.ros.long_run.measure import SAMPLES
 from benchmarks.ros.long_run.witness import COLUMNS, REPORTS, TOPICS, file_of
 from benchmarks.stopwatch import Array
+
+Rows = NDArray[np.int64]  # of the witness
 
 LARGEST_GROWTH = 8.0  # [MiB] of a process within an hour, once warmed up
 PERCENTS = (50.0, 99.0, 99.9, 100.0)
@@ -118,11 +121,11 @@ def read(folder: Path, name: str) -> LongRun:
     )
 
 
-def _between(rows: Array, begin: float, end: float) -> Array:
+def _between(rows: Rows, begin: float, end: float) -> Rows:
     return rows[(rows[:, 1] >= 1e9 * begin) & (rows[:, 1] < 1e9 * end)]
 
 
-def _answer_delays(asked: Array, answers: Array) -> Array:
+def _answer_delays(asked: Rows, answers: Rows) -> Array:
     """Return from publication to publication [s], by the stamp that both have; infinite without an answer."""
     order = np.argsort(answers[:, 0], kind="stable")
     stamps, sent = answers[order, 0], answers[order, 1]
@@ -130,7 +133,7 @@ def _answer_delays(asked: Array, answers: Array) -> Array:
     return np.where(stamps[place] == asked[:, 0], 1e-9 * (sent[place] - asked[:, 1]), np.inf)
 
 
-def _next_delays(asked: Array, answers: Array) -> Array:
+def _next_delays(asked: Rows, answers: Rows) -> Array:
     """Return the time to the next message of another topic [s]."""
     sent = np.sort(answers[:, 1])
     place = np.searchsorted(sent, asked[:, 1])
@@ -179,6 +182,8 @@ def _losses(runs: Sequence[LongRun]) -> list[str]:
         "load average, median (largest)",
         *(f"{np.median(run.load):.1f} ({run.load.max():.1f})" for run in runs),
     )
+    for topic in ("desired_motion", "motor_states", "effort_commands"):
+        row(f"`{topic}` a second", *(f"{run.rates[topic]:.0f}" for run in runs))
     row("messages that were sent", *(sum(run.sent.values()) for run in runs))
     for way in ANSWERS:
         row(f"{way}: no answer", *(f"{run.unanswered[way]} of {len(run.delays[way])}" for run in runs))
