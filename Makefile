@@ -9,6 +9,7 @@
 # make build   only prepare
 # make bench   measure speed (BENCH=--quick hands on arguments)
 # make bench-ros  measure the node: latency, losses, memory (BENCH=--quick; 16 minutes without; --load: an hour)
+# make long-run  everything at once under load: lost, late, memory, processors; an hour (LONG_RUN="--minutes 2 --realtime")
 # make promises  measure all that docs/promises.md says: hours (PROMISES="--only accuracy"; --write-docs)
 # make docs    build the documentation into out/docs
 # make notebooks  run docs/notebooks, and write what they show into them
@@ -22,13 +23,14 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := build
-.PHONY: build lint test test-fast test-thorough test-rounding coverage demo bench bench-ros promises docs notebooks film clean FORCE
+.PHONY: build lint test test-fast test-thorough test-rounding coverage demo bench bench-ros long-run promises docs notebooks film clean FORCE
 
 PYTHON ?= python3
 DEMO ?=
 TEST ?=
 WORKERS ?= 5
 BENCH ?=
+LONG_RUN ?=
 PROMISES ?=
 
 VENV := $(CURDIR)/.venv
@@ -189,6 +191,10 @@ bench: $(state)/built $(state)/bench-packages
 bench-ros: $(state)/built
 	@echo "==> benchmark of the node"
 	@"$(python)" -m benchmarks.ros $(BENCH)
+
+long-run: $(state)/built
+	@echo "==> everything at once"
+	@"$(python)" -m benchmarks.ros.long_run $(LONG_RUN)
 
 promises: $(state)/built $(state)/bench-packages
 	@echo "==> promises"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,13 +16,13 @@ from benchmarks.table import Row, Section
 from hodyn_ros.errors import InputError
 
 ORDINARY, REALTIME = "ordinary", "realtime"
-SETTINGS = {"priority": 60, "lock_memory": "true", "garbage_collection": "frozen"}
+SETTINGS = {"priority": 60, "lock_memory": True, "garbage_collection": "frozen"}
 _PERCENTS = {50.0: "median", 99.0: "99th percentile", 99.9: "99.9th percentile", 100.0: "latest"}
 
 
 def arguments() -> list[str]:
     """Return the real-time settings as arguments of ROS."""
-    return [word for name, value in SETTINGS.items() for word in ("-p", f"realtime.{name}:={value}")]
+    return [word for name, value in SETTINGS.items() for word in ("-p", f"realtime.{name}:={value}".lower())]
 
 
 def stressors() -> list[str]:
@@ -32,11 +32,11 @@ def stressors() -> list[str]:
 
 
 @contextmanager
-def load() -> Iterator[None]:
-    """Keep the machine busy; raises InputError without stress-ng."""
+def load(before: Sequence[str] = ()) -> Iterator[None]:
+    """Keep the machine busy; raises InputError without stress-ng. `before`: a command that starts another."""
     if shutil.which("stress-ng") is None:
         raise InputError("stress-ng is not installed, which makes the load: apt-get install stress-ng")
-    process = subprocess.Popen(stressors(), stdin=subprocess.DEVNULL)
+    process = subprocess.Popen([*before, *stressors()], stdin=subprocess.DEVNULL)
     try:
         yield
     finally:

@@ -41,6 +41,24 @@ def arms_node(count: int) -> list[str]:
     return module("benchmarks.ros.arms_node", str(count), *_ROBOT)
 
 
+def resident(pid: int) -> float:
+    """Return the memory of a process and of those that it has started that is in use now [MiB]."""
+    pages = sum(int(Path(f"/proc/{each}/statm").read_text().split()[1]) for each in _family(pid))
+    return pages * os.sysconf("SC_PAGE_SIZE") / _MIB
+
+
+def processor_time(pid: int) -> float:
+    """Return what all threads of a process, and of those that it has started, have used so far [s]."""
+    threads = [thread for each in _family(pid) for thread in Path(f"/proc/{each}/task").iterdir()]
+    return sum(1e-9 * int((thread / "schedstat").read_text().split()[0]) for thread in threads)
+
+
+def _family(pid: int) -> list[int]:
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    children = [int(child) for thread in threads for child in (thread / "children").read_text().split()]
+    return [pid, *(each for child in children for each in _family(child))]
+
+
 class Process:
     """A running process; its standard error goes to a file."""
 
@@ -64,31 +82,29 @@ class Process:
     def resident(self) -> float:
         """Return the memory of it that is in use now [MiB]; raises ProcessError where it has ended."""
         self.check()
-        pages = int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE") / _MIB
+        return resident(self._process.pid)
 
     def processor_time(self) -> float:
         """Return what all its threads have used so far [s]; raises ProcessError where it has ended."""
         self.check()
-        threads = Path(f"/proc/{self._process.pid}/task").iterdir()
-        return sum(1e-9 * int((thread / "schedstat").read_text().split()[0]) for thread in threads)
+        return processor_time(self._process.pid)
 
     def check(self) -> None:
         """Raise ProcessError with its last words when it has ended."""
         if self._process.poll() is not None:
             raise self._ended()
 
-    def wait(self) -> None:
-        """Wait until it ends by itself; raise ProcessError when it fails."""
-        if self._process.wait(_PATIENCE):
+    def wait(self, patience: float = _PATIENCE) -> None:
+        """Wait for so long [s] until it ends by itself; raise ProcessError when it fails."""
+        if self._process.wait(patience):
             raise self._ended()
 
-    def stop(self) -> None:
-        """End it: SIGINT first, SIGKILL when it does not listen."""
+    def stop(self, patience: float = _PATIENCE) -> None:
+        """End it: SIGINT first, SIGKILL when it does not listen within `patience` [s]."""
         with suppress(ProcessLookupError):
             self._process.send_signal(signal.SIGINT)
         try:
-            self._process.wait(_PATIENCE)
+            self._process.wait(patience)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -100,6 +116,17 @@ class Process:
         return ProcessError(
             f"{self._log.stem} has ended with exit code {self._process.returncode}: {words[0]}"
         )
+
+
+def environment(domain: int, folder: Path) -> dict[str, str]:
+    """Return the environment of processes in a ROS domain on this machine, with logs in `folder`."""
+    return os.environ | {
+        "ROS_DOMAIN_ID": str(domain),
+        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+        "FASTDDS_DEFAULT_PROFILES_FILE": str(share.find("config", "fastdds.xml")),
+        "ROS_LOG_DIR": str(folder / "ros"),
+        "PYTHONUNBUFFERED": "1",
+    }
 
 
 @contextmanager
@@ -116,17 +143,11 @@ def traffic(
     """
     folder.mkdir(parents=True, exist_ok=True)
     with own_domain() as domain:
-        environment = os.environ | {
-            "ROS_DOMAIN_ID": str(domain),
-            "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
-            "FASTDDS_DEFAULT_PROFILES_FILE": str(share.find("config", "fastdds.xml")),
-            "ROS_LOG_DIR": str(folder / "ros"),
-            "PYTHONUNBUFFERED": "1",
-        }
+        around = environment(domain, folder)
         started: list[Process] = []
 
         def start(command: Sequence[str], name: str) -> Process:
-            started.append(Process(command, environment, folder / f"{name}.log"))
+            started.append(Process(command, around, folder / f"{name}.log"))
             return started[-1]
 
         try:

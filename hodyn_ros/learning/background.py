@@ -107,6 +107,8 @@ class LearningProcess:
 
 def serve(descriptor: int) -> None:
     """Learn from what comes on a connection, until its other end is closed: what the other process does."""
+    # from a node with real-time scheduling it has that as well, and would keep a processor from all nodes
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     os.nice(_NICE)
     connection = Connection(descriptor)
     learner: Learner | None = None

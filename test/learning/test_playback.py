@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import replace
 from functools import partial
@@ -149,3 +150,17 @@ def test_another_process_says_what_was_wrong_and_may_end() -> None:
         process._process.wait()
     assert not process.alive
     process.end()
+
+
+def test_learning_does_not_have_the_scheduling_of_its_node() -> None:
+    # as with SCHED_FIFO, which not everybody may ask for
+    os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    try:
+        process = LearningProcess(partial(int, "none"))  # type: ignore[arg-type]
+    finally:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    end = time.monotonic() + 60.0
+    while (left := os.sched_getscheduler(process._process.pid)) != os.SCHED_OTHER and time.monotonic() < end:
+        time.sleep(0.01)
+    process.end()
+    assert left == os.SCHED_OTHER
