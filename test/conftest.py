@@ -12,6 +12,7 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: workers share the processors already
 
 import fcntl
+import gc
 import hashlib
 import random
 import tempfile
@@ -164,6 +165,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         part = f" {item.callspec.params[by]}" if by and hasattr(item, "callspec") else ""
         item.add_marker(pytest.mark.xdist_group(f"{item.path.stem}{part}{alone}"))
     items.sort(key=_alone)
+
+
+def pytest_collection_finish() -> None:
+    """Leave all that has been read so far out of the searches for garbage, which go through it again and again."""
+    gc.freeze()
 
 
 def _alone(item: pytest.Item) -> bool:
