@@ -180,10 +180,10 @@ SLOW = {  # calls, of others 500
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", some(KINDS, *(kind for kind in KINDS if not kind.startswith("6-UPS"))))
 def test_true_errors_are_within_ten_times_what_is_estimated(kind: str) -> None:
     order = 1 if kind.startswith("6-UPS") else 2
-    count = 3 if THOROUGH or kind not in SLOW else 1
+    count = 3 if THOROUGH or not (kind in SLOW or kind.endswith("(code)")) else 1
     found, digits = run(kind, range(count), order)
     assert len(found) and found.max() <= 10.0, found
     assert digits.shape == found.shape

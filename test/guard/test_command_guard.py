@@ -52,8 +52,8 @@ RUN = [
     if THOROUGH or not (case.name.endswith(FAR) or (consumer is REFERENCES and case.name.startswith(STREAMS)))
 ]
 GROUPED_BY = "consumer"  # whose cases share a run up to the fault
-# What is commanded does not depend on what came before the streams, whichever fault they hold: one that stops,
-# one that lets go on, and one that joins again.
+# What is commanded follows from the streams alone, whichever fault they hold: one that stops, one after which
+# the guard joins again, and one after which it does not.
 REPLAYED = ("stream stops", "stream returns after 0.05 s, far", "stream returns after 0.5 s, near")
 # nobody can look after the robot any more
 UNSEEN = (Fault.NO_MEASUREMENT, Fault.LATE_MEASUREMENTS, Fault.FROZEN, Fault.CONTRADICTION, Fault.MISMATCH)

@@ -73,6 +73,10 @@ class ComputingBeside(LoadGroupScheduling):
         if not suited:
             node.shutdown()  # when it has done what it has; others do the rest
             return
-        first = min(suited, key=lambda scope: (places[scope], -(places[scope] == 2) * len(self.workqueue[scope])))
+
+        def rank(scope: str) -> tuple[int, int]:
+            return places[scope], -len(self.workqueue[scope]) if places[scope] == 2 else 0
+
+        first = min(suited, key=rank)
         self.workqueue.move_to_end(first, last=False)
         super()._assign_work_unit(node)
