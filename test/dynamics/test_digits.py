@@ -15,6 +15,8 @@ from hodyn_ros import Robot, SingularError
 from hodyn_ros.digits import FEWEST, asked_for
 from hodyn_ros.lie.euler import euler_accuracy, euler_base, euler_coordinates
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 
 CHANGE = -0.6  # position of the crank where the parallelogram is flat
@@ -192,7 +194,6 @@ def test_true_errors_are_within_ten_times_what_is_estimated(kind: str) -> None:
 STUDY = [(kind, order) for kind in KINDS for order in (2, 6) if order == 2 or not kind.startswith("6-UPS")]
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(("kind", "order"), some(STUDY))
 def test_ten_thousand_random_calls(kind: str, order: int) -> None:
     """In 99 % of calls near singular poses the error is within ten times its estimate, at each order."""

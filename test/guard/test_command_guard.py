@@ -39,6 +39,8 @@ from hodyn_ros.guard.measured_motion import MeasuredMotion
 from hodyn_ros.guard.transitions import Braking, Fading, Motion
 from hodyn_ros.simulation.closed_loop import GuardedController, run_loop
 
+pytestmark = pytest.mark.thorough
+
 JOINS = ["joining", "following"]
 STOPS = ["stopping", "stopped"]
 
@@ -64,7 +66,6 @@ def allowed_steps(consumer: Consumer) -> np.ndarray:
     return np.maximum(1e-3 * robot_of(consumer.kind).limits.effort_rate, 2.0)
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("consumer, case", RUN, ids=[f"{a.name}: {b.name}" for a, b in RUN])
 def test_nothing_false_reaches_the_motors(consumer: Consumer, case: Case) -> None:
     found = outcome(consumer, case.make(), case.lasts, case.begins, case.off, case.silent)
@@ -195,7 +196,6 @@ OFFLINE = {
 }
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("name", OFFLINE)
 def test_the_offline_loop_is_guarded_alike(name: str) -> None:
     changes, fault = OFFLINE[name]

@@ -34,6 +34,8 @@ from hodyn_ros.trajectory.files.retimed_file import retimed_text
 from hodyn_ros.trajectory.robot_motion import RobotMotion
 from hodyn_ros.trajectory.scaled import ScaledTime
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 
 FREE = JointLimit()
@@ -326,7 +328,6 @@ def png_size(path: Path) -> tuple[int, int]:
     return struct.unpack(">II", header[16:24])
 
 
-@pytest.mark.thorough
 def test_check_and_retime_from_the_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -25,6 +25,8 @@ from hodyn_ros.planning.time_optimal import time_optimal
 from hodyn_ros.trajectory import WaypointSpline
 from hodyn_ros.trajectory.robot_motion import MotionSample
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 HOME = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.0])
 # of the data sheet, as in benchmarks/insensitive.py
@@ -129,7 +131,6 @@ def test_limits_hold_to_the_snap_whatever_comes(limited: bool) -> None:
     assert sum(require_limits_and_rest(panda(limited), seed) for seed in range(count)) > 6 * count
 
 
-@pytest.mark.thorough
 @pytest.mark.skipif(not THOROUGH, reason="five minutes; make test-thorough runs it")
 def test_limits_hold_in_a_thousand_streams() -> None:
     for seed in range(1000):

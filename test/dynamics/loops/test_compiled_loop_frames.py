@@ -22,6 +22,8 @@ from hodyn_ros.dynamics.loops import compiled_frames
 from hodyn_ros.dynamics.loops.looped_frames import solve_frames
 from hodyn_ros.lie.se3 import exp
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 
 MOVED = [
@@ -360,7 +362,6 @@ class TestRefusals:
             again = robot.forward_kinematics(found, base).pose_of("foot")
             np.testing.assert_allclose(again, turned, rtol=0.0, atol=1e-11)
 
-    @pytest.mark.thorough
     def test_out_of_reach(self) -> None:
         for name, frame, task in MOVED:
             robot = robot_named(name)

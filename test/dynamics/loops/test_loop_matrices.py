@@ -17,6 +17,8 @@ from hodyn_ros.engine.loops.loop_matrices import MATRICES
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.se3 import exp
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 NAMES = ["RSSR", "flying cam", "planar_3rrr"]
 
