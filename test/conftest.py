@@ -26,6 +26,7 @@ import pytest
 from hypothesis import settings
 from sweeps import THOROUGH
 
+from hodyn_ros import Robot, share
 from hodyn_ros.codegen import llvm
 
 # Domains above 101 would use ports that Linux hands out to other programs; 0 is everybody's default.
@@ -112,6 +113,12 @@ def compiled_code(request: pytest.FixtureRequest) -> Iterator[Path]:
         # More than all runs need: where the oldest give way to the newest, the next run finds none of either.
         environment.setenv("HODYN_CACHE_ENTRIES", "25000")
         yield folder
+
+
+@pytest.fixture(scope="session")
+def panda() -> Robot:
+    """The Panda of the package, which all tests of a worker share with what is compiled for it."""
+    return Robot.load(share.find("config", "panda.yaml"))
 
 
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)

@@ -216,25 +216,6 @@ def test_a_batch_is_every_sample_on_its_own() -> None:
         np.testing.assert_allclose(each, one, rtol=0, atol=1e-12 * np.abs(one).max())
 
 
-@pytest.mark.parametrize("floating", [False, True])
-def test_compiled_callables_return_the_rows_of_the_calls(floating: bool) -> None:
-    case = make_case(10, 3, 1, floating, representation="spatial")
-    robot = Robot.from_screws(**case.tree.arguments())
-    m = robot.n_coordinates + 6 * floating
-    state, torques, bases, push = case.q[:2], case.q[2:], [], []
-    base = case.base and BaseMotion(case.base.pose, case.base.twists)
-    if base is not None:
-        push, bases = [np.ones((2, 6))], [base.pose, base.twists[:1].copy()]
-    found = robot.compile(1, "forward_dynamics_derivatives")(state, torques, *bases, *push)
-    named = robot.forward_dynamics_derivatives(state, torques, base, *push)
-    np.testing.assert_array_equal(found.reshape(2, 4, m, m), named)
-    if base is not None:
-        bases = [base.pose, base.in_representation("body_fixed").twists[:3].copy()]
-    found = robot.compile(1, "inverse_dynamics_derivatives")(case.q, *bases)
-    named = robot.inverse_dynamics_derivatives(case.q, base)
-    assert_exact(found.reshape(2, 4, m, m), named, 1e-13)
-
-
 def test_linearised_dynamics_are_the_first_of_them() -> None:
     robot, rng = panda(), np.random.default_rng(4)
     state, torques = rng.uniform(-1.0, 1.0, (2, 7)), rng.uniform(-1.0, 1.0, (1, 7))

@@ -26,11 +26,6 @@ ORDER = 2
 N = 7
 
 
-@pytest.fixture(scope="module")
-def panda() -> Robot:
-    return Robot.load(share.find("config", "panda.yaml"))
-
-
 @pytest.fixture(name="models", scope="module")
 def make_models(panda: Robot) -> tuple[FeedforwardModel, FeedforwardModel]:
     return FeedforwardModel(panda, ORDER), FeedforwardModel(panda.with_tree(LOAD.on_tree(panda)), ORDER)

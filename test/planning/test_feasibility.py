@@ -43,11 +43,6 @@ UP_AND_DOWN = [[0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.0], [0.8, 0.3, 0.5, -1.2, 0.5,
 FAST = WaypointSpline([0.0, 0.4, 0.8], [UP_AND_DOWN[0], UP_AND_DOWN[1], UP_AND_DOWN[0]])
 
 
-@pytest.fixture(scope="module")
-def panda() -> Robot:
-    return Robot.load(share.find("config", "panda.yaml"))
-
-
 def pendulum(limit: JointLimit, spec: DriveSpec | None = None, gravity: float = 0.0) -> Robot:
     """Return a lever of 1 kg m^2 about its axis, horizontal at zero; gravity takes `gravity` [N.m] there."""
     screw = [[0.0, -1.0, 0.0, 0.0, 0.0, 0.0]]  # turns the arm up
