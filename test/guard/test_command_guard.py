@@ -144,6 +144,15 @@ def found_close(bench: Bench) -> bool:
     return bench.guard.state is State.FOLLOWING and bench.record.errors[-1] < 0.06
 
 
+@pytest.mark.parametrize("consumer", [CONTROLLER, REFERENCES], ids=str)
+def test_nothing_is_led_faster_than_the_margin_allows(consumer: Consumer) -> None:
+    """Of a motion at four fifths of its speeds a robot follows no more than a guard lets it go."""
+    bench = Bench(consumer, speed_margin=0.5).run(FAULT_AT)
+    ends = [change.reason.fault for change in bench.record.transitions if change.reason.fault is not None]
+    assert ends and ends[0] is Fault.VELOCITY
+    assert 0.4 < bench.record.share < 0.55
+
+
 # the offline loop
 
 
