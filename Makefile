@@ -1,7 +1,7 @@
 # make demo    run the main job and show its figures (DEMO="--duration 3" hands on arguments)
 # make test    check style and types, then run the tests (TEST="-k spline" hands on arguments)
 #              by five workers (WORKERS=8 for more; TEST="-n 0 --pdb" in this process)
-# make test-fast  mathematics and messages in two minutes: neither processes nor what takes long
+# make test-fast  mathematics and messages in a minute: neither processes nor what takes long
 # make test-thorough  all tests, also the longest sweeps, and:
 # make test-rounding  what is numerical, with the rounding of older processors
 # make coverage  run the tests, and show which statements of hodyn_ros/ they do not reach

@@ -12,6 +12,7 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: workers share the processors already
 
 import fcntl
+import gc
 import hashlib
 import random
 import tempfile
@@ -25,6 +26,7 @@ import pytest
 from hypothesis import settings
 from sweeps import THOROUGH
 
+from hodyn_ros import Robot, share
 from hodyn_ros.codegen import llvm
 
 # Domains above 101 would use ports that Linux hands out to other programs; 0 is everybody's default.
@@ -113,6 +115,12 @@ def compiled_code(request: pytest.FixtureRequest) -> Iterator[Path]:
         yield folder
 
 
+@pytest.fixture(scope="session")
+def panda() -> Robot:
+    """The Panda of the package, which all tests of a worker share with what is compiled for it."""
+    return Robot.load(share.find("config", "panda.yaml"))
+
+
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Let no test run beside one that is marked `realtime`, but those of workers that compute."""
@@ -161,9 +169,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("processes")
         alone = ALONE if _alone(item) else ""
         by = getattr(getattr(item, "module", None), "GROUPED_BY", None)
-        part = f" {item.callspec.params[by]}" if by and hasattr(item, "callspec") else ""
+        values = item.callspec.params if hasattr(item, "callspec") else {}
+        part = f" {values[by]}" if by in values else ""
         item.add_marker(pytest.mark.xdist_group(f"{item.path.stem}{part}{alone}"))
     items.sort(key=_alone)
+
+
+def pytest_collection_finish() -> None:
+    """Keep searches for garbage out of all that has been read so far, which is half a million objects."""
+    gc.freeze()
 
 
 def _alone(item: pytest.Item) -> bool:

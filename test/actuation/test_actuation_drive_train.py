@@ -37,11 +37,6 @@ SPECS = {
 
 
 @pytest.fixture(scope="module")
-def panda() -> Robot:
-    return Robot.load(share.find("config", "panda.yaml"))
-
-
-@pytest.fixture(scope="module")
 def samples(panda: Robot) -> tuple[Array, Array]:
     """Return a motion (100, 7, 7) at 1 kHz and its torques (100, 5, 7)."""
     trajectory = read_trajectory(share.find("config", "panda_validation.yaml"))

@@ -17,6 +17,8 @@ from hodyn_ros.errors import FigureWarning
 from hodyn_ros.view.scene import Scene
 from hodyn_ros.view.visuals import read_looks
 
+pytestmark = pytest.mark.thorough
+
 mujoco = pytest.importorskip("mujoco")
 
 Array = NDArray[np.float64]

@@ -22,11 +22,6 @@ MS = 1_000_000  # [ns]
 
 
 @pytest.fixture(scope="module")
-def panda() -> Robot:
-    return Robot.load(share.find("config", "panda.yaml"))
-
-
-@pytest.fixture(scope="module")
 def motion() -> object:
     return rest_to_rest(read_trajectory(share.find("config", "panda_excitation.yaml")), 1.0, 2.0)
 

@@ -15,6 +15,8 @@ from hodyn_ros import Robot, SingularError
 from hodyn_ros.digits import FEWEST, asked_for
 from hodyn_ros.lie.euler import euler_accuracy, euler_base, euler_coordinates
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 
 CHANGE = -0.6  # position of the crank where the parallelogram is flat
@@ -180,10 +182,10 @@ SLOW = {  # calls, of others 500
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", some(KINDS, *(kind for kind in KINDS if not kind.startswith("6-UPS"))))
 def test_true_errors_are_within_ten_times_what_is_estimated(kind: str) -> None:
     order = 1 if kind.startswith("6-UPS") else 2
-    count = 3 if THOROUGH or kind not in SLOW else 1
+    count = 3 if THOROUGH or not (kind in SLOW or kind.endswith("(code)")) else 1
     found, digits = run(kind, range(count), order)
     assert len(found) and found.max() <= 10.0, found
     assert digits.shape == found.shape
@@ -192,7 +194,6 @@ def test_true_errors_are_within_ten_times_what_is_estimated(kind: str) -> None:
 STUDY = [(kind, order) for kind in KINDS for order in (2, 6) if order == 2 or not kind.startswith("6-UPS")]
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(("kind", "order"), some(STUDY))
 def test_ten_thousand_random_calls(kind: str, order: int) -> None:
     """In 99 % of calls near singular poses the error is within ten times its estimate, at each order."""

@@ -17,6 +17,8 @@ from sweeps import examples
 from hodyn_ros import AppliedWrench, BaseMotion, Robot
 from hodyn_ros.errors import InputError
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 
 TOLERANCE = 1e-12
@@ -55,7 +57,6 @@ def cylindric_tree(seed: int, n_pairs: int) -> Tree:
     return tree
 
 
-@pytest.mark.thorough
 class TestAgainstExactArithmetic:
     @given(
         seed=st.integers(0, 2**32 - 1),

@@ -450,12 +450,6 @@ class TestCompiled:
         case = make_case(80 + order, 7, order)
         assert_close(robot_of(case.tree).compile(order)(case.q), case.exact_efforts())
 
-    def test_it_is_what_inverse_dynamics_computes(self) -> None:
-        case = make_case(90, 7, 2)
-        robot = robot_of(case.tree)
-        compiled, called = robot.compile(2)(case.q), robot.inverse_dynamics(case.q)
-        np.testing.assert_array_equal(compiled, called)
-
     def test_out_receives_the_torques_and_comes_back(self) -> None:
         case = make_case(91, 5, 2)
         f = robot_of(case.tree).compile(2)

@@ -8,8 +8,6 @@ import runpy
 
 import numpy as np
 import pytest
-from linkages import motion_of, robot_of
-from oracles.mechanisms import MECHANISMS
 from oracles.random_trees import random_tree
 from places import ROOT
 
@@ -23,7 +21,6 @@ from hodyn_ros.engine.series.vectors import dot
 
 EACH = pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
 TREES = [Robot.from_screws(**random_tree(3, 2, floating_base=floats).arguments()) for floats in (False, True)]
-FOUR_BAR = MECHANISMS["four-bar"]()
 NAME = TREES[0].tree.body_names[:2]
 
 
@@ -98,22 +95,3 @@ def test_the_page_adds_an_operation(robot: Robot) -> None:
     velocity = np.concatenate([base.twists[0], q[1]]) if base else q[1]
     expected = 0.5 * velocity @ robot.mass_matrix(q[:1], base)[0] @ velocity
     np.testing.assert_allclose(trace(*given), [[expected]], rtol=1e-12)
-
-
-@pytest.mark.parametrize("robot", [TREES[1], robot_of(FOUR_BAR)], ids=("tree", "loop"))
-@pytest.mark.parametrize("name", ["com_jacobian", "centroidal_momentum", "centroidal_momentum_matrix"])
-def test_compiled_calls_and_batches_are_the_call_of_that_name(name: str, robot: Robot) -> None:
-    rows = 2 + OPERATIONS[name].rates
-    if robot.closure is None:
-        rng = np.random.default_rng(4)
-        q = rng.uniform(-1.0, 1.0, (rows, robot.n_coordinates))
-        base = BaseMotion(np.eye(4), rng.uniform(-1.0, 1.0, (rows - 1, 6)), representation="body_fixed")
-        given, named = (q, base.pose, base.twists), OPERATIONS[name].call_of(robot)(q, base)
-    else:
-        q = motion_of(FOUR_BAR, 0)[0][:rows]
-        given, named = (q,), OPERATIONS[name].call_of(robot)(q)
-    expected = named.reshape(-1, named.shape[-1])
-    found = robot.compile(1, name)(*given)
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
-    batch = robot.compile_batch(1, name)(*(np.stack([one, one]) for one in given))
-    np.testing.assert_allclose(batch[1], expected, rtol=1e-12, atol=1e-12)

@@ -16,6 +16,8 @@ from hodyn_ros.model.drive_spec import FrictionSpec, RotorSpec
 from hodyn_ros.simulation.plant import Plant
 from hodyn_ros.simulation.simulation import RobotSimulation
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 
 STIFFNESS, RATIO = (900.0, 700.0, 500.0), (20.0, 5.0, 8.0)
@@ -90,7 +92,6 @@ def motion(orders: int) -> Array:
     return rng.uniform(-1.0, 1.0, (orders, 3)) * 3.0 ** np.arange(orders)[:, None]
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("springs", [True, False])
 @pytest.mark.parametrize("order", [2, 4])
 def test_the_feedforward_moves_rotors_that_are_bodies(order: int, springs: bool) -> None:
@@ -222,7 +223,6 @@ def test_a_robot_file_says_where_motors_sit(tmp_path: object) -> None:
     assert rotor.axis.tolist() == [0.0, -1.0, 0.0]
 
 
-@pytest.mark.thorough
 def test_every_link_may_carry_the_next_motor() -> None:
     """Seven joints: efforts of the motors hold the motion up to its derivative 2 n + 2, and are compiled."""
     panda = Robot.load(share.find("config", "panda.yaml"))

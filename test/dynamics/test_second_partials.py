@@ -20,6 +20,8 @@ from hodyn_ros.codegen.kernel import Kernel
 from hodyn_ros.dynamics.calls import second_partials
 from hodyn_ros.engine import second_partials as laws
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 COUNT = 100 if THOROUGH else 12  # pairs of entries that differences are taken of
 

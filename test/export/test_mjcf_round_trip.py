@@ -18,6 +18,8 @@ from hodyn_ros.export import mjcf
 from hodyn_ros.feedforward.feedforward import Feedforward
 from hodyn_ros.feedforward.model import FeedforwardModel
 
+pytestmark = pytest.mark.thorough
+
 mujoco = pytest.importorskip("mujoco")
 
 Array = NDArray[np.float64]

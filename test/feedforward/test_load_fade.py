@@ -18,15 +18,12 @@ from hodyn_ros.feedforward.payload import Payload
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.model.drive_spec import RotorSpec
 
+pytestmark = pytest.mark.thorough
+
 LOAD = Payload(1.5, (0.0, 0.01, 0.15), (0.004, 0.0, 0.0, 0.005, 0.0, 0.003))
 START, DURATION = 7_000_000_000, 0.5
 ORDER = 2
 N = 7
-
-
-@pytest.fixture(scope="module")
-def panda() -> Robot:
-    return Robot.load(share.find("config", "panda.yaml"))
 
 
 @pytest.fixture(name="models", scope="module")

@@ -18,6 +18,8 @@ from hodyn_ros.guard.guarded_robot import effort_model, effort_observer, guard_l
 from hodyn_ros.guard.reasons import Fault, StreamError
 from hodyn_ros.guard.transitions import Motion
 
+pytestmark = pytest.mark.thorough
+
 MS, EPOCH = 1_000_000, 1_700_000_000 * 10**9
 FADE = 0.5
 POSE = np.array([0.0, 0.3, 0.0, -1.5, 0.0, 1.8, 0.0])

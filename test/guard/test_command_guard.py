@@ -39,6 +39,8 @@ from hodyn_ros.guard.measured_motion import MeasuredMotion
 from hodyn_ros.guard.transitions import Braking, Fading, Motion
 from hodyn_ros.simulation.closed_loop import GuardedController, run_loop
 
+pytestmark = pytest.mark.thorough
+
 JOINS = ["joining", "following"]
 STOPS = ["stopping", "stopped"]
 
@@ -51,6 +53,10 @@ RUN = [
     for consumer, case in GRID
     if THOROUGH or not (case.name.endswith(FAR) or (consumer is REFERENCES and case.name.startswith(STREAMS)))
 ]
+GROUPED_BY = "consumer"  # whose cases share a run up to the fault
+# What is commanded follows from the streams alone, whichever fault they hold: one that stops, one after which
+# the guard joins again, and one after which it does not.
+REPLAYED = ("stream stops", "stream returns after 0.05 s, far", "stream returns after 0.5 s, near")
 # nobody can look after the robot any more
 UNSEEN = (Fault.NO_MEASUREMENT, Fault.LATE_MEASUREMENTS, Fault.FROZEN, Fault.CONTRADICTION, Fault.MISMATCH)
 
@@ -60,7 +66,6 @@ def allowed_steps(consumer: Consumer) -> np.ndarray:
     return np.maximum(1e-3 * robot_of(consumer.kind).limits.effort_rate, 2.0)
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("consumer, case", RUN, ids=[f"{a.name}: {b.name}" for a, b in RUN])
 def test_nothing_false_reaches_the_motors(consumer: Consumer, case: Case) -> None:
     found = outcome(consumer, case.make(), case.lasts, case.begins, case.off, case.silent)
@@ -110,7 +115,7 @@ def check_the_bars(found: Outcome, consumer: Consumer, case: Case, tripped: bool
     if consumer is REFERENCES:
         assert max(record.position_steps, default=0.0) <= 1.2
         assert (np.abs(record.efforts[-1]) <= robot.limits.effort).all()
-    if not (THOROUGH or consumer.feedback or case.joins):
+    if not (THOROUGH or case.name in REPLAYED):
         return
     again = replayed(found, 1000 if case.joins else 200)  # until it joins, or brakes
     assert all(
@@ -137,6 +142,15 @@ def test_joining_adds_little(consumer: Consumer, off: float) -> None:
 
 def found_close(bench: Bench) -> bool:
     return bench.guard.state is State.FOLLOWING and bench.record.errors[-1] < 0.06
+
+
+@pytest.mark.parametrize("consumer", [CONTROLLER, REFERENCES], ids=str)
+def test_nothing_is_led_faster_than_the_margin_allows(consumer: Consumer) -> None:
+    """Of a motion at four fifths of its speeds a robot follows no more than a guard lets it go."""
+    bench = Bench(consumer, speed_margin=0.5).run(FAULT_AT)
+    ends = [change.reason.fault for change in bench.record.transitions if change.reason.fault is not None]
+    assert ends and ends[0] is Fault.VELOCITY
+    assert 0.4 < bench.record.share < 0.55
 
 
 # the offline loop
@@ -191,7 +205,6 @@ OFFLINE = {
 }
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("name", OFFLINE)
 def test_the_offline_loop_is_guarded_alike(name: str) -> None:
     changes, fault = OFFLINE[name]

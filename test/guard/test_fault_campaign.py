@@ -7,7 +7,7 @@ import pytest
 from fault_campaign import KEPT, Case, Lie, Verdict, case_of, judged, sound_case, stopped
 from sweeps import THOROUGH, some
 
-CHUNK = 20  # cases a test
+CHUNK = 10  # cases a test
 CHEAP = ("at full speed", "stopping", "joining", "at rest")  # moments that are soon reached
 
 

@@ -53,6 +53,9 @@ class Consumer:
     coulomb: float = 0.0  # [1/s^2] likewise
     payload: float = 0.0  # [kg] that the robot's file allows
 
+    def __str__(self) -> str:
+        return self.name
+
     @property
     def feedback(self) -> bool:
         return self.kind == "motors"

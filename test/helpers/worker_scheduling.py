@@ -59,6 +59,7 @@ class ComputingBeside(LoadGroupScheduling):
     """Gives the last half of the workers tests that compute, the others those with nodes or processes first.
 
     `place(test)` of a test, by its id, is 0 with nodes or processes, 1 if it runs alone, 2 if it computes.
+    Of these the groups with most tests come first, so that no worker is left with a long one at the end.
     """
 
     def __init__(self, config: Any, log: Any, place: Callable[[str], int]) -> None:
@@ -72,5 +73,10 @@ class ComputingBeside(LoadGroupScheduling):
         if not suited:
             node.shutdown()  # when it has done what it has; others do the rest
             return
-        self.workqueue.move_to_end(min(suited, key=places.__getitem__), last=False)
+
+        def rank(scope: str) -> tuple[int, int]:
+            return places[scope], -len(self.workqueue[scope]) if places[scope] == 2 else 0
+
+        first = min(suited, key=rank)
+        self.workqueue.move_to_end(first, last=False)
         super()._assign_work_unit(node)

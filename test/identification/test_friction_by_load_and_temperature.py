@@ -16,6 +16,8 @@ from hodyn_ros.identification import Channel, Identified, JointRecording, Option
 from hodyn_ros.identification.robot_file import robot_text
 from hodyn_ros.identification.validation import validate
 
+pytestmark = pytest.mark.thorough
+
 VISCOUS, COULOMB = np.array([5.0, 3.0]), np.array([6.0, 4.0])  # at 30 °C
 BY_LOAD, FALLS = np.array([0.05, 0.12]), np.array([0.02, 0.03])  # [1/K]
 STEP, RATE, LASTS = 2e-4, 400.0, 8.0

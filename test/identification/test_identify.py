@@ -30,6 +30,8 @@ from hodyn_ros.identification.springs.deflection import LAG
 from hodyn_ros.identification.torque_model import TorqueModel, file_transition
 from hodyn_ros.identification.validation import rates, validate
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(name="arm", scope="module")
 def make_arm(tmp_path_factory: pytest.TempPathFactory) -> Robot:

@@ -8,6 +8,8 @@ from interval_study import study
 from measured_plants import PLANTS, Plant, StickingPlant
 from sweeps import THOROUGH, some
 
+pytestmark = pytest.mark.thorough
+
 SEEDS = 40
 
 
@@ -23,7 +25,6 @@ def test_friction_that_sticks_biases_no_figure(duration: float) -> None:
     assert max(map(abs, errors.values())) < 4.5, max(errors.items(), key=lambda pair: abs(pair[1]))
 
 
-@pytest.mark.thorough
 @pytest.mark.skipif(not THOROUGH, reason="takes half an hour")
 @pytest.mark.parametrize("plant", PLANTS)
 def test_intervals_hold_what_is_true_as_often_as_they_say(plant: type[Plant]) -> None:

@@ -16,6 +16,8 @@ from hodyn_ros.identification.plausibility import check_plausible
 from hodyn_ros.identification.torque_model import TorqueModel
 from hodyn_ros.trajectory import FourierSeries
 
+pytestmark = pytest.mark.thorough
+
 TOOL = """
   - name: turn_tool
     type: revolute

@@ -12,6 +12,8 @@ from hodyn_ros import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.identification import Channel, JointRecording, Options, identify
 
+pytestmark = pytest.mark.thorough
+
 OPTIONS = Options(bandwidth=8.0)
 
 

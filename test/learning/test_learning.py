@@ -32,6 +32,8 @@ from hodyn_ros.learning.response import Deviation, Windows, response
 from hodyn_ros.model.drive_spec import DriveLimits
 from hodyn_ros.trajectory import Cosines, WaypointSpline
 
+pytestmark = pytest.mark.thorough
+
 RATE = 500.0  # [Hz] of recordings
 COUNT = 1e-6  # [rad] by which samples are rough
 

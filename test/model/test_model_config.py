@@ -23,6 +23,8 @@ from hodyn_ros.model.limits import JointLimit, JointLimits
 from hodyn_ros.model.readers.robot_entries import InlineFile, LimbsFile, MjcfFile, UrdfFile
 from hodyn_ros.model.readers.urdf import read_urdf
 
+pytestmark = pytest.mark.thorough
+
 EVERY_JOINT = DATA / "every_joint.yaml"
 
 ONE_JOINT = """\
@@ -384,7 +386,6 @@ def _read_or_reject(path: Path) -> RobotDescription | None:
         return None
 
 
-@pytest.mark.thorough
 @examples(300)
 @given(
     content=st.one_of(
@@ -405,7 +406,6 @@ SCRAPS = st.sampled_from(
 )  # fmt: skip
 
 
-@pytest.mark.thorough
 @examples(400)
 @given(data=st.data())
 def test_a_damaged_file_gives_a_config_or_a_model_error(

@@ -42,11 +42,6 @@ Change = Callable[[JointTrajectory], object]
 
 
 @pytest.fixture(scope="module")
-def panda() -> Robot:
-    return Robot.load(share.find("config", "panda.yaml"))
-
-
-@pytest.fixture(scope="module")
 def efforts(panda: Robot) -> TrajectoryEfforts:
     return TrajectoryEfforts(EffortFilter(panda, "motor", start_tolerance=0.05), tuple(NAMES))
 

@@ -21,6 +21,8 @@ from hodyn_ros.lie.se3 import exp
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec, SpringTable
 from hodyn_ros.observers import ExternalEfforts, MomentumObserver, ObserverConfig, Sensed
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 
 PERIOD = 1e-3

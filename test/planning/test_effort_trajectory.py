@@ -20,11 +20,6 @@ MOVE = np.array([0.6, 0.3, -0.4, 0.5, 0.3, -0.4, 0.5])
 NAMES = tuple(f"panda_joint{i}" for i in range(1, 8))
 
 
-@pytest.fixture(scope="module")
-def panda() -> Robot:
-    return Robot.load(share.find("config", "panda.yaml"))
-
-
 def planned(step: float = 0.1, end: float = 1.23, speed: float = 1.0) -> Waypoints:
     """Full acceleration, then full braking, in even steps and a rest: what a time-optimal planner sends."""
     times = np.append(np.arange(0.0, end, step), end)

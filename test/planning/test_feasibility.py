@@ -34,16 +34,13 @@ from hodyn_ros.trajectory.files.retimed_file import retimed_text
 from hodyn_ros.trajectory.robot_motion import RobotMotion
 from hodyn_ros.trajectory.scaled import ScaledTime
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 
 FREE = JointLimit()
 UP_AND_DOWN = [[0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.0], [0.8, 0.3, 0.5, -1.2, 0.5, 2.2, 0.5]]
 FAST = WaypointSpline([0.0, 0.4, 0.8], [UP_AND_DOWN[0], UP_AND_DOWN[1], UP_AND_DOWN[0]])
-
-
-@pytest.fixture(scope="module")
-def panda() -> Robot:
-    return Robot.load(share.find("config", "panda.yaml"))
 
 
 def pendulum(limit: JointLimit, spec: DriveSpec | None = None, gravity: float = 0.0) -> Robot:
@@ -326,7 +323,6 @@ def png_size(path: Path) -> tuple[int, int]:
     return struct.unpack(">II", header[16:24])
 
 
-@pytest.mark.thorough
 def test_check_and_retime_from_the_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

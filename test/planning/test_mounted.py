@@ -27,6 +27,8 @@ from hodyn_ros.planning.time_optimal import time_optimal
 from hodyn_ros.trajectory import WaypointSpline
 from hodyn_ros.trajectory.robot_motion import MotionSample, RobotMotion
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 HOME = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.0])
 OPPOSITE = pose(np.diag([-1.0, -1.0, 1.0]), np.array([0.8, 0.0, 0.0]))
@@ -166,7 +168,6 @@ def test_one_plan_keeps_the_limits_of_both_arms_at_the_same_time() -> None:
     assert max(alone) * (1.0 - 1e-3) <= found.duration < sum(alone)
 
 
-@pytest.mark.thorough
 @pytest.mark.skipif(not THOROUGH, reason="ten seconds; make test-thorough runs it")
 def test_one_plan_keeps_the_limits_of_a_platform_and_its_arm() -> None:
     robot = platform_with_arm()

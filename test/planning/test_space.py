@@ -21,6 +21,8 @@ from hodyn_ros.planning.space.joint_path import joint_path, start_pose
 from hodyn_ros.planning.time_optimal.planner import FrameSpeed, time_optimal
 from hodyn_ros.trajectory.files.reader import read_motion
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 HOME = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.8])
 FRAME = "panda_link8"

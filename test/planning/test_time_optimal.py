@@ -42,11 +42,6 @@ AWAY = [0.8, 0.3, 0.5, -1.2, 0.5, 2.2, 0.5]
 SPEEDS = np.array([1.3, 0.4, -0.7, 1.1, -2.0])  # b and its derivatives by u
 
 
-@pytest.fixture(scope="module")
-def panda() -> Robot:
-    return Robot.load(share.find("config", "panda.yaml"))
-
-
 def one_joint(**limits: float) -> AnyRobot:
     """A joint about the vertical axis, which gravity does not load."""
     model = Robot.from_screws(

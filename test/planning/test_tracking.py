@@ -19,6 +19,8 @@ from hodyn_ros.planning.streams.tracking_planner import STEP, TrackingPlanner
 from hodyn_ros.planning.time_optimal import time_optimal
 from hodyn_ros.trajectory import WaypointSpline
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 
 
@@ -43,7 +45,6 @@ def test_limits_hold_to_the_snap_whatever_comes(limited: bool) -> None:
     assert sum(require_limits_and_rest(panda(limited), seed) for seed in range(count)) > 6 * count
 
 
-@pytest.mark.thorough
 @pytest.mark.skipif(not THOROUGH, reason="five minutes; make test-thorough runs it")
 def test_limits_hold_in_a_thousand_streams() -> None:
     for seed in range(1000):

@@ -10,6 +10,8 @@ import pytest
 import sweeps
 from places import ROOT
 
+pytestmark = pytest.mark.thorough
+
 nbformat = pytest.importorskip("nbformat", reason="notebooks need `pip install nbclient ipykernel`")
 
 FOLDER = ROOT / "docs" / "notebooks"

@@ -35,11 +35,6 @@ MIXTURE = [
 ]
 
 
-@pytest.fixture(scope="module")
-def panda() -> Robot:
-    return Robot.load(share.find("config", "panda.yaml"))
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("method", "rigid"),

@@ -9,7 +9,7 @@ from oracles import pinocchio_models
 from oracles.random_trees import Tree, random_tree
 from scipy.integrate import solve_ivp
 
-from hodyn_ros import InputError, Robot, share
+from hodyn_ros import InputError, Robot
 from hodyn_ros.model.drive_spec import series_elastic
 from hodyn_ros.simulation.simulation import RobotSimulation
 
@@ -20,11 +20,6 @@ Array = NDArray[np.float64]
 PANDA_START = np.array([0.1, -0.3, 0.2, -1.9, 0.1, 1.7, 0.3])
 # Efforts beside gravity [N.m], large enough to turn the arm visibly in a tenth of a second.
 PUSH = np.array([20.0, -15.0, 10.0, 8.0, 4.0, -3.0, 2.0])
-
-
-@pytest.fixture(scope="module")
-def panda() -> Robot:
-    return Robot.load(share.find("config", "panda.yaml"))
 
 
 def with_drives(robot: Robot, stiffness: Array, motor_inertia: Array) -> Robot:

@@ -26,6 +26,8 @@ from hodyn_ros.streaming import (
     ExecutorConfig,
 )
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 HOME = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.0])
 PERIOD = 0.002

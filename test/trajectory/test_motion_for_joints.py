@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hodyn_ros import InputError, Robot, share
+from hodyn_ros import InputError, Robot
 from hodyn_ros.planning.check import check
 from hodyn_ros.trajectory import (
     Cosines,
@@ -29,11 +29,6 @@ points:
   - {time: 2, positions: [2.2, 0.4]}
 """
 TIMES = np.linspace(0.0, 2.0, 9)
-
-
-@pytest.fixture(scope="module")
-def panda() -> Robot:
-    return Robot.load(share.find("config", "panda.yaml"))
 
 
 def written(folder: Path, text: str) -> Path:

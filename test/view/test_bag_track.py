@@ -21,11 +21,6 @@ KINDS = (DESIRED_MOTION, JOINT_STATE, JOINT_STATE, FEEDFORWARD_TORQUE)
 TOPICS = tuple(Topic(f"/arm/{name}", kind) for name, kind in zip(NAMES, KINDS))
 
 
-@pytest.fixture(scope="module")
-def panda() -> Robot:
-    return Robot.load(share.find("config", "panda.yaml"))
-
-
 def recording(robot: Robot, measured: bool) -> list[Message]:
     """Return half a second in which the links are 0.01 rad behind, and all messages reverse the joints."""
     names = list(robot.joint_names)[::-1]

@@ -11,7 +11,7 @@ from oracles.motions import random_base, random_stack
 from oracles.random_trees import Tree, random_tree
 from scipy.linalg import null_space
 
-from hodyn_ros import BaseMotion, ConvergenceError, InputError, Robot, SingularError, share
+from hodyn_ros import BaseMotion, ConvergenceError, InputError, Robot, SingularError
 from hodyn_ros.dynamics.kinematics import inverse_kinematics as module
 from hodyn_ros.dynamics.kinematics.inverse_kinematics import inverse_kinematics
 from hodyn_ros.lie.representations import Representation
@@ -22,11 +22,6 @@ Array = NDArray[np.float64]
 
 HOME = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
 ORDER = 3
-
-
-@pytest.fixture(scope="module")
-def panda() -> Robot:
-    return Robot.load(share.find("config", "panda.yaml"))
 
 
 @pytest.fixture

@@ -21,6 +21,8 @@ from hodyn_ros.dynamics.kinematics import carriers
 from hodyn_ros.dynamics.kinematics.inverse_kinematics import inverse_kinematics
 from hodyn_ros.model.frames import Frame
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 
 PANDA = CONFIG / "panda.yaml"
@@ -99,7 +101,6 @@ def condition(robot: Robot, q: Array) -> float:
 
 
 class TestDeterminedArms:
-    @pytest.mark.thorough
     @frames
     @given(
         seed=seeds, kinds=st.sampled_from([("revolute",), ("revolute", "helical"), ("revolute", "prismatic")])

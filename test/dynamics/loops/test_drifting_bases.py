@@ -13,6 +13,8 @@ from hodyn_ros.dynamics.loops.grounded import base_pose, base_turns
 from hodyn_ros.dynamics.operations import PRODUCTS, RATES
 from hodyn_ros.lie.se3 import exp
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 ORDER = 1
 

@@ -20,6 +20,8 @@ from hodyn_ros.engine.loops import loop_kernel
 from hodyn_ros.errors import ConvergenceError, InputError
 from hodyn_ros.lie.se3 import exp
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 COUNT, ORDER = 69, 1  # so many that lanes are worthwhile, and that some of them stay without a sample
 

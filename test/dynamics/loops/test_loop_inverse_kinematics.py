@@ -14,6 +14,8 @@ from oracles.motions import random_stack
 
 from hodyn_ros import BaseMotion, ConvergenceError, InputError, Robot, SingularError
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 
 

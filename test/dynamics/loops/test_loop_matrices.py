@@ -17,6 +17,8 @@ from hodyn_ros.engine.loops.loop_matrices import MATRICES
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.se3 import exp
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 NAMES = ["RSSR", "flying cam", "planar_3rrr"]
 
@@ -152,7 +154,7 @@ def test_large_matrices_can_be_compiled_all_the_same(
             close(found, right)
 
 
-@pytest.mark.parametrize("name", some(MECHANISMS, "RSSR", "ankle with rods", "hinged 3-RRR", "cams"))
+@pytest.mark.parametrize("name", some(MECHANISMS, "RSSR", "hinged 3-RRR", "cams"))
 def test_products_computed_with_numbers_are_those_of_compiled_code(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

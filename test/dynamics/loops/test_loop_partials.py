@@ -21,6 +21,8 @@ from hodyn_ros.lie.motion import wrenches_to_world
 from hodyn_ros.lie.se3 import exp, inverse, log
 from hodyn_ros.model.frames import from_rpy
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 ORDER = 1
 
@@ -245,7 +247,6 @@ def test_compiled_code_finds_what_numbers_with_derivatives_do(
         assert np.abs(one - other).max() < 1e-12 * np.abs(other).max()
 
 
-@pytest.mark.thorough
 def test_compiled_calls_go_on_from_where_the_loops_were_closed_last() -> None:
     """Two turns of a half radian apart, which code refuses as it may change the branch, and back."""
     robot = Robot.load(share.find("config", "palletiser.yaml"))

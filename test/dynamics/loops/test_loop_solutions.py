@@ -15,6 +15,8 @@ from sweeps import some
 from hodyn_ros import AppliedWrench, BaseMotion, ConvergenceError
 from hodyn_ros.dynamics.loops.looped_efforts import LoopSolution
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 
 
@@ -65,7 +67,6 @@ def test_as_the_readable_form(name: str, loaded: bool) -> None:
     np.testing.assert_allclose(robot.positions, after, rtol=0.0, atol=1e-12)
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["delta", "palletiser", "humanoid_leg", "panda_hand", "gough_stewart_6ups"])
 @pytest.mark.parametrize("order", [0, 3])
 def test_robots_of_the_package(name: str, order: int) -> None:

@@ -13,6 +13,8 @@ from sweeps import some
 
 from hodyn_ros import BaseMotion, InputError, Robot
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 CASES = [
     ("RSSR", 1),

@@ -17,6 +17,8 @@ from hodyn_ros import BaseMotion, InputError, ParallelRobot, Robot, share
 from hodyn_ros.errors import HodynError
 from hodyn_ros.lie.se3 import exp
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 
 PLATFORMS = ("gough_stewart_6ups", "planar_3rrr")
@@ -48,7 +50,6 @@ def motion_of(robot: Robot, orders: int, seed: int = 0) -> list[Array]:
     return result
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("name", [name for name in ROBOTS if name != "planar_3rrr"])  # has a drive too many
 def test_a_motion_goes_on_as_its_derivatives_say(name: str) -> None:
     robot, orders, dt = of_config(name), 6, 0.001
@@ -194,7 +195,6 @@ def test_what_cannot_be_used_is_named() -> None:
             arm.compile_batch(1, what)  # type: ignore[arg-type]
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("seed", some(range(20), 0))
 def test_any_six_legged_platform_comes_back_to_its_pose(seed: int) -> None:
     """To what rounding does on the way there, and on the way back: some legs nearly depend on each other."""

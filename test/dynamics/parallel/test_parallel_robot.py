@@ -32,6 +32,8 @@ from hodyn_ros.lie.se3 import exp
 from hodyn_ros.model.parallel.closure import model_of
 from hodyn_ros.model.parallel.model import ParallelModel
 
+pytestmark = pytest.mark.thorough
+
 Array = NDArray[np.float64]
 
 PLATFORM = gough_stewart()
@@ -138,7 +140,6 @@ def test_limbs_and_platform_come_out_of_the_tree_as_they_went_in(arrays: Paralle
                 np.testing.assert_allclose(getattr(part, what), getattr(expected, what), atol=1e-15)
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("orders", [1, 2])
 def test_all_limbs_meet_at_the_platform(platform: Robot, orders: int) -> None:
     pose = PLATFORM.placement @ exp(np.array([0.3, -0.2, 0.4, 0.02, -0.03, 0.05]))
@@ -202,7 +203,6 @@ def test_a_reset_to_where_it_was_goes_on_from_there(hinge: Robot) -> None:
     assert np.allclose(lengths(hinge, moved(HINGE.placement, 0.1, 0.05)), there, rtol=0.0, atol=1e-12)
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("frame", ["body_fixed", "spatial"])
 @pytest.mark.parametrize("arrays", [PLATFORM, TRIANGLE, HINGE])
 def test_drives_tell_the_motion(arrays: Parallel, frame: BaseRepresentation) -> None:
@@ -283,7 +283,6 @@ def test_a_jump_stays_on_the_branch(platform: Robot) -> None:
     assert np.abs(positions[1]).max() < 1.5
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("compiled_before", [False, True])
 def test_out_of_the_workspace_the_limb_is_named_and_nothing_is_lost(
     hinge: Robot, compiled_before: bool
@@ -357,7 +356,6 @@ def test_near_the_stretched_arm_the_distance_shrinks(hinge: Robot) -> None:
     assert far.drive_state(None, at(stretched(0.7999))).near_singularity, "in one go, too"
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("arrays", [PLATFORM, TRIANGLE, HINGE])
 @pytest.mark.parametrize("loaded", some([None, "platform", "limb1_body1"], "limb1_body1"))
 def test_a_long_way_in_one_go_is_not_near_a_singular_pose(arrays: Parallel, loaded: str | None) -> None:
@@ -445,7 +443,6 @@ def along_the_rail(x: float, twists: Array | None = None) -> BaseMotion:
     return at(pose, given if twists is None else twists)
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("second", [False, True])
 def test_near_a_dead_point_of_one_coordinate_efforts_grow_and_at_it_there_are_none(second: bool) -> None:
     robot = slides_of_a_carriage(second)
@@ -682,7 +679,6 @@ def test_limbs_of_one_build_share_their_code() -> None:
     assert group_sizes(ParallelRobot.from_screws(**arguments)) == [1, 2]
 
 
-@pytest.mark.thorough
 def test_limbs_of_different_build_work_together() -> None:
     """Legs in groups of their own, in another order in memory than in the robot, give the same forces."""
     arguments = gough_stewart(seed=3).arguments()

@@ -12,6 +12,8 @@ from hodyn_ros.dynamics.read_robot import read_robot
 from hodyn_ros.engine.limbs.kernel import LimbCall
 from hodyn_ros.model.parallel.closure import model_of
 
+pytestmark = pytest.mark.thorough
+
 PLATFORM = Path(share.find("config", "gough_stewart_6ups.yaml"))
 PLANAR = Path(share.find("config", "planar_3rrr.yaml"))
 
@@ -54,7 +56,6 @@ def test_the_shipped_platform_rolls_half_a_radian() -> None:
         assert np.abs(state.motion[0]).max() < 0.1
 
 
-@pytest.mark.thorough
 def test_legs_may_have_universal_and_ball_joints(tmp_path: Path) -> None:
     text = PLATFORM.read_text()
     for old, new in {
