@@ -24,8 +24,9 @@ from hodyn_ros.planning.retime import InfeasibleError, retime
 from hodyn_ros.planning.time_optimal.chain_rule import chain_rule
 from hodyn_ros.planning.time_optimal.path_dynamics import PathDynamics
 from hodyn_ros.planning.time_optimal.path_usage import PathUsage
-from hodyn_ros.planning.time_optimal.planner import _apart, _largest, _Search, time_optimal
+from hodyn_ros.planning.time_optimal.planner import time_optimal
 from hodyn_ros.planning.time_optimal.report import stretches
+from hodyn_ros.planning.time_optimal.speed_search import SpeedSearch, _apart, _largest
 from hodyn_ros.planning.time_optimal.speed_spline import DEGREE, Stations
 from hodyn_ros.trajectory import (
     BlendedLines,
@@ -350,7 +351,7 @@ def test_memory_grows_evenly_with_waypoints() -> None:
         path = RobotMotion.of_joints(WaypointSpline(times, np.sin(times)[:, None]))
         demand = LimitSet(robot)
         tracemalloc.start()
-        _Search(demand, demand.fitted(MotionEvaluator(robot).fitted(path)), 120)
+        SpeedSearch(demand, demand.fitted(MotionEvaluator(robot).fitted(path)), 120)
         largest.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert largest[1] < 6.0 * largest[0]

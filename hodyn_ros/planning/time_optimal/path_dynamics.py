@@ -14,15 +14,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hodyn_ros.array import Array
 from hodyn_ros.planning.limit_set import LimitSet
-from hodyn_ros.planning.time_optimal.chain_rule import SPEEDS, chain_rule
-from hodyn_ros.planning.time_optimal.joint_rates import joint_rates
+from hodyn_ros.planning.time_optimal.chain_rule import chain_rule
+from hodyn_ros.planning.time_optimal.joint_rates import described, joint_rates
 from hodyn_ros.trajectory.robot_motion import RobotMotion
 
 
@@ -31,13 +30,11 @@ class PathDynamics:
     """Motion and efforts at N instants of a path, as functions of the speed; channels are joints.
 
     Channels: the driven joints, what propellers do, then, where that is not the same, the coordinates of the
-    robot.
+    robot. `rows` (channels, N, numbers) are their derivatives by u, and those of G, A1 and A2.
     """
 
     demand: LimitSet
-    motion: Array  # (N, order + 1, channels) derivatives by u
-    constant: Array  # (N, order - 1, channels) derivatives of G by u
-    factors: Array  # (N, order - 1, 5, channels): d^m tau / du^m = constant + factors @ y
+    rows: Array
     pace: Array | None = None  # (N,) share of a speed that is used at du/dt = 1, where one is limited beside
 
     @classmethod
@@ -65,38 +62,44 @@ class PathDynamics:
         lower = np.zeros_like(a2)
         lower[:, 1:] = a2[:, :-1] * np.arange(1, order - 1)[:, None]
         a1 = (rest - b * a2) / slope - lower
-        factors = np.zeros((len(u), order - 1, SPEEDS, a1.shape[-1]))
-        for m in range(order - 1):
-            for i in range(m + 1):
-                factors[:, m, i] += comb(m, i) * a2[:, m - i]
-                factors[:, m, i + 1] += comb(m, i) * a1[:, m - i]
-        motion = np.concatenate([motion, np.zeros((*motion.shape[:2], demand.subject.extra))], axis=-1)
-        if demand.subject.joint_names != demand.subject.robot.joint_names:
-            extra = coordinates.shape[-1]
-            motion = np.concatenate([motion, coordinates], axis=-1)
-            constant = np.concatenate([constant, np.zeros((*constant.shape[:2], extra))], axis=-1)
-            factors = np.concatenate([factors, np.zeros((*factors.shape[:3], extra))], axis=-1)
-        return cls(demand, motion, constant, factors)
+        driven, channels = motion.shape[-1], a1.shape[-1]
+        # where coordinates are not what is driven, they come behind, with a motion alone
+        separate = demand.subject.joint_names != demand.subject.robot.joint_names
+        extra = coordinates.shape[-1] if separate else 0
+        rows = np.zeros((channels + extra, len(u), described(order)))
+        rows[:driven, :, : order + 1] = motion.transpose(2, 0, 1)
+        for k, stack in enumerate((constant, a1, a2)):
+            first = order + 1 + k * (order - 1)
+            rows[:channels, :, first : first + order - 1] = stack.transpose(2, 0, 1)
+        if separate:
+            rows[channels:, :, : order + 1] = coordinates.transpose(2, 0, 1)
+        return cls(demand, rows)
 
     def chosen(self, which: NDArray[np.intp]) -> PathDynamics:
         """Return the same at some of the instants."""
         pace = None if self.pace is None else self.pace[which]
-        return PathDynamics(self.demand, self.motion[which], self.constant[which], self.factors[which], pace)
+        return PathDynamics(self.demand, self.rows[:, which], pace)
 
     @property
     def order(self) -> int:
         """Highest time derivative of the motion that limits ask for."""
-        return self.motion.shape[1] - 1
+        return max(self.demand.order, 2)
+
+    @property
+    def motion(self) -> Array:
+        """Derivatives (N, order + 1, channels) of the motion by u."""
+        return self.rows[:, :, : self.order + 1].transpose(1, 2, 0)
+
+    @property
+    def torques(self) -> tuple[Array, Array, Array]:
+        """Derivatives (N, order - 1, channels) of G, A1 and A2 by u."""
+        by_kind = self.rows[:, :, self.order + 1 :].reshape(*self.rows.shape[:2], 3, self.order - 1)
+        constant, a1, a2 = by_kind.transpose(2, 1, 3, 0)
+        return constant, a1, a2
 
     @cached_property
     def _results(self) -> dict[bool, Array]:
         return {}
-
-    @cached_property
-    def _rows(self) -> Array:
-        """What describes each channel at each instant (channels, N, numbers)."""
-        factors = self.factors.reshape(len(self.factors), -1, self.motion.shape[-1])
-        return np.concatenate([self.motion, self.constant, factors], axis=1).transpose(2, 0, 1).copy()
 
     def rates(self, y: Array) -> Array:
         """Return time derivatives (channels, N, 2 order): of the motion, then of the torques, at y (N, 5).
@@ -113,12 +116,12 @@ class PathDynamics:
         return self._computed(y, slopes=True)
 
     def _computed(self, y: Array, slopes: bool) -> Array:
-        channels, count, numbers = self._rows.shape
+        channels, count, numbers = self.rows.shape
         kernel = joint_rates(self.order, slopes)
         if slopes not in self._results:  # a new one each time costs more than what is computed
             self._results[slopes] = np.empty((channels * count, *kernel.result))
         speeds = np.tile(y, (channels, 1))[:, None]
-        rates = kernel.batch(speeds, self._rows.reshape(-1, 1, numbers), out=self._results[slopes])
+        rates = kernel.batch(speeds, self.rows.reshape(-1, 1, numbers), out=self._results[slopes], threads=1)
         return rates.reshape(channels, count, *kernel.result)
 
 
