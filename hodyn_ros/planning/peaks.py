@@ -36,6 +36,7 @@ _MOST = 16384  # panels that a block may come to; beyond, what is looked at is n
 _GAP = 8  # between samples and the ends of a panel, where the function may jump
 _SHORTEST = 4096  # a panel that is not halved any more
 _STALLED = 0.75  # of the error of a panel: a half with more of it shows rounding
+_NOTED = 3e-4  # by which what lies between samples is higher, to count beside them
 _NEWTON = 4  # steps, from the best of a dense grid
 _ENOUGH = _MOST // 2  # panels for the digits of peaks, once all is known to the tolerance
 
@@ -69,6 +70,23 @@ _TO_INTEGRALS = np.diff(
 def sampled_places(edges: Array) -> Array:
     """Return where `find_peaks` samples every stretch between edges (M,) first, (M - 1, K), in its order."""
     return _places(edges[:-1], edges[1:], _GAP * _tick(edges))
+
+
+def places_between(edges: Array, values: Array, least: float) -> Array:
+    """Return where (K,) magnitudes are beyond the `least`, and higher than where they are sampled.
+
+    By the polynomials through values (M - 1, K, columns) at the `sampled_places`, whose error is not looked
+    at; one place for a stretch and a column.
+    """
+    nodes = values[:, :_NODES]
+    series = _TO_SERIES @ nodes
+    bounds = np.abs(series).sum(axis=1)
+    known = np.maximum(np.abs(values).max(axis=1), least)
+    rows, columns = np.nonzero(bounds > known)
+    tops, at = _highest(np.abs(_TO_DENSE @ nodes[rows, :, columns].T))
+    higher = tops > known[rows, columns] + _NOTED * least
+    rows, at = rows[higher], at[higher]
+    return np.unique(edges[rows] + 0.5 * (edges[rows + 1] - edges[rows]) * (1.0 + at))
 
 
 class Samples(NamedTuple):
@@ -261,7 +279,7 @@ class _Search:
             if before is not None:
                 missed = self._without_noise(missed, before, begin, half, lasts)
             errors = np.fmax(errors, missed)
-        tops, places = _highest(self._size(_TO_DENSE @ nodes))
+        tops, places = self._tops(nodes, errors)
         # between the sides of a jump, there is nothing
         shut = end - begin <= self._shortest
         errors[shut] = 0.0
@@ -274,6 +292,21 @@ class _Search:
         if stalled is None:
             stalled = np.zeros(tops.shape, dtype=bool)
         return _Panels(begin, end, times, values, errors, known, stalled, tops, places, sharp, sharp.copy())
+
+    def _tops(self, nodes: Array, errors: Array) -> tuple[Array, Array]:
+        """Return the largest sizes (P, columns) of polynomials, and where.
+
+        Where a bound shows that these are below what is known already, the bound, and no place.
+        """
+        series = _TO_SERIES @ nodes
+        deviations = np.abs(series[:, 1:]).sum(axis=1)
+        tops = self._size(series[:, 0]) + deviations
+        places = np.zeros_like(tops)
+        rows, columns = np.nonzero(tops + errors > self._sizes)
+        dense = _TO_DENSE @ nodes[rows, :, columns].T
+        dense = np.abs(dense) if self._signed is None else np.where(self._signed[columns], dense, np.abs(dense))
+        tops[rows, columns], places[rows, columns] = _highest(dense)
+        return tops, places
 
     def _without_noise(
         self, missed: Array, before: Array, begin: Array, half: Array, lasts: Array
@@ -384,14 +417,13 @@ def _disagreement(nodes: Array, integrals: Array, half: Array) -> Array:
 
 
 def _highest(dense: Array) -> tuple[Array, Array]:
-    """Return the maxima (P, columns) of sizes (P, dense points, columns), and where they are.
+    """Return the maxima (K,) of sizes (dense points, K), and where they are.
 
     What a parabola through the highest point and its neighbours adds is counted twice.
     """
-    rows = np.argmax(dense, axis=1)[:, None]
-    tops = np.take_along_axis(dense, rows, axis=1)[:, 0]
-    inside = np.clip(rows, 1, len(_AT_DENSE) - 2)
-    before, middle, after = (np.take_along_axis(dense, inside + i, axis=1)[:, 0] for i in (-1, 0, 1))
+    highest, each = np.argmax(dense, axis=0), np.arange(dense.shape[1])
+    inside = np.clip(highest, 1, len(_AT_DENSE) - 2)
+    before, middle, after = (dense[inside + i, each] for i in (-1, 0, 1))
     bend = 2.0 * middle - before - after
     gain = np.divide((after - before) ** 2, 8.0 * bend, out=np.zeros_like(bend), where=bend > 0.0)
-    return tops + 2.0 * np.minimum(gain, bend), _AT_DENSE[rows[:, 0]]
+    return dense[highest, each] + 2.0 * np.minimum(gain, bend), _AT_DENSE[highest]

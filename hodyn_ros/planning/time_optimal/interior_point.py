@@ -26,8 +26,8 @@ from hodyn_ros.planning.time_optimal.speed_spline import DEGREE, Stations
 
 _MOST = 200  # steps
 _TO_WALL = 0.99  # of the way to the nearest limit, at most
-_CENTRED = 0.2  # of the barrier: a smaller gain of a step means that the barrier may fall
-_FALL = 0.4  # of the barrier
+_CENTRED = 0.05  # of the gap: a smaller gain of a step means that the barrier may fall
+_FALL = 0.1  # of the barrier
 _INSIDE = 1.0 - 1e-5  # of a limit: where more of it is used it has to be widened
 _WIDENED = 1.05  # of what is used of a limit that is exceeded
 _ENOUGH = 0.5  # of the room that a wide limit leaves: with as much, it need not be wide
@@ -148,7 +148,7 @@ def solve(
             continue
         if step.gain < accuracy * point.duration and missing < accuracy * point.duration:
             break
-        if step.gain < _CENTRED * barrier * count / 20.0:
+        if step.gain < _CENTRED * barrier * count:
             barrier = max(_FALL * barrier, 0.5 * accuracy * point.duration / count)
     missing = float(np.vdot(multipliers, point.slack))
     if (point.bounds > problem.target).any():

@@ -13,12 +13,14 @@ three motions along the path: two of constant speed, and one with b growing even
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hodyn_ros.array import Array
+from hodyn_ros.codegen.object_cache import KEPT
 from hodyn_ros.planning.limit_set import LimitSet
 from hodyn_ros.planning.time_optimal.chain_rule import chain_rule
 from hodyn_ros.planning.time_optimal.joint_rates import described, joint_rates
@@ -42,43 +44,37 @@ class PathDynamics:
         """Evaluate a path that is fitted to the robot at u (N,), increasing."""
         order = max(demand.order, 2)
         columns = path.trajectory.sample(u, order)
-        laws = _laws(path.trajectory.duration)
+        laws = _laws(path.trajectory.duration, order)
         evaluated = []
-        for y in laws:
-            rule = chain_rule(y[None], order)[0]
+        for rule in laws.rules:
             sample = path.of_columns(rule @ columns, representation="spatial")
             evaluated.append((sample.joints, *demand.subject.evaluate(sample)))
-        inverse = np.linalg.inv(chain_rule(laws[0][None], order)[0])
-        coordinates, motion = (inverse @ evaluated[0][i] for i in (0, 1))
-        # the derivatives by u of the torques of the three motions
-        slow, fast, rising = (
-            np.linalg.inv(chain_rule(y[None], order)[0])[: order - 1, : order - 1] @ torques
-            for y, (_, _, torques) in zip(laws, evaluated)
-        )
-        b, slope = laws[0][0], laws[2][1]
-        a2 = (fast - slow) / (laws[1][0] - b)
-        constant = slow - b * a2
-        rest = rising - constant  # = D^m (A1 slope + A2 (b + slope (u - u0)))
-        lower = np.zeros_like(a2)
-        lower[:, 1:] = a2[:, :-1] * np.arange(1, order - 1)[:, None]
-        a1 = (rest - b * a2) / slope - lower
-        driven, channels = motion.shape[-1], a1.shape[-1]
+        coordinates, motion, _ = evaluated[0]
+        torques = np.concatenate([each for _, _, each in evaluated], axis=1)
+        channels = torques.shape[-1]
         # where coordinates are not what is driven, they come behind, with a motion alone
         separate = demand.subject.joint_names != demand.subject.robot.joint_names
         extra = coordinates.shape[-1] if separate else 0
         rows = np.zeros((channels + extra, len(u), described(order)))
-        rows[:driven, :, : order + 1] = motion.transpose(2, 0, 1)
-        for k, stack in enumerate((constant, a1, a2)):
-            first = order + 1 + k * (order - 1)
-            rows[:channels, :, first : first + order - 1] = stack.transpose(2, 0, 1)
-        if separate:
-            rows[channels:, :, : order + 1] = coordinates.transpose(2, 0, 1)
+        for channel in range(channels):
+            np.matmul(torques[:, :, channel], laws.to_torques.T, out=rows[channel, :, order + 1 :])
+        for first, stack in ((0, motion), (channels, coordinates[:, :, :extra])):
+            for channel in range(stack.shape[-1]):
+                of_time = stack[:, :, channel]
+                np.matmul(of_time, laws.to_motion.T, out=rows[first + channel, :, : order + 1])
         return cls(demand, rows)
+
+    def joined(self, other: PathDynamics, order: NDArray[np.intp]) -> PathDynamics:
+        """Return the same with the instants of another, in an order of both."""
+        paces = self.pace, other.pace
+        pace = None if paces[0] is None or paces[1] is None else np.concatenate(paces)[order]
+        rows = np.concatenate([self.rows, other.rows], axis=1).take(order, axis=1)
+        return PathDynamics(self.demand, rows, pace)
 
     def chosen(self, which: NDArray[np.intp]) -> PathDynamics:
         """Return the same at some of the instants."""
         pace = None if self.pace is None else self.pace[which]
-        return PathDynamics(self.demand, self.rows[:, which], pace)
+        return PathDynamics(self.demand, self.rows.take(which, axis=1), pace)
 
     @property
     def order(self) -> int:
@@ -125,7 +121,32 @@ class PathDynamics:
         return rates.reshape(channels, count, *kernel.result)
 
 
-def _laws(duration: float) -> Array:
-    """Return b, b', ... (3, 5) of two constant speeds and of one that grows, of usual size for a path."""
-    b = (0.25 * duration) ** 2
-    return np.array([[b, 0.0, 0, 0, 0], [2.0 * b, 0, 0, 0, 0], [b, 4.0 * b / duration, 0, 0, 0]])
+class _Laws(NamedTuple):
+    """Three laws of time that the inverse dynamics are evaluated for, and what follows from these by u.
+
+    Their speeds are of usual size for a path: two constant ones, and one with b growing evenly.
+    """
+
+    rules: tuple[Array, ...]  # (order + 1, order + 1) each: from derivatives by u to those by time
+    to_motion: Array  # (order + 1, order + 1): back, from the first of them
+    to_torques: Array  # (3 (order - 1), 3 (order - 1)): from torques of all to G, A1 and A2 by u
+
+
+@lru_cache(maxsize=KEPT)
+def _laws(duration: float, order: int) -> _Laws:
+    b, count = (0.25 * duration) ** 2, order - 1
+    slope = 4.0 * b / duration
+    speeds = np.array([[b, 0.0, 0, 0, 0], [2.0 * b, 0, 0, 0, 0], [b, slope, 0, 0, 0]])
+    rules = tuple(chain_rule(speeds, order))
+    by_u = [np.linalg.inv(rule) for rule in rules]
+    slow, fast, rising = (
+        np.hstack([by_u[k][:count, :count] if k == law else np.zeros((count, count)) for k in range(3)])
+        for law in range(3)
+    )
+    a2 = (fast - slow) / b
+    constant = slow - b * a2
+    # the derivatives m of A1 slope + A2 (b + slope (u - u0)) are those of the torques less G
+    lower = np.zeros_like(a2)
+    lower[1:] = np.arange(1, count)[:, None] * a2[:-1]
+    a1 = (rising - constant - b * a2) / slope - lower
+    return _Laws(rules, by_u[0], np.vstack([constant, a1, a2]))

@@ -20,6 +20,7 @@ from hodyn_ros.planning.peaks import (
     RoughError,
     Samples,
     find_peaks,
+    places_between,
     sampled_places,
 )
 from hodyn_ros.planning.time_optimal.path_dynamics import PathDynamics
@@ -46,7 +47,9 @@ class PathPeaks:
         self._padded = np.concatenate([np.full(DEGREE, knots[0]), knots, np.full(DEGREE, knots[-1])])
         ends = [np.interp(AT_ENDS, np.arange(len(three)), three) for three in (knots[:3], knots[:-4:-1])]
         self.edges = divided(motion.trajectory, np.unique(np.concatenate([knots, *ends])))
-        self.u = np.sort(sampled_places(self.edges), axis=None)
+        sampled = sampled_places(self.edges)
+        self.u = np.sort(sampled, axis=None)
+        self._sampled = np.searchsorted(self.u, sampled)
         self.path, self.stations = self.at(self.u)
         self.usage = PathUsage(demand)
         self._at: dict[bytes, tuple[PathDynamics, Stations]] = {}  # by what the search has asked for
@@ -86,6 +89,11 @@ class PathPeaks:
         used = np.zeros(len(self._demand.columns))
         used[columns] = peaks.sizes
         return peaks._replace(sizes=self._demand.usage(used)[columns])
+
+    def between(self, coefficients: Array, least: float) -> Array:
+        """Return places (K,) between others where more than the `least` is used of a limit."""
+        values = self.usage.values(self.path, self.stations.speeds(coefficients))
+        return places_between(self.edges, values[self._sampled], least)
 
     def _samples(self, path: PathDynamics, stations: Stations, coefficients: Array) -> Samples:
         y = stations.speeds(coefficients)

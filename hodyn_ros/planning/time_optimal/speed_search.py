@@ -113,6 +113,7 @@ class SpeedSearch:
                 coefficients = coefficients * self._factor(self.path, y, sizes.max(axis=1), goal)
             optimum = self.solved(stations, columns, coefficients, gap, ACCURACY)
             steps += optimum.steps
+            stations = self._with_places(self.peaks.between(optimum.coefficients, 1.0 + _BEYOND), stations)
             sizes = self.sizes(optimum.coefficients)
             beyond = sizes > 1.0 + _BEYOND
             places = beyond.any(axis=1) & ~stations
@@ -122,6 +123,22 @@ class SpeedSearch:
             columns |= beyond.any(axis=0)
             goal, gap = 1.0 - 1e-4, 0.05 if self.rests else 0.5
         return optimum._replace(steps=steps)
+
+    def _with_places(self, places: Array, stations: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Look at more places (K,), and return which of all are stations: none of these yet."""
+        places = np.setdiff1d(places, self.u)
+        if not len(places):
+            return stations
+        path, seen = self.peaks.at(places)
+        order = np.argsort(np.concatenate([self.u, places]), kind="stable")
+        self.path = self.path.joined(self._paced(path, places), order)
+        self.dense = self.dense.joined(seen, order)
+        self.u = self.dense.u
+        self._few, self._many, stations = (
+            np.concatenate([each, np.zeros(len(places), dtype=bool)])[order]
+            for each in (self._few, self._many, stations)
+        )
+        return stations
 
     def _first_guess(self) -> Array:
         """Return coefficients of an even speed; where a motion is under way, of one that leads on from it."""

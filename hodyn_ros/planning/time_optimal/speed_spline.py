@@ -27,13 +27,21 @@ class Stations:
         self.basis = _basis(knots, u, span + DEGREE)  # (N, 5 derivatives, 6 functions)
         self._set_span(span)
 
+    def joined(self, other: Stations, order: NDArray[np.intp]) -> Stations:
+        """Return the same with the instants of another, in an order of both that is theirs along the path."""
+        both = [np.concatenate(pair)[order] for pair in ((self.u, other.u), (self.basis, other.basis))]
+        return self._with(*both, np.concatenate([self._span, other._span])[order])
+
     def chosen(self, which: NDArray[np.intp]) -> Stations:
         """Return some of the instants, in order."""
-        some = Stations.__new__(Stations)
-        some.knots, some.count = self.knots, self.count
-        some.u, some.basis = self.u[which], self.basis[which]
-        some._set_span(self._span[which])
-        return some
+        return self._with(self.u[which], self.basis[which], self._span[which])
+
+    def _with(self, u: Array, basis: Array, span: NDArray[np.intp]) -> Stations:
+        other = Stations.__new__(Stations)
+        other.knots, other.count = self.knots, self.count
+        other.u, other.basis = u, basis
+        other._set_span(span)
+        return other
 
     def _set_span(self, span: NDArray[np.intp]) -> None:
         self._span = span
