@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -26,8 +27,8 @@ from hodyn_ros.planning.time_optimal.speed_spline import DEGREE, Stations
 
 _MOST = 200  # steps
 _TO_WALL = 0.99  # of the way to the nearest limit, at most
-_CENTRED = 0.05  # of the gap: a smaller gain of a step means that the barrier may fall
-_FALL = 0.1  # of the barrier
+_CENTRED = 0.03  # of the gap: a smaller gain of a step means that the barrier may fall
+_FALL = 0.3  # of the barrier
 _INSIDE = 1.0 - 1e-5  # of a limit: where more of it is used it has to be widened
 _WIDENED = 1.05  # of what is used of a limit that is exceeded
 _ENOUGH = 0.5  # of the room that a wide limit leaves: with as much, it need not be wide
@@ -92,19 +93,31 @@ class _Point:
                     beyond = sizes >= _INSIDE * problem.target
                     bounds = np.where(beyond, _WIDENED * sizes, problem.target)
                 self.bounds = bounds
-                # (2, stations, columns) to the upper and to the lower bounds
-                self.slack = np.stack([bounds - self.relative, bounds + self.relative])
-                self.inside = bool(self.slack.min() > 0.0)
+                self._look()
+
+    def _look(self) -> None:
+        """Find the slack (2, stations, columns) to the upper and to the lower bounds."""
+        self.slack = np.stack([self.bounds - self.relative, self.bounds + self.relative])
+        self.inside = bool(self.slack.min() > 0.0)
+
+    @cached_property
+    def inverse(self) -> Array:
+        """1 / slack."""
+        return np.reciprocal(self.slack)
+
+    @cached_property
+    def _logarithms(self) -> float:
+        return float(np.log(self.slack[0] * self.slack[1]).sum())
 
     def narrow(self, target: float) -> None:
         """Narrow the limits that are wider than the target, where the target itself leaves enough room."""
         room = target - np.abs(self.relative)
         ready = (self.bounds > target) & (room > _ENOUGH * self.slack.min(axis=0))
         self.bounds = np.where(ready, target, self.bounds)
-        self.slack = np.stack([self.bounds - self.relative, self.bounds + self.relative])
+        self._look()
 
     def merit(self, barrier: float) -> float:
-        return self.duration - barrier * float(np.log(self.slack[0] * self.slack[1]).sum())
+        return self.duration - barrier * self._logarithms
 
 
 def solve(
@@ -124,7 +137,7 @@ def solve(
         raise InputError("the search for the fastest motion has to start from a positive speed")
     count = point.slack.size
     barrier = gap * point.duration / count
-    multipliers = barrier / point.slack
+    multipliers = barrier * point.inverse
     first = np.log(gap / accuracy)
     steps = 0
     while steps < _MOST:
@@ -136,9 +149,9 @@ def solve(
         if taken is None:
             break
         point = taken
-        central = barrier / point.slack
-        multipliers += _longest(multipliers, step.rises) * step.rises
-        np.clip(multipliers, central / _SPREAD, central * _SPREAD, out=multipliers)
+        multipliers += _longest(step.rises / multipliers) * step.rises
+        least = barrier / _SPREAD * point.inverse
+        np.clip(multipliers, least, _SPREAD**2 * least, out=multipliers)
         missing = float(np.vdot(multipliers, point.slack))
         if progress is not None:
             progress(float(np.clip(1.0 - np.log(missing / point.duration / accuracy) / first, 0.0, 1.0)))
@@ -170,35 +183,44 @@ class _Step:
     def __init__(
         self, problem: Problem, point: _Point, barrier: float, multipliers: Array, excess: Array | None
     ) -> None:
-        from scipy.linalg import solveh_banded
-
         slopes = point.slopes
         clock = -0.5 * problem.weights * point.b**-1.5
         bends = -1.5 * clock / point.b
-        central = barrier / point.slack
-        stiffness = multipliers / point.slack
+        central = barrier * point.inverse
+        stiffness = multipliers * point.inverse
         push = central if excess is None else central + stiffness * excess
-        push = push[0] - push[1]
-        both = stiffness[0] + stiffness[1]
+        push, both = push[0] - push[1], stiffness[0] + stiffness[1]
         gradient = problem.clock.gradient(clock[:, None])
         gradient += problem.stations.gradient((slopes @ push[:, :, None])[:, :, 0])
         bands = problem.clock.curvature(bends[:, None, None])
         bands += problem.stations.curvature((slopes * both[:, None, :]) @ slopes.swapaxes(1, 2))
         free = slice(problem.fixed[0], len(gradient) - problem.fixed[1])
-        bands, downhill = bands[:, free], -gradient[free]
-        scale = 1.0 / np.sqrt(bands[-1])
-        for k in range(DEGREE + 1):
-            bands[DEGREE - k, k:] *= scale[k:] * scale[: len(scale) - k]
-        bands[-1] += 1e-12
         self.change = np.zeros_like(gradient)
-        self.change[free] = scale * solveh_banded(bands, scale * downhill, check_finite=False)
-        self.gain = float(downhill @ self.change[free])
+        self.change[free] = _solution(bands[:, free], -gradient[free])
+        self.gain = -float(gradient @ self.change)
         self.excess = excess
-        moved = problem.stations.speeds(self.change)[:, None] @ slopes
-        self.slack = np.concatenate([-moved, moved], axis=1).swapaxes(0, 1)
+        moved = (problem.stations.speeds(self.change)[:, None] @ slopes)[:, 0]
+        self.slack = np.stack([-moved, moved])
         if excess is not None:
-            self.slack = self.slack - excess
-        self.rises = central - multipliers - stiffness * self.slack
+            self.slack -= excess
+        central -= multipliers
+        stiffness *= self.slack
+        self.rises = central - stiffness
+
+
+def _solution(bands: Array, right: Array) -> Array:
+    """Return x of A x = right, from the upper bands (6, n) of a positive matrix A."""
+    from scipy.linalg.lapack import dpbsv
+
+    scale = 1.0 / np.sqrt(bands[-1])
+    bands = bands * scale
+    for k in range(DEGREE + 1):
+        bands[DEGREE - k, k:] *= scale[: len(scale) - k]
+    bands[-1] += 1e-12
+    _, x, info = dpbsv(bands, scale * right)
+    if info:
+        raise InputError("the search for the fastest motion meets numbers that are none")
+    return np.asarray(scale * x)
 
 
 def _line_search(problem: Problem, point: _Point, step: _Step, barrier: float) -> _Point | None:
@@ -207,7 +229,7 @@ def _line_search(problem: Problem, point: _Point, step: _Step, barrier: float) -
     While limits are wider than they shall be, it is better for their being narrower.
     """
     merit = point.merit(barrier)
-    share = _longest(point.slack, step.slack)
+    share = _longest(step.slack * point.inverse)
     for _ in range(30):
         bounds = point.bounds if step.excess is None else point.bounds - share * step.excess
         trial = _Point(problem, point.coefficients + share * step.change, bounds)
@@ -221,7 +243,7 @@ def _line_search(problem: Problem, point: _Point, step: _Step, barrier: float) -
     return None
 
 
-def _longest(values: Array, changes: Array) -> float:
-    """Return the largest share of changes, at most 1, that leaves positive values positive."""
-    worst = -float((changes / values).min())
+def _longest(changes: Array) -> float:
+    """Return the largest share, at most 1, of relative changes that leaves positive values positive."""
+    worst = -float(changes.min())
     return min(1.0, _TO_WALL / worst) if worst > 0.0 else 1.0

@@ -116,7 +116,7 @@ class PathDynamics:
         kernel = joint_rates(self.order, slopes)
         if slopes not in self._results:  # a new one each time costs more than what is computed
             self._results[slopes] = np.empty((channels * count, *kernel.result))
-        speeds = np.tile(y, (channels, 1))[:, None]
+        speeds = np.concatenate([y] * channels)[:, None]
         rates = kernel.batch(speeds, self.rows.reshape(-1, 1, numbers), out=self._results[slopes], threads=1)
         return rates.reshape(channels, count, *kernel.result)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +62,7 @@ class PathUsage:
         if self.linear_weights is None or len(self._powers):
             return self
         chosen = copy(self)
+        chosen.__dict__.pop("_own", None)
         chosen.columns, chosen.channel, chosen.offset = (
             each[some] for each in (self.columns, self.channel, self.offset)
         )
@@ -142,15 +144,20 @@ class PathUsage:
     def _linear(self, rates: Array, weights: Array) -> Array:
         """Return the quantities (N, columns), less their offset, from rates (channels, N, 2 order)."""
         result = np.empty((rates.shape[1], weights.shape[1]))
-        starts = np.flatnonzero(np.diff(self.channel, prepend=-1))
-        for start, end in zip(starts, [*starts[1:], len(self.channel)]):
-            channel, own = self.channel[start], slice(start, end)
+        for channel, own in self._own:
             some = weights[:, own]
             rows = max(1, _ONE_THREAD // some.size)
             for first in range(0, len(result), rows):
                 part = slice(first, first + rows)
                 np.matmul(rates[channel, part], some, out=result[part, own])
         return result
+
+    @cached_property
+    def _own(self) -> list[tuple[int, slice]]:
+        """Channels with the columns that follow from them."""
+        starts = np.flatnonzero(np.diff(self.channel, prepend=-1)).tolist()
+        ends = [*starts[1:], len(self.channel)]
+        return [(int(self.channel[start]), slice(start, end)) for start, end in zip(starts, ends)]
 
     def _parts(self, rates: Array) -> Array:
         """Return the quantities (N, columns), and second factors behind them."""
