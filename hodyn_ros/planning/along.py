@@ -89,8 +89,9 @@ class DemandAlong:
 
     def position_peaks(self) -> Peaks:
         """Return the peaks of positions, the same at any speed; nothing is said of other columns."""
-        known = self.demand.timed | self._exact.known
-        return self._exact.joined(None if known.all() else self._searched(passed_over=known), 1.0)
+        exact = MotionPeaks(self.demand, self.motion, self.edges[-1], ~self.demand.timed)
+        known = self.demand.timed | exact.known
+        return exact.joined(None if known.all() else self._searched(passed_over=known), 1.0)
 
     def _searched(
         self,

@@ -44,6 +44,7 @@ _FASTER = 1.01  # squared speeds, before the whole is slowed until it touches a 
 _LOOKED_AT = 40  # places of a piece at which the speed of a frame is looked at
 _EQUAL = 1e-9  # of what is used of a limit: rounding
 _PRECISION = 1e-6  # of factors of squared speeds
+_ROUGHLY = 1e-3  # the same, where a search starts
 _GOAL = 1.0 - 2e-5  # of the limits, once peaks are known: they move a little as all goes slower
 _KNOWN = 2e-6  # of the limits, to which peaks are known where all may go slower
 _BETWEEN = 5e-5  # of the limits is left for peaks between the instants that are looked at
@@ -106,13 +107,15 @@ class SpeedSearch:
         sizes, steps = self.sizes(optimum.coefficients), optimum.steps
         stations, columns = self._many | _highest(sizes, _NEARLY), sizes.max(axis=0) > _NEAR
         goal, gap = _SOME_ROOM, 0.25 * _COARSE
-        for _ in range(_ROUNDS):
+        for count in range(_ROUNDS):
             coefficients = optimum.coefficients
             if self.rests:  # all may go slower to leave the limits some room
                 y = self.dense.speeds(coefficients)
-                coefficients = coefficients * self._factor(self.path, y, sizes.max(axis=1), goal)
+                coefficients = coefficients * self._factor(self.path, y, sizes.max(axis=1), goal, _ROUGHLY)
             optimum = self.solved(stations, columns, coefficients, gap, ACCURACY)
             steps += optimum.steps
+            if count == _ROUNDS - 1:
+                break
             stations = self._with_places(self.peaks.between(optimum.coefficients, 1.0 + _BEYOND), stations)
             sizes = self.sizes(optimum.coefficients)
             beyond = sizes > 1.0 + _BEYOND
@@ -142,7 +145,7 @@ class SpeedSearch:
 
     def _first_guess(self) -> Array:
         """Return coefficients of an even speed; where a motion is under way, of one that leads on from it."""
-        even = self.even_speed(self._room())
+        even = self.even_speed(self._room(), _ROUGHLY)
         if self.rests:
             return np.full(self.dense.count, even)
         first, last = (even if speeds is None else speeds[0] for speeds in self.ends)
@@ -241,7 +244,9 @@ class SpeedSearch:
             return 1.0
         return self._factor(path, y, sizes, goal)
 
-    def _factor(self, path: PathDynamics, y: Array, sizes: Array, goal: float) -> float:
+    def _factor(
+        self, path: PathDynamics, y: Array, sizes: Array, goal: float, precision: float = _PRECISION
+    ) -> float:
         """Return the largest factor of speeds y (N, 5), sizes (N,) beyond the goal, at which all meet it.
 
         What is largest is slowed until it meets the goal, then what is largest there.
@@ -251,7 +256,7 @@ class SpeedSearch:
             worst = np.sort(np.argsort(sizes)[-_WORST:])
             some, slow = path.chosen(worst), factor * y[worst]
             usage = partial(self._most, some, slow)
-            factor *= _largest(usage, goal)
+            factor *= _largest(usage, goal, precision)
             sizes = np.abs(self.usage.values(path, factor * y)).max(axis=1)
         return factor
 
@@ -267,7 +272,7 @@ class SpeedSearch:
         """What gravity alone uses of the limits (N, columns)."""
         return self.sizes(np.zeros(self.dense.count))
 
-    def even_speed(self, goal: float) -> float:
+    def even_speed(self, goal: float, precision: float = _PRECISION) -> float:
         """Return the squared speed, the same all along the path, that uses the limits up to `goal`."""
         still = self._still
         row, column = np.unravel_index(int(np.argmax(still)), still.shape)
@@ -284,7 +289,7 @@ class SpeedSearch:
         highest = 1.0
         while (sizes := np.abs(self.usage.values(path, highest * y)).max(axis=1)).max() < goal:
             highest *= 4.0
-        return highest * self._factor(path, highest * y, sizes, goal)
+        return highest * self._factor(path, highest * y, sizes, goal, precision)
 
     def _room(self) -> float:
         still = float(self._still.max())
@@ -327,7 +332,7 @@ def _knots(begin: float, end: float, pieces: int, breaks: Array) -> Array:
     return np.sort(np.concatenate([even[apart], breaks]))
 
 
-def _largest(usage: Callable[[float], float], goal: float) -> float:
+def _largest(usage: Callable[[float], float], goal: float, precision: float = _PRECISION) -> float:
     """Return the largest factor below 1 at which the usage, which grows with it, meets the goal.
 
     By false position, the end that stays weighed less and less (Illinois; Dowell & Jarratt, BIT 11, 1971).
@@ -335,7 +340,7 @@ def _largest(usage: Callable[[float], float], goal: float) -> float:
     low, high, factor = 0.0, 1.0, 0.97
     below = above = np.nan  # the usage less the goal at either end
     last = 0.0
-    while high - low > _PRECISION * high:
+    while high - low > precision * high:
         missed = usage(factor) - goal
         again = 0.5 if missed * last > 0.0 else 1.0
         if missed <= 0.0:
@@ -345,7 +350,7 @@ def _largest(usage: Callable[[float], float], goal: float) -> float:
         last, factor = missed, 0.5 * (low + high)
         if np.isfinite(below) and np.isfinite(above):
             guess = (low * above - high * below) / (above - below)
-            least = 0.25 * _PRECISION * high
+            least = 0.25 * precision * high
             factor = float(np.clip(guess, low + least, high - least))
     return low
 
