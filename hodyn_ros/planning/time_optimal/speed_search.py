@@ -34,7 +34,9 @@ _NEARLY = 1.0  # of a limit, that makes a place a station after it
 _SOME_ROOM = 0.99  # of the limits is used by the guess that follows it
 _NEAR = 0.85  # of a limit: what nowhere uses more of it does not count until it does
 _BEYOND = 3e-4  # of a limit, between stations, that makes a place a station as well
-_ROUNDS = 3
+_ROUNDS = 3  # with more stations, as long as limits are exceeded
+_LITTLE = 2e-3  # of a limit: more than that between stations takes more rounds
+_MOST = 8  # of them
 _ROOM = 0.7  # of the limits is used by the first guess, or as much of what gravity leaves of them
 _WORST = 8  # instants that are slowed at a time
 _BESIDE = 1e-9  # of a path, from a jump to its sides
@@ -107,17 +109,18 @@ class SpeedSearch:
         sizes, steps = self.sizes(optimum.coefficients), optimum.steps
         stations, columns = self._many | _highest(sizes, _NEARLY), sizes.max(axis=0) > _NEAR
         goal, gap = _SOME_ROOM, 0.25 * _COARSE
-        for count in range(_ROUNDS):
+        for count in range(_MOST):
             coefficients = optimum.coefficients
             if self.rests:  # all may go slower to leave the limits some room
                 y = self.dense.speeds(coefficients)
                 coefficients = coefficients * self._factor(self.path, y, sizes.max(axis=1), goal, _ROUGHLY)
             optimum = self.solved(stations, columns, coefficients, gap, ACCURACY)
             steps += optimum.steps
-            if count == _ROUNDS - 1:
-                break
-            stations = self._with_places(self.peaks.between(optimum.coefficients, 1.0 + _BEYOND), stations)
             sizes = self.sizes(optimum.coefficients)
+            if count >= _ROUNDS - 1 and sizes.max() <= 1.0 + _LITTLE:
+                break
+            places = self.peaks.between(optimum.coefficients, 1.0 + _BEYOND)
+            stations, sizes = self._with_places(places, stations, sizes, optimum.coefficients)
             beyond = sizes > 1.0 + _BEYOND
             places = beyond.any(axis=1) & ~stations
             if not places.any() and not beyond[:, ~columns].any():
@@ -127,21 +130,24 @@ class SpeedSearch:
             goal, gap = 1.0 - 1e-4, 0.05 if self.rests else 0.5
         return optimum._replace(steps=steps)
 
-    def _with_places(self, places: Array, stations: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Look at more places (K,), and return which of all are stations: none of these yet."""
+    def _with_places(
+        self, places: Array, stations: NDArray[np.bool_], sizes: Array, coefficients: Array
+    ) -> tuple[NDArray[np.bool_], Array]:
+        """Look at more places (K,); return which of all are stations, none of these, and sizes of all."""
         places = np.setdiff1d(places, self.u)
         if not len(places):
-            return stations
+            return stations, sizes
         path, seen = self.peaks.at(places)
+        path = self._paced(path, places)
+        used = np.abs(self.usage.values(path, seen.speeds(coefficients)))
         order = np.argsort(np.concatenate([self.u, places]), kind="stable")
-        self.path = self.path.joined(self._paced(path, places), order)
-        self.dense = self.dense.joined(seen, order)
+        self.path, self.dense = self.path.joined(path, order), self.dense.joined(seen, order)
         self.u = self.dense.u
         self._few, self._many, stations = (
             np.concatenate([each, np.zeros(len(places), dtype=bool)])[order]
             for each in (self._few, self._many, stations)
         )
-        return stations
+        return stations, np.concatenate([sizes, used])[order]
 
     def _first_guess(self) -> Array:
         """Return coefficients of an even speed; where a motion is under way, of one that leads on from it."""
