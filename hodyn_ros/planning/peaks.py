@@ -296,7 +296,8 @@ class _Search:
     def _tops(self, nodes: Array, errors: Array) -> tuple[Array, Array]:
         """Return the largest sizes (P, columns) of polynomials, and where.
 
-        Where a bound shows that these are below what is known already, the bound, and no place.
+        A polynomial is nowhere larger than the sum of the magnitudes of its coefficients. Where that is
+        below what is known already, it takes the place of the size, and there is no place.
         """
         series = _TO_SERIES @ nodes
         deviations = np.abs(series[:, 1:]).sum(axis=1)
@@ -304,13 +305,13 @@ class _Search:
         places = np.zeros_like(tops)
         rows, columns = np.nonzero(tops + errors > self._sizes)
         dense = _TO_DENSE @ nodes[rows, :, columns].T
-        dense = np.abs(dense) if self._signed is None else np.where(self._signed[columns], dense, np.abs(dense))
+        dense = (
+            np.abs(dense) if self._signed is None else np.where(self._signed[columns], dense, np.abs(dense))
+        )
         tops[rows, columns], places[rows, columns] = _highest(dense)
         return tops, places
 
-    def _without_noise(
-        self, missed: Array, before: Array, begin: Array, half: Array, lasts: Array
-    ) -> Array:
+    def _without_noise(self, missed: Array, before: Array, begin: Array, half: Array, lasts: Array) -> Array:
         """Return what integrals miss (P, columns), nothing where that is their noise over a short panel."""
         suspect = (missed > self._precision * self._scale) & (missed > _STALLED * before)
         rows = np.flatnonzero(suspect.any(axis=1))

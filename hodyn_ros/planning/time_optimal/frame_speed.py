@@ -21,9 +21,8 @@ class FrameSpeed(NamedTuple):
 
     frame: str
     limit: float  # [m/s]
-    along: Callable[
-        [Array], Array
-    ]  # from parameters u (N,) of the path to the way by u of the frame (N,) [m]
+    # from parameters u (N,) of the path to the way by u of the frame (N,) [m]
+    along: Callable[[Array], Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +40,7 @@ class Pace:
 
 
 def pace_of(speed: FrameSpeed | None, eased: Trajectory, ease: tuple[float, float]) -> Pace | None:
+    """Return the limit along an eased path, None where there is none; InputError for one that cannot be."""
     if speed is None:
         return None
     if not 0.0 < speed.limit < np.inf:
@@ -50,5 +50,3 @@ def pace_of(speed: FrameSpeed | None, eased: Trajectory, ease: tuple[float, floa
     travel = eased_path(WaypointSpline(places, places[:, None], at_rest=False), ease)
     column = Column("speed", speed.frame, "m/s", -speed.limit, speed.limit, 1)
     return Pace(column, speed.along, travel)
-
-

@@ -18,7 +18,7 @@ from hodyn_ros.planning.time_optimal.chain_rule import SPEEDS, chain_rule_entrie
 def described(order: int) -> int:
     """Return how many numbers say of a joint what it needs at an instant of a path.
 
-    Derivatives by u of its position, and of G, A1 and A2 of `path_dynamics`.
+    Derivatives by u of its position to `order`, and to `order - 2` of G, A1 and A2 of `path_dynamics`.
     """
     return (order + 1) + 3 * (order - 1)
 

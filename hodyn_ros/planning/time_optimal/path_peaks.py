@@ -1,8 +1,8 @@
 """What is used of limits along a path at any speed of it, and the peaks of that.
 
-A speed changes nothing of the path. So what the robot needs there (`PathDynamics`) is computed once for every
-place that is looked at, and only the chain rule again for another speed. Places are where the search for peaks
-samples first: what is known there, it knows already.
+A speed changes nothing of the path. So what the robot needs there (`PathDynamics`) is computed once for
+every place that is looked at, and only the chain rule again for another speed. Places are where the search
+for peaks samples first: what is known there, it knows already.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ class PathPeaks:
             column = self._demand.columns[columns[error.column]]
             share = (error.time - self.u[0]) / (self.u[-1] - self.u[0])
             raise InputError(
-                f"the {column.quantity} of {column.joint} is too rough at {100.0 * share:.4g} % of the path to "
-                f"find its peak: it is known to {100.0 * error.error:.2g} % of its limit only"
+                f"the {column.quantity} of {column.joint} is too rough at {100.0 * share:.4g} % of the path "
+                f"to find its peak: it is known to {100.0 * error.error:.2g} % of its limit only"
             ) from error
         used = np.zeros(len(self._demand.columns))
         used[columns] = peaks.sizes
