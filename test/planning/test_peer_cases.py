@@ -1,7 +1,7 @@
 """Cases from the tests of toppra and ruckig, both under the MIT licence: their figures, held by ours.
 
-toppra: `tests/tests/retime/robustness/problem_suite_1.yaml`; ruckig:
-`test/test_target.cpp` and `test_target_known.cpp`. Theirs switch acceleration, or jerk, in steps; ours is continuous to the snap, and so
+toppra: `tests/tests/retime/robustness/problem_suite_1.yaml`; ruckig: `test/test_target.cpp` and
+`test_target_known.cpp`. Theirs switch acceleration, or jerk, in steps; ours is continuous to the snap, and so
 a little later. What does not apply: choice of solvers, wished durations, discrete durations, joints whose
 limits are zero, targets that are not at rest, and limits that differ by direction.
 """

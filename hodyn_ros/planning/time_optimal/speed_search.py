@@ -30,7 +30,6 @@ Ends = tuple[Array | None, ...]  # of a path: b and its first three derivatives 
 GIVEN = 4  # numbers say how an end is passed
 ACCURACY = 5e-3  # of the duration by the estimated gap; what is missed in truth is a fiftieth of it
 _COARSE = 0.4  # the same, of the first search
-_NEARLY = 1.0  # of a limit, that makes a place a station after it
 _SOME_ROOM = 0.99  # of the limits is used by the guess that follows it
 _NEAR = 0.85  # of a limit: what nowhere uses more of it does not count until it does
 _BEYOND = 3e-4  # of a limit, between stations, that makes a place a station as well
@@ -107,7 +106,7 @@ class SpeedSearch:
         every = np.ones(len(self.columns), dtype=bool)
         optimum = self.solved(self._few, every, self._first_guess(), 1.0, _COARSE, progress)
         sizes, steps = self.sizes(optimum.coefficients), optimum.steps
-        stations, columns = self._many | _highest(sizes, _NEARLY), sizes.max(axis=0) > _NEAR
+        stations, columns = self._many | _highest(sizes, 1.0), sizes.max(axis=0) > _NEAR
         goal, gap = _SOME_ROOM, 0.25 * _COARSE
         for count in range(_MOST):
             coefficients = optimum.coefficients
@@ -119,13 +118,13 @@ class SpeedSearch:
             sizes = self.sizes(optimum.coefficients)
             if count >= _ROUNDS - 1 and sizes.max() <= 1.0 + _LITTLE:
                 break
-            places = self.peaks.between(optimum.coefficients, 1.0 + _BEYOND)
-            stations, sizes = self._with_places(places, stations, sizes, optimum.coefficients)
+            between = self.peaks.between(optimum.coefficients, 1.0 + _BEYOND)
+            stations, sizes = self._with_places(between, stations, sizes, optimum.coefficients)
             beyond = sizes > 1.0 + _BEYOND
-            places = beyond.any(axis=1) & ~stations
-            if not places.any() and not beyond[:, ~columns].any():
+            missed = beyond.any(axis=1) & ~stations
+            if not missed.any() and not beyond[:, ~columns].any():
                 break
-            stations |= _highest(sizes, 1.0 + _BEYOND) & places
+            stations |= _highest(sizes, 1.0 + _BEYOND) & missed
             columns |= beyond.any(axis=0)
             goal, gap = 1.0 - 1e-4, 0.05 if self.rests else 0.5
         return optimum._replace(steps=steps)
@@ -175,8 +174,7 @@ class SpeedSearch:
         """Return the optimum with some stations and limits; the multipliers of all limits there."""
         chosen = np.flatnonzero(stations)
         usage = self.usage.of_columns(columns[: len(self.usage.columns)])
-        if usage is self.usage:
-            columns = np.ones_like(columns)
+        columns = np.ones_like(columns) if usage is self.usage else columns.copy()
         columns[len(self.usage.columns) :] = True  # the speed of a frame
         problem = Problem(
             usage,
@@ -275,8 +273,9 @@ class SpeedSearch:
 
     @cached_property
     def _still(self) -> Array:
-        """What gravity alone uses of the limits (N, columns)."""
-        return self.sizes(np.zeros(self.dense.count))
+        """What gravity alone uses of the limits (N, columns), at the places that are looked at first."""
+        path, stations = self._paced(self.peaks.path, self.peaks.u), self.peaks.stations
+        return np.abs(self.usage.values(path, stations.speeds(np.zeros(stations.count))))
 
     def even_speed(self, goal: float, precision: float = _PRECISION) -> float:
         """Return the squared speed, the same all along the path, that uses the limits up to `goal`."""
@@ -308,7 +307,7 @@ class SpeedSearch:
     def _too_heavy(self, row: int, column: int, usage: float) -> InfeasibleError:
         limit = self.columns[column]
         return InfeasibleError(
-            f"no speed keeps the limits: {self._place(self.u[row])}, gravity alone asks for a "
+            f"no speed keeps the limits: {self._place(self.peaks.u[row])}, gravity alone asks for a "
             f"{limit.quantity} of {usage * limit.upper:.6g} {limit.unit} at joint {limit.joint!r}, "
             f"allowed are {limit.upper:g}; change the path or the limit"
         )
