@@ -26,6 +26,8 @@ from hodyn_ros.planning.time_optimal.insensitive import Uncertainty
 from hodyn_ros.trajectory.base import Trajectory
 
 PATHS = 100
+_SWUNG = 20  # of them are followed
+_SOON = 0.1  # [s]
 _PERIOD = 1e-3  # [s]
 _AFTERWARDS = 0.4  # [s]
 _WRONG = (-0.2, 0.2)  # shares by which springs are stiffer
@@ -38,6 +40,7 @@ def measure(stage: Stage) -> Section:
     robot, seeds = limited_panda(), range(4 if stage.quick else PATHS)
     time_optimal(random_path(robot, 0, at_rest=False), robot, uncertainty=Uncertainty(stiffness=_WRONG[1]))
     usages, seconds, lasted, followed, windows = [], [], [], [], []
+    every = max(1, len(seeds) // _SWUNG)
     for seed in seeds:
         stage.say("paths timed", 0.5 * seed / len(seeds))
         path = random_path(robot, seed, at_rest=False)
@@ -48,6 +51,8 @@ def measure(stage: Stage) -> Section:
         step, waypoints = time_optimal_waypoints(path, robot.limits.velocity, ACCELERATION)
         theirs = Smoothed(step, waypoints, robot.limits.velocity, ACCELERATION, JERK)
         lasted.append(ours.duration / theirs.duration)
+        if seed % every:
+            continue
         rows = theirs.sample(instants(theirs.duration))
         jerk = np.gradient(rows[:, 2], _PERIOD, axis=0)[:, None]
         followed += [
@@ -71,10 +76,15 @@ def measure(stage: Stage) -> Section:
             ),
             Row("duration, largest", against, _one(max(lasted)), must=Bound(1.15)),
             Row("duration, median", against, _one(np.median(lasted))),
-            Row("swing left, largest", against, _one(swing.max()), must=Bound(0.1)),
-            Row("swing left, median", against, _one(np.median(swing))),
-            Row("processor time, median", "none", _one(np.median(seconds)), must=Bound(0.1), unit="s"),
+            Row(f"swing left, largest of {len(swing)}", against, _one(swing.max()), must=Bound(0.1)),
+            Row(f"swing left, median of {len(swing)}", against, _one(np.median(swing))),
+            Row("processor time, median", "none", _one(np.median(seconds)), must=Bound(_SOON), unit="s"),
             Row("processor time, largest", "none", _one(max(seconds)), unit="s"),
+            Row(
+                f"paths within {_SOON:g} s of processor time",
+                "all",
+                _one(np.mean(np.array(seconds) <= _SOON)),
+            ),
         ],
     )
 

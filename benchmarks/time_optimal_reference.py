@@ -22,6 +22,7 @@ from benchmarks.plans import REFERENCE, panda, random_path
 from benchmarks.stopwatch import Array
 from hodyn_ros import Robot
 from hodyn_ros.planning.limit_set import LimitSet
+from hodyn_ros.planning.time_optimal.joint_rates import torque_factors
 from hodyn_ros.planning.time_optimal.path_dynamics import PathDynamics
 from hodyn_ros.planning.time_optimal.path_usage import PathUsage
 from hodyn_ros.planning.time_optimal.planner import time_optimal
@@ -92,7 +93,11 @@ class _Collocation:
         splines = BSpline(self.knots, even * np.eye(self.count), _ORDER)
         basis = [np.take_along_axis(splines(u, nu=k), self._seen, axis=1) for k in range(_ORDER)]
         seconds = 0.5 * step * np.tile(weights, intervals)
-        numbers = [seconds, np.stack(basis, axis=1), along.motion, along.constant, along.factors]
+        constant, *rest = along.torques
+        none = np.zeros(constant[:, 0].shape)
+        factors = [[none + each for each in row] for row in torque_factors(*(a.swapaxes(0, 1) for a in rest))]
+        by_station = np.array(factors).transpose(2, 0, 1, 3)
+        numbers = [seconds, np.stack(basis, axis=1), along.motion, constant, by_station]
         self._numbers = np.concatenate([one.reshape(len(u), -1) for one in numbers], axis=1).T
         self._functions = [one.map(len(u)) for one in _station(usage, along.motion.shape[2])]
         self._x = casadi.MX.sym("x", self.count)

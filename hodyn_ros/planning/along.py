@@ -89,8 +89,9 @@ class DemandAlong:
 
     def position_peaks(self) -> Peaks:
         """Return the peaks of positions, the same at any speed; nothing is said of other columns."""
-        known = self.demand.timed | self._exact.known
-        return self._exact.joined(None if known.all() else self._searched(passed_over=known), 1.0)
+        exact = MotionPeaks(self.demand, self.motion, self.edges[-1], ~self.demand.timed)
+        known = self.demand.timed | exact.known
+        return exact.joined(None if known.all() else self._searched(passed_over=known), 1.0)
 
     def _searched(
         self,
@@ -126,7 +127,11 @@ def _edges(trajectory: Trajectory, end: float) -> Array:
     inside = np.linspace(0.0, end, _UNKNOWN + 1) if points is None else points
     inside = np.concatenate([[0.0], inside[(inside > 0.0) & (inside < end)]])
     apart = np.diff(inside, append=end) > _NEAR * np.spacing(end)
-    edges = np.append(inside[apart], end)
+    return divided(trajectory, np.append(inside[apart], end))
+
+
+def divided(trajectory: Trajectory, edges: Array) -> Array:
+    """Return edges, with so many between them that one polynomial may follow what happens in a stretch."""
     edges = _divided(edges, np.diff(edges) * trajectory.highest_frequency / _PHASE)
     travel = [_travel(trajectory, edges[i : i + _BLOCK + 1]) for i in range(0, len(edges) - 1, _BLOCK)]
     return _divided(edges, np.minimum(np.concatenate(travel) / _TRAVEL, _MOST_AT_FIRST))

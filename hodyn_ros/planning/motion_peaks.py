@@ -21,9 +21,15 @@ class MotionPeaks:
         known: Which columns (columns,) these are; none where the motion is not made of polynomials.
     """
 
-    def __init__(self, demand: LimitSet, motion: RobotMotion, end: float) -> None:
+    def __init__(
+        self, demand: LimitSet, motion: RobotMotion, end: float, some: NDArray[np.bool_] | None = None
+    ) -> None:
+        """Look at `some` of the columns (columns,), by default at all."""
         self._demand, self._motion, self._end = demand, motion, end
-        own = [_coordinate(demand, column) for column in range(len(demand.columns))]
+        own = [
+            _coordinate(demand, column) if some is None or some[column] else None
+            for column in range(len(demand.columns))
+        ]
         self.known: NDArray[np.bool_] = np.array([number is not None for number in own], dtype=bool)
         orders = [place.derivative for place, number in zip(demand.places, own) if number is not None]
         numbers = [number for number in own if number is not None]

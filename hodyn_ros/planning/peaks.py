@@ -30,11 +30,13 @@ from hodyn_ros.errors import InputError
 TOLERANCE = 1e-3
 PRECISION = 1e-10  # to which peaks themselves are known where rounding allows
 _NODES = 11
-_BLOCK = 128  # panels at a time
+_BLOCK = 256  # panels at a time
 _MOST = 16384  # panels that a block may come to; beyond, what is looked at is noise
-_GAP = 8  # ulps between samples and the ends of a panel, where the function may jump
-_SHORTEST = 4096  # ulps of a panel that is not halved any more
+# In ulps of the last instant: what is near to 0 may follow from what is left until the end.
+_GAP = 8  # between samples and the ends of a panel, where the function may jump
+_SHORTEST = 4096  # a panel that is not halved any more
 _STALLED = 0.75  # of the error of a panel: a half with more of it shows rounding
+_NOTED = 3e-4  # by which what lies between samples is higher, to count beside them
 _NEWTON = 4  # steps, from the best of a dense grid
 _ENOUGH = _MOST // 2  # panels for the digits of peaks, once all is known to the tolerance
 
@@ -52,6 +54,7 @@ _AT_NODES = -np.cos(np.pi * np.arange(_NODES) / (_NODES - 1))
 _FIRST, _SECOND = _AT_NODES[[0, 3, 6, 8]], _AT_NODES[[1, 4, 7, 9]]
 _AT_CHECKS = _FIRST + np.array([0.5, 0.46, 0.57, 0.5]) * (_SECOND - _FIRST)
 _AT_ALL = np.concatenate([_AT_NODES, _AT_CHECKS])
+SAMPLED = len(_AT_ALL)  # places of a panel
 _AT_DENSE = np.linspace(-1.0, 1.0, 41)
 _STEP = 0.05  # of the dense points
 _TO_SERIES = np.linalg.inv(chebyshev.chebvander(_AT_NODES, _NODES - 1))
@@ -64,14 +67,38 @@ _TO_INTEGRALS = np.diff(
 )
 
 
+def sampled_places(edges: Array) -> Array:
+    """Return where `find_peaks` samples every stretch between edges (M,) first, (M - 1, K), in its order."""
+    return _places(edges[:-1], edges[1:], _GAP * _tick(edges))
+
+
+def places_between(edges: Array, values: Array, least: float) -> Array:
+    """Return where (K,) magnitudes are beyond the `least`, and higher than where they are sampled.
+
+    By the polynomials through values (M - 1, K, columns) at the `sampled_places`, whose error is not looked
+    at; one place for a stretch and a column.
+    """
+    nodes = values[:, :_NODES]
+    series = _TO_SERIES @ nodes
+    bounds = np.abs(series).sum(axis=1)
+    known = np.maximum(np.abs(values).max(axis=1), least)
+    rows, columns = np.nonzero(bounds > known)
+    tops, at = _highest(np.abs(_TO_DENSE @ nodes[rows, :, columns].T))
+    higher = tops > known[rows, columns] + _NOTED * least
+    rows, at = rows[higher], at[higher]
+    return np.unique(edges[rows] + 0.5 * (edges[rows + 1] - edges[rows]) * (1.0 + at))
+
+
 class Samples(NamedTuple):
     """Values (N, columns) of several functions at N instants, and integrals of them over time.
 
-    Integrals (N, columns) up to a constant, NaN in columns where they are not known; or None for all.
+    Integrals (N, columns) up to a constant, NaN in columns where they are not known; or None for all. Where
+    functions are sampled along something else than time, `lasting` (N,) is how long a unit of it lasts.
     """
 
     values: Array
     integrals: Array | None = None
+    lasting: Array | None = None
 
 
 Function = Callable[[Array], Samples]
@@ -117,7 +144,7 @@ def find_peaks(
     order of time. Functions that are `passed_over` (columns,) are sampled, but not searched. Raises
     InputError for a function that is not finite, or noise.
     """
-    search = _Search(function, tolerance, signed, passed_over, precision)
+    search = _Search(function, _tick(edges), tolerance, signed, passed_over, precision)
     count = len(edges) - 1
     for first in range(0, count, _BLOCK):
         block = edges[first : first + _BLOCK + 1]
@@ -164,6 +191,7 @@ class _Search:
     def __init__(
         self,
         function: Function,
+        tick: float,
         tolerance: float,
         signed: NDArray[np.bool_] | None,
         passed_over: NDArray[np.bool_] | None,
@@ -172,8 +200,10 @@ class _Search:
         if not 0.0 < tolerance < 1.0:
             raise InputError(f"the tolerance must be above 0 and below 1, found {tolerance:g}")
         self._function = function
+        self._gap, self._shortest = _GAP * tick, _SHORTEST * tick
         self._tolerance, self._precision = tolerance, precision
-        self._signed, self._passed_over = signed, passed_over
+        self._signed = signed if signed is not None and signed.any() else None
+        self._passed_over = passed_over
         self._evaluations = 0
         # by column; their number shows with the first samples
         self._sizes = np.array(-np.inf)
@@ -231,22 +261,27 @@ class _Search:
     def _sampled(
         self, begin: Array, end: Array, before: Array | None = None, stalled: NDArray[np.bool_] | None = None
     ) -> _Panels:
-        half, gap = 0.5 * (end - begin), _GAP * np.spacing(np.abs(end))
-        times = (begin + half)[:, None] + half[:, None] * _AT_ALL
-        times = np.clip(times, (begin + gap)[:, None], (end - gap)[:, None])
+        half = 0.5 * (end - begin)
+        times = _places(begin, end, self._gap)
         samples = self._evaluated(times.ravel())
         values = samples.values.reshape(*times.shape, -1)
         nodes = values[:, :_NODES]
         errors = 2.0 * np.abs(_TO_CHECKS @ nodes - values[:, _NODES:]).max(axis=1)
         if samples.integrals is not None:
             integrals = samples.integrals.reshape(values.shape)[:, _HALVES]
-            missed = _disagreement(nodes, integrals, half)
+            lasts = half
+            weighted = nodes
+            if samples.lasting is not None:
+                lasting = samples.lasting.reshape(times.shape)[:, :_NODES]
+                mean = lasting.mean(axis=1)
+                lasts, weighted = half * mean, nodes * (lasting / mean[:, None])[:, :, None]
+            missed = _disagreement(weighted, integrals, lasts)
             if before is not None:
-                missed = self._without_noise(missed, before, begin, half)
+                missed = self._without_noise(missed, before, begin, half, lasts)
             errors = np.fmax(errors, missed)
-        tops, places = _highest(self._size(_TO_DENSE @ nodes))
+        tops, places = self._tops(nodes, errors)
         # between the sides of a jump, there is nothing
-        shut = end - begin <= _SHORTEST * np.spacing(np.abs(end))
+        shut = end - begin <= self._shortest
         errors[shut] = 0.0
         tops[shut] = self._size(values[shut]).max(axis=1)
         if self._passed_over is not None:
@@ -258,7 +293,25 @@ class _Search:
             stalled = np.zeros(tops.shape, dtype=bool)
         return _Panels(begin, end, times, values, errors, known, stalled, tops, places, sharp, sharp.copy())
 
-    def _without_noise(self, missed: Array, before: Array, begin: Array, half: Array) -> Array:
+    def _tops(self, nodes: Array, errors: Array) -> tuple[Array, Array]:
+        """Return the largest sizes (P, columns) of polynomials, and where.
+
+        A polynomial is nowhere larger than the sum of the magnitudes of its coefficients. Where that is
+        below what is known already, it takes the place of the size, and there is no place.
+        """
+        series = _TO_SERIES @ nodes
+        deviations = np.abs(series[:, 1:]).sum(axis=1)
+        tops = self._size(series[:, 0]) + deviations
+        places = np.zeros_like(tops)
+        rows, columns = np.nonzero(tops + errors > self._sizes)
+        dense = _TO_DENSE @ nodes[rows, :, columns].T
+        dense = (
+            np.abs(dense) if self._signed is None else np.where(self._signed[columns], dense, np.abs(dense))
+        )
+        tops[rows, columns], places[rows, columns] = _highest(dense)
+        return tops, places
+
+    def _without_noise(self, missed: Array, before: Array, begin: Array, half: Array, lasts: Array) -> Array:
         """Return what integrals miss (P, columns), nothing where that is their noise over a short panel."""
         suspect = (missed > self._precision * self._scale) & (missed > _STALLED * before)
         rows = np.flatnonzero(suspect.any(axis=1))
@@ -266,7 +319,7 @@ class _Search:
             return missed
         _, noise = self._noise(begin[rows], half[rows])
         missed = missed.copy()
-        is_noise = suspect[rows] & (missed[rows] <= _NOISY * noise / half[rows, None])
+        is_noise = suspect[rows] & (missed[rows] <= _NOISY * noise / lasts[rows, None])
         missed[rows] = np.where(is_noise, 0.0, missed[rows])
         return missed
 
@@ -318,11 +371,9 @@ class _Search:
         """Evaluate the functions where their polynomials are highest; return the panels to halve (P,)."""
         columns = np.flatnonzero(higher.any(axis=0))
         rows = np.argmax(np.where(higher, panels.bounds, -np.inf)[:, columns], axis=0)
-        gap = _GAP * np.spacing(np.abs(panels.end[rows]))
         begin, end = panels.begin[rows], panels.end[rows]
-        times = np.clip(
-            begin + 0.5 * (end - begin) * (1.0 + panels.places[rows, columns]), begin + gap, end - gap
-        )
+        times = begin + 0.5 * (end - begin) * (1.0 + panels.places[rows, columns])
+        times = np.clip(times, begin + self._gap, end - self._gap)
         sizes = self._size(self._evaluated(times).values)[np.arange(len(columns)), columns]
         missed = 2.0 * np.abs(sizes - panels.tops[rows, columns])
         errors = np.maximum(panels.errors[rows, columns], missed)
@@ -336,18 +387,29 @@ class _Search:
             some, own = rows[suspect], columns[suspect]
             noise, _ = self._noise(begin[suspect], 0.5 * (end - begin)[suspect])
             known[suspect] = panels.errors[some, own] <= _NOISY * noise[np.arange(len(some)), own]
-        known |= end - begin <= _SHORTEST * np.spacing(np.abs(end))
+        known |= end - begin <= self._shortest
         panels.done[rows[known], columns[known]] = True
         unknown = np.zeros(len(panels.begin), dtype=bool)
         unknown[rows[~known]] = True
         return unknown
 
 
+def _tick(edges: Array) -> float:
+    return float(np.spacing(np.abs(edges).max()))
+
+
+def _places(begin: Array, end: Array, gap: float) -> Array:
+    """Return where panels (P,) are sampled (P, K), apart from their ends by a gap."""
+    half = 0.5 * (end - begin)
+    places = (begin + half)[:, None] + half[:, None] * _AT_ALL
+    return np.asarray(np.clip(places, (begin + gap)[:, None], (end - gap)[:, None]))
+
+
 def _disagreement(nodes: Array, integrals: Array, half: Array) -> Array:
     """Return by how much (P, columns) means of polynomials over halves of panels miss the known ones.
 
-    `integrals` (P, 3, columns) at the ends and in the middle. Less what rounding of the integrals may do;
-    NaN where they are not known.
+    `integrals` (P, 3, columns) at the ends and in the middle, over panels that last twice `half` (P,). Less
+    what rounding of the integrals may do; NaN where they are not known.
     """
     lasts = half[:, None, None]
     missed = np.abs(np.diff(integrals, axis=1) / lasts - _TO_INTEGRALS @ nodes)
@@ -356,14 +418,13 @@ def _disagreement(nodes: Array, integrals: Array, half: Array) -> Array:
 
 
 def _highest(dense: Array) -> tuple[Array, Array]:
-    """Return the maxima (P, columns) of sizes (P, dense points, columns), and where they are.
+    """Return the maxima (K,) of sizes (dense points, K), and where they are.
 
     What a parabola through the highest point and its neighbours adds is counted twice.
     """
-    rows = np.argmax(dense, axis=1)[:, None]
-    tops = np.take_along_axis(dense, rows, axis=1)[:, 0]
-    inside = np.clip(rows, 1, len(_AT_DENSE) - 2)
-    before, middle, after = (np.take_along_axis(dense, inside + i, axis=1)[:, 0] for i in (-1, 0, 1))
+    highest, each = np.argmax(dense, axis=0), np.arange(dense.shape[1])
+    inside = np.clip(highest, 1, len(_AT_DENSE) - 2)
+    before, middle, after = (dense[inside + i, each] for i in (-1, 0, 1))
     bend = 2.0 * middle - before - after
     gain = np.divide((after - before) ** 2, 8.0 * bend, out=np.zeros_like(bend), where=bend > 0.0)
-    return tops + 2.0 * np.minimum(gain, bend), _AT_DENSE[rows[:, 0]]
+    return dense[highest, each] + 2.0 * np.minimum(gain, bend), _AT_DENSE[highest]

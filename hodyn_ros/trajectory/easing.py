@@ -81,18 +81,20 @@ class _Eased(Trajectory):
     def _along(self, scaling: Array) -> Array:
         """Return the derivatives (order+1, N, n) of q(s(t)) from those of s, (order+1, N)."""
         path = self.trajectory._held_derivatives(scaling[0], len(scaling) - 1)
-        if (scaling[1:2] == 1.0).all() and not scaling[2:].any():
-            return path
-        return jets.to_derivatives(jets.compose(jets.to_taylor(path), jets.to_taylor(scaling[:, :, None])))
+        ramping = (scaling[1:2] != 1.0).any(axis=0) | scaling[2:].any(axis=0)
+        if ramping.any():
+            outer, inner = (jets.to_taylor(one) for one in (path[:, ramping], scaling[:, ramping, None]))
+            path = path.copy()
+            path[:, ramping] = jets.to_derivatives(jets.compose(outer, inner))
+        return path
 
     def _ramp(self, times: Array, order: int) -> Array:
         """Return the derivatives (order+1, N) of a time that goes from standstill at 0 to unit pace."""
-        inside = np.minimum(times, self.ramp_duration)
-        scaling = derivatives(self._ramp_polynomial, inside, order)
-        over = times >= self.ramp_duration
-        scaling[1:, over] = 0.0
-        scaling[1:2, over] = 1.0
-        scaling[0, over] = times[over] - 0.5 * self.ramp_duration
+        scaling = np.zeros((order + 1, len(times)))
+        scaling[0] = times - 0.5 * self.ramp_duration
+        scaling[1:2] = 1.0
+        inside = times < self.ramp_duration
+        scaling[:, inside] = derivatives(self._ramp_polynomial, times[inside], order)
         return scaling
 
 
@@ -171,6 +173,7 @@ class EasedStop(_Eased):
     ends_at_rest: bool = field(init=False, repr=False, default=True)
     # the resolved `stop`
     _stop: float = field(init=False, repr=False)
+    _slows: float = field(init=False, repr=False)  # from when on it slows down
 
     def __post_init__(self) -> None:
         self._set_up()
@@ -185,6 +188,7 @@ class EasedStop(_Eased):
             )
         self._set(
             _stop=stop,
+            _slows=stop - 0.5 * self.ramp_duration,
             duration=stop + 0.5 * self.ramp_duration,
             starts_at_rest=self.trajectory.starts_at_rest,
         )
@@ -195,13 +199,17 @@ class EasedStop(_Eased):
         points = self.trajectory.breakpoints
         if points is None:
             return None
-        passed = self.duration - self._reached(self._stop - points[points < self._stop])
-        ramp = [self.duration - self.ramp_duration, self.duration]
-        return np.unique(np.concatenate([passed, ramp]))
+        before = points[points <= self._slows]
+        passed = self.duration - self._reached(
+            self._stop - points[(points > self._slows) & (points < self._stop)]
+        )
+        return np.unique(np.concatenate([before, passed, [self._slows, self.duration]]))
 
     def _derivatives(self, times: Array, order: int) -> Array:
         # a stop is a start run backwards: s(t) = stop - ramp(duration - t)
         scaling = self._ramp(self.duration - times, order)
         scaling[::2] *= -1.0
         scaling[0] += self._stop
+        # before it s(t) = t, without the rounding of `duration`: a jump of the trajectory stays where it is
+        scaling[0] = np.where(times <= self._slows, times, scaling[0])
         return self._along(scaling)

@@ -9,7 +9,14 @@ import pytest
 from numpy.typing import NDArray
 
 from hodyn_ros import InputError
-from hodyn_ros.planning.peaks import Peaks, RoughError, Samples, find_peaks
+from hodyn_ros.planning.peaks import (
+    Peaks,
+    RoughError,
+    Samples,
+    find_peaks,
+    places_between,
+    sampled_places,
+)
 
 Array = NDArray[np.float64]
 
@@ -124,3 +131,52 @@ def test_what_was_sampled_comes_in_order() -> None:
     assert (np.diff(times) > 0.0).all()
     assert len(times) <= found.evaluations
     assert told[-1] == 1.0 and told == sorted(told)
+
+
+def test_a_jump_whose_place_is_known_as_well_as_the_end_is_one_jump() -> None:
+    """What rests until its end may follow from `end - t`, which rounds as the end does."""
+    end, start = 32.5, 0.3
+    edge = end - (end - start)  # as rounded
+    assert edge != start
+
+    def late(t: Array) -> Array:
+        return np.where(end - t > end - start, 1.0 + t, -t / end)
+
+    for place in (start, edge):
+        found = peaks_of(late, edges=(0.0, place, end))
+        assert found.sizes[0] == pytest.approx(1.0 + start, abs=1e-12)
+        assert found.evaluations < 100
+
+
+@pytest.mark.parametrize("width", [1e-3, 1e-6])
+def test_a_spike_shows_in_integrals_over_another_variable(width: float) -> None:
+    """Sampled along u, which time passes by as t = u^2 + u: `lasting` is dt/du."""
+    middle = 3.3333
+
+    def function(u: Array) -> Samples:
+        times, lasting = u**2 + u, 2.0 * u + 1.0
+        x = (times - middle) / width
+        rate, step = (1.0 + x**2) ** -1.5 / width, x / np.sqrt(1.0 + x**2)
+        return Samples(
+            np.cos(times)[:, None] + rate[:, None], np.sin(times)[:, None] + step[:, None], lasting
+        )
+
+    found = find_peaks(function, np.array([0.0, 2.7]))
+    assert found.sizes[0] == pytest.approx(1.0 / width + np.cos(middle), rel=1e-9)
+    u = found.times[0]
+    assert u**2 + u == pytest.approx(middle, abs=1e-2 * width)
+
+
+def test_places_between_samples_are_where_polynomials_are_higher() -> None:
+    edges = np.array([0.0, 0.5, 2.0])
+    tops = np.array([0.217, 1.645])
+
+    def parabolas(t: Array) -> Array:
+        return np.stack(
+            [1.01 - 2.0 * (t - tops[0]) ** 2, -1.01 + 0.5 * (t - tops[1]) ** 2, 0.9 + 0.0 * t], axis=-1
+        )
+
+    found = places_between(edges, parabolas(sampled_places(edges)), 1.0)
+    nearest = np.abs(found[:, None] - tops).min(axis=1)
+    assert len(found) == 2 and (nearest < 0.03).all()
+    assert not len(places_between(edges, parabolas(sampled_places(edges)), 1.02))

@@ -1,9 +1,9 @@
 """Cases from the tests of toppra and ruckig, both under the MIT licence: their figures, held by ours.
 
-toppra: `tests/tests/retime/robustness/problem_suite_1.yaml`; ruckig:
-`test/test_target.cpp`. Theirs switch acceleration, or jerk, in steps; ours is continuous to the snap, and so
+toppra: `tests/tests/retime/robustness/problem_suite_1.yaml`; ruckig: `test/test_target.cpp` and
+`test_target_known.cpp`. Theirs switch acceleration, or jerk, in steps; ours is continuous to the snap, and so
 a little later. What does not apply: choice of solvers, wished durations, discrete durations, joints whose
-limits are zero, targets that are not at rest.
+limits are zero, targets that are not at rest, and limits that differ by direction.
 """
 
 from __future__ import annotations
@@ -101,11 +101,24 @@ def last(position: float, velocity: float, acceleration: float, bounds: list[flo
         ((-1.0, 0.0, 0.0), [1.0, 1.0, 1.0], 3.1748021039),  # "trajectory", "enabled"
         ((-2.0, 0.0, 0.0), [1.0, 1.0, 1.0], 4.0),
         ((0.0, 0.0, 0.0), [1.0, 1.0, 1.0], 0.0),
+        # "known", those that end at rest
+        ((-1.0, 0.0, 0.0), [1.0, 1.0, 2.0], 2.5615528128),
+        ((-1.0, 0.0, 0.0), [0.6, 1.0, 2.0], 2.7666666667),
+        ((-1.0, 0.0, 0.0), [0.4, 1.0, 2.0], 3.394427191),
+        ((-1.0, 0.3, 0.0), [1.0, 1.0, 2.0], 2.2319602829),
+        ((-1.0, 0.3, 0.0), [0.6, 1.0, 2.0], 2.410315834),
+        ((1.0, 0.0, 0.0), [0.6, 1.0, 2.0], 2.7666666667),
+        ((1.0, 0.2, 0.0), [10.0, 10.0, 2.0], 2.7338531701),
+        ((-2.0, 0.2, 0.0), [0.4, 1.0, 2.0], 5.6053274785),
+        ((0.02853333333333339, 0.6800000000000006, 7.999999999999993), [1.0, 10.0, 100.0], 0.58),
+        ((-400.0, 0.0, 0.0), [1800.0, 2e4, 2e5], 0.4119588818),
+        ((-40000.0, 0.0, 0.0), [180000.0, 2e6, 2e7], 0.4119588818),
+        ((0.08763861305409726, -0.8169926404190487, 1.440254448401435), [0.85, 4.25, 85.0], 0.2281604414),
     ],
 )
 def test_ruckig_durations(start: tuple[float, float, float], bounds: list[float], duration: float) -> None:
     way = last(*start, bounds)
-    assert way.duration == pytest.approx(duration, rel=1e-5, abs=1e-9)
+    assert way.duration == pytest.approx(duration, rel=1e-9, abs=1e-8)
     end = way.at(np.array([way.duration]))[0, :, 0]
     np.testing.assert_allclose(end, 0.0, atol=1e-9 * max(1.0, abs(start[0])))
 

@@ -23,15 +23,18 @@ from hodyn_ros.planning.motion_evaluator import MotionEvaluator
 from hodyn_ros.planning.retime import InfeasibleError, retime
 from hodyn_ros.planning.time_optimal.chain_rule import chain_rule
 from hodyn_ros.planning.time_optimal.path_dynamics import PathDynamics
+from hodyn_ros.planning.time_optimal.path_peaks import PathPeaks
 from hodyn_ros.planning.time_optimal.path_usage import PathUsage
-from hodyn_ros.planning.time_optimal.planner import _apart, _largest, _Search, time_optimal
+from hodyn_ros.planning.time_optimal.planner import time_optimal
 from hodyn_ros.planning.time_optimal.report import stretches
+from hodyn_ros.planning.time_optimal.speed_search import SpeedSearch, _apart, _largest
 from hodyn_ros.planning.time_optimal.speed_spline import DEGREE, Stations
 from hodyn_ros.trajectory import (
     BlendedLines,
     PiecewisePolynomial,
     RobotMotion,
     ScaledTime,
+    TimedPath,
     WaypointSpline,
     read_motion,
 )
@@ -345,7 +348,60 @@ def test_memory_grows_evenly_with_waypoints() -> None:
         path = RobotMotion.of_joints(WaypointSpline(times, np.sin(times)[:, None]))
         demand = LimitSet(robot)
         tracemalloc.start()
-        _Search(demand, demand.fitted(MotionEvaluator(robot).fitted(path)), 120)
+        SpeedSearch(demand, demand.fitted(MotionEvaluator(robot).fitted(path)), 120)
         largest.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert largest[1] < 6.0 * largest[0]
+
+
+@pytest.mark.parametrize("name", ["panda", "palletiser"])
+def test_peaks_along_a_path_are_those_of_the_motion(name: str) -> None:
+    """As `check` finds them in time, from the motion itself."""
+    robot = Robot.load(share.find("config", f"{name}.yaml"))
+    start = np.array(HOME) if name == "panda" else np.zeros(robot.n_coordinates)
+    path = WaypointSpline([0.0, 1.0, 2.0], [start, start + 0.2, start + 0.1])
+    demand = LimitSet(robot)
+    motion = demand.fitted(MotionEvaluator(robot).fitted(RobotMotion.of(path)))
+    knots = np.linspace(0.0, 2.0, 13)
+    peaks = PathPeaks(demand, motion, knots)
+    for seed in range(2):  # what is known of the path stays
+        coefficients = np.random.default_rng(seed).uniform(0.5, 1.5, len(knots) + 4)
+        found = peaks.find(coefficients, 1e-10)
+        law = TimedPath(path, knots, coefficients)
+        wanted = {
+            (each.column.quantity, each.column.joint): each.usage for each in check(robot, law).findings
+        }
+        for column, size in zip(peaks.usage.columns, found.sizes, strict=True):
+            limit = demand.columns[column]
+            assert size == pytest.approx(wanted[limit.quantity, limit.joint], rel=1e-8, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["panda", "palletiser"])
+def test_integrals_are_those_of_the_quantities(name: str) -> None:
+    robot = Robot.load(share.find("config", f"{name}.yaml"))
+    start = np.array(HOME) if name == "panda" else np.zeros(robot.n_coordinates)
+    demand = LimitSet(robot)
+    path = demand.fitted(RobotMotion.of(WaypointSpline([0.0, 1.0], [start, start + 0.2])))
+    usage = PathUsage(demand)
+    # over a tenth of the path, by Gauss: u'' = b' / 2 with b of the fourth degree
+    points, weights = np.polynomial.legendre.leggauss(20)
+    u = np.concatenate([[0.4], 0.45 + 0.05 * points, [0.5]])
+    b = np.polynomial.Polynomial([1.0, 0.3, -0.2, 0.4, 0.1])
+    y = np.stack([b.deriv(k)(u) if k else b(u) for k in range(5)], axis=1)
+    values, integrals = usage.with_integrals(PathDynamics.of(demand, path, u), y)
+    known = ~np.isnan(integrals).any(axis=0)
+    orders = np.array([demand.places[column].derivative for column in usage.columns])
+    np.testing.assert_array_equal(known, orders > 0)
+    sums = 0.05 * weights @ (values[1:-1] * y[1:-1, :1] ** -0.5)
+    wanted = (integrals[-1] - integrals[0])[known]
+    np.testing.assert_allclose(sums[known], wanted, rtol=0, atol=1e-9 * np.abs(integrals[:, known]).max())
+
+
+def test_some_columns_are_used_as_all_are(panda: Robot) -> None:
+    demand = LimitSet(panda)
+    path = demand.fitted(RobotMotion.of(WaypointSpline([0.0, 1.0], [HOME, AWAY])))
+    usage, along = PathUsage(demand), PathDynamics.of(demand, path, np.array([0.3, 0.7]))
+    some = np.random.default_rng(0).random(len(usage.columns)) > 0.6
+    y = np.tile(SPEEDS, (2, 1))
+    for all_of, few in zip(usage.with_gradient(along, y), usage.of_columns(some).with_gradient(along, y)):
+        np.testing.assert_array_equal(few, all_of[..., some])

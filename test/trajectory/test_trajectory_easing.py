@@ -150,3 +150,19 @@ def test_smoothness_is_that_of_the_roughest_part() -> None:
 def test_bad_ramps_are_refused(build: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         build()
+
+
+@pytest.mark.parametrize("duration", [2.7, 8.496, 32.4969392347174])
+def test_what_jumps_before_a_stop_jumps_where_it_did(duration: float) -> None:
+    """The time left until the end rounds as the end does, which is more than what is near the start."""
+    path = WaypointSpline([0.0, 0.3 * duration, duration], [[0.0], [1.0], [-1.0]], at_rest=False, order=2)
+    start = EasedStart(path, 0.05 * duration, order=4)
+    both = EasedStop(start, 0.05 * duration, order=4)
+    points = start.breakpoints
+    assert points is not None
+    before = points[points < both.duration - both.ramp_duration]
+    np.testing.assert_array_equal(before, np.asarray(both.breakpoints)[: len(before)])
+    for point in before:
+        beside = point + np.spacing(point) * np.array([-9.0, -1.0, 1.0, 9.0])
+        beside = beside[beside >= 0.0]
+        np.testing.assert_array_equal(both.sample(beside, 5), start.sample(beside, 5))

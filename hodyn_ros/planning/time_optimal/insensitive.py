@@ -81,7 +81,7 @@ class Uncertainty:
             return _share_at(robot, carrying, path)
         places = np.linspace(path.trajectory._departure, path.trajectory.duration, _PLACES)
         light, heavy = (
-            PathDynamics.of(LimitSet(each), path, places).factors[:, 0, 1, : len(robot.driven_joints)]
+            PathDynamics.of(LimitSet(each), path, places).torques[1][:, 0, : len(robot.driven_joints)]
             for each in (robot, carrying)
         )
         most = np.abs(light).max(axis=0)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -26,11 +27,11 @@ from hodyn_ros.planning.time_optimal.speed_spline import DEGREE, Stations
 
 _MOST = 200  # steps
 _TO_WALL = 0.99  # of the way to the nearest limit, at most
-_CENTRED = 0.2  # of the barrier: a smaller gain of a step means that the barrier may fall
-_FALL = 0.4  # of the barrier
+_CENTRED = 0.03  # of the gap: a smaller gain of a step means that the barrier may fall
+_FALL = 0.3  # of the barrier
 _INSIDE = 1.0 - 1e-5  # of a limit: where more of it is used it has to be widened
 _WIDENED = 1.05  # of what is used of a limit that is exceeded
-_NARROWED = 0.5  # of what is left of a limit that is too wide
+_ENOUGH = 0.5  # of the room that a wide limit leaves: with as much, it need not be wide
 _TIGHT = 1e-7  # of a limit: no more is gained
 _SPREAD = 1e3  # of multipliers about those of the barrier
 
@@ -87,30 +88,36 @@ class _Point:
             y = problem.stations.speeds(coefficients)
             if (y[:, 0] > 0.0).all():
                 self.relative, self.slopes = problem.usage.with_gradient(problem.path, y)
-                sizes = np.abs(self.relative)
-                beyond = sizes >= _INSIDE * problem.target
-                self.bounds = np.where(beyond, _WIDENED * sizes, problem.target) if bounds is None else bounds
-                self.up, self.down = self.bounds - self.relative, self.bounds + self.relative
-                self.inside = bool((self.up > 0.0).all() and (self.down > 0.0).all())
+                if bounds is None:
+                    sizes = np.abs(self.relative)
+                    beyond = sizes >= _INSIDE * problem.target
+                    bounds = np.where(beyond, _WIDENED * sizes, problem.target)
+                self.bounds = bounds
+                self._look()
 
-    def narrowed(self, target: float) -> bool:
-        """Narrow the limits that are wider than the target; return whether there were any."""
-        wide = self.bounds > target
-        if not wide.any():
-            return False
-        sizes = np.abs(self.relative)
-        nearer = sizes + _NARROWED * (self.bounds - sizes)
-        self.bounds = np.where(wide, np.maximum(target, nearer), self.bounds)
-        self.up, self.down = self.bounds - self.relative, self.bounds + self.relative
-        return True
+    def _look(self) -> None:
+        """Find the slack (2, stations, columns) to the upper and to the lower bounds."""
+        self.slack = np.stack([self.bounds - self.relative, self.bounds + self.relative])
+        self.inside = bool(self.slack.min() > 0.0)
 
-    def tight(self, target: float) -> bool:
-        """Return whether a limit that is wider than the target cannot be narrowed any more."""
-        left = np.minimum(self.up, self.down)[self.bounds > target]
-        return bool(left.size and left.min() < _TIGHT)
+    @cached_property
+    def inverse(self) -> Array:
+        """1 / slack."""
+        return np.reciprocal(self.slack)
+
+    @cached_property
+    def _logarithms(self) -> float:
+        return float(np.log(self.slack[0] * self.slack[1]).sum())
+
+    def narrow(self, target: float) -> None:
+        """Narrow the limits that are wider than the target, where the target itself leaves enough room."""
+        room = target - np.abs(self.relative)
+        ready = (self.bounds > target) & (room > _ENOUGH * self.slack.min(axis=0))
+        self.bounds = np.where(ready, target, self.bounds)
+        self._look()
 
     def merit(self, barrier: float) -> float:
-        return self.duration - barrier * float(np.log(self.up * self.down).sum())
+        return self.duration - barrier * self._logarithms
 
 
 def solve(
@@ -128,85 +135,115 @@ def solve(
     point = _Point(problem, start)
     if not point.inside:
         raise InputError("the search for the fastest motion has to start from a positive speed")
-    count = 2 * point.relative.size
+    count = point.slack.size
     barrier = gap * point.duration / count
-    upper, lower = barrier / point.up, barrier / point.down
+    multipliers = barrier * point.inverse
     first = np.log(gap / accuracy)
     steps = 0
     while steps < _MOST:
         steps += 1
-        change, gain = _step(problem, point, barrier, upper, lower)
-        moved = (point.slopes.swapaxes(1, 2) @ problem.stations.speeds(change)[:, :, None])[:, :, 0]
-        rises = barrier / point.up - upper + upper / point.up * moved
-        falls = barrier / point.down - lower - lower / point.down * moved
-        dual = min(_longest(upper, rises), _longest(lower, falls))
-        taken = _line_search(problem, point, change, gain, barrier, moved)
+        excess = point.bounds - problem.target
+        wide = bool(excess.any())
+        step = _Step(problem, point, barrier, multipliers, excess if wide else None)
+        taken = _line_search(problem, point, step, barrier)
         if taken is None:
             break
         point = taken
-        upper = _near(upper + dual * rises, barrier / point.up)
-        lower = _near(lower + dual * falls, barrier / point.down)
-        missing = float((upper * point.up).sum() + (lower * point.down).sum())
+        multipliers += _longest(step.rises / multipliers) * step.rises
+        least = barrier / _SPREAD * point.inverse
+        np.clip(multipliers, least, _SPREAD**2 * least, out=multipliers)
+        missing = float(np.vdot(multipliers, point.slack))
         if progress is not None:
             progress(float(np.clip(1.0 - np.log(missing / point.duration / accuracy) / first, 0.0, 1.0)))
-        if point.narrowed(problem.target):
-            if point.tight(problem.target):
+        if wide:
+            if point.slack[:, point.bounds > problem.target].min(initial=np.inf) < _TIGHT:
                 break
             continue
-        if gain < accuracy * point.duration and missing < accuracy * point.duration:
+        if step.gain < accuracy * point.duration and missing < accuracy * point.duration:
             break
-        if gain < _CENTRED * barrier * count / 20.0:
+        if step.gain < _CENTRED * barrier * count:
             barrier = max(_FALL * barrier, 0.5 * accuracy * point.duration / count)
-    missing = float((upper * point.up).sum() + (lower * point.down).sum())
+    missing = float(np.vdot(multipliers, point.slack))
     if (point.bounds > problem.target).any():
         row, column = np.unravel_index(int(np.argmax(point.bounds)), point.bounds.shape)
         raise UnreachedError(int(row), int(column), float(abs(point.relative[row, column])))
-    return Optimum(point.coefficients, point.duration, upper + lower, missing, steps)
+    return Optimum(point.coefficients, point.duration, multipliers.sum(axis=0), missing, steps)
 
 
-def _step(problem: Problem, point: _Point, barrier: float, upper: Array, lower: Array) -> tuple[Array, float]:
-    """Return Newton's step of the barrier problem, and by how much its merit falls to first order."""
-    from scipy.linalg import solveh_banded
+class _Step:
+    """Newton's step of the barrier problem.
 
-    slopes = point.slopes
-    clock = -0.5 * problem.weights * point.b**-1.5
-    bends = -1.5 * clock / point.b
-    push = barrier / point.up - barrier / point.down
-    stiffness = upper / point.up + lower / point.down
-    gradient = problem.clock.gradient(clock[:, None])
-    gradient += problem.stations.gradient((slopes @ push[:, :, None])[:, :, 0])
-    bands = problem.clock.curvature(bends[:, None, None])
-    bands += problem.stations.curvature((slopes * stiffness[:, None, :]) @ slopes.swapaxes(1, 2))
-    free = slice(problem.fixed[0], len(gradient) - problem.fixed[1])
-    bands, downhill = bands[:, free], -gradient[free]
+    Attributes:
+        change: Of the coefficients.
+        gain: By how much the merit falls to first order.
+        slack: By how much the slack (2, stations, columns) changes to first order.
+        rises: Of the multipliers, alike.
+    """
+
+    def __init__(
+        self, problem: Problem, point: _Point, barrier: float, multipliers: Array, excess: Array | None
+    ) -> None:
+        slopes = point.slopes
+        clock = -0.5 * problem.weights * point.b**-1.5
+        bends = -1.5 * clock / point.b
+        central = barrier * point.inverse
+        stiffness = multipliers * point.inverse
+        push = central if excess is None else central + stiffness * excess
+        push, both = push[0] - push[1], stiffness[0] + stiffness[1]
+        gradient = problem.clock.gradient(clock[:, None])
+        gradient += problem.stations.gradient((slopes @ push[:, :, None])[:, :, 0])
+        bands = problem.clock.curvature(bends[:, None, None])
+        bands += problem.stations.curvature((slopes * both[:, None, :]) @ slopes.swapaxes(1, 2))
+        free = slice(problem.fixed[0], len(gradient) - problem.fixed[1])
+        self.change = np.zeros_like(gradient)
+        self.change[free] = _solution(bands[:, free], -gradient[free])
+        self.gain = -float(gradient @ self.change)
+        self.excess = excess
+        moved = (problem.stations.speeds(self.change)[:, None] @ slopes)[:, 0]
+        self.slack = np.stack([-moved, moved])
+        if excess is not None:
+            self.slack -= excess
+        central -= multipliers
+        stiffness *= self.slack
+        self.rises = central - stiffness
+
+
+def _solution(bands: Array, right: Array) -> Array:
+    """Return x of A x = right, from the upper bands (6, n) of a positive matrix A."""
+    from scipy.linalg.lapack import dpbsv
+
     scale = 1.0 / np.sqrt(bands[-1])
+    bands = bands * scale
     for k in range(DEGREE + 1):
-        bands[DEGREE - k, k:] *= scale[k:] * scale[: len(scale) - k]
+        bands[DEGREE - k, k:] *= scale[: len(scale) - k]
     bands[-1] += 1e-12
-    change = np.zeros_like(gradient)
-    change[free] = scale * solveh_banded(bands, scale * downhill, check_finite=False)
-    return change, float(downhill @ change[free])
+    _, x, info = dpbsv(bands, scale * right)
+    if info:
+        raise InputError("the search for the fastest motion meets numbers that are none")
+    return np.asarray(scale * x)
 
 
-def _line_search(
-    problem: Problem, point: _Point, change: Array, gain: float, barrier: float, moved: Array
-) -> _Point | None:
-    """Return a point along a step that keeps all limits and is better; None where rounding hides it."""
+def _line_search(problem: Problem, point: _Point, step: _Step, barrier: float) -> _Point | None:
+    """Return a point along a step that keeps all limits and is better; None where rounding hides it.
+
+    While limits are wider than they shall be, it is better for their being narrower.
+    """
     merit = point.merit(barrier)
-    share = min(_longest(point.up, -moved), _longest(point.down, moved))
+    share = _longest(step.slack * point.inverse)
     for _ in range(30):
-        trial = _Point(problem, point.coefficients + share * change, point.bounds)
-        if trial.inside and trial.merit(barrier) <= merit - 1e-4 * share * gain + 1e-12 * abs(merit):
-            return trial
+        bounds = point.bounds if step.excess is None else point.bounds - share * step.excess
+        trial = _Point(problem, point.coefficients + share * step.change, bounds)
+        if trial.inside:
+            if step.excess is not None:
+                trial.narrow(problem.target)
+                return trial
+            if trial.merit(barrier) <= merit - 1e-4 * share * step.gain + 1e-12 * abs(merit):
+                return trial
         share *= 0.5
     return None
 
 
-def _longest(values: Array, changes: Array) -> float:
-    """Return the largest share of changes, at most 1, that leaves positive values positive."""
-    worst = float((-changes / values).max())
+def _longest(changes: Array) -> float:
+    """Return the largest share, at most 1, of relative changes that leaves positive values positive."""
+    worst = -float(changes.min())
     return min(1.0, _TO_WALL / worst) if worst > 0.0 else 1.0
-
-
-def _near(multipliers: Array, central: Array) -> Array:
-    return np.clip(multipliers, central / _SPREAD, central * _SPREAD)

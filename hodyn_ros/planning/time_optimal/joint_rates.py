@@ -5,7 +5,9 @@ What holds of one joint at one instant holds of all, of any robot: there is one 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
+from math import comb
 from typing import Any
 
 from hodyn_ros.codegen.kernel import LaneKernel, Stack
@@ -16,10 +18,24 @@ from hodyn_ros.planning.time_optimal.chain_rule import SPEEDS, chain_rule_entrie
 def described(order: int) -> int:
     """Return how many numbers say of a joint what it needs at an instant of a path.
 
-    Derivatives of its position by u, those of the torque that gravity asks for, and the factors of the
-    others, order - 1 rows of five.
+    Derivatives by u of its position to `order`, and to `order - 2` of G, A1 and A2 of `path_dynamics`.
     """
-    return (order + 1) + (order - 1) * (1 + SPEEDS)
+    return (order + 1) + 3 * (order - 1)
+
+
+def torque_factors(a1: Sequence[Any], a2: Sequence[Any]) -> list[list[Any]]:
+    """Return what the derivatives of y count in those by u of a torque, one row of five for each of these.
+
+    `d^m (A1 b' + A2 b) / du^m`, by Leibniz, from the derivatives of A1 and A2.
+    """
+    rows: list[list[Any]] = []
+    for m in range(len(a1)):
+        row: list[Any] = [0.0] * SPEEDS
+        for i in range(m + 1):
+            row[i] = row[i] + comb(m, i) * a2[m - i]
+            row[i + 1] = row[i + 1] + comb(m, i) * a1[m - i]
+        rows.append(row)
+    return rows
 
 
 @lru_cache(maxsize=KEPT)
@@ -32,12 +48,9 @@ def joint_rates(order: int, slopes: bool) -> LaneKernel:
 
     def trace(speeds: Stack, path: Stack) -> Stack:
         y, numbers = speeds[0], path[0]
-        motion, constant = numbers[: order + 1], numbers[order + 1 : 2 * order]
-        # the torque's derivative m by u has factors of y_0 to y_{m + 1}
-        factors = [
-            [numbers[2 * order + SPEEDS * m + i] if i <= m + 1 else 0.0 for i in range(SPEEDS)]
-            for m in range(order - 1)
-        ]
+        motion = numbers[: order + 1]
+        constant, a1, a2 = (numbers[order + 1 + k * (order - 1) :][: order - 1] for k in range(3))
+        factors = torque_factors(a1, a2)
         torques = [rest + _dot(row, y) for rest, row in zip(constant, factors)]
         rule = chain_rule_entries(y, order)
 

@@ -13,16 +13,17 @@ three motions along the path: two of constant speed, and one with b growing even
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from math import comb
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hodyn_ros.array import Array
+from hodyn_ros.codegen.object_cache import KEPT
 from hodyn_ros.planning.limit_set import LimitSet
-from hodyn_ros.planning.time_optimal.chain_rule import SPEEDS, chain_rule
-from hodyn_ros.planning.time_optimal.joint_rates import joint_rates
+from hodyn_ros.planning.time_optimal.chain_rule import chain_rule
+from hodyn_ros.planning.time_optimal.joint_rates import described, joint_rates
 from hodyn_ros.trajectory.robot_motion import RobotMotion
 
 
@@ -31,13 +32,11 @@ class PathDynamics:
     """Motion and efforts at N instants of a path, as functions of the speed; channels are joints.
 
     Channels: the driven joints, what propellers do, then, where that is not the same, the coordinates of the
-    robot.
+    robot. `rows` (channels, N, numbers) are their derivatives by u, and those of G, A1 and A2.
     """
 
     demand: LimitSet
-    motion: Array  # (N, order + 1, channels) derivatives by u
-    constant: Array  # (N, order - 1, channels) derivatives of G by u
-    factors: Array  # (N, order - 1, 5, channels): d^m tau / du^m = constant + factors @ y
+    rows: Array
     pace: Array | None = None  # (N,) share of a speed that is used at du/dt = 1, where one is limited beside
 
     @classmethod
@@ -45,58 +44,58 @@ class PathDynamics:
         """Evaluate a path that is fitted to the robot at u (N,), increasing."""
         order = max(demand.order, 2)
         columns = path.trajectory.sample(u, order)
-        laws = _laws(path.trajectory.duration)
+        laws = _laws(path.trajectory.duration, order)
         evaluated = []
-        for y in laws:
-            rule = chain_rule(y[None], order)[0]
+        for rule in laws.rules:
             sample = path.of_columns(rule @ columns, representation="spatial")
             evaluated.append((sample.joints, *demand.subject.evaluate(sample)))
-        inverse = np.linalg.inv(chain_rule(laws[0][None], order)[0])
-        coordinates, motion = (inverse @ evaluated[0][i] for i in (0, 1))
-        # the derivatives by u of the torques of the three motions
-        slow, fast, rising = (
-            np.linalg.inv(chain_rule(y[None], order)[0])[: order - 1, : order - 1] @ torques
-            for y, (_, _, torques) in zip(laws, evaluated)
-        )
-        b, slope = laws[0][0], laws[2][1]
-        a2 = (fast - slow) / (laws[1][0] - b)
-        constant = slow - b * a2
-        rest = rising - constant  # = D^m (A1 slope + A2 (b + slope (u - u0)))
-        lower = np.zeros_like(a2)
-        lower[:, 1:] = a2[:, :-1] * np.arange(1, order - 1)[:, None]
-        a1 = (rest - b * a2) / slope - lower
-        factors = np.zeros((len(u), order - 1, SPEEDS, a1.shape[-1]))
-        for m in range(order - 1):
-            for i in range(m + 1):
-                factors[:, m, i] += comb(m, i) * a2[:, m - i]
-                factors[:, m, i + 1] += comb(m, i) * a1[:, m - i]
-        motion = np.concatenate([motion, np.zeros((*motion.shape[:2], demand.subject.extra))], axis=-1)
-        if demand.subject.joint_names != demand.subject.robot.joint_names:
-            extra = coordinates.shape[-1]
-            motion = np.concatenate([motion, coordinates], axis=-1)
-            constant = np.concatenate([constant, np.zeros((*constant.shape[:2], extra))], axis=-1)
-            factors = np.concatenate([factors, np.zeros((*factors.shape[:3], extra))], axis=-1)
-        return cls(demand, motion, constant, factors)
+        coordinates, motion, _ = evaluated[0]
+        torques = np.concatenate([each for _, _, each in evaluated], axis=1)
+        channels = torques.shape[-1]
+        # where coordinates are not what is driven, they come behind, with a motion alone
+        separate = demand.subject.joint_names != demand.subject.robot.joint_names
+        extra = coordinates.shape[-1] if separate else 0
+        rows = np.zeros((channels + extra, len(u), described(order)))
+        for channel in range(channels):
+            np.matmul(torques[:, :, channel], laws.to_torques.T, out=rows[channel, :, order + 1 :])
+        for first, stack in ((0, motion), (channels, coordinates[:, :, :extra])):
+            for channel in range(stack.shape[-1]):
+                of_time = stack[:, :, channel]
+                np.matmul(of_time, laws.to_motion.T, out=rows[first + channel, :, : order + 1])
+        return cls(demand, rows)
+
+    def joined(self, other: PathDynamics, order: NDArray[np.intp]) -> PathDynamics:
+        """Return the same with the instants of another, in an order of both."""
+        paces = self.pace, other.pace
+        pace = None if paces[0] is None or paces[1] is None else np.concatenate(paces)[order]
+        rows = np.concatenate([self.rows, other.rows], axis=1).take(order, axis=1)
+        return PathDynamics(self.demand, rows, pace)
 
     def chosen(self, which: NDArray[np.intp]) -> PathDynamics:
         """Return the same at some of the instants."""
         pace = None if self.pace is None else self.pace[which]
-        return PathDynamics(self.demand, self.motion[which], self.constant[which], self.factors[which], pace)
+        return PathDynamics(self.demand, self.rows.take(which, axis=1), pace)
 
     @property
     def order(self) -> int:
         """Highest time derivative of the motion that limits ask for."""
-        return self.motion.shape[1] - 1
+        return max(self.demand.order, 2)
+
+    @property
+    def motion(self) -> Array:
+        """Derivatives (N, order + 1, channels) of the motion by u."""
+        return self.rows[:, :, : self.order + 1].transpose(1, 2, 0)
+
+    @property
+    def torques(self) -> tuple[Array, Array, Array]:
+        """Derivatives (N, order - 1, channels) of G, A1 and A2 by u."""
+        by_kind = self.rows[:, :, self.order + 1 :].reshape(*self.rows.shape[:2], 3, self.order - 1)
+        constant, a1, a2 = by_kind.transpose(2, 1, 3, 0)
+        return constant, a1, a2
 
     @cached_property
     def _results(self) -> dict[bool, Array]:
         return {}
-
-    @cached_property
-    def _rows(self) -> Array:
-        """What describes each channel at each instant (channels, N, numbers)."""
-        factors = self.factors.reshape(len(self.factors), -1, self.motion.shape[-1])
-        return np.concatenate([self.motion, self.constant, factors], axis=1).transpose(2, 0, 1).copy()
 
     def rates(self, y: Array) -> Array:
         """Return time derivatives (channels, N, 2 order): of the motion, then of the torques, at y (N, 5).
@@ -113,16 +112,41 @@ class PathDynamics:
         return self._computed(y, slopes=True)
 
     def _computed(self, y: Array, slopes: bool) -> Array:
-        channels, count, numbers = self._rows.shape
+        channels, count, numbers = self.rows.shape
         kernel = joint_rates(self.order, slopes)
         if slopes not in self._results:  # a new one each time costs more than what is computed
             self._results[slopes] = np.empty((channels * count, *kernel.result))
-        speeds = np.tile(y, (channels, 1))[:, None]
-        rates = kernel.batch(speeds, self._rows.reshape(-1, 1, numbers), out=self._results[slopes])
+        speeds = np.concatenate([y] * channels)[:, None]
+        rates = kernel.batch(speeds, self.rows.reshape(-1, 1, numbers), out=self._results[slopes], threads=1)
         return rates.reshape(channels, count, *kernel.result)
 
 
-def _laws(duration: float) -> Array:
-    """Return b, b', ... (3, 5) of two constant speeds and of one that grows, of usual size for a path."""
-    b = (0.25 * duration) ** 2
-    return np.array([[b, 0.0, 0, 0, 0], [2.0 * b, 0, 0, 0, 0], [b, 4.0 * b / duration, 0, 0, 0]])
+class _Laws(NamedTuple):
+    """Three laws of time that the inverse dynamics are evaluated for, and what follows from these by u.
+
+    Their speeds are of usual size for a path: two constant ones, and one with b growing evenly.
+    """
+
+    rules: tuple[Array, ...]  # (order + 1, order + 1) each: from derivatives by u to those by time
+    to_motion: Array  # (order + 1, order + 1): back, from the first of them
+    to_torques: Array  # (3 (order - 1), 3 (order - 1)): from torques of all to G, A1 and A2 by u
+
+
+@lru_cache(maxsize=KEPT)
+def _laws(duration: float, order: int) -> _Laws:
+    b, count = (0.25 * duration) ** 2, order - 1
+    slope = 4.0 * b / duration
+    speeds = np.array([[b, 0.0, 0, 0, 0], [2.0 * b, 0, 0, 0, 0], [b, slope, 0, 0, 0]])
+    rules = tuple(chain_rule(speeds, order))
+    by_u = [np.linalg.inv(rule) for rule in rules]
+    slow, fast, rising = (
+        np.hstack([by_u[k][:count, :count] if k == law else np.zeros((count, count)) for k in range(3)])
+        for law in range(3)
+    )
+    a2 = (fast - slow) / b
+    constant = slow - b * a2
+    # the derivatives m of A1 slope + A2 (b + slope (u - u0)) are those of the torques less G
+    lower = np.zeros_like(a2)
+    lower[1:] = np.arange(1, count)[:, None] * a2[:-1]
+    a1 = (rising - constant - b * a2) / slope - lower
+    return _Laws(rules, by_u[0], np.vstack([constant, a1, a2]))

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from copy import copy
+from functools import cached_property
+
 import numpy as np
+from numpy.typing import NDArray
 
 from hodyn_ros.array import Array
 from hodyn_ros.planning.limit_set import POWERS, LimitSet, Place
@@ -53,6 +57,18 @@ class PathUsage:
         if not np.abs(usage - linear).max() <= _LINEAR * max(1.0, float(np.abs(usage).max())):
             self.linear_weights = None
 
+    def of_columns(self, some: NDArray[np.bool_]) -> PathUsage:
+        """Return the same of some columns alone; of all, where one is a product of others or not linear."""
+        if self.linear_weights is None or len(self._powers):
+            return self
+        chosen = copy(self)
+        chosen.__dict__.pop("_own", None)
+        chosen.columns, chosen.channel, chosen.offset = (
+            each[some] for each in (self.columns, self.channel, self.offset)
+        )
+        chosen.linear_weights = self.linear_weights[:, some]
+        return chosen
+
     def values(self, path: PathDynamics, y: Array) -> Array:
         """Return the relative quantities (N, columns) at speeds y (N, 5)."""
         rates = path.rates(y)
@@ -61,6 +77,17 @@ class PathUsage:
         else:
             parts = self.offset + self._linear(rates, self.linear_weights)
         return self._with_pace(path, y, self._multiplied(parts)[0], None)[0]
+
+    def with_integrals(self, path: PathDynamics, y: Array) -> tuple[Array, Array]:
+        """Return the same, and their integrals over time, up to a constant; NaN where they are none."""
+        rates = path.rates(y)
+        if self.linear_weights is None:
+            values, integrals = self._parts(rates), self._integrals(rates)
+        else:
+            values = self.offset + self._linear(rates, self.linear_weights)
+            integrals = self._linear(rates, self._integral_weights(self.linear_weights))
+        known = np.where(self._has_integral, integrals[:, : len(self.columns)], np.nan)
+        return self._multiplied(values)[0], known
 
     def with_gradient(self, path: PathDynamics, y: Array) -> tuple[Array, Array]:
         """Return the same, and the derivatives (N, 5, columns) by y."""
@@ -95,6 +122,8 @@ class PathUsage:
         for i, motor in zip(self._powers, motors):
             places[i] = Place("motor_positions", 1, motor)
         self._places = places + [Place("motor_efforts", 0, motor) for motor in motors]
+        self._has_integral = np.array([place.derivative > 0 for place in places])
+        self._has_integral[self._powers] = False
         scale = np.ones((2, len(self._places)))
         scale[0] = 0.0
         scale[:, : len(self.columns)] = self.demand.scale[:, self.columns]
@@ -115,9 +144,7 @@ class PathUsage:
     def _linear(self, rates: Array, weights: Array) -> Array:
         """Return the quantities (N, columns), less their offset, from rates (channels, N, 2 order)."""
         result = np.empty((rates.shape[1], weights.shape[1]))
-        starts = np.flatnonzero(np.diff(self.channel, prepend=-1))
-        for start, end in zip(starts, [*starts[1:], len(self.channel)]):
-            channel, own = self.channel[start], slice(start, end)
+        for channel, own in self._own:
             some = weights[:, own]
             rows = max(1, _ONE_THREAD // some.size)
             for first in range(0, len(result), rows):
@@ -125,14 +152,35 @@ class PathUsage:
                 np.matmul(rates[channel, part], some, out=result[part, own])
         return result
 
+    @cached_property
+    def _own(self) -> list[tuple[int, slice]]:
+        """Channels with the columns that follow from them."""
+        starts = np.flatnonzero(np.diff(self.channel, prepend=-1)).tolist()
+        ends = [*starts[1:], len(self.channel)]
+        return [(int(self.channel[start]), slice(start, end)) for start, end in zip(starts, ends)]
+
     def _parts(self, rates: Array) -> Array:
         """Return the quantities (N, columns), and second factors behind them."""
+        return np.asarray((self._values(self._places, rates) - self._centre) / self._span)
+
+    def _integrals(self, rates: Array) -> Array:
+        """Return integrals of the same over time, up to a constant; anything where these are none of them."""
+        lower = [place._replace(derivative=max(place.derivative - 1, 0)) for place in self._places]
+        return np.asarray(self._values(lower, rates) / self._span)
+
+    def _integral_weights(self, weights: Array) -> Array:
+        """Return the weights of the integrals: what followed from a rate follows from the one before."""
+        earlier = np.zeros_like(weights)
+        for first, last in ((0, self.order), (self.order + 1, 2 * self.order - 1)):
+            earlier[first:last] = weights[first + 1 : last + 1]
+        return earlier
+
+    def _values(self, places: list[Place], rates: Array) -> Array:
         by_time = rates.transpose(1, 2, 0)
         motion, torques = by_time[:, : self.order + 1], by_time[:, self.order + 1 :]
         coordinates = motion[:, :, self._first : self._first + self._coordinates]
         arrays = (coordinates, motion[:, :, : self._driven], torques[:, :, : self._efforts])
-        values = self.demand.values(self._places, *map(np.ascontiguousarray, arrays))
-        return np.asarray((values - self._centre) / self._span)
+        return self.demand.values(places, *map(np.ascontiguousarray, arrays))
 
     def _differences(self, rates: Array, sizes: Array) -> Array:
         """Return the derivatives (N, rates, columns) of each column by the rates of its own joint."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from copy import copy
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from hodyn_ros.planning.time_optimal.chain_rule import SPEEDS
 from hodyn_ros.trajectory.timed import lowest_value
 
 DEGREE = 5
+_FIRST, _SECOND = np.triu_indices(DEGREE + 1)  # of two functions that do not vanish at an instant
 
 
 class Stations:
@@ -19,19 +20,28 @@ class Stations:
 
     def __init__(self, knots: Array, u: Array) -> None:
         """Take all `knots` of the spline, those at the ends six times."""
-        self.u, self._knots = u, knots
+        self.u, self.knots = u, knots
         self.count = len(knots) - DEGREE - 1
         inner = knots[DEGREE : self.count + 1]
         span = np.clip(np.searchsorted(inner, u, side="right") - 1, 0, len(inner) - 2)
         self.basis = _basis(knots, u, span + DEGREE)  # (N, 5 derivatives, 6 functions)
         self._set_span(span)
 
+    def joined(self, other: Stations, order: NDArray[np.intp]) -> Stations:
+        """Return the same with the instants of another, in an order of both that is theirs along the path."""
+        both = [np.concatenate(pair)[order] for pair in ((self.u, other.u), (self.basis, other.basis))]
+        return self._with(*both, np.concatenate([self._span, other._span])[order])
+
     def chosen(self, which: NDArray[np.intp]) -> Stations:
         """Return some of the instants, in order."""
-        some = copy(self)
-        some.u, some.basis = self.u[which], self.basis[which]
-        some._set_span(self._span[which])
-        return some
+        return self._with(self.u[which], self.basis[which], self._span[which])
+
+    def _with(self, u: Array, basis: Array, span: NDArray[np.intp]) -> Stations:
+        other = Stations.__new__(Stations)
+        other.knots, other.count = self.knots, self.count
+        other.u, other.basis = u, basis
+        other._set_span(span)
+        return other
 
     def _set_span(self, span: NDArray[np.intp]) -> None:
         self._span = span
@@ -44,7 +54,7 @@ class Stations:
             return True
         from scipy.interpolate import BSpline
 
-        return lowest_value(BSpline(self._knots, coefficients, DEGREE))[0] > 0.0
+        return lowest_value(BSpline(self.knots, coefficients, DEGREE))[0] > 0.0
 
     def speeds(self, coefficients: Array) -> Array:
         """Return b and its derivatives by u, (N, 5)."""
@@ -61,15 +71,24 @@ class Stations:
 
         From those by b alone (N, 1, 1) in less time.
         """
-        basis = self.basis[:, : weights.shape[1]]
-        terms = basis.swapaxes(1, 2) @ (weights @ basis)
+        if weights.shape[1] == 1:
+            terms = self._squares * weights[:, 0]
+        else:
+            basis = self.basis[:, : weights.shape[1]]
+            terms = (basis.swapaxes(1, 2) @ (weights @ basis))[:, _FIRST, _SECOND]
         sums = np.add.reduceat(terms, self._starts, axis=0)
-        first = self._span[self._starts]
-        bands = np.zeros((DEGREE + 1, self.count))
-        for i in range(DEGREE + 1):
-            for j in range(i, DEGREE + 1):
-                bands[DEGREE + i - j, first + j] += sums[:, i, j]  # no place twice: one sum a span
-        return bands
+        bands = np.bincount(self._in_bands.ravel(), sums.ravel(), (DEGREE + 1) * self.count)
+        return np.asarray(bands, dtype=np.float64).reshape(DEGREE + 1, self.count)
+
+    @cached_property
+    def _squares(self) -> Array:
+        """The products (N, 21) of any two functions."""
+        return self.basis[:, 0, _FIRST] * self.basis[:, 0, _SECOND]
+
+    @cached_property
+    def _in_bands(self) -> NDArray[np.intp]:
+        """Where products of functions stand in upper bands, by span with instants (spans, 21)."""
+        return (DEGREE + _FIRST - _SECOND) * self.count + self._span[self._starts, None] + _SECOND
 
 
 def _basis(knots: Array, u: Array, interval: NDArray[np.intp]) -> Array:
