@@ -18,6 +18,9 @@ from hodyn_ros.interop.casadi_source import source
 from hodyn_ros.interop.traced_function import TracedFunction
 from hodyn_ros.lie.representations import Representation
 
+# A Jacobian costs about as much as so many of its directions.
+_DIRECTIONS = 2
+
 
 def function(
     robot: Robot,
@@ -48,7 +51,23 @@ def function(
         raise InputError(f"samples must be a positive whole number, found {samples!r}")
     called = checked_name(f"{name_from(robot.name)}_{what}_{order}" if name is None else name)
     path = write_library(library(externals(traced, called, samples)))
-    return casadi.external(called, str(path))
+    return casadi.external(called, str(path), _derivative_options(traced, samples))
+
+
+def _derivative_options(traced: TracedFunction, samples: int) -> dict[str, Any]:
+    """Return the options of `casadi.external` with which solvers call the compiled Jacobian and Hessian.
+
+    CasADi differentiates expressions in several directions at a time, each by a call of `fwd1_f` or `adj1_f`,
+    unless a Jacobian counts as cheaper: if there are more directions than `jac_penalty` times the outputs, or
+    twice as many as that times the inputs. A single one must not, as Jacobians have no derivatives here.
+    """
+    given, result = samples * sum(traced.sizes), samples * traced.size
+
+    def penalty(inputs: int, outputs: int) -> float:
+        return max(_DIRECTIONS / outputs, 2.0 * _DIRECTIONS / inputs)
+
+    of_gradient = {"jac_penalty": penalty(given + 2 * result, given)}
+    return {"jac_penalty": penalty(given, result), "reverse_options": of_gradient}
 
 
 def export_casadi(choice: RobotChoice, request: ExportRequest, out: Path) -> list[Path]:
