@@ -28,6 +28,12 @@ _SAMPLES = 16
 _COPIES = 2
 _BATCH = 4096
 _PARTS = {"": "evaluation", "jac_": "Jacobian", "jac_adj1_": "Hessian of a sum"}
+_SOLVER_CALLS = {
+    "nlp_g": "constraints",
+    "nlp_jac_g": "their Jacobian",
+    "nlp_hess_l": "Hessian of the Lagrangian",
+}
+_OURS, _VIRTUAL = "ours", "pinocchio.casadi's function"
 _PINOCCHIO = "pinocchio.casadi's C code"
 
 
@@ -53,6 +59,9 @@ def measure(stage: Stage) -> Section:
             contenders.append(
                 _casadi(f"{_PINOCCHIO}: {_PARTS[part]}", robot, part, pinocchio_casadi.torques())
             )
+    in_solver = {by: _in_solver(by, torque, robot) for by, torque in _in_expressions(robot).items()}
+    check("nlpsol's functions", in_solver[_VIRTUAL][1][None], in_solver[_OURS][1][None])
+    contenders += [contender for found, _ in in_solver.values() for contender in found]
     contenders += _motions_and_back(robot)
     with_jax = find_spec("jax") is not None
     if with_jax:
@@ -81,6 +90,18 @@ def measure(stage: Stage) -> Section:
                     aim=aim,
                 )
             )
+    for part in _SOLVER_CALLS.values():
+        ours, theirs = f"{part}, {_OURS}", f"{part}, {_VIRTUAL}"
+        rows.append(
+            Row(
+                work=f"in nlpsol, 1 node: {part}",
+                against=_VIRTUAL,
+                result=times.ratio(ours, theirs),
+                ours=times.seconds(ours).median,
+                theirs=times.seconds(theirs).median,
+                must=Bound(0.2),
+            )
+        )
     rows.append(
         Row(
             work="a simulated motion with derivatives by all parameters",
@@ -193,6 +214,38 @@ def _casadi(name: str, robot: Robot, part: str, torques_of: Any) -> Contender:
         right = robot.inverse_dynamics(q0)
     check(name, found[None], np.reshape(right, (1, -1)))
     return compiled_call(name, code.addresses, [given[:, None].copy()], results, keep=code)
+
+
+def _in_expressions(robot: Robot) -> dict[str, Any]:
+    """Return functions of CasADi as users have them: ours, and Pinocchio's in CasADi's virtual machine."""
+    from hodyn_ros.interop.casadi import function
+
+    return {_OURS: function(robot), _VIRTUAL: pinocchio_casadi.torques()}
+
+
+def _in_solver(by: str, torque: Any, robot: Robot) -> tuple[list[Contender], Array]:
+    """Return calls of what Ipopt asks of torques as constraints, and the results side by side."""
+    import casadi as ca
+
+    x = ca.MX.sym("x", robot.n_joints, 3)
+    problem = {"x": ca.vec(x), "f": ca.sumsqr(x), "g": torque(x)}
+    solver = ca.nlpsol("solver", "ipopt", problem, {"print_time": 0, "ipopt.print_level": 0})
+    motions, weights = _motions(robot, 1)
+    given = {"x": motions[0].ravel(), "p": np.empty(0), "lam_f": np.ones(1), "lam_g": weights[0].ravel()}
+    contenders, results = [], []
+    for called, part in _SOLVER_CALLS.items():
+        function = solver.get_function(called)
+        buffer, evaluate = function.buffer()
+        outputs = [np.zeros(function.nnz_out(i)) for i in range(function.n_out())]
+        for i in range(function.n_in()):
+            buffer.set_arg(i, memoryview(given[function.name_in(i).replace(":", "_")]))
+        for i, output in enumerate(outputs):
+            buffer.set_res(i, memoryview(output))
+        evaluate()
+        results.append(outputs[-1])
+        names = {"evaluate": evaluate, "kept": (solver, buffer, given, outputs)}
+        contenders.append(python_call(f"{part}, {by}", "evaluate()", names))
+    return contenders, np.concatenate(results)
 
 
 _FORTH, _BACK = "motion", "motion and back"
