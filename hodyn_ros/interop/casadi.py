@@ -18,7 +18,7 @@ from hodyn_ros.interop.casadi_source import source
 from hodyn_ros.interop.traced_function import TracedFunction
 from hodyn_ros.lie.representations import Representation
 
-# A Jacobian costs about as much as so many of its directions.
+# A Hessian costs about as much as so many of its directions.
 _DIRECTIONS = 2
 
 
@@ -55,19 +55,16 @@ def function(
 
 
 def _derivative_options(traced: TracedFunction, samples: int) -> dict[str, Any]:
-    """Return the options of `casadi.external` with which solvers call the compiled Jacobian and Hessian.
+    """Return the options of `casadi.external` with which solvers call the compiled Hessian.
 
-    CasADi differentiates expressions in several directions at a time, each by a call of `fwd1_f` or `adj1_f`,
-    unless a Jacobian counts as cheaper: if there are more directions than `jac_penalty` times the outputs, or
-    twice as many as that times the inputs. A single one must not, as Jacobians have no derivatives here.
+    CasADi differentiates expressions in several directions at a time, gradients by one call of `fwd1_adj1_f`
+    for each, unless the Jacobian `jac_adj1_f` counts as cheaper: if there are more directions than
+    `jac_penalty` times the inputs, or twice as many as that times the outputs. Not so of the function itself,
+    whose directions cost little: what CasADi does with its Jacobian costs as much.
     """
-    given, result = samples * sum(traced.sizes), samples * traced.size
-
-    def penalty(inputs: int, outputs: int) -> float:
-        return max(_DIRECTIONS / outputs, 2.0 * _DIRECTIONS / inputs)
-
-    of_gradient = {"jac_penalty": penalty(given + 2 * result, given)}
-    return {"jac_penalty": penalty(given, result), "reverse_options": of_gradient}
+    outputs = samples * sum(traced.sizes)
+    inputs = outputs + 2 * samples * traced.size
+    return {"reverse_options": {"jac_penalty": max(_DIRECTIONS / outputs, 2.0 * _DIRECTIONS / inputs)}}
 
 
 def export_casadi(choice: RobotChoice, request: ExportRequest, out: Path) -> list[Path]:

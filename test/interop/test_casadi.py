@@ -166,20 +166,12 @@ def test_solvers_get_the_hessian_alone(samples: int) -> None:
     torque, rng = function(robot, samples=samples), np.random.default_rng(4)
     q, weights = rng.uniform(-1.0, 1.0, torque.size_in(0)), rng.normal(size=torque.size_out(0))
     x, multiplier = ca.MX.sym("x", *q.shape), ca.MX.sym("l", *weights.shape)
-    curvature, slope = ca.hessian(ca.dot(multiplier, torque(x)), x)
-    asked = ca.Function("asked", [x, multiplier], [curvature, ca.jacobian(torque(x), x)])
-    name = torque.name()
+    asked = ca.Function("asked", [x, multiplier], [ca.hessian(ca.dot(multiplier, torque(x)), x)[0]])
     called = {one.name() for one in asked.find_functions()}
-    assert {f"jac_{name}", f"jac_adj1_{name}"} <= called
-    assert called.isdisjoint({f"fwd1_{name}", f"fwd1_adj1_{name}"})
-    gradient = ca.Function("gradient", [x, multiplier], [slope])
-    assert f"jac_{name}" not in {one.name() for one in gradient.find_functions()}, "one direction is cheaper"
-    right = torque.reverse(1).jacobian()(q, 0, weights, 0)
-    scale = np.abs(np.array(right[0])).max()
-    found = asked(q, weights)
-    np.testing.assert_allclose(np.array(found[0]), np.array(right[0]), rtol=0, atol=1e-13 * scale)
-    first = np.array(torque.jacobian()(q, 0))
-    np.testing.assert_allclose(np.array(found[1]), first, rtol=0, atol=1e-13 * np.abs(first).max())
+    assert f"jac_adj1_{torque.name()}" in called
+    assert f"fwd1_adj1_{torque.name()}" not in called
+    right = np.array(torque.reverse(1).jacobian()(q, 0, weights, 0)[0])
+    np.testing.assert_allclose(np.array(asked(q, weights)), right, rtol=0, atol=1e-13 * np.abs(right).max())
 
 
 def test_ipopt_finds_a_posture_with_exact_hessians() -> None:
