@@ -60,8 +60,8 @@ def measure(stage: Stage) -> Section:
     for n in (1, 2):
         runs = [partial(_batch, robot, motions, n, time.perf_counter) for robot in copies]
         contenders += [Contender(_on(n), runs)] if n <= _available() else []
-    peer = _beside_frax()
-    contenders += list(peer[1:]) if peer else []
+    peers = {library: _beside(library) for library in libraries.BATCHES}
+    contenders += [contender for peer in peers.values() if peer for contender in peer[1:]]
     others = _others(copies[0]) | _with_loops()
     contenders += [contender for pair in others.values() for contender in pair]
     times = stage.race(title, contenders, rounds=14 if stage.quick else 70)
@@ -76,7 +76,7 @@ def measure(stage: Stage) -> Section:
             aim=Bound(5.0, at_least=True),
         ),
         _two_cores(times),
-        _frax_row(times, peer),
+        *(_peer_row(times, library, peer) for library, peer in peers.items()),
     ]
     for work, (batch, loop) in others.items():
         rows.append(
@@ -92,15 +92,15 @@ def measure(stage: Stage) -> Section:
     return Section(title, rows)
 
 
-def _beside_frax() -> tuple[str, Contender, Contender] | None:
-    """Return frax's name, torques of order 0 of a batch by ours, and by frax; both on one core."""
+def _beside(library: str) -> tuple[str, Contender, Contender] | None:
+    """Return a library's name, torques of order 0 of a batch by ours, and by it; both on one core."""
     urdf = Path(share.find("config", "panda.urdf"))
     robot = Robot(Robot.from_urdf(urdf).model.with_gravity((0.0, 0.0, -libraries.GRAVITY)))
     motions = np.random.default_rng(9).uniform(-1.0, 1.0, size=(_PEERS, 3, robot.n_coordinates))
-    library = libraries.frax_batch(urdf, motions)
-    if library is None:
+    found = libraries.BATCHES[library](urdf, motions)
+    if found is None:
         return None
-    name, theirs = library
+    name, theirs = found
     ours, out = robot.compile_batch(0), np.empty((_PEERS, 1, robot.n_coordinates))
     check(name, np.asarray(theirs()), ours(motions, out=out)[:, 0])
 
@@ -113,15 +113,15 @@ def _beside_frax() -> tuple[str, Contender, Contender] | None:
 
     return (
         name,
-        Contender("torques", [partial(timed, lambda: ours(motions, out=out, threads=1))]),
-        Contender("torques, frax", [partial(timed, theirs)]),
+        Contender(f"torques beside {library}", [partial(timed, lambda: ours(motions, out=out, threads=1))]),
+        Contender(f"torques, {library}", [partial(timed, theirs)]),
     )
 
 
-def _frax_row(times: Times, peer: tuple[str, Contender, Contender] | None) -> Row:
+def _peer_row(times: Times, library: str, peer: tuple[str, Contender, Contender] | None) -> Row:
     work = f"{_PEERS} samples, 7-joint arm, r = 0, one core: times the throughput"
     if peer is None:
-        return Row(work, "frax", None, note="not installed")
+        return Row(work, library, None, note="not installed")
     name, ours, theirs = peer
     return Row(
         work=work,

@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks import robots
 from benchmarks.agreement import check
 from benchmarks.compiled_loop import compiled_call
-from benchmarks.peers import c_code, casadi_rnea
+from benchmarks.peers import c_code, casadi_rnea, pinocchio_casadi
 from benchmarks.stage import Stage
 from benchmarks.stopwatch import Array, Contender, python_call
 from benchmarks.table import Bound, Row, Section
@@ -27,14 +27,21 @@ _NODES = 24
 _SAMPLES = 16
 _COPIES = 2
 _BATCH = 4096
-_PARTS = {"": "evaluation", "jac_": "Jacobian", "jac_adj1_": "Hessian of a sum, ours with the Jacobian"}
+_PARTS = {"": "evaluation", "jac_": "Jacobian", "jac_adj1_": "Hessian of a sum"}
+_SOLVER_CALLS = {
+    "nlp_g": "constraints",
+    "nlp_jac_g": "their Jacobian",
+    "nlp_hess_l": "Hessian of the Lagrangian",
+}
+_OURS, _VIRTUAL = "ours", "pinocchio.casadi's function"
+_PINOCCHIO = "pinocchio.casadi's C code"
 
 
 def measure(stage: Stage) -> Section:
     """Time value, Jacobian and Hessian of the 7-joint arm's inverse dynamics, of one node and of several."""
     title = "in optimisers: 7-joint arm, r = 0"
     stage.say(f"{title}: compiling", 0.0)
-    robot = robots.panda()
+    robot = Robot(robots.panda().model.with_gravity((0.0, 0.0, -pinocchio_casadi.GRAVITY)))
     names = {
         (part, count): f"{_PARTS[part]}, {count} node{'s' if count > 1 else ''}"
         for part in _PARTS
@@ -45,9 +52,16 @@ def measure(stage: Stage) -> Section:
     if c_code.compiler() is not None:
         for part in _PARTS:
             for edition in casadi_rnea.EDITIONS:
-                peer = f"CasADi's {edition} C code: {_PARTS[part].split(',')[0]}"
-                contenders.append(_casadi(peer, robot, part, edition))
+                peer = f"CasADi's {edition} C code: {_PARTS[part]}"
+                torques = casadi_rnea.torques(robot.model, 0, edition)
+                contenders.append(_casadi(peer, robot, part, torques))
                 peers[part].append(peer)
+            contenders.append(
+                _casadi(f"{_PINOCCHIO}: {_PARTS[part]}", robot, part, pinocchio_casadi.torques())
+            )
+    in_solver = {by: _in_solver(by, torque, robot) for by, torque in _in_expressions(robot).items()}
+    check("nlpsol's functions", in_solver[_VIRTUAL][1][None], in_solver[_OURS][1][None])
+    contenders += [contender for found, _ in in_solver.values() for contender in found]
     contenders += _motions_and_back(robot)
     with_jax = find_spec("jax") is not None
     if with_jax:
@@ -59,18 +73,33 @@ def measure(stage: Stage) -> Section:
         if not peers[part]:
             rows.append(Row(name, "CasADi, C code", None, seconds, note="no C compiler on this machine"))
             continue
-        best = times.fastest(peers[part])
-        ratio = times.ratio(name, best)
-        each = type(ratio)(ratio.median / count, ratio.low / count, ratio.high / count)
+        pinocchio = f"{_PINOCCHIO}: {_PARTS[part]}"
+        for peer, must, aim in (
+            (times.fastest(peers[part]), Bound(1.0), None),
+            (pinocchio, Bound(0.2 if count > 1 else 1.0), Bound(0.2)),
+        ):
+            ratio = times.ratio(name, peer)
+            rows.append(
+                Row(
+                    work=f"{name}, each",
+                    against=peer,
+                    result=type(ratio)(ratio.median / count, ratio.low / count, ratio.high / count),
+                    ours=seconds / count,
+                    theirs=times.seconds(peer).median,
+                    must=must,
+                    aim=aim,
+                )
+            )
+    for part in _SOLVER_CALLS.values():
+        ours, theirs = f"{part}, {_OURS}", f"{part}, {_VIRTUAL}"
         rows.append(
             Row(
-                work=f"{name}, each",
-                against=best,
-                result=each,
-                ours=seconds / count,
-                theirs=times.seconds(best).median,
-                must=Bound(1.0),
-                aim=Bound(0.2) if count > 1 else None,
+                work=f"in nlpsol, 1 node: {part}",
+                against=_VIRTUAL,
+                result=times.ratio(ours, theirs),
+                ours=times.seconds(ours).median,
+                theirs=times.seconds(theirs).median,
+                must=Bound(0.2),
             )
         )
     rows.append(
@@ -103,14 +132,14 @@ def _motions(robot: Robot, count: int) -> tuple[Array, Array]:
 
 
 def _ours(name: str, robot: Robot, part: str, count: int, copy: int) -> Contender:
-    """Return a call of one external function, its outputs side by side."""
+    """Return a call of one external function as solvers ask for it, its outputs side by side."""
     functions = externals(TracedFunction.of(robot, "inverse_dynamics", 0), f"arm{copy}", count)
     own = next(one for one in functions if one.name == f"{part}arm{copy}")
     loaded = ctypes.CDLL(str(write_library(library(functions))))
     address = ctypes.cast(getattr(loaded, own.name), ctypes.c_void_p).value
     assert address is not None
     q, weights = _motions(robot, count)
-    results = np.empty((_SAMPLES, 1, sum(block.size for block in own.outputs)))
+    results = np.empty((_SAMPLES, 1, sum(own.outputs[j].size for j in _asked(own))))
     plain = compile_text(_plain(own, address), "plain", None)
     contender = compiled_call(name, [plain.address], [q, weights], results, keep=(loaded, plain))
     contender.runs[0](_SAMPLES)
@@ -118,6 +147,10 @@ def _ours(name: str, robot: Robot, part: str, count: int, copy: int) -> Contende
         right = np.array([robot.inverse_dynamics(one)[0] for one in q.reshape(-1, 3, robot.n_joints)])
         check(name, results.reshape(right.shape), right)
     return contender
+
+
+def _asked(function: External) -> Sequence[int]:
+    return function.alone or range(len(function.outputs))
 
 
 def _plain(function: External, address: int) -> str:
@@ -138,6 +171,9 @@ def _plain(function: External, address: int) -> str:
             passed.append(("arg", i, "null"))
     start = 0
     for j, block in enumerate(function.outputs):
+        if j not in _asked(function):
+            passed.append(("res", j, "null"))
+            continue
         lines.append(f"%out{j} = getelementptr double, ptr %out, i64 {start}")
         passed.append(("res", j, f"%out{j}"))
         start += block.size
@@ -150,14 +186,14 @@ def _plain(function: External, address: int) -> str:
     return "\n".join([*lines, f"%done = call {call}", "ret void", "}"]) + "\n"
 
 
-def _casadi(name: str, robot: Robot, part: str, edition: str) -> Contender:
-    """Return what CasADi generates of its own expression, of one node."""
+def _casadi(name: str, robot: Robot, part: str, torques_of: Any) -> Contender:
+    """Return what CasADi generates of an expression, of one node, checked against ours."""
     import casadi as ca
 
     n = robot.n_joints
     x = ca.SX.sym("x", 4 * n)
     q, multiplier = ca.reshape(x[: 3 * n], n, 3), x[3 * n :]
-    torques = casadi_rnea.torques(robot.model, 0, edition)(q)
+    torques = torques_of(q)
     wanted = torques
     if part == "jac_":
         wanted = ca.jacobian(torques, x)[:, : 3 * n]
@@ -168,7 +204,48 @@ def _casadi(name: str, robot: Robot, part: str, edition: str) -> Contender:
     motions, weights = _motions(robot, 1)
     given = np.concatenate([motions.reshape(_SAMPLES, -1), weights.reshape(_SAMPLES, -1)], axis=1)
     results = np.empty((_SAMPLES, 1, function.nnz_out(0)))
+    found = np.array(function(given[0])).T.ravel()
+    q0, weights0 = motions[0].reshape(3, n), weights[0].reshape(1, n)
+    if part == "jac_adj1_":
+        right = robot.inverse_dynamics_hessian(q0, weights0).transpose(0, 2, 1, 3)
+    elif part:
+        right = robot.inverse_dynamics_derivatives(q0)[0].transpose(0, 2, 1)
+    else:
+        right = robot.inverse_dynamics(q0)
+    check(name, found[None], np.reshape(right, (1, -1)))
     return compiled_call(name, code.addresses, [given[:, None].copy()], results, keep=code)
+
+
+def _in_expressions(robot: Robot) -> dict[str, Any]:
+    """Return functions of CasADi as users have them: ours, and Pinocchio's in CasADi's virtual machine."""
+    from hodyn_ros.interop.casadi import function
+
+    return {_OURS: function(robot), _VIRTUAL: pinocchio_casadi.torques()}
+
+
+def _in_solver(by: str, torque: Any, robot: Robot) -> tuple[list[Contender], Array]:
+    """Return calls of what Ipopt asks of torques as constraints, and the results side by side."""
+    import casadi as ca
+
+    x = ca.MX.sym("x", robot.n_joints, 3)
+    problem = {"x": ca.vec(x), "f": ca.sumsqr(x), "g": torque(x)}
+    solver = ca.nlpsol("solver", "ipopt", problem, {"print_time": 0, "ipopt.print_level": 0})
+    motions, weights = _motions(robot, 1)
+    given = {"x": motions[0].ravel(), "p": np.empty(0), "lam_f": np.ones(1), "lam_g": weights[0].ravel()}
+    contenders, results = [], []
+    for called, part in _SOLVER_CALLS.items():
+        function = solver.get_function(called)
+        buffer, evaluate = function.buffer()
+        outputs = [np.zeros(function.nnz_out(i)) for i in range(function.n_out())]
+        for i in range(function.n_in()):
+            buffer.set_arg(i, memoryview(given[function.name_in(i).replace(":", "_")]))
+        for i, output in enumerate(outputs):
+            buffer.set_res(i, memoryview(output))
+        evaluate()
+        results.append(outputs[-1])
+        names = {"evaluate": evaluate, "kept": (solver, buffer, given, outputs)}
+        contenders.append(python_call(f"{part}, {by}", "evaluate()", names))
+    return contenders, np.concatenate(results)
 
 
 _FORTH, _BACK = "motion", "motion and back"

@@ -111,6 +111,36 @@ def frax_batch(urdf: Path, motions: Array) -> tuple[str, Callable[[], Array]] | 
     return name, lambda: call(*arguments).block_until_ready()
 
 
+def bard_batch(urdf: Path, motions: Array) -> tuple[str, Callable[[], Array]] | None:
+    """Return likewise those of bard (Wang et al. 2026, arXiv:2605.31481), in one thread and float64.
+
+    Its sources are looked for as the module `bard`: what PyPI has under this name is another package.
+    """
+    try:
+        torch, bard = import_module("torch"), import_module("bard")
+    except ImportError:
+        return None
+    if not hasattr(bard, "build_model_from_urdf"):
+        return None
+    torch.set_num_threads(1)
+    model = bard.build_model_from_urdf(str(urdf), floating_base=False)
+    model.to(dtype=torch.float64, device="cpu")
+    data = bard.create_data(model, max_batch_size=len(motions))
+    q, v, a = (torch.tensor(motions[:, k].copy()) for k in range(3))
+    down = torch.tensor([0.0, 0.0, -GRAVITY], dtype=torch.float64)
+
+    def call() -> Array:
+        with torch.no_grad():
+            bard.update_kinematics(model, data, q, v)
+            torques: Array = bard.rnea(model, data, a, gravity=down).numpy()
+        return torques
+
+    return f"bard on PyTorch {version('torch')}", call
+
+
+BATCHES = {"frax": frax_batch, "bard": bard_batch}
+
+
 def _rnea_of_frax(urdf: Path) -> tuple[Any, str, Callable[..., Any]]:
     """Return JAX, frax's name with its version, and torques from q, q' and q''."""
     os.environ.setdefault("JAX_ENABLE_X64", "1")

@@ -18,6 +18,9 @@ from hodyn_ros.interop.casadi_source import source
 from hodyn_ros.interop.traced_function import TracedFunction
 from hodyn_ros.lie.representations import Representation
 
+# A Hessian costs about as much as so many of its directions.
+_DIRECTIONS = 2
+
 
 def function(
     robot: Robot,
@@ -48,7 +51,20 @@ def function(
         raise InputError(f"samples must be a positive whole number, found {samples!r}")
     called = checked_name(f"{name_from(robot.name)}_{what}_{order}" if name is None else name)
     path = write_library(library(externals(traced, called, samples)))
-    return casadi.external(called, str(path))
+    return casadi.external(called, str(path), _derivative_options(traced, samples))
+
+
+def _derivative_options(traced: TracedFunction, samples: int) -> dict[str, Any]:
+    """Return the options of `casadi.external` with which solvers call the compiled Hessian.
+
+    CasADi differentiates expressions in several directions at a time, gradients by one call of `fwd1_adj1_f`
+    for each, unless the Jacobian `jac_adj1_f` counts as cheaper: if there are more directions than
+    `jac_penalty` times the inputs, or twice as many as that times the outputs. Not so of the function itself,
+    whose directions cost little: what CasADi does with its Jacobian costs as much.
+    """
+    outputs = samples * sum(traced.sizes)
+    inputs = outputs + 2 * samples * traced.size
+    return {"reverse_options": {"jac_penalty": max(_DIRECTIONS / outputs, 2.0 * _DIRECTIONS / inputs)}}
 
 
 def export_casadi(choice: RobotChoice, request: ExportRequest, out: Path) -> list[Path]:

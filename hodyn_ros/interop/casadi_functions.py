@@ -62,7 +62,8 @@ class Block:
 class External:
     """An external function: input i is argument i of the graph, `values[j]` are the numbers of output j.
 
-    With `samples` it is of so many, `values` being those of each.
+    With `samples` it is of so many, `values` being those of each. `alone`: the outputs that are computed by
+    themselves where no other is asked for.
     """
 
     name: str
@@ -71,6 +72,7 @@ class External:
     graph: Graph
     values: tuple[list[Scalar], ...]
     samples: int = 1
+    alone: tuple[int, ...] = ()
 
     def of_samples(self, count: int) -> External:
         """Return it of several samples side by side, of which each has derivatives by its own arguments."""
@@ -136,7 +138,10 @@ def _reverse(
 def _hessian(
     function: TracedFunction, name: str, given: list[Block], result: Block, nominal: Block
 ) -> External:
-    """Return the Jacobian of the gradient: by the arguments the Hessian, by the weights the Jacobian."""
+    """Return the Jacobian of the gradient: by the arguments the Hessian, by the weights the Jacobian.
+
+    Solvers ask for the Hessian alone.
+    """
     outs = [Block(f"out_adj_{one.name}", one.shape) for one in given]
     graph, stacks = function.start(function.result[1], function.result[1])
     own, weights = stacks[: len(given)], _weights(stacks[-1])
@@ -154,7 +159,9 @@ def _hessian(
         )
         outputs, values, start = [*outputs, *part[0]], [*values, *part[1]], start + count
     seed = Block(f"adj_{result.name}", result.shape)
-    return External(f"jac_adj1_{name}", (*given, nominal, seed, *outs), (*outputs,), graph, (*values,))
+    alone = tuple(j for j in range(len(outputs)) if j % len(names) < len(given))
+    inputs = (*given, nominal, seed, *outs)
+    return External(f"jac_adj1_{name}", inputs, (*outputs,), graph, (*values,), alone=alone)
 
 
 def _forward_of_reverse(

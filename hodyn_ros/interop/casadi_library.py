@@ -89,11 +89,18 @@ def _function_text(function: External) -> tuple[str, set[int]]:
     """Write a function with what CasADi asks about it, and the widths of sine and cosine that it uses.
 
     `int f(const double **arg, double **res, int64_t *iw, double *w, int mem)`; arguments that are NULL are
-    zero, and results that are go into `w`.
+    zero, and results that are go into `w`. Where only those in `function.alone` are asked for, code of their
+    own computes them.
     """
     name, n_in, n_out = function.name, len(function.inputs), len(function.outputs)
-    text, widths = _numbers_text(function)
-    text = text.replace("@table", f"@{name}_table").replace("@search_", f"@{name}_search_")
+    parts: dict[str, Sequence[int]] = {f"{name}_numbers": range(n_out)}
+    if function.alone:
+        parts[f"{name}_alone"] = function.alone
+    texts, widths = [], set[int]()
+    for part, outputs in parts.items():
+        text, used = _numbers_text(function, part, outputs)
+        texts.append(text.replace("@table", f"@{part}_table").replace("@search_", f"@{part}_search_"))
+        widths |= used
     most = max([1, *(one.size for one in function.inputs)])
     # several samples come one after the other, all outputs of each together
     whole = sum(one.size for one in function.outputs) if function.samples > 1 else 0
@@ -101,7 +108,6 @@ def _function_text(function: External) -> tuple[str, set[int]]:
     lines = [
         f"@{name}_zeros = private unnamed_addr constant [{most} x double] zeroinitializer, align 64",
         f"define i32 @{name}(ptr %arg, ptr %res, ptr %iw, ptr %w, i32 %mem) {{",
-        "entry:",
         f"%rest = getelementptr double, ptr %w, i64 {whole}",
     ]
     for kind, count, missing in (("arg", n_in, f"@{name}_zeros"), ("res", n_out, "%rest")):
@@ -112,25 +118,34 @@ def _function_text(function: External) -> tuple[str, set[int]]:
                 f"%{kind}{i}_absent = icmp eq ptr %{kind}{i}_given, null",
                 f"%{kind}{i} = select i1 %{kind}{i}_absent, ptr {missing}, ptr %{kind}{i}_given",
             ]
-    given = [f"ptr %arg{i}" for i in range(n_in)]
-    if function.samples == 1:
-        passed = ", ".join([*given, *(f"ptr %res{j}" for j in range(n_out))])
-        lines += [f"call void @{name}_numbers({passed})", "ret i32 0", "}"]
-    else:
-        lines += [*_of_samples(function, given), "ret i32 0", "}"]
-    return text + "\n".join([*lines, *_about(function, whole + scratch)]) + "\n", widths
-
-
-def _numbers_text(function: External) -> tuple[str, set[int]]:
-    """Write what computes all numbers of one sample, or of several in lanes."""
-    name, n_in, n_out = function.name, len(function.inputs), len(function.outputs)
-    if function.samples == 1:
-        stores = [
-            (n_in + j, i, value) for j, values in enumerate(function.values) for i, value in enumerate(values)
+    passed = ", ".join(
+        [*(f"ptr %arg{i}" for i in range(n_in)), *(f"ptr %res{j}" for j in range(n_out)), "ptr %w"]
+    )
+    if function.alone:
+        others = [j for j in range(n_out) if j not in function.alone and function.outputs[j].size]
+        answer = "true"
+        for j in others:
+            lines.append(f"%without{j} = and i1 {answer}, %res{j}_absent")
+            answer = f"%without{j}"
+        lines += [
+            f"br i1 {answer}, label %alone, label %all",
+            "alone:",
+            f"call void @{name}_alone({passed})",
+            "ret i32 0",
+            "all:",
         ]
-        text, widths = function_text(f"{name}_numbers", function.graph, stores, n_in + n_out)
+    lines += [f"call void @{name}_numbers({passed})", "ret i32 0", "}"]
+    return "".join(texts) + "\n".join([*lines, *_about(function, whole + scratch)]) + "\n", widths
+
+
+def _numbers_text(function: External, name: str, outputs: Sequence[int]) -> tuple[str, set[int]]:
+    """Write `void name(argument, ..., output, ..., w)`, which computes some outputs of all samples."""
+    n_in, n_out = len(function.inputs), len(function.outputs)
+    if function.samples == 1:
+        stores = [(n_in + j, i, value) for j in outputs for i, value in enumerate(function.values[j])]
+        text, widths = function_text(name, function.graph, stores, n_in + n_out + 1)
         return text.replace("define void", "define internal void", 1), widths
-    flat = [value for values in function.values for value in values]
+    flat = [value for j in outputs for value in function.values[j]]
     used = {
         function.graph.nodes[number][1]
         for number in function.graph.needed(flat)
@@ -138,39 +153,44 @@ def _numbers_text(function: External) -> tuple[str, set[int]]:
     }
     sizes = [one.size // function.samples if i in used else 0 for i, one in enumerate(function.inputs)]
     text = batch_text(function.graph, flat, sizes, lanes())
-    text = text.replace("define i64 @hodyn_batch", f"define internal i64 @{name}_numbers", 1)
+    text = text.replace("define i64 @hodyn_batch", f"define internal i64 @{name}_lanes", 1)
     widths = {lanes()} if f"@sincos{lanes()}" in text else set()
     for width in widths:
         text = text.replace(sincos_function(width), "")
-    return text, widths
+    return text + "\n".join(_of_samples(function, name, outputs)) + "\n", widths
 
 
-def _of_samples(function: External, given: Sequence[str]) -> list[str]:
+def _of_samples(function: External, name: str, outputs: Sequence[int]) -> list[str]:
     """Compute all samples, and part the numbers of each among the outputs."""
-    counts = [len(values) for values in function.values]
-    filled = [j for j, count in enumerate(counts) if count]
-    out = f"%res{filled[0]}" if len(filled) == 1 else "%w"
-    call = f"call i64 @{function.name}_numbers({', '.join(given)}, ptr {out}, i64 {function.samples})"
-    lines = [f"%spoiled = {call}"]
-    if len(filled) == 1:
-        return lines
-    lines += ["br label %part", "part:", "%sample = phi i64 [0, %entry], [%next, %part]"]
-    lines.append(f"%first = mul i64 %sample, {sum(counts)}")
-    for j in filled:
-        lines += [
-            f"%own{j} = add i64 %first, {sum(counts[:j])}",
-            f"%from{j} = getelementptr double, ptr %w, i64 %own{j}",
-            f"%behind{j} = mul i64 %sample, {counts[j]}",
-            f"%to{j} = getelementptr double, ptr %res{j}, i64 %behind{j}",
-            f"call void @llvm.memcpy.p0.p0.i64(ptr %to{j}, ptr %from{j}, i64 {8 * counts[j]}, i1 false)",
-        ]
-    return [
-        *lines,
-        "%next = add i64 %sample, 1",
-        f"%more = icmp slt i64 %next, {function.samples}",
-        "br i1 %more, label %part, label %done",
-        "done:",
+    n_in, n_out = len(function.inputs), len(function.outputs)
+    counts = {j: len(function.values[j]) for j in outputs if function.values[j]}
+    out = f"%a{n_in + next(iter(counts))}" if len(counts) == 1 else f"%a{n_in + n_out}"
+    given = ", ".join(f"ptr %a{i}" for i in range(n_in))
+    lines = [
+        f"define internal void @{name}({', '.join(f'ptr %a{i}' for i in range(n_in + n_out + 1))}) {{",
+        "entry:",
+        f"%spoiled = call i64 @{name}_lanes({given}, ptr {out}, i64 {function.samples})",
     ]
+    if len(counts) != 1:
+        lines += ["br label %part", "part:", "%sample = phi i64 [0, %entry], [%next, %part]"]
+        lines.append(f"%first = mul i64 %sample, {sum(counts.values())}")
+        before = 0
+        for j, count in counts.items():
+            lines += [
+                f"%own{j} = add i64 %first, {before}",
+                f"%from{j} = getelementptr double, ptr {out}, i64 %own{j}",
+                f"%behind{j} = mul i64 %sample, {count}",
+                f"%to{j} = getelementptr double, ptr %a{n_in + j}, i64 %behind{j}",
+                f"call void @llvm.memcpy.p0.p0.i64(ptr %to{j}, ptr %from{j}, i64 {8 * count}, i1 false)",
+            ]
+            before += count
+        lines += [
+            "%next = add i64 %sample, 1",
+            f"%more = icmp slt i64 %next, {function.samples}",
+            "br i1 %more, label %part, label %done",
+            "done:",
+        ]
+    return [*lines, "ret void", "}"]
 
 
 def _about(function: External, scratch: int) -> list[str]:

@@ -159,6 +159,21 @@ def test_several_samples_are_each_on_its_own() -> None:
     assert many.jacobian().nnz_out(0) == count * one.jacobian().nnz_out(0)
 
 
+@pytest.mark.parametrize("samples", [1, 11])
+def test_solvers_get_the_hessian_alone(samples: int) -> None:
+    """Neither one direction after the other, which CasADi would take, nor with the Jacobian beside it."""
+    robot = Robot.from_screws(**random_tree(4, 5).arguments())
+    torque, rng = function(robot, samples=samples), np.random.default_rng(4)
+    q, weights = rng.uniform(-1.0, 1.0, torque.size_in(0)), rng.normal(size=torque.size_out(0))
+    x, multiplier = ca.MX.sym("x", *q.shape), ca.MX.sym("l", *weights.shape)
+    asked = ca.Function("asked", [x, multiplier], [ca.hessian(ca.dot(multiplier, torque(x)), x)[0]])
+    called = {one.name() for one in asked.find_functions()}
+    assert f"jac_adj1_{torque.name()}" in called
+    assert f"fwd1_adj1_{torque.name()}" not in called
+    right = np.array(torque.reverse(1).jacobian()(q, 0, weights, 0)[0])
+    np.testing.assert_allclose(np.array(asked(q, weights)), right, rtol=0, atol=1e-13 * np.abs(right).max())
+
+
 def test_ipopt_finds_a_posture_with_exact_hessians() -> None:
     torque, x = function(panda()), ca.MX.sym("x", 7)
     held = torque(ca.horzcat(x, ca.DM.zeros(7, 2)))
