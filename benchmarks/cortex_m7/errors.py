@@ -80,7 +80,7 @@ class _Compiled:
         (folder / "robot.h").write_text(code.header)
         (folder / "robot.c").write_text(code.source)
         command = ["cc", *_FLAGS, *flags, "robot.c", "-lm", "-o", "robot.so"]
-        subprocess.run(command, check=True, cwd=folder, timeout=300)
+        subprocess.run(command, check=True, cwd=folder, timeout=900)
         self._library = ctypes.CDLL(str(folder / "robot.so"))
         self._function: CFunction = code.functions[0]
         self._type = number
