@@ -12,13 +12,14 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hodyn_ros import Robot, share
 from hodyn_ros.export import CSource, c_source
-from hodyn_ros.export.c_function import CFunction, rounded, sizes
+from hodyn_ros.export.c_function import FAILED, CFunction, rounded, sizes
 from hodyn_ros.export.loops.operations import inverse_dynamics
 from hodyn_ros.export.request import ExportRequest
 
@@ -80,19 +81,24 @@ class _Compiled:
         (folder / "robot.h").write_text(code.header)
         (folder / "robot.c").write_text(code.source)
         command = ["cc", *_FLAGS, *flags, "robot.c", "-lm", "-o", "robot.so"]
-        subprocess.run(command, check=True, cwd=folder, timeout=300)
+        subprocess.run(command, check=True, cwd=folder, timeout=900)
         self._library = ctypes.CDLL(str(folder / "robot.so"))
         self._function: CFunction = code.functions[0]
         self._type = number
 
     def __call__(self, motion: Mapping[str, Array]) -> dict[str, Array] | None:
         memory = np.zeros(1000)
-        passed = [np.ascontiguousarray(motion[name], self._type) for name in sizes(self._function.inputs)]
-        results = {name: np.zeros(shape, self._type) for name, shape in self._function.results.items()}
-        passed += [results[name] for name in sizes(self._function.results)]
+        of, shapes = self._function, self._function.results
+        results: dict[str, NDArray[Any]] = {
+            name: np.zeros(shapes[name], self._type) for name in sizes(shapes)
+        }
+        passed: list[NDArray[Any]] = [
+            np.ascontiguousarray(motion[name], self._type) for name in sizes(of.inputs)
+        ]
+        passed += results.values()
         self._library.robot_home(memory.ctypes)
         code = self._library.robot_inverse_dynamics(memory.ctypes, *(array.ctypes for array in passed))
-        return None if code == 2 else {name: x.astype(np.float64) for name, x in results.items() if x.size}
+        return None if code == FAILED else {name: x.astype(np.float64) for name, x in results.items()}
 
 
 if __name__ == "__main__":

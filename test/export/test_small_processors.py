@@ -268,7 +268,7 @@ def test_on_an_emulated_cortex_m7(name: str) -> None:
 @needs_board
 @pytest.mark.parametrize("double", [0, 1], ids=["pairs of float", "double"])
 def test_loops_take_the_same_time_for_all_positions(double: int) -> None:
-    code = c_source(robot_of("humanoid_leg"), ExportRequest(1, "robot", target="cortex-m7"))
+    code = c_source(robot_of("ankle_linkage"), ExportRequest(1, "robot", target="cortex-m7"))
     flags = f"-DROBOT_DOUBLE={double}", "-DROBOT_CONSTANT_TIME=1"
     (first, stack, promised, *_, error), *others = (of_emulated(code, *flags, case=k) for k in range(3))
     assert stack <= promised and error <= BAR
