@@ -213,10 +213,8 @@ class ObserverReplay:
         for name, message in ((PAYLOAD, said.payload), (OUT, said.efforts), (CONTACTS, said.contact)):
             if message is None:
                 continue
-            if name != OUT and name in self._recorded:
-                found = self._recorded[name].find(stamp)
-                time = time if found is None else found[0]
-            yield name, time, self._serialise[name](message)
+            found = self._recorded[name].find(stamp) if name != OUT and name in self._recorded else None
+            yield name, time if found is None else found[0], self._serialise[name](message)
 
     def _go_on(self, stamp: int, time: int) -> None:
         """Observe under the settings that hold for a sample."""
