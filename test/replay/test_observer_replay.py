@@ -37,8 +37,15 @@ class Source:
 
     def __init__(self, talk: Talk) -> None:
         self._publishers = [talk.publisher(JointState, name) for name in ("joint_states", "motor_states")]
-        self._random = np.random.default_rng(0)
+        self._talk, self._random = talk, np.random.default_rng(0)
         self.stamp = 1_000_000_000
+
+    def recorded(self) -> bool:
+        """Whether the node hears all that is published here, and the recorder that and what the node says."""
+        count = self._talk.node.count_subscribers
+        said = min(count(f"/replayed/{name}") for name in SAID)  # by this test as well
+        taken = min(publisher.get_subscription_count() for publisher in self._publishers)
+        return said >= 2 and taken >= 2 and count("/replayed/observer_node/observer_settings") >= 1
 
     def send(self, count: int = 1, push: float = 0.0) -> None:
         """Publish some samples; `push` on the third joint bends its spring."""
@@ -70,6 +77,7 @@ def test_a_replay_says_the_same_to_the_bit(tmp_path: Path) -> None:
         efforts = talk.hear_nothing_yet(ExternalEfforts, "external_efforts")
         contacts = talk.hear_nothing_yet(ContactEvent, "contacts")
         loads = talk.hear_nothing_yet(PayloadEstimate, "payload")
+        talk.wait_until(source.recorded, "the recorder")
         talk.wait_until(lambda: source.send() or efforts, "the first effort")
 
         def put(name: str, held: object) -> None:
