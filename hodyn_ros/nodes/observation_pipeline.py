@@ -141,6 +141,11 @@ class ObservationPipeline:
         if self.estimator is not None:
             self.estimator.restart()
 
+    def begins(self, stamp: int) -> bool:
+        """Whether nothing follows from a sample with a stamp [ns] yet, as there is none near before."""
+        last, longest = self.stamps.last, 1e9 * self._config.observer.longest_gap
+        return self.observer.starting or last is None or not 0 < stamp - last <= longest
+
     def together(self, held: Mapping[str, tuple[bytes, Any]]) -> Measured | None:
         """Return what messages of all topics hold, as read; None where they are not of one instant."""
         instants = [instant(stamp) for stamp, _ in held.values()]

@@ -44,6 +44,8 @@ TOPICS = (
     "desired_motion",
     "feedforward_torque",
     "dynamics_node/settings",
+    "observer_node/observer_settings",
+    "odom",
     "robot_description",
     "joint_states",
     "motor_states",

@@ -183,6 +183,11 @@ class MomentumObserver:
         return self.robot.closure is not None and self._n > _freedoms(self.robot)
 
     @property
+    def starting(self) -> bool:
+        """Whether nothing follows from the next sample yet, as too few have come since it began anew."""
+        return not isfinite(self._time)
+
+    @property
     def link_motion(self) -> Array:
         """Positions and velocities of the joints (2, n) at the last sample [rad or m, /s]."""
         start = self._state["balance"].start

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from rich.console import Console
 from rich.progress import Progress
 
 from hodyn_ros.bags.comparison.commands import warn
-from hodyn_ros.bags.comparison.sources import find_sources
+from hodyn_ros.bags.comparison.sources import DESIRED_MOTION, find_sources, topics_of_type
 from hodyn_ros.bags.reader import Bag
-from hodyn_ros.replay.replay import Changes, Replay
+from hodyn_ros.errors import InputError
+from hodyn_ros.replay.observer_replay import ObserverReplay, observers_in
+from hodyn_ros.replay.replay import AS_RECORDED, Changes, Replay
+from hodyn_ros.ros.streams.rejections import Rejections
+
+_Step = Callable[[Path, Path], None]  # from one bag to the next
 
 
 def run_replay(
@@ -19,25 +27,74 @@ def run_replay(
     """Write the replayed bag and say what came of it; HodynError where nothing could be answered."""
     with Bag(path) as bag:
         warn(bag.warning, console)
+        observers = [] if topic is not None else observers_in(bag, namespace)
+        moved = bool(topics_of_type(bag, DESIRED_MOTION))
+    if not moved and observers and changes != AS_RECORDED:
+        raise InputError(
+            f"'{path}' has no desired motion, and what an observer_node says is computed as it was recorded: "
+            "leave out --robot, --order and --floating-base"
+        )
+    steps: list[_Step] = [partial(_observed, settings, console) for settings in observers]
+    if moved or not observers:
+        steps.insert(0, partial(_answered, changes, namespace, topic, console))
+    if out.exists():
+        raise InputError(f"'{out}' exists already; choose another name, or remove it")
+    with TemporaryDirectory(prefix=".replay-", dir=out.parent) as folder:
+        for i, step in enumerate(steps):
+            there = out if i == len(steps) - 1 else Path(folder, str(i))
+            step(path, there)
+            path = there
+
+
+def _answered(
+    changes: Changes, namespace: str | None, topic: str | None, console: Console, path: Path, out: Path
+) -> None:
+    """Compute the feedforward of a bag again."""
+    with Bag(path) as bag:
         sources = find_sources(bag, namespace, topic)
-
-        def log(line: str) -> None:
-            console.print(line, soft_wrap=True, markup=False)
-
-        replay = Replay(bag, sources, changes, log)
+        replay = Replay(bag, sources, changes, partial(_log, console))
         if replay.gaps is not None:
             warn(f"'{path}' has {replay.gaps} on {sources.desired_motion}", console)
-        with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-            task = bar.add_task(f"replaying {sources.desired_motion}", total=1.0)
-            replay.write(out, lambda share_done: bar.update(task, completed=share_done))
-    outcome, rejected = replay.outcome, replay.rejections
+        _write(replay.write, sources.desired_motion, out, console)
+    outcome = replay.outcome
     lines = [
         f"replayed {outcome.samples} samples of {sources.desired_motion}; {outcome.answers} answers in "
         f"'{out}', {outcome.matched} of the {outcome.recorded} recorded ones among them"
     ]
     if outcome.without_settings:
         lines.append(f"left out {outcome.without_settings} samples from before the first settings in the bag")
-    if rejected.total:
-        lines.append(f"rejected {rejected.total} samples: {rejected.reasons()}")
+    _say([*lines, *_rejected(replay.rejections)], console)
+
+
+def _observed(settings: str, console: Console, path: Path, out: Path) -> None:
+    """Compute what an observer_node said again."""
+    with Bag(path) as bag:
+        replay = ObserverReplay(bag, settings, partial(_log, console))
+        _write(replay.write, replay.topic, out, console)
+    outcome = replay.outcome
+    line = (
+        f"observed {outcome.samples} samples again; {outcome.answers} messages of {replay.topic} in '{out}', "
+        f"{outcome.matched} of the {outcome.recorded} recorded ones among them"
+    )
+    _say([line, *_rejected(replay.rejections)], console)
+
+
+def _write(
+    write: Callable[[Path, Callable[[float], object]], None], what: str, out: Path, console: Console
+) -> None:
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(f"replaying {what}", total=1.0)
+        write(out, lambda share_done: bar.update(task, completed=share_done))
+
+
+def _rejected(rejections: Rejections) -> list[str]:
+    return [f"rejected {rejections.total} samples: {rejections.reasons()}"] if rejections.total else []
+
+
+def _log(console: Console, line: str) -> None:
+    console.print(line, soft_wrap=True, markup=False)
+
+
+def _say(lines: list[str], console: Console) -> None:
     for line in lines:
         console.print(line, soft_wrap=True, highlight=False, markup=False)

@@ -40,7 +40,7 @@ EVERY_NODE = Access(
 _MANAGER = ("controller_manager/activity", "/diagnostics")  # which controllers are active
 _RECORDED = (
     *("desired_motion", "feedforward_torque", "joint_states", "motor_states", "effort_commands"),
-    *("external_efforts", "contacts", "payload"),
+    *("external_efforts", "contacts", "payload", "odom"),
 )
 
 NODES = {
@@ -102,7 +102,13 @@ NODES = {
         ),
     ),
     "observer_node": Access(
-        publishes=("external_efforts", "contacts", "payload", "~/transition_event"),
+        publishes=(
+            "external_efforts",
+            "contacts",
+            "payload",
+            "~/observer_settings",
+            "~/transition_event",
+        ),  # fmt: skip
         subscribes=("joint_states", "motor_states", "odom"),
         serves=(
             "~/restart",
@@ -139,6 +145,7 @@ NODES = {
         subscribes=(
             *_RECORDED,
             "dynamics_node/settings",
+            "observer_node/observer_settings",
             "robot_description",
             "external_wrench/*",
             "/diagnostics",

@@ -104,7 +104,7 @@ def test_what_is_no_sample_is_counted_and_nothing_false_follows() -> None:
             source.send(push=50.0, **change)
             talk.wait_for_line(node, words)
             talk.status(
-                "observer_node", lambda _, values, r=reason: values[f"motor_states rejected: {r}"] == "1"
+                "observer_node", lambda _, values, r=reason: values.get(f"motor_states rejected: {r}") == "1"
             )
         back, source.stamp = source.stamp, source.stamp - 500_000_000
         source.send(push=50.0)

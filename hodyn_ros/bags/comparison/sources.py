@@ -25,7 +25,7 @@ def find_sources(bag: Bag, namespace: str | None = None, topic: str | None = Non
 
     `namespace` chooses among several robots, `topic` by the topic of the desired motion.
     """
-    choices = _topics(bag, DESIRED_MOTION)
+    choices = topics_of_type(bag, DESIRED_MOTION)
     if topic is not None:
         choices = [name for name in choices if name == topic]
     if namespace is not None:
@@ -52,7 +52,7 @@ def _only(bag: Bag, kind: str, folder: str, usual: str, end: str = "") -> str:
     name = folder + usual
     recorded = [
         other
-        for other in _topics(bag, kind)
+        for other in topics_of_type(bag, kind)
         if other.startswith(f"{folder}/") and other.endswith(end) and other.count("/") == name.count("/")
     ]
     if name in recorded or not recorded:
@@ -64,7 +64,8 @@ def _only(bag: Bag, kind: str, folder: str, usual: str, end: str = "") -> str:
     return recorded[0]
 
 
-def _topics(bag: Bag, kind: str) -> list[str]:
+def topics_of_type(bag: Bag, kind: str) -> list[str]:
+    """Return the topics of a type on which there is something."""
     return sorted(name for name, topic in bag.topics.items() if topic.type == kind and bag.counts[name])
 
 

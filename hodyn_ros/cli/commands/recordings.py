@@ -40,8 +40,8 @@ def replay(
 ) -> None:
     """Compute the feedforward of a recording again: same stamps, same numbers as the node published live.
 
-    Exit code 2, and no bag, where none of its motions could be answered. Needs ROS 2 for the messages, but
-    no running node.
+    And what an observer_node said. Exit code 2, and no bag, where none of its motions could be answered.
+    Needs ROS 2 for the messages, but no running node.
     """
     require_ros("hodyn replay")
     from hodyn_ros.replay.replay import Changes

@@ -1,0 +1,287 @@
+"""What observer_node would have published, computed again from a bag: the same numbers, without a node.
+
+Which samples it took follows from the recorded answers, each of which has the stamp of its sample, and from
+the settings that the node has published (`observer_node/observer_settings`): at its first sample, and at each
+change.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from std_msgs.msg import String
+
+from hodyn_ros.bags.comparison.sources import STRING, topics_of_type
+from hodyn_ros.bags.messages import Message, Topic
+from hodyn_ros.bags.reader import Bag
+from hodyn_ros.bags.writer import BagWriter
+from hodyn_ros.errors import HodynError, InputError
+from hodyn_ros.nodes.observation_pipeline import (
+    CONTACTS,
+    OUT,
+    PAYLOAD,
+    Measured,
+    ObservationPipeline,
+    observer_config,
+)
+from hodyn_ros.outputs import complete
+from hodyn_ros.replay.recorded_answers import RecordedAnswers
+from hodyn_ros.ros.conversions.exact_bytes import Deserialiser, Serialiser
+from hodyn_ros.ros.conversions.layout import instant
+from hodyn_ros.ros.streams.rejections import MessageRejected, Reason, Rejections
+
+SETTINGS = "/observer_settings"  # what the topic ends with, below the name of the node
+_SAID = {
+    OUT: "hodyn_ros/msg/ExternalEfforts",
+    CONTACTS: "hodyn_ros/msg/ContactEvent",
+    PAYLOAD: "hodyn_ros/msg/PayloadEstimate",
+}
+_WAIT = 10_000_000_000  # [ns] by which a recorder that was held up may record what belongs together apart
+_SLACK = 1_000_000_000  # [ns] by which the times of two topics may contradict the order of their messages
+
+
+class Change(NamedTuple):
+    """Settings, and from which sample on they hold."""
+
+    time: int  # [ns] at which they were recorded
+    restarted: str
+    begun: int  # stamp [ns] of the first sample
+    after: int  # that of the last one before them [ns]
+    data: dict[str, Any]
+
+    @property
+    def begins(self) -> bool:
+        """Whether the node has begun with them."""
+        return self.restarted == "all"
+
+    def holds(self, stamp: int, time: int) -> bool:
+        """Whether they hold for a sample with a stamp [ns] that was recorded at a time [ns]."""
+        if self.begins:
+            return stamp == self.begun or (self.time < time and stamp > self.begun)
+        return stamp > self.after and self.time <= time + _SLACK
+
+
+def observers_in(bag: Bag, namespace: str | None = None) -> list[str]:
+    """Return the topics with settings of observers that say how these began, of one namespace or all."""
+    found = [topic for topic in topics_of_type(bag, STRING) if topic.endswith(SETTINGS)]
+    wanted = None if namespace is None else f"/{namespace.strip('/')}".rstrip("/")
+    return [
+        topic
+        for topic in found
+        if (wanted is None or _folder(topic) == wanted) and next(iter(changes_in(bag, topic))).begins
+    ]
+
+
+def changes_in(bag: Bag, settings: str) -> Iterator[Change]:
+    """Yield the settings of an observer in their order. Raises InputError for what is none."""
+    read = Deserialiser(settings, STRING, String)
+    for message in bag.messages([settings]):
+        try:
+            data = json.loads(read(message).data)
+            change = Change(message.time, data["restarted"], data["begun"], data["after_stamp"], data)
+        except (ValueError, LookupError, TypeError, RecursionError) as error:
+            raise InputError(
+                f"the settings on {settings} are not those of an observer_node: {error!r}"
+            ) from error
+        yield change
+
+
+def _folder(settings: str) -> str:
+    return settings.removesuffix(SETTINGS).rpartition("/")[0]
+
+
+class Sample(NamedTuple):
+    """What was measured at one instant, and when it was recorded."""
+
+    time: int  # [ns]
+    measured: Measured
+
+
+@dataclass
+class Outcome:
+    """What came of a replay, in numbers of samples and answers."""
+
+    samples: int = 0
+    recorded: int = 0  # answers that the bag holds
+    answers: int = 0
+    matched: int = 0  # of the recorded ones have a counterpart now
+
+
+class ObserverReplay:
+    """A replay of one observer_node, whose settings are on a topic of a bag.
+
+    `log` takes a line for rejected samples. Raises InputError for a bag that lacks something, ModelError for
+    a robot that cannot be read.
+
+    Attributes:
+        topic: That of the external efforts.
+    """
+
+    def __init__(self, bag: Bag, settings: str, log: Callable[[str], object] = print) -> None:
+        self._bag, self._folder = bag, _folder(settings)
+        self.topic = self._topic(OUT)
+        self._changes = deque(changes_in(bag, settings))
+        if not self._changes or not self._changes[0].begins:
+            raise InputError(f"{settings} in '{bag.path}' does not say how the observer_node began")
+        self._now, self._log = 1e-9 * self._changes[0].time, log
+        self._pipeline = ObservationPipeline.from_settings(self._changes[0].data, self._clock)
+        self._recorded = {
+            name: RecordedAnswers(bag, self._topic(name), False)
+            for name in _SAID
+            if self._topic(name) in bag.topics
+        }
+        answers = self._recorded.get(OUT)
+        self.outcome = Outcome(recorded=0 if answers is None else len(answers))
+        self.rejections = Rejections(log, self._topic(OUT).lstrip("/"), clock=self._clock)
+        self._unanswered: deque[Sample] = deque(maxlen=2)
+        self._begun = False  # whether the recording has come to where the node began
+        self._serialise = {name: Serialiser(kind) for name, kind in _SAID.items()}
+
+    def write(self, out: Path, progress: Callable[[float], object] = lambda share_done: None) -> None:
+        """Write a copy of the bag, with what the node said computed again under the times of the recorded.
+
+        It is there when all of it is. Raises InputError where `out` exists.
+        """
+        if out.exists():
+            raise InputError(f"'{out}' exists already; choose another name, or remove it")
+        own = {self._topic(name): name for name in _SAID}
+        topics = dict(self._bag.topics)
+        for topic, name in own.items():
+            if name in self._recorded or name == OUT:
+                old = topics.get(topic)
+                topics[topic] = Topic(topic, _SAID[name], qos=old.qos if old else ())
+        total = sum(self._bag.counts.values())
+        with complete(out) as part, BagWriter(part, self._bag.storage) as writer:
+            for one in topics.values():
+                writer.add(one)
+            pairs = Pairs({self._topic(name): name for name in self._pipeline.readers})
+            for i, message in enumerate(self._bag.messages()):
+                if message.topic not in own:
+                    writer.write(*message)
+                for name, time, data in self._answers(pairs, message):
+                    if self._topic(name) in topics:
+                        writer.write(self._topic(name), time, data)
+                progress(i / total)
+
+    def _answers(self, pairs: Pairs, message: Message) -> Iterator[tuple[str, int, bytes]]:
+        """Yield what is said of the samples that a message completes."""
+        self._now = 1e-9 * message.time
+        try:
+            for sample in pairs.take(message, self._pipeline):
+                yield from self._observed(sample)
+        except MessageRejected as rejected:
+            self.rejections.add(rejected)
+
+    def _observed(self, sample: Sample) -> Iterator[tuple[str, int, bytes]]:
+        """Yield what is said of a sample: topic, time [ns], bytes."""
+        self.outcome.samples += 1
+        stamp = instant(sample.measured.stamp)
+        self._now = 1e-9 * sample.time
+        self._go_on(stamp, sample.time)
+        if not self._begun:
+            return
+        answers = self._recorded.get(OUT)
+        found = None if answers is None else answers.find(stamp)
+        if answers is not None and found is None:
+            self._unanswered.append(sample)  # the node has begun anew with it, or never had it
+            return
+        pipeline = self._pipeline
+        if pipeline.begins(stamp):
+            needed = 1 if pipeline.observer.sensed.rates else 2
+            for before in list(self._unanswered)[-needed:]:
+                yield from self._said(before, before.time)
+        self._unanswered.clear()
+        yield from self._said(sample, sample.time if found is None else found[0])
+        self.outcome.matched += found is not None
+
+    def _said(self, sample: Sample, time: int) -> Iterator[tuple[str, int, bytes]]:
+        try:
+            said = self._pipeline.take(sample.measured)
+        except MessageRejected as rejected:
+            self.rejections.add(rejected)
+            return
+        except HodynError as error:
+            self.rejections.add(MessageRejected(Reason.UNREACHABLE, str(error)))
+            return
+        stamp = instant(sample.measured.stamp)
+        self.outcome.answers += said.efforts is not None
+        for name, message in ((PAYLOAD, said.payload), (OUT, said.efforts), (CONTACTS, said.contact)):
+            if message is None:
+                continue
+            found = self._recorded[name].find(stamp) if name != OUT and name in self._recorded else None
+            yield name, time if found is None else found[0], self._serialise[name](message)
+
+    def _go_on(self, stamp: int, time: int) -> None:
+        """Observe under the settings that hold for a sample."""
+        while self._changes and self._changes[0].holds(stamp, time):
+            change = self._changes.popleft()
+            if change.begins:
+                if stamp != change.begun:
+                    self._log(
+                        f"the recording lacks the first samples of the observer of {self.topic}: numbers "
+                        "differ until it has learnt the same again"
+                    )
+                self._pipeline = ObservationPipeline.from_settings(change.data, self._clock)
+                self._unanswered.clear()
+                self._begun = True
+                continue
+            config = observer_config(change.data)
+            if config != self._pipeline.config.observer:
+                self._pipeline.configure(config)
+            if change.restarted == "observer":
+                self._pipeline.restart()
+            elif change.restarted == "payload" and self._pipeline.estimator is not None:
+                self._pipeline.estimator.restart()
+
+    def _topic(self, name: str) -> str:
+        return f"{self._folder}/{name}"
+
+    def _clock(self) -> float:
+        return self._now
+
+
+class Pairs:
+    """Puts states of links, motors and base of one instant together, in the order of those of the links."""
+
+    def __init__(self, topics: Mapping[str, str]) -> None:
+        self._topics = topics  # names by topic, that of links first
+        self._waiting: dict[str, deque[tuple[int, bytes, Any]]] = {name: deque() for name in topics.values()}
+        self._newest = dict.fromkeys(self._waiting, -1)  # stamps [ns]
+
+    def take(self, message: Message, pipeline: ObservationPipeline) -> Iterator[Sample]:
+        """Yield what a message completes. Raises MessageRejected for one that cannot be read."""
+        name = self._topics.get(message.topic)
+        if name is None:
+            return
+        queue = self._waiting[name]
+        queue.append((message.time, *pipeline.readers[name].read(message.data)))
+        while message.time - queue[0][0] > _WAIT:
+            queue.popleft()
+        self._newest[name] = instant(queue[-1][1])
+        links, *others = self._waiting
+        first = self._waiting[links]
+        while first:
+            time, stamp, rows = first[0]
+            partners = {other: self._partner(other, instant(stamp), pipeline) for other in others}
+            held = {name: found for name, found in partners.items() if found is not None}
+            if any(self._newest[name] <= instant(stamp) for name in others if name not in held):
+                return  # one may still come, as each topic keeps its order
+            first.popleft()
+            whole = pipeline.together({links: (stamp, rows), **held}) if len(held) == len(others) else None
+            if whole is not None:
+                yield Sample(time, whole)
+
+    def _partner(self, name: str, stamp: int, pipeline: ObservationPipeline) -> tuple[bytes, Any] | None:
+        """Return the state on a topic that is nearest to a stamp [ns], and leave out those before it."""
+        queue, near = self._waiting[name], 1e9 * pipeline.config.stamp_tolerance
+        apart = [abs(instant(held[1]) - stamp) for held in queue]
+        if not apart or min(apart) > near:
+            return None
+        for _ in range(apart.index(min(apart))):
+            queue.popleft()
+        return queue[0][1:]
