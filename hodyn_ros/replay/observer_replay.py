@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,7 +42,6 @@ _SAID = {
     PAYLOAD: "hodyn_ros/msg/PayloadEstimate",
 }
 _WAIT = 10_000_000_000  # [ns] by which a recorder that was held up may record what belongs together apart
-_SLACK = 1_000_000_000  # [ns] by which the times of two topics may contradict the order of their messages
 
 
 class Change(NamedTuple):
@@ -59,11 +58,15 @@ class Change(NamedTuple):
         """Whether the node has begun with them."""
         return self.restarted == "all"
 
-    def holds(self, stamp: int, time: int) -> bool:
-        """Whether they hold for a sample with a stamp [ns] that was recorded at a time [ns]."""
+    def holds(self, stamp: int, time: int, before: Collection[int | None]) -> bool:
+        """Whether they hold for a sample with a stamp [ns] that was recorded at a time [ns].
+
+        `before`: stamps of the sample before it, and of the last one that was taken. Where the one that they
+        name is not in the recording, the time tells.
+        """
         if self.begins:
             return stamp == self.begun or (self.time < time and stamp > self.begun)
-        return stamp > self.after and self.time <= time + _SLACK
+        return self.after in before or (self.time < time and stamp > self.after)
 
 
 def observers_in(bag: Bag, namespace: str | None = None) -> list[str]:
@@ -139,6 +142,7 @@ class ObserverReplay:
         self.outcome = Outcome(recorded=0 if answers is None else len(answers))
         self.rejections = Rejections(log, self._topic(OUT).lstrip("/"), clock=self._clock)
         self._unanswered: deque[Sample] = deque(maxlen=2)
+        self._seen: int | None = None  # stamp [ns] of the sample before
         self._begun = False  # whether the recording has come to where the node began
         self._serialise = {name: Serialiser(kind) for name, kind in _SAID.items()}
 
@@ -218,7 +222,9 @@ class ObserverReplay:
 
     def _go_on(self, stamp: int, time: int) -> None:
         """Observe under the settings that hold for a sample."""
-        while self._changes and self._changes[0].holds(stamp, time):
+        before = self._seen, self._pipeline.stamps.last
+        self._seen = stamp
+        while self._changes and self._changes[0].holds(stamp, time, before):
             change = self._changes.popleft()
             if change.begins:
                 if stamp != change.begun:
