@@ -83,7 +83,7 @@ def measure(stage: Stage) -> Section:
             Row(
                 f"paths within {_SOON:g} s of processor time",
                 "all",
-                _one(np.mean(np.array(seconds) <= _SOON)),
+                _one(float(np.mean(np.array(seconds) <= _SOON))),
             ),
         ],
     )

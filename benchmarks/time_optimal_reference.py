@@ -93,9 +93,10 @@ class _Collocation:
         splines = BSpline(self.knots, even * np.eye(self.count), _ORDER)
         basis = [np.take_along_axis(splines(u, nu=k), self._seen, axis=1) for k in range(_ORDER)]
         seconds = 0.5 * step * np.tile(weights, intervals)
-        constant, *rest = along.torques
+        constant, a1, a2 = along.torques
         none = np.zeros(constant[:, 0].shape)
-        factors = [[none + each for each in row] for row in torque_factors(*(a.swapaxes(0, 1) for a in rest))]
+        rows = torque_factors([*a1.swapaxes(0, 1)], [*a2.swapaxes(0, 1)])
+        factors = [[none + each for each in row] for row in rows]
         by_station = np.array(factors).transpose(2, 0, 1, 3)
         numbers = [seconds, np.stack(basis, axis=1), along.motion, constant, by_station]
         self._numbers = np.concatenate([one.reshape(len(u), -1) for one in numbers], axis=1).T

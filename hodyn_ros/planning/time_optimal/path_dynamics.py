@@ -66,8 +66,9 @@ class PathDynamics:
 
     def joined(self, other: PathDynamics, order: NDArray[np.intp]) -> PathDynamics:
         """Return the same with the instants of another, in an order of both."""
-        paces = self.pace, other.pace
-        pace = None if paces[0] is None or paces[1] is None else np.concatenate(paces)[order]
+        pace = None
+        if self.pace is not None and other.pace is not None:
+            pace = np.concatenate([self.pace, other.pace])[order]
         rows = np.concatenate([self.rows, other.rows], axis=1).take(order, axis=1)
         return PathDynamics(self.demand, rows, pace)
 

@@ -101,4 +101,6 @@ class PathPeaks:
 
 
 def _chosen(samples: Samples, rows: NDArray[np.intp]) -> Samples:
-    return Samples(*(None if part is None else part[rows] for part in samples))
+    values, integrals, lasting = samples
+    assert integrals is not None and lasting is not None
+    return Samples(values[rows], integrals[rows], lasting[rows])

@@ -13,7 +13,8 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.planning.limit_set import Column, LimitSet
 from hodyn_ros.planning.motion_evaluator import MotionEvaluator
-from hodyn_ros.planning.time_optimal.frame_speed import FrameSpeed, pace_of
+from hodyn_ros.planning.time_optimal.frame_speed import FrameSpeed as FrameSpeed
+from hodyn_ros.planning.time_optimal.frame_speed import pace_of
 from hodyn_ros.planning.time_optimal.geometry import require_path
 from hodyn_ros.planning.time_optimal.insensitive import Uncertainty
 from hodyn_ros.planning.time_optimal.interior_point import Optimum

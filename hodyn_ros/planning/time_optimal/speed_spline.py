@@ -29,8 +29,8 @@ class Stations:
 
     def joined(self, other: Stations, order: NDArray[np.intp]) -> Stations:
         """Return the same with the instants of another, in an order of both that is theirs along the path."""
-        both = [np.concatenate(pair)[order] for pair in ((self.u, other.u), (self.basis, other.basis))]
-        return self._with(*both, np.concatenate([self._span, other._span])[order])
+        u, basis = np.concatenate([self.u, other.u]), np.concatenate([self.basis, other.basis])
+        return self._with(u[order], basis[order], np.concatenate([self._span, other._span])[order])
 
     def chosen(self, which: NDArray[np.intp]) -> Stations:
         """Return some of the instants, in order."""
