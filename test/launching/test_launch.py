@@ -203,7 +203,7 @@ def test_a_node_that_may_comes_back(tmp_path: Path) -> None:
         assert process.stop(signal.SIGINT) == 0, process.output()
 
 
-def test_recording_with_our_own_recorder(tmp_path: Path) -> None:
+def test_recording_with_what_is_installed(tmp_path: Path) -> None:
     pytest.importorskip("rosbags", reason="rosbags is not installed")
     bag = tmp_path / "123"  # not to be taken for a number
     arguments = ("namespace:=left", "rate:=100", "duration:=0.5", "record:=true", f"bag:={bag}")

@@ -93,7 +93,8 @@ def test_they_take_what_the_launch_file_of_the_panda_takes(launching: Any, file:
         "auto_start",
     }
     arguments = set(launching.declared(file))
-    assert set(launching.declared("panda.launch.py")) - {"feedforward", "command_rate"} | own <= arguments
+    simulated = {"feedforward", "command_rate", "learn", "observe", "predict"}
+    assert set(launching.declared("panda.launch.py")) - simulated | own <= arguments
 
 
 def test_efforts_reach_the_topic_of_the_controller(launching: Any) -> None:

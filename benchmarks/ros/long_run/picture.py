@@ -18,7 +18,7 @@ _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#
 
 def draw(runs: Sequence[LongRun], path: Path) -> None:
     """Draw one column for each run."""
-    figure = Figure(figsize=(6.2 * len(runs), 9.0), layout="constrained")
+    figure = Figure(figsize=(5.4 * len(runs) + 2.6, 9.0), layout="constrained")
     axes = figure.subplots(3, len(runs), squeeze=False, sharex="col", sharey="row")
     for run, (late, memory, processor) in zip(runs, axes.T):
         late.set_title(f"{run.name}, {run.seconds / 60.0:.0f} min")
@@ -29,7 +29,7 @@ def draw(runs: Sequence[LongRun], path: Path) -> None:
         processor.set_xlabel("time [min]")
     for row, title in zip(axes, ("delay [ms]", "memory in use [MiB]", "processors in use")):
         row[0].set_ylabel(title)
-        row[-1].legend(fontsize=7, loc="upper left", ncols=2)
+        row[-1].legend(fontsize=8, loc="center left", bbox_to_anchor=(1.01, 0.5))
         for ax in row:
             ax.grid(True, alpha=0.25)
             ax.spines[["top", "right"]].set_visible(False)

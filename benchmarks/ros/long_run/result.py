@@ -31,6 +31,7 @@ ANSWERS = {
     "feedforward to corrected feedforward": ("feedforward_torque", "corrected_feedforward_torque"),
 }
 COMMANDS = ("measurement to command", "motor_states", "effort_commands")  # without a stamp: the next one
+HELD = 0.1  # [s] that drives hold a command; a measurement without one for so long is of a robot that stands
 
 # What nodes count in /diagnostics of messages that did not come, that were not taken, and not sent in time.
 _COUNTS = {
@@ -134,13 +135,13 @@ def _answer_delays(asked: Rows, answers: Rows) -> Array:
 
 
 def _next_delays(asked: Rows, answers: Rows) -> Array:
-    """Return the time to the next message of another topic [s]."""
+    """Return the time to the next message of another topic [s]; infinite beyond what drives hold."""
     sent = np.sort(answers[:, 1])
     place = np.searchsorted(sent, asked[:, 1])
     late = np.full(len(asked), np.inf)
     found = place < len(sent)
     late[found] = 1e-9 * (sent[place[found]] - asked[found, 1])
-    return late
+    return np.where(late > HELD, np.inf, late)
 
 
 def _counts(file: Path, begin: float, end: float) -> dict[str, dict[str, int]]:
@@ -187,6 +188,12 @@ def _losses(runs: Sequence[LongRun]) -> list[str]:
     row("messages that were sent", *(sum(run.sent.values()) for run in runs))
     for way in ANSWERS:
         row(f"{way}: no answer", *(f"{run.unanswered[way]} of {len(run.delays[way])}" for run in runs))
+    for way in COMMANDS[:1]:
+        missing = (int(np.isinf(run.delays[way]).sum()) for run in runs)
+        row(
+            f"{way}: none within {HELD:g} s",
+            *(f"{count} of {len(run.delays[way])}" for count, run in zip(missing, runs)),
+        )
     for kind in _COUNTS:
         row(f"{kind}, by all nodes", *(sum(run.counts[kind].values()) for run in runs))
     row("unheard by the process that measures", *(run.unheard for run in runs))
@@ -197,7 +204,8 @@ def _late(runs: Sequence[LongRun]) -> list[str]:
     lines = _head("from publication to publication [ms]", "", "median", "99 %", "99.9 %", "latest")
     for way in (*ANSWERS, COMMANDS[0]):
         for run in runs:
-            figures = 1e3 * np.percentile(run.delays[way], PERCENTS, method="lower")
+            came = run.delays[way][np.isfinite(run.delays[way])]
+            figures = 1e3 * np.percentile(came, PERCENTS) if len(came) else np.full(len(PERCENTS), np.nan)
             lines.append(_line(way, run.name, *(f"{each:.3g}" for each in figures)))
     return lines
 
