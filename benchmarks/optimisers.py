@@ -229,7 +229,7 @@ def _in_solver(by: str, torque: Any, robot: Robot) -> tuple[list[Contender], Arr
 
     x = ca.MX.sym("x", robot.n_joints, 3)
     problem = {"x": ca.vec(x), "f": ca.sumsqr(x), "g": torque(x)}
-    solver = ca.nlpsol("solver", "ipopt", problem, {"print_time": 0, "ipopt.print_level": 0})
+    solver: Any = ca.nlpsol("solver", "ipopt", problem, {"print_time": 0, "ipopt.print_level": 0})
     motions, weights = _motions(robot, 1)
     given = {"x": motions[0].ravel(), "p": np.empty(0), "lam_f": np.ones(1), "lam_g": weights[0].ravel()}
     contenders, results = [], []
@@ -238,9 +238,9 @@ def _in_solver(by: str, torque: Any, robot: Robot) -> tuple[list[Contender], Arr
         buffer, evaluate = function.buffer()
         outputs = [np.zeros(function.nnz_out(i)) for i in range(function.n_out())]
         for i in range(function.n_in()):
-            buffer.set_arg(i, memoryview(given[function.name_in(i).replace(":", "_")]))
+            buffer.set_arg(i, given[function.name_in(i).replace(":", "_")].data)
         for i, output in enumerate(outputs):
-            buffer.set_res(i, memoryview(output))
+            buffer.set_res(i, output.data)
         evaluate()
         results.append(outputs[-1])
         names = {"evaluate": evaluate, "kept": (solver, buffer, given, outputs)}

@@ -9,7 +9,7 @@ from typing import Any
 import casadi as ca
 
 _FILE = Path(__file__).parents[1] / "data" / "pinocchio_casadi_panda.json"
-_STEPS = {
+_STEPS: dict[str, Any] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,

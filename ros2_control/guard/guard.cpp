@@ -9,9 +9,9 @@ namespace core = hodyn_ros::guard;
 struct hodyn_guard : core::CommandGuard
 {
   hodyn_guard(
-    const hodyn_guard_setup & setup, const core::Config & config, const core::Limits & limits, const core::Gains & gains)
+    const hodyn_guard_setup & setup, const core::Config & allowed, const core::Limits & limits, const core::Gains & gains)
   : core::CommandGuard(
-      setup.joints, config, limits, gains,
+      setup.joints, allowed, limits, gains,
       setup.model == nullptr ? core::EffortModel{} : core::EffortModel{efforts_of, this},
       core::Observer{setup.observer_start, setup.observer_step, setup.observer_context}),
     model(setup.model),

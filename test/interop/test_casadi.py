@@ -17,6 +17,8 @@ from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.export.request import ExportRequest
 
 ca = pytest.importorskip("casadi", reason="casadi is not installed")
+from benchmarks.peers.pinocchio_casadi import GRAVITY  # noqa: E402
+from benchmarks.peers.pinocchio_casadi import torques as pinocchio_torques  # noqa: E402
 from hodyn_ros.interop.casadi import export_casadi, function  # noqa: E402
 
 Array = NDArray[np.float64]
@@ -86,6 +88,21 @@ def test_inverse_dynamics_of_an_arm_with_all_derivatives() -> None:
     bent = torque.reverse(1).forward(1)(q.T, 0, weights.T, 0, direction, 0, change)
     right = expected @ direction.T.ravel() + change @ first
     np.testing.assert_allclose(np.array(bent).T.ravel(), right, rtol=0, atol=1e-12 * np.abs(right).max())
+
+
+def test_values_and_derivatives_are_those_of_pinocchio() -> None:
+    """Of the expression that Pinocchio computes over CasADi's symbols, which CasADi differentiates."""
+    robot, rng = Robot(panda().model.with_gravity((0.0, 0.0, -GRAVITY))), np.random.default_rng(6)
+    q, weights = rng.uniform(-1.0, 1.0, (7, 3)), rng.normal(size=7)
+    x, multiplier = ca.SX.sym("x", 7, 3), ca.SX.sym("l", 7)
+    expression = pinocchio_torques()(x)
+    curvature = ca.hessian(ca.dot(multiplier, expression), x)[0]
+    theirs = ca.Function("theirs", [x, multiplier], [expression, ca.jacobian(expression, x), curvature])
+    ours = function(robot)
+    second = ours.reverse(1).jacobian()(q, 0, weights, 0)[0]
+    for found, right in zip((ours(q), ours.jacobian()(q, 0), second), theirs(q, weights), strict=True):
+        right = np.array(right)
+        np.testing.assert_allclose(np.array(found), right, rtol=0, atol=1e-12 * np.abs(right).max())
 
 
 OPERATIONS = [("inverse_dynamics", 0), ("forward_dynamics", 0), ("forward_kinematics", 1), ("com", 0)]
