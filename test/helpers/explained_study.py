@@ -340,11 +340,15 @@ def print_faults(seeds: range) -> None:
         if found.now is None and found.without is not None:
             count["lost"] += 1
             print(f"not seen any more: seed {seed}, {wrong}, was after {found.without} ms", flush=True)
-    print("| false | cases | seen | without deflections | lost | false alarms | without deflections |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
+        if found.now is not None and found.without is None:
+            count["won"] += 1
+        if seed % 50 == 49:
+            print(f"to seed {seed}: {dict(sum(table.values(), Counter()))}", flush=True)
+    print("| false | cases | seen | seen without deflections | won | lost | false alarms | without |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     sums: Counter[str] = sum(table.values(), Counter())
     for kind, count in (*table.items(), ("all", sums)):
-        names = ("all", "now", "without", "lost", "alarms", "alarms_without")
+        names = ("all", "now", "without", "won", "lost", "alarms", "alarms_without")
         print(f"| {kind} | {' | '.join(str(int(count[name])) for name in names)} |")
 
 
