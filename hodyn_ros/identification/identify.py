@@ -376,7 +376,7 @@ def fits(
     of the recording in both.
     """
     names = model.robot.joint_names
-    motion = data.fast_motion(data.effort_times - unknowns.effort_delay, data.late(unknowns))
+    motion = data.fast_motion(data.acted(unknowns.effort_delay), data.late(unknowns))
     rubs = model.of_friction
 
     def effort(figures: Array, friction_shape: Array) -> Array:

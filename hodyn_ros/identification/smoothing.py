@@ -74,12 +74,12 @@ class LowPass:
         self._knots = knots
         self._basis = BSpline.design_matrix(times, self._knots, DEGREE)
         even = np.linspace(knots[0], knots[-1], 2 * (len(knots) - 2 * DEGREE) + 1)
-        even = 0.5 * (even[1:] + even[:-1])
+        self.even = even = 0.5 * (even[1:] + even[:-1])  # instants, four a period of the bandwidth
         seen = np.abs(
             times[np.clip(np.searchsorted(times, even), 1, len(times) - 1) - [[1], [0]]] - even
         ).min(axis=0)
-        weights = (seen < even[1] - even[0]).astype(np.float64)  # nothing is said of gaps
-        self._evenly = diags_array(weights) @ BSpline.design_matrix(even, self._knots, DEGREE)
+        self._said = (seen < even[1] - even[0]).astype(np.float64)  # nothing is said of gaps
+        self._evenly = BSpline.design_matrix(even, self._knots, DEGREE)
         gram = (self._basis.T @ self._basis).tocsc()
         if not self.used.all():
             rough = _differences(gram.shape[0])
@@ -106,8 +106,12 @@ class LowPass:
         much larger at one than at another.
         """
         flat = values.reshape(len(values), -1)
-        cosines = dct(self._evenly @ self.spline(flat).c, axis=0, norm="ortho")[: self._evenly.shape[0] // 2]
-        return np.asarray(cosines).reshape(-1, *values.shape[1:])
+        return self.amplitudes(self._evenly @ self.spline(flat).c).reshape(-1, *values.shape[1:])
+
+    def amplitudes(self, values: Array) -> Array:
+        """Return amplitudes of cosines (m, k) of values at the instants `even` (2 m, k), slowest first."""
+        said = self._said[:, None] * values
+        return np.asarray(dct(said, axis=0, norm="ortho")[: len(self.even) // 2])
 
 
 def smooth(channel: Channel, bandwidth: float | None = None, beyond_motion: bool = False) -> Smooth:

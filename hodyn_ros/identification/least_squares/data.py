@@ -7,10 +7,11 @@ from numpy.typing import NDArray
 
 from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
+from hodyn_ros.identification.least_squares.holds import Hold
 from hodyn_ros.identification.least_squares.reversals import unexplained
 from hodyn_ros.identification.least_squares.unknowns import Unknowns
 from hodyn_ros.identification.recording import Channel, JointRecording
-from hodyn_ros.identification.smoothing import SAMPLES_PER_KNOT, LowPass, Smooth, smooth
+from hodyn_ros.identification.smoothing import SAMPLES_PER_KNOT, LowPass, Smooth, moving_frequency, smooth
 from hodyn_ros.identification.springs.curve import Curve
 from hodyn_ros.identification.springs.deflection import DELAY, parts, without_outliers
 from hodyn_ros.identification.torque_model import Motion, TorqueModel
@@ -49,6 +50,12 @@ class Data:
         if len(self.elastic) and recording.links is not None and self._fast_motors is not None:
             self.link_times, links = self._rows(recording.links)
             self.deflections = self._fast_motors.sample(self.link_times, 0)[0] - links
+        self.held: Hold | None = None
+        self.moving_frequency = max(
+            moving_frequency(signal, channel.times)
+            for channel, signal in ((recording.motors, self.motors), (recording.links, self.links))
+            if channel is not None and signal is not None
+        )
         self.slow_effort = self._low_pass(self.effort_times)
         self.slow_efforts: dict[int, LowPass] = {}  # by joint, see `compare`
         self.slow_deflections: dict[int, LowPass] = {}
@@ -101,7 +108,7 @@ class Data:
         Return of which motors or links (n,) friction sticks, and of which either is so.
         """
         at_motor, times = self.recording.at_motor, self.effort_times
-        motion = self.fast_motion(times - now.effort_delay, self.late(now))
+        motion = self.fast_motion(self.acted(now.effort_delay), self.late(now))
         predicted = model.columns(motion, at_motor, now.friction_shape, now.parameters) @ now.parameters
         fast = self._low_pass(times, self.fastest)
         speeds, turned_by = model.rubbing(motion, at_motor)
@@ -141,6 +148,11 @@ class Data:
     def motion(self, times: Array, delays: Array) -> Motion:
         """Return the motion at `times` by the clock of the motors; `delays` (n,) of the links' stamps."""
         return self._motion(self.links, self.motors, times, delays)
+
+    def acted(self, delay: float) -> Array:
+        """Return when efforts acted (N,) by the clock of the motors: in the mean so much [s] before their stamps."""
+        since = 0.0 if self.held is None else self.held.since_middle(self.effort_times)
+        return self.effort_times - since - delay
 
     def fast_motion(self, times: Array, delays: Array) -> Motion:
         """Return the motion with all that the encoders tell, vibration included."""

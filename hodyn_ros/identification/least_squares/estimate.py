@@ -11,7 +11,7 @@ may give up what is slow, and the size of all inertias with it. Outliers count l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from hodyn_ros.array import Array
 from hodyn_ros.identification.least_squares.data import Data
+from hodyn_ros.identification.least_squares.holds import HeldRows, seek_hold
 from hodyn_ros.identification.least_squares.residuals import Key, Noise, Rows, linearised, residuals
 from hodyn_ros.identification.least_squares.unknowns import Unknowns
 from hodyn_ros.identification.springs.deflection import (
@@ -89,6 +90,8 @@ def estimate(
             if (np.abs(now.vector - before) <= _CONVERGED * np.sqrt(np.diag(covariance))).all():
                 break
         rows, systems = linearised(model, runs, now, noise, whole=True)
+        if look < 2:
+            _seek_holds(model, runs, rows, systems, now)
         leverages = {key: _leverage(model, key, of_one, now, covariance) for key, of_one in systems}
         noise = {key: each.noise_by_frequency(leverages[key]) for key, each in rows.items()}
         left_out = [each.reversals_left_out for each in runs]
@@ -108,6 +111,30 @@ def estimate(
     bandwidths = tuple(band for each in runs for band in each.bandwidths)
     p = len(free)
     return Estimate(now, covariance, normal[:p, :p], bent, data.elastic, bandwidths)
+
+
+def _seek_holds(
+    model: TorqueModel,
+    runs: Sequence[Data],
+    rows: Mapping[Key, Rows],
+    systems: Sequence[tuple[Key, Array]],
+    now: Unknowns,
+) -> None:
+    """Let runs know whether a controller held their efforts, from what white noise does not explain."""
+    for run, data in enumerate(runs):
+        joints = []
+        for key, of_one in systems:
+            if key.run != run or key.spring is not None:
+                continue
+            of_joint = rows[key]
+            noise = of_joint.noise.deviations
+            rate = of_joint.low_pass.spline(of_joint.predicted)(of_joint.low_pass.even, nu=1)
+            left = of_joint.low_pass.spectrum(of_joint.measured - of_joint.predicted) / noise
+            block = _by_unknowns(model, key, of_one, now)
+            joints.append(HeldRows(of_joint.low_pass, rate, noise, left, block))
+        if joints and data.held is None:
+            period = float(np.median(np.diff(data.recording.efforts.times)))
+            data.held = seek_hold(joints, period, 2.0 * data.moving_frequency)
 
 
 def _solved(

@@ -115,14 +115,15 @@ def _equations(
         return Rows(samples, modelled, low_pass, noise.get(key, guess))
 
     for run, data in enumerate(runs):
-        motion = data.fast_motion(data.effort_times - now.effort_delay, data.late(now))
+        motion = data.fast_motion(data.acted(now.effort_delay), data.late(now))
         at_motor = data.recording.at_motor
         columns = model.columns(motion, at_motor, now.friction_shape, now.parameters)
         turning = model.shape_columns(motion, at_motor, now.parameters, now.friction_shape)
         predicted = columns @ now.parameters
         # where reversals are not explained, controllers answer to the noise of encoders that is in the model
         # as well, and rates hold most of it: slow ones are the instrumental variable of the delay
-        certain = data.slow_effort(predicted) if data.reversals_left_out.any() else predicted
+        smooth = ~model.of_turnover
+        certain = data.slow_effort(columns[..., smooth] @ now.parameters[smooth])
         rates = np.gradient(certain, data.effort_times, axis=0)
         for j in np.flatnonzero(data.recording.efforts.measured).tolist():
             rows = rows_of(Key(run, j), data.efforts[:, j], predicted[:, j], data.slow_efforts[j])
