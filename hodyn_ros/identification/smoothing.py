@@ -40,11 +40,12 @@ class Smooth:
         columns = np.flatnonzero(self.measured)
         low, high = self.spline.t[DEGREE], self.spline.t[-DEGREE - 1]
         late = np.zeros(len(self.measured)) if delays is None else delays
-        for place, j in enumerate(columns):
-            one = BSpline(self.spline.t, self.spline.c[:, place], DEGREE)
-            instants = np.clip(times + late[j], low, high)
+        for delay in set(late[columns].tolist()):
+            places = np.flatnonzero(late[columns] == delay)
+            alike = BSpline(self.spline.t, np.ascontiguousarray(self.spline.c[:, places]), DEGREE)
+            instants = np.clip(times + delay, low, high)
             for k in range(order + 1):
-                result[k, :, j] = one(instants, nu=k)
+                result[k, :, columns[places]] = alike(instants, nu=k).T
         return result
 
 

@@ -17,6 +17,7 @@ from hodyn_ros.identification.springs.deflection import DELAY, parts, without_ou
 from hodyn_ros.identification.torque_model import Motion, TorqueModel
 
 MOST_ROWS = 20_000  # samples of a channel that are used; of longer recordings every second, third, ...
+_HARMONICS = 4.0  # of the motion's highest frequency, that rates of efforts are taken of
 _POSES = 20  # at which inertias are looked at
 
 
@@ -57,6 +58,8 @@ class Data:
             if channel is not None and signal is not None
         )
         self.slow_effort = self._low_pass(self.effort_times)
+        slowest = min(_HARMONICS * self.moving_frequency, *bands)
+        self.of_motion = self._low_pass(self.effort_times, slowest)
         self.slow_efforts: dict[int, LowPass] = {}  # by joint, see `compare`
         self.slow_deflections: dict[int, LowPass] = {}
         self.reversals_left_out = np.zeros(len(recording.joint_names))  # share of the samples of each effort

@@ -155,7 +155,7 @@ def _solved(
     pull = np.diag(1.0 / spreads[moving])
     normal = np.zeros((size, size))
     for _ in range(_INNER):
-        blocks, left = [], []
+        blocks, left, beside = [], [], []
         x = now.vector
         for key, triangle in systems:
             block = _by_unknowns(model, key, triangle, now)
@@ -165,17 +165,24 @@ def _solved(
                 spring = now.springs[:, key.spring]
                 modelled = triangle[:, :-1] @ coefficients(model, now.parameters, spring, key.joint)
             blocks.append(block)
+            beside.append(triangle[:, -2] if key.spring is None else np.zeros(len(block)))
             left.append(triangle[:, -1] - modelled)
         rows = np.concatenate(blocks)
         normal = rows.T @ rows
         system = np.concatenate([rows[:, moving], pull])
         right = np.concatenate([*left, pull @ (start.vector - x)[moving]])
         size_of = np.maximum(np.linalg.norm(system, axis=0), 1e-300)
-        step = np.zeros(size)
-        step[moving] = np.linalg.lstsq(system / size_of, right, rcond=1e-13)[0] / size_of
+        both = np.column_stack([right, np.concatenate([*beside, np.zeros(len(pull))])])
+        step, rest = np.zeros((2, size))
+        solution = np.linalg.lstsq(system / size_of, both, rcond=1e-13)[0] / size_of[:, None]
+        step[moving], rest[moving] = solution.T
+        rest /= 1.0 + rest[-1]
+        step -= rest * step[-1]
         step[now.of_shape] = np.clip(step[now.of_shape], -_LARGEST_STEP, _LARGEST_STEP)
         now = now.moved(step)
-    return now, normal, _covariance(normal, spreads)
+    change = np.eye(size)
+    change[:, -1] -= rest
+    return now, normal, change @ _covariance(normal, spreads) @ change.T
 
 
 def _by_unknowns(model: TorqueModel, key: Key, rows: Array, now: Unknowns) -> Array:

@@ -20,7 +20,7 @@ _HARMONICS = 6  # of the sawtooth, by which it is sought
 _FINE = 0.25  # of a beat in the whole recording, by which frequencies that are tried differ
 _FINER = 21  # frequencies about the best one
 _PHASES = 96
-_CLEAR = 40.0  # by how much less the square of the residual, over its noise, is than without holds
+_CLEAR = 25.0  # by how much less the square of the residual, over its noise, is than without holds
 _ALIKE = 0.6, 1.5  # size of the sawtooth that fits best, beside the period
 
 

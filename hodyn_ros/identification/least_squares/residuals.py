@@ -120,17 +120,18 @@ def _equations(
         columns = model.columns(motion, at_motor, now.friction_shape, now.parameters)
         turning = model.shape_columns(motion, at_motor, now.parameters, now.friction_shape)
         predicted = columns @ now.parameters
-        # where reversals are not explained, controllers answer to the noise of encoders that is in the model
-        # as well, and rates hold most of it: slow ones are the instrumental variable of the delay
+        # controllers answer to the noise of encoders that is in the model as well, and where friction turns
+        # over, so does what a law lacks: slow rates of all else are the instrumental variable of the delay
         smooth = ~model.of_turnover
-        certain = data.slow_effort(columns[..., smooth] @ now.parameters[smooth])
-        rates = np.gradient(certain, data.effort_times, axis=0)
+        certain = data.of_motion.spline(columns[..., smooth] @ now.parameters[smooth])
+        rates = certain(data.effort_times, nu=1)
+        all_rates = data.slow_effort.spline(predicted)(data.effort_times, nu=1)
         for j in np.flatnonzero(data.recording.efforts.measured).tolist():
             rows = rows_of(Key(run, j), data.efforts[:, j], predicted[:, j], data.slow_efforts[j])
-            by_shape, rate = turning[:, j], rates[:, [j]]
+            by_shape, rate, other = turning[:, j], rates[:, [j]], all_rates[:, [j]] - rates[:, [j]]
             known = by_shape @ now.vector[now.of_shape] - rate[:, 0] * now.effort_delay
             target = rows.without_outliers + known
-            yield Key(run, j), rows, [columns[:, j], by_shape, -rate, target[:, None]]
+            yield Key(run, j), rows, [columns[:, j], by_shape, -rate, -other, target[:, None]]
         for i, (j, part) in enumerate(zip(data.elastic, data.springs(model, now, fast=True))):
             modelled = part @ coefficients(model, now.parameters, now.springs[:, i], j)
             rows = rows_of(Key(run, j, i), data.deflections[:, j], modelled, data.slow_deflections[j])
