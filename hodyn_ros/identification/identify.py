@@ -92,6 +92,7 @@ def identify(
     heard = _resonances(model, runs, parameters, unknowns) if options.only == "all" else {}
     result = _result(model, runs, estimated, parameters, unknowns, terms, heard, free, prior_deviations)
     notes = [f"to be looked at: {doubt}" for doubt in dict.fromkeys(doubts)]
+    notes += [f"{each.recording.source}: {each.held.line}" for each in runs if each.held is not None]
     notes += _contradictions(model, runs, result, free, prior_deviations)
     return replace(result, notes=(*notes, *result.notes))
 

@@ -32,6 +32,15 @@ class Hold:
     beat: float  # [Hz] rate of the controller minus that of the recorder
     phase: float  # [turns] at time 0
 
+    @property
+    def line(self) -> str:
+        """What was found, in words."""
+        than = "faster" if self.beat > 0.0 else "slower"
+        return (
+            f"a controller held the efforts, at a rate {abs(self.beat):.2g} Hz {than} than that of the samples; "
+            "they count as acting in the middle of their hold"
+        )
+
     def since_middle(self, times: Array) -> Array:
         """Return how long after the middle of their hold efforts were read (N,) [s], those of `times`."""
         return np.asarray(self.period * ((self.beat * times + self.phase) % 1.0 - 0.5))
