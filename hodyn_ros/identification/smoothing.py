@@ -17,7 +17,7 @@ from hodyn_ros.identification.recording import Channel
 
 DEGREE = 7  # so that the acceleration, and the jerk of a torque rate, are smooth
 BANDWIDTHS = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)  # [Hz] that are tried where none is given
-_HARMONICS = 8.0  # of the motion's highest frequency that a bandwidth has room for
+HARMONICS = 8.0  # of the motion's highest frequency that a bandwidth has room for
 _LONGEST_GAP = 3.0  # distances of knots without a sample
 _STIFF = 1e-3  # of the penalty on differences, beside what samples weigh
 SAMPLES_PER_KNOT = 3.0  # samples between two knots, at least
@@ -144,7 +144,7 @@ def smooth(channel: Channel, bandwidth: float | None = None, beyond_motion: bool
         assert failure is not None
         raise failure
     if bandwidth is None and not beyond_motion:
-        wanted = _HARMONICS * moving_frequency(best[1], channel.times)
+        wanted = HARMONICS * moving_frequency(best[1], channel.times)
         enough = next((b for b in tried if b >= wanted), tried[-1])
         if enough < best[1].bandwidth:
             return _fit(channel, enough)[1]

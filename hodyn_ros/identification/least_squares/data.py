@@ -11,13 +11,20 @@ from hodyn_ros.identification.least_squares.holds import Hold
 from hodyn_ros.identification.least_squares.reversals import unexplained
 from hodyn_ros.identification.least_squares.unknowns import Unknowns
 from hodyn_ros.identification.recording import Channel, JointRecording
-from hodyn_ros.identification.smoothing import SAMPLES_PER_KNOT, LowPass, Smooth, moving_frequency, smooth
+from hodyn_ros.identification.smoothing import (
+    HARMONICS,
+    SAMPLES_PER_KNOT,
+    LowPass,
+    Smooth,
+    moving_frequency,
+    smooth,
+)
 from hodyn_ros.identification.springs.curve import Curve
 from hodyn_ros.identification.springs.deflection import DELAY, parts, without_outliers
 from hodyn_ros.identification.torque_model import Motion, TorqueModel
 
 MOST_ROWS = 20_000  # samples of a channel that are used; of longer recordings every second, third, ...
-_HARMONICS = 4.0  # of the motion's highest frequency, that rates of efforts are taken of
+_OF_RATES = 4.0  # of the motion's highest frequency: up to where rates are those of the motion
 _POSES = 20  # at which inertias are looked at
 
 
@@ -57,8 +64,9 @@ class Data:
             for channel, signal in ((recording.motors, self.motors), (recording.links, self.links))
             if channel is not None and signal is not None
         )
+        self.vibrates = self.fastest > 2.0 * HARMONICS * self.moving_frequency
         self.slow_effort = self._low_pass(self.effort_times)
-        slowest = min(_HARMONICS * self.moving_frequency, *bands)
+        slowest = min(_OF_RATES * self.moving_frequency, *bands)
         self.of_motion = self._low_pass(self.effort_times, slowest)
         self.slow_efforts: dict[int, LowPass] = {}  # by joint, see `compare`
         self.slow_deflections: dict[int, LowPass] = {}
@@ -153,7 +161,7 @@ class Data:
         return self._motion(self.links, self.motors, times, delays)
 
     def acted(self, delay: float) -> Array:
-        """Return when efforts acted (N,) by the clock of the motors: in the mean so much [s] before their stamps."""
+        """Return when efforts acted (N,) by the clock of the motors, in the mean `delay` [s] before the stamps."""
         since = 0.0 if self.held is None else self.held.since_middle(self.effort_times)
         return self.effort_times - since - delay
 

@@ -37,6 +37,7 @@ _TURNS, _INNER = 10, 6  # linearisations after each look, and steps of each of t
 _CONVERGED = 0.05  # standard deviations that a turn moves an unknown at most, at the end
 _SHAPE = 1.0, 1.0  # spreads of the logarithm of a transition speed about the file's, and of the sharpness
 _LARGEST_STEP = 0.5  # of these, as friction is far from linear in them
+_LEAST_SHARE = 0.1  # of what certain rates seem to tell of the delay, that they tell at least
 _LONGEST_LAG = 3e-3  # [s] spread of D / K of a spring
 
 
@@ -146,8 +147,10 @@ def _solved(
 ) -> tuple[Unknowns, Array, Array]:
     """Solve the bilinear problem by Gauss-Newton.
 
-    Return the unknowns, the information of the rows alone, and the covariance.
-    `spreads` are those of all unknowns about the prior: zero where they are held, infinite where it says
+    Return the unknowns, the information of the rows alone, and the covariance. Of the delay of efforts the
+    rows hold an instrumental variable Z; derivatives are J = Z + E, and E is zero but for that delay, so that
+    (Z^T J)^-1 follows from (Z^T Z)^-1 by one product (Sherman & Morrison, 1950), and the covariance is
+    (Z^T J)^-1 (Z^T Z) (J^T Z)^-1. `spreads` are those of all unknowns about the prior: zero where they are held, infinite where it says
     nothing.
     """
     size = len(spreads)
@@ -155,7 +158,7 @@ def _solved(
     pull = np.diag(1.0 / spreads[moving])
     normal = np.zeros((size, size))
     for _ in range(_INNER):
-        blocks, left, beside = [], [], []
+        blocks, left, beside = [], [], []  # last: what the rates of efforts have beside the certain ones
         x = now.vector
         for key, triangle in systems:
             block = _by_unknowns(model, key, triangle, now)
@@ -176,11 +179,11 @@ def _solved(
         step, rest = np.zeros((2, size))
         solution = np.linalg.lstsq(system / size_of, both, rcond=1e-13)[0] / size_of[:, None]
         step[moving], rest[moving] = solution.T
-        rest /= 1.0 + rest[-1]
+        rest /= max(1.0 + rest[-1], _LEAST_SHARE)
         step -= rest * step[-1]
         step[now.of_shape] = np.clip(step[now.of_shape], -_LARGEST_STEP, _LARGEST_STEP)
         now = now.moved(step)
-    change = np.eye(size)
+    change = np.eye(size)  # from least squares to the instrumental variable of the delay
     change[:, -1] -= rest
     return now, normal, change @ _covariance(normal, spreads) @ change.T
 

@@ -120,22 +120,34 @@ def _equations(
         columns = model.columns(motion, at_motor, now.friction_shape, now.parameters)
         turning = model.shape_columns(motion, at_motor, now.parameters, now.friction_shape)
         predicted = columns @ now.parameters
-        # controllers answer to the noise of encoders that is in the model as well, and where friction turns
-        # over, so does what a law lacks: slow rates of all else are the instrumental variable of the delay
-        smooth = ~model.of_turnover
-        certain = data.of_motion.spline(columns[..., smooth] @ now.parameters[smooth])
-        rates = certain(data.effort_times, nu=1)
-        all_rates = data.slow_effort.spline(predicted)(data.effort_times, nu=1)
+        rates = data.slow_effort.spline(predicted)(data.effort_times, nu=1)
+        certain = _certain_rates(model, data, columns, now.parameters, rates)
         for j in np.flatnonzero(data.recording.efforts.measured).tolist():
             rows = rows_of(Key(run, j), data.efforts[:, j], predicted[:, j], data.slow_efforts[j])
-            by_shape, rate, other = turning[:, j], rates[:, [j]], all_rates[:, [j]] - rates[:, [j]]
+            by_shape, rate = turning[:, j], certain[:, [j]]
             known = by_shape @ now.vector[now.of_shape] - rate[:, 0] * now.effort_delay
             target = rows.without_outliers + known
-            yield Key(run, j), rows, [columns[:, j], by_shape, -rate, -other, target[:, None]]
+            yield Key(run, j), rows, [columns[:, j], by_shape, -rate, rate - rates[:, [j]], target[:, None]]
         for i, (j, part) in enumerate(zip(data.elastic, data.springs(model, now, fast=True))):
             modelled = part @ coefficients(model, now.parameters, now.springs[:, i], j)
             rows = rows_of(Key(run, j, i), data.deflections[:, j], modelled, data.slow_deflections[j])
             yield Key(run, j, i), rows, [part, rows.without_outliers[:, None]]
+
+
+def _certain_rates(model: TorqueModel, data: Data, columns: Array, parameters: Array, rates: Array) -> Array:
+    """Return the rates of efforts (N, n) that are the instrumental variable of their delay.
+
+    Where joints vibrate, controllers answer to the noise of encoders that is in the model as well, and the
+    vibration that follows when friction turns over is smeared to before it by any filter; where reversals are
+    left out, friction is not known. Then these are slow rates of all but Coulomb friction. `rates` (N, n) are
+    those of all of it.
+    """
+    if not (data.vibrates or data.reversals_left_out.any()):
+        return rates
+    chosen = ~model.of_turnover
+    return np.asarray(
+        data.of_motion.spline(columns[..., chosen] @ parameters[chosen])(data.effort_times, nu=1)
+    )
 
 
 def _amplitudes(parts: list[Array], rows: Rows, whole: bool, first: int = 0) -> Array:
