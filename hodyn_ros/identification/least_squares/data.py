@@ -161,7 +161,7 @@ class Data:
         return self._motion(self.links, self.motors, times, delays)
 
     def acted(self, delay: float) -> Array:
-        """Return when efforts acted (N,) by the clock of the motors, in the mean `delay` [s] before the stamps."""
+        """Return when efforts acted (N,) by the clock of the motors: `delay` [s] before stamps, in the mean."""
         since = 0.0 if self.held is None else self.held.since_middle(self.effort_times)
         return self.effort_times - since - delay
 

@@ -150,8 +150,8 @@ def _solved(
     Return the unknowns, the information of the rows alone, and the covariance. Of the delay of efforts the
     rows hold an instrumental variable Z; derivatives are J = Z + E, and E is zero but for that delay, so that
     (Z^T J)^-1 follows from (Z^T Z)^-1 by one product (Sherman & Morrison, 1950), and the covariance is
-    (Z^T J)^-1 (Z^T Z) (J^T Z)^-1. `spreads` are those of all unknowns about the prior: zero where they are held, infinite where it says
-    nothing.
+    (Z^T J)^-1 (Z^T Z) (J^T Z)^-1. `spreads` are those of all unknowns about the prior: zero where they are
+    held, infinite where it says nothing.
     """
     size = len(spreads)
     moving = spreads > 0.0

@@ -37,8 +37,8 @@ class Hold:
         """What was found, in words."""
         than = "faster" if self.beat > 0.0 else "slower"
         return (
-            f"a controller held the efforts, at a rate {abs(self.beat):.2g} Hz {than} than that of the samples; "
-            "they count as acting in the middle of their hold"
+            f"a controller held the efforts, at a rate {abs(self.beat):.2g} Hz {than} than that of the "
+            "samples; they count as acting in the middle of their hold"
         )
 
     def since_middle(self, times: Array) -> Array:

@@ -138,11 +138,10 @@ def _certain_rates(model: TorqueModel, data: Data, columns: Array, parameters: A
     """Return the rates of efforts (N, n) that are the instrumental variable of their delay.
 
     Where joints vibrate, controllers answer to the noise of encoders that is in the model as well, and the
-    vibration that follows when friction turns over is smeared to before it by any filter; where reversals are
-    left out, friction is not known. Then these are slow rates of all but Coulomb friction. `rates` (N, n) are
-    those of all of it.
+    vibration that follows when friction turns over is smeared to before it by any filter. Then these are slow
+    rates of all but Coulomb friction. `rates` (N, n) are those of all of it.
     """
-    if not (data.vibrates or data.reversals_left_out.any()):
+    if not data.vibrates:
         return rates
     chosen = ~model.of_turnover
     return np.asarray(
