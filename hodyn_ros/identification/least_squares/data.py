@@ -43,10 +43,8 @@ class Data:
         self.elastic: list[int] = np.flatnonzero(recording.both_sides).tolist()
         bands = [s.bandwidth for s in (self.motors, self.links) if s is not None]
         self.bandwidths = tuple(bands)
-        self._fast_motors, self._fast_links = (
-            None if channel is None else _as_fast_as_it_tells(channel, signal)
-            for channel, signal in ((recording.motors, self.motors), (recording.links, self.links))
-        )
+        told = [_as_fast_as_it_tells(channel) for channel in (recording.motors, recording.links)]
+        self._fast_motors, self._fast_links = map(_faster, told, (self.motors, self.links))
         self.of_deflections = min(bands) if self._fast_motors is None else self._fast_motors.bandwidth
         self.fastest = min(s.bandwidth for s in (self._fast_motors, self._fast_links) if s is not None)
         begin, end = recording.interval
@@ -64,7 +62,8 @@ class Data:
             for channel, signal in ((recording.motors, self.motors), (recording.links, self.links))
             if channel is not None and signal is not None
         )
-        self.vibrates = self.fastest > 2.0 * HARMONICS * self.moving_frequency
+        vibration = max((each.bandwidth for each in told if each is not None), default=0.0)
+        self.vibrates = vibration > 2.0 * HARMONICS * self.moving_frequency
         self.slow_effort = self._low_pass(self.effort_times)
         slowest = min(_OF_RATES * self.moving_frequency, *bands)
         self.of_motion = self._low_pass(self.effort_times, slowest)
@@ -161,7 +160,7 @@ class Data:
         return self._motion(self.links, self.motors, times, delays)
 
     def acted(self, delay: float) -> Array:
-        """Return when efforts acted (N,) by the clock of the motors: `delay` [s] before stamps, in the mean."""
+        """Return when efforts acted (N,) by the clock of the motors: in the mean, `delay` [s] before."""
         since = 0.0 if self.held is None else self.held.since_middle(self.effort_times)
         return self.effort_times - since - delay
 
@@ -220,9 +219,14 @@ def _white_part(samples: Array) -> float:
     return max(1.4826 * float(np.median(np.abs(differences))) / np.sqrt(6.0), 1e-12)
 
 
-def _as_fast_as_it_tells(channel: Channel, signal: Smooth | None) -> Smooth | None:
+def _as_fast_as_it_tells(channel: Channel | None) -> Smooth | None:
     try:
-        fast = smooth(channel, beyond_motion=True)
+        return None if channel is None else smooth(channel, beyond_motion=True)
     except InputError:  # gaps between stamps
-        return signal
-    return signal if signal is not None and signal.bandwidth > fast.bandwidth else fast
+        return None
+
+
+def _faster(one: Smooth | None, other: Smooth | None) -> Smooth | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return other if other.bandwidth > one.bandwidth else one
