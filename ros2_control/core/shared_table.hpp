@@ -24,7 +24,7 @@ inline LibraryHandle open_library(const std::string & path, const std::string & 
     const char * said = dlerror();
     throw std::runtime_error(
       "the robot '" + path + "' cannot be loaded: " + (said == nullptr ? "" : said) +
-      "; write it by 'hodyn export --robot ... " + options + "' on this kind of machine");
+      "; write it by 'hodyn export ROBOT " + options + "' on this kind of machine");
   }
   return handle;
 }

@@ -542,9 +542,7 @@ class TestCommand:
         return warm_python.run(*command, environment=child_environment())
 
     def test_it_says_what_it_wrote(self, tmp_path: Path) -> None:
-        result = self.run(
-            "--robot", "panda.yaml", "--order", "1", "--lang", "c", "--out", tmp_path, "--name", "arm"
-        )
+        result = self.run("panda.yaml", "--order", "1", "--lang", "c", "--out", tmp_path, "--name", "arm")
         assert (result.returncode, result.stderr) == (0, "")
         assert sorted(path.name for path in tmp_path.iterdir()) == ["arm.c", "arm.h"]
         assert "arm.h" in result.stdout and "arm.c" in result.stdout and "operations" in result.stdout
@@ -553,9 +551,7 @@ class TestCommand:
     @needs_c
     def test_a_urdf_file_whose_root_floats(self, tmp_path: Path) -> None:
         urdf = DATA / "branched.urdf"
-        result = self.run(
-            "--robot", urdf, "--floating-base", "--order", "1", "--out", tmp_path, "--name", "two"
-        )
+        result = self.run(urdf, "--floating-base", "--order", "1", "--out", tmp_path, "--name", "two")
         assert (result.returncode, result.stderr) == (0, "")
         code = CSource("two", (tmp_path / "two.h").read_text(), (tmp_path / "two.c").read_text(), 0, ())
         assert "#define TWO_FLOATING_BASE 1" in code.header
@@ -564,17 +560,15 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("arguments", "words"),
         (
-            ((), "say once which robot to export"),
-            (("panda.yaml", "--robot", "panda.yaml"), "say once which robot to export"),
-            (("--robot", "nowhere.yaml"), "no file 'nowhere.yaml'"),
-            (("--robot", "panda.yaml", "--lang", "fortran"), "no export to 'fortran'; choose --lang c"),
-            (("--robot", "panda.yaml", "--order", "-1"), "the order must be 0 or a positive integer"),
-            (("--robot", "panda.yaml", "--name", "7 arms"), "the name '7 arms'"),
-            (("--robot", "panda.yaml", "--out", "/proc/none"), "/proc/none"),
-            (("--robot", "delta.yaml", "--order", "10"), "robot 'delta' has no compiled inverse dynamics"),
-            (("--robot", "panda_validation.yaml"), "panda_validation.yaml"),
+            (("nowhere.yaml",), "no file 'nowhere.yaml'"),
+            (("panda.yaml", "--lang", "fortran"), "no export to 'fortran'; choose --lang c"),
+            (("panda.yaml", "--order", "-1"), "the order must be 0 or a positive integer"),
+            (("panda.yaml", "--name", "7 arms"), "the name '7 arms'"),
+            (("panda.yaml", "--out", "/proc/none"), "/proc/none"),
+            (("delta.yaml", "--order", "10"), "robot 'delta' has no compiled inverse dynamics"),
+            (("panda_validation.yaml",), "panda_validation.yaml"),
         ),
-        ids=("none", "two", "robot", "language", "order", "name", "folder", "platform", "file"),
+        ids=("robot", "language", "order", "name", "folder", "platform", "file"),
     )
     def test_bad_arguments_give_one_line(self, arguments: tuple[str, ...], words: str) -> None:
         result = self.run(*arguments)

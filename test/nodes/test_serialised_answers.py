@@ -20,6 +20,7 @@ from hodyn_ros.feedforward.config import FeedforwardConfig
 from hodyn_ros.feedforward.robot_files import RobotFiles
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
+from hodyn_ros.ros.conversions import serialised
 from hodyn_ros.ros.conversions.joint_subset import FeedforwardReader
 from hodyn_ros.ros.conversions.layout import deserialised
 from hodyn_ros.ros.conversions.messages import time_message, write_base_motion, write_desired_motion
@@ -185,3 +186,13 @@ def test_settings_are_those_of_the_pipeline_that_answered_bytes() -> None:
         msg = write_desired_motion(names, time_message(stamp), rng.normal(size=(3, 7)))
         pipeline.answer_serialised(serialize_message(msg))
         assert pipeline.stamps.last == stamp
+
+
+def test_a_field_of_numbers_that_nothing_fills_in_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one that was added to the message alone: answers would repeat what it was in the first."""
+    both = Both("aerial_manipulator.yaml")
+    names = list(both.model.motion_joints)
+    motion = random_motion(np.random.default_rng(0), both, 0, names, both.model.motion_orders, "")
+    monkeypatch.setattr(serialised, "_FILLED", tuple(f for f in serialised._FILLED if f != ("thrusts",)))
+    with pytest.raises(TypeError, match="thrusts"):
+        both.by_bytes.answer_serialised(motion, None)

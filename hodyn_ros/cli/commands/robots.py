@@ -18,15 +18,7 @@ _POINTS = 33
 
 
 def export(
-    robot: Annotated[
-        str | None,
-        typer.Argument(
-            help="Robot: path of a YAML, URDF or MJCF file, or a shipped one.", show_default="that of --robot"
-        ),
-    ] = None,
-    option: Annotated[
-        str | None, typer.Option("--robot", help="The same as an option.", show_default="none")
-    ] = None,
+    robot: RobotFile,
     order: Annotated[int, typer.Option(help="Highest time derivative that is computed.")] = 2,
     what: Annotated[
         list[str] | None,
@@ -103,9 +95,6 @@ def export(
     )
     from hodyn_ros.lie.representations import Representation
 
-    if (robot is None) == (option is None):
-        raise InputError("say once which robot to export, as in: hodyn export panda.yaml")
-    robot = robot or cast(str, option)
     if points != _POINTS and lang != "linkage":
         raise InputError("--points is of --lang linkage; leave it out")
     if (float32 or target is not None) and (lang != "c" or shared):

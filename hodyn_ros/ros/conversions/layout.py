@@ -87,6 +87,11 @@ class Layout:
         # one operation on a large integer, instead of a comparison for each run of bytes
         return len(data) >= len(self.data) and int.from_bytes(data, "little") & self._mask == self._expected
 
+    @property
+    def number_fields(self) -> set[str]:
+        """The fields that hold numbers, which may change from message to message."""
+        return set(self._numbers)
+
     def numbers(self, *fields: str) -> Places:
         """Return the places of the numbers in some fields, one field after the other."""
         return np.array([place for field in fields for place in self._numbers.get(field, ())], dtype=np.intp)

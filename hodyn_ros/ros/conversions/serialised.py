@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -147,6 +148,8 @@ class AnswerWriter:
 
 
 _NO_WRENCHES = np.empty((0, 0, 6))
+# The fields that each array of an answer fills in, in the order in which `AnswerWriter.write` names them.
+_FILLED = (*STACK_FIELDS.values(), ("base_wrenches",), ("thrusts",), ("tilts",), ("wrenches",))
 
 
 class _PreparedAnswer:
@@ -158,10 +161,10 @@ class _PreparedAnswer:
         self._numbers = memory[1:]
         self._bytes = memory.data.cast("B")[4 : 4 + len(layout.data)]
         self._bytes[:] = layout.data
-        places = [
-            *[layout.numbers(*fields) for fields in STACK_FIELDS.values()],
-            *[layout.numbers(field) for field in ("base_wrenches", "thrusts", "tilts", "wrenches")],
-        ]
+        stale = layout.number_fields - {"computation_time", *chain.from_iterable(_FILLED)}
+        if stale:
+            raise TypeError(f"nothing fills in {sorted(stale)} of an answer: it would keep the first numbers")
+        places = [layout.numbers(*fields) for fields in _FILLED]
         # one store for all numbers, as each one costs as much
         self._filled = [k for k, each in enumerate(places) if len(each)]
         self._places = np.concatenate(places)
