@@ -129,7 +129,9 @@ def main(count: int, name: str, log: Path) -> None:
     print(f"{'kind':30}    N  inside  95 % of it  mean   RMS   [deviations]")
     for kind, (size, inside, mean, scatter) in by_kind(done.values()).items():
         low, high = binom.interval(0.95, size, 0.95)  # of true intervals, if all were independent
-        print(f"{kind:30} {size:4}   {inside:.3f} {low / size:.3f}-{high / size:.3f} {mean:5.2f} {scatter:5.2f}")
+        print(
+            f"{kind:30} {size:4}   {inside:.3f} {low / size:.3f}-{high / size:.3f} {mean:5.2f} {scatter:5.2f}"
+        )
 
 
 if __name__ == "__main__":

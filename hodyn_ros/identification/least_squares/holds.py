@@ -71,7 +71,8 @@ def seek_hold(joints: Sequence[HeldRows], period: float, fastest: float) -> Hold
     beats up to `fastest` [Hz] are sought. What the unknowns could explain as well counts as explained.
     """
     even = joints[0].low_pass.even
-    step = _FINE / float(even[-1] - even[0])
+    once = 1.0 / float(even[-1] - even[0])  # slower ones would be any drift
+    step = _FINE * once
     known = _span(np.concatenate([each.derivatives for each in joints]))
     residual = np.concatenate([each.residual for each in joints])
     residual = residual - known @ (known.T @ residual)
@@ -95,8 +96,8 @@ def seek_hold(joints: Sequence[HeldRows], period: float, fastest: float) -> Hold
                 found.append((float(gain[k]), float(seen[k] / max(size[k], 1e-300)), frequency, hold))
         return max(found, key=lambda each: each[0])
 
-    *_, about, _ = best(np.arange(2.0 * step, max(fastest, 3.0 * step), step))
-    gain, size, _, hold = best(about + step * np.linspace(-1.0, 1.0, _FINER))
+    *_, about, _ = best(np.arange(once, max(fastest, 1.1 * once), step))
+    gain, size, _, hold = best(np.maximum(about + step * np.linspace(-1.0, 1.0, _FINER), once))
     return hold if gain > _CLEAR and _ALIKE[0] < size < _ALIKE[1] else None
 
 

@@ -120,8 +120,7 @@ def _equations(
         columns = model.columns(motion, at_motor, now.friction_shape, now.parameters)
         turning = model.shape_columns(motion, at_motor, now.parameters, now.friction_shape)
         predicted = columns @ now.parameters
-        rates = data.slow_effort.spline(predicted)(data.effort_times, nu=1)
-        certain = _certain_rates(model, data, columns, now.parameters, rates)
+        rates, certain = _rates(model, data, columns, now.parameters, predicted)
         for j in np.flatnonzero(data.recording.efforts.measured).tolist():
             rows = rows_of(Key(run, j), data.efforts[:, j], predicted[:, j], data.slow_efforts[j])
             by_shape, rate = turning[:, j], certain[:, [j]]
@@ -134,19 +133,24 @@ def _equations(
             yield Key(run, j, i), rows, [part, rows.without_outliers[:, None]]
 
 
-def _certain_rates(model: TorqueModel, data: Data, columns: Array, parameters: Array, rates: Array) -> Array:
-    """Return the rates of efforts (N, n) that are the instrumental variable of their delay.
+def _rates(
+    model: TorqueModel, data: Data, columns: Array, parameters: Array, predicted: Array
+) -> tuple[Array, Array]:
+    """Return the rates of efforts (N, n), and certain ones (N, n): the instrumental variable of their delay.
 
     Where joints vibrate, controllers answer to the noise of encoders that is in the model as well, and the
-    vibration that follows when friction turns over is smeared to before it by any filter. Then these are slow
-    rates of all but Coulomb friction. `rates` (N, n) are those of all of it.
+    vibration that follows when friction turns over is smeared to before it by any filter. Then certain are
+    slow rates of all but Coulomb friction. Where nothing vibrates, all are certain, or all slow ones where
+    reversals are left out.
     """
+    times = data.effort_times
     if not data.vibrates:
-        return rates
+        certain = data.slow_effort(predicted) if data.reversals_left_out.any() else predicted
+        rates = np.gradient(certain, times, axis=0)
+        return rates, rates
     chosen = ~model.of_turnover
-    return np.asarray(
-        data.of_motion.spline(columns[..., chosen] @ parameters[chosen])(data.effort_times, nu=1)
-    )
+    slow = data.of_motion.spline(columns[..., chosen] @ parameters[chosen])
+    return data.slow_effort.spline(predicted)(times, nu=1), slow(times, nu=1)
 
 
 def _amplitudes(parts: list[Array], rows: Rows, whole: bool, first: int = 0) -> Array:
