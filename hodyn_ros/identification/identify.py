@@ -92,6 +92,7 @@ def identify(
     heard = _resonances(model, runs, parameters, unknowns) if options.only == "all" else {}
     result = _result(model, runs, estimated, parameters, unknowns, terms, heard, free, prior_deviations)
     notes = [f"to be looked at: {doubt}" for doubt in dict.fromkeys(doubts)]
+    notes += [f"{each.recording.source}: {each.held.line}" for each in runs if each.held is not None]
     notes += _contradictions(model, runs, result, free, prior_deviations)
     return replace(result, notes=(*notes, *result.notes))
 
@@ -376,7 +377,7 @@ def fits(
     of the recording in both.
     """
     names = model.robot.joint_names
-    motion = data.fast_motion(data.effort_times - unknowns.effort_delay, data.late(unknowns))
+    motion = data.fast_motion(data.acted(unknowns.effort_delay), data.late(unknowns))
     rubs = model.of_friction
 
     def effort(figures: Array, friction_shape: Array) -> Array:

@@ -17,7 +17,7 @@ from hodyn_ros.identification.recording import Channel
 
 DEGREE = 7  # so that the acceleration, and the jerk of a torque rate, are smooth
 BANDWIDTHS = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)  # [Hz] that are tried where none is given
-_HARMONICS = 8.0  # of the motion's highest frequency that a bandwidth has room for
+HARMONICS = 8.0  # of the motion's highest frequency that a bandwidth has room for
 _LONGEST_GAP = 3.0  # distances of knots without a sample
 _STIFF = 1e-3  # of the penalty on differences, beside what samples weigh
 SAMPLES_PER_KNOT = 3.0  # samples between two knots, at least
@@ -40,11 +40,12 @@ class Smooth:
         columns = np.flatnonzero(self.measured)
         low, high = self.spline.t[DEGREE], self.spline.t[-DEGREE - 1]
         late = np.zeros(len(self.measured)) if delays is None else delays
-        for place, j in enumerate(columns):
-            one = BSpline(self.spline.t, self.spline.c[:, place], DEGREE)
-            instants = np.clip(times + late[j], low, high)
+        for delay in set(late[columns].tolist()):
+            places = np.flatnonzero(late[columns] == delay)
+            alike = BSpline(self.spline.t, np.ascontiguousarray(self.spline.c[:, places]), DEGREE)
+            instants = np.clip(times + delay, low, high)
             for k in range(order + 1):
-                result[k, :, j] = one(instants, nu=k)
+                result[k, :, columns[places]] = alike(instants, nu=k).T
         return result
 
 
@@ -74,12 +75,12 @@ class LowPass:
         self._knots = knots
         self._basis = BSpline.design_matrix(times, self._knots, DEGREE)
         even = np.linspace(knots[0], knots[-1], 2 * (len(knots) - 2 * DEGREE) + 1)
-        even = 0.5 * (even[1:] + even[:-1])
+        self.even = even = 0.5 * (even[1:] + even[:-1])  # instants, four a period of the bandwidth
         seen = np.abs(
             times[np.clip(np.searchsorted(times, even), 1, len(times) - 1) - [[1], [0]]] - even
         ).min(axis=0)
-        weights = (seen < even[1] - even[0]).astype(np.float64)  # nothing is said of gaps
-        self._evenly = diags_array(weights) @ BSpline.design_matrix(even, self._knots, DEGREE)
+        self._said = (seen < even[1] - even[0]).astype(np.float64)  # nothing is said of gaps
+        self._evenly = BSpline.design_matrix(even, self._knots, DEGREE)
         gram = (self._basis.T @ self._basis).tocsc()
         if not self.used.all():
             rough = _differences(gram.shape[0])
@@ -106,8 +107,12 @@ class LowPass:
         much larger at one than at another.
         """
         flat = values.reshape(len(values), -1)
-        cosines = dct(self._evenly @ self.spline(flat).c, axis=0, norm="ortho")[: self._evenly.shape[0] // 2]
-        return np.asarray(cosines).reshape(-1, *values.shape[1:])
+        return self.amplitudes(self._evenly @ self.spline(flat).c).reshape(-1, *values.shape[1:])
+
+    def amplitudes(self, values: Array) -> Array:
+        """Return amplitudes of cosines (m, k) of values at the instants `even` (2 m, k), slowest first."""
+        said = self._said[:, None] * values
+        return np.asarray(dct(said, axis=0, norm="ortho")[: len(self.even) // 2])
 
 
 def smooth(channel: Channel, bandwidth: float | None = None, beyond_motion: bool = False) -> Smooth:
@@ -139,7 +144,7 @@ def smooth(channel: Channel, bandwidth: float | None = None, beyond_motion: bool
         assert failure is not None
         raise failure
     if bandwidth is None and not beyond_motion:
-        wanted = _HARMONICS * moving_frequency(best[1], channel.times)
+        wanted = HARMONICS * moving_frequency(best[1], channel.times)
         enough = next((b for b in tried if b >= wanted), tried[-1])
         if enough < best[1].bandwidth:
             return _fit(channel, enough)[1]

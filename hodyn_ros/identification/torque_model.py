@@ -107,6 +107,15 @@ class TorqueModel:
         return chosen
 
     @property
+    def of_turnover(self) -> NDArray[np.bool_]:
+        """Which parameters (P,) are friction that turns over where a motion reverses."""
+        chosen = np.zeros(self.bodies + self.kinds * self.n, dtype=bool)
+        for kind in (2, self.by_load, None if self.transmission is None else 5):
+            if kind is not None:
+                chosen[self.place(kind)] = True
+        return chosen
+
+    @property
     def prior(self) -> Array:
         """The figures of the robot file (P,)."""
         rubs = [s.motor_friction for s in self.specs]

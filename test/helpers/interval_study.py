@@ -19,10 +19,15 @@ from typing import NamedTuple
 import measured_plants
 import numpy as np
 from measured_plants import Plant, wrong
+from scipy.stats import binom
 
 from hodyn_ros.identification import identify
 
 INTERVAL = 1.96  # standard deviations
+KINDS = (
+    "Coulomb friction", "viscous friction", "offset of the effort", "stiffness", "spring damping",
+    "delay of the link encoder", "delay of the efforts",
+)  # fmt: skip
 
 Figures = Mapping[str, tuple[float, float, float]]  # name: true, value, standard deviation
 
@@ -80,6 +85,28 @@ def rows(found: Iterable[Figures]) -> list[Row]:
     return result
 
 
+def by_kind(found: Iterable[Figures]) -> dict[str, tuple[int, float, float, float]]:
+    """Return how many figures of each kind there are, how many intervals hold the truth, and how far off.
+
+    That is the mean and the root mean square of what estimates are off, in deviations.
+    """
+    off: dict[str, list[float]] = defaultdict(list)
+    for figures in found:
+        for name, (true, value, deviation) in figures.items():
+            kind = next((each for each in KINDS if name.startswith(each)), "inertias")
+            for each in (kind, "all"):
+                off[each].append((value - true) / deviation)
+    return {
+        kind: (
+            len(each),
+            float(np.mean(np.abs(each) < INTERVAL)),
+            float(np.mean(each)),
+            float(np.sqrt(np.mean(np.square(each)))),
+        )
+        for kind, each in sorted(off.items(), key=lambda pair: pair[0] == "all")
+    }
+
+
 def study(plant: Plant, seeds: Iterable[int]) -> list[Row]:
     """Identify the plant from a recording for each seed."""
     return rows(figures for _, figures in identified(plant, seeds))
@@ -99,8 +126,12 @@ def main(count: int, name: str, log: Path) -> None:
     for row in table:
         print(f"{row.name[:50]:50} {row.recordings:3} {row.true:10.5g} {row.mean:10.5g} {row.scatter:9.3g} "
               f"{row.said:9.3g} {row.inside:6.3f} {row.bias:5.2f}")  # fmt: skip
-    whole = sum(row.inside * row.recordings for row in table) / sum(row.recordings for row in table)
-    print(f"all: {whole:.3f} of {sum(row.recordings for row in table)}")
+    print(f"{'kind':30}    N  inside  95 % of it  mean   RMS   [deviations]")
+    for kind, (size, inside, mean, scatter) in by_kind(done.values()).items():
+        low, high = binom.interval(0.95, size, 0.95)  # of true intervals, if all were independent
+        print(
+            f"{kind:30} {size:4}   {inside:.3f} {low / size:.3f}-{high / size:.3f} {mean:5.2f} {scatter:5.2f}"
+        )
 
 
 if __name__ == "__main__":

@@ -7,15 +7,24 @@ from numpy.typing import NDArray
 
 from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
+from hodyn_ros.identification.least_squares.holds import Hold
 from hodyn_ros.identification.least_squares.reversals import unexplained
 from hodyn_ros.identification.least_squares.unknowns import Unknowns
 from hodyn_ros.identification.recording import Channel, JointRecording
-from hodyn_ros.identification.smoothing import SAMPLES_PER_KNOT, LowPass, Smooth, smooth
+from hodyn_ros.identification.smoothing import (
+    HARMONICS,
+    SAMPLES_PER_KNOT,
+    LowPass,
+    Smooth,
+    moving_frequency,
+    smooth,
+)
 from hodyn_ros.identification.springs.curve import Curve
 from hodyn_ros.identification.springs.deflection import DELAY, parts, without_outliers
 from hodyn_ros.identification.torque_model import Motion, TorqueModel
 
 MOST_ROWS = 20_000  # samples of a channel that are used; of longer recordings every second, third, ...
+_OF_RATES = 4.0  # of the motion's highest frequency: up to where rates are those of the motion
 _POSES = 20  # at which inertias are looked at
 
 
@@ -34,10 +43,8 @@ class Data:
         self.elastic: list[int] = np.flatnonzero(recording.both_sides).tolist()
         bands = [s.bandwidth for s in (self.motors, self.links) if s is not None]
         self.bandwidths = tuple(bands)
-        self._fast_motors, self._fast_links = (
-            None if channel is None else _as_fast_as_it_tells(channel, signal)
-            for channel, signal in ((recording.motors, self.motors), (recording.links, self.links))
-        )
+        told = [_as_fast_as_it_tells(channel) for channel in (recording.motors, recording.links)]
+        self._fast_motors, self._fast_links = map(_faster, told, (self.motors, self.links))
         self.of_deflections = min(bands) if self._fast_motors is None else self._fast_motors.bandwidth
         self.fastest = min(s.bandwidth for s in (self._fast_motors, self._fast_links) if s is not None)
         begin, end = recording.interval
@@ -49,7 +56,17 @@ class Data:
         if len(self.elastic) and recording.links is not None and self._fast_motors is not None:
             self.link_times, links = self._rows(recording.links)
             self.deflections = self._fast_motors.sample(self.link_times, 0)[0] - links
+        self.held: Hold | None = None
+        self.moving_frequency = max(
+            moving_frequency(signal, channel.times)
+            for channel, signal in ((recording.motors, self.motors), (recording.links, self.links))
+            if channel is not None and signal is not None
+        )
+        vibration = max((each.bandwidth for each in told if each is not None), default=0.0)
+        self.vibrates = vibration > 2.0 * HARMONICS * self.moving_frequency
         self.slow_effort = self._low_pass(self.effort_times)
+        slowest = min(_OF_RATES * self.moving_frequency, *bands)
+        self.of_motion = self._low_pass(self.effort_times, slowest)
         self.slow_efforts: dict[int, LowPass] = {}  # by joint, see `compare`
         self.slow_deflections: dict[int, LowPass] = {}
         self.reversals_left_out = np.zeros(len(recording.joint_names))  # share of the samples of each effort
@@ -101,7 +118,7 @@ class Data:
         Return of which motors or links (n,) friction sticks, and of which either is so.
         """
         at_motor, times = self.recording.at_motor, self.effort_times
-        motion = self.fast_motion(times - now.effort_delay, self.late(now))
+        motion = self.fast_motion(self.acted(now.effort_delay), self.late(now))
         predicted = model.columns(motion, at_motor, now.friction_shape, now.parameters) @ now.parameters
         fast = self._low_pass(times, self.fastest)
         speeds, turned_by = model.rubbing(motion, at_motor)
@@ -141,6 +158,11 @@ class Data:
     def motion(self, times: Array, delays: Array) -> Motion:
         """Return the motion at `times` by the clock of the motors; `delays` (n,) of the links' stamps."""
         return self._motion(self.links, self.motors, times, delays)
+
+    def acted(self, delay: float) -> Array:
+        """Return when efforts acted (N,) by the clock of the motors: in the mean, `delay` [s] before."""
+        since = 0.0 if self.held is None else self.held.since_middle(self.effort_times)
+        return self.effort_times - since - delay
 
     def fast_motion(self, times: Array, delays: Array) -> Motion:
         """Return the motion with all that the encoders tell, vibration included."""
@@ -197,9 +219,14 @@ def _white_part(samples: Array) -> float:
     return max(1.4826 * float(np.median(np.abs(differences))) / np.sqrt(6.0), 1e-12)
 
 
-def _as_fast_as_it_tells(channel: Channel, signal: Smooth | None) -> Smooth | None:
+def _as_fast_as_it_tells(channel: Channel | None) -> Smooth | None:
     try:
-        fast = smooth(channel, beyond_motion=True)
+        return None if channel is None else smooth(channel, beyond_motion=True)
     except InputError:  # gaps between stamps
-        return signal
-    return signal if signal is not None and signal.bandwidth > fast.bandwidth else fast
+        return None
+
+
+def _faster(one: Smooth | None, other: Smooth | None) -> Smooth | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return other if other.bandwidth > one.bandwidth else one

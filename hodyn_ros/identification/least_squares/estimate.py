@@ -11,7 +11,7 @@ may give up what is slow, and the size of all inertias with it. Outliers count l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from hodyn_ros.array import Array
 from hodyn_ros.identification.least_squares.data import Data
+from hodyn_ros.identification.least_squares.holds import HeldRows, seek_hold
 from hodyn_ros.identification.least_squares.residuals import Key, Noise, Rows, linearised, residuals
 from hodyn_ros.identification.least_squares.unknowns import Unknowns
 from hodyn_ros.identification.springs.deflection import (
@@ -36,6 +37,7 @@ _TURNS, _INNER = 10, 6  # linearisations after each look, and steps of each of t
 _CONVERGED = 0.05  # standard deviations that a turn moves an unknown at most, at the end
 _SHAPE = 1.0, 1.0  # spreads of the logarithm of a transition speed about the file's, and of the sharpness
 _LARGEST_STEP = 0.5  # of these, as friction is far from linear in them
+_LEAST_SHARE = 0.1  # of what certain rates seem to tell of the delay, that they tell at least
 _LONGEST_LAG = 3e-3  # [s] spread of D / K of a spring
 
 
@@ -89,6 +91,8 @@ def estimate(
             if (np.abs(now.vector - before) <= _CONVERGED * np.sqrt(np.diag(covariance))).all():
                 break
         rows, systems = linearised(model, runs, now, noise, whole=True)
+        if look < 2:
+            _seek_holds(model, runs, rows, systems, now)
         leverages = {key: _leverage(model, key, of_one, now, covariance) for key, of_one in systems}
         noise = {key: each.noise_by_frequency(leverages[key]) for key, each in rows.items()}
         left_out = [each.reversals_left_out for each in runs]
@@ -110,6 +114,30 @@ def estimate(
     return Estimate(now, covariance, normal[:p, :p], bent, data.elastic, bandwidths)
 
 
+def _seek_holds(
+    model: TorqueModel,
+    runs: Sequence[Data],
+    rows: Mapping[Key, Rows],
+    systems: Sequence[tuple[Key, Array]],
+    now: Unknowns,
+) -> None:
+    """Let runs know whether a controller held their efforts, from what white noise does not explain."""
+    for run, data in enumerate(runs):
+        joints = []
+        for key, of_one in systems:
+            if key.run != run or key.spring is not None:
+                continue
+            of_joint = rows[key]
+            noise = of_joint.noise.deviations
+            rate = of_joint.low_pass.spline(of_joint.predicted)(of_joint.low_pass.even, nu=1)
+            left = of_joint.low_pass.spectrum(of_joint.measured - of_joint.predicted) / noise
+            block = _by_unknowns(model, key, of_one, now)
+            joints.append(HeldRows(of_joint.low_pass, rate, noise, left, block))
+        if joints and data.held is None:
+            period = float(np.median(np.diff(data.recording.efforts.times)))
+            data.held = seek_hold(joints, period, 2.0 * data.moving_frequency)
+
+
 def _solved(
     model: TorqueModel,
     systems: list[tuple[Key, Array]],
@@ -119,16 +147,18 @@ def _solved(
 ) -> tuple[Unknowns, Array, Array]:
     """Solve the bilinear problem by Gauss-Newton.
 
-    Return the unknowns, the information of the rows alone, and the covariance.
-    `spreads` are those of all unknowns about the prior: zero where they are held, infinite where it says
-    nothing.
+    Return the unknowns, the information of the rows alone, and the covariance. Of the delay of efforts the
+    rows hold an instrumental variable Z; derivatives are J = Z + E, and E is zero but for that delay, so that
+    (Z^T J)^-1 follows from (Z^T Z)^-1 by one product (Sherman & Morrison, 1950), and the covariance is
+    (Z^T J)^-1 (Z^T Z) (J^T Z)^-1. `spreads` are those of all unknowns about the prior: zero where they are
+    held, infinite where it says nothing.
     """
     size = len(spreads)
     moving = spreads > 0.0
     pull = np.diag(1.0 / spreads[moving])
     normal = np.zeros((size, size))
     for _ in range(_INNER):
-        blocks, left = [], []
+        blocks, left, beside = [], [], []  # last: what the rates of efforts have beside the certain ones
         x = now.vector
         for key, triangle in systems:
             block = _by_unknowns(model, key, triangle, now)
@@ -138,17 +168,24 @@ def _solved(
                 spring = now.springs[:, key.spring]
                 modelled = triangle[:, :-1] @ coefficients(model, now.parameters, spring, key.joint)
             blocks.append(block)
+            beside.append(triangle[:, -2] if key.spring is None else np.zeros(len(block)))
             left.append(triangle[:, -1] - modelled)
         rows = np.concatenate(blocks)
         normal = rows.T @ rows
         system = np.concatenate([rows[:, moving], pull])
         right = np.concatenate([*left, pull @ (start.vector - x)[moving]])
         size_of = np.maximum(np.linalg.norm(system, axis=0), 1e-300)
-        step = np.zeros(size)
-        step[moving] = np.linalg.lstsq(system / size_of, right, rcond=1e-13)[0] / size_of
+        both = np.column_stack([right, np.concatenate([*beside, np.zeros(len(pull))])])
+        step, rest = np.zeros((2, size))
+        solution = np.linalg.lstsq(system / size_of, both, rcond=1e-13)[0] / size_of[:, None]
+        step[moving], rest[moving] = solution.T
+        rest /= max(1.0 + rest[-1], _LEAST_SHARE)
+        step -= rest * step[-1]
         step[now.of_shape] = np.clip(step[now.of_shape], -_LARGEST_STEP, _LARGEST_STEP)
         now = now.moved(step)
-    return now, normal, _covariance(normal, spreads)
+    change = np.eye(size)  # from least squares to the instrumental variable of the delay
+    change[:, -1] -= rest
+    return now, normal, change @ _covariance(normal, spreads) @ change.T
 
 
 def _by_unknowns(model: TorqueModel, key: Key, rows: Array, now: Unknowns) -> Array:

@@ -115,25 +115,42 @@ def _equations(
         return Rows(samples, modelled, low_pass, noise.get(key, guess))
 
     for run, data in enumerate(runs):
-        motion = data.fast_motion(data.effort_times - now.effort_delay, data.late(now))
+        motion = data.fast_motion(data.acted(now.effort_delay), data.late(now))
         at_motor = data.recording.at_motor
         columns = model.columns(motion, at_motor, now.friction_shape, now.parameters)
         turning = model.shape_columns(motion, at_motor, now.parameters, now.friction_shape)
         predicted = columns @ now.parameters
-        # where reversals are not explained, controllers answer to the noise of encoders that is in the model
-        # as well, and rates hold most of it: slow ones are the instrumental variable of the delay
-        certain = data.slow_effort(predicted) if data.reversals_left_out.any() else predicted
-        rates = np.gradient(certain, data.effort_times, axis=0)
+        rates, certain = _rates(model, data, columns, now.parameters, predicted)
         for j in np.flatnonzero(data.recording.efforts.measured).tolist():
             rows = rows_of(Key(run, j), data.efforts[:, j], predicted[:, j], data.slow_efforts[j])
-            by_shape, rate = turning[:, j], rates[:, [j]]
+            by_shape, rate = turning[:, j], certain[:, [j]]
             known = by_shape @ now.vector[now.of_shape] - rate[:, 0] * now.effort_delay
             target = rows.without_outliers + known
-            yield Key(run, j), rows, [columns[:, j], by_shape, -rate, target[:, None]]
+            yield Key(run, j), rows, [columns[:, j], by_shape, -rate, rate - rates[:, [j]], target[:, None]]
         for i, (j, part) in enumerate(zip(data.elastic, data.springs(model, now, fast=True))):
             modelled = part @ coefficients(model, now.parameters, now.springs[:, i], j)
             rows = rows_of(Key(run, j, i), data.deflections[:, j], modelled, data.slow_deflections[j])
             yield Key(run, j, i), rows, [part, rows.without_outliers[:, None]]
+
+
+def _rates(
+    model: TorqueModel, data: Data, columns: Array, parameters: Array, predicted: Array
+) -> tuple[Array, Array]:
+    """Return the rates of efforts (N, n), and certain ones (N, n): the instrumental variable of their delay.
+
+    Where joints vibrate, controllers answer to the noise of encoders that is in the model as well, and the
+    vibration that follows when friction turns over is smeared to before it by any filter. Then certain are
+    slow rates of all but Coulomb friction. Where nothing vibrates, all are certain, or all slow ones where
+    reversals are left out.
+    """
+    times = data.effort_times
+    if not data.vibrates:
+        certain = data.slow_effort(predicted) if data.reversals_left_out.any() else predicted
+        rates = np.gradient(certain, times, axis=0)
+        return rates, rates
+    chosen = ~model.of_turnover
+    slow = data.of_motion.spline(columns[..., chosen] @ parameters[chosen])
+    return data.slow_effort.spline(predicted)(times, nu=1), slow(times, nu=1)
 
 
 def _amplitudes(parts: list[Array], rows: Rows, whole: bool, first: int = 0) -> Array:
