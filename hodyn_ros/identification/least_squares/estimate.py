@@ -80,7 +80,7 @@ def estimate(
     of_held = np.zeros(of_shape.size)  # variances of shapes that are no longer looked at
     for look in range(_LOOKS):
         for turn in range(_TURNS):
-            _, systems = linearised(model, runs, now, noise)
+            _, systems = linearised(model, runs, now, noise, near=look > 0)
             before = now.vector
             now, normal, covariance = _solved(model, systems, now, start, spreads)
             if look == 0:
@@ -90,7 +90,7 @@ def estimate(
                 progress((look + (turn + 1) / _TURNS) / _LOOKS)
             if (np.abs(now.vector - before) <= _CONVERGED * np.sqrt(np.diag(covariance))).all():
                 break
-        rows, systems = linearised(model, runs, now, noise, whole=True)
+        rows, systems = linearised(model, runs, now, noise, whole=True, near=look > 0)
         if look < 2:
             _seek_holds(model, runs, rows, systems, now)
         leverages = {key: _leverage(model, key, of_one, now, covariance) for key, of_one in systems}
