@@ -79,7 +79,7 @@ class StraightLine:
         arguments: Sequence[str],
         outputs: Sequence[Any],
         tables: Tables,
-        most: float = _PART,
+        most: float | None = None,
     ) -> None:
         self._tables, self._local = tables, dict[int, str]()
         self._graph, self._became = self._prepared(graph, outputs)
@@ -87,7 +87,7 @@ class StraightLine:
         needed = [node for node in graph.needed(outputs) if graph.nodes[node][0] != "constant"]
         computed = [node for node in needed if graph.nodes[node][0] != "input"]
         shown = [output.number for output in outputs if isinstance(output, Traced)]
-        if len(computed) <= most:
+        if len(computed) <= (_PART if most is None else most):
             self.lines = self._statements(needed, arguments, shown)
             return
         parts = [computed[i : i + _PART] for i in range(0, len(computed), _PART)]
