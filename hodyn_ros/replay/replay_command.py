@@ -39,6 +39,7 @@ def run_replay(
         steps.insert(0, partial(_answered, changes, namespace, topic, console))
     if out.exists():
         raise InputError(f"'{out}' exists already; choose another name, or remove it")
+    out.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=".replay-", dir=out.parent) as folder:
         for i, step in enumerate(steps):
             there = out if i == len(steps) - 1 else Path(folder, str(i))
