@@ -91,7 +91,7 @@ def estimate(
             if (np.abs(now.vector - before) <= _CONVERGED * np.sqrt(np.diag(covariance))).all():
                 break
         rows, systems = linearised(model, runs, now, noise, whole=True, near=look > 0)
-        if look < 2:
+        if look == 1:  # near enough that what is left tells, and one look to come
             _seek_holds(model, runs, rows, systems, now)
         leverages = {key: _leverage(model, key, of_one, now, covariance) for key, of_one in systems}
         noise = {key: each.noise_by_frequency(leverages[key]) for key, each in rows.items()}
@@ -133,7 +133,7 @@ def _seek_holds(
             left = of_joint.low_pass.spectrum(of_joint.measured - of_joint.predicted) / noise
             block = _by_unknowns(model, key, of_one, now)
             joints.append(HeldRows(of_joint.low_pass, rate, noise, left, block))
-        if joints and data.held is None:
+        if joints:
             period = float(np.median(np.diff(data.recording.efforts.times)))
             data.held = seek_hold(joints, period, 2.0 * data.moving_frequency)
 
