@@ -22,6 +22,7 @@ import typer
 from rich.table import Table
 
 from benchmarks.machine import date, processor
+from benchmarks.report import fill_between
 from hodyn_ros import tables
 
 _HOME = Path(__file__).resolve().parent.parent
@@ -230,9 +231,7 @@ def _read() -> list[dict[str, Any]]:
 
 def _write(record: Sequence[dict[str, Any]]) -> None:
     _RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    before, _, rest = _PAGE.read_text(encoding="utf-8").partition(_BEGIN)
-    _, _, after = rest.partition(_END)
-    _PAGE.write_text(f"{before}{_BEGIN}\n\n{page_table(record)}\n\n{_END}{after}", encoding="utf-8")
+    fill_between(_PAGE, _BEGIN, _END, page_table(record))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from benchmarks import picture
 from benchmarks.table import Section, markdown_table, promised_table
 
 _COMMAND = "python -m benchmarks"
-_END = "<!-- end of figures -->"
+END = "<!-- end of figures -->"
 
 
 def write(sections: Sequence[Section], machine: dict[str, str], folder: Path) -> None:
@@ -42,13 +42,16 @@ def write_docs(sections: Sequence[Section], machine: dict[str, str], home: Path)
 
 def fill_page(sections: Sequence[Section], machine: dict[str, str], home: Path, command: str) -> None:
     """Replace what is between the marks of a command in docs/benchmarks.md; without marks, change nothing."""
-    page = home / "docs" / "benchmarks.md"
-    text = promised_table(sections, machine)
     begin = f"<!-- figures: written by {command} --write-docs -->"
+    fill_between(home / "docs" / "benchmarks.md", begin, END, promised_table(sections, machine))
+
+
+def fill_between(page: Path, begin: str, end: str, text: str) -> None:
+    """Replace what is between two marks of a page; without them, change nothing."""
     before, mark, rest = page.read_text(encoding="utf-8").partition(begin)
-    _, end, after = rest.partition(_END)
-    if mark and end:
-        page.write_text(f"{before}{begin}\n\n{text.strip()}\n\n{_END}{after}", encoding="utf-8")
+    _, last, after = rest.partition(end)
+    if mark and last:
+        page.write_text(f"{before}{begin}\n\n{text.strip()}\n\n{end}{after}", encoding="utf-8")
 
 
 def _text(sections: Sequence[Section], machine: dict[str, str]) -> str:

@@ -10,6 +10,7 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from benchmarks import machine
+from benchmarks.report import END, fill_between
 from benchmarks.ros import load
 from benchmarks.ros.long_run import measure, picture, result
 from hodyn_ros import tables
@@ -17,7 +18,7 @@ from hodyn_ros.errors import HodynError
 
 _HOME = Path(__file__).resolve().parents[3]
 _PAGE, _PICTURE = _HOME / "docs" / "long_runs.md", _HOME / "docs" / "pictures" / "long-run.png"
-_BEGIN, _END = "<!-- written by python -m benchmarks.ros.long_run --write-docs -->", "<!-- end of figures -->"
+_BEGIN = "<!-- written by python -m benchmarks.ros.long_run --write-docs -->"
 
 
 def main(
@@ -77,9 +78,7 @@ def main(
     console.print(text, markup=False, highlight=False, soft_wrap=True)
     console.print(f"written to {out}")
     if write_docs:
-        before, _, rest = _PAGE.read_text(encoding="utf-8").partition(_BEGIN)
-        after = rest.partition(_END)[2]
-        _PAGE.write_text(f"{before}{_BEGIN}\n\n{text}\n\n{_END}{after}", encoding="utf-8")
+        fill_between(_PAGE, _BEGIN, END, text)
         picture.draw(runs, _PICTURE)
     broken = [f"{run.name}: {line}" for run in runs for line in run.broken()]
     for line in broken:
