@@ -84,6 +84,7 @@ def measure(stage: Stage) -> Section:
                 f"paths within {_SOON:g} s of processor time",
                 "all",
                 _one(float(np.mean(np.array(seconds) <= _SOON))),
+                must=Bound(1.0, at_least=True),
             ),
         ],
     )
