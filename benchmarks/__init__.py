@@ -2,5 +2,5 @@
 
 import os
 
-# Times are those of one core: a second thread of BLAS would wait for as long as the first one computes, and count. Before NumPy.
+# Before NumPy: times are those of one core, and a second thread of BLAS that waits would count.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
