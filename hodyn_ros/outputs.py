@@ -27,6 +27,15 @@ def complete(path: Path) -> Iterator[Path]:
         part.replace(path)
 
 
+@contextmanager
+def complete_and_new(path: Path) -> Iterator[Path]:
+    """Yield what `complete` does, of what is not there yet; InputError where it is."""
+    if path.exists():
+        raise InputError(f"'{path}' exists already; choose another name, or remove it")
+    with complete(path) as part:
+        yield part
+
+
 def checked_file_name(name: str) -> str:
     """Return a name that a file in any folder may have; InputError for one that leads elsewhere.
 

@@ -211,10 +211,8 @@ class ObserverNode(StreamLifecycle):
     def _report(self) -> Report:
         pipeline = self._pipeline
         observer = pipeline.observer if pipeline else None
-        contact, topics = (
-            bool(pipeline and pipeline.contact),
-            " and ".join(pipeline.readers if pipeline else ()),
-        )
+        contact = pipeline is not None and pipeline.contact
+        topics = " and ".join(pipeline.readers if pipeline else ())
         values: dict[str, object] = {
             "samples": self._published.count,
             "sample rate [1/s]": self._published.rate(),

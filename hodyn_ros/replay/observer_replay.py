@@ -29,7 +29,7 @@ from hodyn_ros.nodes.observation_pipeline import (
     ObservationPipeline,
     observer_config,
 )
-from hodyn_ros.outputs import complete
+from hodyn_ros.outputs import complete_and_new
 from hodyn_ros.replay.recorded_answers import RecordedAnswers
 from hodyn_ros.ros.conversions.exact_bytes import Deserialiser, Serialiser
 from hodyn_ros.ros.conversions.layout import instant
@@ -151,8 +151,6 @@ class ObserverReplay:
 
         It is there when all of it is. Raises InputError where `out` exists.
         """
-        if out.exists():
-            raise InputError(f"'{out}' exists already; choose another name, or remove it")
         own = {self._topic(name): name for name in _SAID}
         topics = dict(self._bag.topics)
         for topic, name in own.items():
@@ -160,7 +158,7 @@ class ObserverReplay:
                 old = topics.get(topic)
                 topics[topic] = Topic(topic, _SAID[name], qos=old.qos if old else ())
         total = sum(self._bag.counts.values())
-        with complete(out) as part, BagWriter(part, self._bag.storage) as writer:
+        with complete_and_new(out) as part, BagWriter(part, self._bag.storage) as writer:
             for one in topics.values():
                 writer.add(one)
             pairs = Pairs({self._topic(name): name for name in self._pipeline.readers})

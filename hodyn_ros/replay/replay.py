@@ -28,7 +28,7 @@ from hodyn_ros.feedforward.config import FeedforwardConfig
 from hodyn_ros.feedforward.robot_files import RobotFiles
 from hodyn_ros.msg import DesiredMotion
 from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
-from hodyn_ros.outputs import complete
+from hodyn_ros.outputs import complete_and_new
 from hodyn_ros.replay.recorded_answers import RecordedAnswers
 from hodyn_ros.replay.settings_intervals import SettingsInterval, read_settings_intervals
 from hodyn_ros.ros.conversions.exact_bytes import Deserialiser, Serialiser
@@ -100,9 +100,7 @@ class Replay:
         It is there when all of it is. Raises InputError where `out` exists, NothingAnsweredError where there
         would be no answer in it.
         """
-        if out.exists():
-            raise InputError(f"'{out}' exists already; choose another name, or remove it")
-        with complete(out) as part:
+        with complete_and_new(out) as part:
             self._write(part, progress)
             if not self.outcome.answers:
                 raise NothingAnsweredError(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from rich.console import Console
 from rich.progress import Progress
@@ -14,6 +13,7 @@ from hodyn_ros.bags.comparison.commands import warn
 from hodyn_ros.bags.comparison.sources import DESIRED_MOTION, find_sources, topics_of_type
 from hodyn_ros.bags.reader import Bag
 from hodyn_ros.errors import InputError
+from hodyn_ros.outputs import complete_and_new
 from hodyn_ros.replay.observer_replay import ObserverReplay, observers_in
 from hodyn_ros.replay.replay import AS_RECORDED, Changes, Replay
 from hodyn_ros.ros.streams.rejections import Rejections
@@ -34,29 +34,32 @@ def run_replay(
             f"'{path}' has no desired motion, and what an observer_node says is computed as it was recorded: "
             "leave out --robot, --order and --floating-base"
         )
-    steps: list[_Step] = [partial(_observed, settings, console) for settings in observers]
+    steps: list[_Step] = [partial(_observed, settings, out, console) for settings in observers]
     if moved or not observers:
-        steps.insert(0, partial(_answered, changes, namespace, topic, console))
-    if out.exists():
-        raise InputError(f"'{out}' exists already; choose another name, or remove it")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=".replay-", dir=out.parent) as folder:
-        for i, step in enumerate(steps):
-            there = out if i == len(steps) - 1 else Path(folder, str(i))
+        steps.insert(0, partial(_answered, changes, namespace, topic, out, console))
+    with complete_and_new(out) as part:
+        for left, step in zip(reversed(range(len(steps))), steps):
+            there = part.with_name(f"{part.name}.{left}") if left else part
             step(path, there)
             path = there
 
 
 def _answered(
-    changes: Changes, namespace: str | None, topic: str | None, console: Console, path: Path, out: Path
+    changes: Changes,
+    namespace: str | None,
+    topic: str | None,
+    out: Path,
+    console: Console,
+    path: Path,
+    there: Path,
 ) -> None:
-    """Compute the feedforward of a bag again."""
+    """Compute the feedforward of a bag again; `out` is what becomes of it in the end."""
     with Bag(path) as bag:
         sources = find_sources(bag, namespace, topic)
         replay = Replay(bag, sources, changes, partial(_log, console))
         if replay.gaps is not None:
             warn(f"'{path}' has {replay.gaps} on {sources.desired_motion}", console)
-        _write(replay.write, sources.desired_motion, out, console)
+        _write(replay.write, sources.desired_motion, there, console)
     outcome = replay.outcome
     lines = [
         f"replayed {outcome.samples} samples of {sources.desired_motion}; {outcome.answers} answers in "
@@ -67,11 +70,11 @@ def _answered(
     _say([*lines, *_rejected(replay.rejections)], console)
 
 
-def _observed(settings: str, console: Console, path: Path, out: Path) -> None:
-    """Compute what an observer_node said again."""
+def _observed(settings: str, out: Path, console: Console, path: Path, there: Path) -> None:
+    """Compute what an observer_node said again, likewise."""
     with Bag(path) as bag:
         replay = ObserverReplay(bag, settings, partial(_log, console))
-        _write(replay.write, replay.topic, out, console)
+        _write(replay.write, replay.topic, there, console)
     outcome = replay.outcome
     line = (
         f"observed {outcome.samples} samples again; {outcome.answers} messages of {replay.topic} in '{out}', "

@@ -100,7 +100,7 @@ def _of_loops(
         _cases_of_loops(observer, parts[0], figures),
         remembers={
             **efforts.remembers,
-            **{n: m for one in efforts.functions for n, m in one.remembers.items()},
+            **{name: part for one in efforts.functions for name, part in one.remembers.items()},
         },
         fails=True,
         operations=sum(one.operations for one in [points, settle]) + efforts.operations,
