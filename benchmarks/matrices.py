@@ -11,7 +11,7 @@ import pinocchio as pin
 from benchmarks import robots
 from benchmarks.agreement import check
 from benchmarks.humanoid import humanoid
-from benchmarks.peers import pinocchio_tree
+from benchmarks.peers import pinocchio_second_order, pinocchio_tree
 from benchmarks.stage import Stage
 from benchmarks.stopwatch import Array, Contender, Figure, Times, python_call
 from benchmarks.table import Bound, Row, Section
@@ -65,6 +65,18 @@ def measure(stage: Stage) -> Section:
                 must=Bound(_BOUNDS[part]),
             )
         )
+    there = any(contender.name == _SECOND_ORDER for contender in contenders)
+    rows.append(
+        Row(
+            work=f"7-joint arm: {_WHOLE}, r = 0",
+            against=_SECOND_ORDER,
+            result=times.ratio(_WHOLE, _SECOND_ORDER) if there else None,
+            ours=times.seconds(_WHOLE).median,
+            theirs=times.seconds(_SECOND_ORDER).median if there else None,
+            must=Bound(0.5),
+            note="no C++ compiler on this machine",
+        )
+    )
     for way in (_ROOM, _COMPILED):
         rows.append(
             Row(
@@ -115,6 +127,8 @@ def _forward_partials() -> list[Contender]:
 
 _FIRST = {kind: f"{kind}_dynamics_derivatives" for kind in ("inverse", "forward")}
 _BOUNDS = {"hessian": 3.0, "second_derivatives": 8.0}  # times the first
+_WHOLE = "inverse_dynamics_second_derivatives"
+_SECOND_ORDER = "Pinocchio's ComputeRNEASecondOrderDerivatives, in C++"
 
 
 def _second_partials() -> list[Contender]:
@@ -136,7 +150,9 @@ def _second_partials() -> list[Contender]:
             names = {"f": robot.compile(0, name), **{f"x{i}": x for i, x in enumerate(arguments)}}
             call = f"f({', '.join(f'x{i}' for i in range(len(arguments)))})"
             contenders.append(python_call(name, call, names))
-    return contenders
+    whole = robot.inverse_dynamics_second_derivatives(q)[0]
+    peer = pinocchio_second_order.contender(_SECOND_ORDER, robot.model, q, whole)
+    return contenders if peer is None else [*contenders, peer]
 
 
 _ROOM, _COMPILED = "in NumPy as published", "compiled"
