@@ -45,11 +45,10 @@ class Promise:
     command: str = ""
     tests: str = ""
 
-    @property
-    def arguments(self) -> list[str]:
-        """The command that holds the promise."""
-        workers = "-n 2 --dist loadgroup --no-loadscope-reorder"
-        program, *arguments = shlex.split(self.command or f"python -m pytest -q {workers} {self.tests}")
+    def arguments(self, workers: int) -> list[str]:
+        """Return the command that holds the promise; `workers`: processes among which tests are shared."""
+        shared = f"-n {workers} --dist loadgroup --no-loadscope-reorder" if workers > 1 else "-n 0"
+        program, *arguments = shlex.split(self.command or f"python -m pytest -q {shared} {self.tests}")
         return [sys.executable if program == "python" else program, *arguments]
 
     @property
@@ -147,6 +146,7 @@ PROMISES = (
 
 def main(
     only: Annotated[list[str], typer.Option(help=f"Only these: {', '.join(p.name for p in PROMISES)}.")] = [],  # noqa: B006
+    workers: Annotated[int, typer.Option(help="Processes among which tests are shared.", min=1)] = 2,
     write_docs: Annotated[bool, typer.Option(help="Write the record and docs/promises.md.")] = False,
     list_only: Annotated[
         bool, typer.Option("--list", help="Only say what is promised and what is on record.")
@@ -162,7 +162,7 @@ def main(
         if list_only or (only and promise.name not in only):
             continue
         console.print(f"{promise.name}: {promise.shown}")
-        found = measured(promise)
+        found = measured(promise, workers)
         record = with_result(record, found)
         if not found["held"]:
             missed.append(promise.name)
@@ -175,11 +175,11 @@ def main(
         raise typer.Exit(1)
 
 
-def measured(promise: Promise) -> dict[str, Any]:
+def measured(promise: Promise, workers: int) -> dict[str, Any]:
     """Run what holds a promise, and return what was found."""
     start = time.monotonic()
     environment = os.environ | {"HODYN_TEST": "thorough"}
-    code = subprocess.call(promise.arguments, cwd=_HOME, env=environment)
+    code = subprocess.call(promise.arguments(workers), cwd=_HOME, env=environment)
     seconds = round(time.monotonic() - start)
     return {
         "promise": promise.name,

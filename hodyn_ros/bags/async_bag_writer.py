@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hodyn_ros.bags.messages import Message, Topic
 from hodyn_ros.bags.writer import BagWriter
+from hodyn_ros.scheduling import give_way
 
 FLUSH_PERIOD = 1.0  # [s] what came since is lost when the process is killed
 _PAUSE = 0.05  # [s] between two looks at what has come
@@ -47,6 +48,7 @@ class AsyncBagWriter:
         self._thread.join()
 
     def _run(self, path: Path, storage: str) -> None:
+        give_way()
         try:
             with BagWriter(path, storage) as writer:
                 self._created.set()

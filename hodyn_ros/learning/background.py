@@ -22,7 +22,12 @@ from hodyn_ros.trajectory.files.reader import read_motion
 
 _NICE = 10  # what it gives way to others by
 _END_WITHIN = 1.0  # [s]
-_SERVE = "import sys; from hodyn_ros.learning.background import serve; serve(int(sys.argv[1]))"
+# From a node with real-time scheduling the process has that as well, and would keep a processor from all
+# nodes: it gives it up before it imports anything, which alone takes a second.
+_SERVE = """import os, sys
+os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+from hodyn_ros.learning.background import serve
+serve(int(sys.argv[1]))"""
 
 
 class Repetition(NamedTuple):
@@ -107,8 +112,6 @@ class LearningProcess:
 
 def serve(descriptor: int) -> None:
     """Learn from what comes on a connection, until its other end is closed: what the other process does."""
-    # from a node with real-time scheduling it has that as well, and would keep a processor from all nodes
-    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     os.nice(_NICE)
     connection = Connection(descriptor)
     learner: Learner | None = None

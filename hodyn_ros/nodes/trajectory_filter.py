@@ -44,6 +44,7 @@ from hodyn_ros.ros.parameters.robot_file import robot_file
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.streams.qos import overridable, sensor_qos, stream_qos
 from hodyn_ros.ros.streams.rejections import MessageRejected, Rejections
+from hodyn_ros.scheduling import give_way
 from hodyn_ros.trajectory.splines.start import PresentState
 
 _Result = TypeVar("_Result")
@@ -136,7 +137,7 @@ class TrajectoryFilter(Node):
         self._efforts = self._build()
         self._present = JointStateBuffer(self._efforts.robot_joints)
         # one thread: trajectories keep their order
-        self._pool = ThreadPoolExecutor(max_workers=1)
+        self._pool = ThreadPoolExecutor(max_workers=1, initializer=give_way)
         self._computed = Stream()
         self._last: Filtered | None = None
         self._troubles_reported = 0

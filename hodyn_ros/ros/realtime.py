@@ -13,6 +13,7 @@ from rclpy.node import Node
 
 from hodyn_ros.errors import InputError
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, choice, declare, value
+from hodyn_ros.scheduling import priority_of
 
 _AUTOMATIC, _FROZEN = "automatic", "frozen"
 _LOCK_PRESENT, _LOCK_FUTURE = 1, 2  # MCL_CURRENT, MCL_FUTURE of mlockall
@@ -22,7 +23,8 @@ REALTIME_SETTINGS = (
     ParameterSpec(
         "realtime.priority",
         0,
-        "Priority of all threads under SCHED_FIFO; 0: ordinary scheduling.",
+        "Priority of all threads under SCHED_FIFO, 1 of those that compute beside samples; 0: ordinary "
+        "scheduling.",
         low=0,
         high=99,
         read_only=True,
@@ -102,7 +104,7 @@ def _raise_priority(priority: int) -> None:
     try:
         for thread in _threads():
             with suppress(ProcessLookupError):
-                os.sched_setscheduler(thread, os.SCHED_FIFO, os.sched_param(priority))
+                os.sched_setscheduler(thread, os.SCHED_FIFO, os.sched_param(priority_of(thread, priority)))
     except PermissionError as error:
         raise InputError(
             f"realtime.priority {priority} is not allowed here ({error.strerror}); raise the limit `rtprio` "

@@ -21,9 +21,16 @@ def rows(sent: np.ndarray, stamps: np.ndarray) -> np.ndarray:
     return np.stack([stamps, sent, np.arange(len(sent))], axis=1).astype(np.int64)
 
 
-def write(folder: Path, *, dropped: int = 0, growth: float = 0.0, lost: int = 0) -> Path:
-    """Write what a run leaves: answers `dropped`, `growth` [MiB/h] of a node, messages `lost` to another."""
-    stamps = np.round(1e9 * (BEGIN - 10.0 + np.arange(RATE * (SECONDS + 20)) / RATE)).astype(np.int64)
+def write(
+    folder: Path, *, dropped: int = 0, growth: float = 0.0, lost: int = 0, held_up: float = 0.0
+) -> Path:
+    """Write what a run leaves: answers `dropped`, `growth` [MiB/h] of a node, messages `lost` to another.
+
+    All nodes are `held_up` [s] once, at half of the time.
+    """
+    times = BEGIN - 10.0 + np.arange(RATE * (SECONDS + 20)) / RATE
+    times[len(times) // 2 :] += held_up
+    stamps = np.round(1e9 * times).astype(np.int64)
     delay = round(1e9 * DELAY)
     for topic in TOPICS:
         late = {"desired_motion": 0, "motor_states": 0, "corrected_feedforward_torque": 2}.get(topic, 1)
@@ -38,7 +45,8 @@ def write(folder: Path, *, dropped: int = 0, growth: float = 0.0, lost: int = 0)
         for at in times:
             memory = {"steady": 100.0, "growing": 50.0 + growth * (at - BEGIN) / 3600.0}
             used = {"steady": 0.25 * (at - BEGIN), "growing": 0.5 * (at - BEGIN)}
-            print(json.dumps({"at": at, "load": 3.0, "memory": memory, "processor": used}), file=file)
+            line = {"at": at, "load": 3.0, "stolen": 0.01 * (at - BEGIN), "memory": memory, "processor": used}
+            print(json.dumps(line), file=file)
     with (folder / REPORTS).open("w") as file:
         for at, count in ((BEGIN - 1.0, 7), (times[-1] - 1.0, 7 + lost)):
             facts = {
@@ -79,6 +87,15 @@ def test_growth_is_judged_by_the_hour(tmp_path: Path, growth: float, held: bool)
     run = result.read(write(tmp_path, growth=growth), "growing")
     assert run.growth["growing"] == pytest.approx(growth, rel=1e-6)
     assert (run.broken() == []) is held
+
+
+def test_hold_ups_of_all_nodes_are_those_of_the_machine(tmp_path: Path) -> None:
+    run = result.read(write(tmp_path, held_up=0.2), "held up")
+    assert run.silent == pytest.approx([0.2 + 1.0 / RATE - 2.0 * DELAY], abs=1e-6)
+    assert run.stolen == pytest.approx(0.01 * SECONDS)
+    text = result.tables([run])
+    assert "| all nodes silent for 0.05 s or longer | 1 times, 0.2 s |" in text
+    assert "| kept by the host of the virtual machine (steal) | 12.0 s |" in text
 
 
 def test_tables_and_picture_hold_every_process(tmp_path: Path) -> None:

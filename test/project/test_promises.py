@@ -64,3 +64,9 @@ def test_what_was_not_asked_for_stays_as_it_was(monkeypatch: pytest.MonkeyPatch,
     assert code == 0
     (broken,) = [line for line in page.splitlines() if "**broken**" in line]
     assert broken.endswith("| not measured yet |")
+
+
+def test_tests_are_shared_among_as_many_processes_as_asked() -> None:
+    promise = Promise("tested", "it is", "index.md", tests="test/a test/b")
+    assert promise.arguments(1)[1:] == ["-m", "pytest", "-q", "-n", "0", "test/a", "test/b"]
+    assert promise.arguments(3)[4:6] == ["-n", "3"] and promise.arguments(3)[-2:] == ["test/a", "test/b"]

@@ -17,6 +17,7 @@ from ros_processes import TIMEOUT, RosProcess, start_node, wait_until
 from warm_python import run
 
 from hodyn_ros.ros.realtime import apply_realtime_settings
+from hodyn_ros.ros.streams.stream_executor import StreamExecutor
 
 PRIORITY = {"realtime.priority": 7}
 MEMORY = {"realtime.lock_memory": True}
@@ -31,8 +32,18 @@ def allowed(what: str) -> bool:
     return run("-c", ASK[what], environment=os.environ).returncode == 0
 
 
+@pytest.fixture
+def priority_allowed() -> None:
+    if not allowed("priority"):
+        pytest.skip("SCHED_FIFO is not allowed here (`rtprio` in limits.d)")
+
+
 def started(parameters: dict[str, object]) -> RosProcess:
     return start_node("dynamics_node", {"robot_config": "panda.yaml", **parameters}, "realtime")
+
+
+def priorities(process: RosProcess) -> list[int]:
+    return sorted(os.sched_getparam(thread).sched_priority for thread in threads(process))
 
 
 def threads(process: RosProcess) -> list[int]:
@@ -84,6 +95,34 @@ def test_priority_is_that_of_all_threads_or_refused() -> None:
         )
         assert all(os.sched_getparam(thread).sched_priority == 7 for thread in threads(node))
         assert node.stop() == 0, node.output()
+
+
+@pytest.mark.usefixtures("priority_allowed")
+def test_what_writes_a_bag_comes_after_all_real_time_threads(tmp_path: Path) -> None:
+    with start_node("recorder", {"file": str(tmp_path / "bag"), **PRIORITY}, "realtime") as node:
+        node.wait_for_line("recording into")
+        wait_until(lambda: 0 not in priorities(node), TIMEOUT, "the priority")
+        assert priorities(node)[:2] == [1, 7] and priorities(node)[-1] == 7
+        assert node.stop() == 0, node.output()
+
+
+@pytest.mark.usefixtures("priority_allowed")
+def test_work_beside_samples_comes_after_all_real_time_threads() -> None:
+    def ask() -> tuple[int, int]:
+        return os.sched_getscheduler(0), os.sched_getparam(0).sched_priority
+
+    context = Context()
+    rclpy.init(context=context)
+    executor = StreamExecutor(context=context)
+    assert executor.serve_during(ask) == ask() == (os.SCHED_OTHER, 0)
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(7))
+    try:
+        assert executor.serve_during(ask) == (os.SCHED_FIFO, 1)
+        assert ask() == (os.SCHED_FIFO, 7)
+    finally:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        executor.shutdown()
+        context.try_shutdown()
 
 
 def test_memory_is_locked_or_refused() -> None:

@@ -24,6 +24,7 @@ _STARTED = re.compile(r"(\w+)-\d+: process (\d+) started")
 _PATIENCE = 60.0  # [s] that the nodes get to start
 _ENDING = 60.0  # [s] that they get to end, the recorder with the index of an hour
 _LAST_ANSWERS = 1.0  # [s] that the last answers get to arrive
+_STEAL = 8  # place of `steal` in the first line of /proc/stat, proc(5)
 _SETTLING = 5.0  # [s] from the first commands on
 
 Say = Callable[[str, float], None]
@@ -114,10 +115,17 @@ def _sample(
             line = {
                 "at": time.time(),
                 "load": os.getloadavg()[0],
+                "stolen": _stolen(),
                 "memory": _of_each(nodes, resident),
                 "processor": _of_each(nodes, processor_time),
             }
             print(json.dumps(line), file=file, flush=True)
+
+
+def _stolen() -> float:
+    """Return what the host of a virtual machine has kept from all its processors so far [s]."""
+    ticks = Path("/proc/stat").read_text().split(maxsplit=9)[_STEAL]
+    return int(ticks) / os.sysconf("SC_CLK_TCK")
 
 
 def _of_each(nodes: Mapping[str, int], figure: Callable[[int], float]) -> dict[str, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ ANSWERS = {
     "feedforward to corrected feedforward": ("feedforward_torque", "corrected_feedforward_torque"),
 }
 COMMANDS = ("measurement to command", "motor_states", "effort_commands")  # without a stamp: the next one
+SILENCE = 0.05  # [s] without one message of any node: the machine has held all of them up
 HELD = 0.1  # [s] that drives hold a command; a measurement without one for so long is of a robot that stands
 
 # What nodes count in /diagnostics of messages that did not come, that were not taken, and not sent in time.
@@ -53,6 +54,8 @@ class LongRun:
     sent: Mapping[str, int]  # messages of each topic
     delays: Mapping[str, Array]  # by way, of each message in turn; inf: no answer
     delays_at: Mapping[str, Array]  # when each was asked [s], from the begin on
+    silent: Array  # how long nobody has sent anything [s], of `SILENCE` at least
+    stolen: float  # what the host of a virtual machine has kept from all its processors [s]
     unheard: int  # messages that did not reach the witness
     counts: Mapping[str, Mapping[str, int]]  # by kind of _COUNTS; by node and what it counts
     times: Array  # of the samples [s], from the begin on
@@ -113,6 +116,8 @@ def read(folder: Path, name: str) -> LongRun:
         sent={topic: len(each) for topic, each in sent.items()},
         delays=delays,
         delays_at=delays_at,
+        silent=_silences(rows.values(), begin, end),
+        stolen=samples[-1]["stolen"] - samples[0]["stolen"],
         unheard=sum(int((np.diff(each[:, 2]) - 1).clip(min=0).sum()) for each in sent.values()),
         counts=_counts(folder / REPORTS, times[0], times[-1]),
         times=times - times[0],
@@ -124,6 +129,12 @@ def read(folder: Path, name: str) -> LongRun:
 
 def _between(rows: Rows, begin: float, end: float) -> Rows:
     return rows[(rows[:, 1] >= 1e9 * begin) & (rows[:, 1] < 1e9 * end)]
+
+
+def _silences(rows: Iterable[Rows], begin: float, end: float) -> Array:
+    sent = np.sort(np.concatenate([_between(each, begin, end)[:, 1] for each in rows]))
+    pauses = 1e-9 * np.diff(sent)
+    return pauses[pauses > SILENCE]
 
 
 def _answer_delays(asked: Rows, answers: Rows) -> Array:
@@ -182,6 +193,11 @@ def _losses(runs: Sequence[LongRun]) -> list[str]:
     row(
         "load average, median (largest)",
         *(f"{np.median(run.load):.1f} ({run.load.max():.1f})" for run in runs),
+    )
+    row("kept by the host of the virtual machine (steal)", *(f"{run.stolen:.1f} s" for run in runs))
+    row(
+        f"all nodes silent for {SILENCE:g} s or longer",
+        *(f"{len(run.silent)} times, {run.silent.sum():.1f} s" for run in runs),
     )
     for topic in ("desired_motion", "motor_states", "effort_commands"):
         row(f"`{topic}` a second", *(f"{run.rates[topic]:.0f}" for run in runs))

@@ -29,6 +29,7 @@ from rclpy.subscription import Subscription
 from rclpy.timer import Timer
 
 from hodyn_ros.ros.streams.wait_sets import SUPPORTED, Stream, StreamWaitSet, anything_ready
+from hodyn_ros.scheduling import give_way
 
 HOUSEKEEPING_PERIOD = 0.04  # [s] from one housekeeping to the next
 _LOOKS_PER_EVENT = 5  # times that one looks for services and timers until one looks for QoS events, too
@@ -89,7 +90,7 @@ class StreamExecutor(SingleThreadedExecutor):
         """
         streams = _streams(self.get_nodes(), self._streams)
         interval = sys.getswitchinterval()
-        with ThreadPoolExecutor(1) as thread:
+        with ThreadPoolExecutor(1, initializer=give_way) as thread:
             # the other thread may be all Python, and would keep every message waiting for 5 ms
             sys.setswitchinterval(_SHARE)
             try:
