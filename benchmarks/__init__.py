@@ -1,6 +1,5 @@
 """How fast hodyn_ros is beside its neighbours: `make bench`, or `python -m benchmarks --quick`."""
 
-import os
+from hodyn_ros.blas import take_one_thread
 
-# Before NumPy: times are those of one core, and a second thread of BLAS that waits would count.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
+take_one_thread()  # times are those of one core

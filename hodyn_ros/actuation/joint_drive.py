@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -187,4 +187,4 @@ def _transmission(spec: DriveSpec) -> Transmission:
 
 
 def _friction(spec: FrictionSpec) -> Friction:
-    return Friction(spec.viscous, spec.coulomb, spec.transition, spec.load, spec.load_transition)
+    return Friction(**{each.name: getattr(spec, each.name) for each in fields(Friction)})

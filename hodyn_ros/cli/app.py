@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import os
 import signal
 import sys
 import warnings
@@ -13,14 +12,13 @@ from typing import Annotated, Any
 
 import typer
 
+from hodyn_ros.blas import take_one_thread
 from hodyn_ros.cli.commands import learning, motions, processes, recordings, robots
 from hodyn_ros.cli.figures import fail
 from hodyn_ros.errors import FigureWarning, HodynError
 from hodyn_ros.extras import missing_extra
 
-# Matrices here are small: threads of BLAS would wait for each other, on a busy machine for ten times as long
-# as they compute. It counts before NumPy is imported; who wants threads sets it.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
+take_one_thread()
 
 _PLAIN_WARNING = warnings.showwarning
 

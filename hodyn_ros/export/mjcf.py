@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
@@ -32,6 +32,7 @@ _QUARTIC = 5  # coefficients of the polynomials that couple joints in MuJoCo
 _LEAST = 1e-6  # mass of a body without, of that of the robot; inertia about an axis without, of the largest
 _RADIUS = 0.02  # of the lines that bodies are drawn as, of the size of the robot
 _PERIOD = 2.5e-4  # [s]
+_FRICTION = {"viscous", "coulomb", "transition"}  # what MuJoCo has of it; of the transition a note speaks
 
 
 @dataclass(frozen=True)
@@ -242,8 +243,10 @@ class _Writer:
                 f"the rotor of joint {name!r} turns with body {spec.rotor.body!r}; this export has the "
                 "reduced model only: leave out its 'rotor'"
             )
-        if drive.motor_friction.load > 0.0:
-            self.notes.append(f"joint {name!r}: its friction by load is left out, as MuJoCo has none")
+        rubs = drive.motor_friction, drive.link_friction
+        figures = {one.name for rub in rubs for one in fields(rub) if getattr(rub, one.name) != one.default}
+        if left := ", ".join(sorted(figures - _FRICTION)):
+            self.notes.append(f"joint {name!r}: {left} of its friction: left out, as MuJoCo has none")
         rubbing = max(drive.motor_friction.coulomb, drive.link_friction.coulomb)
         if rubbing > 0.0:
             slow = 100.0 * max(drive.motor_friction.transition, drive.link_friction.transition)

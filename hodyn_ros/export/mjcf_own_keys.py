@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from math import inf, isfinite
 from typing import Any
 
@@ -14,12 +14,14 @@ from scipy.spatial.transform import Rotation
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
-from hodyn_ros.model.drive_spec import DriveLimits, DriveSpec, FrictionSpec
+from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
+from hodyn_ros.model.keys import said_in_file
 from hodyn_ros.model.limits import JointLimit
 from hodyn_ros.model.propeller import Propeller
 from hodyn_ros.model.tree import TreeModel
 from hodyn_ros.model.uncertainty import RobotUncertainty
 
+_HAS = ("stiffness", "motor_inertia", "spring_damping", "motor_friction", "link_friction")  # of drives
 _BESIDE = ("velocity", "acceleration", "jerk", "effort_rate")  # limits that MJCF has not
 
 
@@ -134,15 +136,7 @@ def _limits(row: JointLimit, effort: float) -> dict[str, float]:
 
 
 def _drive(spec: DriveSpec) -> dict[str, Any]:
-    said: dict[str, Any] = {}
-    if spec.gear_ratio != 1.0:
-        said["gear_ratio"] = spec.gear_ratio
-    if spec.torque_constant is not None:
-        said["torque_constant"] = spec.torque_constant
-    limits = {one.name: getattr(spec.limits, one.name) for one in fields(DriveLimits)}
-    limits = {key: value for key, value in limits.items() if isfinite(value)}
-    if limits:
-        said["limits"] = limits
+    said = {key: value for key, value in said_in_file(spec).items() if key not in _HAS}
     together = not np.isfinite(spec.stiffness)  # the friction of motor and link is one in MJCF
     for side in ("motor_friction", "link_friction"):
         friction = getattr(spec, side)

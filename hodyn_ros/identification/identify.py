@@ -31,8 +31,11 @@ from hodyn_ros.identification.springs.deflection import (
 from hodyn_ros.identification.springs.resonance import Resonance, resonances
 from hodyn_ros.identification.springs.terms import Terms, share_behind, spring_terms
 from hodyn_ros.identification.torque_model import SpringFigures, TorqueModel, file_transition
+from hodyn_ros.model.keys import said_in_file
 
 _LEAST_WARMING = 2.0  # [K] between which temperatures friction is told apart
+# Friction that is always sought, and what needs no search: at which load, and how it changes when warm.
+_SOUGHT = {"viscous", "coulomb", "transition", "load_transition", "temperature", "viscous_by_temperature"}
 _CONTRADICT = 4.0  # standard deviations that figures of two recordings differ by
 
 
@@ -120,7 +123,23 @@ def _model(robot: Robot, recordings: Sequence[JointRecording], options: Options)
                 "before and one after the robot got warm"
             )
         temperatures = np.mean(means, axis=0)
+    _check_friction(robot, options)
     return TorqueModel(robot, first.transmission, "load" in options.friction, temperatures)
+
+
+def _check_friction(robot: Robot, options: Options) -> None:
+    """Raise InputError for friction in the file that is not sought, as it would count twice."""
+    train = robot.drive_train
+    for name, spec in zip(robot.joint_names, () if train is None else train.specs):
+        for friction in (spec.motor_friction, spec.link_friction):
+            left = set(said_in_file(friction)) - _SOUGHT - set(options.friction)
+            if left:
+                key = min(left)
+                mend = "ask for it (--friction load)" if key == "load" else "leave it out of the file"
+                raise InputError(
+                    f"the friction of joint {name!r} has {key}, which is not sought here and would count "
+                    f"twice, as the efforts that it causes are taken for other friction; {mend}"
+                )
 
 
 def _check_alike(recordings: Sequence[JointRecording]) -> None:

@@ -13,7 +13,8 @@ from scipy.spatial.transform import Rotation
 from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.identification.result import Identified
-from hodyn_ros.model.drive_spec import DriveLimits, DriveSpec, FrictionSpec
+from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
+from hodyn_ros.model.keys import said_in_file
 from hodyn_ros.model.limits import JointLimit
 from hodyn_ros.model.tree import JointKind, TreeModel
 
@@ -119,61 +120,39 @@ def _moved(pose: Array, way: Array) -> Array:
 
 def _drive(result: Identified, robot: Robot, spec: DriveSpec, j: int) -> dict[str, Any]:
     name = robot.joint_names[j]
-    drive: dict[str, Any] = {
-        "motor_inertia": _sourced(result, f"motor inertia of {name}", spec.motor_inertia)
-    }
-    stiffness: Any = "rigid" if np.isinf(spec.stiffness) else spec.stiffness
+    drive = said_in_file(spec)
+    drive["motor_inertia"] = _sourced(result, f"motor inertia of {name}", spec.motor_inertia)
     figure = result.figure(f"stiffness of {name}")
     if figure.identified:
         drive["stiffness"] = {
-            "value": stiffness,
+            "value": drive["stiffness"],
             "source": f"identified from {result.source}, standard deviation {figure.deviation:.2g} N·m/rad",
         }
     else:
-        drive["stiffness"] = {"value": stiffness, "source": "as in the file before", "note": figure.reason}
-    for key in ("spring_damping", "cubic_stiffness"):
-        if getattr(spec, key):
-            drive[key] = float(getattr(spec, key))
-    friction = spec.motor_friction
-    if friction.viscous or friction.coulomb or friction.load:
-        drive["motor_friction"] = {
-            "viscous": _sourced(result, f"viscous friction of {name}", friction.viscous),
-            "coulomb": _sourced(result, f"Coulomb friction of {name}", friction.coulomb),
-            "transition": _transition(result, name, friction.transition),
-            **_by_load_and_temperature(result, name, friction),
+        drive["stiffness"] = {
+            "value": drive["stiffness"],
+            "source": "as in the file before",
+            "note": figure.reason,
         }
-    link = spec.link_friction
-    if link.viscous or link.coulomb:
-        drive["link_friction"] = {
-            "viscous": link.viscous,
-            "coulomb": link.coulomb,
-            "transition": link.transition,
-        }
-    if spec.spring_table is not None:
-        torque, deflection = spec.spring_table
-        drive["spring_table"] = {"torque": list(torque), "deflection": list(deflection)}
-    if spec.gear_ratio != 1.0:
-        drive["gear_ratio"] = float(spec.gear_ratio)
-    if spec.torque_constant is not None:
-        drive["torque_constant"] = float(spec.torque_constant)
-    limits = _finite(spec.limits)
-    return {**drive, **({"limits": limits} if limits else {})}
+    if friction := drive.get("motor_friction"):
+        friction |= _friction(result, name, spec.motor_friction)
+    return drive
 
 
-def _by_load_and_temperature(result: Identified, joint: str, friction: FrictionSpec) -> dict[str, Any]:
-    """Write what friction depends on beside the velocity, where it does."""
-    written: dict[str, Any] = {}
-    if friction.load:
-        source = _sourced(result, f"Coulomb friction by load of {joint}", friction.load)
-        written |= {"load": source if result.by_load else friction.load}
-        written["load_transition"] = friction.load_transition
-    if friction.temperature is not None:
-        written["temperature"] = friction.temperature
-    if friction.viscous_by_temperature:
-        falls: Any = friction.viscous_by_temperature
-        if result.temperatures is not None:
-            falls = {"value": falls, "source": f"identified from {result.source}"}
-        written["viscous_by_temperature"] = falls
+def _friction(result: Identified, joint: str, friction: FrictionSpec) -> dict[str, Any]:
+    """Write the figures of friction that were sought."""
+    written = {
+        "viscous": _sourced(result, f"viscous friction of {joint}", friction.viscous),
+        "coulomb": _sourced(result, f"Coulomb friction of {joint}", friction.coulomb),
+        "transition": _transition(result, joint, friction.transition),
+    }
+    if friction.load and result.by_load:
+        written["load"] = _sourced(result, f"Coulomb friction by load of {joint}", friction.load)
+    if friction.viscous_by_temperature and result.temperatures is not None:
+        written["viscous_by_temperature"] = {
+            "value": friction.viscous_by_temperature,
+            "source": f"identified from {result.source}",
+        }
     return written
 
 
@@ -191,7 +170,7 @@ def _transition(result: Identified, joint: str, value: float) -> Any:
     }
 
 
-def _finite(limits: JointLimit | DriveLimits) -> dict[str, float]:
+def _finite(limits: JointLimit) -> dict[str, float]:
     named = {each.name: float(getattr(limits, each.name)) for each in fields(limits)}
     return {name: value for name, value in named.items() if np.isfinite(value)}
 

@@ -23,6 +23,7 @@ from typing import (
     Literal,
     NamedTuple,
     Union,
+    cast,
     get_args,
     get_origin,
     get_type_hints,
@@ -153,6 +154,25 @@ def keys_of(kind: type[Any]) -> dict[str, Key]:
             words = said.get("words", {})
             keys[said.get("name") or one.name] = Key(one.name, hint, one.default, needed, words, said_of(one))
     return keys
+
+
+def said_in_file(entry: Entry) -> dict[str, Any]:
+    """Return what a file has to say to be read as an entry: the keys with other values than by default."""
+    said, kind = {}, cast(Any, type(entry))
+    for name, one in keys_of(kind).items():
+        value = getattr(entry, one.attribute)
+        if one.needed or value != one.default:
+            words = {number: word for word, number in one.words.items()}
+            said[name] = words[value] if words and value in words else _plain(value)
+    return said
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Entry):
+        return said_in_file(value)
+    if isinstance(value, tuple):
+        return list(map(_plain, value))
+    return float(value) if isinstance(value, float) else value  # figures may be NumPy's
 
 
 def is_entry(kind: Any) -> bool:

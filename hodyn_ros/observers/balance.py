@@ -14,7 +14,7 @@ lightweight manipulator arm (IROS 2006); Haddadin, De Luca and Albu-Schaeffer, R
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -108,11 +108,11 @@ class JointForm:
         chosen = {
             "torque": self.torque != "motor",  # that the transmission hands to the link
             "error": self.checked,  # of the equation of the motor
-            "viscous": turned and motor.viscous > 0.0,  # friction of the motor
+            "viscous": turned and motor.fluid,  # friction of the motor
             "coulomb": turned and motor.dry,
             "sticking": turned and motor.dry,  # square of what of it need not act, as at rest
             "link_friction": bool(link),
-            "link_sticking": link.coulomb > 0.0,
+            "link_sticking": link.dry,
             "load": self.unbent,  # what the motor leaves to its spring
         }
         return tuple(name for name, there in chosen.items() if there)
@@ -212,11 +212,10 @@ class Balance:
                 torque = 0.5 * (before["joint_torque"][j] + now["joint_torque"][j])
             elif form.torque == "spring":
                 torque = _middle([self._spring(j, *points) for points in zip(joints, motors)])
-            dry = replace(form.drive.motor_friction, viscous=0.0)
-            turning = [point.velocity[j] for point in motors]
-            link = [form.drive.link_friction.torque(_jet(point.velocity[j]))[0] for point in joints]
-            viscous = form.drive.motor_friction.viscous * _middle(turning)
-            coulomb, sticking = _dry(dry, turning, torque)
+            of_motor, of_link = form.drive.motor_friction, form.drive.link_friction
+            turning, moving = ([point.velocity[j] for point in points] for points in (motors, joints))
+            viscous = of_motor.fluid_torque(_jet(_middle(turning)))[0]
+            coulomb, sticking = _dry(of_motor, turning, torque)
             gain = (now[spin][j] - before[spin][j]) / period
             resists = form.drive.motor_inertias[0] * gain + viscous + coulomb
             values = {
@@ -225,10 +224,8 @@ class Balance:
                 "viscous": viscous,
                 "coulomb": coulomb,
                 "sticking": sticking,
-                "link_friction": _middle(link),
-                "link_sticking": _dry(
-                    replace(form.drive.link_friction, viscous=0.0), [point.velocity[j] for point in joints]
-                )[1],
+                "link_friction": _middle([of_link.torque(_jet(velocity))[0] for velocity in moving]),
+                "link_sticking": _dry(of_link, moving)[1],
                 "load": torque if form.torque == "sensor" else given - resists,
             }
             for name in form.means:
@@ -247,15 +244,13 @@ class Balance:
 
 
 def _dry(friction: Friction, velocities: Sequence[Any], load: Any = 0.0) -> tuple[Any, Any]:
-    """Return the mean of Coulomb friction, and of the square of what of it need not act, as at rest.
+    """Return the mean of dry friction, and of the square of what of it need not act, as at rest.
 
     At a speed far above that of the transition the friction is known; at rest a dry contact holds with
     anything up to it, whatever the smooth law says.
     """
-    acting = [friction.torque(_jet(velocity), _jet(load))[0] for velocity in velocities]
-    most = friction.coulomb
-    if friction.load > 0.0:
-        most = most + friction.load * friction.pressed(_jet(load))[0]
+    acting = [friction.dry_torque(_jet(velocity), _jet(load))[0] for velocity in velocities]
+    most = friction.dry_limit(_jet(load))[0]
     return _middle(acting), most**2 - _middle([value * value for value in acting])
 
 

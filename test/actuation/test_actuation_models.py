@@ -286,6 +286,20 @@ def test_friction(transition: float) -> None:
     assert not Friction() and friction
 
 
+def test_the_parts_of_friction_are_all_of_it() -> None:
+    """What holds at rest is bounded by what is said of it, and a file has all figures with their defaults."""
+    friction, random = Friction(0.8, 2.5, 0.1, 0.3, 0.5), np.random.default_rng(2)
+    velocity, load = random.normal(size=(2, ORDER + 1, 50))
+    dry = friction.dry_torque(velocity, load)
+    np.testing.assert_allclose(friction.torque(velocity, load), friction.fluid_torque(velocity) + dry)
+    assert (np.abs(dry[0]) < friction.dry_limit(load)[0]).all()
+    assert (np.abs(friction.torque(velocity, load)[0]) < friction.largest(5.0, 5.0)).all()
+    assert friction.dry_torque(np.array([1e3]), np.array([3.0])) == pytest.approx(
+        friction.dry_limit(np.array([3.0])), rel=1e-7
+    )
+    assert joint_drive(DriveSpec(9000.0, 0.5)).motor_friction == Friction()
+
+
 def test_friction_on_both_sides_of_a_spring() -> None:
     drive = JointDrive(LinearSpring(150.0), (INERTIA,), Friction(0.3, 1.0, 0.2), Friction(0.6, 2.0, 0.3))
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 import typer
 from command_line import run
+from places import ROOT
 
 from hodyn_ros.cli.app import app
 from hodyn_ros.cli.arguments import files
@@ -30,6 +32,18 @@ def test_paragraphs_of_help_are_as_wide_as_the_terminal() -> None:
     texts = {name: command.help for name, command in commands.items()}
     assert len(texts) > 10 and all(texts.values())
     assert [name for name, text in texts.items() if "\n" in text.replace("\n\n", "")] == []
+
+
+def test_the_page_names_all_commands_and_who_takes_what() -> None:
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    rows = "\n".join(line.split(" | ")[0] for line in page.splitlines() if line.startswith("| `hodyn"))
+    assert set(re.findall(r"`hodyn ([\w-]+)", rows)) == set(commands)
+    lists = {"--set": r"reads a robot\s\((.*?)\)", "--json": r"`--json` prints .*?: (.*?)\. "}
+    for option, said in lists.items():
+        taking = {name for name, command in commands.items() for one in command.params if option in one.opts}
+        (named,) = re.findall(said, page, re.DOTALL)
+        assert set(re.findall(r"`([\w-]+)", named)) == taking, option
 
 
 @pytest.mark.parametrize(("wrong", "meant"), [("panda.yml", "panda.yaml"), ("pandda.urdf", "panda.urdf")])

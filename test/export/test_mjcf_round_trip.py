@@ -17,6 +17,7 @@ from hodyn_ros.errors import FigureWarning
 from hodyn_ros.export import mjcf
 from hodyn_ros.feedforward.feedforward import Feedforward
 from hodyn_ros.feedforward.model import FeedforwardModel
+from hodyn_ros.model.drive_spec import FrictionSpec
 
 pytestmark = pytest.mark.thorough
 
@@ -89,6 +90,20 @@ def test_shipped_robots_come_back_with_their_drives(name: str) -> None:
 def test_all_shipped_robots_are_among_them() -> None:
     files = {path.stem: yaml.safe_load(path.read_text()) for path in CONFIG.glob("*.yaml")}
     assert {name for name, data in files.items() if {"bodies", "urdf", "limbs"} & set(data)} == set(ROBOTS)
+
+
+def test_all_figures_of_drives_come_back() -> None:
+    robot = shipped("panda.yaml")
+    friction = FrictionSpec(0.5, 2.0, load=0.05, temperature=30.0, viscous_by_temperature=0.02)
+    changes = {"motor_friction": friction, "proportional_gain": 900.0, "derivative_gain": 30.0}
+    specs = [dataclasses.replace(spec, **changes) for spec in robot.require_drives().specs]
+    written = mjcf(robot.with_drives(specs))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FigureWarning)
+        again = Robot.from_mjcf(written.text).require_drives()
+    for spec, known in zip(again.specs, specs, strict=True):
+        assert (spec.motor_friction, spec.derivative_gain) == (known.motor_friction, 30.0)
+    assert "joint 'panda_joint1': load of its friction: left out, as MuJoCo has none" in written.notes
 
 
 def test_frames_come_back() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.identification import Channel, Identified, JointRecording, Options, identify
 from hodyn_ros.identification.robot_file import robot_text
 from hodyn_ros.identification.validation import validate
+from hodyn_ros.model.drive_spec import FrictionSpec
 
 pytestmark = pytest.mark.thorough
 
@@ -136,3 +138,12 @@ def test_what_tells_nothing_is_refused(robot: Robot) -> None:
     bare = JointRecording("bare", run.joint_names, run.efforts, run.motors, run.links)
     with pytest.raises(InputError, match="bare has no temperatures"):
         identify(robot, bare, Options(friction=("temperature",)))
+
+
+def test_friction_of_the_file_that_is_not_sought_would_count_twice(robot: Robot) -> None:
+    specs = [
+        replace(spec, motor_friction=FrictionSpec(5.0, 6.0, load=0.05))
+        for spec in robot.require_drives().specs
+    ]
+    with pytest.raises(InputError, match=r"'\w+' has load, .* ask for it \(--friction load\)"):
+        identify(robot.with_drives(specs), recording((30.0, 30.5), 1))

@@ -82,8 +82,12 @@ def test_residuals_are_the_noise_of_the_sensors(found: Identified) -> None:
 
 def test_what_is_written_is_the_robot_with_its_sources(found: Identified, tmp_path: Path) -> None:
     path = tmp_path / "identified.yaml"
+    specs = found.robot.require_drives().specs
+    specs = [replace(spec, proportional_gain=900.0, derivative_gain=30.0) for spec in specs]
+    found = replace(found, robot=found.robot.with_drives(specs))
     path.write_text(robot_text(found, "made by a test"))
     read = Robot.load(path)
+    assert [spec.derivative_gain for spec in read.require_drives().specs] == 3 * [30.0]
     random = np.random.default_rng(1)
     q = random.standard_normal((3, 3))
     np.testing.assert_allclose(

@@ -45,6 +45,17 @@ def test_the_command_line_imports_no_mathematics_before_a_command_does() -> None
     assert loaded("import hodyn_ros.cli.app") & {"numpy", *LATE} == {"rich", "typer"}
 
 
+@pytest.mark.parametrize("package", ["hodyn_ros.nodes", "hodyn_ros.cli.app"])
+def test_nodes_and_commands_choose_threads_of_blas_before_numpy_is_there(package: str) -> None:
+    code = f"import os, sys, {package}; print(os.environ['OMP_NUM_THREADS'], 'numpy' in sys.modules)"
+    for given, taken in ({}, "1"), ({"OMP_NUM_THREADS": "3"}, "3"):
+        environment = child_environment()
+        environment.pop("OMP_NUM_THREADS", None)
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, env=environment | given, capture_output=True, text=True, timeout=60)
+        assert done.stdout == f"{taken} False\n", done.stderr
+
+
 def test_public_names_come_from_where_type_checkers_see_them() -> None:
     tree = ast.parse(Path(hodyn_ros.__file__).read_text())
     seen = {

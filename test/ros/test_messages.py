@@ -29,6 +29,7 @@ from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.ros.conversions.fields import JointOrder
 from hodyn_ros.ros.conversions.messages import (
+    ARRAYS,
     MOTION_FIELDS,
     nanoseconds,
     read_base_motion,
@@ -352,6 +353,10 @@ def test_a_feedforward_survives_the_way(order: int, joints: JointOrder) -> None:
     assert msg.header == header
     assert msg.computation_time == 1.5e-4
     assert msg.base_wrench_representation == FeedforwardTorque.WORLD
+
+
+def test_all_arrays_of_a_feedforward_travel() -> None:
+    assert {*Feedforward._fields} - {"status"} == {array.name for array in ARRAYS}
 
 
 def test_what_was_not_computed_is_empty(joints: JointOrder) -> None:

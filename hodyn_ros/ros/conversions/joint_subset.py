@@ -20,7 +20,7 @@ from hodyn_ros.ros.conversions.fields import (
     repeated,
 )
 from hodyn_ros.ros.conversions.layout import Layout, Places, StreamReader
-from hodyn_ros.ros.conversions.messages import STACK_FIELDS, known_status, read_feedforward_torque
+from hodyn_ros.ros.conversions.messages import ARRAYS, known_status, read_feedforward_torque
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason
 
 _LARGEST = 1e300  # sum of squares of a message up to which none of its parts overflows
@@ -75,30 +75,28 @@ class FeedforwardReader(StreamReader[Feedforward]):
         """Return what a message holds; raises MessageRejected."""
         places = self._joints.places(msg.joint_names)
         whole = read_feedforward_torque(msg, JointOrder(msg.joint_names))
-        stacks = {name: getattr(whole, name).take(places, axis=1) for name in STACK_FIELDS}
-        return whole._replace(**stacks)
+        of_joints = [array.name for array in ARRAYS if array.of == "joint"]
+        return whole._replace(**{name: getattr(whole, name).take(places, axis=1) for name in of_joints})
 
     def learn(self, layout: Layout, msg: FeedforwardTorque) -> None:
         """Note where the numbers stand."""
-        joints, propellers = len(msg.joint_names), len(msg.propeller_names)
+        columns = {"joint": len(msg.joint_names), "component": 6, "propeller": len(msg.propeller_names)}
         places = self._joints.places(msg.joint_names)
-        wholes = [layout.numbers(*fields).reshape(-1, joints) for fields in STACK_FIELDS.values()]
-        optional = [layout.numbers(field) for field in ("base_wrenches", "thrusts", "tilts")]
-        self._checked = np.concatenate([each.ravel() for each in (*wholes, *optional)])
+        numbers = {array: layout.numbers(*array.all_fields) for array in ARRAYS}
+        self._checked = np.concatenate(list(numbers.values()))
         self._status = layout.status
-        self._stacks = [whole[:, places] for whole in wholes]
-        self._base = optional[0].reshape(-1, 6)
-        self._flown = [each.reshape(-1, propellers) if propellers else _NO_PLACES for each in optional[1:]]
+        self._stacks = {}
+        for array, whole in numbers.items():
+            rows = whole.reshape(-1, columns[array.of]) if columns[array.of] else _NO_PLACES
+            self._stacks[array.name] = rows[:, places] if array.of == "joint" else rows
 
     def from_numbers(self, numbers: Array, data: bytes) -> Feedforward | None:
         """Return the same from numbers alone."""
         checked = numbers.take(self._checked)
         if not np.vdot(checked, checked) < _LARGEST:  # which overflows without a warning
             return None
-        efforts, motor_positions, motor_efforts = (numbers.take(places) for places in self._stacks)
-        thrusts, tilts = (numbers.take(places) for places in self._flown)
-        status, base = known_status(self._status(data)), numbers.take(self._base)
-        return Feedforward(efforts, motor_positions, motor_efforts, base, status, thrusts, tilts)
+        stacks = {name: numbers.take(places) for name, places in self._stacks.items()}
+        return Feedforward(**stacks, status=known_status(self._status(data)))
 
 
 class StateReader(StreamReader[State]):

@@ -10,7 +10,7 @@ import math
 from array import array
 from collections.abc import Sequence
 from copy import copy
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
@@ -42,11 +42,31 @@ MOTION_FIELDS = ("positions", "velocities", "accelerations", "jerks", "snaps")
 EFFORT_FIELDS = ("efforts", "effort_rates", "effort_accelerations")
 MOTOR_POSITION_FIELDS = ("motor_positions", "motor_velocities", "motor_accelerations")
 MOTOR_EFFORT_FIELDS = ("motor_efforts", "motor_effort_rates")
-STACK_FIELDS = {  # of a FeedforwardTorque, by the stack of a Feedforward that they make
-    "efforts": (*EFFORT_FIELDS, "higher_effort_derivatives"),
-    "motor_positions": MOTOR_POSITION_FIELDS,
-    "motor_efforts": (*MOTOR_EFFORT_FIELDS, "higher_motor_effort_derivatives"),
-}
+
+
+class ArrayFields(NamedTuple):
+    """The fields of a FeedforwardTorque that hold an array of a Feedforward."""
+
+    name: str  # of the array
+    fields: tuple[str, ...]  # an order each
+    higher: str = ""  # of all orders beyond, one after the other; without one these are not sent
+    of: Literal["joint", "component", "propeller"] = "joint"  # what its columns are of
+
+    @property
+    def all_fields(self) -> tuple[str, ...]:
+        """All of them, lowest orders first."""
+        return (*self.fields, self.higher) if self.higher else self.fields
+
+
+# All arrays of a feedforward: what writes and reads messages, or their bytes, goes through them.
+ARRAYS = (
+    ArrayFields("efforts", EFFORT_FIELDS, "higher_effort_derivatives"),
+    ArrayFields("motor_positions", MOTOR_POSITION_FIELDS),
+    ArrayFields("motor_efforts", MOTOR_EFFORT_FIELDS, "higher_motor_effort_derivatives"),
+    ArrayFields("base_wrenches", (), "base_wrenches", "component"),
+    ArrayFields("thrusts", (), "thrusts", "propeller"),
+    ArrayFields("tilts", (), "tilts", "propeller"),
+)
 
 _NONE = array("d")
 _EMPTY_FEEDFORWARD = FeedforwardTorque()
@@ -211,15 +231,13 @@ def write_feedforward_torque(
     # in half the time of making one; what is empty in it is shared, and replaced below but never changed
     msg = copy(_EMPTY_FEEDFORWARD)
     msg.header, msg.joint_names = header, list(joint_names)
-    _fill(msg, EFFORT_FIELDS, "higher_effort_derivatives", feedforward.efforts)
-    _fill(msg, MOTOR_POSITION_FIELDS, None, feedforward.motor_positions)
-    _fill(msg, MOTOR_EFFORT_FIELDS, "higher_motor_effort_derivatives", feedforward.motor_efforts)
+    for name, fields, higher, of in ARRAYS:
+        if of != "propeller" or propellers:
+            _fill(msg, fields, higher, getattr(feedforward, name))
     if len(feedforward.base_wrenches):
         msg.base_wrench_representation = FeedforwardTorque.WORLD
-        msg.base_wrenches = float64s(feedforward.base_wrenches)
     if propellers:
         msg.propeller_names = list(propellers)
-        msg.thrusts, msg.tilts = float64s(feedforward.thrusts), float64s(feedforward.tilts)
     msg.status = int(feedforward.status)
     msg.computation_time = computation_time
     return msg
@@ -254,37 +272,23 @@ def read_wrenches(msg: FeedforwardTorque) -> Array | None:
 def read_feedforward_torque(msg: FeedforwardTorque, joints: JointOrder) -> Feedforward:
     """Return the feedforward with its joints in the model's order; MessageRejected where malformed."""
     places = joints.places(msg.joint_names)
-    higher, motor_higher = msg.higher_effort_derivatives, msg.higher_motor_effort_derivatives
-    efforts, motor_positions, motor_efforts = (
-        in_model_order(
-            read_stack([getattr(msg, field) for field in fields], rest, fields, name, joints, places), places
-        )
-        for fields, rest, name in (
-            (EFFORT_FIELDS, higher, "higher_effort_derivatives"),
-            (MOTOR_POSITION_FIELDS, _NONE, ""),
-            (MOTOR_EFFORT_FIELDS, motor_higher, "higher_motor_effort_derivatives"),
-        )
-    )
-    base_wrenches = read_sixes(msg.base_wrenches, "base_wrenches")
-    propellers = len(msg.propeller_names)
-    thrusts, tilts = (
-        read_rows(getattr(msg, field), field, propellers, "propeller") for field in ("thrusts", "tilts")
-    )
-    for stack, name in (
-        (efforts, "efforts"),
-        (motor_positions, "motor_positions"),
-        (motor_efforts, "motor_efforts"),
-        (thrusts, "thrusts"),
-        (tilts, "tilts"),
-    ):
+    columns = {"component": 6, "propeller": len(msg.propeller_names)}
+    stacks = {}
+    for name, fields, higher, of in ARRAYS:
+        rest = getattr(msg, higher) if higher else _NONE
+        if of == "joint":
+            rows = [getattr(msg, field) for field in fields]
+            stack = in_model_order(read_stack(rows, rest, fields, higher, joints, places), places)
+        else:
+            stack = read_rows(rest, higher, columns[of], of)
         if not math.isfinite(np.vdot(stack, stack)):
             # carried on in time, these would overflow
             raise MessageRejected(
                 Reason.NOT_FINITE,
                 f"{name} or their derivatives are as large as {np.abs(stack).max():.0e}; send real ones",
             )
-    status = known_status(msg.status)
-    return Feedforward(efforts, motor_positions, motor_efforts, base_wrenches, status, thrusts, tilts)
+        stacks[name] = stack
+    return Feedforward(**stacks, status=known_status(msg.status))
 
 
 def known_status(bits: int) -> Status:
@@ -390,14 +394,12 @@ def _trajectory_column(
     return in_model_order(table, places)
 
 
-def _fill(
-    msg: DesiredMotion | FeedforwardTorque, fields: Sequence[str], higher: str | None, stack: Array
-) -> None:
+def _fill(msg: DesiredMotion | FeedforwardTorque, fields: Sequence[str], higher: str, stack: Array) -> None:
     n = stack.shape[-1]
     values = float64s(stack)
     for order, field in enumerate(fields[: len(stack)]):
         setattr(msg, field, values[order * n : (order + 1) * n])
-    if higher is not None and len(stack) > len(fields):
+    if higher and len(stack) > len(fields):
         setattr(msg, higher, values[len(fields) * n :])
 
 

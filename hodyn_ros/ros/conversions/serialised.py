@@ -23,9 +23,8 @@ from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.ros.conversions.fields import JointOrder, all_finite
 from hodyn_ros.ros.conversions.layout import STAMP, Layout, StreamReader, unpacked
 from hodyn_ros.ros.conversions.messages import (
+    ARRAYS,
     MOTION_FIELDS,
-    MOTOR_POSITION_FIELDS,
-    STACK_FIELDS,
     base_motion,
     read_base_motion,
     read_desired_motion,
@@ -132,13 +131,11 @@ class AnswerWriter:
         computation_time: float,
     ) -> bytes:
         """Return the answer as bytes; `stamp` are the eight of its motion."""
-        efforts, positions, motor_efforts, base_wrenches, status, thrusts, tilts = feedforward
-        positions = positions[: len(MOTOR_POSITION_FIELDS)]  # motors move to higher orders than are sent
-        optional = [base_wrenches, thrusts, tilts, _NO_WRENCHES if wrenches is None else wrenches]
-        stacks = [efforts, positions, motor_efforts, *optional]
+        stacks = [getattr(feedforward, name)[:orders] for name, orders in _SENT]
+        stacks.append(_NO_WRENCHES if wrenches is None else wrenches)
         shape = frame_id, wrenches is None, *[stack.shape for stack in stacks]
         if shape == self._shape and self._prepared is not None:
-            return self._prepared.filled(stamp, stacks, computation_time, status)
+            return self._prepared.filled(stamp, stacks, computation_time, feedforward.status)
         header = Header(stamp=unpacked(stamp), frame_id=frame_id)
         msg = self.message(header, feedforward, wrenches, computation_time)
         data: bytes = serialize_message(msg)
@@ -148,8 +145,8 @@ class AnswerWriter:
 
 
 _NO_WRENCHES = np.empty((0, 0, 6))
-# The fields that each array of an answer fills in, in the order in which `AnswerWriter.write` names them.
-_FILLED = (*STACK_FIELDS.values(), ("base_wrenches",), ("thrusts",), ("tilts",), ("wrenches",))
+_SENT = tuple((array.name, None if array.higher else len(array.fields)) for array in ARRAYS)  # orders of each
+_FILLED = (*(array.all_fields for array in ARRAYS), ("wrenches",))  # what each array fills in
 
 
 class _PreparedAnswer:
