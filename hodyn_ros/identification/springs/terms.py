@@ -5,10 +5,10 @@ are held: what efforts have beyond the model would else be explained by inertias
 fit better and the other worse is no property of the robot, so a term is taken only where, fitted to either
 half, it predicts the other one better.
 
-Friction acts before the spring, as by the figures that were fitted, or behind it: all of it, or a share. Where
-all does, the spring carries what the motor gives beyond its rotor, which is measured: neither the share nor
-the inertias of the links are in it, nor what they lack, such as a balancer between the links. With so few
-unknowns a short recording tells the stiffness where it does not tell a share.
+Friction acts before the spring, or behind it: all of it, or a share. Where all does, the spring carries what
+the motor gives beyond its rotor, which is measured: neither a share nor the inertias of the links are in it,
+nor what they lack, such as a balancer between the links. With so few unknowns a short recording tells the
+stiffness where it does not tell a share.
 """
 
 from __future__ import annotations
