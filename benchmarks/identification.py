@@ -3,6 +3,8 @@
 An elastic Panda in MuJoCo, whose springs and friction differ by 20 % from the file, and, where the variable
 RECORDINGS names a folder with `kuka_kr300/run_a.csv`, ten seconds of a KUKA KR300 (`docs/identification.md`),
 of which the last third is not used. Neither is told the motion: both have positions and efforts alone.
+Of the KR300, whose first three gears have encoders on both sides, also what springs identified from a part of
+the recording leave of motor minus link in the rest of it.
 """
 
 from __future__ import annotations
@@ -29,6 +31,12 @@ from hodyn_ros.identification.validation import validate
 _EVERY = 4  # samples of which one is taken: 250 Hz
 _CUTOFFS = (2.0, 5.0, 10.0, 20.0, 40.0)  # [Hz] of figaroh's filter; the one counts that predicts best
 _ENDS = 0.5  # [s] at either end of what is predicted, where filters are poor
+_PARTS = {
+    "first half": (0.0, 0.5),
+    "second half": (0.5, 1.0),
+    "first two thirds": (0.0, 2.0 / 3.0),
+    "last two thirds": (1.0 / 3.0, 1.0),
+}  # of a recording, by whose rest springs are judged
 _KR300 = "kuka_kr300/run_a.csv"
 _KR300_GEARS = np.array([256.85714, 267.42857, 252.33333, 221.0, 239.61905, 154.32313])
 _KR300_START = np.array([0.0, -0.5 * np.pi, 0.5 * np.pi, 0.0, 0.0, 0.0])
@@ -65,10 +73,9 @@ def tasks(stage: Stage) -> Iterator[Task]:
             _simulated(robot, plant, 21, lasts),
             _simulated(robot, plant, 23, unseen),
         )
-    path = Path(os.environ.get("RECORDINGS", "")) / _KR300
-    if path.is_file() and not stage.quick:
+    run = None if stage.quick else _kr300()
+    if run is not None:
         stage.say("identification: KR300", 0.6)
-        run = _kr300(path)
         begin, end = run.interval
         split = begin + (end - begin) * 2.0 / 3.0
         kuka = Robot.load(share.find("config", "kuka_kr300.yaml"))
@@ -84,7 +91,10 @@ def _simulated(robot: Robot, plant: Robot, seed: int, lasts: float) -> JointReco
     return JointRecording("a Panda in MuJoCo", robot.joint_names, efforts, motors, links)
 
 
-def _kr300(path: Path) -> JointRecording:
+def _kr300() -> JointRecording | None:
+    path = Path(os.environ.get("RECORDINGS", "")) / _KR300
+    if not path.is_file():
+        return None
     table = np.genfromtxt(path, delimiter=",", names=True)
     columns = [f"{{}}{axis}_{{}}" for axis in range(1, 7)]
     motors, efforts = (
@@ -167,7 +177,31 @@ def measure(stage: Stage) -> Section:
                 them.seconds,
             ),
         ]
-    return Section("identified from a recording, judged by another one", rows)
+    return Section("identified from a recording, judged by another one", [*rows, *_springs(stage)])
+
+
+def _springs(stage: Stage) -> list[Row]:
+    """Identify springs of the KR300 from parts of its recording, and predict the rest of it."""
+    run = None if stage.quick else _kr300()
+    if run is None:
+        return []
+    kuka, rows = Robot.load(share.find("config", "kuka_kr300.yaml")), []
+    begin, end = run.interval
+    for k, (name, (first, last)) in enumerate(_PARTS.items()):
+        stage.say(f"identification: springs of the KR300 by its {name}", 0.7 + 0.07 * k)
+        first, last = (begin + share_of * (end - begin) for share_of in (first, last))
+        rest = run.between(last, end) if last < end else run.between(begin, first)
+        found = identify(kuka, run.between(first, last))
+        rows += [
+            Row(
+                f"KR300, springs by its {name}: motor minus link of {fit.joint} left of the rest",
+                "",
+                Figure.exact(1e6 * fit.rms),
+                unit="µrad",
+            )
+            for fit in validate(found, kuka, rest)[1]
+        ]
+    return rows
 
 
 def _inside(times: Array, whole: Array) -> Array:

@@ -27,11 +27,13 @@ from hodyn_ros.msg import ExternalEfforts as ExternalEffortsMessage
 from hodyn_ros.msg import PayloadEstimate as PayloadMessage
 from hodyn_ros.observers import ExternalEfforts, MomentumObserver, ObserverConfig
 from hodyn_ros.observers.payload import PayloadConfig, PayloadEstimator
+from hodyn_ros.observers.screen import SampleScreen
 from hodyn_ros.ros.conversions.fields import float64s
 from hodyn_ros.ros.conversions.joint_rows import RowsReader
 from hodyn_ros.ros.conversions.layout import StreamReader, instant, unpacked
 from hodyn_ros.ros.conversions.odometry import OdometryReader
 from hodyn_ros.ros.parameters.observer_settings import sensed
+from hodyn_ros.ros.streams.rejections import MessageRejected, Reason
 from hodyn_ros.ros.streams.stamp_filter import StampFilter
 
 LINKS, MOTORS, BASE = "joint_states", "motor_states", "odom"
@@ -87,6 +89,7 @@ class ObservationPipeline:
         readers: What reads the messages of each topic that is needed, those of links first.
         begun: Stamp [ns] that times are counted from; None before the first sample.
         stamps: Rejects samples that come out of order.
+        screen: Tells readings that repeat, and counts commands beyond what drives give.
     """
 
     def __init__(
@@ -111,6 +114,7 @@ class ObservationPipeline:
         if config.payload_rate > 0.0:
             self.estimator = PayloadEstimator(self.observer, config.usual_load, config.payload_body)
         self.stamps = StampFilter() if stamps is None else stamps
+        self.screen = SampleScreen(rows, names, self.robot.limits.effort)
         self.begun: int | None = None
         self.contact = False
         self._next_payload = 0  # [ns] when it is told again
@@ -132,6 +136,7 @@ class ObservationPipeline:
     def begin(self) -> None:
         """Observe from now on, whatever the stamps before."""
         self.stamps.forget()
+        self.screen.forget()
         self.begun, self.contact = None, False
         self.observer.restart()
 
@@ -163,8 +168,13 @@ class ObservationPipeline:
             if begun is not None:
                 observer.restart()
             begun = now
-        sample = np.ascontiguousarray(measured.rows[self._order])
-        found = observer.update(1e-9 * (now - begun), sample, measured.base)
+            self.screen.forget()
+        sample, at = np.ascontiguousarray(measured.rows[self._order]), 1e-9 * (now - begun)
+        if repeated := self.screen.repeats(at, sample):
+            raise MessageRejected(Reason.REPEATED, f"{repeated}; does its sensor hang?")
+        if self._config.observer.held_efforts:
+            sample = self.screen.within_limits(sample)
+        found = observer.update(at, sample, measured.base)
         self.stamps.accept(now)
         if begun != self.begun:
             self.begun = self._next_payload = begun

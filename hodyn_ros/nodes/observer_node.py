@@ -206,7 +206,8 @@ class ObserverNode(StreamLifecycle):
     def troubles(self) -> int:
         """How much was wrong with samples so far."""
         gaps = 0 if self._pipeline is None else self._pipeline.observer.restarts
-        return self.rejected + self._unpaired + self.events.total + gaps
+        saturated = 0 if self._pipeline is None else self._pipeline.screen.saturated
+        return self.rejected + self._unpaired + self.events.total + gaps + saturated
 
     def _report(self) -> Report:
         pipeline = self._pipeline
@@ -222,6 +223,7 @@ class ObserverNode(StreamLifecycle):
             "largest ratio": self._last.largest_ratio if self._last else "",
             "begun anew": observer.restarts if observer else "",
             "states without a partner": self._unpaired,
+            "commands beyond what drives give": pipeline.screen.saturated if pipeline else "",
             "rejected": self.rejected,
             **self.rejected_by_topic(),
         }
@@ -233,7 +235,11 @@ class ObserverNode(StreamLifecycle):
         if idle := self.idle(values):
             return idle
         if self.new_troubles():
-            return Report(WARN, "samples were rejected, lost, without a partner or too far apart", values)
+            return Report(
+                WARN,
+                "samples were rejected, lost, without a partner, too far apart or beyond what drives give",
+                values,
+            )
         if not self._published.count:
             return Report(WARN, f"waiting for samples on {topics}", values)
         if self._published.age() > 1.0:

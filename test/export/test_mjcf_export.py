@@ -145,6 +145,23 @@ def test_accelerations_of_couplings_and_loops_from_rest(name: str) -> None:
     np.testing.assert_allclose(motors, -10.0 * robot.drive_train.stiffness * turned, rtol=1e-9)
 
 
+def test_feet_without_mass_hold_the_torque_of_their_springs() -> None:
+    """A weld is as soft as what it holds is light, and what turns a foot does not turn the arm on it."""
+    robot, turned = shipped("planar_3rrr.yaml"), np.array([0.02, -0.01, 0.015])
+    assert not robot.tree.masses.all()
+    model = mujoco.MjModel.from_xml_string(mjcf(robot).text)
+    data = mujoco.MjData(model)
+    mujoco.mj_resetDataKeyframe(model, data, model.key("home").id)
+    for joint, angle in zip(robot.driven_joints, turned):
+        data.joint(f"{joint}_motor").qpos[:] += angle
+    mujoco.mj_forward(model, data)
+    home = dict(zip(robot.tree.joint_names, robot.closure.home))
+    q = np.array([[home[joint] for joint in robot.joint_names], np.zeros(robot.n_coordinates)])
+    expected = robot.forward_dynamics(q, (robot.require_drives().stiffness * turned)[None])[0]
+    found = np.array([data.joint(joint).qacc[0] for joint in robot.joint_names])
+    assert np.abs(found - expected).max() < 0.02 * np.abs(expected).max()  # its welds give way a little
+
+
 def test_all_shipped_robots_are_compiled_by_mujoco() -> None:
     for name in ("aerial_manipulator", "gough_stewart_6ups", "humanoid_leg", "panda", "planar_3rrr"):
         robot, written = shipped(f"{name}.yaml"), mjcf(shipped(f"{name}.yaml"))

@@ -117,6 +117,18 @@ def test_what_is_no_sample_is_counted_and_nothing_false_follows() -> None:
         assert int(values["states without a partner"]) >= 1
         assert max(np.abs(one.efforts).max() for one in efforts) < 1e-6
         assert not any(one.contact for one in efforts)
+        source.send(4, velocity=np.full(7, 0.01))  # a driver that hangs sends its last reading again
+        talk.wait_for_line(node, "those of the sample before, though joint 'panda_joint1' would have moved")
+        talk.status(
+            "observer_node",
+            lambda _, values: (
+                sum(
+                    int(values.get(f"{topic} rejected: repeated readings", 0))
+                    for topic in ("joint_states", "motor_states")
+                )
+                == 3
+            ),
+        )
         assert node.stop() == 0, node.output()
 
 

@@ -64,6 +64,9 @@ class Data:
         )
         vibration = max((each.bandwidth for each in told if each is not None), default=0.0)
         self.vibrates = vibration > 2.0 * HARMONICS * self.moving_frequency
+        # Of the delay of efforts, where joints vibrate and the unknowns are near to what is sought: far from
+        # it rates of a part of the model tell little of the whole, and the delay runs away.
+        self.instrument_is_slow = False
         self.slow_effort = self._low_pass(self.effort_times)
         slowest = min(_OF_RATES * self.moving_frequency, *bands)
         self.of_motion = self._low_pass(self.effort_times, slowest)
@@ -82,6 +85,7 @@ class Data:
         for motion, and inertias, damping and stiffness come out too small. An elastic joint with one encoder
         is compared below the bandwidth of the motion alone: above it motor and link may move apart.
         """
+        self.instrument_is_slow = False
         some = self.effort_times[:: max(1, len(self.effort_times) // _POSES)]
         poses = self.motion(some, np.zeros(model.n)).q
         matrices = np.asarray(model.robot.mass_matrix(poses[:, None]))[:, 0]

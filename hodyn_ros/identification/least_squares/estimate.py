@@ -80,7 +80,7 @@ def estimate(
     of_held = np.zeros(of_shape.size)  # variances of shapes that are no longer looked at
     for look in range(_LOOKS):
         for turn in range(_TURNS):
-            _, systems = linearised(model, runs, now, noise, near=look > 0)
+            _, systems = linearised(model, runs, now, noise)
             before = now.vector
             now, normal, covariance = _solved(model, systems, now, start, spreads)
             if look == 0:
@@ -90,7 +90,7 @@ def estimate(
                 progress((look + (turn + 1) / _TURNS) / _LOOKS)
             if (np.abs(now.vector - before) <= _CONVERGED * np.sqrt(np.diag(covariance))).all():
                 break
-        rows, systems = linearised(model, runs, now, noise, whole=True, near=look > 0)
+        rows, systems = linearised(model, runs, now, noise, whole=True)
         if look == 1:  # near enough that what is left tells, and one look to come
             _seek_holds(model, runs, rows, systems, now)
         leverages = {key: _leverage(model, key, of_one, now, covariance) for key, of_one in systems}
@@ -101,6 +101,8 @@ def estimate(
         sticking, hidden = np.logical_or.reduce(looks_back)
         if look > 1 and np.array_equal([each.reversals_left_out for each in runs], left_out):
             break
+        for each in runs:
+            each.instrument_is_slow = each.vibrates
         now, start = now.turning_sharply(model, sticking), start.turning_sharply(model, sticking)
         told = np.diag(covariance)[now.of_shape] * np.tile(~sticking, 2)
         of_held = np.where(spreads[now.of_shape] > 0.0, told, of_held)

@@ -92,15 +92,11 @@ def linearised(
     now: Unknowns,
     noise: Mapping[Key, Noise],
     whole: bool = False,
-    near: bool = True,
 ) -> tuple[dict[Key, Rows], list[tuple[Key, Array]]]:
-    """Return residuals of all runs, and their rows: as triangles by QR, or the `whole` of them.
-
-    `near`: whether the unknowns are near to what is sought, so that their rates may serve as an instrument.
-    """
+    """Return residuals of all runs, and their rows: as triangles by QR, or the `whole` of them."""
     systems: list[tuple[Key, Array]] = []
     all_rows: dict[Key, Rows] = {}
-    for key, rows, parts in _equations(model, runs, now, noise, near):
+    for key, rows, parts in _equations(model, runs, now, noise):
         # encoders are set to zero anew each time that a robot is switched on: later runs have means of their
         # own
         first = 1 if key.spring is not None and key.run > 0 and not whole else 0
@@ -110,7 +106,7 @@ def linearised(
 
 
 def _equations(
-    model: TorqueModel, runs: Sequence[Data], now: Unknowns, noise: Mapping[Key, Noise], near: bool = True
+    model: TorqueModel, runs: Sequence[Data], now: Unknowns, noise: Mapping[Key, Noise]
 ) -> Iterator[tuple[Key, Rows, list[Array]]]:
     """Yield residuals of each joint with the columns (N, k) that they follow from, what was measured last."""
 
@@ -124,7 +120,7 @@ def _equations(
         columns = model.columns(motion, at_motor, now.friction_shape, now.parameters)
         turning = model.shape_columns(motion, at_motor, now.parameters, now.friction_shape)
         predicted = columns @ now.parameters
-        rates, certain = _rates(model, data, columns, now.parameters, predicted, near)
+        rates, certain = _rates(model, data, columns, now.parameters, predicted)
         for j in np.flatnonzero(data.recording.efforts.measured).tolist():
             rows = rows_of(Key(run, j), data.efforts[:, j], predicted[:, j], data.slow_efforts[j])
             by_shape, rate = turning[:, j], certain[:, [j]]
@@ -138,18 +134,17 @@ def _equations(
 
 
 def _rates(
-    model: TorqueModel, data: Data, columns: Array, parameters: Array, predicted: Array, near: bool
+    model: TorqueModel, data: Data, columns: Array, parameters: Array, predicted: Array
 ) -> tuple[Array, Array]:
     """Return the rates of efforts (N, n), and certain ones (N, n): the instrumental variable of their delay.
 
     Where joints vibrate, controllers answer to the noise of encoders that is in the model as well, and the
     vibration that follows when friction turns over is smeared to before it by any filter. Then certain are
-    slow rates of all but Coulomb friction. Where nothing vibrates, all are certain, or all slow ones where
-    reversals are left out; likewise far from what is sought (not `near`), where those of a part of the model
-    tell little of the whole, and the delay runs away.
+    slow rates of all but Coulomb friction (`Data.instrument_is_slow`). Else all are certain, or all slow ones
+    where reversals are left out.
     """
     times = data.effort_times
-    if not (data.vibrates and near):
+    if not data.instrument_is_slow:
         certain = data.slow_effort(predicted) if data.reversals_left_out.any() else predicted
         rates = np.gradient(certain, times, axis=0)
         return rates, rates

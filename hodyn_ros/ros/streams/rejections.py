@@ -31,6 +31,7 @@ class Reason(str, Enum):
     BEYOND_LIMITS = "beyond limits"
     TOO_LATE = "too late"
     JUMP = "jump"
+    REPEATED = "repeated readings"
     CONTROLLER = "no or unwilling controller"
 
 
