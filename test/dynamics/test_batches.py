@@ -89,24 +89,6 @@ def test_a_batch_of_base_motions_changes_frames_as_each_does() -> None:
     assert_same(whole.wrenches_in_body(wrenches), moved)
 
 
-def test_what_does_not_fit_is_refused() -> None:
-    robot = robot_of(4, True, 3)
-    whole, (one, *_) = several()
-    q = stacks(robot, 3)
-    with pytest.raises(InputError, match="base holds motions of 5 samples; this needs those of 4"):
-        robot.inverse_dynamics(q[:4], whole)
-    with pytest.raises(InputError, match="base holds motions of 5 samples; this needs that of one sample"):
-        robot.inverse_dynamics(q[0], whole)
-    with pytest.raises(InputError, match=r"the base twists must have shape \(5, orders, 6\)"):
-        BaseMotion(whole.pose, one.twists)
-    bent = np.array(whole.pose)
-    bent[3, 0, 0] += 0.1
-    with pytest.raises(InputError, match="the base pose of sample 3 must be a homogeneous matrix"):
-        BaseMotion(bent, whole.twists)
-    with pytest.raises(InputError, match=r"the state must have shape \(5, 2, 2\), found \(4, 2, 2\)"):
-        robot.forward_dynamics(q[:4, :2], q[:, :1], whole)
-
-
 SINGLE = 2.0**-23  # rounding of numbers of four bytes
 ORDERS: dict[Any, tuple[int, ...]] = {
     "inverse_dynamics": (0, 2, 4),

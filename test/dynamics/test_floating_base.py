@@ -15,7 +15,6 @@ from oracles.random_trees import Tree, random_tree, unit_vector
 from sweeps import examples
 
 from hodyn_ros import AppliedWrench, BaseMotion, Robot
-from hodyn_ros.errors import InputError
 
 pytestmark = pytest.mark.thorough
 
@@ -139,33 +138,6 @@ class TestCompiledFunctions:
         assert relative_errors(found, case.exact_efforts()).max() <= TOLERANCE
         np.testing.assert_array_equal(f([[]] * 5, base.pose.tolist(), base.twists.tolist()), found)
 
-    @pytest.mark.parametrize(
-        ("arguments", "words"),
-        [
-            ((np.zeros((5, 4)),), r"3 arrays \['q', 'pose', 'twists'\], found 1"),
-            ((np.zeros((5, 4)), np.eye(4)), "found 2"),
-            ((np.zeros((4, 4)), np.eye(4), np.zeros((4, 6))), r"q must have shape \(5, 4\), found \(4, 4\)"),
-            (
-                (np.zeros((5, 4)), np.eye(3), np.zeros((4, 6))),
-                r"pose must have shape \(4, 4\), found \(3, 3\)",
-            ),
-            (
-                (np.zeros((5, 4)), np.eye(4), np.zeros((3, 6))),
-                r"twists must have shape \(4, 6\), found \(3, 6\)",
-            ),
-            ((np.zeros((5, 4)), np.full((4, 4), np.nan), np.zeros((4, 6))), r"pose holds NaN.*\(0, 0\)"),
-            ((np.zeros((5, 4)), np.eye(4), np.full((4, 6), np.inf)), r"twists holds NaN or infinite"),
-            (
-                (np.zeros((5, 4)), BaseMotion(np.eye(4), np.zeros((4, 6))), None),
-                "pose must hold real numbers",
-            ),
-        ],
-    )
-    def test_what_does_not_fit_is_named(self, arguments: tuple[Any, ...], words: str) -> None:
-        f = robot_of(random_tree(22, 5, floating_base=True)).compile(2)
-        with pytest.raises(InputError, match=words):
-            f(*arguments)
-
 
 class TestRepresentations:
     def test_both_describe_one_motion(self) -> None:
@@ -228,21 +200,6 @@ class TestCallsThatFollow:
                     found = getattr(robot, name)(state, torques, base, wrench)
                     for a, b in zip(numbers_of(found), numbers_of(expected), strict=True):
                         np.testing.assert_allclose(a, b, rtol=0.0, atol=1e-12 * np.abs(b).max())
-
-    def test_what_does_not_fit_is_said_as_before(self) -> None:
-        robot = robot_of(random_tree(42, 4, floating_base=True))
-        q, base = np.zeros((3, 3)), random_base_motion(1, 4)
-        for name in ("mass_matrix", "com", "forward_kinematics"):
-            call = getattr(robot, name)
-            call(q, base)
-            with pytest.raises(InputError, match="needs 2 base twists"):
-                call(q, BaseMotion(base.pose, base.twists[:1]))
-            with pytest.raises(InputError, match="floating base; give its motion"):
-                call(q)
-            with pytest.raises(InputError, match="NaN"):
-                call(np.full((3, 3), np.nan), base)
-            with pytest.raises(InputError, match="base must be a BaseMotion, found list"):
-                call(q, [base])
 
 
 def random_base_motion(seed: int, orders: int) -> BaseMotion:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from oracles.random_trees import KINDS, Tree, random_pose, random_tree
 from sweeps import examples
 
 from hodyn_ros import AppliedWrench, BaseMotion, Robot
-from hodyn_ros.errors import InputError
 
 Array = NDArray[np.float64]
 
@@ -257,70 +255,3 @@ def test_the_input_stays_and_the_output_is_new() -> None:
     assert first.flags.c_contiguous
     same = robot.forward_dynamics(np.asfortranarray(state), torques.tolist())
     np.testing.assert_array_equal(same, kept)
-
-
-STATE, TORQUES = random_stack(30, 2, 4), random_stack(31, 3, 4)
-BASE = BaseMotion(np.eye(4), np.zeros((1, 6)))
-
-
-def spoiled(values: Array, value: float) -> Array:
-    result = values.copy()
-    result[1, 2] = value
-    return result
-
-
-@pytest.mark.parametrize(
-    ("state", "torques", "words"),
-    [
-        (STATE[:, :3], TORQUES, [r"\(2, 4\)", r"\(2, 3\)"]),
-        (STATE[:1], TORQUES, [r"\(2, 4\)", r"\(1, 4\)"]),
-        (np.zeros((3, 4)), TORQUES, [r"\(2, 4\)", r"\(3, 4\)"]),
-        (STATE[0], TORQUES, [r"\(2, 4\)", r"\(4,\)"]),
-        (STATE, TORQUES[:, :3], [r"\(order \+ 1, 4\)", r"\(3, 3\)"]),
-        (STATE, TORQUES[:0], [r"\(order \+ 1, 4\)", r"\(0, 4\)"]),
-        (STATE, TORQUES[0], [r"\(order \+ 1, 4\)", r"\(4,\)"]),
-        (spoiled(STATE, np.nan), TORQUES, ["NaN", r"\(1, 2\)"]),
-        (STATE, spoiled(TORQUES, np.inf), ["infinite", r"\(1, 2\)"]),
-        ([["a"] * 4] * 2, TORQUES, ["numbers"]),
-        (STATE, [["a"] * 4], ["numbers"]),
-        (STATE + 1j, TORQUES, ["real"]),
-        (None, TORQUES, [r"\(2, 4\)"]),
-    ],
-)
-def test_bad_input_is_refused_with_expected_and_found(state: Any, torques: Any, words: list[str]) -> None:
-    robot = robot_of(random_tree(32, 4))
-    with pytest.raises(InputError) as rejection:
-        robot.forward_dynamics(state, torques)
-    for word in words:
-        assert rejection.match(word)
-    assert robot.forward_dynamics(STATE, TORQUES).shape == (3, 4)
-
-
-class TestBadBasesAndWrenches:
-    @pytest.mark.parametrize(
-        ("keywords", "words"),
-        [
-            ({}, "floating base"),
-            ({"base": (np.eye(4), np.zeros((1, 6)))}, "base must be a BaseMotion, found tuple"),
-            ({"base": np.eye(4)}, "base must be a BaseMotion, found ndarray"),
-            ({"base": BASE, "base_wrench": np.zeros(6)}, r"base_wrench.*\(3, 6\).*\(6,\)"),
-            ({"base": BASE, "base_wrench": np.zeros((2, 6))}, r"base_wrench.*\(3, 6\).*\(2, 6\)"),
-            ({"base": BASE, "base_wrench": np.full((3, 6), np.nan)}, "base_wrench.*NaN"),
-            ({"base": BASE, "base_wrench": "much"}, "base_wrench.*numbers"),
-            ({"base": BASE, "wrenches": [np.zeros(6)]}, "AppliedWrench, found ndarray in it"),
-            ({"base": BASE, "wrenches": np.zeros(6)}, "AppliedWrench, found ndarray"),
-            ({"base": BASE, "wrenches": 3}, "AppliedWrench, found int"),
-            ({"base": BASE, "wrenches": [AppliedWrench(True, np.zeros(6))]}, "no body True"),
-            ({"base": BASE, "wrenches": [AppliedWrench("tail", np.zeros(6))]}, "no body 'tail'"),
-        ],
-    )
-    def test_are_refused_by_name(self, keywords: dict[str, Any], words: str) -> None:
-        robot = robot_of(random_tree(32, 5, floating_base=True))
-        with pytest.raises(InputError, match=words):
-            robot.forward_dynamics(STATE, TORQUES, **keywords)
-
-    @pytest.mark.parametrize("keywords", [{"base": BASE}, {"base_wrench": np.zeros((3, 6))}])
-    def test_a_robot_on_the_ground_takes_neither_base_nor_its_wrench(self, keywords: dict[str, Any]) -> None:
-        robot = robot_of(random_tree(32, 4))
-        with pytest.raises(InputError, match="has a fixed base"):
-            robot.forward_dynamics(STATE, TORQUES, **keywords)

@@ -17,7 +17,7 @@ from oracles.differences import derivative
 from oracles.motions import Frame
 from sweeps import THOROUGH, some
 
-from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot, share
+from hodyn_ros import AppliedWrench, BaseMotion, Robot, share
 from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Kernel
 from hodyn_ros.engine import direction_lanes
 
@@ -223,11 +223,3 @@ def test_linearised_dynamics_are_the_first_of_them() -> None:
     A, B = robot.linearised_dynamics(state, torques[0])
     np.testing.assert_allclose(A[7:], np.hstack(found[:2]), rtol=0, atol=1e-11 * np.abs(A).max())
     np.testing.assert_allclose(B[7:], found[2], rtol=0, atol=1e-11 * np.abs(B).max())
-
-
-def test_what_does_not_fit_is_refused() -> None:
-    robot = panda()
-    with pytest.raises(InputError, match=r"the state must have shape \(2, 7\), found \(3, 7\)"):
-        robot.forward_dynamics_derivatives(np.zeros((3, 7)), np.zeros((1, 7)))
-    with pytest.raises(InputError, match="prescribed must be a list"):
-        robot.hybrid_dynamics_derivatives(np.zeros((2, 7)), np.zeros((1, 7)), prescribed="panda_joint1")

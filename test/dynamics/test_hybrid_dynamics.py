@@ -17,7 +17,6 @@ from oracles.random_trees import KINDS, random_tree
 from sweeps import examples
 
 from hodyn_ros import AppliedWrench, BaseMotion, Robot
-from hodyn_ros.errors import InputError
 
 Array = NDArray[np.float64]
 
@@ -189,67 +188,3 @@ def test_a_driven_cart_carries_a_pendulum() -> None:
     # the bob is at x + l sin q
     pull = (cart + bob) * push + bob * length * (np.cos(q) * expected - np.sin(q) * rate**2)
     np.testing.assert_allclose(force, pull, rtol=1e-11)
-
-
-STATE, GIVEN = random_stack(40, 2, 4), random_stack(41, 3, 4)
-BASE = BaseMotion(np.eye(4), np.zeros((4, 6)))
-
-
-class TestBadInput:
-    @pytest.mark.parametrize(
-        ("prescribed", "words"),
-        [
-            (["elbow"], r"no joint 'elbow'.*joint1"),
-            ([4], "no joint 4"),
-            ([-1], "no joint -1"),
-            ([True], "no joint True"),
-            ([1.0], "no joint 1.0"),
-            ([None], "no joint None"),
-            ("joint1", "list of names or indices of joints, found 'joint1'"),
-            (None, "list of names or indices of joints, found None"),
-            (2, "list of names or indices of joints, found 2"),
-        ],
-    )
-    def test_a_joint_that_is_not_there(self, prescribed: Any, words: str) -> None:
-        robot = Robot.from_screws(**random_tree(42, 4).arguments())
-        with pytest.raises(InputError, match=words):
-            robot.hybrid_dynamics(STATE, GIVEN, prescribed=prescribed)
-
-    @pytest.mark.parametrize(
-        ("state", "given", "words"),
-        [
-            (STATE[:1], GIVEN, r"state.*\(2, 4\).*\(1, 4\)"),
-            (STATE, GIVEN[:, :3], r"\(order \+ 1, 4\).*\(3, 3\)"),
-            (STATE, GIVEN[:0], r"\(order \+ 1, 4\).*\(0, 4\)"),
-            (np.full((2, 4), np.inf), GIVEN, "state.*infinite"),
-            (STATE, np.full((3, 4), np.nan), "NaN"),
-            (None, GIVEN, r"state.*\(2, 4\)"),
-            (STATE, None, r"\(order \+ 1, 4\)"),
-        ],
-    )
-    def test_arrays_that_do_not_fit(self, state: Any, given: Any, words: str) -> None:
-        robot = Robot.from_screws(**random_tree(42, 4).arguments())
-        with pytest.raises(InputError, match=words):
-            robot.hybrid_dynamics(state, given, prescribed=[0])
-
-    @pytest.mark.parametrize(
-        ("keywords", "words"),
-        [
-            ({}, "floating base"),
-            ({"base": (np.eye(4), np.zeros((4, 6)))}, "base must be a BaseMotion, found tuple"),
-            ({"base": BASE, "base_wrench": np.zeros((3, 6)), "prescribe_base": True}, "not both"),
-            (
-                {"base": BaseMotion(np.eye(4), np.zeros((3, 6))), "prescribe_base": True},
-                r"4 base twists.*found 3",
-            ),
-        ],
-    )
-    def test_a_base_that_does_not_fit(self, keywords: dict[str, Any], words: str) -> None:
-        robot = Robot.from_screws(**random_tree(43, 5, floating_base=True).arguments())
-        with pytest.raises(InputError, match=words):
-            robot.hybrid_dynamics(STATE, GIVEN, prescribed=[0], **keywords)
-
-    def test_the_ground_is_no_base_to_move(self) -> None:
-        robot = Robot.from_screws(**random_tree(42, 4).arguments())
-        with pytest.raises(InputError, match="has a fixed base"):
-            robot.hybrid_dynamics(STATE, GIVEN, prescribed=[0], prescribe_base=True)

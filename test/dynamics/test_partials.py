@@ -14,7 +14,7 @@ from oracles.cases import Case, make_case
 from oracles.differences import derivative
 from oracles.motions import Base
 
-from hodyn_ros import BaseMotion, InputError, Robot
+from hodyn_ros import BaseMotion, Robot
 from hodyn_ros.dynamics import partials
 from hodyn_ros.dynamics.group_robot import GroupRobot
 from hodyn_ros.formulations.body_jacobians import BodyJacobians, joint_motion
@@ -157,18 +157,3 @@ def _accelerations(case: Case, half: int, i: int, torques: Any, step: Any) -> mp
         pose = pose @ np.vstack([path.sum(axis=0), [0, 0, 0, 1]])
     found = mp.forward_dynamics(case.tree, state, np.array([torques]), base=Base(pose, twists, "body_fixed"))
     return np.concatenate([found.base[0], found.joints[0]])
-
-
-def test_bad_states_are_refused() -> None:
-    robot, _ = robot_of(make_case(1, 3, 0))
-    with pytest.raises(InputError, match=r"the state must have shape \(2, 3\), found \(3, 3\)"):
-        robot.linearised_dynamics(np.zeros((3, 3)), np.zeros(3))
-    with pytest.raises(InputError, match=r"the torques must have shape \(3,\), found \(2,\)"):
-        robot.linearised_dynamics(np.zeros((2, 3)), np.zeros(2))
-    with pytest.raises(InputError, match=r"found \(3, 2\)"):
-        robot.inverse_dynamics_derivatives(np.zeros((3, 2)))
-    good = np.zeros((3, 3))
-    robot.inverse_dynamics_derivatives(good)
-    good[0, 0] = np.nan
-    with pytest.raises(InputError, match="NaN or infinite"):
-        robot.inverse_dynamics_derivatives(good)
