@@ -105,7 +105,7 @@ class TestDeterminedArms:
     @given(
         seed=seeds, kinds=st.sampled_from([("revolute",), ("revolute", "helical"), ("revolute", "prismatic")])
     )
-    @examples(12)
+    @examples(12, share=6)
     def test_random_chains_of_six_joints(self, frame: Any, seed: int, kinds: tuple[str, ...]) -> None:
         robot = robot_of(random_tree(seed, 6, branching=0.0, kinds=kinds))
         q = random_stack(seed, 5, 6)
