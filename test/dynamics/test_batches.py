@@ -10,6 +10,7 @@ from conditioning import ROUNDING, SLACK, largest, moved_by_rounding
 from numpy.typing import NDArray
 from oracles.motions import random_base, random_stack
 from oracles.random_trees import random_tree
+from sweeps import THOROUGH
 
 from hodyn_ros import BaseMotion, Robot, share
 from hodyn_ros.dynamics.operations import OPERATIONS
@@ -98,10 +99,10 @@ ORDERS: dict[Any, tuple[int, ...]] = {
     "mass_matrix": (0, 2, 4),
     "coriolis_matrix": (0, 2),
     "gravity_torque": (0, 2, 4),
-    "regressor": (0, 2),
-    "inverse_dynamics_derivatives": (0, 2),
+    "regressor": (2, 0),
+    "inverse_dynamics_derivatives": (2, 0),
     "forward_dynamics": (0, 2, 4),
-    "forward_dynamics_derivatives": (0, 2),
+    "forward_dynamics_derivatives": (2, 0),
 }
 
 
@@ -119,7 +120,7 @@ def test_batches_of_float32_lose_some_of_its_roundings(what: Any) -> None:
         padded = np.pad(twists, ((0, 0), (0, 0), (0, 0), (0, 10)))
         return np.concatenate([result[None, ..., :16], np.moveaxis(padded, 2, 0)])
 
-    for order in ORDERS[what]:
+    for order in ORDERS[what] if THOROUGH else ORDERS[what][:2][-1:]:
         whole, halves = (robot.compile_batch(order, what, dtype=kind) for kind in (np.float64, np.float32))
         of = OPERATIONS[what].of_frames(None, robot.tree.body_names, "spatial")
         shapes = [shape for _, shape in robot._code_of_tree(order, what, of).arguments]

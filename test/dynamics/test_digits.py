@@ -108,15 +108,15 @@ def test_dead_points_are_errors() -> None:
             assert refused.value.order == -1
 
 
-def test_forward_dynamics_of_order_20_says_up_to_where_it_holds() -> None:
-    """It was 42 times the motion, without a word."""
+def test_forward_dynamics_of_order_12_says_up_to_where_it_holds() -> None:
+    """At order 20 it was 42 times the motion, without a word."""
     y = (0.0, 1.0, 0.0)
     places = np.tile(np.eye(4), (2, 1, 1))
     places[1, :3, 3] = (0.0, 0.0, -0.2)
     screws = [[*y, *np.cross(place[:3, 3], y)] for place in places]
     coms, inertias = [[0.0, 0.0, -0.1]] * 2, [np.diag([2e-3, 2e-3, 1e-3])] * 2
     arm = Robot.from_screws([-1, 0], screws, places, [1.0, 0.5], coms, inertias)
-    q = np.random.default_rng(2).uniform(-0.5, 0.5, (23, 2))
+    q = np.random.default_rng(2).uniform(-0.5, 0.5, (15, 2))
     torques = arm.inverse_dynamics(q)
     with pytest.raises(SingularError) as refused:
         arm.forward_dynamics(q[:2], torques)
@@ -140,7 +140,7 @@ def test_digits_fall_towards_a_singular_pose_and_with_the_order() -> None:
 
 
 @pytest.mark.parametrize("name", ["four_bar", "slider_crank", "rssr", "palletiser"])
-@pytest.mark.parametrize("order", [0, 2, 6])
+@pytest.mark.parametrize("order", some([0, 2, 6], 2))
 def test_ordinary_poses_are_not_even_asked_about(name: str, order: int) -> None:
     """Compiled code says by itself that nothing is lost there, so a call costs what it did."""
     mechanism = getattr(mechanisms, name)()

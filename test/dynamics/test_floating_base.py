@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from oracles.cases import Case, make_case, relative_errors
-from oracles.motions import Frame, random_base, random_loads, random_motion, random_stack
+from oracles.motions import Frame, random_base, random_loads, random_motion
 from oracles.random_trees import Tree, random_tree, unit_vector
 from sweeps import examples
 
@@ -87,31 +87,6 @@ class TestAgainstExactArithmetic:
         )
         assert relative_errors(efforts_of(case), case.exact_efforts()).max() <= TOLERANCE
 
-    def test_a_slide_and_a_turn_together_are_a_screw(self) -> None:
-        """Moved in the proportion of a pitch, the pair carries its bodies as one helical joint would."""
-        tree = cylindric_tree(3, 1)
-        tree.masses[1], tree.inertias[1] = 0.0, 0.0
-        pitch = 0.07
-        q = random_motion(4, tree, 3)
-        q[:, 0] = pitch * q[:, 1]
-        base = random_base(5, 3, "body_fixed")
-        case = Case(tree, q, base, [])
-        keep = [0, 2, 3]
-        screw = tree.screws[2] + pitch * tree.screws[1]
-        fused = Tree(
-            parents=(-1, 0, 1),
-            screws=np.array([tree.screws[0], screw, tree.screws[3]]),
-            placements=tree.placements[keep],
-            masses=tree.masses[keep],
-            coms=tree.coms[keep],
-            inertias=tree.inertias[keep],
-            gravity=tree.gravity,
-            floating_base=True,
-        )
-        pair, one = efforts_of(case), efforts_of(Case(fused, q[:, 1:], base, []))
-        expected = np.column_stack([pair[:, :6], pair[:, 7] + pitch * pair[:, 6], pair[:, 8]])
-        assert relative_errors(one, expected).max() <= TOLERANCE
-
     @pytest.mark.parametrize(("order", "n_bodies"), [(0, 7), (2, 4), (4, 3), (5, 1)])
     def test_compiled_functions(self, order: int, n_bodies: int) -> None:
         case = make_case(10 + order, n_bodies, order, True)
@@ -140,27 +115,6 @@ class TestCompiledFunctions:
 
 
 class TestRepresentations:
-    def test_both_describe_one_motion(self) -> None:
-        case = make_case(30, 5, 3, True)
-        robot, base = robot_of(case.tree), motion_of(case)
-        for first, second in zip(
-            robot.inverse_dynamics(case.q, base),
-            robot.inverse_dynamics(case.q, base.in_representation("body_fixed")),
-        ):
-            assert relative_errors(second, first).max() <= TOLERANCE
-
-    @both_frames
-    def test_a_batch_over_one_base_motion(self, frame: Frame) -> None:
-        case = make_case(31, 4, 1, True, n_loads=1, representation=frame)
-        robot, batch = robot_of(case.tree), random_stack(32, 9 * 4, 3).reshape(9, 4, 3)
-        wrenches = [
-            AppliedWrench(load.body, load.values, representation=load.representation) for load in case.loads
-        ]
-        found = np.concatenate(robot.inverse_dynamics(batch, motion_of(case), wrenches), axis=2)
-        for sample, row in zip(batch, found):
-            single = efforts_of(Case(case.tree, sample, case.base, case.loads), robot)
-            assert relative_errors(row, single).max() <= 1e-14
-
     @both_frames
     def test_more_twists_than_needed_do_not_matter(self, frame: Frame) -> None:
         case = make_case(33, 4, 1, True, representation=frame)
@@ -188,8 +142,8 @@ class TestCallsThatFollow:
     @pytest.mark.parametrize("pushed", [False, True], ids=["free", "pushed"])
     def test_torques(self, frame: Frame, pushed: bool) -> None:
         rng = np.random.default_rng(41)
-        robot = robot_of(random_tree(rng, 4, floating_base=True))
-        state, torques = rng.standard_normal((2, 3)), rng.standard_normal((2, 3))
+        robot = robot_of(random_tree(rng, 2, floating_base=True))
+        state, torques = rng.standard_normal((2, 1)), rng.standard_normal((2, 1))
         wrench = rng.standard_normal((2, 6)) if pushed else None
         for seed in (1, 2):
             base = random_base_motion(seed, 1).in_representation(frame)

@@ -6,11 +6,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import pinocchio
 import pytest
 from numpy.typing import NDArray
 from oracles import mp_dynamics as mp
-from oracles import pinocchio_models
 from oracles.cases import make_case
 from oracles.changes import HybridChanges
 from oracles.differences import derivative
@@ -121,23 +119,6 @@ def test_the_response_to_forces_is_the_inverse_of_the_mass_matrix() -> None:
         exact.state[:1], BaseMotion(base.pose, base.twists, representation="body_fixed")
     )[0]
     np.testing.assert_allclose(inverse @ mass, np.eye(len(mass)), atol=1e-11)
-
-
-def test_order_zero_is_pinocchios() -> None:
-    case = make_case(7, 4, 0)
-    robot = Robot.from_screws(**case.tree.arguments())
-    twin = pinocchio_models.build(case.tree)
-    data = twin.model.createData()
-    state = [np.empty(4) for _ in range(3)]
-    for theirs, ours in zip(state, case.q, strict=True):
-        theirs[twin.columns] = ours
-    right = [np.array(x) for x in pinocchio.computeABADerivatives(twin.model, data, *state)]
-    right[2] = np.triu(right[2]) + np.triu(right[2], 1).T
-    right = [x[np.ix_(twin.columns, twin.columns)] for x in right]
-    for _ in range(2):  # the second call finds the kernel at once
-        found = robot.forward_dynamics_derivatives(case.q[:2], case.q[2:])
-        for mine, theirs in zip(found[0], right, strict=True):
-            np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-11 * np.abs(theirs).max())
 
 
 @pytest.mark.parametrize(

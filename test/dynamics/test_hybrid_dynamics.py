@@ -144,20 +144,6 @@ class TestAtTheEnds:
         np.testing.assert_array_equal(found.joints, joints)
 
 
-@pytest.mark.parametrize(("base_free", "frame"), [(True, "spatial"), (False, "body_fixed"), (True, None)])
-def test_the_motion_behind_it_comes_back(base_free: bool, frame: Frame | None) -> None:
-    """Inverse, then hybrid dynamics, both ours; errors only as large as rounded torques make them."""
-    case = make_case(22, 4, 2, frame is not None, n_loads=1, representation=frame or "spatial")
-    problem = problem_of(case, [1, 2], base_free)
-    efforts = case.exact_efforts()
-    motion = Answer(np.where(problem.free, case.q[2:], efforts[:, -case.tree.n_joints :]), None)
-    if case.base is not None:
-        of_base = case.base.twists[1:] if base_free else efforts[:, :6]
-        motion = Answer(motion.joints, of_base)
-    errors = errors_in_roundings(problem, solve(problem), motion)
-    assert (errors <= SLACK).all(), f"errors by part and order, in roundings of the problem: {errors}"
-
-
 def test_joints_are_named_or_counted_in_any_order() -> None:
     tree = random_tree(30, 4)
     robot = Robot.from_screws(**tree.arguments())

@@ -7,19 +7,16 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from math import comb
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 from oracles import mp_dynamics as mp
-from oracles import pinocchio_models
 from oracles.cases import Case, cases, make_case, relative_errors
 from oracles.motions import Base, Frame, Load, random_motion, random_stack
-from oracles.random_trees import KINDS, Tree, random_pose, random_tree
+from oracles.random_trees import KINDS, Tree, random_tree
 from sweeps import examples, some
 
 from hodyn_ros import AppliedWrench, BaseMotion, Robot
@@ -125,37 +122,6 @@ class TestAgainstExactArithmetic:
         np.testing.assert_allclose(torques[1:], 0.0, rtol=0, atol=1e-12 * np.abs(static).max())
 
 
-@pytest.mark.thorough
-@given(case=cases(30, orders=[0], max_loads=0))
-@examples(40)
-def test_order_0_is_that_of_pinocchio(case: Case) -> None:
-    base = case.base
-    if base is not None:
-        twists = (
-            BaseMotion(base.pose, base.twists, representation=base.representation)
-            .in_representation("body_fixed")
-            .twists
-        )
-        base = Base(base.pose, twists, "body_fixed")
-    wrench, torques = pinocchio_models.inverse_dynamics(case.tree, case.q, base)
-    expected = torques[None]
-    if wrench is not None and base is not None:
-        in_world = mp.wrench_to_world(mp.exact(base.pose[None, :3]), mp.exact(wrench[None]))
-        expected = np.concatenate([mp.to_float(in_world), expected], axis=1)
-    robot = robot_of(case.tree)
-    for formulation in FORMULATIONS:
-        assert_close(efforts_of(case, formulation, robot), expected, formulation)
-
-
-@pytest.mark.thorough
-@given(case=cases(30, orders=[0, 1, 2]))
-@examples(40, share=8)  # which those that are exact to as many digits do
-def test_formulations_agree_to_twelve_digits(case: Case) -> None:
-    first, *others = [efforts_of(case, formulation) for formulation in FORMULATIONS]
-    for other in others:
-        assert (relative_errors(other, first) <= 1e-12).all()
-
-
 @both_bases
 def test_a_description_typed_with_ten_digits_is_one_robot_to_all_formulations(floating_base: bool) -> None:
     """What is accepted as a unit screw or a rotation within a tolerance must not mean different robots."""
@@ -201,23 +167,6 @@ class TestBatches:
 
 @pytest.mark.thorough
 class TestMechanics:
-    @given(seed=st.integers(0, 2**32 - 1), n_bodies=st.integers(1, 10))
-    @examples(15)
-    def test_static_torque_is_the_gradient_of_the_potential_energy(self, seed: int, n_bodies: int) -> None:
-        """Gravity counts once, and with the right sign."""
-        tree = random_tree(seed, n_bodies)
-        q = np.zeros((3, n_bodies))
-        q[0] = random_stack(seed, 1, n_bodies)[0]
-        gradient = np.zeros((1, n_bodies))
-        for joint in range(n_bodies):
-            along = np.zeros((3, n_bodies))
-            along[0], along[1, joint] = q[0], 1.0
-            _, potential = mp.energies(tree, mp.kinematics(tree, mp.exact(along)))
-            gradient[0, joint] = float(potential[1])
-        for formulation in FORMULATIONS:
-            found = robot_of(tree).inverse_dynamics(q, formulation=formulation)
-            assert_close(found, gradient, formulation)
-
     @formulations
     def test_a_pendulum_holds_its_weight(self, formulation: str | None) -> None:
         """A mass of 2 kg half a metre out on a horizontal axis: Q = m g l cos q, and 10 N.m when level."""
@@ -237,107 +186,6 @@ class TestMechanics:
         torques = robot.inverse_dynamics([[q], [rate], [0.0], [0.0], [0.0]], formulation=formulation)
         expected = [10 * np.cos(q), -10 * np.sin(q) * rate, -10 * np.cos(q) * rate**2]
         np.testing.assert_allclose(torques[:, 0], expected, rtol=1e-13)
-
-    @formulations
-    @both_bases
-    def test_gravity_acts_in_proportion(self, formulation: str | None, floating_base: bool) -> None:
-        case = make_case(40, 6, 1, floating_base, n_loads=1)
-        gravity = case.tree.gravity
-        none, one, three = (
-            efforts_of(
-                Case(case.tree.with_gravity(factor * gravity), case.q, case.base, case.loads), formulation
-            )
-            for factor in (0.0, 1.0, 3.0)
-        )
-        assert_close(three - none, 3.0 * (one - none))
-
-    @formulations
-    def test_a_base_held_still_is_the_ground(self, formulation: str | None) -> None:
-        tree = random_tree(41, 6, floating_base=True, branching=0.0)
-        q = random_motion(42, tree, 3)
-        still = BaseMotion(tree.placements[0], np.zeros((5, 6)))
-        _, torques = robot_of(tree).inverse_dynamics(q, still, formulation=formulation)
-        arm = {
-            key: value[1:]
-            for key, value in tree.arguments().items()
-            if key not in ("gravity", "floating_base")
-        }
-        arm["parents"] = [parent - 1 for parent in tree.parents[1:]]
-        grounded = Robot.from_screws(**arm, gravity=tree.gravity)
-        assert_close(torques, grounded.inverse_dynamics(q, formulation=formulation))
-
-    @formulations
-    def test_a_falling_robot_weighs_nothing(self, formulation: str | None) -> None:
-        tree = random_tree(43, 6, floating_base=True)
-        q = np.zeros((5, 5))
-        q[0] = random_stack(44, 1, 5)[0]
-        twists = np.zeros((4, 6))
-        twists[1, 3:] = tree.gravity
-        wrench, torques = robot_of(tree).inverse_dynamics(
-            q,
-            BaseMotion(random_pose(np.random.default_rng(45)), twists, representation="spatial"),
-            formulation=formulation,
-        )
-        weight = tree.masses.sum() * 9.81
-        np.testing.assert_allclose(torques, 0.0, rtol=0, atol=1e-13 * weight)
-        np.testing.assert_allclose(wrench, 0.0, rtol=0, atol=1e-13 * weight)
-
-    @formulations
-    @both_bases
-    def test_the_frame_of_the_world_does_not_matter(
-        self, formulation: str | None, floating_base: bool
-    ) -> None:
-        case = make_case(46, 6, 1, floating_base)
-        pose = random_pose(np.random.default_rng(47), reach=2.0)
-        moved = Case(
-            tree=case.tree.moved(pose),
-            q=case.q,
-            base=None if case.base is None else case.base.moved(pose),
-            loads=[],
-        )
-        expected = efforts_of(case, formulation)
-        if floating_base:
-            wrenches = mp.exact(expected[None, :, :6])
-            poses = mp.exact(np.broadcast_to(pose[:3], (1, 3, 4)))
-            expected[:, :6] = [
-                mp.to_float(mp.wrench_to_world(poses, wrenches[:, k])[0]) for k in range(case.order + 1)
-            ]
-        assert_close(efforts_of(moved, formulation), expected)
-
-    @formulations
-    @both_bases
-    def test_power_is_the_rate_of_energy(self, formulation: str | None, floating_base: bool) -> None:
-        """Q.q' = d/dt (T + V), with all its derivatives; energies from the oracle."""
-        case = make_case(48, 7, 3, floating_base)
-        terms = len(case.q)
-        flyer, rates = None, case.q[1:]
-        if case.base is not None:
-            flyer = mp.base_poses(case.base, mp.taylor(mp.exact(case.base.twists), terms - 1), terms)
-            rates = np.concatenate([case.base.twists, rates], axis=1)  # spatial, as the wrench is
-        motion = mp.kinematics(case.tree, mp.taylor(mp.exact(case.q), terms), flyer)
-        kinetic, potential = mp.energies(case.tree, motion)
-        energy = mp.to_float(mp.derivatives(kinetic + potential[:-1]))
-        efforts = efforts_of(case, formulation)
-        for order in range(case.order + 1):
-            parts = [comb(order, k) * efforts[order - k] * rates[k] for k in range(order + 1)]
-            scale = np.abs(parts).max()
-            assert abs(np.sum(parts) - energy[order + 1]) <= 1e-12 * scale, f"order {order}"
-
-    @formulations
-    @both_bases
-    def test_twice_the_mass_takes_twice_the_effort(
-        self, formulation: str | None, floating_base: bool
-    ) -> None:
-        case = make_case(49, 6, 1, floating_base)
-        heavy = Tree(
-            **{
-                **case.tree.arguments(),
-                "masses": 2.0 * case.tree.masses,
-                "inertias": 2.0 * case.tree.inertias,
-            }
-        )
-        expected = 2.0 * efforts_of(case, formulation)
-        assert_close(efforts_of(Case(heavy, case.q, case.base, []), formulation), expected)
 
 
 class TestAppliedWrenches:
@@ -370,32 +218,6 @@ class TestAppliedWrenches:
             for body in (name, 2)
         )
         np.testing.assert_array_equal(by_name, by_index)
-
-    @formulations
-    def test_an_empty_list_is_no_wrench(self, formulation: str | None) -> None:
-        case = make_case(54, 4, 2)
-        robot = robot_of(case.tree)
-        np.testing.assert_array_equal(
-            robot.inverse_dynamics(case.q, wrenches=[], formulation=formulation),
-            robot.inverse_dynamics(case.q, formulation=formulation),
-        )
-
-    @formulations
-    def test_a_carried_weight_needs_torque_and_a_pushing_one_spares_it(self, formulation: str | None) -> None:
-        """A lift of 3 kg: a downward push of 5 N on it is 5 N more to hold."""
-        robot = Robot.from_screws(
-            [-1],
-            [[0.0, 0.0, 0.0, 0.0, 0.0, 1.0]],
-            np.eye(4)[None],
-            [3.0],
-            np.zeros((1, 3)),
-            [np.eye(3)],
-            gravity=(0.0, 0.0, -10.0),
-        )
-        still = np.zeros((3, 1))
-        push = AppliedWrench(0, np.array([0.0, 0.0, 0.0, 0.0, 0.0, -5.0]))
-        held = robot.inverse_dynamics(still, wrenches=[push], formulation=formulation)
-        np.testing.assert_allclose(held, [[35.0]], rtol=1e-14)
 
 
 class TestArrays:
@@ -432,14 +254,6 @@ class TestArrays:
         assert first.dtype == np.float64
         assert first.flags.c_contiguous
         first[:] = 0.0
-
-    @formulations
-    def test_a_lower_order_is_the_head_of_a_higher_one(self, formulation: str | None) -> None:
-        robot = robot_of(random_tree(63, 6))
-        q = random_stack(64, 7, 6)
-        full = robot.inverse_dynamics(q, formulation=formulation)
-        for order in range(4):
-            assert_close(robot.inverse_dynamics(q[: order + 3], formulation=formulation), full[: order + 1])
 
 
 class TestCompiled:
@@ -517,11 +331,3 @@ class TestCompiled:
         case = make_case(102, 4, 2)
         f = robot_of(case.tree).compile(2)
         np.testing.assert_array_equal(f(same(case.q)), f(case.q))
-
-    def test_out_by_any_spelling_of_its_name(self) -> None:
-        case = make_case(103, 4, 2)
-        f = robot_of(case.tree).compile(2)
-        np.testing.assert_array_equal(f(case.q, out=None), f(case.q))
-        out = np.zeros((3, 4))
-        assert f(case.q, **{"".join(["o", "ut"]): out}) is out
-        np.testing.assert_array_equal(out, f(case.q))

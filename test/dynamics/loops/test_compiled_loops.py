@@ -26,27 +26,6 @@ class TestCompiled:
     """The compiled way agrees with the readable one."""
 
     @pytest.mark.parametrize(
-        "name", some(MECHANISMS, "RSSR", "coupled linkage", "flying cam", "planar 3-RRR")
-    )
-    def test_efforts_of_drives_and_base(self, name: str) -> None:
-        mechanism = MECHANISMS[name]()
-        for order in orders_of(name):
-            fast, slow = robot_of(mechanism), robot_of(mechanism)
-            y, base = motion_of(mechanism, order, seed=order)
-            wrenches = [
-                AppliedWrench(
-                    1, np.arange(6.0 * order + 6).reshape(order + 1, 6), representation="body_fixed"
-                ),
-                AppliedWrench(mechanism.tree.n_bodies - 1, np.ones(6)),
-            ]
-            found = fast.inverse_dynamics(y, base, wrenches)
-            one = readable_solution(slow, y, base, wrenches)
-            efforts = found[1] if isinstance(found, tuple) else found
-            assert relative_errors(efforts, one.efforts).max() < 1e-12
-            if one.base_wrench is not None:
-                assert relative_errors(found[0], one.base_wrench).max() < 1e-12
-
-    @pytest.mark.parametrize(
         ("name", "order"), some([("RSSR", 9), ("ankle", 9), ("planar 3-RRR", 8)], ("RSSR", 9))
     )
     def test_around_the_generic_code_of_long_recursions(self, name: str, order: int) -> None:
