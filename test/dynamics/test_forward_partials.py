@@ -123,7 +123,10 @@ def test_the_response_to_forces_is_the_inverse_of_the_mass_matrix() -> None:
 
 @pytest.mark.parametrize(
     ("frame", "held"),
-    [(None, False), ("body_fixed", False), ("spatial", False), ("body_fixed", True), ("spatial", True)],
+    some(
+        [(None, False), ("body_fixed", False), ("spatial", False), ("body_fixed", True), ("spatial", True)],
+        *((None, False), ("body_fixed", False), ("spatial", True)),
+    ),
 )
 def test_every_way_finds_the_same_numbers(
     frame: Frame | None, held: bool, monkeypatch: pytest.MonkeyPatch
