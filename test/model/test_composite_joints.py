@@ -117,11 +117,11 @@ class TestDynamics:
             found = robot.forward_dynamics(q[:2], torques[None])
             assert relative_errors(found, accelerations[None]).max() < 1e-11
 
-    def test_every_order_is_exact(self, robot: Robot) -> None:
-        q = np.random.default_rng(1).uniform(-1.0, 1.0, (9, 15))
+    def test_efforts_are_exact(self, robot: Robot) -> None:
+        q = np.random.default_rng(1).uniform(-1.0, 1.0, (5, 15))
         exact = mp.to_float(mp.inverse_dynamics(Tree.of(robot.model), q).torques)
         assert relative_errors(robot.inverse_dynamics(q), exact).max() < 1e-12
-        assert relative_errors(robot.compile(6)(q), exact).max() < 1e-12
+        assert relative_errors(robot.compile(2)(q), exact).max() < 1e-12
 
     def test_angles_are_those_of_roll_pitch_and_yaw(self) -> None:
         arguments = {"masses": [1.0], "coms": np.zeros((1, 3)), "inertias": [np.eye(3)]}
@@ -196,7 +196,7 @@ class TestLoops:
         robot = Robot.from_screws(**self.arguments(), constraints=constraints)
         assert robot.tree.joint_names == ("joint1", "joint2_rz", "joint2_ry", "joint2_rx", "joint3")
         closed = (Closed("ball", 3, 4, end), Closed("spin", -1, 3, end, axis=line))
-        order = 6 if THOROUGH else 3
+        order = 6 if THOROUGH else 2
         y = np.random.default_rng(5).uniform(-1.0, 1.0, (order + 3, 1))
         y[0] *= 0.1
         exact = mp_loops.efforts(Mechanism(Tree.of(robot.tree), closed, (0,), (0,)), y, order)
@@ -231,12 +231,13 @@ class TestLoops:
         assert robot.coordinates == ("body7.rx", "body7.ry", "body7.z")
         tree = Tree.of(robot.tree)
         closed = tuple(Closed("ball", body, 8, point) for body, point in zip((3, 5), top[1:]))
-        twists = rng.uniform(-0.5, 0.5, (6, 6))
+        order = 4 if THOROUGH else 1
+        twists = rng.uniform(-0.5, 0.5, (order + 2, 6))
         pose = from_rpy(np.array([0.0, 0.0, 0.62]), np.array([0.05, -0.04, 0.0]))
         exact = mp_loops.efforts(
             Mechanism(tree, closed, (), (1, 3, 5), platform=(8, rows)),
-            np.zeros((7, 0)),
-            4,
+            np.zeros((order + 3, 0)),
+            order,
             Base(pose, twists, "spatial"),
         )
         found = robot.inverse_dynamics(None, BaseMotion(pose, twists))
@@ -318,7 +319,7 @@ class TestLimbs:
         pose = spec.placement.copy()
         pose[:3, 3] += (0.01, -0.02, 0.03)
         base = BaseMotion(
-            pose, np.random.default_rng(0).uniform(-0.5, 0.5, (5, 6)), representation="body_fixed"
+            pose, np.random.default_rng(0).uniform(-0.5, 0.5, (3, 6)), representation="body_fixed"
         )
         found, expected = (one.inverse_dynamics(None, base) for one in (robot, platform))
         assert np.abs(found / expected - 1.0).max() < 1e-11
