@@ -52,23 +52,16 @@ SINGULAR = {
     "two joints on one axis": (chain([revolute(X), revolute(Z), revolute(Z, (0, 0, 2))], [1]), (2, 3)),
     "two slides along one axis": (chain([prismatic(X), prismatic(X)], [0]), (1, 2)),
     "four axes through a point": (chain([revolute(a) for a in (X, Z, X, Z, X)], [1, 2, 3]), (2, 3, 4, 5)),
-    "four joints in a plane": (
-        chain([revolute(Y, p) for p in (ORIGIN, X, (1, 0, 1), (3, 0, 2))], [0, 1, 2]),
-        (1, 2, 3, 4),
-    ),
+    "four joints in a plane": (chain([revolute(Y, p) for p in (ORIGIN, X, (1, 0, 1), (3, 0, 2))], [0, 1, 2]),
+        (1, 2, 3, 4)),
     "a screw beside its turn and slide": (
-        chain([revolute(Z), revolute(Z, pitch=0.1), prismatic(Z), revolute(X)], [0, 1]),
-        (1, 2, 3),
-    ),
+        chain([revolute(Z), revolute(Z, pitch=0.1), prismatic(Z), revolute(X)], [0, 1]), (1, 2, 3)),
     "seven joints without mass between": (
         chain([revolute(*np.random.default_rng(i).normal(size=(2, 3))) for i in range(7)], list(range(6))),
-        tuple(range(1, 8)),
-    ),
+        tuple(range(1, 8))),
     "one axis for a body and both that it carries": (
-        chain([revolute(Z), revolute(Z), revolute(Z), revolute(X)], [0], parents=[-1, 0, 0, 2]),
-        (1, 2, 3),
-    ),
-}
+        chain([revolute(Z), revolute(Z), revolute(Z), revolute(X)], [0], parents=[-1, 0, 0, 2]), (1, 2, 3)),
+}  # fmt: skip
 
 
 class TestRobotsSingularEverywhere:

@@ -65,14 +65,12 @@ MOTIONS: dict[str, tuple[Any, str]] = {
     "ragged": ([[1.0] * 4, [1.0] * 3, [1.0] * 4], "(order + 3, 4)"),
     "nothing": (None, "the motion is None; give an array of shape (order + 3, 4)"),
     "complex": (Q + 1j, "real"),
-    "samples for derivatives": (
-        np.zeros((10000, 4)),
-        "(10000, 4) has order 9997 ... 30 ... (N, order + 3, n)",
-    ),
+    "samples for derivatives": (np.zeros((10000, 4)),
+        "(10000, 4) has order 9997 ... 30 ... (N, order + 3, n)"),
     "so in a batch": (np.zeros((1, 1000, 4)), "(1, 1000, 4) has order 997"),
     "too large": (np.full((3, 4), 1e200), "overflow"),
     "too large in a batch": (np.stack([Q, np.full((5, 4), 1e200)]), "overflow"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("formulation", [None, "spatial"])
@@ -186,15 +184,13 @@ VALUES: dict[str, Row] = {
     "twist alone": (lambda: BaseMotion(np.eye(4), np.zeros(6)), "(orders, 6) ... (6,)"),
     "no twists": (lambda: BaseMotion(np.eye(4), np.zeros((0, 6))), "(orders, 6) ... (0, 6)"),
     "twists NaN": (lambda: BaseMotion(np.eye(4), np.full((2, 6), np.nan)), "NaN"),
-    "twists of one": (
-        lambda: BaseMotion(MANY.pose, np.zeros((2, 6))),
-        "the base twists must have shape (5, orders, 6)",
-    ),
+    "twists of one": (lambda: BaseMotion(MANY.pose, np.zeros((2, 6))),
+        "the base twists must have shape (5, orders, 6)"),
     "wrench (2, 5)": (lambda: AppliedWrench(1, np.zeros((2, 5))), "(orders, 6) ... (2, 5)"),
     "wrench of three axes": (lambda: AppliedWrench(1, np.zeros((1, 2, 6))), "(orders, 6) ... (1, 2, 6)"),
     "no wrench": (lambda: AppliedWrench(1, np.zeros((0, 6))), "(orders, 6) ... (0, 6)"),
     "wrench NaN": (lambda: AppliedWrench(1, np.full(6, np.nan)), "NaN"),
-}
+}  # fmt: skip
 
 
 @rows(VALUES)

@@ -256,15 +256,11 @@ class TestLoops:
     @pytest.mark.parametrize(
         ("change", "said"),
         [
-            (
-                {"constraints": Constraints(coordinates=[1])},
-                "coordinates: there is no joint 'joint2'; the model has .*'joint2_rz'",
-            ),
+            ({"constraints": Constraints(coordinates=[1])},
+                "coordinates: there is no joint 'joint2'; the model has .*'joint2_rz'"),
             ({"constraints": Constraints(coordinates=[3])}, "there is no index 3; there are 3: .*'joint3'"),
-            (
-                {"constraints": Constraints([Loop(4, 0, "ball", (0, 0, 0))])},
-                "there is no index 4; there are 3",
-            ),
+            ({"constraints": Constraints([Loop(4, 0, "ball", (0, 0, 0))])},
+                "there is no index 4; there are 3"),
             ({"screws": [ball()]}, "screws must hold one joint per body, 3 in all, found 1"),
             ({"screws": [ball(), (0, 0, 1), ball()]}, "screws must be numbers of shape"),
             ({"masses": [1.0]}, "masses must have shape"),
@@ -272,7 +268,7 @@ class TestLoops:
             ({"parents": [-1, "one", 0]}, "parents must be integers"),
             ({"parents": [-1]}, "screws must hold one joint per body, 1 in all, found 3"),
         ],
-    )
+    )  # fmt: skip
     def test_what_is_wrong_is_named(self, change: dict[str, object], said: str) -> None:
         with pytest.raises(ModelError, match=said):
             Robot.from_screws(**{**self.arguments(), **change})
@@ -521,21 +517,17 @@ class TestRobotFiles:
         ("change", "said"),
         [
             (("ry: {limits", "rw: {limits"), r"17: joints\[1\].freedoms.rw: unknown key; known"),
-            (
-                ("ry: {limits", "x: {limits"),
-                r"joints\[1\].freedoms: joint 'hip' is ball, with the degrees of",
-            ),
-            (
-                ("type: ball", "type: ball\n    limits: {upper: 2}"),
-                "'hip' has several degrees of freedom; give",
-            ),
+            (("ry: {limits", "x: {limits"),
+                r"joints\[1\].freedoms: joint 'hip' is ball, with the degrees of"),
+            (("type: ball", "type: ball\n    limits: {upper: 2}"),
+                "'hip' has several degrees of freedom; give"),
             (("type: ball", "type: ball\n    axis: [0, 0, 1]"), "joint 'hip': a ball joint has no axis"),
             ((", axis_b: [0, 2, 0]", ""), "joint 'ankle': a universal joint needs axis and axis_b"),
             (("[0, 2, 0]", "[2, 0, 0]"), "joint 'ankle': the axes of a universal joint are parallel"),
             (("axis_b: [0, 1, 0]", "axis_b: [0, 1, 1]"), "joint 'slip': the first direction .* in its plane"),
             (("universal", "revolute"), "joint 'ankle' is revolute, so it cannot have 'axis_b'"),
         ],
-    )
+    )  # fmt: skip
     def test_what_is_wrong_is_named(
         self, written: Callable[[str], Path], change: tuple[str, str], said: str
     ) -> None:

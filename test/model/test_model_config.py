@@ -335,13 +335,11 @@ def test_refused_in_one_line_that_names_file_and_thing(write: Writer, case: str)
         ("urdf: absent.urdf\n", ["absent.urdf"]),
         (URDF_ROBOT_TEXT.replace("elbow", "ellbow"), ["joints[0].name", "'ellbow'", "shoulder"]),
         (URDF_ROBOT_TEXT.replace("elbow", "shoulder"), ["joints[1].name", "'shoulder'", "twice"]),
-        (
-            URDF_ROBOT_TEXT.replace("    drive: {motor_inertia: 0.2, stiffness: rigid}\n", ""),
-            ["'elbow'", "no drive"],
-        ),
+        (URDF_ROBOT_TEXT.replace("    drive: {motor_inertia: 0.2, stiffness: rigid}\n", ""),
+            ["'elbow'", "no drive"]),
         (URDF_ROBOT_TEXT.replace("name: elbow\n", "name: elbow\n    axis: [0, 0, 1]\n"), ["joints[0].axis"]),
     ],
-)
+)  # fmt: skip
 def test_other_files_refused(write: Writer, text: str, words: list[str]) -> None:
     with pytest.raises(ModelError) as caught:
         read_robot(write(text))

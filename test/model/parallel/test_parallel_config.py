@@ -131,40 +131,25 @@ def changed(tmp_path: Path, source: Path, old: str, new: str) -> Path:
         ("dof: [x, y]", "dof: [x]", "wrong mobility: the limbs let the platform move in 3 directions"),
         ("dof: [x, y]", "dof: [x, yy]", r"robot.yaml:\d+: platform.dof\[1\]: must be rx or .*; did you mean"),
         ("dof: [x, y]", "dofs: [x, y]", r"robot.yaml:\d+: platform.dofs: unknown key; did you mean 'dof'"),
-        (
-            "type: arm, base: [0.45",
-            "type: leg, base: [0.45",
-            r"there is no limb type 'leg'; known: \['arm'\]",
-        ),
-        (
-            "base: [0.45",
-            "base: [0.44",
-            r"robot.yaml:\d+: limbs\[1\].attachment: limb 'right' does not close at the reference pose: it",
-        ),
-        (
-            "attachment: [0, 0, 0]",
-            "attachment: [0, 0, 0.01]",
-            "limb 'left' does not close at the reference pose",
-        ),
+        ("type: arm, base: [0.45", "type: leg, base: [0.45",
+            r"there is no limb type 'leg'; known: \['arm'\]"),
+        ("base: [0.45", "base: [0.44",
+            r"robot.yaml:\d+: limbs\[1\].attachment: limb 'right' does not close at the reference pose: it"),
+        ("attachment: [0, 0, 0]", "attachment: [0, 0, 0.01]",
+            "limb 'left' does not close at the reference pose"),
         ("align: x", "rpy: [0, 0, 0]", "limb 'left' does not close at the reference pose"),
         ("align: x", "align: x, rpy: [0, 0, 0]", "limb 'left' needs either align or rpy"),
         ("align: x", "align: y", "must be x or z"),
         ("child: tool", "child: lower", "body 'lower' is the child of two joints"),
         ("parent: lower\n", "parent: upper\n", ""),
         ("- name: lower", "- name: tool", "the platform 'tool' is counted twice"),
-        (
-            "stiffness: {value: 40",
-            "stiffness: {value: -40",
-            "must be greater than 0 joint|must be greater than",
-        ),
-        (
-            "axis: [0, 0, 1]",
-            "axis: [0, 0, 1]\n        driven: false",
-            "has a drive, so it cannot have driven",
-        ),
+        ("stiffness: {value: 40", "stiffness: {value: -40",
+            "must be greater than 0 joint|must be greater than"),
+        ("axis: [0, 0, 1]", "axis: [0, 0, 1]\n        driven: false",
+            "has a drive, so it cannot have driven"),
         ("name: right, type", "name: left, type", "several limbs are called 'left'"),
     ],
-)
+)  # fmt: skip
 def test_bad_files_are_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
     if old == "parent: lower\n":
         old, new = "parent: lower, child: tool", "parent: upper, child: tool"
