@@ -84,7 +84,7 @@ class TestAgainstExactArithmetic:
         assert_exact(case)
 
     @given(case=cases(7, orders=[4, 5, 6]))
-    @examples(20)
+    @examples(20, share=6)
     def test_orders_4_to_6_of_trees_up_to_7_bodies(self, case: Case) -> None:
         assert_exact(case)
 
@@ -139,7 +139,7 @@ def test_a_description_typed_with_ten_digits_is_one_robot_to_all_formulations(fl
 
 class TestBatches:
     @formulations
-    @pytest.mark.parametrize("n_samples", [0, 1, 2, 7, 33])
+    @pytest.mark.parametrize("n_samples", [0, 1, 7])
     def test_a_batch_is_its_samples(self, formulation: str | None, n_samples: int) -> None:
         tree = random_tree(30, 6)
         robot = robot_of(tree)
@@ -259,7 +259,7 @@ class TestArrays:
 class TestCompiled:
     """What `compile` returns: the engine without its comforts."""
 
-    @pytest.mark.parametrize("order", range(6))
+    @pytest.mark.parametrize("order", some(range(6), 0, 1, 5))
     def test_orders_0_to_5_of_seven_bodies(self, order: int) -> None:
         case = make_case(80 + order, 7, order)
         assert_close(robot_of(case.tree).compile(order)(case.q), case.exact_efforts())

@@ -51,7 +51,7 @@ def velocities(q: np.ndarray, base: BaseMotion | None) -> np.ndarray:
 
 CASES = [
     pytest.param(
-        make_case(seed, 4, ORDER, floating, representation=frame),
+        make_case(seed, 3, ORDER, floating, representation=frame),
         id=f"{'floating' if floating else 'fixed'}{seed}",
     )
     for seed, floating, frame in (
