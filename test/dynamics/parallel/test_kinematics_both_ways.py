@@ -94,7 +94,7 @@ def test_a_platform_that_moves_is_found_by_its_limbs_alone() -> None:
 
 
 def test_a_call_that_fails_leaves_the_robot_where_it_was() -> None:
-    for name in PLATFORMS:
+    for name in some(PLATFORMS, PLATFORMS[1]):  # code of all loops is made for what limbs do not reach
         robot = of_config(name)
         motion = motion_of(robot, 2)
         joints = robot.compile(2, "joint_motion")(*motion)
