@@ -52,7 +52,7 @@ def motion_of(robot: Robot, orders: int, seed: int = 0) -> list[Array]:
 
 @pytest.mark.parametrize("name", some([ROBOTS[0], *ROBOTS[2:]], ROBOTS[0], "palletiser", "humanoid_leg"))
 def test_a_motion_goes_on_as_its_derivatives_say(name: str) -> None:
-    robot, orders, dt = of_config(name), 6 if THOROUGH else 4, 0.001
+    robot, orders, dt = of_config(name), 6 if THOROUGH else 5, 0.001
     closure = robot.closure
     assert closure is not None
     motion = motion_of(robot, 0)
