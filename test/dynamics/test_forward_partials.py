@@ -108,19 +108,6 @@ def test_order_four_of_a_floating_base_is_exact(monkeypatch: pytest.MonkeyPatch)
     assert_exact(found_by(exact), partials(exact), 1e-10)
 
 
-def test_the_response_to_forces_is_the_inverse_of_the_mass_matrix() -> None:
-    exact = HybridChanges(make_case(6, 3, 0, True, representation="body_fixed"), 0)
-    robot = Robot.from_screws(**exact.case.tree.arguments())
-    base = exact.case.base
-    assert base is not None
-    inverse = exact.called(robot.hybrid_dynamics_derivatives)[0, 2]
-    np.testing.assert_allclose(inverse, inverse.T, rtol=0, atol=1e-12 * np.abs(inverse).max())
-    mass = robot.mass_matrix(
-        exact.state[:1], BaseMotion(base.pose, base.twists, representation="body_fixed")
-    )[0]
-    np.testing.assert_allclose(inverse @ mass, np.eye(len(mass)), atol=1e-11)
-
-
 @pytest.mark.parametrize(
     ("frame", "held"),
     some(

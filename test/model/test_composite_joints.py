@@ -151,13 +151,6 @@ class TestDynamics:
         with pytest.raises(InputError, match=r"pose is singular: joints \['hip_rz', 'hip_rx'\]"):
             robot.forward_dynamics(state[:2], np.zeros((1, 15)))
 
-    def test_mass_matrices(self, robot: Robot) -> None:
-        q = np.random.default_rng(2).uniform(-1.0, 1.0, (2, 15))
-        model = twin()
-        expected = pin.crba(model, model.createData(), q[0])
-        expected = np.triu(expected) + np.triu(expected, 1).T
-        np.testing.assert_allclose(robot.mass_matrix(q)[0], expected, atol=1e-12 * np.abs(expected).max())
-
 
 @pytest.mark.thorough
 class TestLoops:

@@ -6,7 +6,6 @@ from math import factorial
 
 import numpy as np
 import pytest
-from conditioning import SLACK, largest, moved_back_by_rounding
 from linkages import robot_of, shipped, three_rps
 from numpy.typing import NDArray
 from oracles.mechanisms import four_bar
@@ -31,40 +30,6 @@ def motion(robot: Robot, orders: int, shift: float = 0.0) -> Array:
     y = 0.3 * random_stack(3, orders, len(start))
     y[0] = start + shift + 0.1 * np.random.default_rng(1).uniform(-1.0, 1.0, len(start))
     return y
-
-
-@pytest.mark.parametrize(
-    ("name", "body", "task"),
-    [("four-bar", "body3", "pose"), ("palletiser", "flange", "pose"), ("delta", "platform", "position")],
-)
-def test_coordinates_come_back_from_bodies(name: str, body: str, task: str) -> None:
-    robot = robot_of(four_bar()) if name == "four-bar" else shipped(f"{name}.yaml")
-    y = motion(robot, 5)
-    moved = robot.forward_kinematics(y)
-
-    def of_body(y: Array) -> Array:
-        robot.reset()
-        found = robot.forward_kinematics(y)
-        pose, twists = found.pose_of(body), found.in_representation("hybrid").twists_of(body)[:4]
-        if task == "position":
-            return np.vstack([pose[:3, 3], twists[:, 3:]])
-        return np.vstack([pose[:3].ravel(), np.hstack([twists, twists])])
-
-    bound = 2.0 * SLACK * moved_back_by_rounding(of_body, y)  # there and back
-    for frame, representation in (("spatial", "spatial"), ("body_fixed", "body_fixed")):
-        twists = robot.forward_kinematics(y, representation=representation).twists_of(body)  # type: ignore[arg-type]
-        found = robot.inverse_kinematics(
-            moved.pose_of(body),
-            twists,
-            representation=frame,
-            body=body,
-            seed=y[0] + 0.05,
-            task=task,  # type: ignore[arg-type]
-        )
-        assert (largest(found - y) <= bound).all()
-    # the next one starts there
-    again = robot.inverse_kinematics(moved.pose_of(body), body=body, task=task)  # type: ignore[arg-type]
-    np.testing.assert_allclose(again, y[:1], atol=1e-13)
 
 
 def test_of_a_foot_on_linkages_beside_a_base_that_moves() -> None:

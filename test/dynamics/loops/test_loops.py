@@ -15,9 +15,8 @@ from oracles.mechanisms import FEW, MECHANISMS, Z, ankle, four_bar, planar_3rrr,
 from oracles.motions import Base
 from sweeps import THOROUGH, some
 
-from hodyn_ros import AppliedWrench, BaseMotion, Constraints, Coupling, Robot
+from hodyn_ros import AppliedWrench, Constraints, Coupling, Robot
 from hodyn_ros.errors import ConvergenceError, ModelError, SingularError
-from hodyn_ros.lie.se3 import exp
 
 Array = NDArray[np.float64]
 
@@ -154,51 +153,6 @@ class TestCalls:
         found = pickle.loads(pickle.dumps(robot)).inverse_dynamics(stacks)
         assert found.shape == (3, 2, 1)
         np.testing.assert_allclose(found[2], robot.inverse_dynamics(stacks[2]), rtol=1e-12)
-
-    @pytest.mark.parametrize("name", ["RSSR", "flying cam"])  # the latter on a base
-    def test_batches_are_what_their_samples_are(self, name: str) -> None:
-        """Of efforts and of accelerations, one that code cannot do in the middle: far from the one before."""
-        mechanism, count = MECHANISMS[name](), 4
-        robot, (y, base) = robot_of(mechanism), motion_of(mechanism, 1)
-        rng = np.random.default_rng(3)
-        scale = np.array([1.0, 1.02, 25.0, 25.2])[:, None, None]
-        stacks, u = scale * y, rng.normal(size=(count, 2, len(mechanism.driven)))
-        bases, states, pushes = [None] * count, [None] * count, [None] * count
-        many, now, push = None, None, None
-        if base is not None:
-            bases = [
-                BaseMotion(base.pose @ exp(0.1 * one), x * base.twists)
-                for one, x in zip(rng.normal(size=(count, 6)), scale[:, 0])
-            ]
-            many = BaseMotion(np.array([one.pose for one in bases]), np.array([one.twists for one in bases]))
-            states = [
-                BaseMotion(
-                    one.pose, one.in_representation("body_fixed").twists[:1], representation="body_fixed"
-                )
-                for one in bases
-            ]
-            now = BaseMotion(many.pose, np.array([one.twists for one in states]), representation="body_fixed")
-            push = rng.normal(size=(count, 2, 6))
-            pushes = list(push)
-        efforts = robot.inverse_dynamics(stacks, many)
-        alone = [robot_of(mechanism).inverse_dynamics(*one) for one in zip(stacks, bases)]
-        accelerations = robot.forward_dynamics(stacks[:, :2], u, now, push)
-        others = [robot.forward_dynamics(*one) for one in zip(stacks[:, :2], u, states, pushes)]
-        for found, expected in (efforts, alone), (accelerations, others):
-            parts = zip(found, *map(list, [zip(*expected)])) if base is not None else [(found, expected)]
-            for one, other in parts:
-                assert np.abs(one - np.array(other)).max() < 1e-11 * np.abs(one).max()
-
-    def test_kinematics_of_all_bodies(self) -> None:
-        mechanism = rssr()
-        robot, (y, _) = robot_of(mechanism), motion_of(mechanism, 1)
-        moved = robot.forward_kinematics(y)
-        end, rocker = moved.pose_of("body5"), moved.pose_of("body2")
-        home = mechanism.tree.placements
-        point = mechanism.loops[0].point
-        local = [home[i, :3, :3].T @ (point - home[i, :3, 3]) for i in (4, 1)]
-        places = [pose[:3, :3] @ p + pose[:3, 3] for pose, p in zip((end, rocker), local)]
-        np.testing.assert_allclose(places[0], places[1], atol=1e-13)
 
 
 def _parallelogram() -> Robot:

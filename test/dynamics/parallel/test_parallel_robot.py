@@ -138,27 +138,6 @@ def test_limbs_and_platform_come_out_of_the_tree_as_they_went_in(arrays: Paralle
                 np.testing.assert_allclose(getattr(part, what), getattr(expected, what), atol=1e-15)
 
 
-@pytest.mark.parametrize("orders", [1, 2])
-def test_all_limbs_meet_at_the_platform(platform: Robot, orders: int) -> None:
-    pose = PLATFORM.placement @ exp(np.array([0.3, -0.2, 0.4, 0.02, -0.03, 0.05]))
-    joints = platform.joint_motion(None, at(pose, np.ones((orders, 6))))
-    assert joints.shape == (orders + 1, 36)
-    for limb, positions in zip(model(platform).limbs, PLATFORM.of_limbs(joints[0])):
-        assert np.allclose(limb.pose(positions), pose, rtol=0.0, atol=1e-14)
-    assert np.array_equal(joints_of(platform), joints[0])
-
-
-def test_poses_of_all_bodies_hang_together(platform: Robot) -> None:
-    """The feet stand where they are, and the twists of bodies are the derivatives of their poses."""
-    pose = PLATFORM.placement @ exp(np.array([0.3, -0.2, 0.4, 0.02, -0.03, 0.05]))
-    found = platform.forward_kinematics(None, at(pose, np.ones((2, 6)), "spatial"))
-    np.testing.assert_allclose(found.pose_of("platform"), pose, atol=1e-15)
-    np.testing.assert_allclose(found.twists_of("platform"), np.ones((2, 6)), atol=1e-12)
-    for i, tree in enumerate(PLATFORM.limbs, start=1):
-        np.testing.assert_allclose(found.pose_of(f"limb{i}_foot"), tree.placements[0], atol=1e-14)
-        np.testing.assert_allclose(found.twists_of(f"limb{i}_foot"), np.zeros((2, 6)), atol=1e-11)
-
-
 def test_leg_lengths_are_distances(platform: Robot) -> None:
     pose = PLATFORM.placement @ exp(np.array([0.2, 0.1, -0.3, 0.02, 0.01, -0.04]))
     expected = []
@@ -189,16 +168,6 @@ def test_a_reset_selects_the_branch(hinge: Robot) -> None:
     place = hinge.tree.joint_names.index(hinge.driven_joints[1])
     assert np.allclose(joints_of(hinge)[place], followed[1], rtol=0.0, atol=1e-12)
     assert forces.shape == (3, 3)
-
-
-def test_a_reset_to_where_it_was_goes_on_from_there(hinge: Robot) -> None:
-    hinge.reset(np.array([0.0, 0.0, 0.0, 1.7, -3.4, 1.7, 0.0, 0.0, 0.0]))
-    there = lengths(hinge, moved(HINGE.placement, 0.1, 0.05))
-    kept = hinge.positions
-    hinge.reset()
-    hinge.reset(kept)
-    np.testing.assert_array_equal(hinge.positions, kept)
-    assert np.allclose(lengths(hinge, moved(HINGE.placement, 0.1, 0.05)), there, rtol=0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("frame", some(["body_fixed", "spatial"], "spatial"))
@@ -249,17 +218,6 @@ def test_redundant_drives_must_not_contradict_each_other(hinge: Robot) -> None:
             hinge.motion_from_drives(wrong)
         assert np.array_equal(hinge.positions, before)
     assert np.isfinite(hinge.motion_from_drives(drives).base.pose).all()
-
-
-def test_a_path_costs_no_accuracy(platform: Robot) -> None:
-    """Calls that start where the last one ended find what a call from the home pose finds."""
-    shape = random_stack(2, 4, 6, rate=1.0)
-    for t in np.linspace(0.0, 1.0, 40):
-        pose = PLATFORM.placement @ exp(0.4 * np.sin(3.0 * t) * np.array([1.0, 0.5, -0.7, 0.05, 0.1, 0.06]))
-        along = platform.inverse_dynamics(None, at(pose, shape))
-    platform.reset()
-    alone = platform.inverse_dynamics(None, at(pose, shape))
-    assert relative_errors(along, alone).max() < 1e-12
 
 
 def test_a_jump_stays_on_the_branch(platform: Robot) -> None:
@@ -662,22 +620,3 @@ def test_a_point_mass_may_sit_on_a_cross_without_mass() -> None:
     readable = loaded.inverse_dynamics(None, motion, formulation="limb_decomposition")
     assert relative_errors(found, readable).max() < 1e-11
     assert relative_errors(found, robot.inverse_dynamics(None, motion)).max() > 1e-3
-
-
-def test_order_zero_needs_no_twist() -> None:
-    robot, q = build(HINGE), np.zeros((1, 0))
-    motion = still(HINGE.placement)
-    assert robot.mass_matrix(q, motion).shape == (1, 2, 2)
-    np.testing.assert_allclose(
-        robot.mass_matrix(q, motion)[0], robot.mass_matrix(None, motion)[0], atol=1e-15
-    )
-    assert "3 loops, 2 coordinates" in repr(robot), "what keeps the platform from spinning is no loop"
-
-
-def test_a_batch_is_what_its_samples_are() -> None:
-    robot, rng = build(HINGE), np.random.default_rng(3)
-    poses = np.array([HINGE.placement @ exp(HINGE.dof @ rng.uniform(-0.01, 0.01, 2)) for _ in range(3)])
-    twists = rng.uniform(-0.1, 0.1, (3, 2, 2)) @ HINGE.dof.T
-    found = robot.inverse_dynamics(None, at(poses, twists))
-    alone = [robot.inverse_dynamics(None, at(*one)) for one in zip(poses, twists)]
-    np.testing.assert_allclose(found, alone, rtol=1e-12, atol=1e-12)
