@@ -92,11 +92,11 @@ def load_of(robot: Parallel, order: int, frame: Frame) -> Load:
     some(
         [
             ("gough-stewart", 4, "spatial"),
-            ("gough-stewart, uneven", 2, "body_fixed"),
+            ("gough-stewart, uneven", 1, "body_fixed"),
             ("3-RRR", 4, "body_fixed"),
             ("3-RRR on a hinge", 4, "spatial"),
         ],
-        ("gough-stewart, uneven", 2, "body_fixed"),
+        ("gough-stewart, uneven", 1, "body_fixed"),
         ("3-RRR on a hinge", 4, "spatial"),
     ),
 )
