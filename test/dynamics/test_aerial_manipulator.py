@@ -84,10 +84,6 @@ def by_quantity(accelerations: Array) -> Array:
     return np.stack([sizes[..., :6].max(axis=-1), sizes[..., 6:].max(axis=-1)], axis=-1)
 
 
-def motion_of(flight: Any, sample: int) -> Array:
-    return np.concatenate([flight.q[sample, 2:], flight.twists[sample, 1:]], axis=1)
-
-
 @pytest.fixture(scope="module")
 def largest(flight: Any) -> Array:
     """Largest accelerations in the flight by order, of joints and base (order + 1, 2)."""
@@ -209,34 +205,3 @@ def test_forward_dynamics_is_as_exact_as_its_input(
         returned = np.concatenate([found.joints[i], found.base[i]], axis=1)
         errors = by_quantity(returned - exact) / largest
         assert (errors <= SLACK * one_rounding).all(), f"sample {i}: {errors}, one rounding {one_rounding}"
-
-
-def test_the_motion_returned_needs_the_torques_given(
-    robot: Robot, example: Any, flight: Any, efforts: Any, found: Any
-) -> None:
-    """However far the motion is off, it solves the equations: the residual stays at rounding."""
-    again = example.inverse_dynamics(
-        robot,
-        np.concatenate([flight.q[:, :2], found.joints], axis=1),
-        flight.poses,
-        np.concatenate([flight.twists[:, :1], found.base], axis=1),
-    )
-    for values, given in ((again.torques, efforts.torques), (again.wrenches, efforts.wrenches)):
-        residual = np.abs(values - given).max(axis=(0, 2))
-        assert (residual <= 1e-13 * np.abs(given).max(axis=(0, 2))).all()
-
-
-def test_no_arithmetic_is_better_than_its_input(tree: Tree, flight: Any, largest: Array) -> None:
-    """Exact torques give the motion back; the same rounded to doubles are off by 1e-3 at order 5."""
-    off = []
-    for i in EXAMINED:
-        exact = mp.inverse_dynamics(tree, flight.q[i], base=exact_base(flight, i))
-        assert exact.base_wrench is not None
-        back = exact_accelerations(tree, flight, i, exact.torques, exact.base_wrench)
-        assert (by_quantity(back - motion_of(flight, i)) <= 1e-15 * largest).all()
-        rounded = mp.to_float(exact.torques), mp.to_float(exact.base_wrench)
-        near = exact_accelerations(tree, flight, i, *rounded)
-        off.append(by_quantity(near - motion_of(flight, i)) / largest)
-    worst = np.max(off, axis=0)[:, 0]
-    assert 1e-4 < worst[5] < 1e-2
-    assert worst[0] < 1e-10

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from oracles.random_trees import random_tree
 
-from hodyn_ros import BaseMotion, InputError, Robot
+from hodyn_ros import BaseMotion, Robot
 from hodyn_ros.dynamics import matrices
 from hodyn_ros.dynamics.kinematics.forward_kinematics import forward_kinematics
 from hodyn_ros.dynamics.motion_stack import motion_stack
@@ -83,20 +82,3 @@ def test_a_kilometre_from_the_origin_costs_no_digits_near_the_robot() -> None:
         assert (
             np.abs(far.forward_kinematics(q, representation=representation).twists - expected).max() < 1e-11
         )
-
-
-@pytest.mark.parametrize(
-    ("call", "said"),
-    {
-        "unknown": (lambda r: r.compile(1, "torque"), "there is no 'torque' to compile; choose one of"),
-        "frames": (lambda r: r.compile(1, "com", ["tool"]), "com has no frames"),
-        "two": (lambda r: r.compile(1, "jacobian", ["tool", 0]), "jacobian is of one frame"),
-        "frame": (lambda r: r.compile(1, "jacobian", ["hand"]), "there is no body or frame 'hand'"),
-        "order": (lambda r: r.compile(-1, "com"), "the order must be 0 or a positive integer"),
-        "shape": (lambda r: r.compile(1, "com")(np.zeros((3, 3))), "the motion must have shape"),
-    }.values(),
-)
-def test_what_cannot_be_compiled_is_said(call: Callable[[Robot], Any], said: str) -> None:
-    robot = Robot.from_screws(**random_tree(1, 3).arguments())
-    with pytest.raises(InputError, match=said):
-        call(robot)

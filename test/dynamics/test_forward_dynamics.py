@@ -1,23 +1,22 @@
-"""Forward dynamics of any order: against exact arithmetic, Pinocchio, and inverse dynamics."""
+"""Forward and hybrid dynamics of any order against exact arithmetic: joints driven and moved, bases too."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
-from oracles import pinocchio_models
-from oracles.cases import Case, cases, make_case, relative_errors
+from oracles.cases import Case, cases, make_case
 from oracles.hybrid_problems import Answer, HybridProblem, errors_in_roundings
-from oracles.motions import Base, Frame, random_stack
-from oracles.random_trees import KINDS, Tree, random_pose, random_tree
+from oracles.motions import Frame, random_stack
+from oracles.random_trees import KINDS, random_tree
 from sweeps import examples
 
 from hodyn_ros import AppliedWrench, BaseMotion, Robot
-from hodyn_ros.errors import InputError
 
 Array = NDArray[np.float64]
 
@@ -25,227 +24,167 @@ SLACK = 8.0
 """How many times the effect of rounding the problem once an error may be."""
 
 
-def robot_of(tree: Tree) -> Robot:
-    return Robot.from_screws(**tree.arguments())
+def problem_of(case: Case, prescribed: Collection[int] = (), base_free: bool = True) -> HybridProblem:
+    """Return the problem that the motion of a case solves, its exact efforts rounded to doubles."""
+    free = np.array([joint not in prescribed for joint in range(case.tree.n_joints)], dtype=bool)
+    return HybridProblem.of_case(case, free, base_free)
 
 
-def problem_of(case: Case) -> HybridProblem:
-    """Return forward dynamics with the exact efforts of a motion, rounded to doubles."""
-    return HybridProblem.of_case(case, np.ones(case.tree.n_joints, dtype=bool))
+def robot_of(problem: HybridProblem) -> Robot:
+    return Robot.from_screws(**problem.tree.arguments())
 
 
-def solve(problem: HybridProblem, robot: Robot | None = None) -> Answer:
-    robot = robot_of(problem.tree) if robot is None else robot
-    wrenches = [
+def wrenches_of(problem: HybridProblem) -> list[AppliedWrench]:
+    return [
         AppliedWrench(load.body, load.values, representation=load.representation) for load in problem.loads
     ]
-    base = problem.base
+
+
+def solve(problem: HybridProblem, robot: Robot, hybrid: bool = False) -> Answer:
+    """Solve by forward dynamics where all is free, else (or `hybrid` all the same) by hybrid dynamics."""
+    forward = problem.free.all() and problem.base_free and not hybrid
+    named: dict[str, Any] = {"wrenches": wrenches_of(problem)}
+    if not forward:
+        named["prescribed"] = np.flatnonzero(~problem.free).tolist()
+        named["prescribe_base"] = problem.base is not None and not problem.base_free
+    call, base = robot.forward_dynamics if forward else robot.hybrid_dynamics, problem.base
     if base is None:
-        found = robot.forward_dynamics(problem.state, problem.given, wrenches=wrenches)
-        return Answer(found, None)
-    motion = BaseMotion(base.pose, base.twists[:1], representation=base.representation)
-    base, joints = robot.forward_dynamics(problem.state, problem.given, motion, problem.base_wrench, wrenches)
-    return Answer(joints, base)
+        return Answer(call(problem.state, problem.given, **named), None)
+    twists = base.twists[:1] if problem.base_free else base.twists
+    motion = BaseMotion(base.pose, twists, representation=base.representation)
+    of_base, joints = call(problem.state, problem.given, motion, problem.base_wrench, **named)
+    return Answer(joints, of_base)
 
 
-def assert_solves(problem: HybridProblem, found: Answer) -> None:
+def assert_solved(problem: HybridProblem, robot: Robot | None = None) -> Answer:
+    found = solve(problem, robot or robot_of(problem))
     errors = errors_in_roundings(problem, found)
     assert (errors <= SLACK).all(), f"errors by part and order, in roundings of the problem: {errors}"
+    return found
 
 
 @pytest.mark.thorough
-class TestAgainstExactArithmetic:
-    @given(case=cases(6, orders=[0, 1, 2, 3], bases=[False]))
-    @examples(6, shrink=False)
-    def test_orders_0_to_3_of_trees_on_the_ground(self, case: Case) -> None:
-        problem = problem_of(case)
-        assert_solves(problem, solve(problem))
-
-    @given(case=cases(4, orders=[0, 1, 2, 3], bases=[True]))
-    @examples(6, shrink=False)
-    def test_orders_0_to_3_of_floating_trees(self, case: Case) -> None:
-        problem = problem_of(case)
-        assert_solves(problem, solve(problem))
-
-    @pytest.mark.parametrize("frame", ["spatial", "body_fixed"])
-    def test_a_floating_base_without_a_wrench_is_pushed_by_none(self, frame: Frame) -> None:
-        problem = replace(problem_of(make_case(8, 4, 1, True, representation=frame)), base_wrench=None)
-        robot = robot_of(problem.tree)
-        found = solve(problem, robot)
-        assert_solves(problem, found)
-        same = solve(replace(problem, base_wrench=np.zeros((2, 6))), robot)
-        np.testing.assert_array_equal(same.joints, found.joints)
-        assert found.base is not None
-        np.testing.assert_array_equal(same.base, found.base)
-
-    def test_order_6_of_a_chain(self) -> None:
-        problem = problem_of(make_case(6, 4, 6, branching=0.0))
-        assert_solves(problem, solve(problem))
-
-    @pytest.mark.parametrize(("order", "frame"), [(4, "spatial"), (5, "body_fixed"), (6, "spatial")])
-    def test_orders_4_to_6_of_a_floating_base(self, order: int, frame: Frame) -> None:
-        problem = problem_of(make_case(order, 2, order, True, n_loads=1, representation=frame))
-        assert_solves(problem, solve(problem))
-
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_robots_of_one_joint_kind(self, kind: str) -> None:
-        tree = random_tree(10, 5, kinds=(kind,))
-        problem = HybridProblem(tree, random_stack(11, 2, 5), random_stack(12, 2, 5), np.ones(5, dtype=bool))
-        assert_solves(problem, solve(problem))
-
-    def test_a_tree_of_10_bodies(self) -> None:
-        problem = problem_of(make_case(13, 10, 1))
-        assert_solves(problem, solve(problem))
-
-    @pytest.mark.parametrize("frame", ["spatial", "body_fixed"])
-    def test_a_floating_body_without_joints(self, frame: Frame) -> None:
-        """Euler's equations, and nothing for q: state (2, 0), torques (order + 1, 0)."""
-        problem = problem_of(make_case(14, 1, 3, True, n_loads=2, representation=frame))
-        found = solve(problem)
-        assert found.joints.shape == (4, 0)
-        assert_solves(problem, found)
-
-
-@given(case=cases(12, orders=[0], bases=[False], max_loads=0))
+@given(
+    case=st.one_of(cases(6, orders=[0, 1, 2, 3], bases=[False]), cases(4, orders=[0, 1, 2, 3], bases=[True]))
+)
 @examples(12, shrink=False)
-def test_order_0_is_that_of_pinocchio(case: Case) -> None:
-    torques = random_stack(2, 1, case.tree.n_joints, rate=1.0)
-    _, expected = pinocchio_models.forward_dynamics(case.tree, case.q[:2], torques[0])
-    matrix = pinocchio_models.mass_matrix(case.tree, case.q[0])
-    found = robot_of(case.tree).forward_dynamics(case.q[:2], torques)
-    assert found.shape == (1, case.tree.n_joints)
-    allowed = 1e-15 * np.linalg.cond(matrix) + 1e-12
-    assert np.abs(found[0] - expected).max() <= allowed * np.abs(expected).max()
+def test_forward_dynamics_of_trees(case: Case) -> None:
+    assert_solved(problem_of(case))
 
 
-@given(case=cases(8, orders=[0], bases=[True], max_loads=0))
-@examples(8, shrink=False)
-def test_order_0_of_a_floating_base_is_that_of_pinocchio(case: Case) -> None:
-    assert case.base is not None
-    motion = BaseMotion(case.base.pose, case.base.twists[:1], representation=case.base.representation)
-    base = Base(case.base.pose, motion.in_representation("body_fixed").twists, "body_fixed")
-    torques = random_stack(2, 1, case.tree.n_joints, rate=1.0)
-    twist_rate, expected = pinocchio_models.forward_dynamics(case.tree, case.q[:2], torques[0], base)
-    matrix = pinocchio_models.mass_matrix(case.tree, case.q[0], base)
-    found, joints = robot_of(case.tree).forward_dynamics(
-        case.q[:2], torques, motion.in_representation("body_fixed")
+@pytest.mark.thorough
+@given(
+    case=st.one_of(cases(5, orders=[0, 1, 2], bases=[False]), cases(4, orders=[0, 1, 2], bases=[True])),
+    choice=st.randoms(use_true_random=False),
+    base_free=st.booleans(),
+)
+@examples(14, shrink=False)
+def test_hybrid_dynamics_of_trees(case: Case, choice: Any, base_free: bool) -> None:
+    prescribed = [joint for joint in range(case.tree.n_joints) if choice.random() < 0.5]
+    assert_solved(problem_of(case, prescribed, base_free or case.base is None))
+
+
+# arguments of a case, prescribed joints, and whether the base is free
+HIGH: dict[str, tuple[tuple[Any, ...], tuple[int, ...], bool]] = {
+    "chain, order 6": ((6, 4, 6, False, 0, 0.0), (), True),
+    "base, order 4": ((4, 2, 4, True, 1), (), True),
+    "base in its own axes, order 5": ((5, 2, 5, True, 1, 0.3, "body_fixed"), (), True),
+    "base, order 6": ((6, 2, 6, True, 1), (), True),
+    "body without joints": ((14, 1, 3, True, 2), (), True),
+    "body without joints in its own axes": ((14, 1, 3, True, 2, 0.3, "body_fixed"), (), True),
+    "joint prescribed, order 5": ((13, 3, 5, False, 0, 0.0), (1,), True),
+    "joint prescribed, order 6": ((13, 3, 6, False, 0, 0.0), (1,), True),
+    "base prescribed, order 4": ((14, 3, 4, True, 1, 0.3, "body_fixed"), (1,), False),
+    "base prescribed, order 6": ((14, 3, 6, True, 1, 0.3, "body_fixed"), (1,), False),
+}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", HIGH)
+def test_high_orders(name: str) -> None:
+    arguments, prescribed, base_free = HIGH[name]
+    problem = problem_of(make_case(*arguments), prescribed, base_free)
+    assert assert_solved(problem).joints.shape == problem.given.shape
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("prescribed", [(), (0, 3), (1, 4)])
+@pytest.mark.parametrize("kind", KINDS)
+def test_robots_of_one_joint_kind(kind: str, prescribed: tuple[int, ...]) -> None:
+    """Outer joints that are moved, and inner ones, have different ways through the recursion."""
+    tree = random_tree(10, 5, kinds=(kind,), branching=0.0 if prescribed else 0.3)
+    free = np.array([joint not in prescribed for joint in range(5)])
+    assert_solved(HybridProblem(tree, random_stack(11, 2, 5), random_stack(12, 2, 5), free))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("frame", ["spatial", "body_fixed"])
+def test_a_floating_base_without_a_wrench_is_pushed_by_none(frame: Frame) -> None:
+    case = make_case(8, 4, 1, True, representation=frame)
+    pushed, robot = problem_of(case), Robot.from_screws(**case.tree.arguments())
+    none, zero = (HybridProblem(**{**vars(pushed), "base_wrench": x}) for x in (None, np.zeros((2, 6))))
+    found, same = assert_solved(none, robot), solve(zero, robot)
+    np.testing.assert_array_equal(same.joints, found.joints)
+    np.testing.assert_array_equal(same.base, found.base)
+
+
+@pytest.mark.parametrize("frame", [None, "spatial", "body_fixed"])
+def test_with_nothing_prescribed_hybrid_dynamics_is_forward_dynamics(frame: Frame | None) -> None:
+    problem = problem_of(
+        make_case(21, 5, 2, frame is not None, n_loads=1, representation=frame or "spatial"), []
     )
-    assert twist_rate is not None
-    allowed = 1e-15 * np.linalg.cond(matrix) + 1e-12
-    for ours, theirs in ((joints[0], expected), (found[0], twist_rate)):
-        assert np.abs(ours - theirs).max(initial=0.0) <= allowed * np.abs(theirs).max(initial=0.0)
-
-
-def test_both_representations_describe_one_motion() -> None:
-    """The derivatives of the twist that come back are in the frame in which the twist was given."""
-    case = make_case(15, 5, 2, True)
-    robot, torques = robot_of(case.tree), random_stack(16, 3, 4)
-    assert case.base is not None
-    twist = case.base.twists[:1]
-    joints, twists = {}, {}
-    for frame in ("spatial", "body_fixed"):
-        base = BaseMotion(case.base.pose, twist, representation="spatial").in_representation(frame)
-        rates, joints[frame] = robot.forward_dynamics(case.q[:2], torques, base)
-        twists[frame] = BaseMotion(case.base.pose, np.vstack([base.twists, rates]), representation=frame)
-    for k in range(3):
-        assert relative_errors(joints["body_fixed"][k : k + 1], joints["spatial"][k : k + 1]).max() <= 1e-11
-    assert (
-        relative_errors(
-            twists["body_fixed"].in_representation("spatial").twists, twists["spatial"].twists
-        ).max()
-        <= 1e-11
-    )
+    robot = robot_of(problem)
+    found, same = solve(problem, robot), solve(problem, robot, hybrid=True)
+    np.testing.assert_array_equal(same.joints, found.joints)
+    np.testing.assert_array_equal(same.base, found.base)
 
 
 @given(case=cases(6, orders=[0, 1, 2]))
 @examples(10, shrink=False)
 def test_inverse_dynamics_gives_the_torques_back(case: Case) -> None:
     """The residual, unlike the accelerations, does not suffer from an ill-conditioned mass matrix."""
-    problem = problem_of(case)
-    robot = robot_of(case.tree)
-    wrenches = [
-        AppliedWrench(load.body, load.values, representation=load.representation) for load in case.loads
-    ]
-    found = solve(problem, robot)
+    problem, robot = problem_of(case), Robot.from_screws(**case.tree.arguments())
+    found, wrenches = solve(problem, robot), wrenches_of(problem)
     q = np.concatenate([problem.state, found.joints])
     if case.base is None:
-        back, given = robot.inverse_dynamics(q, wrenches=wrenches), problem.given
+        back, torques = robot.inverse_dynamics(q, wrenches=wrenches), problem.given
     else:
         assert problem.base_wrench is not None and found.base is not None
         twists = np.vstack([case.base.twists[:1], found.base])
         base = BaseMotion(case.base.pose, twists, representation=case.base.representation)
         back = np.hstack(robot.inverse_dynamics(q, base, wrenches))
-        given = np.hstack([problem.base_wrench, problem.given])
-    assert (np.abs(back - given).max(axis=1) <= 1e-12 * np.abs(given).max(axis=1)).all()
+        torques = np.hstack([problem.base_wrench, problem.given])
+    assert (np.abs(back - torques).max(axis=1) <= 1e-12 * np.abs(torques).max(axis=1)).all()
 
 
-@pytest.mark.parametrize("frame", [None, "spatial", "body_fixed"])
-def test_the_motion_behind_the_torques_comes_back(frame: Frame | None) -> None:
-    """Inverse, then forward dynamics, both ours; errors only as large as rounded torques make them."""
-    case = make_case(17, 4, 3, frame is not None, n_loads=2, representation=frame or "spatial")
-    robot = robot_of(case.tree)
-    wrenches = [
-        AppliedWrench(load.body, load.values, representation=load.representation) for load in case.loads
-    ]
-    problem, motion = problem_of(case), Answer(case.q[2:], None)
-    if case.base is None:
-        problem = replace(problem, given=robot.inverse_dynamics(case.q, wrenches=wrenches))
-    else:
-        base = BaseMotion(case.base.pose, case.base.twists, representation=case.base.representation)
-        wrench, torques = robot.inverse_dynamics(case.q, base, wrenches)
-        problem = replace(problem, given=torques, base_wrench=wrench)
-        motion = Answer(case.q[2:], case.base.twists[1:])
-    errors = errors_in_roundings(problem, solve(problem, robot), motion)
-    assert (errors <= SLACK).all(), f"errors by part and order, in roundings of the problem: {errors}"
+def test_joints_are_named_or_counted_in_any_order() -> None:
+    robot = Robot.from_screws(**random_tree(30, 4).arguments())
+    state, values = random_stack(31, 2, 4), random_stack(32, 3, 4)
+    expected = robot.hybrid_dynamics(state, values, prescribed=[1, 3])
+    for same in (["joint2", "joint4"], [3, "joint2", 3], (np.int64(1), 3), {3, 1}, np.array([3, 1])):
+        np.testing.assert_array_equal(robot.hybrid_dynamics(state, values, prescribed=same), expected)
 
 
-@pytest.mark.parametrize("frame", ["spatial", "body_fixed"])
-def test_the_frame_of_the_world_does_not_matter(frame: Frame) -> None:
-    case = make_case(18, 5, 2, True, representation=frame)
-    assert case.base is not None
-    pose = random_pose(np.random.default_rng(19), reach=2.0)
-    torques = random_stack(20, 3, 4)
-    there = case.base.moved(pose)
-    results = [
-        robot_of(tree).forward_dynamics(
-            case.q[:2], torques, BaseMotion(base.pose, base.twists[:1], representation=frame)
-        )
-        for tree, base in ((case.tree, case.base), (case.tree.moved(pose), there))
-    ]
-    (rates, joints), (moved_rates, moved_joints) = results
-    assert relative_errors(moved_joints, joints).max() <= 1e-11
-    expected = Base(case.base.pose, rates, frame).moved(pose).twists
-    assert relative_errors(moved_rates, expected).max() <= 1e-11
-
-
-def test_a_push_on_a_free_body() -> None:
-    """2 kg, pushed upward with 30 N and 4 N/s at its centre: a = F/m - g, and its rate is F'/m."""
+def test_a_driven_cart_carries_a_pendulum() -> None:
+    """The cart's motion x is given: l q̈ = -cos(q) ẍ - g sin(q), and the cart's drive moves both masses."""
+    slide, hinge = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0], [0.0, -1.0, 0.0, 0.0, 0.0, 0.0]
+    cart, bob, length, tiny = 3.0, 2.0, 0.5, 1e-12
+    coms, inertias = [[0.0, 0.0, 0.0], [0.0, 0.0, -length]], [np.eye(3), tiny * np.eye(3)]
+    placements, gravity = np.tile(np.eye(4), (2, 1, 1)), (0.0, 0.0, -10.0)
     robot = Robot.from_screws(
-        [-1], np.zeros((1, 6)), np.eye(4)[None], [2.0], np.zeros((1, 3)), [np.eye(3)], floating_base=True
+        [-1, 0], [slide, hinge], placements, [cart, bob], coms, inertias, gravity=gravity
     )
-    wrench = np.zeros((2, 6))
-    wrench[:, 5] = (30.0, 4.0)
-    at_rest = BaseMotion(np.eye(4), np.zeros((1, 6)))
-    rates, joints = robot.forward_dynamics(np.zeros((2, 0)), np.zeros((2, 0)), at_rest, wrench)
-    assert joints.shape == (2, 0)
-    np.testing.assert_allclose(rates[0], [0.0, 0.0, 0.0, 0.0, 0.0, 15.0 - 9.81], rtol=1e-14)
-    np.testing.assert_allclose(rates[1], [0.0, 0.0, 0.0, 0.0, 0.0, 2.0], rtol=1e-14)
-    by_environment = AppliedWrench(0, wrench)
-    same, _ = robot.forward_dynamics(np.zeros((2, 0)), np.zeros((2, 0)), at_rest, wrenches=[by_environment])
-    np.testing.assert_allclose(same, rates, rtol=1e-14, atol=1e-15)
-
-
-def test_a_falling_mass_accelerates_with_gravity() -> None:
-    """3 kg on a vertical slide: q̈ = f/m - g, and the jerk is the rate of the force over the mass."""
-    robot = Robot.from_screws(
-        [-1], [[0.0, 0.0, 0.0, 0.0, 0.0, 1.0]], np.eye(4)[None], [3.0], np.zeros((1, 3)), [np.eye(3)]
-    )
-    found = robot.forward_dynamics([[0.2], [0.5]], [[6.0], [1.5]])
-    np.testing.assert_allclose(found, [[2.0 - 9.81], [0.5]], rtol=1e-14)
+    q, rate, push = 0.3, 0.7, 4.0
+    ((force, swing),) = robot.hybrid_dynamics([[0.1, q], [0.2, rate]], [[push, 0.0]], prescribed=[0])
+    expected = -(np.cos(q) * push + 10.0 * np.sin(q)) / length
+    np.testing.assert_allclose(swing, expected, rtol=1e-11)
+    # the bob is at x + l sin q
+    pull = (cart + bob) * push + bob * length * (np.cos(q) * expected - np.sin(q) * rate**2)
+    np.testing.assert_allclose(force, pull, rtol=1e-11)
 
 
 def test_the_input_stays_and_the_output_is_new() -> None:
-    robot = robot_of(random_tree(20, 4))
+    robot = Robot.from_screws(**random_tree(20, 4).arguments())
     state, torques = random_stack(21, 2, 4), random_stack(22, 3, 4)
     before = state.copy(), torques.copy()
     first = robot.forward_dynamics(state, torques)
@@ -257,70 +196,3 @@ def test_the_input_stays_and_the_output_is_new() -> None:
     assert first.flags.c_contiguous
     same = robot.forward_dynamics(np.asfortranarray(state), torques.tolist())
     np.testing.assert_array_equal(same, kept)
-
-
-STATE, TORQUES = random_stack(30, 2, 4), random_stack(31, 3, 4)
-BASE = BaseMotion(np.eye(4), np.zeros((1, 6)))
-
-
-def spoiled(values: Array, value: float) -> Array:
-    result = values.copy()
-    result[1, 2] = value
-    return result
-
-
-@pytest.mark.parametrize(
-    ("state", "torques", "words"),
-    [
-        (STATE[:, :3], TORQUES, [r"\(2, 4\)", r"\(2, 3\)"]),
-        (STATE[:1], TORQUES, [r"\(2, 4\)", r"\(1, 4\)"]),
-        (np.zeros((3, 4)), TORQUES, [r"\(2, 4\)", r"\(3, 4\)"]),
-        (STATE[0], TORQUES, [r"\(2, 4\)", r"\(4,\)"]),
-        (STATE, TORQUES[:, :3], [r"\(order \+ 1, 4\)", r"\(3, 3\)"]),
-        (STATE, TORQUES[:0], [r"\(order \+ 1, 4\)", r"\(0, 4\)"]),
-        (STATE, TORQUES[0], [r"\(order \+ 1, 4\)", r"\(4,\)"]),
-        (spoiled(STATE, np.nan), TORQUES, ["NaN", r"\(1, 2\)"]),
-        (STATE, spoiled(TORQUES, np.inf), ["infinite", r"\(1, 2\)"]),
-        ([["a"] * 4] * 2, TORQUES, ["numbers"]),
-        (STATE, [["a"] * 4], ["numbers"]),
-        (STATE + 1j, TORQUES, ["real"]),
-        (None, TORQUES, [r"\(2, 4\)"]),
-    ],
-)
-def test_bad_input_is_refused_with_expected_and_found(state: Any, torques: Any, words: list[str]) -> None:
-    robot = robot_of(random_tree(32, 4))
-    with pytest.raises(InputError) as rejection:
-        robot.forward_dynamics(state, torques)
-    for word in words:
-        assert rejection.match(word)
-    assert robot.forward_dynamics(STATE, TORQUES).shape == (3, 4)
-
-
-class TestBadBasesAndWrenches:
-    @pytest.mark.parametrize(
-        ("keywords", "words"),
-        [
-            ({}, "floating base"),
-            ({"base": (np.eye(4), np.zeros((1, 6)))}, "base must be a BaseMotion, found tuple"),
-            ({"base": np.eye(4)}, "base must be a BaseMotion, found ndarray"),
-            ({"base": BASE, "base_wrench": np.zeros(6)}, r"base_wrench.*\(3, 6\).*\(6,\)"),
-            ({"base": BASE, "base_wrench": np.zeros((2, 6))}, r"base_wrench.*\(3, 6\).*\(2, 6\)"),
-            ({"base": BASE, "base_wrench": np.full((3, 6), np.nan)}, "base_wrench.*NaN"),
-            ({"base": BASE, "base_wrench": "much"}, "base_wrench.*numbers"),
-            ({"base": BASE, "wrenches": [np.zeros(6)]}, "AppliedWrench, found ndarray in it"),
-            ({"base": BASE, "wrenches": np.zeros(6)}, "AppliedWrench, found ndarray"),
-            ({"base": BASE, "wrenches": 3}, "AppliedWrench, found int"),
-            ({"base": BASE, "wrenches": [AppliedWrench(True, np.zeros(6))]}, "no body True"),
-            ({"base": BASE, "wrenches": [AppliedWrench("tail", np.zeros(6))]}, "no body 'tail'"),
-        ],
-    )
-    def test_are_refused_by_name(self, keywords: dict[str, Any], words: str) -> None:
-        robot = robot_of(random_tree(32, 5, floating_base=True))
-        with pytest.raises(InputError, match=words):
-            robot.forward_dynamics(STATE, TORQUES, **keywords)
-
-    @pytest.mark.parametrize("keywords", [{"base": BASE}, {"base_wrench": np.zeros((3, 6))}])
-    def test_a_robot_on_the_ground_takes_neither_base_nor_its_wrench(self, keywords: dict[str, Any]) -> None:
-        robot = robot_of(random_tree(32, 4))
-        with pytest.raises(InputError, match="has a fixed base"):
-            robot.forward_dynamics(STATE, TORQUES, **keywords)

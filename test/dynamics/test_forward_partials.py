@@ -6,18 +6,16 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import pinocchio
 import pytest
 from numpy.typing import NDArray
 from oracles import mp_dynamics as mp
-from oracles import pinocchio_models
 from oracles.cases import make_case
 from oracles.changes import HybridChanges
 from oracles.differences import derivative
 from oracles.motions import Frame
 from sweeps import THOROUGH, some
 
-from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot, share
+from hodyn_ros import AppliedWrench, BaseMotion, Robot, share
 from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Kernel
 from hodyn_ros.engine import direction_lanes
 
@@ -110,39 +108,12 @@ def test_order_four_of_a_floating_base_is_exact(monkeypatch: pytest.MonkeyPatch)
     assert_exact(found_by(exact), partials(exact), 1e-10)
 
 
-def test_the_response_to_forces_is_the_inverse_of_the_mass_matrix() -> None:
-    exact = HybridChanges(make_case(6, 3, 0, True, representation="body_fixed"), 0)
-    robot = Robot.from_screws(**exact.case.tree.arguments())
-    base = exact.case.base
-    assert base is not None
-    inverse = exact.called(robot.hybrid_dynamics_derivatives)[0, 2]
-    np.testing.assert_allclose(inverse, inverse.T, rtol=0, atol=1e-12 * np.abs(inverse).max())
-    mass = robot.mass_matrix(
-        exact.state[:1], BaseMotion(base.pose, base.twists, representation="body_fixed")
-    )[0]
-    np.testing.assert_allclose(inverse @ mass, np.eye(len(mass)), atol=1e-11)
-
-
-def test_order_zero_is_pinocchios() -> None:
-    case = make_case(7, 4, 0)
-    robot = Robot.from_screws(**case.tree.arguments())
-    twin = pinocchio_models.build(case.tree)
-    data = twin.model.createData()
-    state = [np.empty(4) for _ in range(3)]
-    for theirs, ours in zip(state, case.q, strict=True):
-        theirs[twin.columns] = ours
-    right = [np.array(x) for x in pinocchio.computeABADerivatives(twin.model, data, *state)]
-    right[2] = np.triu(right[2]) + np.triu(right[2], 1).T
-    right = [x[np.ix_(twin.columns, twin.columns)] for x in right]
-    for _ in range(2):  # the second call finds the kernel at once
-        found = robot.forward_dynamics_derivatives(case.q[:2], case.q[2:])
-        for mine, theirs in zip(found[0], right, strict=True):
-            np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-11 * np.abs(theirs).max())
-
-
 @pytest.mark.parametrize(
     ("frame", "held"),
-    [(None, False), ("body_fixed", False), ("spatial", False), ("body_fixed", True), ("spatial", True)],
+    some(
+        [(None, False), ("body_fixed", False), ("spatial", False), ("body_fixed", True), ("spatial", True)],
+        *((None, False), ("body_fixed", False), ("spatial", True)),
+    ),
 )
 def test_every_way_finds_the_same_numbers(
     frame: Frame | None, held: bool, monkeypatch: pytest.MonkeyPatch
@@ -223,11 +194,3 @@ def test_linearised_dynamics_are_the_first_of_them() -> None:
     A, B = robot.linearised_dynamics(state, torques[0])
     np.testing.assert_allclose(A[7:], np.hstack(found[:2]), rtol=0, atol=1e-11 * np.abs(A).max())
     np.testing.assert_allclose(B[7:], found[2], rtol=0, atol=1e-11 * np.abs(B).max())
-
-
-def test_what_does_not_fit_is_refused() -> None:
-    robot = panda()
-    with pytest.raises(InputError, match=r"the state must have shape \(2, 7\), found \(3, 7\)"):
-        robot.forward_dynamics_derivatives(np.zeros((3, 7)), np.zeros((1, 7)))
-    with pytest.raises(InputError, match="prescribed must be a list"):
-        robot.hybrid_dynamics_derivatives(np.zeros((2, 7)), np.zeros((1, 7)), prescribed="panda_joint1")

@@ -75,5 +75,5 @@ def test_a_pose_off_the_screw_is_refused(advance: float) -> None:
             robot.motion(pose, np.zeros((1, 1)))
         pose[0, 2, 3] -= advance
         pose[0, 0, 3] += advance
-        with pytest.raises(InputError, match="cannot be reached by that joint"):
+        with pytest.raises(InputError):
             robot.motion(pose, np.zeros((1, 1)))

@@ -14,7 +14,7 @@ from linkages import robot_of as linkage
 from numpy.typing import NDArray
 from oracles.mechanisms import four_bar
 from oracles.random_trees import random_tree
-from sweeps import THOROUGH
+from sweeps import THOROUGH, some
 
 from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot, share
 from hodyn_ros.dynamics.group_robot import GroupRobot
@@ -77,6 +77,21 @@ def wrench(robot: Robot, numbers: Numbers, orders: int) -> list[AppliedWrench]:
     return [AppliedWrench(robot.model.body_names[-1], numbers(orders, 6), representation=frame)]
 
 
+def of_state(
+    name: str, efforts: int = 1, weighted: bool = False, pushed: bool = False, **named: Any
+) -> Callable[[Robot, Numbers], Any]:
+    """Call with a state and efforts, and with a multiplier, a wrench and a base where there are such."""
+
+    def call(robot: Robot, numbers: Numbers) -> Any:
+        n = robot.n_coordinates
+        further = [numbers(1, velocities(robot))] if weighted else []
+        wrenches = {"wrenches": wrench(robot, numbers, efforts)} if pushed else {}
+        base = named_base(robot, numbers, 1)
+        return getattr(robot, name)(numbers(2, n), numbers(efforts, n), *further, **base, **wrenches, **named)
+
+    return call
+
+
 def kinematics(robot: Robot, numbers: Numbers) -> Iterator[Any]:
     found = robot.forward_kinematics(*stack(robot, numbers, 3))
     yield found
@@ -122,6 +137,9 @@ def inverse_kinematics(robot: Robot, numbers: Numbers) -> Any:
     )
 
 
+OF_THREE_ROWS = "mass_matrix", "coriolis_matrix", "gravity_torque", "dynamic_matrices", "matrix_derivatives"
+OF_THREE_ROWS += "coefficient_matrices", "com", "com_jacobian", "centroidal_momentum", "parameter_derivatives"
+OF_GROUPS_TOO = (*OF_THREE_ROWS, "inverse_dynamics", "regressor", "inverse_dynamics_derivatives")
 OF_TREES: Calls = {
     "forward_kinematics": kinematics,
     "inverse_kinematics": inverse_kinematics,
@@ -135,64 +153,32 @@ OF_TREES: Calls = {
     "compile_batch": lambda r, x: r.compile_batch(0, "com")(
         x(2, 1, r.n_coordinates), *([np.array([np.eye(4)] * 2), np.zeros((2, 0, 6))] if r.moves_base else [])
     ),
-    "forward_dynamics": lambda r, x: r.forward_dynamics(
-        x(2, r.n_coordinates), x(3, r.n_coordinates), wrenches=wrench(r, x, 3), **named_base(r, x, 1)
-    ),
-    "hybrid_dynamics": lambda r, x: r.hybrid_dynamics(
-        x(2, r.n_coordinates), x(2, r.n_coordinates), prescribed=[0], **named_base(r, x, 1)
-    ),
-    "forward_dynamics_derivatives": lambda r, x: r.forward_dynamics_derivatives(
-        x(2, r.n_coordinates), x(1, r.n_coordinates), wrenches=wrench(r, x, 1), **named_base(r, x, 1)
-    ),
-    "hybrid_dynamics_derivatives": lambda r, x: r.hybrid_dynamics_derivatives(
-        x(2, r.n_coordinates), x(1, r.n_coordinates), prescribed=[0], **named_base(r, x, 1)
-    ),
+    "forward_dynamics": of_state("forward_dynamics", 3, pushed=True),
+    "hybrid_dynamics": of_state("hybrid_dynamics", 2, prescribed=[0]),
+    "forward_dynamics_derivatives": of_state("forward_dynamics_derivatives", pushed=True),
+    "hybrid_dynamics_derivatives": of_state("hybrid_dynamics_derivatives", prescribed=[0]),
     "inverse_dynamics_hessian": lambda r, x: r.inverse_dynamics_hessian(
         x(3, r.n_coordinates), x(1, velocities(r)), **named_base(r, x, 2)
     ),
-    "inverse_dynamics_second_derivatives": lambda r, x: r.inverse_dynamics_second_derivatives(
-        x(3, r.n_coordinates), **named_base(r, x, 2)
-    ),
-    "forward_dynamics_hessian": lambda r, x: r.forward_dynamics_hessian(
-        x(2, r.n_coordinates), x(1, r.n_coordinates), x(1, velocities(r)), **named_base(r, x, 1)
-    ),
-    "forward_dynamics_second_derivatives": lambda r, x: r.forward_dynamics_second_derivatives(
-        x(2, r.n_coordinates), x(1, r.n_coordinates), **named_base(r, x, 1)
-    ),
-    "hybrid_dynamics_hessian": lambda r, x: r.hybrid_dynamics_hessian(
-        x(2, r.n_coordinates),
-        x(1, r.n_coordinates),
-        x(1, velocities(r)),
-        prescribed=[0],
-        **named_base(r, x, 1),
-    ),
-    "hybrid_dynamics_second_derivatives": lambda r, x: r.hybrid_dynamics_second_derivatives(
-        x(2, r.n_coordinates), x(1, r.n_coordinates), prescribed=[0], **named_base(r, x, 1)
-    ),
+    "inverse_dynamics_second_derivatives": of_motion("inverse_dynamics_second_derivatives", 3),
+    "forward_dynamics_hessian": of_state("forward_dynamics_hessian", weighted=True),
+    "forward_dynamics_second_derivatives": of_state("forward_dynamics_second_derivatives"),
+    "hybrid_dynamics_hessian": of_state("hybrid_dynamics_hessian", weighted=True, prescribed=[0]),
+    "hybrid_dynamics_second_derivatives": of_state("hybrid_dynamics_second_derivatives", prescribed=[0]),
     "forward_kinematics_derivatives": lambda r, x: r.forward_kinematics_derivatives(
         x(2, r.n_coordinates), **named_base(r, x, 1)
     ),
     "forward_kinematics_hessian": lambda r, x: r.forward_kinematics_hessian(
         x(2, r.n_coordinates), x(r.tree.n_bodies, 16 + 6), **named_base(r, x, 1)
     ),
-    "mass_matrix": of_motion("mass_matrix", 3),
-    "coriolis_matrix": of_motion("coriolis_matrix", 3),
-    "gravity_torque": of_motion("gravity_torque", 3),
-    "dynamic_matrices": of_motion("dynamic_matrices", 3),
+    **{name: of_motion(name, 3) for name in (*OF_THREE_ROWS, "centroidal_momentum_matrix")},
     "compile_matrices": lambda r, x: r.compile_matrices(0),
-    "coefficient_matrices": of_motion("coefficient_matrices", 3),
-    "matrix_derivatives": of_motion("matrix_derivatives", 3),
     "jacobian": lambda r, x: r.jacobian(
         x(3, r.n_coordinates), body=r.model.body_names[-1], representation="hybrid", **named_base(r, x, 2)
     ),
-    "com": of_motion("com", 3),
-    "com_jacobian": of_motion("com_jacobian", 3),
-    "centroidal_momentum": of_motion("centroidal_momentum", 3),
-    "centroidal_momentum_matrix": of_motion("centroidal_momentum_matrix", 3),
     "dynamic_parameters": lambda r, x: r.dynamic_parameters(),
     "regressor": of_motion("regressor", 4),
     "slotine_li_regressor": reference,
-    "parameter_derivatives": of_motion("parameter_derivatives", 3),
     "inverse_dynamics_derivatives": of_motion("inverse_dynamics_derivatives", 4),
     "linearised_dynamics": lambda r, x: r.linearised_dynamics(
         x(2, r.n_coordinates), x(r.n_coordinates), **named_base(r, x, 1)
@@ -330,24 +316,7 @@ def of_groups(name: str, orders: int) -> Callable[[GroupRobot, Numbers], Any]:
 
 OF_GROUPS: Calls = {
     "motion": lambda r, x: r.motion(r.tree.joint_poses(x(r.tree.n_velocities)), x(2, r.tree.n_velocities)),
-    **{
-        name: of_groups(name, 3)
-        for name in (
-            "mass_matrix",
-            "coriolis_matrix",
-            "gravity_torque",
-            "dynamic_matrices",
-            "inverse_dynamics",
-            "coefficient_matrices",
-            "matrix_derivatives",
-            "com",
-            "com_jacobian",
-            "centroidal_momentum",
-            "regressor",
-            "parameter_derivatives",
-            "inverse_dynamics_derivatives",
-        )
-    },
+    **{name: of_groups(name, 3) for name in OF_GROUPS_TOO},
     "linearised_dynamics": of_groups("linearised_dynamics", 2),
     "jacobian": lambda r, x: r.jacobian(motion_of(r, x, 2), body=1),
     "dynamic_parameters": lambda r, x: r.dynamic_parameters(),
@@ -404,20 +373,16 @@ def arrays_of(result: Any) -> Iterator[Array]:
             yield from arrays_of(value) if isinstance(value, (np.ndarray, tuple, list)) else ()
 
 
-# Of a platform with two freedoms these are compiled in a third of the time, by the same code.
-LONG = ("mass_matrix", "coriolis_matrix", "gravity_torque", "dynamic_matrices", "com", "jacobian")
-LONG += ("joint_motion", "forward_kinematics")
 CASES = [
     (robot, name, call)
     for calls, names in (
         (OF_TREES, ("arm", "flyer")),
-        (OF_PLATFORMS, ("gough_stewart", "planar")),
+        (OF_PLATFORMS, some(("gough_stewart", "planar"), "planar")),  # whose code is the same, and shorter
         (OF_GROUPS, ("balls",)),
         (OF_LOOPS, ("linkage",)),
     )
     for robot in names
     for name, call in calls.items()
-    if THOROUGH or robot != "gough_stewart" or name not in LONG
 ]
 
 

@@ -15,9 +15,9 @@ from oracles import mp_dynamics as mp
 from oracles import mp_groups
 from oracles.cases import Case, make_case
 from oracles.differences import derivative
-from sweeps import examples, some
+from sweeps import THOROUGH, examples, some
 
-from hodyn_ros import BaseMotion, InputError, ModelError, Robot
+from hodyn_ros import BaseMotion, Robot
 from hodyn_ros.dynamics.group_robot import GroupRobot
 from hodyn_ros.formulations import closed_form, dynamic_matrices
 from hodyn_ros.formulations.body_jacobians import BodyJacobians, joint_motion
@@ -51,7 +51,7 @@ def velocities(q: np.ndarray, base: BaseMotion | None) -> np.ndarray:
 
 CASES = [
     pytest.param(
-        make_case(seed, 4, ORDER, floating, representation=frame),
+        make_case(seed, 3, ORDER, floating, representation=frame),
         id=f"{'floating' if floating else 'fixed'}{seed}",
     )
     for seed, floating, frame in (
@@ -164,7 +164,7 @@ def _along(change: Callable[[Any, Any], Any], direction: np.ndarray, step: Any) 
     return change(step, direction)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", CASES if THOROUGH else CASES[:2])
 def test_state_derivatives_add_up_to_time_derivatives(case: Case) -> None:
     robot, base = robot_of(case)
     found = robot.matrix_derivatives(case.q[:-1], base)
@@ -264,67 +264,3 @@ def test_trees_of_simple_joints_are_robots() -> None:
         closeness(group.jacobian(motion, body="body2"), robot.jacobian(case.q, body="body2", base=base))
         < 1e-12
     )
-
-
-def test_wrong_groups_and_poses_are_refused(group_robot: GroupRobot) -> None:
-    universal = np.hstack([joint_groups.revolute([1.0, 0.0, 0.0]), joint_groups.revolute([0.0, 1.0, 0.0])])
-    with pytest.raises(ModelError, match="body 'body1' does not move in a group"):
-        JointTree.build([-1], [universal], np.eye(4)[None], [1.0], np.zeros((1, 3)), np.eye(3)[None])
-    with pytest.raises(ModelError, match="linearly independent"):
-        JointTree.build([-1], [np.ones((6, 2))], np.eye(4)[None], [1.0], np.zeros((1, 3)), np.eye(3)[None])
-    sheared = np.eye(4)[None] + 0.1
-    with pytest.raises(ModelError, match="the reference of body 'body1' is not a pose"):
-        JointTree.build([-1], [joint_groups.free()], sheared, [1.0], np.zeros((1, 3)), np.eye(3)[None])
-    with pytest.raises(ModelError, match="an inertia that no body has"):
-        JointTree.build(
-            [-1], [joint_groups.free()], np.eye(4)[None], [1.0], np.zeros((1, 3)), -np.eye(3)[None]
-        )
-    with pytest.raises(ModelError, match="must have shape .6, 1 to 6., found .3, 3."):
-        JointTree.build([-1], [np.eye(3)], np.eye(4)[None], [1.0], np.zeros((1, 3)), np.eye(3)[None])
-    with pytest.raises(ModelError, match="has parent 0; a parent is -1"):
-        JointTree.build([0], [joint_groups.free()], np.eye(4)[None], [1.0], np.zeros((1, 3)), np.eye(3)[None])
-    with pytest.raises(InputError, match="tree must be a JointTree"):
-        GroupRobot(5)  # type: ignore[arg-type]
-    with pytest.raises(ModelError, match="must lie in its plane"):
-        joint_groups.planar([0.0, 0.0, 1.0], [1.0, 0.0, 1.0])
-    poses, rates = group_motion(group_robot, 2)
-    poses[3] = exp(np.ones(6))
-    with pytest.raises(InputError, match="joint of body 'body4' cannot be reached"):
-        group_robot.motion(poses, rates)
-    with pytest.raises(InputError, match=r"must have shape \(orders, 16\), found \(2, 15\)"):
-        group_robot.motion(group_motion(group_robot, 2)[0], rates[:, 1:])
-    short = group_robot.motion(*group_motion(group_robot, 1))
-    with pytest.raises(InputError, match="needs 2 velocities .* found 1"):
-        group_robot.inverse_dynamics(short)
-    with pytest.raises(InputError, match=r"there is no body 'hand'; the tree has \['body1'"):
-        group_robot.jacobian(short, body="hand")
-
-
-def test_bad_input_is_refused_with_what_was_expected() -> None:
-    robot, _ = robot_of(make_case(1, 3, 1))
-    q = np.zeros((3, 3))
-    with pytest.raises(InputError, match=r"shape \(order \+ 1, 3\) or \(N, order \+ 1, 3\).*found \(3, 4\)"):
-        robot.mass_matrix(np.zeros((3, 4)))
-    with pytest.raises(InputError, match=r"order \+ 2, 3\).*positions, velocities at least; found \(1, 3\)"):
-        robot.coriolis_matrix(q[:1])
-    with pytest.raises(InputError, match="positions, velocities, accelerations at least"):
-        robot.inverse_dynamics_derivatives(q[:2])
-    with pytest.raises(InputError, match="NaN or infinite"):
-        robot.com(np.full((2, 3), np.nan))
-    with pytest.raises(InputError, match="must hold real numbers"):
-        robot.com(np.full((2, 3), 1j))
-    with pytest.raises(
-        InputError, match=r"representation must be one of \['spatial', 'body_fixed', 'hybrid'\], found 'tool'"
-    ):
-        robot.jacobian(q, body=0, representation="tool")
-    with pytest.raises(InputError, match="the order must be 0 or a positive integer, found -1"):
-        robot.compile_matrices(-1)
-    with pytest.raises(InputError, match="there is no body or frame 'hand'"):
-        robot.jacobian(q, body="hand")
-    with pytest.raises(InputError, match="has a fixed base"):
-        robot.mass_matrix(q, BaseMotion(np.eye(4), np.zeros((2, 6))))
-    floating, _ = robot_of(make_case(1, 3, 1, True))
-    with pytest.raises(InputError, match="has a floating base"):
-        floating.mass_matrix(np.zeros((3, 2)))
-    with pytest.raises(InputError, match="needs 2 base twists .* found 1"):
-        floating.mass_matrix(np.zeros((3, 2)), BaseMotion(np.eye(4), np.zeros((1, 6))))

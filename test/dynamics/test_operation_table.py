@@ -435,7 +435,7 @@ def ways(
             assert operation.name in SECOND and "too large to compile" in str(refused)
             return
         yield "compiled", compiled(*arrays).reshape(first.shape)
-        if robots in operation.batched and (THOROUGH or order == max(orders_of(operation))):
+        if robots in operation.batched and (THOROUGH or order > 0):
             batch = robot.compile_batch(order, operation.name, frames, kind)(
                 *(np.stack([x, x]) for x in arrays)
             )
@@ -447,6 +447,9 @@ def ways(
 SECOND = tuple(name for name in OPERATIONS if name.endswith(("hessian", "second_derivatives")))
 MANY_COLUMNS = "regressor", "slotine_li_regressor", "parameter_derivatives"
 MANY_COLUMNS += "inverse_dynamics_derivatives", "forward_kinematics_derivatives"
+WIDE = (*MANY_COLUMNS, "dynamic_matrices")
+LIKE = "mimic chain", "coupled linkage", "planar 3-RRR", "hinged 3-RRR", "3-RRR on limbs"  # as those left
+ONE_OF_A_KIND = "flyer", "flying cam", "3-RRR on limbs"
 ROBOTS = some(
     [name for name in SUBJECTS if name != "ankle with rods"],  # whose rods spin as they came there
     *("arm", "flyer", "free pair", *FEW[1:-1], "3-RRR on limbs", "3-RRR on limbs and a hinge"),
@@ -455,26 +458,34 @@ LEFT_OUT = [("RSSR", "forward_kinematics"), ("RSSR", "joint_motion")]  # for the
 
 
 def is_there(operation: Operation, name: str) -> bool:
-    """Whether a kind of robot has an operation."""
+    """Whether a kind of robot has an operation, and no smaller robot stands for it."""
     if name == "free pair":
         return operation.name in SECOND
+    stands_for = operation.name in SECOND and name == "flyer", operation.name in WIDE and name in LIKE
+    if any(stands_for) and not THOROUGH:
+        return False
     if not subject(name).closed:
         return operation.compiled != frozenset(("loops",))
     return operation.compiled != frozenset(("tree",))
 
 
-def orders_of(operation: Operation) -> list[int]:
-    """Return the lowest order and one with derivatives; of what has many columns one of them."""
+def orders_of(operation: Operation, name: str) -> list[int]:
+    """Return the highest order, which has the lower ones in it, and on a robot of each kind the lowest.
+
+    Code of order 0 lacks arguments of the others; of what has many columns there is one order.
+    """
     if operation.name in (*SECOND, "forward_dynamics_derivatives"):
         return some(range(3), 0)
-    return some(range(3), 1) if operation.name in MANY_COLUMNS else some(range(3), 0, 2)
+    if operation.name in MANY_COLUMNS:
+        return some(range(3), 0 if (name, operation.name) == ("flyer", "parameter_derivatives") else 1)
+    return some(range(3), *((0, 2) if name in ONE_OF_A_KIND else (2,)))
 
 
 def kinds_of(name: str, operation: Operation, order: int) -> list[Representation]:
     """Return the representations of what has any: all of one robot of each kind, with derivatives."""
     if not of_frames(operation):
         return ["spatial"]
-    every = name in ("flyer", "flying cam", "3-RRR on limbs") and order == max(orders_of(operation))
+    every = name in ONE_OF_A_KIND and order == max(orders_of(operation, name))
     return list(REPRESENTATIONS) if every else some(REPRESENTATIONS, "spatial")
 
 
@@ -488,7 +499,7 @@ CELLS = [
     for name in ROBOTS
     for what, operation in OPERATIONS.items()
     if is_there(operation, name) and (name, what) not in LEFT_OUT
-    for order in orders_of(operation)
+    for order in orders_of(operation, name)
     for kind in kinds_of(name, operation, order)
 ]
 GROUPED_BY = "name"  # a worker takes all of a robot, which is compiled once

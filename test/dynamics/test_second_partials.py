@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from oracles import mp_dynamics as mp
 from oracles.cases import Case, make_case
 from oracles.changes import HybridChanges, Place, forces_beside, second_derivatives
-from oracles.random_trees import random_tree
 from sweeps import THOROUGH, some
 
 from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot
@@ -148,18 +147,3 @@ def test_every_way_finds_the_same_numbers(frame: Any, monkeypatch: pytest.Monkey
     monkeypatch.setattr(second_partials, "STRAIGHT_LINE_LIMIT", 0)
     with pytest.raises(InputError, match="too large to compile inverse_dynamics_hessian"):
         robot_of(case)[0].inverse_dynamics_hessian(case.q, weights, robot_of(case)[1])
-
-
-def test_bad_multipliers_and_robots_with_loops_are_refused() -> None:
-    robot = Robot.from_screws(**random_tree(1, 3).arguments())
-    q = np.zeros((3, 3))
-    with pytest.raises(InputError, match=r"the multiplier must have shape \(1, 3\), found \(3,\)"):
-        robot.inverse_dynamics_hessian(q, np.zeros(3))
-    with pytest.raises(InputError, match="the multiplier holds NaN or infinite numbers"):
-        robot.inverse_dynamics_hessian(q, np.full((1, 3), np.nan))
-    with pytest.raises(InputError, match=r"the multiplier must have shape \(3, 16\), found \(2, 16\)"):
-        robot.forward_kinematics_hessian(q[:1], np.zeros((2, 16)))
-    with pytest.raises(
-        InputError, match="too large to compile forward_dynamics_second_derivatives of order 9"
-    ):
-        Robot.from_screws(**random_tree(1, 9).arguments()).compile(9, "forward_dynamics_second_derivatives")

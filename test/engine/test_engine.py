@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from oracles.cases import make_case, relative_errors
 from oracles.motions import Frame, random_stack
 from oracles.random_trees import KINDS, Tree, random_tree
+from sweeps import some
 
 from hodyn_ros import BaseMotion, Robot
 from hodyn_ros.codegen import emit
@@ -248,7 +249,7 @@ class TestBatches:
                 kernel.batch(batch, threads=threads)
 
     @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-    @pytest.mark.parametrize("size", [3, 49, 1000, 2500])
+    @pytest.mark.parametrize("size", some([3, 49, 1000, 2500], 3, 49, 1000))
     def test_large_results_are_written_past_the_caches(
         self, size: int, dtype: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -21,6 +21,7 @@ from oracles import mechanisms, mp_kernels, mp_loops, mp_parallel, parallel_robo
 from oracles import mp_dynamics as mp
 from oracles.cases import make_case
 from oracles.motions import Base, random_stack
+from sweeps import THOROUGH
 
 from hodyn_ros import BaseMotion, ParallelRobot, Robot
 from hodyn_ros.digits import Accuracy
@@ -282,7 +283,7 @@ def _platform(name: str) -> tuple[Any, Robot, list[tuple[float, Array]]]:
     robot = ParallelRobot.from_screws(**oracle.arguments())
     rng, edges, looped = np.random.default_rng(4), [], robot._looped
     assert looped is not None
-    for _ in range(10):
+    for _ in range(10 if THOROUGH else 2):
         way = oracle.dof @ rng.normal(size=oracle.dof.shape[1])
         if name == "gough_stewart":  # whose drives fail where it has turned about its axis
             way = np.array(

@@ -117,11 +117,11 @@ class TestDynamics:
             found = robot.forward_dynamics(q[:2], torques[None])
             assert relative_errors(found, accelerations[None]).max() < 1e-11
 
-    def test_every_order_is_exact(self, robot: Robot) -> None:
-        q = np.random.default_rng(1).uniform(-1.0, 1.0, (9, 15))
+    def test_efforts_are_exact(self, robot: Robot) -> None:
+        q = np.random.default_rng(1).uniform(-1.0, 1.0, (5, 15))
         exact = mp.to_float(mp.inverse_dynamics(Tree.of(robot.model), q).torques)
         assert relative_errors(robot.inverse_dynamics(q), exact).max() < 1e-12
-        assert relative_errors(robot.compile(6)(q), exact).max() < 1e-12
+        assert relative_errors(robot.compile(2)(q), exact).max() < 1e-12
 
     def test_angles_are_those_of_roll_pitch_and_yaw(self) -> None:
         arguments = {"masses": [1.0], "coms": np.zeros((1, 3)), "inertias": [np.eye(3)]}
@@ -150,13 +150,6 @@ class TestDynamics:
         assert np.isfinite(robot.inverse_dynamics(state)).all()
         with pytest.raises(InputError, match=r"pose is singular: joints \['hip_rz', 'hip_rx'\]"):
             robot.forward_dynamics(state[:2], np.zeros((1, 15)))
-
-    def test_mass_matrices(self, robot: Robot) -> None:
-        q = np.random.default_rng(2).uniform(-1.0, 1.0, (2, 15))
-        model = twin()
-        expected = pin.crba(model, model.createData(), q[0])
-        expected = np.triu(expected) + np.triu(expected, 1).T
-        np.testing.assert_allclose(robot.mass_matrix(q)[0], expected, atol=1e-12 * np.abs(expected).max())
 
 
 @pytest.mark.thorough
@@ -196,7 +189,7 @@ class TestLoops:
         robot = Robot.from_screws(**self.arguments(), constraints=constraints)
         assert robot.tree.joint_names == ("joint1", "joint2_rz", "joint2_ry", "joint2_rx", "joint3")
         closed = (Closed("ball", 3, 4, end), Closed("spin", -1, 3, end, axis=line))
-        order = 6 if THOROUGH else 3
+        order = 6 if THOROUGH else 2
         y = np.random.default_rng(5).uniform(-1.0, 1.0, (order + 3, 1))
         y[0] *= 0.1
         exact = mp_loops.efforts(Mechanism(Tree.of(robot.tree), closed, (0,), (0,)), y, order)
@@ -231,12 +224,13 @@ class TestLoops:
         assert robot.coordinates == ("body7.rx", "body7.ry", "body7.z")
         tree = Tree.of(robot.tree)
         closed = tuple(Closed("ball", body, 8, point) for body, point in zip((3, 5), top[1:]))
-        twists = rng.uniform(-0.5, 0.5, (6, 6))
+        order = 4 if THOROUGH else 1
+        twists = rng.uniform(-0.5, 0.5, (order + 2, 6))
         pose = from_rpy(np.array([0.0, 0.0, 0.62]), np.array([0.05, -0.04, 0.0]))
         exact = mp_loops.efforts(
             Mechanism(tree, closed, (), (1, 3, 5), platform=(8, rows)),
-            np.zeros((7, 0)),
-            4,
+            np.zeros((order + 3, 0)),
+            order,
             Base(pose, twists, "spatial"),
         )
         found = robot.inverse_dynamics(None, BaseMotion(pose, twists))
@@ -255,15 +249,11 @@ class TestLoops:
     @pytest.mark.parametrize(
         ("change", "said"),
         [
-            (
-                {"constraints": Constraints(coordinates=[1])},
-                "coordinates: there is no joint 'joint2'; the model has .*'joint2_rz'",
-            ),
+            ({"constraints": Constraints(coordinates=[1])},
+                "coordinates: there is no joint 'joint2'; the model has .*'joint2_rz'"),
             ({"constraints": Constraints(coordinates=[3])}, "there is no index 3; there are 3: .*'joint3'"),
-            (
-                {"constraints": Constraints([Loop(4, 0, "ball", (0, 0, 0))])},
-                "there is no index 4; there are 3",
-            ),
+            ({"constraints": Constraints([Loop(4, 0, "ball", (0, 0, 0))])},
+                "there is no index 4; there are 3"),
             ({"screws": [ball()]}, "screws must hold one joint per body, 3 in all, found 1"),
             ({"screws": [ball(), (0, 0, 1), ball()]}, "screws must be numbers of shape"),
             ({"masses": [1.0]}, "masses must have shape"),
@@ -271,7 +261,7 @@ class TestLoops:
             ({"parents": [-1, "one", 0]}, "parents must be integers"),
             ({"parents": [-1]}, "screws must hold one joint per body, 1 in all, found 3"),
         ],
-    )
+    )  # fmt: skip
     def test_what_is_wrong_is_named(self, change: dict[str, object], said: str) -> None:
         with pytest.raises(ModelError, match=said):
             Robot.from_screws(**{**self.arguments(), **change})
@@ -318,7 +308,7 @@ class TestLimbs:
         pose = spec.placement.copy()
         pose[:3, 3] += (0.01, -0.02, 0.03)
         base = BaseMotion(
-            pose, np.random.default_rng(0).uniform(-0.5, 0.5, (5, 6)), representation="body_fixed"
+            pose, np.random.default_rng(0).uniform(-0.5, 0.5, (3, 6)), representation="body_fixed"
         )
         found, expected = (one.inverse_dynamics(None, base) for one in (robot, platform))
         assert np.abs(found / expected - 1.0).max() < 1e-11
@@ -520,21 +510,17 @@ class TestRobotFiles:
         ("change", "said"),
         [
             (("ry: {limits", "rw: {limits"), r"17: joints\[1\].freedoms.rw: unknown key; known"),
-            (
-                ("ry: {limits", "x: {limits"),
-                r"joints\[1\].freedoms: joint 'hip' is ball, with the degrees of",
-            ),
-            (
-                ("type: ball", "type: ball\n    limits: {upper: 2}"),
-                "'hip' has several degrees of freedom; give",
-            ),
+            (("ry: {limits", "x: {limits"),
+                r"joints\[1\].freedoms: joint 'hip' is ball, with the degrees of"),
+            (("type: ball", "type: ball\n    limits: {upper: 2}"),
+                "'hip' has several degrees of freedom; give"),
             (("type: ball", "type: ball\n    axis: [0, 0, 1]"), "joint 'hip': a ball joint has no axis"),
             ((", axis_b: [0, 2, 0]", ""), "joint 'ankle': a universal joint needs axis and axis_b"),
             (("[0, 2, 0]", "[2, 0, 0]"), "joint 'ankle': the axes of a universal joint are parallel"),
             (("axis_b: [0, 1, 0]", "axis_b: [0, 1, 1]"), "joint 'slip': the first direction .* in its plane"),
             (("universal", "revolute"), "joint 'ankle' is revolute, so it cannot have 'axis_b'"),
         ],
-    )
+    )  # fmt: skip
     def test_what_is_wrong_is_named(
         self, written: Callable[[str], Path], change: tuple[str, str], said: str
     ) -> None:

@@ -24,37 +24,27 @@ class TestDescriptions:
     @pytest.mark.parametrize(
         ("change", "said"),
         {
-            "open": (
-                {"loops": [Loop(1, 2, "ball", (0.55, 0.35, 0.0), point_b=(0.55, 0.36, 0.0))]},
-                "loop 'ball 1-2' does not close at the zero configuration: its points are 0.01 m apart",
-            ),
-            "turned": (
-                {"loops": [Loop(1, 2, "hinge", (0.55, 0.35, 0), Z, axis_b=(0, 0.1, 1))]},
-                "its axes are 0.0997 rad apart",
-            ),
-            "no freedom": (
-                {"loops": [Loop(1, 2, "weld", (0.55, 0.35, 0.0))]},
-                r"cannot move: its loops \['weld 1-2'\] leave no freedom",
-            ),
+            "open": ({"loops": [Loop(1, 2, "ball", (0.55, 0.35, 0.0), point_b=(0.55, 0.36, 0.0))]},
+                "loop 'ball 1-2' does not close at the zero configuration: its points are 0.01 m apart"),
+            "turned": ({"loops": [Loop(1, 2, "hinge", (0.55, 0.35, 0), Z, axis_b=(0, 0.1, 1))]},
+                "its axes are 0.0997 rad apart"),
+            "no freedom": ({"loops": [Loop(1, 2, "weld", (0.55, 0.35, 0.0))]},
+                r"cannot move: its loops \['weld 1-2'\] leave no freedom"),
             "coordinates too few": ({"coordinates": [], "driven": []}, "1 degrees of freedom and 0 coord"),
             "coordinates too many": ({"coordinates": [0, 1]}, "1 degrees of freedom, but 2 coordinates"),
             "unknown joint": ({"coordinates": ["elbow"]}, "coordinates: there is no joint 'elbow'"),
             "unknown drive": ({"driven": ["elbow"]}, "driven: there is no joint 'elbow'"),
             "drive twice": ({"driven": [0, 0]}, "driven holds joint 'joint1' twice"),
             "no drives": ({"driven": []}, "drives of robot 'robot' do not hold it: with all 0"),
-            "unknown body": (
-                {"loops": [Loop("elbow", 2, "ball", (0.55, 0.35, 0.0))]},
-                "loop 'ball elbow-2': there is no body or frame 'elbow'; known",
-            ),
+            "unknown body": ({"loops": [Loop("elbow", 2, "ball", (0.55, 0.35, 0.0))]},
+                "loop 'ball elbow-2': there is no body or frame 'elbow'; known"),
             "no coordinates": ({"coordinates": None, "driven": None}, "has loops; name its independent"),
-            "two alike": (
-                {"loops": 2 * [Loop(1, 2, "ball", (0.55, 0.35, 0.0))]},
-                "several loops are called 'ball 1-2'",
-            ),
+            "two alike": ({"loops": 2 * [Loop(1, 2, "ball", (0.55, 0.35, 0.0))]},
+                "several loops are called 'ball 1-2'"),
             "rows": ({"coordinates": [(2, ["z", "up"])]}, "rows of platform 2 must be some of"),
             "no list": ({"loops": Loop(1, 2, "ball", (0.55, 0.35, 0.0))}, "loops must be a list of Loop"),
         }.values(),
-    )
+    )  # fmt: skip
     def test_loops_and_coordinates(self, change: dict[str, object], said: str) -> None:
         with pytest.raises(ModelError, match=said) as error:
             robot_of(four_bar(), **change)
@@ -107,15 +97,11 @@ class TestDescriptions:
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
-            (
-                {"polynomial": "curved"},
-                "the polynomial of the coupling of joint 'a' must be a list of numbers",
-            ),
+            ({"polynomial": "curved"},
+                "the polynomial of the coupling of joint 'a' must be a list of numbers"),
             ({"polynomial": []}, "coupling of joint 'a': its polynomial must be a list of numbers"),
-            (
-                {"polynomial": [1.0, np.nan]},
-                "coupling of joint 'a': its polynomial must be a list of numbers",
-            ),
+            ({"polynomial": [1.0, np.nan]},
+                "coupling of joint 'a': its polynomial must be a list of numbers"),
             ({"polynomial": [1.0], "ratio": 2.0}, "'a' has polynomial beside a ratio or an offset"),
             ({"polynomial": [1.0], "table": ([0], [0])}, "'a' has polynomial and table; give one of them"),
             ({"degree": 7}, "'a' has no table, so it has neither degree nor period"),
@@ -127,7 +113,7 @@ class TestDescriptions:
             ({"table": (range(5), range(5))}, "'a': a spline of degree 5 needs 6 points or more, found 5"),
             ({"table": (range(7), range(7)), "periodic": True}, "begins with 0 and ends with 6"),
         ],
-    )
+    )  # fmt: skip
     def test_one_curve(self, arguments: dict[str, object], said: str) -> None:
         with pytest.raises(ModelError, match=said) as error:
             Coupling("a", "b", **arguments)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from places import DATA
-from sweeps import examples
+from sweeps import examples, some
 
 from hodyn_ros.dynamics.read_robot import read_robot
 from hodyn_ros.errors import ModelError
@@ -60,7 +60,9 @@ def write(tmp_path: Path) -> Writer:
 
 
 def test_the_schemas_are_schemas() -> None:
-    for kind in (InlineFile, UrdfFile, MjcfFile, LimbsFile):
+    for kind in some(
+        (InlineFile, UrdfFile, MjcfFile, LimbsFile), InlineFile, LimbsFile
+    ):  # which hold others' keys
         Draft202012Validator.check_schema(schema_of(kind))
 
 
@@ -333,13 +335,11 @@ def test_refused_in_one_line_that_names_file_and_thing(write: Writer, case: str)
         ("urdf: absent.urdf\n", ["absent.urdf"]),
         (URDF_ROBOT_TEXT.replace("elbow", "ellbow"), ["joints[0].name", "'ellbow'", "shoulder"]),
         (URDF_ROBOT_TEXT.replace("elbow", "shoulder"), ["joints[1].name", "'shoulder'", "twice"]),
-        (
-            URDF_ROBOT_TEXT.replace("    drive: {motor_inertia: 0.2, stiffness: rigid}\n", ""),
-            ["'elbow'", "no drive"],
-        ),
+        (URDF_ROBOT_TEXT.replace("    drive: {motor_inertia: 0.2, stiffness: rigid}\n", ""),
+            ["'elbow'", "no drive"]),
         (URDF_ROBOT_TEXT.replace("name: elbow\n", "name: elbow\n    axis: [0, 0, 1]\n"), ["joints[0].axis"]),
     ],
-)
+)  # fmt: skip
 def test_other_files_refused(write: Writer, text: str, words: list[str]) -> None:
     with pytest.raises(ModelError) as caught:
         read_robot(write(text))
@@ -386,18 +386,6 @@ def _read_or_reject(path: Path) -> RobotDescription | None:
         return None
 
 
-@examples(300)
-@given(
-    content=st.one_of(
-        st.binary(max_size=200), st.text(max_size=200).map(lambda text: text.encode("utf-8", "ignore"))
-    )
-)
-def test_random_bytes_give_model_errors(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
-    path = tmp_path_factory.mktemp("fuzz") / "robot.yaml"
-    path.write_bytes(content)
-    assert _read_or_reject(path) is None
-
-
 SCRAPS = st.sampled_from(
     ["", "0", "-1", "1e4", "1e400", "1e308", ".nan", ".inf", "true", "~", "[]", "{}", "[0, 0, 0]", "[1, 2]",
      "rigid", "{value: 3}", "{value: [1, 2, 3], assumed: true}", "a: b", "!!int x", "&a", "*a", "|", "- x",
@@ -406,7 +394,7 @@ SCRAPS = st.sampled_from(
 )  # fmt: skip
 
 
-@examples(400)
+@examples(400, share=8)
 @given(data=st.data())
 def test_a_damaged_file_gives_a_config_or_a_model_error(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from places import DATA
+from sweeps import examples
 
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.lie import se3
@@ -300,18 +301,7 @@ def test_a_broken_file_is_named(tmp_path: Path) -> None:
         read_urdf(path)
 
 
-@settings(max_examples=300, deadline=None)
-@given(content=st.binary(max_size=200))
-def test_random_bytes_in_a_file_give_model_errors(
-    tmp_path_factory: pytest.TempPathFactory, content: bytes
-) -> None:
-    path = tmp_path_factory.mktemp("fuzz") / "robot.urdf"
-    path.write_bytes(content)
-    with pytest.raises(ModelError):
-        read_urdf(path)
-
-
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(content=st.text(max_size=200))
 def test_random_text_gives_model_errors(content: str) -> None:
     with pytest.raises(ModelError):
@@ -324,7 +314,7 @@ WORDS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400, share=8)
 @given(st.data())
 def test_a_damaged_urdf_gives_a_model_or_a_model_error(data: st.DataObject) -> None:
     text = BRANCHED.read_text()

@@ -122,13 +122,11 @@ class TestRotors:
         [
             ("{rotor_inertia: 6e-5, stiffness: 900}", "rotor_inertia needs the gear_ratio"),
             ("{stiffness: 900}", "give either motor_inertia .* or rotor_inertia .* with gear_ratio"),
-            (
-                "{rotor_inertia: 1, motor_inertia: 1, gear_ratio: 2, stiffness: 9}",
-                "give either motor_inertia",
-            ),
+            ("{rotor_inertia: 1, motor_inertia: 1, gear_ratio: 2, stiffness: 9}",
+                "give either motor_inertia"),
             ("{rotor_inertia: -1, gear_ratio: 2, stiffness: 9}", "rotor_inertia: must be greater than 0"),
         ],
-    )
+    )  # fmt: skip
     def test_one_way_of_the_two(self, tmp_path: Path, drive: str, words: str) -> None:
         with pytest.raises(ModelError, match=rf"robot.yaml:[0-9]+: joints\[0\].*{words}"):
             arm(tmp_path, drive=drive)

@@ -11,7 +11,7 @@ from oracles.motions import random_base, random_stack
 from oracles.random_trees import Tree, random_tree
 from scipy.linalg import null_space
 
-from hodyn_ros import BaseMotion, ConvergenceError, InputError, Robot, SingularError
+from hodyn_ros import BaseMotion, Robot, SingularError
 from hodyn_ros.dynamics.kinematics import inverse_kinematics as module
 from hodyn_ros.dynamics.kinematics.inverse_kinematics import inverse_kinematics
 from hodyn_ros.lie.representations import Representation
@@ -176,55 +176,11 @@ def test_near_a_singular_pose_the_derivatives_are_compared_in_compiled_code_too(
         jacobian = arm.jacobian(q[:1], body=5, representation="hybrid")[0]
         assert np.linalg.cond(jacobian) > 102.0  # where the bound at order 4 is: 1e-5 / (4 eps) to the 1/5
         if rejected:
-            with pytest.raises(SingularError, match="close to singular"):
+            with pytest.raises(SingularError):
                 arm.inverse_kinematics(pose, twists, seed=q[0])
         else:
             near(arm.inverse_kinematics(pose, twists, seed=q[0]), q, 1e-6)
         assert len(readable) == rejected
-
-
-def test_what_is_refused_is_explained(panda: Robot) -> None:
-    function = panda.compile(2, "inverse_kinematics")
-    seed, pose, twists = HOME[None], panda.forward_kinematics(HOME[None]).pose_of(6), np.zeros((2, 6))
-    away = pose.copy()
-    away[0, 3] += 5.0
-    with pytest.raises(ConvergenceError, match=r"panda_link7.*nearest.* m\."):
-        function(seed, away, twists)
-    with pytest.raises(SingularError, match="condition number"):
-        function(np.zeros((1, 7)), panda.forward_kinematics(np.zeros((1, 7))).pose_of(6), twists)
-    with pytest.raises(InputError, match="pose 0 must be a homogeneous matrix"):
-        function(seed, 2.0 * pose, twists)
-    no_row = pose.copy()
-    no_row[3, 0] = 0.5
-    with pytest.raises(InputError, match="pose 0 must be a homogeneous matrix"):
-        function(seed, no_row, twists)
-    with pytest.raises(InputError, match=r"the twists must have shape \(2, 6\), found \(3, 6\)"):
-        function(seed, pose, np.zeros((3, 6)))
-    with pytest.raises(InputError, match="the seed holds NaN"):
-        function(np.full((1, 7), np.nan), pose, twists)
-    with pytest.raises(InputError, match="expected 3 arrays"):
-        function(seed, pose)
-    with pytest.raises(InputError, match=r"out must be a float64 array of shape \(3, 7\)"):
-        function(seed, pose, twists, out=np.empty((2, 7)))
-    with pytest.raises(InputError, match="there is no body or frame 'hand'"):
-        panda.compile(2, "inverse_kinematics", ["hand"])
-    np.testing.assert_array_equal(
-        function(seed.tolist(), pose.tolist(), twists.tolist()), function(seed, pose, twists)
-    )
-
-
-def test_several_frames_have_lists(panda: Robot) -> None:
-    pose = panda.forward_kinematics(HOME[None]).pose_of(6)
-    with pytest.raises(InputError, match=r"the poses must have shape \(2, 4, 4\)"):
-        panda.inverse_kinematics(pose, body=["panda_link7", "panda_link4"])
-    with pytest.raises(InputError, match=r"the twists must have shape \(1, order, 6\)"):
-        panda.inverse_kinematics(pose[None], np.zeros((2, 6)), body=["panda_link7"])
-    with pytest.raises(InputError, match="2 frames need as many tasks"):
-        panda.inverse_kinematics(
-            np.array([pose, pose]), body=["panda_link7", "panda_link4"], task=["pose"], seed=HOME
-        )
-    with pytest.raises(InputError, match="found 2.5"):
-        panda.inverse_kinematics(pose, body=2.5)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("frame", ["spatial", "body_fixed"])
@@ -244,9 +200,4 @@ def test_calls_that_follow_are_those_of_their_own_arguments(frame: Any, readable
         given: Any = {"body": ARMS, "seed": q[0] + 0.01, "task": tasks}
         expected = arms.inverse_kinematics(poses.tolist(), rates.tolist(), representation=frame, **given)
         near(arms.inverse_kinematics(poses, rates, representation=frame, **given), expected)
-        with pytest.raises(InputError, match="2 frames need as many tasks"):
-            arms.inverse_kinematics(poses, rates, representation=frame, body=ARMS, seed=q[0], task=["pose"])
     assert not readable
-    with pytest.raises(InputError, match="needs 3 base twists"):
-        still = BaseMotion(base.pose, base.twists[:1], representation=frame)
-        flying.inverse_kinematics(pose, twists, body=body, seed=np.zeros(6), base=still)

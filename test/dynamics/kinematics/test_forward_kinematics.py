@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -16,7 +16,6 @@ from places import CONFIG, DATA
 from sweeps import examples
 
 from hodyn_ros import BaseMotion, Kinematics, Robot
-from hodyn_ros.errors import InputError
 from hodyn_ros.lie import se3
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.representations import Representation, convert_screws, convert_wrenches
@@ -113,7 +112,7 @@ class TestAgainstExactArithmetic:
 
 class TestRepresentations:
     @given(case=cases(8, orders=[0, 2, 4], max_loads=0))
-    @examples(10)
+    @examples(10, share=5)
     def test_each_converts_to_each(self, case: Case) -> None:
         """The recursions are three; a conversion must lead from each to each of the others."""
         found = {name: kinematics_of(case, name) for name in REPRESENTATIONS}
@@ -127,7 +126,7 @@ class TestRepresentations:
 
     @representations
     def test_body_fixed_screws_are_constant(self, representation: Representation) -> None:
-        case = make_case(2, 6, 3)
+        case = make_case(2, 4, 1)
         screws = kinematics_of(case, representation).in_representation("body_fixed").screws
         expected = [
             se3.Ad(se3.inverse(placement)) @ screw
@@ -150,7 +149,7 @@ class TestRepresentations:
             assert abs(product_derivative(moved_twists, moved_wrenches, k, np.dot) - power) <= 1e-14 * scale
 
     def test_twists_far_from_the_origin_keep_their_digits(self) -> None:
-        case = make_case(5, 6, 3)
+        case = make_case(5, 4, 1)
         far = np.eye(4)
         far[:3, 3] = (1e4, -2e4, 1e3)
         moved = Case(case.tree.moved(far), case.q, None, [])
@@ -160,49 +159,15 @@ class TestRepresentations:
 
 
 @pytest.mark.thorough
-class TestTaylor:
-    @representations
-    @both_bases
-    def test_poses_go_where_their_twists_lead(
-        self, representation: Representation, floating_base: bool
-    ) -> None:
-        """Along q(t), a polynomial, poses and Jacobians leave their series with the order after the last."""
-        order = 4
-        tree = random_tree(6, 5, branching=0.0, floating_base=floating_base)
-        robot, q = robot_of(tree), random_stack(7, order + 1, tree.n_joints)
-        base = BaseMotion(np.eye(4), np.zeros((order, 6))) if floating_base else None
-        start = robot.forward_kinematics(q, base, representation)
-        # C' = C hat(V^b), order by order
-        body = [hat4(twist) for twist in start.in_representation("body_fixed").twists_of(4)]
-        poses = [start.pose_of(4)]
-        for k in range(order):
-            poses.append(product_derivative(poses, body, k, np.matmul))
-
-        def errors(t: float) -> Array:
-            powers = np.array([t**k / np.prod(range(1, k + 1)) for k in range(order + 1)])
-            there = robot.forward_kinematics(np.einsum("k,kj->j", powers, q)[None], base, representation)
-            pose = there.pose_of(4) - np.einsum("k,kij->ij", powers, poses)
-            jacobian = there.jacobian_of(4)[0] - np.einsum("k,kij->ij", powers, start.jacobian_of(4))
-            return np.array([np.abs(pose).max(), np.abs(jacobian).max()])
-
-        slopes = np.log2(errors(2e-2) / errors(1e-2))
-        np.testing.assert_allclose(slopes, order + 1, atol=0.2)
-
+class TestJacobians:
     @representations
     def test_jacobians_take_joint_rates_to_twists(self, representation: Representation) -> None:
-        case = make_case(8, 9, 4, branching=0.5)
-        motion = kinematics_of(case, representation)
-        for body in range(9):
+        case = make_case(8, 7, 0, branching=0.5)
+        motion, scale = kinematics_of(case, representation), kinematics_of(case, "spatial").twists
+        for body in range(7):
             jacobians, twists = motion.jacobian_of(body), motion.twists_of(body)
             found = np.stack([product_derivative(jacobians, case.q[1:], k) for k in range(motion.order)])
-            scale = kinematics_of(case, "spatial").twists
             assert_close(found, twists, CONVERTED, scale)
-
-
-def hat4(twist: Array) -> Array:
-    matrix = np.zeros((4, 4))
-    matrix[:3, :3], matrix[:3, 3] = se3.hat(twist[:3]), twist[3:]
-    return matrix
 
 
 class TestNamedFrames:
@@ -242,21 +207,11 @@ class TestNamedFrames:
         np.testing.assert_array_equal(motion.twists_of("table"), np.zeros((2, 6)))
         np.testing.assert_array_equal(motion.jacobian_of("table"), np.zeros((3, 6, 3)))
 
-    def test_an_unknown_name_is_refused_with_the_known_ones(self) -> None:
-        motion = Robot.load(PANDA).forward_kinematics(np.zeros((1, 7)))
-        for call in (motion.pose_of, motion.twists_of, motion.jacobian_of):
-            with pytest.raises(InputError, match=r"'elbow'.*panda_link1.*panda_link8"):
-                call("elbow")
-            with pytest.raises(InputError, match="7"):
-                call(7)
-
 
 @pytest.mark.thorough
 class TestBatches:
-    @representations
-    @both_bases
-    def test_a_batch_is_its_samples(self, representation: Representation, floating_base: bool) -> None:
-        case = make_case(13, 6, 1, floating_base)
+    def test_a_batch_is_its_samples(self) -> None:
+        case, representation = make_case(13, 6, 1, True), "hybrid"
         robot = Robot(robot_of(case.tree).model, frames={"tool": Frame(4, case.tree.placements[1])})
         base = case.base and BaseMotion(
             case.base.pose, case.base.twists, representation=case.base.representation
@@ -278,9 +233,8 @@ class TestBatches:
                     getattr(together, call)("tool")[i], getattr(single, call)("tool"), rtol=1e-13, atol=1e-13
                 )
 
-    @representations
-    def test_positions_alone_are_enough(self, representation: Representation) -> None:
-        tree = random_tree(15, 4)
+    def test_positions_alone_are_enough(self) -> None:
+        tree, representation = random_tree(15, 4), "hybrid"
         q = random_stack(16, 3, 4)
         alone = robot_of(tree).forward_kinematics(q[:1], representation=representation)
         assert alone.order == 0
@@ -291,40 +245,3 @@ class TestBatches:
         assert alone.twists_of(3).shape == (0, 6)
         np.testing.assert_allclose(alone.jacobian_of(3), whole.jacobian_of(3)[:1], rtol=0, atol=1e-14)
         assert alone.in_representation("hybrid").twists.shape == (0, 4, 6)
-
-
-class TestBadInput:
-    @pytest.mark.parametrize(
-        ("q", "words"),
-        [
-            (np.zeros((2, 3)), [r"\(order \+ 1, 4\)", r"\(2, 3\)"]),
-            (np.zeros(4), [r"\(order \+ 1, 4\)", r"\(4,\)"]),
-            (np.zeros((0, 4)), [r"\(order \+ 1, 4\)", r"\(0, 4\)"]),
-            (np.zeros((1, 1, 1, 4)), [r"\(N, order \+ 1, 4\)"]),
-            (np.full((2, 4), np.nan), ["NaN", r"\(0, 0\)"]),
-            ([["a"] * 4], ["numbers"]),
-            (None, ["is None"]),
-        ],
-    )
-    def test_a_bad_motion_is_refused_with_expected_and_found(self, q: Any, words: list[str]) -> None:
-        with pytest.raises(InputError) as rejection:
-            robot_of(random_tree(17, 4)).forward_kinematics(q)
-        for word in words:
-            assert rejection.match(word)
-
-    def test_an_unknown_representation_is_refused_with_the_known_ones(self) -> None:
-        robot = robot_of(random_tree(18, 4))
-        with pytest.raises(InputError, match=r"spatial.*body_fixed.*hybrid.*'body'"):
-            robot.forward_kinematics(np.zeros((1, 4)), representation="body")  # type: ignore[arg-type]
-        with pytest.raises(InputError, match=r"spatial.*'world'"):
-            robot.forward_kinematics(np.zeros((1, 4))).in_representation("world")  # type: ignore[arg-type]
-
-    def test_a_base_moves_only_where_it_floats(self) -> None:
-        still = BaseMotion(np.eye(4), np.zeros((2, 6)))
-        with pytest.raises(InputError, match="has a fixed base"):
-            robot_of(random_tree(19, 4)).forward_kinematics(np.zeros((2, 4)), still)
-        floating = robot_of(random_tree(20, 5, floating_base=True))
-        with pytest.raises(InputError, match="floating base"):
-            floating.forward_kinematics(np.zeros((2, 4)))
-        with pytest.raises(InputError, match="3 base twists.*found 2"):
-            floating.forward_kinematics(np.zeros((4, 4)), still)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hodyn_ros import BaseMotion, InputError, Robot, share
+from hodyn_ros import BaseMotion, Robot, share
 from hodyn_ros.dynamics.kinematics.skeleton import read_skeleton, robot_lines
 from hodyn_ros.lie.se3 import exp
 from hodyn_ros.trajectory import read_motion
@@ -76,12 +76,6 @@ def test_limbs_reach_from_the_ground_to_the_platform(name: str) -> None:
         drives = robot.drive_state(None, BaseMotion(pose, np.zeros((2, 6)))).motion
         np.testing.assert_allclose(after[:, 0] - before[:, 0], drives[0], atol=1e-9)
         np.testing.assert_allclose(after[:, 1], before[:, 1], atol=1e-9)
-
-
-def test_a_platform_needs_its_pose() -> None:
-    skeleton = read_skeleton(share.find("config", "planar_3rrr.yaml"))
-    with pytest.raises(InputError, match="is moved by its platform 'tool'; give its motion as base="):
-        skeleton.lines(np.empty(0), None)
 
 
 @pytest.mark.parametrize(

@@ -26,27 +26,6 @@ class TestCompiled:
     """The compiled way agrees with the readable one."""
 
     @pytest.mark.parametrize(
-        "name", some(MECHANISMS, "RSSR", "coupled linkage", "flying cam", "planar 3-RRR")
-    )
-    def test_efforts_of_drives_and_base(self, name: str) -> None:
-        mechanism = MECHANISMS[name]()
-        for order in orders_of(name):
-            fast, slow = robot_of(mechanism), robot_of(mechanism)
-            y, base = motion_of(mechanism, order, seed=order)
-            wrenches = [
-                AppliedWrench(
-                    1, np.arange(6.0 * order + 6).reshape(order + 1, 6), representation="body_fixed"
-                ),
-                AppliedWrench(mechanism.tree.n_bodies - 1, np.ones(6)),
-            ]
-            found = fast.inverse_dynamics(y, base, wrenches)
-            one = readable_solution(slow, y, base, wrenches)
-            efforts = found[1] if isinstance(found, tuple) else found
-            assert relative_errors(efforts, one.efforts).max() < 1e-12
-            if one.base_wrench is not None:
-                assert relative_errors(found[0], one.base_wrench).max() < 1e-12
-
-    @pytest.mark.parametrize(
         ("name", "order"), some([("RSSR", 9), ("ankle", 9), ("planar 3-RRR", 8)], ("RSSR", 9))
     )
     def test_around_the_generic_code_of_long_recursions(self, name: str, order: int) -> None:
@@ -69,10 +48,6 @@ class TestCompiled:
         assert base is not None
         found = platform.compile(2)(base.pose, base.twists)
         np.testing.assert_allclose(found, platform.solve_loops(base=base).efforts, rtol=1e-11)
-        with pytest.raises(InputError, match="expected 1 arrays .'the motion'., found 2"):
-            arm.compile(2)(y, y)
-        with pytest.raises(InputError, match="the motion must have"):
-            arm.compile(2)(y[:4])
 
     def test_each_call_goes_on_from_the_one_before(self) -> None:
         robot = robot_of(four_bar())
@@ -131,7 +106,9 @@ class TestCompiledAccelerations:
             done, right = (product_derivative(of_drives, u, k) for u in (again, efforts))
             assert np.abs(done - right).max() < 1e-9 * np.abs(right).max()
 
-    @pytest.mark.parametrize("name", ["planar_3rrr.yaml", "gough_stewart_6ups.yaml"])
+    @pytest.mark.parametrize(
+        "name", some(["planar_3rrr.yaml", "gough_stewart_6ups.yaml"], "planar_3rrr.yaml")
+    )
     def test_platforms_on_limbs_under_wrenches(self, name: str) -> None:
         robot, rng, order = shipped(name), np.random.default_rng(5), 2
         looped, pose = robot._looped, robot.home[1]
@@ -219,16 +196,3 @@ class TestRedundantDrives:
         np.testing.assert_allclose(efforts[:, 0], efforts[:, 1], rtol=1e-12)
         pressed = robot.inverse_dynamics(y, preload=[4.0, -2.0, 0.0, 0.0, 0.0, 0.0])
         np.testing.assert_allclose(pressed - efforts, [[3.0, -3.0, 0, 0, 0, 0], [0.0] * 6], atol=1e-12)
-
-    def test_preloads_that_do_not_apply_are_refused(self) -> None:
-        y, robot = np.zeros((3, 1)), robot_of(four_bar())
-        for call in (robot.inverse_dynamics, robot.drive_state, robot.solve_loops):
-            with pytest.raises(InputError, match="a preload needs more drives than coordinates"):
-                call(y, preload=[1.0])
-        tree = Robot.from_screws(**four_bar().tree.arguments())
-        for of_tree in (tree.inverse_dynamics, tree.drive_state):
-            with pytest.raises(InputError, match="a preload needs more drives than coordinates"):
-                of_tree(np.zeros((3, 3)), preload=np.zeros(3))
-        pair = robot_of(replace(four_bar(), driven=(0, 2)))
-        with pytest.raises(InputError, match=r"the preload must have shape \(2,\) or \(orders, 2\)"):
-            pair.inverse_dynamics(y, preload=[1.0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -17,7 +18,7 @@ from hodyn_ros import AppliedWrench, BaseMotion, Robot, share
 from hodyn_ros.codegen import sample_loop
 from hodyn_ros.dynamics.loops import looped_partials
 from hodyn_ros.engine.loops import loop_kernel
-from hodyn_ros.errors import ConvergenceError, InputError
+from hodyn_ros.errors import ConvergenceError
 from hodyn_ros.lie.se3 import exp
 
 pytestmark = pytest.mark.thorough
@@ -138,7 +139,7 @@ CALLS: dict[str, Callable[[Robot, Array, BaseMotion | None], Any]] = {
     ("name", "order"),
     some(
         product(["palletiser", "flying cam", "planar 3-RRR", "RSSR"], [0, 1]),
-        *(("palletiser", 0), ("flying cam", 1), ("planar 3-RRR", 0)),
+        *(("palletiser", 0), ("flying cam", 1)),
     ),
 )
 def test_partial_derivatives_of_batches_are_those_of_the_samples(name: str, order: int) -> None:
@@ -172,12 +173,15 @@ def test_partial_derivatives_are_computed_in_parts(monkeypatch: pytest.MonkeyPat
     robot.reset()
     np.testing.assert_array_equal(robot.inverse_dynamics_derivatives(given.q), found)
     given.q[7, 0, 0] = 1e9
-    with pytest.raises(ConvergenceError, match="^sample 7: .* does not get there"):
-        robot.inverse_dynamics_derivatives(given.q)
-    with pytest.raises(ConvergenceError, match="^sample 7: .* does not get there"):
-        robot.hybrid_dynamics_derivatives(given.q[:, :2], given.efforts, prescribed=robot.driven_joints[:1])
-    with pytest.raises(ConvergenceError, match="^sample 7: .* does not get there"):
-        robot.hybrid_dynamics(given.q[:, :2], given.efforts, prescribed=robot.driven_joints[:1])
+    state, prescribed = (given.q[:, :2], given.efforts), {"prescribed": robot.driven_joints[:1]}
+    for call in (
+        partial(robot.inverse_dynamics_derivatives, given.q),
+        partial(robot.hybrid_dynamics_derivatives, *state, **prescribed),
+        partial(robot.hybrid_dynamics, *state, **prescribed),
+    ):
+        with pytest.raises(ConvergenceError) as caught:
+            call()
+        assert caught.value.sample == 7
 
 
 @pytest.mark.parametrize("name", some(["palletiser", "flying cam", "planar 3-RRR"], "flying cam"))
@@ -207,12 +211,6 @@ def test_compiled_batches_take_any_number_of_threads_and_one_kind_of_numbers() -
     robot.reset()
     assert batch(*arrays, out=out, threads=2) is out
     np.testing.assert_array_equal(found, out)
-    with pytest.raises(InputError, match="batches"):
-        batch(*arrays, arrays[0])
-    with pytest.raises(InputError, match="which batches of float64 are for"):
-        robot.compile_batch(ORDER, dtype=np.float32)
-    with pytest.raises(InputError, match="there are no compiled batches of inverse_kinematics"):
-        robot.compile_batch(0, "inverse_kinematics")
 
 
 def test_matrices_and_motion_name_the_sample_that_nothing_can_do() -> None:
@@ -220,12 +218,9 @@ def test_matrices_and_motion_name_the_sample_that_nothing_can_do() -> None:
     given = Samples(mechanism)
     given.q[50, 0] = 1e9
     for call in ("poses", "drives", "mass matrix", "all matrices"):
-        with pytest.raises(ConvergenceError, match="^sample 50: .* does not get there") as caught:
+        with pytest.raises(ConvergenceError) as caught:
             CALLS[call](robot_of(mechanism), given.q, None)
         assert caught.value.sample == 50
-    given.q[3, 0] = np.nan
-    with pytest.raises(InputError, match=r"NaN or infinite numbers, first at index \(3, 0, 0\)"):
-        robot_of(mechanism).com(given.q[:, :2])
 
 
 @pytest.mark.parametrize("name", ["four-bar", "ankle"])
@@ -250,17 +245,6 @@ def test_samples_that_lanes_cannot_do_are_computed_one_by_one(name: str) -> None
         assert np.abs(part - np.array(expected)).max() < 1e-13 * scale
 
 
-def test_the_sample_that_nothing_can_do_is_named() -> None:
-    mechanism = MECHANISMS["four-bar"]()
-    given = Samples(mechanism)
-    given.q[41, 1] = 1e200
-    with pytest.raises(InputError, match="^sample 41: the result overflows"):
-        robot_of(mechanism).inverse_dynamics(given.q)
-    given.q[41, 1] = np.nan
-    with pytest.raises(InputError, match="NaN"):
-        robot_of(mechanism).inverse_dynamics(given.q)
-
-
 def test_loops_that_open_are_named_with_their_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     mechanism = MECHANISMS["slider-crank"]()
     given = Samples(mechanism)
@@ -268,8 +252,9 @@ def test_loops_that_open_are_named_with_their_sample(monkeypatch: pytest.MonkeyP
     for least in (1, 10 * COUNT):  # in lanes, and one by one
         monkeypatch.setattr(sample_loop, "_WORTHWHILE", least)
         robot = robot_of(mechanism)
-        with pytest.raises(ConvergenceError, match="^sample 50: .* does not get there"):
+        with pytest.raises(ConvergenceError) as caught:
             robot.inverse_dynamics(given.q)
+        assert caught.value.sample == 50
         now = looped_of(robot).known.y
         np.testing.assert_allclose(now, given.q[49, 0], atol=1e-12)  # the last success
 

@@ -15,7 +15,7 @@ from oracles.mechanisms import ankle, ankle_with_rods, flying_cam, planar_3rrr, 
 from oracles.motions import random_stack
 from sweeps import some
 
-from hodyn_ros import AppliedWrench, BaseMotion, InputError, ParallelRobot, Robot, share
+from hodyn_ros import AppliedWrench, BaseMotion, ParallelRobot, Robot, share
 from hodyn_ros.dynamics.loops import grounded, looped_partials
 from hodyn_ros.lie.motion import wrenches_to_world
 from hodyn_ros.lie.se3 import exp, inverse, log
@@ -171,7 +171,9 @@ HELD = ("hinged", False), ("flying cam", True)
 FEW = "hinged", "flying cam", "3-RPS"
 
 
-@pytest.mark.parametrize("name", some([*FEW, "rssr", "RRR", "ankle", "tower", "gough_stewart_6ups"], *FEW))
+@pytest.mark.parametrize(
+    "name", some([*FEW, "rssr", "RRR", "ankle", "tower", "gough_stewart_6ups"], *FEW[1:])
+)
 def test_of_forward_dynamics(name: str) -> None:
     """Of accelerations and their derivatives, with redundant drives and with wrenches on a base as well."""
     case = case_of(name)
@@ -232,7 +234,7 @@ def computed(case: Case) -> list[Array]:
 
 
 # more drives, a base, platforms
-@pytest.mark.parametrize("name", ["hinged", "flying cam", "RRR", "3-RPS"])
+@pytest.mark.parametrize("name", some([*FEW, "RRR"], *FEW))
 def test_compiled_code_finds_what_numbers_with_derivatives_do(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -288,10 +290,6 @@ def test_of_batches() -> None:
             *((many[i], one) for many, one in zip(hybrid, alone)),
         ):
             assert np.abs(found - expected).max() < 1e-12 * np.abs(expected).max()
-    with pytest.raises(InputError, match="as many of each argument; found .2, 3."):
-        robot.hybrid_dynamics_derivatives(states, efforts[:2], base, prescribed=prescribed)
-    with pytest.raises(InputError, match="a batch of 3 takes as many, or one for all; found 2"):
-        robot.forward_dynamics_derivatives(states, efforts[:2], base)
 
 
 @pytest.mark.parametrize("longest", [0, 10**9], ids=["sample by sample", "all directions of all samples"])

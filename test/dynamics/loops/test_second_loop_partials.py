@@ -11,7 +11,7 @@ from oracles.mechanisms import MECHANISMS
 from oracles.subjects import LoopSubject
 from sweeps import some
 
-from hodyn_ros import BaseMotion, InputError, Robot
+from hodyn_ros import BaseMotion, Robot
 
 pytestmark = pytest.mark.thorough
 
@@ -74,17 +74,3 @@ def test_those_of_forward_dynamics_are_differences_of_the_first(name: str, order
     found = np.einsum("rkliab,lb->rkia", full[..., first:], change)
     scale = np.abs(found).max(axis=(1, 2, 3), keepdims=True)
     assert (np.abs(found - right) <= 1e-8 * scale).all(), np.abs((found - right) / scale).max(axis=(1, 2, 3))
-
-
-def test_what_is_not_offered_says_so() -> None:
-    s, robot = case("planar 3-RRR", 0)
-    base = s.base and BaseMotion(s.base.pose, s.base.twists[:1], representation="body_fixed")
-    with pytest.raises(
-        InputError, match="forward_dynamics_hessian is for robots without couplings and loops"
-    ):
-        robot.compile(0, "forward_dynamics_hessian")
-    with pytest.raises(InputError, match="need as many drives as coordinates, and a platform all of whose"):
-        robot.forward_dynamics_hessian(s.q[:2], np.zeros((1, 3)), np.ones((1, 3)), base)
-    _, linkage = case("RSSR", 0)
-    with pytest.raises(InputError, match="are of robots without loops"):
-        linkage.hybrid_dynamics_hessian(np.zeros((2, 1)), [[0.0]], [[1.0]], prescribed=(0,))

@@ -167,16 +167,12 @@ def test_frames_that_are_far_turned_at_zero(kind: str) -> None:
         ({"home": {"crank": "up"}}, "home"),
         ({"home": [1.0]}, "home must hold positions by joint, found list"),
         ({"loops": [], "home": {"crank": 1.0}}, "has no loops, so it needs no home"),
-        (
-            {"loops": [Loop(1, 2, "hinge", (9, 0, 0), Z, (BASE, 0, 0), name="pin")]},
-            r"loop 'pin' of robot 'robot' does not close near its home: it stays open by .* m; give joint",
-        ),
-        (
-            {"loops": [Loop(1, 2, "rod", (1, 0, 0), point_b=(2, 0, 0), name="bar")]},
-            "loop 'bar': with a `home` of its own a robot cannot have rods yet",
-        ),
+        ({"loops": [Loop(1, 2, "hinge", (9, 0, 0), Z, (BASE, 0, 0), name="pin")]},
+            r"loop 'pin' of robot 'robot' does not close near its home: it stays open by .* m; give joint"),
+        ({"loops": [Loop(1, 2, "rod", (1, 0, 0), point_b=(2, 0, 0), name="bar")]},
+            "loop 'bar': with a `home` of its own a robot cannot have rods yet"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_assembled_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ModelError, match=message):
         four_bar(**changes)

@@ -100,14 +100,12 @@ class TestMimic:
         ("change", "said"),
         [
             (("other", "another"), "joint 'nail' mimics joint 'another', which does not exist; did you mean"),
-            (
-                ('multiplier="20"', 'multiplier="much"'),
-                "the multiplier 'much' of its <mimic> is not a number",
-            ),
+            (('multiplier="20"', 'multiplier="much"'),
+                "the multiplier 'much' of its <mimic> is not a number"),
             (('mimic joint="finger"', 'mimic joint="nail"'), "is coupled to itself: 'other' of 'nail' of"),
             (('mimic joint="finger"', 'mimic joint="other"'), "joint 'other' is coupled to itself"),
         ],
-    )
+    )  # fmt: skip
     def test_what_is_wrong_is_named(self, change: tuple[str, str], said: str) -> None:
         old, new = change
         text = HAND.replace(f'<mimic joint="{old}"', f'<mimic joint="{new}"').replace(old, new)

@@ -30,14 +30,13 @@ def test_the_shipped_platform_carries_its_weight() -> None:
     assert robot.driven_joints == tuple(f"leg{i + 1}_slide" for i in range(6))
     assert len(robot.coordinates) == 6
     assert group_sizes(robot) == [6]
-    forces = robot.inverse_dynamics(None, BaseMotion(robot.home[1], np.zeros((4, 6))))
+    forces = robot.inverse_dynamics(None, BaseMotion(robot.home[1], np.zeros((2, 6))))
     assert np.allclose(forces[0], forces[0, 0], rtol=1e-12, atol=0.0), "all legs carry alike"
     # virtual work: a rise of the platform lifts the upper parts of the legs with their slides and both parts
     # by turning; at the home pose the legs lean so little that the slides carry nearly all
     weight = 9.8 * (8.08 + 6 * 0.553)
     leaning = np.linalg.norm([0.12 - 0.095, 0.0]) / 0.39
     assert 6.0 * forces[0, 0] == pytest.approx(weight, rel=leaning)
-    assert (forces[1:] == 0.0).all() or np.abs(forces[1:]).max() < 1e-12
     assert Robot.load(PLATFORM, gravity=(0, 0, 0)).gravity.tolist() == [0.0, 0.0, 0.0]
 
 
@@ -47,7 +46,7 @@ def test_the_shipped_platform_rolls_half_a_radian() -> None:
     for roll in np.linspace(-0.5, 0.5, 11):
         pose = robot.home[1].copy()
         pose[1:3, 1:3] = [[np.cos(roll), -np.sin(roll)], [np.sin(roll), np.cos(roll)]]
-        base = BaseMotion(pose, np.zeros((4, 6)))
+        base = BaseMotion(pose, np.zeros((2, 6)))
         state = robot.drive_state(None, base)
         assert not state.near_singularity
         here, home = (robot.solve_loops(None, BaseMotion(at, base.twists)) for at in (pose, robot.home[1]))
@@ -109,7 +108,7 @@ def test_every_robot_is_read_in_one_way(path: Path) -> None:
     for robot in (one, other):
         assert type(robot) is Robot
         assert robot.gravity.tolist() == [0.0, 1.0, 2.0]
-    base = BaseMotion(one.home[1], np.zeros((3, 6)))
+    base = BaseMotion(one.home[1], np.zeros((2, 6)))
     np.testing.assert_array_equal(one.inverse_dynamics(None, base), other.inverse_dynamics(None, base))
     # what reads every file says nothing of platforms for a tree
     tree = Robot.load(share.find("config", "panda.yaml"))
@@ -131,40 +130,25 @@ def changed(tmp_path: Path, source: Path, old: str, new: str) -> Path:
         ("dof: [x, y]", "dof: [x]", "wrong mobility: the limbs let the platform move in 3 directions"),
         ("dof: [x, y]", "dof: [x, yy]", r"robot.yaml:\d+: platform.dof\[1\]: must be rx or .*; did you mean"),
         ("dof: [x, y]", "dofs: [x, y]", r"robot.yaml:\d+: platform.dofs: unknown key; did you mean 'dof'"),
-        (
-            "type: arm, base: [0.45",
-            "type: leg, base: [0.45",
-            r"there is no limb type 'leg'; known: \['arm'\]",
-        ),
-        (
-            "base: [0.45",
-            "base: [0.44",
-            r"robot.yaml:\d+: limbs\[1\].attachment: limb 'right' does not close at the reference pose: it",
-        ),
-        (
-            "attachment: [0, 0, 0]",
-            "attachment: [0, 0, 0.01]",
-            "limb 'left' does not close at the reference pose",
-        ),
+        ("type: arm, base: [0.45", "type: leg, base: [0.45",
+            r"there is no limb type 'leg'; known: \['arm'\]"),
+        ("base: [0.45", "base: [0.44",
+            r"robot.yaml:\d+: limbs\[1\].attachment: limb 'right' does not close at the reference pose: it"),
+        ("attachment: [0, 0, 0]", "attachment: [0, 0, 0.01]",
+            "limb 'left' does not close at the reference pose"),
         ("align: x", "rpy: [0, 0, 0]", "limb 'left' does not close at the reference pose"),
         ("align: x", "align: x, rpy: [0, 0, 0]", "limb 'left' needs either align or rpy"),
         ("align: x", "align: y", "must be x or z"),
         ("child: tool", "child: lower", "body 'lower' is the child of two joints"),
         ("parent: lower\n", "parent: upper\n", ""),
         ("- name: lower", "- name: tool", "the platform 'tool' is counted twice"),
-        (
-            "stiffness: {value: 40",
-            "stiffness: {value: -40",
-            "must be greater than 0 joint|must be greater than",
-        ),
-        (
-            "axis: [0, 0, 1]",
-            "axis: [0, 0, 1]\n        driven: false",
-            "has a drive, so it cannot have driven",
-        ),
+        ("stiffness: {value: 40", "stiffness: {value: -40",
+            "must be greater than 0 joint|must be greater than"),
+        ("axis: [0, 0, 1]", "axis: [0, 0, 1]\n        driven: false",
+            "has a drive, so it cannot have driven"),
         ("name: right, type", "name: left, type", "several limbs are called 'left'"),
     ],
-)
+)  # fmt: skip
 def test_bad_files_are_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
     if old == "parent: lower\n":
         old, new = "parent: lower, child: tool", "parent: upper, child: tool"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from oracles.parallel_robots import gough_stewart, planar_3rrr
+from refusals import Row, refused
 
 from hodyn_ros import BaseMotion, InputError, Limb, ModelError, ParallelRobot, Platform, Robot
 
@@ -54,179 +55,161 @@ def test_a_massless_row_for_the_platform_may_be_given() -> None:
     assert np.array_equal(build(full).inverse_dynamics(None, rest), expected)
 
 
-def test_driven_joints_may_be_named() -> None:
+def with_limb(number: int = 0, *, planar: bool = False, **change: Any) -> Robot:
+    """Build a robot of whose limbs one is described otherwise."""
+    arguments = planar_arguments() if planar else platform_arguments()
+    arguments["limbs"][number].update(change)
+    return build(arguments)
+
+
+def whole(number: int, **change: Any) -> Robot:
+    """Build a robot of whose limbs one is described with a row for the platform."""
+    tree = gough_stewart().limbs[number]
+    rows = {name: getattr(tree, name).copy() for name in ("placements", "masses", "coms", "inertias")}
+    for name, (place, value) in change.items():
+        rows[name][place] += value
+    return with_limb(number, name="second", **rows)
+
+
+def with_platform(planar: bool = False, side: float = 0.08, **change: Any) -> Robot:
+    arguments = planar_arguments(side) if planar else platform_arguments()
+    return build({**arguments, "platform": {**arguments["platform"], **change}})
+
+
+def with_freedom(platform_dof: Any, side: float = 0.08) -> Robot:
+    return build({**planar_arguments(side), "platform_dof": platform_dof})
+
+
+def driven(*by_limb: Any) -> Robot:
     arguments = planar_arguments()
-    for limb in arguments["limbs"]:
-        limb.update(joint_names=["a", "b", "c"], driven="a")
-    with pytest.raises(ModelError, match="several joints are called 'a'"):
-        build(arguments)
-    for i, limb in enumerate(arguments["limbs"]):
-        limb.update(joint_names=[f"a{i}", f"b{i}", f"c{i}"], driven=[f"a{i}"])
-    assert build(arguments).driven_joints == ("a0", "a1", "a2")
+    for limb, joints in zip(arguments["limbs"], by_limb):
+        limb["driven"] = joints
+    return build(arguments)
 
 
-def test_the_platform_counts_once() -> None:
+def named(*ends: str) -> Robot:
+    arguments = planar_arguments()
+    for limb, end in zip(arguments["limbs"], ends):
+        limb.update(joint_names=[f"{name}{end}" for name in "abc"], driven=[f"a{end}"])
+    return build(arguments)
+
+
+def without(number: int, key: str, other: str = "") -> Robot:
     arguments = platform_arguments()
-    tree = gough_stewart().limbs[3]
-    masses = tree.masses.copy()
-    masses[-1] = 8.08
-    arguments["limbs"][3].update(
-        placements=tree.placements, masses=masses, coms=tree.coms, inertias=tree.inertias
-    )
-    with pytest.raises(ModelError, match="limb 'limb4': the platform is counted twice"):
-        build(arguments)
-
-
-def test_a_limb_that_does_not_close_is_named() -> None:
-    arguments = platform_arguments()
-    tree = gough_stewart().limbs[1]
-    placements = tree.placements.copy()
-    placements[-1, 0, 3] += 0.002
-    arguments["limbs"][1].update(
-        name="second",
-        placements=placements,
-        masses=tree.masses,
-        coms=tree.coms,
-        inertias=tree.inertias,
-    )
-    message = "limb 'second' does not close at the reference pose: it ends 0.002 m and 0 rad"
-    with pytest.raises(ModelError, match=message):
-        build(arguments)
+    value = arguments["limbs"][number].pop(key)
+    if other:
+        arguments["limbs"][number][other] = value
+    return build(arguments)
 
 
 def dof(*columns: int) -> Array:
     return np.eye(6)[:, list(columns)]
 
 
-@pytest.mark.parametrize(
-    ("platform_dof", "message"),
-    [
-        (dof(2, 3), "wrong mobility: motions along columns 0 and 1"),
-        (dof(3, 4), "wrong mobility: the limbs let the platform move in 3 directions, platform_dof has 2"),
-        (dof(2, 3, 4, 5), "wrong mobility: limb 'limb1' does not let the platform move along column 3"),
-        (np.eye(6), "limb 'limb1' does not let the platform move along column 0"),
-        (np.zeros((6, 2)), "columns of platform_dof are linearly dependent"),
-        (np.ones((6, 2)), "columns of platform_dof are linearly dependent"),
-        (np.eye(3), r"must be a \(6, delta\) matrix"),
-        (np.zeros((6, 0)), r"must be a \(6, delta\) matrix"),
-        (np.full((6, 1), np.nan), r"platform_dof\[0, 0\] is nan; all numbers must be finite"),
-        ("xyz", "platform_dof must be numbers"),
-    ],
-)
-def test_wrong_degrees_of_freedom_are_refused(platform_dof: Any, message: str) -> None:
-    with pytest.raises(ModelError, match=message):
-        build({**planar_arguments(), "platform_dof": platform_dof})
+SCREWS, ARM = platform_arguments()["limbs"][0]["screws"], planar_arguments()["limbs"][1]["screws"]
+ROWS: dict[str, Row] = {
+    "joints of one name": (lambda: named("", "", ""), "several joints are called 'a'"),
+    "platform twice": (lambda: whole(3, masses=(-1, 8.08)), "limb 'second': the platform is counted twice"),
+    "open": (
+        lambda: whole(1, placements=((-1, 0, 3), 0.002)),
+        "limb 'second' does not close at the reference pose: it ends 0.002 m and 0 rad"),
+    "freedom that it has not": (
+        lambda: with_freedom(dof(2, 3)), "wrong mobility: motions along columns 0 and 1"),
+    "freedom too little": (
+        lambda: with_freedom(dof(3, 4)),
+        "wrong mobility: the limbs let the platform move in 3 directions, platform_dof has 2"),
+    "freedom too much": (
+        lambda: with_freedom(dof(2, 3, 4, 5)),
+        "wrong mobility: limb 'limb1' does not let the platform move along column 3"),
+    "all freedoms": (
+        lambda: with_freedom(np.eye(6)), "limb 'limb1' does not let the platform move along column 0"),
+    "freedoms of zeros": (
+        lambda: with_freedom(np.zeros((6, 2))), "columns of platform_dof are linearly dependent"),
+    "freedoms of ones": (
+        lambda: with_freedom(np.ones((6, 2))), "columns of platform_dof are linearly dependent"),
+    "freedoms (3, 3)": (lambda: with_freedom(np.eye(3)), "must be a (6, delta) matrix"),
+    "no freedom": (lambda: with_freedom(np.zeros((6, 0))), "must be a (6, delta) matrix"),
+    "freedom NaN": (
+        lambda: with_freedom(np.full((6, 1), np.nan)),
+        "platform_dof[0, 0] is nan; all numbers must be finite"),
+    "freedom of letters": (lambda: with_freedom("xyz"), "platform_dof must be numbers"),
+    "mass beside the hinge": (
+        lambda: with_platform(True, 0.0, com=[0.01, 0.0, 0.0]), "put its centre of mass on the axis"),
+    "drive missing": (
+        lambda: driven([0], [0], []), "2 driven joints cannot hold a platform with 3 degrees of freedom"),
+    "no drives": (lambda: driven((), (), ()), "no joint is driven"),
+    "loose on a common hinge": (
+        lambda: with_freedom(dof(2, 3, 4), side=0.0),
+        "with all 3 driven joints at rest the platform can still move"),
+    **{
+        f"driven {joint!r}": (
+            lambda joint=joint: with_limb(driven=[joint]), f"there is no joint {joint!r} to be driven")
+        for joint in (6, -1, True, 2.0, "slide")
+    },
+    "driven, limb": (
+        lambda: with_limb(driven=[6]),
+        "limb 'limb1': there is no joint 6 to be driven; its joints are 0 to 5"),
+    "driven twice": (lambda: with_limb(driven=[2, 2]), "driven holds a joint twice"),
+    "driven None": (lambda: with_limb(driven=None), "driven must be a list of joints, found NoneType"),
+    "masses": (
+        lambda: with_limb(masses=np.ones(4)),
+        "limb 'limb1': masses must have shape (5,), a row for every body but"),
+    "negative masses": (
+        lambda: with_limb(masses=-np.ones(5)), "limb 'limb1': body 'body1' has the negative mass -1 kg"),
+    "coms": (lambda: with_limb(coms="here"), "limb 'limb1': coms must be numbers"),
+    "inertias": (
+        lambda: with_limb(inertias=np.full((5, 3, 3), np.inf)),
+        "inertias[0, 0, 0] is inf; all numbers must be finite"),
+    "screws": (
+        lambda: with_limb(screws=np.zeros((6, 5))), "screws must have shape (joints, 6), found (6, 5)"),
+    "screws that are no unit screws": (
+        lambda: with_limb(screws=2.0 * np.eye(6)),
+        "limb 'limb1': the screw of joint 'limb1_joint1' is not a unit screw"),
+    "joint names": (
+        lambda: with_limb(joint_names=["a"]), "limb 'limb1': joint_names must hold 6 names, found 1"),
+    "limb names": (lambda: with_limb(name="limb2"), "several limbs are called 'limb2'"),
+    "seven joints": (
+        lambda: with_limb(screws=np.concatenate([SCREWS, SCREWS[-1:]])),
+        "limb 'limb1' has 7 joints: one with more than six moves while"),
+    "singular at home": (
+        lambda: with_limb(1, planar=True, screws=np.array([ARM[0], ARM[0], ARM[2]])),
+        "limb 'limb2' is singular at the home pose: its 3 joints move"),
+    "key misspelt": (lambda: without(2, "masses", "mass"), "limb 2 has no 'mass'; did you mean 'masses'"),
+    "key missing": (lambda: without(2, "masses"), "limb 2 misses 'masses'"),
+    "key of the platform": (
+        lambda: build({**platform_arguments(), "platform": {"mass": 1.0, "inertias": np.eye(3)}}),
+        "the platform has no 'inertias'; did you mean 'inertia'"),
+    "limbs": (
+        lambda: build({**platform_arguments(), "limbs": {}}), "limbs must be a list of limbs, found dict"),
+    "limb": (
+        lambda: build({**platform_arguments(), "limbs": [1]}),
+        "limb 0 must be a Limb or a mapping, found int"),
+    "mass": (lambda: with_platform(mass=-1.0), "the platform has the negative mass -1 kg"),
+    "mass of letters": (lambda: with_platform(mass="heavy"), "the mass of the platform must be numbers"),
+    "com": (
+        lambda: with_platform(com=np.zeros(2)), "the centre of mass of the platform must have shape (3,)"),
+    "inertia": (
+        lambda: with_platform(inertia=np.triu(np.ones((3, 3)))),
+        "the inertia of the platform is not symmetric"),
+    "negative inertia": (
+        lambda: with_platform(inertia=np.diag([1.0, 1.0, -1.0])),
+        "the inertia of the platform has a negative principal moment"),
+    "placement": (
+        lambda: with_platform(placement=2.0 * np.eye(4)),
+        "the placement of the platform must be a homogeneous matrix"),
+    "gravity": (
+        lambda: build({**platform_arguments(), "gravity": [0.0, -9.81]}), "gravity must have shape (3,)",
+        (ModelError, InputError)),
+}  # fmt: skip
 
 
-def test_the_platform_on_a_hinge_must_have_its_mass_on_the_axis() -> None:
-    arguments = planar_arguments(side=0.0)
-    assert build(arguments).coordinates == ("platform.x", "platform.y")
-    arguments["platform"]["com"] = np.array([0.01, 0.0, 0.0])
-    with pytest.raises(ModelError, match="put its centre of mass on the axis"):
-        build(arguments)
-    arguments["platform"]["com"] = np.array([0.0, 0.0, 0.01])
-    assert build(arguments).coordinates == ("platform.x", "platform.y")
+@pytest.mark.parametrize("name", ROWS)
+def test_descriptions_that_cannot_be(name: str) -> None:
+    call, words, *error = ROWS[name]
+    refused(call, words, *(error or [ModelError]))
 
 
-def test_drives_must_hold_the_platform() -> None:
-    arguments = planar_arguments()
-    arguments["limbs"][2]["driven"] = []
-    with pytest.raises(ModelError, match="2 driven joints cannot hold a platform with 3 degrees of freedom"):
-        build(arguments)
-    arguments["limbs"][0]["driven"] = [0, 1]
-    assert len(build(arguments).driven_joints) == 3
-    for limb in arguments["limbs"]:
-        limb["driven"] = ()
-    with pytest.raises(ModelError, match="no joint is driven"):
-        build(arguments)
-
-
-def test_drives_that_leave_the_platform_loose_are_refused() -> None:
-    """On a common hinge the platform turns whatever the drives do."""
-    arguments = {**planar_arguments(side=0.0), "platform_dof": dof(2, 3, 4)}
-    with pytest.raises(ModelError, match="with all 3 driven joints at rest the platform can still move"):
-        build(arguments)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"driven": [6]}, "limb 'limb1': there is no joint 6 to be driven; its joints are 0 to 5"),
-        ({"driven": [-1]}, "there is no joint -1 to be driven"),
-        ({"driven": [True]}, "there is no joint True to be driven"),
-        ({"driven": [2.0]}, "there is no joint 2.0 to be driven"),
-        ({"driven": ["slide"]}, "there is no joint 'slide' to be driven"),
-        ({"driven": [2, 2]}, "driven holds a joint twice"),
-        ({"driven": None}, "driven must be a list of joints, found NoneType"),
-        ({"masses": np.ones(4)}, r"limb 'limb1': masses must have shape \(5,\), a row for every body but"),
-        ({"masses": -np.ones(5)}, "limb 'limb1': body 'body1' has the negative mass -1 kg"),
-        ({"coms": "here"}, "limb 'limb1': coms must be numbers"),
-        ({"inertias": np.full((5, 3, 3), np.inf)}, r"inertias\[0, 0, 0\] is inf; all numbers must be finite"),
-        ({"screws": np.zeros((6, 5))}, r"screws must have shape \(joints, 6\), found \(6, 5\)"),
-        ({"screws": 2.0 * np.eye(6)}, "limb 'limb1': the screw of joint 'limb1_joint1' is not a unit screw"),
-        ({"joint_names": ["a"]}, "limb 'limb1': joint_names must hold 6 names, found 1"),
-        ({"name": "limb2"}, "several limbs are called 'limb2'"),
-    ],
-)
-def test_bad_limbs_are_refused(change: dict[str, Any], message: str) -> None:
-    arguments = platform_arguments()
-    arguments["limbs"][0].update(change)
-    with pytest.raises(ModelError, match=message):
-        build(arguments)
-
-
-def test_unknown_and_missing_keys_are_named() -> None:
-    arguments = platform_arguments()
-    arguments["limbs"][2]["mass"] = arguments["limbs"][2].pop("masses")
-    with pytest.raises(ModelError, match="limb 2 has no 'mass'; did you mean 'masses'"):
-        build(arguments)
-    del arguments["limbs"][2]["mass"]
-    with pytest.raises(ModelError, match="limb 2 misses 'masses'"):
-        build(arguments)
-    with pytest.raises(ModelError, match="the platform has no 'inertias'; did you mean 'inertia'"):
-        build({**platform_arguments(), "platform": {"mass": 1.0, "inertias": np.eye(3)}})
-    with pytest.raises(ModelError, match="limbs must be a list of limbs, found dict"):
-        build({**platform_arguments(), "limbs": {}})
-    with pytest.raises(ModelError, match="limb 0 must be a Limb or a mapping, found int"):
-        build({**platform_arguments(), "limbs": [1]})
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"mass": -1.0}, "the platform has the negative mass -1 kg"),
-        ({"mass": "heavy"}, "the mass of the platform must be numbers"),
-        ({"com": np.zeros(2)}, r"the centre of mass of the platform must have shape \(3,\)"),
-        ({"inertia": np.triu(np.ones((3, 3)))}, "the inertia of the platform is not symmetric"),
-        (
-            {"inertia": np.diag([1.0, 1.0, -1.0])},
-            "the inertia of the platform has a negative principal moment",
-        ),
-        ({"placement": 2.0 * np.eye(4)}, "the placement of the platform must be a homogeneous matrix"),
-    ],
-)
-def test_bad_platforms_are_refused(change: dict[str, Any], message: str) -> None:
-    arguments = platform_arguments()
-    with pytest.raises(ModelError, match=message):
-        build({**arguments, "platform": {**arguments["platform"], **change}})
-
-
-def test_a_limb_with_too_many_joints_is_refused() -> None:
-    arguments = platform_arguments()
-    limb = arguments["limbs"][0]
-    limb["screws"] = np.concatenate([limb["screws"], limb["screws"][-1:]])
-    with pytest.raises(ModelError, match="limb 'limb1' has 7 joints: one with more than six moves while"):
-        build(arguments)
-
-
-def test_a_limb_that_is_singular_at_home_is_refused() -> None:
-    arguments = planar_arguments()
-    limb = arguments["limbs"][1]
-    limb["screws"] = np.array([limb["screws"][0], limb["screws"][0], limb["screws"][2]])
-    with pytest.raises(ModelError, match="limb 'limb2' is singular at the home pose: its 3 joints move"):
-        build(arguments)
-
-
-def test_gravity_must_be_a_vector() -> None:
-    with pytest.raises((ModelError, InputError), match=r"gravity must have shape \(3,\)"):
-        build({**platform_arguments(), "gravity": [0.0, -9.81]})
+def test_what_is_beside_it_can_be() -> None:
+    assert named("0", "1", "2").driven_joints == ("a0", "a1", "a2")
+    assert len(driven([0, 1], [0], []).driven_joints) == 3
+    assert with_platform(True, 0.0, com=[0.0, 0.0, 0.01]).coordinates == ("platform.x", "platform.y")

@@ -1,0 +1,105 @@
+"""What calls of platforms on limbs refuse, with which words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import pytest
+from oracles.parallel_robots import gough_stewart, planar_3rrr
+from refusals import Row, refused, rows
+
+from hodyn_ros import AppliedWrench, BaseMotion, ModelError, ParallelRobot, Robot
+
+pytestmark = pytest.mark.thorough
+
+HINGE, PLATFORM = planar_3rrr(side=0.0), gough_stewart()
+START = BaseMotion(HINGE.placement, np.zeros((1, 6)))
+REST = BaseMotion(HINGE.placement, np.zeros((2, 6)), representation="body_fixed")
+THREE = BaseMotion(np.array([HINGE.placement] * 3), np.zeros((3, 2, 6)))
+PUSHED = AppliedWrench("limb1_body1", np.zeros(6))
+NONE, ONE = np.zeros((5, 0)), np.zeros((1, 3))
+
+
+@cache
+def hinge() -> Robot:
+    return ParallelRobot.from_screws(**HINGE.arguments())
+
+
+@cache
+def hexapod() -> Robot:
+    return ParallelRobot.from_screws(**PLATFORM.arguments())
+
+
+@cache
+def arm() -> Robot:
+    return Robot.from_screws([-1], [[0, 0, 1, 0, 0, 0]], [np.eye(4)], [1.0], [np.zeros(3)], [np.eye(3)])
+
+
+OF_TORQUES = "the torques must have shape (order + 1, 3), found ("
+ROWS: dict[str, Row] = {
+    **{
+        f"torques {shape}": (lambda s=shape: hinge().forward_dynamics(None, np.zeros(s), START), OF_TORQUES)
+        for shape in ((1, 2), (3,), (0, 3))
+    },
+    "torques NaN": (lambda: hinge().forward_dynamics(None, ONE * np.nan, START), "the torques holds NaN"),
+    "push": (lambda: hinge().forward_dynamics(None, ONE, START, np.zeros((1, 6))), "has no base to push"),
+    "drives NaN": (
+        lambda: hinge().motion_from_drives([0.0, np.nan, 0.0]), "the motion of the drives holds NaN"),
+    "drives of two": (
+        lambda: hinge().motion_from_drives(np.zeros((2, 2))),
+        "the motion of the drives must have shape (3,) or (orders, 3)"),
+    "preload": (
+        lambda: hinge().inverse_dynamics(None, REST, preload=np.zeros((2, 2))),
+        "the preload must have shape"),
+    "bases of a batch": (
+        lambda: hinge().inverse_dynamics(np.zeros((2, 3, 0)), THREE), "as many of a base as of joints"),
+    **{
+        f"{name} of nothing": (lambda name=name: getattr(hinge(), name)(None), "give")
+        for name in ("inverse_dynamics", "drive_state", "joint_motion", "mass_matrix")
+    },
+    **{
+        f"{name} without base": (
+            lambda name=name: getattr(hinge(), name)(NONE),
+            "is moved by its platform 'platform'; give its motion")
+        for name in ("inverse_dynamics", "drive_state", "joint_motion", "mass_matrix")
+    },
+    "positions": (lambda: hinge().reset(np.zeros(5)), "the positions must have shape"),
+    "wrench on a limb": (
+        lambda: hinge().inverse_dynamics(None, REST, PUSHED, "limb_decomposition"),
+        "by 'limb_decomposition' wrenches act on the platform"),
+    "published limbs of an arm": (
+        lambda: arm().inverse_dynamics(np.zeros((3, 1)), formulation="limb_decomposition"),
+        "there is no formulation 'limb_decomposition'"),
+    "no limbs": (
+        lambda: ParallelRobot.from_screws([], {"mass": 1.0}, np.eye(6)), "at least one limb", ModelError),
+    "compiled, out": (
+        lambda: hexapod().compile(0)(PLATFORM.placement, np.zeros((2, 6)), out=np.empty((2, 6))),
+        "out must be a float64 array of shape (1, 6)"),
+    "compiled, twists": (lambda: hexapod().compile(0)(PLATFORM.placement, np.zeros((1, 6))), "twists"),
+    "compiled, drives": (
+        lambda: hinge().compile(1, "motion_from_drives")(np.zeros((2, 2))), "the motion of the drives"),
+    "compiled, NaN": (
+        lambda: hinge().compile(1, "motion_from_drives")(np.where(np.eye(2, 3) > 0, np.nan, 0.0)),
+        "the motion of the drives"),
+    "compiled, three arrays": (
+        lambda: hinge().compile(1, "motion_from_drives")(np.zeros((2, 3)), np.eye(4), np.zeros((1, 6))),
+        "expected ... the motion of the drives"),
+    "compiled, one array": (lambda: hinge().compile(1, "joint_motion")(np.eye(4)), "found 1"),
+    "batch of none": (
+        lambda: hinge().compile_batch(1, "motion_from_drives")(np.zeros((0, 2, 3))),
+        "a batch holds one sample or more"),
+    "batch of one": (
+        lambda: hinge().compile_batch(1, "motion_from_drives")(np.zeros((2, 3))), "expected batches"),
+    **{
+        f"{compile} {what} of an arm": (lambda c=compile, what=what: getattr(arm(), c)(1, what), "loops")
+        for compile in ("compile", "compile_batch")
+        for what in ("joint_motion", "motion_from_drives")
+    },
+}  # fmt: skip
+
+
+@rows(ROWS)
+def test_platforms(call: Callable[[], object], words: str, error: type[Exception]) -> None:
+    refused(call, words, error)
