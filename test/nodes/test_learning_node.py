@@ -231,16 +231,3 @@ def test_a_correction_that_is_bad_is_refused_by_name_and_feedforwards_go_through
         assert not asked.success and "lift is off by" in asked.message
         assert talk.call(Trigger, "learning_node/forget", Trigger.Request()).success
         talk.status("learning_node", lambda status, _: "refused" not in status.message)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "words"),
-    [
-        ({"robot_config": "lift.yaml"}, "parameter 'trajectory' is empty"),
-        ({"robot_config": "panda.yaml", "trajectory": "panda_excitation.yaml"}, "the motion has no end"),
-    ],
-)
-def test_it_does_not_start_with_what_cannot_repeat(parameters: dict[str, object], words: str) -> None:
-    with start_node("learning_node", parameters, "ln_wrong") as node:
-        assert node.wait() != 0
-        assert words in node.output()

@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
-from panda_drives import MIXED, PAIR, write_panda
+from panda_drives import MIXED, write_panda
 from ros_clock import SimulatedClock
 from ros_processes import RosProcess, start_node
 from ros_talk import Talk
@@ -261,42 +261,3 @@ def test_bad_input_is_refused_and_the_next_message_works(robot: Robot, standing:
             a.measure(far)
         a.reason("start pose invalid: joint 'panda_joint3' stands 0.3 rad or m from the motion")
         assert not a.commands
-
-
-@pytest.mark.parametrize(
-    ("parameters", "words"),
-    [
-        ({}, "'robot_config' is empty"),
-        (
-            {"robot_config": PANDA, "feedforward": "some"},
-            "'some'; choose one of none, rigid, offset, elastic",
-        ),
-        (
-            {"robot_config": PANDA, "proportional_gains": [1.0, 2.0]},
-            "'proportional_gains' holds 2 gains for 7",
-        ),
-        ({"robot_config": PANDA, "lead": -1.0}, "parameter 'lead'"),
-        ({"robot_config": "{tmp}/bare.yaml"}, "robot 'bare' has no drives"),
-        ({"robot_config": "{tmp}/mixed.yaml", "feedforward": "rigid"}, "choose elastic"),
-        ({"robot_config": "{tmp}/pair.yaml"}, "joint 'panda_joint2' of robot 'panda' has a variable"),
-    ],
-)
-def test_a_broken_start_ends_with_one_readable_line(
-    parameters: dict[str, object], words: str, tmp_path: Path
-) -> None:
-    write_panda(tmp_path / "mixed.yaml", MIXED)
-    write_panda(tmp_path / "pair.yaml", PAIR)
-    (tmp_path / "bare.yaml").write_text(
-        "name: bare\nbodies:\n"
-        "  - {name: arm, mass: 1, com: [0.1, 0, 0], "
-        "inertia: {about: com, ixx: 1, iyy: 1, izz: 1, ixy: 0, ixz: 0, iyz: 0}}\n"
-        "joints:\n  - {name: hinge, type: continuous, parent: world, child: arm, axis: [0, 0, 1]}\n"
-    )
-    filled = {
-        name: value.format(tmp=tmp_path) if isinstance(value, str) else value
-        for name, value in parameters.items()
-    }
-    with start_node("controller_node", filled) as node:
-        assert node.wait() == 1
-        assert len(node.lines) == 1, node.output()
-        assert node.lines[0].startswith("error: ") and words in node.lines[0]

@@ -221,21 +221,3 @@ def test_the_wrench_on_a_floating_base_shows_before_the_joints() -> None:
         talk.wait_for_line(node, "twist holds NaN")
         talk.status("observer_node", lambda _, values: values["odom rejected: not finite"] == "1")
         assert node.stop() == 0, node.output()
-
-
-@pytest.mark.parametrize(
-    ("parameters", "words"),
-    [
-        ({"robot_config": "none.yaml"}, "none.yaml"),
-        ({"measured": ["position", "effort"]}, "'measured' holds 'effort'; choose from"),
-        ({"measured": ["position", "motor_position", "velocity"]}, "give velocities of all"),
-        ({"measured": ["position", "velocity"]}, "nothing says what torque acts on joint 'panda_joint1'"),
-        ({"measured": ["position", "motor_effort", "joint_torque"]}, "cannot both come on joint_states"),
-        ({"bandwidth": 1e5}, "bandwidth"),
-    ],
-)
-def test_it_does_not_start_with_what_cannot_be(parameters: dict[str, object], words: str) -> None:
-    given = {"robot_config": "panda.yaml"} | parameters
-    with start_node("observer_node", given, "on_wrong") as node:
-        assert node.wait() != 0
-        assert words in node.output()

@@ -315,24 +315,6 @@ def test_a_full_disk_ends_the_recording_with_one_error(storage: str, tmp_path: P
         assert found.counts.total() == safe
 
 
-@pytest.mark.parametrize(
-    ("parameters", "error"),
-    [
-        ({}, "error: parameter 'file' is empty; say where the bag goes"),
-        ({"file": "/"}, "error: '/' exists already; choose another name, or remove it"),
-        ({"file": "/proc/bag"}, "error: FileNotFoundError: [Errno 2] No such file or directory: '/proc/bag'"),
-        (
-            {"file": "/x", "storage": "rosbag1"},
-            "error: there is no storage 'rosbag1'; choose mcap or sqlite3",
-        ),
-    ],
-)
-def test_a_recorder_that_cannot_start_says_why(parameters: dict[str, object], error: str) -> None:
-    with start_node("recorder", parameters, "robot") as recorder:
-        assert recorder.wait() == 1
-    assert recorder.lines == [error]
-
-
 # replay
 
 

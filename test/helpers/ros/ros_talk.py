@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from types import TracebackType
 from typing import Any, TypeVar
@@ -13,7 +14,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from ros_processes import TIMEOUT, RosProcess
+from ros_processes import TIMEOUT, RosProcess, start_node
 
 from hodyn_ros.ros.diagnostics import OK
 from hodyn_ros.ros.streams.qos import stream_qos
@@ -188,3 +189,13 @@ class Talk:
     ) -> None:
         self._executor.shutdown(timeout_sec=5.0)
         self.node.destroy_node()
+
+
+@contextmanager
+def talking(
+    module: str, parameters: Mapping[str, object], namespace: str
+) -> Iterator[tuple[RosProcess, Talk]]:
+    """Start a node and talk with it; at the end of the block it has to end cleanly when told to."""
+    with start_node(module, parameters, namespace) as node, Talk(namespace) as talk:
+        yield node, talk
+        node.end()
