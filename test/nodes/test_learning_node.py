@@ -12,8 +12,8 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
-from ros_processes import RosProcess, start_node
-from ros_talk import Talk
+from ros_processes import RosProcess
+from ros_talk import Talk, talking
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 from std_srvs.srv import Trigger
@@ -120,9 +120,8 @@ class Line:
 @contextmanager
 def between(namespace: str, **parameters: object) -> Iterator[tuple[RosProcess, Talk, Line]]:
     given = GIVEN | parameters
-    with start_node("learning_node", given, namespace) as node, Talk(namespace) as talk:
+    with talking("learning_node", given, namespace) as (node, talk):
         yield node, talk, Line(talk)
-        assert node.stop() == 0, node.output()
 
 
 @pytest.fixture(autouse=True)

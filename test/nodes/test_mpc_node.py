@@ -15,8 +15,7 @@ pytest.importorskip("daqp", reason="daqp is not installed; it is the extra mpc")
 from lifecycle_msgs.srv import GetState
 from numpy.typing import NDArray
 from ros_clock import SimulatedClock
-from ros_processes import start_node
-from ros_talk import Talk
+from ros_talk import Talk, talking
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
@@ -144,9 +143,8 @@ class Cell:
 @contextmanager
 def cell(namespace: str, **parameters: object) -> Iterator[Cell]:
     given = {"robot_config": "panda.yaml", "use_sim_time": True, "delay": 1e-3 * DELAY} | parameters
-    with start_node("mpc_node", given, namespace) as node, Talk(namespace) as talk:
+    with talking("mpc_node", given, namespace) as (node, talk):
         yield Cell(node, talk)
-        assert node.stop() == 0, node.output()
 
 
 def check_motion(message: FeedforwardTorque, at: int) -> None:

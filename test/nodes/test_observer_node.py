@@ -18,8 +18,7 @@ from lifecycle_msgs.srv import ChangeState
 from nav_msgs.msg import Odometry
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
-from ros_processes import start_node
-from ros_talk import Talk
+from ros_talk import Talk, talking
 from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
@@ -67,7 +66,7 @@ class Source:
 @contextmanager
 def observed(namespace: str, **parameters: object) -> Iterator[tuple[Any, Talk, Source]]:
     given = {"robot_config": "panda.yaml", "effort_noise": [0.2], "inertia_deviation": 0.0} | parameters
-    with start_node("observer_node", given, namespace) as node, Talk(namespace) as talk:
+    with talking("observer_node", given, namespace) as (node, talk):
         yield node, talk, Source(talk)
 
 
@@ -88,7 +87,6 @@ def test_a_push_shows_with_deviations_and_is_announced() -> None:
         assert efforts[-1].joint_names == NAMES and min(efforts[-1].deviations) >= 0.2
         values = talk.status("observer_node", lambda _, values: values["contacts"] == "1")
         assert values["panda_joint2: torque corrected by"].startswith(("+0.00", "-0.00"))
-        assert node.stop() == 0, node.output()
 
 
 def test_what_is_no_sample_is_counted_and_nothing_false_follows() -> None:
@@ -117,7 +115,6 @@ def test_what_is_no_sample_is_counted_and_nothing_false_follows() -> None:
         assert int(values["states without a partner"]) >= 1
         assert max(np.abs(one.efforts).max() for one in efforts) < 1e-6
         assert not any(one.contact for one in efforts)
-        assert node.stop() == 0, node.output()
 
 
 def test_parameters_change_while_it_observes_and_others_are_fixed() -> None:
@@ -140,7 +137,6 @@ def test_parameters_change_while_it_observes_and_others_are_fixed() -> None:
         source.send(20)
         talk.status("observer_node", lambda status, _: status.message == "not active")
         assert len(efforts) == count
-        assert node.stop() == 0, node.output()
 
 
 def test_a_load_is_found_and_offered_to_dynamics_node() -> None:
@@ -176,7 +172,6 @@ def test_a_load_is_found_and_offered_to_dynamics_node() -> None:
         assert asked.success and abs(offered["payload_mass"] - 1.2) < 0.02
         assert talk.call(Trigger, "observer_node/restart_payload", Trigger.Request()).success
         assert not talk.call(Trigger, "observer_node/payload", Trigger.Request()).success
-        assert node.stop() == 0, node.output()
 
 
 def test_the_wrench_on_a_floating_base_shows_before_the_joints() -> None:
@@ -220,4 +215,3 @@ def test_the_wrench_on_a_floating_base_shows_before_the_joints() -> None:
         send(0.0, twist=np.nan)
         talk.wait_for_line(node, "twist holds NaN")
         talk.status("observer_node", lambda _, values: values["odom rejected: not finite"] == "1")
-        assert node.stop() == 0, node.output()
