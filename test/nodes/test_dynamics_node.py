@@ -43,11 +43,6 @@ SECOND = 1_000_000_000
 
 
 @pytest.fixture(scope="module")
-def panda() -> Robot:
-    return Robot.load(share.find("config", PANDA))
-
-
-@pytest.fixture(scope="module")
 def node() -> Iterator[RosProcess]:
     """One node for all tests that leave it as they found it."""
     with start_node("dynamics_node", {"robot_config": PANDA}, "shared") as process:

@@ -40,11 +40,6 @@ SECOND = 1_000_000_000
 HAND = "panda_link7"
 
 
-@pytest.fixture(scope="module")
-def panda() -> Robot:
-    return Robot.load(share.find("config", PANDA))
-
-
 @pytest.fixture
 def node() -> Iterator[RosProcess]:
     with sound_node("dynamics_node", {"robot_config": PANDA}, SPACE) as process:
