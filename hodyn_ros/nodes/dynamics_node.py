@@ -21,7 +21,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from rclpy.publisher import Publisher
 from std_msgs.msg import String
@@ -61,7 +60,6 @@ class DynamicsNode(StreamLifecycle):
         self._pipeline: FeedforwardPipeline | None = None
         self._next: FeedforwardPipeline | None = None
         self._starting = bool(value(self, "autostart"))  # until the first robot is configured
-        self._by_itself = False  # whether the present transition is the node's own
         self._stamps = StampFilter(value(self, "new_clock_after"))
         self._one_publisher = OnePublisher(
             partial(publishers_of, self, IN), bytes_continue, value(self, "new_publisher_after")
@@ -79,7 +77,7 @@ class DynamicsNode(StreamLifecycle):
         self.add_post_set_parameters_callback(self._use_parameters)
         named = bool(value(self, "robot_config"))
         self._description.listen(not named)
-        if self._starting and named and not self._start():
+        if self._starting and named and not self.start_by_itself():
             raise self.failure or InputError("the node could not be configured")
         if not named:
             self._description.say_waiting()
@@ -91,11 +89,6 @@ class DynamicsNode(StreamLifecycle):
         self._use(self._loaded())
         self._starting = False
 
-    def say_failure(self) -> None:
-        """Log why the node could not be configured, unless it says so as it starts."""
-        if not self._by_itself:
-            super().say_failure()
-
     def unload(self) -> None:
         """Forget the robot; another can be configured."""
         self._pipeline = None
@@ -105,15 +98,6 @@ class DynamicsNode(StreamLifecycle):
         """Answer from now on, whatever the stamps and the publisher before."""
         self._stamps.forget()
         self._one_publisher.forget()
-
-    def _start(self) -> bool:
-        """Configure and activate; say whether that has succeeded."""
-        self._by_itself = True
-        configured = self.trigger_configure() == TransitionCallbackReturn.SUCCESS
-        self._by_itself = False
-        if configured:
-            self.trigger_activate()
-        return configured
 
     # the robot
 
@@ -147,7 +131,7 @@ class DynamicsNode(StreamLifecycle):
         topic, logger = self._description.topic, self.get_logger()
         if self._pipeline is None:
             logger.info(f"a robot description has come on {topic}")
-            if self._starting and not self._start():
+            if self._starting and not self.start_by_itself():
                 logger.error(f"cannot configure: {self.failure}; waiting for the next robot description")
         elif text != self._pipeline.files.text:
             logger.warning(

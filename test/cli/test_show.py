@@ -15,6 +15,7 @@ from hodyn_ros.cli.show import run_show
 from hodyn_ros.dynamics.robot_choice import RobotChoice
 
 PANDA = share.find("config", "panda.yaml")
+DRAWN = ("planar_3rrr.yaml", "delta.yaml", "aerial_manipulator.yaml")  # a platform, loops, a base that moves
 
 
 def shown(robot: str | Path, picture: Path | None = None, width: int = 80) -> str:
@@ -56,12 +57,13 @@ def shown(robot: str | Path, picture: Path | None = None, width: int = 80) -> st
     ],
 )
 def test_robots_of_all_kinds_are_shown(robot: str, wanted: list[str], tmp_path: Path) -> None:
-    text = shown(robot, tmp_path / "sub" / "robot.png")
+    drawn = robot in DRAWN
+    text = shown(robot, tmp_path / "sub" / "robot.png" if drawn else None)
     joined = " ".join(text.split())
     for part in wanted:
         assert part in joined
-    assert max(map(len, text.splitlines()[:-1])) <= 80
-    assert matplotlib.image.imread(tmp_path / "sub" / "robot.png").std() > 0.01
+    assert max(map(len, text.splitlines()[: -1 if drawn else None])) <= 80
+    assert not drawn or matplotlib.image.imread(tmp_path / "sub" / "robot.png").std() > 0.01
 
 
 def test_figures_are_those_of_the_robot() -> None:

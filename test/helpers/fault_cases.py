@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -77,8 +78,13 @@ def stays_here() -> Inject:
     return inject
 
 
+@cache
+def at_home(kind: str) -> Reference:
+    return at_rest(kind, HOME)
+
+
 def stands_at_home(bench: Bench, moment: Moment) -> None:
-    moment.feed = [Feed(moment.now, at_rest(bench.kind, HOME))]
+    moment.feed = [Feed(moment.now, at_home(bench.kind))]
 
 
 def late_start(near: bool) -> Callable[[], Inject]:

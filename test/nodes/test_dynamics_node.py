@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +19,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Point, Pose, Quaternion
 from malformed import NODE_SPOILERS, SPOILERS, good_motion
 from rclpy.qos import QoSProfile, QoSReliabilityPolicy
-from ros_peer import Peer
+from ros_peer import Peer, asked
 from ros_processes import RosProcess, start_node, start_script
 from ros_stream import JOINTS, held_up, motion
 
@@ -42,11 +40,6 @@ from hodyn_ros.ros.conversions.messages import (
 
 PANDA = "panda.yaml"
 SECOND = 1_000_000_000
-
-
-@pytest.fixture(scope="module")
-def panda() -> Robot:
-    return Robot.load(share.find("config", PANDA))
 
 
 @pytest.fixture(scope="module")
@@ -298,8 +291,7 @@ def test_lifecycle_from_outside_with_another_robot_and_qos(tmp_path: Path, panda
         "qos_overrides./life/desired_motion.subscription.reliability": "best_effort",
         "qos_overrides./life/desired_motion.subscription.depth": 3,
     }
-    with start_node("dynamics_node", parameters, "life") as node, Peer("life") as peer:
-        peer.wait_for_topics()
+    with asked(parameters, "life") as (node, peer):
         (info,) = peer.node.get_subscriptions_info_by_topic("/life/desired_motion")
         assert info.qos_profile.reliability == QoSReliabilityPolicy.BEST_EFFORT
         assert peer.state() == "unconfigured"
@@ -332,8 +324,6 @@ def test_lifecycle_from_outside_with_another_robot_and_qos(tmp_path: Path, panda
         assert_same(np.array(answer.efforts), panda.inverse_dynamics(motion(60 * SECOND))[0])
         peer.diagnostics(lambda values: peer.statuses[-1].hardware_id == "other")
         assert peer.transition("shutdown")
-        assert node.stop(signal.SIGTERM) == 0
-        assert "Traceback" not in node.output()
 
 
 def test_a_publisher_that_cannot_be_heard_is_named_in_the_log(peer: Peer, node: RosProcess) -> None:
@@ -367,13 +357,11 @@ def test_a_floating_base_is_answered_with_its_wrench(tmp_path: Path) -> None:
     pose = Pose(position=Point(x=1.0, y=2.0, z=3.0), orientation=Quaternion(w=0.6, z=0.8))
     msg.base_pose, msg.base_twists = [pose], float64s(twists)
     msg.base_twist_representation = DesiredMotion.BODY
-    with start_node("dynamics_node", {"robot_config": config}, "flyer") as node, Peer("flyer") as peer:
-        peer.wait_for_topics()
+    with asked({"robot_config": config}, "flyer") as (node, peer):
         peer.send(write_desired_motion(["hinge"], time_message(1), q))
         answer = peer.answer_to(msg)
         assert peer.stamps() == [SECOND]
         node.wait_for_line("base_pose is empty, but the robot has a floating base")
-        assert node.stop() == 0
     wrenches, efforts = robot.inverse_dynamics(q, read_base_motion(msg, 4))
     found = read_feedforward_torque(answer, JointOrder(["hinge"]))
     assert_same(found.efforts, efforts)
@@ -382,55 +370,7 @@ def test_a_floating_base_is_answered_with_its_wrench(tmp_path: Path) -> None:
     assert answer.base_wrench_representation == FeedforwardTorque.WORLD
 
 
-BROKEN: dict[str, tuple[dict[str, object], str]] = {
-    "a payload that no body has": (
-        {"robot_config": PANDA, "payload_mass": 1.0, "payload_inertia": "[1.0, 0.0, 0.0, 1.0, 0.0, 3.0]"},
-        "parameter 'payload_inertia' has the principal moments",
-    ),
-    "limits of another robot": (
-        {"robot_config": PANDA, "effort_limits": "[10.0, 20.0]"},
-        "'effort_limits' holds 2 values for 7 joints",
-    ),
-    "no such file": ({"robot_config": "nowhere.yaml"}, "no file 'nowhere.yaml'.*ships: .*panda.yaml"),
-    "broken YAML": ({"robot_config": "{tmp}/broken.yaml"}, "broken.yaml"),
-    "not a robot": ({"robot_config": "{tmp}/list.yaml"}, "list.yaml"),
-    "broken URDF": ({"robot_config": "{tmp}/urdf.yaml"}, "broken.urdf"),
-    "binary": ({"robot_config": "{tmp}/binary.yaml"}, "binary.yaml"),
-    "order too high": ({"robot_config": PANDA, "order": 7}, "parameter 'order' takes integer from 0 to 6"),
-    "order a word": ({"robot_config": PANDA, "order": "two"}, "parameter 'order' takes integer"),
-    "gravity too short": ({"robot_config": PANDA, "gravity": [9.81]}, "parameter 'gravity' is"),
-    "unknown QoS": (
-        {"robot_config": PANDA, "qos_overrides./desired_motion.subscription.reliability": "quick"},
-        "reliability.*quick",
-    ),
-}
-
-
-def test_a_broken_start_ends_with_one_readable_line(tmp_path: Path) -> None:
-    (tmp_path / "broken.yaml").write_text("name: [panda\n  bodies: {")
-    (tmp_path / "list.yaml").write_text("- a\n- b\n")
-    (tmp_path / "urdf.yaml").write_text("urdf: broken.urdf\n")
-    (tmp_path / "broken.urdf").write_text("<robot name='x'><link name='a'></robot>")
-    (tmp_path / "binary.yaml").write_bytes(np.random.default_rng(5).bytes(500))
-    cases = list(BROKEN.items())
-    for some in (cases[:4], cases[4:8], cases[8:]):  # a few at a time: they share two cores
-        with ExitStack() as stack:
-            started = []
-            for name, (parameters, pattern) in some:
-                filled = {
-                    key: value.format(tmp=tmp_path) if isinstance(value, str) else value
-                    for key, value in parameters.items()
-                }
-                node = stack.enter_context(start_node("dynamics_node", filled))
-                started.append((name, node, pattern))
-            for name, node, pattern in started:
-                assert node.wait() == 1, f"{name}: {node.output()}"
-                assert len(node.lines) == 1, f"{name}: {node.output()}"
-                assert re.match(f"error: .*{pattern}", node.lines[0]), f"{name}: {node.lines[0]}"
-
-
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_it_starts_in_an_empty_environment_and_ends_cleanly(how: signal.Signals) -> None:
+def test_it_starts_in_an_empty_environment_and_ends_cleanly() -> None:
     keep = ["ROS_DOMAIN_ID", "ROS_AUTOMATIC_DISCOVERY_RANGE", "FASTDDS_DEFAULT_PROFILES_FILE", "ROS_LOG_DIR"]
     if "ROS_DISTRO" in os.environ:  # a sourced ROS is found through these
         keep += ["AMENT_PREFIX_PATH", "LD_LIBRARY_PATH", "PYTHONPATH"]
@@ -441,7 +381,7 @@ def test_it_starts_in_an_empty_environment_and_ends_cleanly(how: signal.Signals)
         Peer("empty") as peer,
     ):
         peer.wait_for_topics()
-        assert node.stop(how) == 0, node.output()
+        assert node.stop(signal.SIGTERM) == 0, node.output()
     (line,) = node.lines
     assert line.endswith("robot 'panda', 7 joints, with its drives; efforts to order 2")
 

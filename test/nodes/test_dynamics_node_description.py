@@ -12,8 +12,8 @@ pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
-from ros_peer import Peer
-from ros_processes import RosProcess, sound_node, start_node
+from ros_peer import Peer, asked
+from ros_processes import RosProcess, sound_node
 from std_msgs.msg import String
 
 from hodyn_ros.dynamics.robot import Robot
@@ -137,7 +137,7 @@ def test_a_latched_description_is_heard_and_a_new_one_waits_for_a_cleanup(
 
 def test_a_lifecycle_manager_configures_when_there_is_a_description(tmp_path: object) -> None:
     parameters = {"autostart": False, "floating_base": True}
-    with start_node("dynamics_node", parameters, "managed") as node, Peer("managed") as peer:
+    with asked(parameters, "managed", ready=False) as (node, peer):
         assert not peer.transition("configure")
         line = node.wait_for_line("cannot configure")
         assert "'robot_config' is empty, and no robot description has come on /managed/robot_desc" in line
@@ -149,4 +149,3 @@ def test_a_lifecycle_manager_configures_when_there_is_a_description(tmp_path: ob
         peer.wait_for_topics()
         peer.send(motion("hinge", 1))
         peer.diagnostics(lambda values: values["rejected: bad base motion"] == "1")
-        assert node.stop() == 0

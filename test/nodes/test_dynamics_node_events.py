@@ -13,8 +13,8 @@ pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.duration import Duration
 from rclpy.qos import QoSLivelinessPolicy, QoSProfile, QoSReliabilityPolicy
-from ros_peer import Peer
-from ros_processes import RosProcess, sound_node, start_node
+from ros_peer import Peer, asked
+from ros_processes import RosProcess, sound_node
 from ros_stream import JOINTS, motion
 
 from hodyn_ros.dynamics.robot import Robot
@@ -118,7 +118,7 @@ def test_deadlines_that_are_offered_are_watched_too() -> None:
         "qos_overrides./offer/feedforward_torque.publisher.deadline": 200 * MILLISECOND,
         "qos_overrides./offer/feedforward_torque.publisher.reliability": "best_effort",
     }
-    with start_node("dynamics_node", parameters, "offer") as node, Peer("offer") as peer:
+    with asked(parameters, "offer", ready=False) as (node, peer):
         publisher = peer.node.create_publisher(DesiredMotion, "desired_motion", stream_qos())
         best_effort = QoSProfile(depth=10, reliability=QoSReliabilityPolicy.BEST_EFFORT)
         heard: list[FeedforwardTorque] = []
@@ -130,7 +130,6 @@ def test_deadlines_that_are_offered_are_watched_too() -> None:
         peer.diagnostics(lambda values: int(values["deadline missed: feedforward_torque"]) >= 2)
         assert any("no message was published on 'feedforward_torque' within" in line for line in node.lines)
         peer.node.destroy_subscription(subscription)
-        assert node.stop() == 0
 
 
 _sent = [0]
@@ -143,8 +142,7 @@ def publish_and_look(publisher: object, heard: list[FeedforwardTorque]) -> bool:
 
 
 def test_the_report_tells_engine_order_and_latency() -> None:
-    with start_node("dynamics_node", {"robot_config": "panda.yaml"}, "told") as node, Peer("told") as peer:
-        peer.wait_for_topics()
+    with asked({"robot_config": "panda.yaml"}, "told") as (node, peer):
         for k in range(20):
             peer.answer_to(desired(k + 1, 9))
         values = peer.diagnostics(lambda values: values["answered"] == "20")
@@ -156,7 +154,6 @@ def test_the_report_tells_engine_order_and_latency() -> None:
         assert peer.set_parameters(order=6).successful
         values = peer.diagnostics(lambda values: values["order"] == "6")
         assert values["engine"] == "straight-line code"
-        assert node.stop() == 0
 
 
 def test_the_engine_of_large_robots_is_told() -> None:
@@ -172,8 +169,7 @@ def test_the_engine_of_large_robots_is_told() -> None:
 
 
 def test_no_answer_leaves_a_node_once_it_is_deactivated() -> None:
-    with start_node("dynamics_node", {"robot_config": "panda.yaml"}, "stop") as node, Peer("stop") as peer:
-        peer.wait_for_topics()
+    with asked({"robot_config": "panda.yaml"}, "stop") as (node, peer):
         for k in range(200):
             peer.send(desired(k + 1))
         peer.wait_until(lambda: len(peer.answers) == 200, "all answers")
@@ -187,4 +183,3 @@ def test_no_answer_leaves_a_node_once_it_is_deactivated() -> None:
         assert peer.transition("activate")
         peer.answer_to(desired(1000))
         assert len(peer.answers) == 201
-        assert node.stop() == 0

@@ -17,8 +17,8 @@ from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Point, Pose, Quaternion, Vector3, Wrench, WrenchStamped
 from rclpy.qos import QoSProfile, QoSReliabilityPolicy
-from ros_peer import Peer
-from ros_processes import RosProcess, sound_node, start_node
+from ros_peer import Peer, asked
+from ros_processes import RosProcess, sound_node
 from ros_stream import JOINTS, motion
 from std_msgs.msg import Header, String
 
@@ -38,11 +38,6 @@ PANDA = "panda.yaml"
 SPACE = "live"
 SECOND = 1_000_000_000
 HAND = "panda_link7"
-
-
-@pytest.fixture(scope="module")
-def panda() -> Robot:
-    return Robot.load(share.find("config", PANDA))
 
 
 @pytest.fixture
@@ -285,8 +280,7 @@ def test_a_source_that_cannot_be_heard_fails_the_configuration_and_leaves_nothin
         override: "quick",
         "autostart": False,
     }
-    with start_node("dynamics_node", parameters, "deaf") as node, Peer("deaf") as peer:
-        peer.wait_for_topics()
+    with asked(parameters, "deaf") as (node, peer):
         assert not peer.transition("configure")
         assert "quick" in node.wait_for_line("cannot configure")
         assert peer.state() == "unconfigured"
@@ -299,7 +293,6 @@ def test_a_source_that_cannot_be_heard_fails_the_configuration_and_leaves_nothin
         seen = len(peer.statuses)
         peer.wait_until(lambda: len(peer.statuses) > seen + 1, "diagnostics after the cleanup")
         assert peer.statuses[-1].message == "no robot is configured"
-        assert node.stop() == 0
 
 
 def home_of(robot: Robot) -> NDArray[np.float64]:
@@ -322,8 +315,7 @@ def test_a_platform_is_pushed_too() -> None:
     robot = Robot.load(share.find("config", config))
     name, leg = "platform", "leg1_body3"
     parameters = {"robot_config": config, "wrench_bodies": f"[{name}]", "wrench_timeout": 60.0}
-    with start_node("dynamics_node", parameters, "pushed") as node, Peer("pushed") as peer:
-        peer.wait_for_topics()
+    with asked(parameters, "pushed") as (node, peer):
         sensor = Sensor(peer, name)
         down = wrench([0.0, 0.0, 0.0], [0.0, 0.0, -20.0])
         sensor.publish_until(peer, down, f"wrench on {name}: messages", 1)
@@ -360,7 +352,6 @@ def test_a_platform_is_pushed_too() -> None:
         expected = heavier.inverse_dynamics(None, still, loads)
         np.testing.assert_allclose(answer.efforts, expected[0], rtol=1e-12, atol=1e-12)
         assert np.abs(expected[0] - heavier.inverse_dynamics(None, still, loads[:1])[0]).max() > 0.1
-        assert node.stop() == 0
 
 
 def test_the_settings_tell_all_that_the_answers_follow_from(peer: Peer) -> None:

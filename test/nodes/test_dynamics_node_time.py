@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
 from geometry_msgs.msg import Vector3, Wrench, WrenchStamped
-from ros_peer import Peer
+from ros_peer import Peer, asked
 from ros_processes import RosProcess, start_node
 from ros_stream import JOINTS, motion
 from rosgraph_msgs.msg import Clock
@@ -92,8 +92,7 @@ def test_simulated_time_is_for_wrenches_and_stamps_of_diagnostics() -> None:
         "wrench_cutoff": 20.0,
         "wrench_timeout": 1.0,
     }
-    with start_node("dynamics_node", parameters, "sim") as node, Peer("sim") as peer:
-        peer.wait_for_topics()
+    with asked(parameters, "sim") as (node, peer):
         clock = peer.node.create_publisher(Clock, "/clock", 10)
         sensor = peer.node.create_publisher(WrenchStamped, f"external_wrench/{HAND}", 10)
         peer.wait_until(lambda: clock.get_subscription_count() > 0, "the node at the clock")
@@ -130,4 +129,3 @@ def test_simulated_time_is_for_wrenches_and_stamps_of_diagnostics() -> None:
         np.testing.assert_allclose(ask()[0, 5], -50.0, rtol=1e-9, atol=0.0)
         set_clock(105 * SECOND)  # beyond the timeout
         assert np.abs(ask()).max() < 1e-9
-        assert node.stop() == 0

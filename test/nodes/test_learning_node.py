@@ -12,8 +12,8 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
-from ros_processes import RosProcess, start_node
-from ros_talk import Talk
+from ros_processes import RosProcess
+from ros_talk import Talk, talking
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 from std_srvs.srv import Trigger
@@ -120,9 +120,8 @@ class Line:
 @contextmanager
 def between(namespace: str, **parameters: object) -> Iterator[tuple[RosProcess, Talk, Line]]:
     given = GIVEN | parameters
-    with start_node("learning_node", given, namespace) as node, Talk(namespace) as talk:
+    with talking("learning_node", given, namespace) as (node, talk):
         yield node, talk, Line(talk)
-        assert node.stop() == 0, node.output()
 
 
 @pytest.fixture(autouse=True)
@@ -231,16 +230,3 @@ def test_a_correction_that_is_bad_is_refused_by_name_and_feedforwards_go_through
         assert not asked.success and "lift is off by" in asked.message
         assert talk.call(Trigger, "learning_node/forget", Trigger.Request()).success
         talk.status("learning_node", lambda status, _: "refused" not in status.message)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "words"),
-    [
-        ({"robot_config": "lift.yaml"}, "parameter 'trajectory' is empty"),
-        ({"robot_config": "panda.yaml", "trajectory": "panda_excitation.yaml"}, "the motion has no end"),
-    ],
-)
-def test_it_does_not_start_with_what_cannot_repeat(parameters: dict[str, object], words: str) -> None:
-    with start_node("learning_node", parameters, "ln_wrong") as node:
-        assert node.wait() != 0
-        assert words in node.output()

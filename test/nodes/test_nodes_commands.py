@@ -374,28 +374,3 @@ def test_references_join_anywhere_where_allowed() -> None:
         b.talk.wait_for_line(
             b.node, "a subscription of 'velocity_commands' of node /mr_any/talk has incompatible"
         )
-
-
-@pytest.mark.parametrize(
-    ("name", "parameters", "words"),
-    [
-        ("forward_effort_node", {}, "parameter 'joints' is empty"),
-        ("motor_reference_node", {"joints": ["a", "b", "a"]}, "names joint 'a' twice"),
-        ("forward_effort_node", {"joints": ["a"], "efforts": "some"}, "'some'; choose one of link, motor"),
-        ("forward_effort_node", {"joints": ["a"], "end": "pray"}, "'pray'; choose one of hold, zero, silent"),
-        ("motor_reference_node", {"joints": ["a"], "timeout": 0.0}, "parameter 'timeout'"),
-        ("motor_reference_node", {"joints": ["a"], "stop_on": "rain"}, "'stop_on' names 'rain'; choose from"),
-        (
-            "forward_effort_node",
-            {"joints": ["a"], "robot_config": "panda.yaml"},
-            "joint 'a' is not driven in robot",
-        ),
-    ],
-)
-def test_a_broken_start_ends_with_one_readable_line(
-    name: str, parameters: dict[str, object], words: str
-) -> None:
-    with start_node(name, parameters) as node:
-        assert node.wait() == 1
-        assert len(node.lines) == 1, node.output()
-        assert node.lines[0].startswith("error: ") and words in node.lines[0]

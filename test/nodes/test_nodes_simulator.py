@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +11,9 @@ pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with
 
 import rclpy
 from panda_drives import MIXED, PAIR, write_panda
-from ros_processes import start_node
-from ros_talk import Talk
+from ros_talk import talking
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
-from sweeps import some
 
 from hodyn_ros import BaseMotion, Robot, share
 from hodyn_ros.nodes.simulator_node import SimulatorNode
@@ -29,12 +26,11 @@ PANDA, EXCITATION = "panda.yaml", "panda_excitation.yaml"
 
 def test_it_rests_in_equilibrium_at_the_start_of_the_trajectory_a_thousand_times_a_second() -> None:
     parameters = {"robot_config": PANDA, "trajectory": EXCITATION}
-    with start_node("simulator_node", parameters, "sn_rest") as node, Talk("sn_rest") as talk:
+    with talking("simulator_node", parameters, "sn_rest") as (node, talk):
         links = talk.hear(JointState, "joint_states")
         motors = talk.hear(JointState, "motor_states")
         talk.wait_until(lambda: len(links) > 1500 and len(motors) > 1500, "states")
         values = talk.status("simulator_node", lambda status, values: "missed" in values)
-        assert node.stop(signal.SIGINT) == 0, node.output()
     robot = Robot.load(share.find("config", PANDA))
     assert robot.drive_train is not None
     start = read_trajectory(share.find("config", EXCITATION)).sample(0.0, 0)[0]
@@ -61,7 +57,7 @@ def test_commands_move_it_and_bad_ones_are_refused() -> None:
         "rate": 200.0,
         "initial_position": [0.0, 0.3, 0.0, -1.5, 0.0, 1.8, 0.0],
     }
-    with start_node("simulator_node", parameters, "sn_command") as node, Talk("sn_command") as talk:
+    with talking("simulator_node", parameters, "sn_command") as (node, talk):
         links = talk.hear(JointState, "joint_states")
         publisher = talk.publisher(Float64MultiArray, "effort_commands")
         hold = list(links[0].effort)
@@ -78,7 +74,6 @@ def test_commands_move_it_and_bad_ones_are_refused() -> None:
         talk.wait_until(lambda: links[-1].position[0] > 0.05, "a turn of the first joint")
         old = talk.status("simulator_node", lambda status, _: "s old, and held" in status.message)
         assert int(old["commands"]) == 1
-        assert node.stop(signal.SIGTERM) == 0, node.output()
 
 
 def test_a_state_that_comes_late_does_not_feel_commands_after_its_stamp(
@@ -118,7 +113,7 @@ def test_drives_of_any_kind_move(tmp_path: Path) -> None:
         "rate": 200.0,
         "initial_position": [0.0, 0.3, 0.0, -1.5, 0.0, 1.8, 0.0],
     }
-    with start_node("simulator_node", parameters, "sn_mixed") as node, Talk("sn_mixed") as talk:
+    with talking("simulator_node", parameters, "sn_mixed") as (node, talk):
         links = talk.hear(JointState, "joint_states")
         motors = talk.hear(JointState, "motor_states")
         publisher = talk.publisher(Float64MultiArray, "effort_commands")
@@ -132,13 +127,12 @@ def test_drives_of_any_kind_move(tmp_path: Path) -> None:
         np.testing.assert_allclose(hold[1] + hold[2], links[0].effort[1], rtol=1e-9)
         publisher.publish(Float64MultiArray(data=[hold[0] + 8.0, *hold[1:]]))
         talk.wait_until(lambda: links[-1].position[0] > 0.05, "a turn of the first joint")
-        assert node.stop(signal.SIGTERM) == 0, node.output()
 
 
 def test_all_joints_of_a_robot_with_loops_are_published_until_a_loop_opens() -> None:
     """Pulled up by its arms, the Delta comes to where its rods cannot follow, and stands there."""
     parameters = {"robot_config": "delta.yaml", "trajectory": "delta_motion.yaml", "rate": 200.0}
-    with start_node("simulator_node", parameters, "sn_loops") as node, Talk("sn_loops") as talk:
+    with talking("simulator_node", parameters, "sn_loops") as (node, talk):
         links = talk.hear(JointState, "joint_states")
         motors = talk.hear(JointState, "motor_states")
         publisher = talk.publisher(Float64MultiArray, "effort_commands")
@@ -162,16 +156,14 @@ def test_all_joints_of_a_robot_with_loops_are_published_until_a_loop_opens() -> 
         talk.wait_until(lambda: len(links) > count + 10, "states of a robot that stands")
         np.testing.assert_allclose(links[-1].position, links[-5].position, rtol=0, atol=1e-12)
         assert not np.any(links[-1].velocity) and not np.any(motors[-1].velocity)
-        assert node.stop(signal.SIGTERM) == 0, node.output()
 
 
 def test_a_platform_rests_where_its_motion_starts() -> None:
     parameters = {"robot_config": "planar_3rrr.yaml", "trajectory": "planar_3rrr_motion.yaml", "rate": 100.0}
-    with start_node("simulator_node", parameters, "sn_platform") as node, Talk("sn_platform") as talk:
+    with talking("simulator_node", parameters, "sn_platform") as (node, talk):
         links = talk.hear(JointState, "joint_states")
         motors = talk.hear(JointState, "motor_states")
         talk.wait_until(lambda: len(links) > 50 and len(motors) > 50, "states")
-        assert node.stop(signal.SIGINT) == 0, node.output()
     robot = Robot.load(share.find("config", "planar_3rrr.yaml"))
     start = read_motion(share.find("config", "planar_3rrr_motion.yaml")).sample(0.0, 2)
     at_rest = BaseMotion(start.pose, np.zeros((2, 6)), representation="body_fixed")
@@ -190,10 +182,7 @@ def test_where_a_spring_leaves_its_table_the_robot_stands(tmp_path: Path) -> Non
     robot = write_panda(
         tmp_path / "table.yaml", {0: f"spring_table: {{torque: [{table}], deflection: [{bent}]}}"}
     )
-    with (
-        start_node("simulator_node", {"robot_config": str(robot), "rate": 200.0}, "sn_table") as node,
-        Talk("sn_table") as talk,
-    ):
+    with talking("simulator_node", {"robot_config": str(robot), "rate": 200.0}, "sn_table") as (node, talk):
         links = talk.hear(JointState, "joint_states")
         publisher = talk.publisher(Float64MultiArray, "effort_commands")
         talk.wait_until(lambda: links, "states")
@@ -204,21 +193,3 @@ def test_where_a_spring_leaves_its_table_the_robot_stands(tmp_path: Path) -> Non
         count = len(links)
         talk.wait_until(lambda: len(links) > count + 10, "states of a robot that stands")
         assert links[-1].position == links[-5].position
-        assert node.stop(signal.SIGTERM) == 0, node.output()
-
-
-BROKEN: list[tuple[dict[str, object], str]] = [
-    ({}, "'robot_config' is empty"),
-    ({"robot_config": PANDA, "initial_position": [1.0, 2.0]}, r"position must have shape (7,)"),
-    ({"robot_config": PANDA, "rate": 1e6}, "parameter 'rate'"),
-    ({"robot_config": PANDA, "trajectory": "nowhere.yaml"}, "no file 'nowhere.yaml'"),
-    ({"robot_config": "humanoid_leg.yaml"}, "has a floating base, which its drives do not hold"),
-]
-
-
-@pytest.mark.parametrize(("parameters", "words"), some(BROKEN, *BROKEN[::2]))
-def test_a_broken_start_ends_with_one_readable_line(parameters: dict[str, object], words: str) -> None:
-    with start_node("simulator_node", parameters) as node:
-        assert node.wait() == 1
-        assert len(node.lines) == 1, node.output()
-        assert node.lines[0].startswith("error: ") and words in node.lines[0]

@@ -18,8 +18,7 @@ from lifecycle_msgs.srv import ChangeState
 from nav_msgs.msg import Odometry
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
-from ros_processes import start_node
-from ros_talk import Talk
+from ros_talk import Talk, talking
 from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
@@ -67,7 +66,7 @@ class Source:
 @contextmanager
 def observed(namespace: str, **parameters: object) -> Iterator[tuple[Any, Talk, Source]]:
     given = {"robot_config": "panda.yaml", "effort_noise": [0.2], "inertia_deviation": 0.0} | parameters
-    with start_node("observer_node", given, namespace) as node, Talk(namespace) as talk:
+    with talking("observer_node", given, namespace) as (node, talk):
         yield node, talk, Source(talk)
 
 
@@ -88,7 +87,6 @@ def test_a_push_shows_with_deviations_and_is_announced() -> None:
         assert efforts[-1].joint_names == NAMES and min(efforts[-1].deviations) >= 0.2
         values = talk.status("observer_node", lambda _, values: values["contacts"] == "1")
         assert values["panda_joint2: torque corrected by"].startswith(("+0.00", "-0.00"))
-        assert node.stop() == 0, node.output()
 
 
 def test_what_is_no_sample_is_counted_and_nothing_false_follows() -> None:
@@ -129,7 +127,6 @@ def test_what_is_no_sample_is_counted_and_nothing_false_follows() -> None:
                 == 3
             ),
         )
-        assert node.stop() == 0, node.output()
 
 
 def test_parameters_change_while_it_observes_and_others_are_fixed() -> None:
@@ -152,7 +149,6 @@ def test_parameters_change_while_it_observes_and_others_are_fixed() -> None:
         source.send(20)
         talk.status("observer_node", lambda status, _: status.message == "not active")
         assert len(efforts) == count
-        assert node.stop() == 0, node.output()
 
 
 def test_a_load_is_found_and_offered_to_dynamics_node() -> None:
@@ -188,7 +184,6 @@ def test_a_load_is_found_and_offered_to_dynamics_node() -> None:
         assert asked.success and abs(offered["payload_mass"] - 1.2) < 0.02
         assert talk.call(Trigger, "observer_node/restart_payload", Trigger.Request()).success
         assert not talk.call(Trigger, "observer_node/payload", Trigger.Request()).success
-        assert node.stop() == 0, node.output()
 
 
 def test_the_wrench_on_a_floating_base_shows_before_the_joints() -> None:
@@ -232,22 +227,3 @@ def test_the_wrench_on_a_floating_base_shows_before_the_joints() -> None:
         send(0.0, twist=np.nan)
         talk.wait_for_line(node, "twist holds NaN")
         talk.status("observer_node", lambda _, values: values["odom rejected: not finite"] == "1")
-        assert node.stop() == 0, node.output()
-
-
-@pytest.mark.parametrize(
-    ("parameters", "words"),
-    [
-        ({"robot_config": "none.yaml"}, "none.yaml"),
-        ({"measured": ["position", "effort"]}, "'measured' holds 'effort'; choose from"),
-        ({"measured": ["position", "motor_position", "velocity"]}, "give velocities of all"),
-        ({"measured": ["position", "velocity"]}, "nothing says what torque acts on joint 'panda_joint1'"),
-        ({"measured": ["position", "motor_effort", "joint_torque"]}, "cannot both come on joint_states"),
-        ({"bandwidth": 1e5}, "bandwidth"),
-    ],
-)
-def test_it_does_not_start_with_what_cannot_be(parameters: dict[str, object], words: str) -> None:
-    given = {"robot_config": "panda.yaml"} | parameters
-    with start_node("observer_node", given, "on_wrong") as node:
-        assert node.wait() != 0
-        assert words in node.output()

@@ -11,8 +11,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Vector3, Wrench, WrenchStamped
-from ros_peer import Peer
-from ros_processes import sound_node
+from ros_peer import asked
 from ros_stream import JOINTS, motion
 from sweeps import THOROUGH
 
@@ -130,8 +129,7 @@ def test_dynamics_node_goes_on_after_poison() -> None:
     path = share.find("config", "panda.yaml")
     chosen = FeedforwardConfig(wrench_bodies=(HAND,))
     expected = FeedforwardPipeline(RobotFiles.from_file(path), Robot.load(path), chosen)
-    with sound_node("dynamics_node", parameters, "poison") as node, Peer("poison") as peer:
-        peer.wait_for_topics()
+    with asked(parameters, "poison") as (node, peer):
         sensor = peer.publisher(WrenchStamped, f"external_wrench/{HAND}")
         for k in range(1, 101):
             values = dict(zip("xyz", [huge(rng) if rng.random() < 0.5 else 0.0 for _ in range(3)]))

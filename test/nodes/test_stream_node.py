@@ -14,7 +14,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
 from panda_plan import HOME, NAMES, after
 from ros_processes import start_node
-from ros_talk import Talk
+from ros_talk import Talk, talking
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -79,10 +79,7 @@ def require_smooth(heard: list[DesiredMotion]) -> np.ndarray:
 
 
 def test_chunks_become_a_smooth_motion_that_stops_with_them_and_bad_ones_are_named() -> None:
-    with (
-        start_node("stream_node", ROBOT | {"mode": "approximate"}, "sn_chunks") as node,
-        Talk("sn_chunks") as talk,
-    ):
+    with talking("stream_node", ROBOT | {"mode": "approximate"}, "sn_chunks") as (node, talk):
         talk.wait_for_line(node, "waiting for points")
         heard = talk.hear_nothing_yet(DesiredMotion, "desired_motion")
         publisher = talk.publisher(JointTrajectory, "joint_trajectory")
@@ -108,7 +105,6 @@ def test_chunks_become_a_smooth_motion_that_stops_with_them_and_bad_ones_are_nam
         talk.wait_for_line(node, "joint 'panda_joint7'")
         facts = talk.status("stream_node", lambda status, _: status.message == "standing: no new points")
         talk.wait_until(lambda: not any([*heard[-1].velocities, *heard[-1].snaps]), "its last sample")
-        assert node.stop(signal.SIGINT) == 0, node.output()
     motion = require_smooth(heard)
     assert np.abs(motion[:, 0] - HOME).max() > 0.02
     assert not motion[-1, 1:].any() and not motion[0, 1:].any()
@@ -152,7 +148,7 @@ def test_single_points_are_followed_from_where_the_robot_is_and_a_signal_stops_t
 
 
 def test_targets_are_tracked_and_what_is_wrong_with_them_is_said_counted_and_followed() -> None:
-    with start_node("stream_node", ROBOT, "sn_track") as node, Talk("sn_track") as talk:
+    with talking("stream_node", ROBOT, "sn_track") as (node, talk):
         talk.wait_for_line(node, "waiting for points")
         heard = talk.hear_nothing_yet(DesiredMotion, "desired_motion")
         targets = talk.publisher(JointState, "joint_targets")
@@ -179,7 +175,6 @@ def test_targets_are_tracked_and_what_is_wrong_with_them_is_said_counted_and_fol
             lambda: "joint_targets rejected: position holds nan for joint" in node.output(),
         )
         facts = talk.status("stream_node", lambda status, _: status.message == "standing: no new points")
-        assert node.stop(signal.SIGINT) == 0, node.output()
     motion = require_smooth(heard)
     np.testing.assert_allclose(motion[-1, 0], away, atol=1e-9)
     assert not motion[-1, 1:].any()
@@ -226,21 +221,3 @@ def test_a_platform_follows_poses_that_it_can_have() -> None:
     missed = np.diff(places, axis=0) - 0.5 * step * (speeds[1:, 0] + speeds[:-1, 0])
     rule = step[followed].max() ** 3 / 12.0 * np.abs(speeds[:, 2]).max()  # what the trapezoidal rule misses
     assert followed.any() and np.abs(missed[followed]).max() <= 1.5 * rule + 1e-9
-
-
-@pytest.mark.parametrize(
-    ("parameters", "words"),
-    [
-        ({}, "parameter 'robot_config' is empty"),
-        (
-            ROBOT | {"mode": "fast"},
-            "parameter 'mode' is 'fast'; choose one of approximate, interpolate, latest, track",
-        ),
-        (ROBOT | {"jerk": [1.0, 2.0]}, "parameter 'jerk' has 2 numbers; give one for each of the 7 joints"),
-        ({"robot_config": "aerial_manipulator.yaml"}, "has a floating base"),
-    ],
-)
-def test_what_it_cannot_start_with_is_said_in_one_line(parameters: dict[str, object], words: str) -> None:
-    with start_node("stream_node", parameters, "sn_bad") as node:
-        assert node.wait() == 1
-        assert words in node.output()

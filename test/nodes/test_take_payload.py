@@ -14,7 +14,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with
 from ros_peer import Peer
 from ros_processes import RosProcess, sound_node
 from ros_stream import JOINTS, motion
-from ros_talk import Talk
+from ros_talk import talking
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
@@ -135,7 +135,7 @@ def test_a_load_is_carried_on_request_and_faded(node: RosProcess, peer: Peer) ->
 
 def test_a_guard_counts_with_a_load_on_request() -> None:
     given = {"robot_config": "panda.yaml", "payload_fade": 0.2, "payload_limit": 3.0}
-    with sound_node("controller_node", given, "guard_payload") as node, Talk("guard_payload") as talk:
+    with talking("controller_node", given, "guard_payload") as (node, talk):
         told = talk.publisher(PayloadEstimate, "payload")
 
         def call(name: str) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import signal
 import time
 from collections.abc import Callable
 
@@ -17,11 +16,9 @@ from action_msgs.msg import GoalStatus
 from panda_plan import HOME, MOVE, NAMES, after, plan
 from rclpy.action import ActionClient
 from rclpy.context import Context
-from ros_processes import start_node
-from ros_talk import Talk
+from ros_talk import talking
 from scipy.interpolate import BPoly
 from sensor_msgs.msg import JointState
-from sweeps import some
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from hodyn_ros import share
@@ -142,63 +139,57 @@ def test_paths_that_cannot_be_timed_are_refused(
 
 
 def test_the_node_retimes_paths() -> None:
-    with start_node("trajectory_filter", {"robot_config": "panda.yaml"}, "tf_retime") as node:
-        with Talk("tf_retime") as talk:
-            request = RetimeTrajectory.Request(
-                path=path(np.array(HOME), np.array(HOME) + MOVE), quantities=["velocity"], shares=[0.5]
-            )
-            answer = talk.call(RetimeTrajectory, "trajectory_filter/retime", request)
-            assert answer.success, answer.message
-            last = nanoseconds(answer.trajectory.points[-1].time_from_start)
-            assert answer.message == f"the motion lasts {1e-9 * last:.6f} s"
-            request.shares = []
-            answer = talk.call(RetimeTrajectory, "trajectory_filter/retime", request)
-            assert not answer.success and "there are 1 quantities and 0 shares" in answer.message
-            request.quantities, request.shares = ["pace"], [0.5]
-            answer = talk.call(RetimeTrajectory, "trajectory_filter/retime", request)
-            assert not answer.success and "has no limit of 'pace'" in answer.message
-        assert node.stop(signal.SIGINT) == 0, node.output()
+    with talking("trajectory_filter", {"robot_config": "panda.yaml"}, "tf_retime") as (node, talk):
+        request = RetimeTrajectory.Request(
+            path=path(np.array(HOME), np.array(HOME) + MOVE), quantities=["velocity"], shares=[0.5]
+        )
+        answer = talk.call(RetimeTrajectory, "trajectory_filter/retime", request)
+        assert answer.success, answer.message
+        last = nanoseconds(answer.trajectory.points[-1].time_from_start)
+        assert answer.message == f"the motion lasts {1e-9 * last:.6f} s"
+        request.shares = []
+        answer = talk.call(RetimeTrajectory, "trajectory_filter/retime", request)
+        assert not answer.success and "there are 1 quantities and 0 shares" in answer.message
+        request.quantities, request.shares = ["pace"], [0.5]
+        answer = talk.call(RetimeTrajectory, "trajectory_filter/retime", request)
+        assert not answer.success and "has no limit of 'pace'" in answer.message
 
 
 def test_the_action_retimes_as_the_service_does_and_can_be_canceled() -> None:
-    with start_node("trajectory_filter", {"robot_config": "panda.yaml"}, "tf_action") as node:
-        with Talk("tf_action") as talk:
-            client = ActionClient(talk.node, RetimeAction, "trajectory_filter/retime")
-            talk.wait_until(client.server_is_ready, "the action")
-            heard: list[float] = []
+    with talking("trajectory_filter", {"robot_config": "panda.yaml"}, "tf_action") as (node, talk):
+        client = ActionClient(talk.node, RetimeAction, "trajectory_filter/retime")
+        talk.wait_until(client.server_is_ready, "the action")
+        heard: list[float] = []
 
-            def accepted(goal: RetimeAction.Goal) -> object:
-                sent = client.send_goal_async(goal, lambda msg: heard.append(msg.feedback.progress))
-                return talk.wait_until(lambda: sent.done() and sent.result(), "the answer to a goal")
+        def accepted(goal: RetimeAction.Goal) -> object:
+            sent = client.send_goal_async(goal, lambda msg: heard.append(msg.feedback.progress))
+            return talk.wait_until(lambda: sent.done() and sent.result(), "the answer to a goal")
 
-            def ended(handle: object) -> object:
-                result = handle.get_result_async()  # type: ignore[attr-defined]
-                return talk.wait_until(lambda: result.done() and result.result(), "the result of a goal")
+        def ended(handle: object) -> object:
+            result = handle.get_result_async()  # type: ignore[attr-defined]
+            return talk.wait_until(lambda: result.done() and result.result(), "the result of a goal")
 
-            ends = np.array(HOME), np.array(HOME) + MOVE
-            asked = {"path": path(*ends), "quantities": ["velocity"], "shares": [0.5]}
-            found = ended(accepted(RetimeAction.Goal(**asked)))
-            answer = talk.call(
-                RetimeTrajectory, "trajectory_filter/retime", RetimeTrajectory.Request(**asked)
-            )
-            assert found.status == GoalStatus.STATUS_SUCCEEDED
-            assert found.result.trajectory == answer.trajectory and answer.success
-            assert found.result.message == answer.message
-            assert heard == sorted(heard) and heard[0] == 0.0 and heard[-1] == 1.0 and len(heard) > 3
-            refused = ended(accepted(RetimeAction.Goal(path=path(*ends), quantities=["pace"], shares=[0.5])))
-            assert refused.status == GoalStatus.STATUS_ABORTED
-            assert "has no limit of 'pace'" in refused.result.message
-            # a long one, canceled while it is sought
-            dense = [ends[0] + share * MOVE for share in np.linspace(0.0, 1.0, 1500)]
-            heard.clear()
-            handle = accepted(RetimeAction.Goal(path=path(*dense)))
-            talk.wait_until(lambda: heard, "progress")
-            handle.cancel_goal_async()  # type: ignore[attr-defined]
-            stopped = ended(handle)
-            assert stopped.status == GoalStatus.STATUS_CANCELED and heard[-1] < 1.0
-            assert not stopped.result.trajectory.points
-            client.destroy()
-        assert node.stop(signal.SIGINT) == 0, node.output()
+        ends = np.array(HOME), np.array(HOME) + MOVE
+        asked = {"path": path(*ends), "quantities": ["velocity"], "shares": [0.5]}
+        found = ended(accepted(RetimeAction.Goal(**asked)))
+        answer = talk.call(RetimeTrajectory, "trajectory_filter/retime", RetimeTrajectory.Request(**asked))
+        assert found.status == GoalStatus.STATUS_SUCCEEDED
+        assert found.result.trajectory == answer.trajectory and answer.success
+        assert found.result.message == answer.message
+        assert heard == sorted(heard) and heard[0] == 0.0 and heard[-1] == 1.0 and len(heard) > 3
+        refused = ended(accepted(RetimeAction.Goal(path=path(*ends), quantities=["pace"], shares=[0.5])))
+        assert refused.status == GoalStatus.STATUS_ABORTED
+        assert "has no limit of 'pace'" in refused.result.message
+        # a long one, canceled while it is sought
+        dense = [ends[0] + share * MOVE for share in np.linspace(0.0, 1.0, 1500)]
+        heard.clear()
+        handle = accepted(RetimeAction.Goal(path=path(*dense)))
+        talk.wait_until(lambda: heard, "progress")
+        handle.cancel_goal_async()  # type: ignore[attr-defined]
+        stopped = ended(handle)
+        assert stopped.status == GoalStatus.STATUS_CANCELED and heard[-1] < 1.0
+        assert not stopped.result.trajectory.points
+        client.destroy()
 
 
 def test_a_stop_counts_from_where_the_controller_is(efforts: TrajectoryEfforts) -> None:
@@ -401,7 +392,7 @@ def test_damaged_trajectories_are_refused_or_right(efforts: TrajectoryEfforts) -
 
 def test_the_node_passes_trajectories_on_and_counts_the_others(efforts: TrajectoryEfforts) -> None:
     parameters = {"robot_config": "panda.yaml", "efforts": "motor"}
-    with start_node("trajectory_filter", parameters, "tf_topic") as node, Talk("tf_topic") as talk:
+    with talking("trajectory_filter", parameters, "tf_topic") as (node, talk):
         heard = talk.hear_nothing_yet(JointTrajectory, "filtered_joint_trajectory")
         publisher = talk.publisher(JointTrajectory, "trajectory_filter/joint_trajectory")
         bad = plan()
@@ -441,24 +432,6 @@ def test_the_node_passes_trajectories_on_and_counts_the_others(efforts: Trajecto
         assert values["rejected: unknown joint"] == "1" and values["rejected: wrong length"] == "0"
         assert int(values["filled in"]) >= 2 and int(values["rejected: bad motion"]) >= 2
         assert float(values["last: departure [rad or m]"]) > 0.0
-        assert node.stop(signal.SIGINT) == 0, node.output()
-
-
-BROKEN: list[tuple[dict[str, object], str]] = [
-    ({}, "parameter 'robot_config' is empty"),
-    ({"robot_config": "planar_3rrr.yaml"}, "describes a robot that its platform moves"),
-    ({"robot_config": "panda.yaml", "efforts": "both"}, "of the 'link' or of the 'motor', found 'both'"),
-    ({"robot_config": "panda.yaml", "limits": "ignore"}, "choose reject or pass"),
-    ({"robot_config": "panda.yaml", "joints": "[hand]"}, "joint 'hand' is unknown"),
-    ({"robot_config": "panda.yaml", "period": 0.0}, "'period' takes double from 0.0005 to 1"),
-]
-
-
-@pytest.mark.parametrize(("parameters", "words"), some(BROKEN, *BROKEN[:2]))
-def test_a_start_that_cannot_work_ends_with_one_line(parameters: dict[str, object], words: str) -> None:
-    with start_node("trajectory_filter", parameters, "tf_start") as node:
-        assert node.wait() == 1
-        assert words in node.lines[-1] and not any("Traceback" in line for line in node.lines)
 
 
 def test_the_controllers_move_the_joints_of_the_urdf_in_any_namespace() -> None:

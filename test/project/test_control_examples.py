@@ -106,9 +106,8 @@ def test_derivatives_pay_on_soft_springs_where_all_is_known(tmp_path: Path) -> N
     lines = run_quickly("when_derivatives_pay", tmp_path, ("when-derivatives-pay.png",))
     rigid, offset, elastic = row(lines, f"{'all known':38s}      10")
     assert rigid > 5.0 * offset > 100.0 * elastic
-    for unknown in ("20 % of the friction unknown", "1 kg of payload unknown"):
-        rigid, offset, elastic = row(lines, f"{unknown:38s}      10")
-        assert rigid > 2.0 * offset and offset == pytest.approx(elastic, rel=0.5)
+    rigid, offset, elastic = row(lines, f"{'20 % of the friction unknown':38s}      10")
+    assert rigid > 2.0 * offset and offset == pytest.approx(elastic, rel=0.5)
 
 
 def test_the_film_shows_three_feedforwards(tmp_path: Path) -> None:

@@ -19,18 +19,17 @@ LATE = (
 )
 
 
-def loaded(code: str, already: str = "") -> set[str]:
-    """Modules that a piece of code loads in a fresh interpreter, after what is loaded already."""
-    code = f"import json, sys\n{already}\nbefore = set(sys.modules)\n{code}\n"
-    result = subprocess.run(
-        [sys.executable, "-c", code + "print(json.dumps(sorted(set(sys.modules) - before)))"],
-        env=child_environment(),
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+def printed(code: str) -> list[str]:
+    """Lines that a fresh interpreter prints."""
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, env=child_environment(), capture_output=True, text=True, timeout=60)
     assert result.returncode == 0, result.stderr
-    return set(json.loads(result.stdout.splitlines()[-1]))
+    return result.stdout.splitlines()
+
+
+def loaded(code: str) -> set[str]:
+    """Modules that a fresh interpreter has loaded after a piece of code."""
+    return set(json.loads(printed(f"import json, sys\n{code}\nprint(json.dumps(sorted(sys.modules)))")[-1]))
 
 
 def test_the_package_alone_imports_nothing_heavy() -> None:
@@ -78,12 +77,9 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         from hodyn_ros import Robbot  # noqa: F401
 
 
-@pytest.mark.parametrize(
-    "name", ["panda.yaml", "aerial_manipulator.yaml", "gough_stewart_6ups.yaml", "humanoid_leg.yaml"]
-)
-def test_the_first_answer_of_a_node_waits_for_no_import(name: str) -> None:
-    pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
-    code = f"""
+ROBOTS = ("panda.yaml", "aerial_manipulator.yaml", "gough_stewart_6ups.yaml", "humanoid_leg.yaml")
+FIRST_ANSWERS = f"""
+import json, os, sys
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point, Pose, Quaternion
@@ -93,14 +89,26 @@ from hodyn_ros.feedforward.robot_files import RobotFiles
 from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
 from hodyn_ros.ros.conversions.messages import write_desired_motion
 
-path = share.find("config", {name!r})
-pipeline = FeedforwardPipeline(RobotFiles.from_file(path), Robot.load(path), FeedforwardConfig())
-model = pipeline.model
-at_rest = np.zeros((model.motion_orders, len(model.motion_joints)))
-msg = write_desired_motion(model.motion_joints, Time(sec=1), at_rest)
-if model.moves_base:
-    place = pipeline.robot.home[1][:3, 3].tolist()
-    msg.base_pose = [Pose(position=Point(**dict(zip("xyz", place))), orientation=Quaternion(w=1.0))]
-    msg.base_twists = np.zeros(6 * (model.motion_orders - 1))
+for name in {ROBOTS}:
+    if os.fork():  # each in a copy of its own, in which nothing has been loaded for another
+        os.wait()
+        continue
+    path = share.find("config", name)
+    pipeline = FeedforwardPipeline(RobotFiles.from_file(path), Robot.load(path), FeedforwardConfig())
+    model = pipeline.model
+    at_rest = np.zeros((model.motion_orders, len(model.motion_joints)))
+    msg = write_desired_motion(model.motion_joints, Time(sec=1), at_rest)
+    if model.moves_base:
+        place = pipeline.robot.home[1][:3, 3].tolist()
+        msg.base_pose = [Pose(position=Point(**dict(zip("xyz", place))), orientation=Quaternion(w=1.0))]
+        msg.base_twists = np.zeros(6 * (model.motion_orders - 1))
+    before = set(sys.modules)
+    assert np.isfinite(pipeline.answer(msg).efforts).all()
+    print(json.dumps([name, sorted(set(sys.modules) - before)]), flush=True)
+    os._exit(0)
 """
-    assert not loaded("assert np.isfinite(pipeline.answer(msg).efforts).all()", code)
+
+
+def test_the_first_answer_of_a_node_waits_for_no_import() -> None:
+    pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
+    assert dict(map(json.loads, printed(FIRST_ANSWERS))) == dict.fromkeys(ROBOTS, [])

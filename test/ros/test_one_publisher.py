@@ -13,8 +13,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with
 
 from geometry_msgs.msg import Point, Pose
 from rclpy.qos import QoSProfile
-from ros_peer import Peer
-from ros_processes import sound_node
+from ros_peer import asked
 from ros_stream import JOINTS, motion
 
 from hodyn_ros.msg import DesiredMotion
@@ -138,8 +137,7 @@ def test_a_base_has_to_go_on_as_well() -> None:
 
 def test_dynamics_node_answers_one_of_two_publishers_and_names_the_other() -> None:
     parameters = {"robot_config": "panda.yaml", "new_publisher_after": 2.0}
-    with sound_node("dynamics_node", parameters, "two") as node, Peer("two") as peer:
-        peer.wait_for_topics()
+    with asked(parameters, "two") as (node, peer):
         intruder = peer.node.create_publisher(DesiredMotion, "desired_motion", QoSProfile(depth=1000))
         peer.wait_until(lambda: intruder.get_subscription_count() > 0, "the second publisher")
 
@@ -176,8 +174,7 @@ def test_dynamics_node_counts_what_does_not_fit_into_its_queue() -> None:
         "robot_config": "panda.yaml",
         "qos_overrides./full/desired_motion.subscription.depth": 5,
     }
-    with sound_node("dynamics_node", parameters, "full") as node, Peer("full") as peer:
-        peer.wait_for_topics()
+    with asked(parameters, "full") as (node, peer):
         peer.answer_to(write_desired_motion(JOINTS, time_message(1), motion(0)))
         node.send(signal.SIGSTOP)  # a node too slow for what is sent
         for k in range(2, 502):

@@ -85,13 +85,6 @@ def test_a_misspelt_parameter_is_named() -> None:
     assert sum("is unknown" in line for line in node.lines) == 1
 
 
-def test_a_robot_without_drives_is_refused_by_its_name() -> None:
-    with start_node("controller_node", {"robot_config": "gough_stewart_6ups.yaml"}, "no_drives") as process:
-        assert process.wait() == 1
-    (line,) = process.lines
-    assert line.endswith("robot 'gough_stewart_6ups' has no drives; describe them in its file")
-
-
 STOPPING = """
 import signal, sys
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as "nohup make test" would have it ignored

@@ -76,12 +76,6 @@ def test_processors_are_those_of_all_threads() -> None:
         assert node.stop() == 0, node.output()
 
 
-@pytest.mark.parametrize("numbers", [[4096], [0.5], [-1]])
-def test_processors_that_are_not_there_are_refused(numbers: list[float]) -> None:
-    with started({"realtime.cpu_affinity": numbers}) as node:
-        assert_rejected(node, "realtime.cpu_affinity", "may use the processors")
-
-
 def test_priority_is_that_of_all_threads_or_refused() -> None:
     with started(PRIORITY) as node:
         if not allowed("priority"):
@@ -135,9 +129,18 @@ def test_memory_is_locked_or_refused() -> None:
         assert node.stop() == 0, node.output()
 
 
-def test_an_unknown_way_to_collect_is_refused() -> None:
-    with started({"realtime.garbage_collection": "never"}) as node:
-        assert_rejected(node, "realtime.garbage_collection", "automatic, frozen")
+@pytest.mark.parametrize(
+    ("name", "value", "mend"),
+    [
+        ("cpu_affinity", [4096], "may use the processors"),
+        ("cpu_affinity", [0.5], "may use the processors"),
+        ("cpu_affinity", [-1], "may use the processors"),
+        ("garbage_collection", "never", "automatic, frozen"),
+    ],
+)
+def test_what_cannot_be_is_refused(name: str, value: object, mend: str) -> None:
+    with started({f"realtime.{name}": value}) as node:
+        assert_rejected(node, f"realtime.{name}", mend)
 
 
 def test_garbage_is_collected_between_samples_alone() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -14,10 +15,12 @@ from sweeps import THOROUGH
 
 from hodyn_ros import InputError, Robot, share
 from hodyn_ros.trajectory import read_motion
-from hodyn_ros.view.browser import Browser, Player
 from hodyn_ros.view.scene import Scene
-from hodyn_ros.view.track import Instant, drive_limits, track_of_motion
+from hodyn_ros.view.track import DriveLimit, Instant, drive_limits, track_of_motion
 from hodyn_ros.view.visuals import read_looks
+
+if TYPE_CHECKING:  # viser takes long to import, and every worker of the tests reads this file
+    from hodyn_ros.view.browser import Browser, Player
 
 HOST = "127.0.0.1"
 WARNINGS = "document.querySelectorAll('[class*=Notification-closeButton]')"  # of no graphics card
@@ -40,11 +43,19 @@ def free_port() -> int:
         return int(trial.getsockname()[1])
 
 
+def browser_of(scene: Scene, limits: Sequence[DriveLimit], largest: float, port: int) -> Browser:
+    from hodyn_ros.view.browser import Browser
+
+    return Browser(scene, limits, largest, HOST, port)
+
+
 @pytest.fixture(scope="module")
 def panda() -> Iterator[tuple[Browser, Player]]:
+    from hodyn_ros.view.browser import Player
+
     robot = Robot.load(share.find("config", "panda.yaml"))
     track = track_of_motion(robot, read_motion(share.find("config", "panda_excitation.yaml")), 2.0)
-    made = Browser(Scene(robot), drive_limits(robot), 4e-3, HOST, free_port())
+    made = browser_of(Scene(robot), drive_limits(robot), 4e-3, free_port())
     yield made, Player(made, track)
     made.server.stop()
 
@@ -94,7 +105,7 @@ def test_bodies_have_their_shapes_and_broken_meshes_are_named(tmp_path: Path) ->
     urdf.write_text(URDF.format(mesh="ball.stl"))
     robot = Robot.load(urdf)
     looks = read_looks(urdf, robot)
-    made = Browser(Scene(robot, looks.visuals), drive_limits(robot), 1e-3, HOST, free_port())
+    made = browser_of(Scene(robot, looks.visuals), drive_limits(robot), 1e-3, free_port())
     try:
         assert len(made.missing) == 1 and "broken.stl' " in made.missing[0]
         made.draw(Instant(desired=np.array([np.pi / 2])))
@@ -127,7 +138,7 @@ def test_a_port_that_is_taken_is_one_line(panda: tuple[Browser, Player]) -> None
     made, _ = panda
     port = made.server.get_port()
     with pytest.raises(InputError, match=f"cannot serve at {HOST}:{port}: .*; choose another --port"):
-        Browser(made._scene, (), 1e-3, HOST, port)
+        browser_of(made._scene, (), 1e-3, port)
 
 
 def button(label: str) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import http.client
 import socket
 from collections.abc import Iterator
+from importlib.metadata import version
 
 import pytest
-import viser
 from hinged_arm import HINGED_ARM
 from websockets import Headers
 from websockets.exceptions import InvalidStatus
@@ -15,7 +15,6 @@ from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
 from hodyn_ros import Robot
-from hodyn_ros.view.browser import Browser
 from hodyn_ros.view.own_pages import refusal
 from hodyn_ros.view.scene import Scene
 
@@ -24,6 +23,8 @@ ADDRESS = "127.0.0.1"
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
+    from hodyn_ros.view.browser import Browser  # here, as it takes long, and every worker reads this file
+
     with socket.socket() as trial:
         trial.bind((ADDRESS, 0))
         free = int(trial.getsockname()[1])
@@ -41,7 +42,7 @@ def attached(port: int, host: str, origin: str | None) -> bool:
                 f"ws://{host}",
                 sock=to,
                 origin=None if origin is None else Origin(origin),
-                subprotocols=[Subprotocol(f"viser-v{viser.__version__}")],
+                subprotocols=[Subprotocol(f"viser-v{version('viser')}")],
             ) as client,
         ):
             return len(client.recv(10.0)) > 0

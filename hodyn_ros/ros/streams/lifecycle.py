@@ -38,6 +38,7 @@ class StreamLifecycle(LifecycleNode, ABC):
         super().__init__(name, namespace=namespace)
         self.configured = self.running = False
         self.failure: Exception | None = None  # why it could not be configured
+        self._by_itself = False  # whether the present transition is the node's own
         self.rejections: dict[str, Rejections] = {}  # by topic
         self.events = QosEvents(self)
         self.streams = StreamGroup()
@@ -103,11 +104,17 @@ class StreamLifecycle(LifecycleNode, ABC):
 
     def autostart(self) -> None:
         """Configure and activate where the parameter of that name asks for it, or raise what hinders it."""
-        if not value(self, "autostart"):
-            return
-        if self.trigger_configure() != TransitionCallbackReturn.SUCCESS:
+        if value(self, "autostart") and not self.start_by_itself():
             raise self.failure or InputError("the node could not be configured")
-        self.trigger_activate()
+
+    def start_by_itself(self) -> bool:
+        """Configure and activate, and return whether that has succeeded; who asks says why it has not."""
+        self._by_itself = True
+        configured = self.trigger_configure() == TransitionCallbackReturn.SUCCESS
+        self._by_itself = False
+        if configured:
+            self.trigger_activate()
+        return configured
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Load."""
@@ -117,14 +124,11 @@ class StreamLifecycle(LifecycleNode, ABC):
         except Exception as error:  # rclpy would drop whatever leaves this method, without a word
             self._forget()
             self.failure = error
-            self.say_failure()
+            if not self._by_itself:
+                self.get_logger().error(f"cannot configure: {error}")
             return TransitionCallbackReturn.FAILURE
         self.configured = True
         return super().on_configure(state)
-
-    def say_failure(self) -> None:
-        """Log why the node could not be configured."""
-        self.get_logger().error(f"cannot configure: {self.failure}")
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Answer from now on."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -15,7 +15,7 @@ from rcl_interfaces.msg import Parameter, ParameterValue, SetParametersResult
 from rcl_interfaces.srv import DescribeParameters, SetParametersAtomically
 from rclpy.duration import Duration
 from rclpy.parameter import Parameter as RclpyParameter
-from ros_processes import TIMEOUT
+from ros_processes import TIMEOUT, RosProcess, start_node
 from ros_talk import Talk
 
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
@@ -139,3 +139,15 @@ class Peer(Talk):
 def _parameter(name: str, value: object) -> Parameter:
     found: ParameterValue = RclpyParameter(name, value=value).get_parameter_value()
     return Parameter(name=name, value=found)
+
+
+@contextmanager
+def asked(
+    parameters: Mapping[str, object], namespace: str, ready: bool = True
+) -> Iterator[tuple[RosProcess, Peer]]:
+    """Start dynamics_node and its other side, `ready` to be answered; the node has to end cleanly."""
+    with start_node("dynamics_node", parameters, namespace) as node, Peer(namespace) as peer:
+        if ready:
+            peer.wait_for_topics()
+        yield node, peer
+        node.end()

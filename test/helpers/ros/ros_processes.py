@@ -136,6 +136,11 @@ class RosProcess:
         self.send(how)
         return self.wait(timeout)
 
+    def end(self, how: signal.Signals = signal.SIGINT) -> None:
+        """Tell it to end, unless it has; require that it ends cleanly."""
+        assert self.stop(how) == 0, self.output()
+        assert "Traceback" not in self.output(), self.output()
+
     def send(self, how: signal.Signals) -> None:
         """Send a signal."""
         if self.running:
@@ -188,8 +193,7 @@ def sound_node(module: str, parameters: Mapping[str, object], namespace: str) ->
     """Start a node, and check at the end of the block that it ends cleanly when told to."""
     with start_node(module, parameters, namespace) as process:
         yield process
-        assert process.stop() == 0, process.output()
-        assert "Traceback" not in process.output()
+        process.end()
 
 
 def start_launch_file(file: str, *arguments: str) -> RosProcess:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from types import TracebackType
 from typing import Any, TypeVar
@@ -13,7 +14,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from ros_processes import TIMEOUT, RosProcess
+from ros_processes import TIMEOUT, RosProcess, start_node
 
 from hodyn_ros.ros.diagnostics import OK
 from hodyn_ros.ros.streams.qos import stream_qos
@@ -36,6 +37,7 @@ def _shared_context() -> Context:
 
 
 LOST_AFTER = 15.0  # s
+LOOK = 0.02  # s: each costs 0.4 ms of processor time
 DEPTH = 50_000  # of what is heard: a test that a busy machine holds up loses nothing of a stream
 
 
@@ -149,13 +151,13 @@ class Talk:
         full = f"{self._namespace}/{name}"
         return any(status.name == full and status.level == OK for status in self._statuses)
 
-    def wait_until(self, condition: Callable[[], Any], what: str) -> Any:
-        """Serve callbacks until a condition holds; return its value."""
+    def wait_until(self, condition: Callable[[], Any], what: str, look: float = LOOK) -> Any:
+        """Serve callbacks until a condition holds, looked at after each and every `look` [s]; return it."""
         end = time.monotonic() + TIMEOUT
         while not (result := condition()):
             if time.monotonic() > end:
                 raise TimeoutError(f"{what} did not come within {TIMEOUT:g} s")
-            self._executor.spin_once(timeout_sec=0.01)
+            self._executor.spin_once(timeout_sec=look)
         return result
 
     def hear_out(self, heard: list[Any]) -> None:
@@ -168,7 +170,7 @@ class Talk:
     def pause(self, seconds: float) -> None:
         """Serve callbacks while real time passes."""
         end = time.monotonic() + seconds
-        self.wait_until(lambda: time.monotonic() > end, "a moment")
+        self.wait_until(lambda: time.monotonic() > end, "a moment", min(LOOK, seconds))
 
     def wait_for_line(self, process: RosProcess, text: str, send: Callable[[], Any] = lambda: None) -> str:
         """Serve callbacks, and send again and again, until a process has written a line with a text."""
@@ -188,3 +190,13 @@ class Talk:
     ) -> None:
         self._executor.shutdown(timeout_sec=5.0)
         self.node.destroy_node()
+
+
+@contextmanager
+def talking(
+    module: str, parameters: Mapping[str, object], namespace: str
+) -> Iterator[tuple[RosProcess, Talk]]:
+    """Start a node and talk with it; at the end of the block it has to end cleanly when told to."""
+    with start_node(module, parameters, namespace) as node, Talk(namespace) as talk:
+        yield node, talk
+        node.end()
