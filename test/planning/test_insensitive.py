@@ -64,7 +64,7 @@ def planned(uncertainty: Uncertainty | None, of_panda: bool = False) -> Trajecto
     if not of_panda:
         return time_optimal(PATH, slide(), uncertainty=uncertainty, pieces=60).law
     path = WaypointSpline([0.0, 1.0], [HOME, HOME + 0.3])
-    return time_optimal(path, panda(), uncertainty=uncertainty, pieces=60).law
+    return time_optimal(path, panda(), uncertainty=uncertainty, pieces=30).law
 
 
 @cache
@@ -122,7 +122,7 @@ def test_a_panda_hardly_swings_where_its_springs_are_not_as_modelled(error: floa
 
 def swing_of(robot: Robot, motion: Trajectory, error: float) -> Array:
     """Return by how much the torques of springs (n,) swing after the end, as shares of their limits."""
-    run = TrackingStudy(robot, motion, StudyConfig(ramp=0.0, afterwards=0.2)).run(
+    run = TrackingStudy(robot, motion, StudyConfig(ramp=0.0, afterwards=0.2, settling=0.05)).run(
         RobotErrors(stiffness=error), FeedforwardMode.ELASTIC
     )
     bent = (run.positions - run.motor_positions)[run.times >= motion.duration]
