@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from exported_code import CC
+from exported_code import CC, compiled_by
 from places import EXAMPLES, ROOT
 
 from hodyn_ros import Robot, share
@@ -106,14 +106,15 @@ def firmware(tmp_path_factory: pytest.TempPathFactory) -> Path:
     include = [f"-I{path}" for path in (SOURCES, ROOT / "ros2_control", HELPERS / "zephyr_stand_ins", folder)]
     flags = (*WARNINGS, "-O0", "-DHODYN_GUARD_JOINTS=7", "-DHODYN_GUARD_ROWS=3", *include)
     others = [SOURCES / f"{name}.cpp" for name in ("desired_on_board", "drives_simulated")]
-    commands = [
-        (str(CXX), *BARE, *flags, "-Dmain=firmware", "-c", SOURCES / "main.cpp"),
-        (str(CXX), *BARE, *flags, "-fsyntax-only", *others),  # the stand-ins have their own
-        (str(CXX), "-std=c++17", *flags, "-c", HELPERS / "firmware_in_zephyr.cpp"),
-        (str(CC), "-std=c99", "-O0", "-c", *sorted(folder.glob("*.c"))),
+    programs = [
+        (CXX, (*BARE, *flags, "-Dmain=firmware"), SOURCES / "main.cpp"),
+        (CXX, ("-std=c++17", *flags), HELPERS / "firmware_in_zephyr.cpp"),
+        *((CC, ("-std=c99", "-O0"), source) for source in sorted(folder.glob("*.c"))),
     ]
-    for command in commands:
-        subprocess.run(command, check=True, timeout=120, cwd=folder)
+    for compiler, chosen, source in programs:
+        compiled_by(compiler, (*chosen, "-c"), [source], folder / f"{source.stem}.o")
+    for source in others:  # the stand-ins have their own, so that these are compiled alone
+        compiled_by(CXX, (*BARE, *flags, "-c"), [source], folder / f"{source.stem}.unused")
     return linked(folder)
 
 

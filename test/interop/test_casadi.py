@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from exported_code import CC, needs_c
+from exported_code import CC, compiled_by, needs_c
 from numpy.typing import NDArray
 from oracles.random_trees import random_tree
 from sweeps import some
@@ -206,14 +206,11 @@ def test_ipopt_finds_a_posture_with_exact_hessians() -> None:
 @needs_c
 def test_exported_code_is_the_shared_object(tmp_path: Path) -> None:
     """The C file compiled, the object beside it, and code that CasADi generates around it, agree."""
-    import subprocess
-
     paths = export_casadi(RobotChoice("panda.yaml"), ExportRequest(0, what=["inverse_dynamics"]), tmp_path)
     name = "panda_inverse_dynamics_0"
     assert [path.name for path in paths] == [f"{name}.c", f"{name}.so"]
-    compiled = tmp_path / "compiled.so"
-    command = [str(CC), "-std=c99", "-O0", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared"]
-    subprocess.run([*command, str(paths[0]), "-lm", "-o", str(compiled)], check=True)
+    flags = ("-std=c99", "-O0", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared")
+    compiled = compiled_by(CC, flags, [paths[0]], tmp_path / "compiled.so", "-lm")
     ours, theirs = (ca.external(name, str(path)) for path in (paths[1], compiled))
     q = np.random.default_rng(0).uniform(-1.0, 1.0, (7, 3))
     weights = np.ones(7)
