@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from linkages import elastic_delta, shipped, with_drives
 from numpy.typing import NDArray
+from refusals import assert_refused
 from sweeps import some
 
 from hodyn_ros import InputError, Robot
@@ -128,17 +129,21 @@ def test_a_delta_on_springs_comes_exactly_to_its_goal() -> None:
 
 def test_what_does_not_fit_is_refused() -> None:
     redundant, delta = case("planar_3rrr").robot, elastic_delta()
-    with pytest.raises(InputError, match="3 drives for 2 coordinates; give the two preload_poles"):
-        FeedbackLinearisation.from_poles(redundant, POLES)
-    with pytest.raises(InputError, match="as many coordinates as drives, 3; leave out"):
-        FeedbackLinearisation.from_poles(delta, POLES, PRELOAD_POLES)
-    with pytest.raises(InputError, match=r"preload must have shape \(3,\)"):
-        FeedbackLinearisation.from_poles(redundant, POLES, PRELOAD_POLES, [1.0])
+    assert_refused(
+        (lambda: FeedbackLinearisation.from_poles(redundant, POLES),
+         "3 drives for 2 coordinates; give the two preload_poles"),
+        (lambda: FeedbackLinearisation.from_poles(delta, POLES, PRELOAD_POLES),
+         "as many coordinates as drives, 3; leave out"),
+        (lambda: FeedbackLinearisation.from_poles(redundant, POLES, PRELOAD_POLES, [1.0]),
+         "preload must have shape (3,)"),
+    )  # fmt: skip
     with pytest.raises(InputError, match=r"\(5, 3\)"):
         plant = Plant(delta)
         law = FeedbackLinearisation.from_poles(delta, POLES)
         law.efforts(np.zeros((4, 3)), plant.unpack(plant.consistent_state(np.zeros((5, 3)))))
-    with pytest.raises(InputError, match="more drives than coordinates, which is not regulated"):
-        PassivityRegulator(redundant, 1.0, 1.0)
-    with pytest.raises(InputError, match="'humanoid_leg' has a floating base, which no motor holds"):
-        FeedbackLinearisation.from_poles(shipped("humanoid_leg.yaml"), POLES)
+    assert_refused(
+        (lambda: PassivityRegulator(redundant, 1.0, 1.0),
+         "more drives than coordinates, which is not regulated"),
+        (lambda: FeedbackLinearisation.from_poles(shipped("humanoid_leg.yaml"), POLES),
+         "'humanoid_leg' has a floating base, which no motor holds"),
+    )  # fmt: skip
