@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from refusals import assert_refused
 
 from hodyn_ros.actuation.friction import Friction
 from hodyn_ros.actuation.joint_drive import JointDrive, joint_drive
@@ -86,10 +87,7 @@ LOADS: dict[str, list[Function]] = {
         lambda t: 80 * (torque(t) / stiffness(t) + stiffness(t) / 320) ** 2,
         lambda t: -80 * (stiffness(t) / 320 - torque(t) / stiffness(t)) ** 2,
     ],
-    "cam": [
-        torque,
-        lambda t: 2000 * (stiffness(t) / 1200 + mpmath.mpf("0.3") * cam_deflection(t) ** 2),
-    ],
+    "cam": [torque, lambda t: 2000 * (stiffness(t) / 1200 + mpmath.mpf("0.3") * cam_deflection(t) ** 2)],
 }
 
 
@@ -204,11 +202,7 @@ def exact_deflection(K: float, D: float, coefficients: Array, start: float, h: f
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    K=st.floats(1.0, 1e6),
-    ratio=st.floats(-8.0, 8.0),
-    seed=st.integers(0, 2**32 - 1),
-)
+@given(K=st.floats(1.0, 1e6), ratio=st.floats(-8.0, 8.0), seed=st.integers(0, 2**32 - 1))
 def test_a_damped_spring_is_advanced_exactly(K: float, ratio: float, seed: int) -> None:
     """Whatever the memory, from a 100 millionth of a sample to 100 million samples."""
     rng = np.random.default_rng(seed)
@@ -363,10 +357,11 @@ def test_warm_gears_rub_less() -> None:
     back = replace(warm, temperature=30.0)  # whatever it was before
     assert back.motor_friction.viscous == pytest.approx(2.0, rel=1e-15)
     assert joint_drive(warm).motor_friction.viscous == warm.motor_friction.viscous
-    with pytest.raises(ModelError, match="needs the temperature"):
-        FrictionSpec(2.0, viscous_by_temperature=0.02)
-    with pytest.raises(ModelError, match="link_friction by load"):
-        DriveSpec(9000.0, 0.5, link_friction=FrictionSpec(load=0.1))
+    assert_refused(
+        (ModelError, lambda: FrictionSpec(2.0, viscous_by_temperature=0.02), "needs the temperature"),
+        (ModelError, lambda: DriveSpec(9000.0, 0.5, link_friction=FrictionSpec(load=0.1)),
+         "link_friction by load"),
+    )  # fmt: skip
 
 
 def test_current() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from oracles.motions import random_base, random_stack
+from refusals import assert_refused
 
 from hodyn_ros import (
     BaseMotion,
@@ -134,10 +135,10 @@ def test_speeds_are_roots_of_thrusts() -> None:
     thrusts = np.vstack([np.full((1, 6), 6.0), random_stack(5, 9, 6)])
     speeds = propellers.speeds(thrusts)
     np.testing.assert_allclose(1e-5 * at(speeds, step) ** 2, at(thrusts, step), rtol=1e-13)
-    with pytest.raises(InputError, match=r"propeller 't0' has no coefficient"):
-        tilting().speeds(np.ones((1, 4)))
-    with pytest.raises(InputError, match=r"the thrust of propeller 'p1' is 0\.0 N"):
-        propellers.speeds(np.zeros((1, 6)))
+    assert_refused(
+        (lambda: tilting().speeds(np.ones((1, 4))), "propeller 't0' has no coefficient"),
+        (lambda: propellers.speeds(np.zeros((1, 6))), "the thrust of propeller 'p1' is 0.0 N"),
+    )
 
 
 def test_a_batch_is_every_sample_on_its_own() -> None:
@@ -150,20 +151,18 @@ def test_a_batch_is_every_sample_on_its_own() -> None:
 
 
 def test_what_is_wrong_is_named() -> None:
-    with pytest.raises(SingularError, match="propeller 't0' tilts and has no thrust"):
-        tilting().motion(np.zeros((2, 6)))
-    with pytest.raises(InputError, match=r"the base wrench must have shape \(orders, 6\)"):
-        tilted().motion(np.zeros(6))
-    with pytest.raises(ModelError, match="thrusts from 2 to 1 N leave none"):
-        PropellerLimits(least=2.0, most=1.0)
-    with pytest.raises(ModelError, match="limit tilt_rate is 0; make it positive"):
-        PropellerLimits(tilt_rate=0.0)
-    with pytest.raises(ModelError, match="propeller 'a' tilts"):
-        Propeller("a", np.eye(4), 0.0, PropellerLimits(least=-1.0), tilts=True)
-    with pytest.raises(ModelError, match="propeller 'a' does not tilt"):
-        Propeller("a", np.eye(4), 0.0, PropellerLimits(tilt=1.0))
-    with pytest.raises(ModelError, match="names of their own"):
-        Propellers([Propeller("a", np.eye(4)), Propeller("a", np.eye(4))])
+    assert_refused(
+        (SingularError, lambda: tilting().motion(np.zeros((2, 6))), "propeller 't0' tilts and has no thrust"),
+        (lambda: tilted().motion(np.zeros(6)), "the base wrench must have shape (orders, 6)"),
+        (ModelError, lambda: PropellerLimits(least=2.0, most=1.0), "thrusts from 2 to 1 N leave none"),
+        (ModelError, lambda: PropellerLimits(tilt_rate=0.0), "limit tilt_rate is 0; make it positive"),
+        (ModelError, lambda: Propeller("a", np.eye(4), 0.0, PropellerLimits(least=-1.0), tilts=True),
+         "propeller 'a' tilts"),
+        (ModelError, lambda: Propeller("a", np.eye(4), 0.0, PropellerLimits(tilt=1.0)),
+         "propeller 'a' does not tilt"),
+        (ModelError, lambda: Propellers([Propeller("a", np.eye(4)), Propeller("a", np.eye(4))]),
+         "names of their own"),
+    )  # fmt: skip
 
 
 def test_a_base_in_any_frame_gives_the_same_thrusts() -> None:

@@ -199,8 +199,7 @@ class TestSineAndCosine:
         single = np.array([kernel.function(row) for row in rows])
         together = kernel.batch(rows)
         for x, *found in zip(
-            rows.ravel(),
-            *(values[:, k].ravel() for values in (single, together) for k in range(2)),
+            rows.ravel(), *(values[:, k].ravel() for values in (single, together) for k in range(2))
         ):
             with mp.digits(350):
                 exact = mp.sin(float(x)), mp.cos(float(x))

@@ -15,6 +15,7 @@ import pytest
 import warm_python
 from exported_code import (
     CC,
+    CXX,
     RELATIVE,
     WARNINGS,
     assert_rows_close,
@@ -22,6 +23,7 @@ from exported_code import (
     compiled,
     compiled_by,
     needs_c,
+    needs_cxx,
     write,
 )
 from oracles.motions import random_base, random_motion
@@ -43,9 +45,6 @@ from hodyn_ros.lie.representations import Representation
 from hodyn_ros.lie.se3 import pose as pose_at
 from hodyn_ros.model.drive_spec import series_elastic
 from hodyn_ros.model.propeller import Propeller
-
-CXX = next((path for path in map(shutil.which, ("c++", "g++", "clang++")) if path), None)
-needs_cxx = pytest.mark.skipif(CXX is None, reason="there is no C++ compiler (c++, g++, clang++) on the path")
 
 
 def panda() -> Robot:
@@ -309,10 +308,7 @@ class TestWhat:
             ({"frames": ["panda_link1"]}, "frames are of forward_kinematics and jacobian"),
             ({"what": "jacobian", "frames": ["panda_link1", "panda_link2"]}, "jacobian is of one frame"),
             ({"what": "jacobian", "frames": ["gripper"]}, "gripper"),
-            (
-                {"what": "motion_from_drives"},
-                "motion_from_drives are of robots with couplings",
-            ),
+            ({"what": "motion_from_drives"}, "motion_from_drives are of robots with couplings"),
             ({"what": "jacobian", "representation": "world"}, "representation must be one of"),
         ),
     )

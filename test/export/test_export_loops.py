@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 import shutil
 import subprocess
@@ -50,6 +51,33 @@ STRAIGHT = (
 
 def shipped(name: str) -> Robot:
     return Robot.load(share.find("config", f"{name}.yaml"))
+
+
+def near_home(robot: Robot, order: int, rng: np.random.Generator) -> tuple[Array | None, BaseMotion | None]:
+    """Return a motion that follows any other one without a jump."""
+    closure, home = robot.closure, robot.home
+    assert closure is not None
+    q, base = rng.uniform(-0.02, 0.02, (order + 1, robot.n_coordinates)), None
+    q[0] += home[0]
+    if home[1] is not None:
+        pose = home[1] @ exp(closure.directions @ rng.uniform(-0.02, 0.02, closure.directions.shape[1]))
+        twists = rng.uniform(-0.3, 0.3, (max(order, 1), closure.directions.shape[1])) @ closure.directions.T
+        base = BaseMotion(pose, twists, representation="body_fixed").in_representation("spatial")
+    return q if robot.n_coordinates else None, base
+
+
+def library_of(robot: Robot, request: ExportRequest, folder: Path) -> tuple[ctypes.CDLL, Array]:
+    """Compile a robot; return the library and a memory at home."""
+    library, memory = compiled(c_source(robot, request), folder), np.zeros(200)
+    assert library.robot_self_test() <= RELATIVE
+    call(library.robot_home, memory)
+    return library, memory
+
+
+def arrays_of(q: Array | None, base: BaseMotion | None, order: int) -> list[Array]:
+    given = [] if base is None else [np.ascontiguousarray(base.pose)]
+    given += [] if base is None or not order else [base.twists[:order].copy()]
+    return [*([] if q is None else [q]), *given]
 
 
 class Exported:
@@ -263,13 +291,8 @@ class TestForm:
 @pytest.mark.parametrize("name", some(["palletiser", "humanoid_leg"], "humanoid_leg"))
 def test_wrenches_of_the_environment(name: str, tmp_path: Path) -> None:
     robot, order, rng = shipped(name), 1, np.random.default_rng(2)
-    body = robot.tree.body_names[-1]
-    closure, n = robot.closure, len(robot.driven_joints)
-    assert closure is not None
-    library = compiled(c_source(robot, ExportRequest(order, "robot", wrenches=[body])), tmp_path)
-    assert library.robot_self_test() <= RELATIVE
-    memory = np.empty(len(closure.leading))
-    call(library.robot_home, memory)
+    body, n = robot.tree.body_names[-1], len(robot.driven_joints)
+    library, memory = library_of(robot, ExportRequest(order, "robot", wrenches=[body]), tmp_path)
     tau, motion, wrench = np.empty((order + 1, n)), np.empty((order + 3, n)), np.empty((order + 1, 6))
     for q, base in samples(name, order, 10):
         q[0] = robot.home[0] + 0.2 * (q[0] - robot.home[0])
@@ -288,13 +311,8 @@ def test_wrenches_of_the_environment(name: str, tmp_path: Path) -> None:
 def test_kinematics_of_all_bodies(name: str, tmp_path: Path) -> None:
     """In one file with the inverse dynamics, whose memory it shares."""
     robot, order = shipped(name), 2
-    code = c_source(robot, ExportRequest(order, "robot", what=("inverse_dynamics", "forward_kinematics")))
-    library = compiled(code, tmp_path)
-    assert library.robot_self_test() <= RELATIVE
-    closure = robot.closure
-    assert closure is not None
-    memory, count = np.empty(len(closure.leading)), len(robot.tree.body_names)
-    call(library.robot_home, memory)
+    what, count = ("inverse_dynamics", "forward_kinematics"), len(robot.tree.body_names)
+    library, memory = library_of(robot, ExportRequest(order, "robot", what=what), tmp_path)
     poses, twists = np.empty((count, 4, 4)), np.empty((count, order, 6))
     home = robot.home[0]
     for q, base in samples(name, order - 2):
@@ -319,56 +337,21 @@ MATRICES = {  # rows of the motion beyond those of the result
     ),
 )
 def test_matrices_and_jacobians(name: str, order: int, tmp_path: Path) -> None:
-    robot = shipped(name)
-    closure, home = robot.closure, robot.home
-    assert closure is not None
-    body, k = robot.tree.body_names[-2], robot.n_coordinates
-    library = compiled(
-        c_source(robot, ExportRequest(order, "robot", what=list(MATRICES), frames=[body])), tmp_path
-    )
-    assert library.robot_self_test() <= RELATIVE
-    memory, rng = np.empty(len(closure.leading)), np.random.default_rng(4)
-    call(library.robot_home, memory)
+    robot, rng = shipped(name), np.random.default_rng(4)
+    body = robot.tree.body_names[-2]
+    request = ExportRequest(order, "robot", what=list(MATRICES), frames=[body])
+    library, memory = library_of(robot, request, tmp_path)
     for what, further in MATRICES.items():
-        rows = order + 1 + further
-        q, base = rng.uniform(-0.02, 0.02, (rows, k)), None
-        q[0] += home[0]
-        if home[1] is not None:
-            twists = rng.uniform(-0.3, 0.3, (max(rows - 1, 1), closure.directions.shape[1]))
-            base = BaseMotion(
-                home[1], twists @ closure.directions.T, representation="body_fixed"
-            ).in_representation("spatial")
+        q, base = near_home(robot, order + further, rng)
         asked = {"body": body} if what == "jacobian" else {}
-        expected = getattr(robot, what)(q if k or base is None else None, **asked, base=base)[: order + 1]
-        given = [q] if k else []
-        given += [] if base is None else [np.ascontiguousarray(base.pose)]
-        given += [] if base is None or rows == 1 else [base.twists[: rows - 1].copy()]
+        expected = getattr(robot, what)(q, **asked, base=base)[: order + 1]
+        given = arrays_of(q, base, order + further)
         found = np.empty(expected.shape)
         assert call(getattr(library, f"robot_{what}"), memory, *given, found) == OK
         scale = np.abs(expected).max()
         assert np.abs(found - expected).max() <= RELATIVE * scale, what
-        if given:
-            given[0] = np.full_like(given[0], np.nan)
-            assert call(getattr(library, f"robot_{what}"), memory, *given, found) == FAILED
-
-
-def near_home(robot: Robot, order: int, rng: np.random.Generator) -> tuple[Array | None, BaseMotion | None]:
-    """Return a motion that follows any other one without a jump."""
-    closure, home = robot.closure, robot.home
-    assert closure is not None
-    q, base = rng.uniform(-0.02, 0.02, (order + 1, robot.n_coordinates)), None
-    q[0] += home[0]
-    if home[1] is not None:
-        pose = home[1] @ exp(closure.directions @ rng.uniform(-0.02, 0.02, closure.directions.shape[1]))
-        twists = rng.uniform(-0.3, 0.3, (max(order, 1), closure.directions.shape[1])) @ closure.directions.T
-        base = BaseMotion(pose, twists, representation="body_fixed").in_representation("spatial")
-    return q if robot.n_coordinates else None, base
-
-
-def arrays_of(q: Array | None, base: BaseMotion | None, order: int) -> list[Array]:
-    given = [] if base is None else [np.ascontiguousarray(base.pose)]
-    given += [] if base is None or not order else [base.twists[:order].copy()]
-    return [*([] if q is None else [q]), *given]
+        given[0] = np.full_like(given[0], np.nan)
+        assert call(getattr(library, f"robot_{what}"), memory, *given, found) == FAILED
 
 
 @needs_c
@@ -379,11 +362,7 @@ def arrays_of(q: Array | None, base: BaseMotion | None, order: int) -> list[Arra
 def test_the_motion_of_all_joints(name: str, order: int, tmp_path: Path) -> None:
     """And nothing where a motion cannot be followed."""
     robot, rng = shipped(name), np.random.default_rng(6)
-    assert robot.closure is not None
-    library = compiled(c_source(robot, ExportRequest(order, "robot", what="joint_motion")), tmp_path)
-    assert library.robot_self_test() <= RELATIVE
-    memory = np.empty(len(robot.closure.leading))
-    call(library.robot_home, memory)
+    library, memory = library_of(robot, ExportRequest(order, "robot", what="joint_motion"), tmp_path)
     for _ in range(5):
         q, base = near_home(robot, order, rng)
         expected = robot.joint_motion(q, base)
@@ -406,12 +385,8 @@ def test_the_motion_of_all_joints(name: str, order: int, tmp_path: Path) -> None
 def test_motions_from_drives(name: str, order: int, tmp_path: Path) -> None:
     """The coordinates come back from the drives that they move, with the memory of the inverse dynamics."""
     robot, rng = shipped(name), np.random.default_rng(7)
-    assert robot.closure is not None
     what = ["inverse_dynamics", "motion_from_drives"]
-    library = compiled(c_source(robot, ExportRequest(order, "robot", what=what)), tmp_path)
-    assert library.robot_self_test() <= RELATIVE
-    memory = np.empty(len(robot.closure.leading))
-    call(library.robot_home, memory)
+    library, memory = library_of(robot, ExportRequest(order, "robot", what=what), tmp_path)
     driven = [robot.tree.joint_names.index(joint) for joint in robot.driven_joints]
     for _ in range(5):
         q, base = near_home(robot, order, rng)
@@ -438,12 +413,9 @@ def test_a_platform_from_its_drives(name: str, order: int, tmp_path: Path) -> No
     drifts = name == "3-RPS"  # whatever of its pose is no coordinate
     robot, rng = three_rps(floating=True) if drifts else shipped(name), np.random.default_rng(8)
     assert robot.closure is not None
-    n = robot.tree.n_joints + (6 if drifts else 12)  # for joints that hold the platform, or rows of its pose
-    library = compiled(c_source(robot, ExportRequest(order, "robot", what="motion_from_drives")), tmp_path)
-    assert library.robot_self_test() <= RELATIVE
-    memory, found, twists = np.empty(n), np.empty((4, 4)), np.empty((order, 6))
+    library, memory = library_of(robot, ExportRequest(order, "robot", what="motion_from_drives"), tmp_path)
+    found, twists = np.empty((4, 4)), np.empty((order, 6))
     results = [found, twists] if order else [found]
-    call(library.robot_home, memory)
     driven = [robot.tree.joint_names.index(joint) for joint in robot.driven_joints]
     for _ in range(5):
         base = near_home(robot, order, rng)[1]
@@ -480,32 +452,21 @@ def test_jacobians_of_what_loops_hold_are_refused() -> None:
 @pytest.mark.parametrize(("name", "order"), [("palletiser", 0), ("humanoid_leg", 0), ("planar_3rrr", 1)])
 def test_forward_dynamics(name: str, order: int, tmp_path: Path) -> None:
     """The motion that efforts stand for comes back, of joints, of a base and of a platform."""
-    robot = shipped(name)
-    closure, home = robot.closure, robot.home
-    assert closure is not None
-    code = c_source(robot, ExportRequest(order, "robot", what="forward_dynamics"))
-    library = compiled(code, tmp_path)
-    assert library.robot_self_test() <= RELATIVE
-    memory, k = np.empty(len(closure.leading)), robot.n_coordinates
-    call(library.robot_home, memory)
-    base_rates, joints = np.empty((order + 1, 6)), np.empty((order + 1, k))
-    rng = np.random.default_rng(1)
+    robot, rng = shipped(name), np.random.default_rng(1)
+    library, memory = library_of(robot, ExportRequest(order, "robot", what="forward_dynamics"), tmp_path)
+    base_rates, joints = np.empty((order + 1, 6)), np.empty((order + 1, robot.n_coordinates))
     for _ in range(3):
-        q, base = rng.uniform(-0.02, 0.02, (order + 3, k)), None
-        q[0] += home[0]
-        if home[1] is not None:
-            twists = rng.uniform(-0.3, 0.3, (order + 2, closure.directions.shape[1])) @ closure.directions.T
-            base = BaseMotion(home[1], twists, representation="body_fixed").in_representation("spatial")
-        found = robot.inverse_dynamics(q if k else None, base)  # type: ignore[arg-type]
+        q, base = near_home(robot, order + 2, rng)
+        found = robot.inverse_dynamics(q, base)  # type: ignore[arg-type]
         wrench, efforts = found if isinstance(found, tuple) else (None, found)
-        arrays = [q[:2].copy()] if k else []
-        arrays += [] if base is None else [np.ascontiguousarray(base.pose), base.twists[:1].copy()]
+        arrays = arrays_of(None if q is None else q[:2].copy(), base, 1)
         arrays += [efforts, *([] if wrench is None else [wrench])]
-        results = [*([] if base is None else [base_rates]), *([joints] if k else [])]
+        results = [*([] if base is None else [base_rates]), *([] if q is None else [joints])]
         assert call(library.robot_forward_dynamics, memory, *arrays, *results) == OK
         if base is not None:
             np.testing.assert_allclose(base_rates, base.twists[1:], rtol=0.0, atol=1e-9)
-        np.testing.assert_allclose(joints, q[2:], rtol=0.0, atol=1e-9)
+        if q is not None:
+            np.testing.assert_allclose(joints, q[2:], rtol=0.0, atol=1e-9)
 
 
 def hinged() -> Robot:
@@ -523,42 +484,29 @@ def hinged() -> Robot:
 def test_partial_derivatives(name: str, order: int, tmp_path: Path) -> None:
     """Of joints, of a base, of platforms, and of more drives than coordinates."""
     made = {"hinged": hinged, "3-RPS": three_rps}
-    robot = made[name]() if name in made else shipped(name)
-    closure, home = robot.closure, robot.home
-    assert closure is not None
+    robot, rng = made[name]() if name in made else shipped(name), np.random.default_rng(5)
     what = ["inverse_dynamics_derivatives", "inverse_dynamics_hessian", "forward_dynamics_derivatives"]
-    library = compiled(c_source(robot, ExportRequest(order, "robot", what=what)), tmp_path)
-    assert library.robot_self_test() <= RELATIVE
-    memory, rng = np.empty(len(closure.leading)), np.random.default_rng(5)
-    call(library.robot_home, memory)
+    library, memory = library_of(robot, ExportRequest(order, "robot", what=what), tmp_path)
     for _ in range(2):
-        q, base = rng.uniform(-0.02, 0.02, (order + 3, robot.n_coordinates)), None
-        q[0] += home[0]
-        if home[1] is not None:
-            pose = home[1] @ exp(closure.directions @ rng.uniform(-0.02, 0.02, closure.directions.shape[1]))
-            twists = rng.uniform(-0.3, 0.3, (order + 2, closure.directions.shape[1])) @ closure.directions.T
-            base = BaseMotion(pose, twists, representation="body_fixed").in_representation("spatial")
-        motion = [q] if robot.n_coordinates else []
-        given = [] if base is None else [np.ascontiguousarray(base.pose), base.twists.copy()]
-        told = q if motion else None
-        expected = robot.inverse_dynamics_derivatives(told, base)
+        q, base = near_home(robot, order + 2, rng)
+        expected = robot.inverse_dynamics_derivatives(q, base)
         found = np.empty(expected.shape)
-        arrays = [*motion, *given]
+        arrays = arrays_of(q, base, order + 2)
         assert call(library.robot_inverse_dynamics_derivatives, memory, *arrays, found) == OK
         assert_orders_close(found, expected)
 
-        multiplier = rng.normal(size=(order + 1, closure.n_efforts))
-        expected = robot.inverse_dynamics_hessian(told, multiplier, base)
+        multiplier = rng.normal(size=(order + 1, robot.closure.n_efforts))
+        expected = robot.inverse_dynamics_hessian(q, multiplier, base)
         found = np.empty(expected.shape)
         assert call(library.robot_inverse_dynamics_hessian, memory, *arrays, multiplier, found) == OK
         assert_orders_close(found, expected)
 
-        efforts = robot.inverse_dynamics(told, base)  # type: ignore[arg-type]
+        efforts = robot.inverse_dynamics(q, base)  # type: ignore[arg-type]
         wrench, tau = efforts if isinstance(efforts, tuple) else (None, efforts)
         still = None if base is None else BaseMotion(base.pose, base.twists[:1])
-        state = None if told is None else q[:2].copy()
+        state = None if q is None else q[:2].copy()
         expected = robot.forward_dynamics_derivatives(state, tau, still, wrench)
-        arrays = [*([] if state is None else [state]), *given[:1], *(twist[:1].copy() for twist in given[1:])]
+        arrays = arrays_of(state, still, 1)
         arrays += [tau, *([] if wrench is None else [wrench])]
         found = np.empty(expected.shape)
         assert call(library.robot_forward_dynamics_derivatives, memory, *arrays, found) == OK
@@ -583,27 +531,18 @@ def test_partial_derivatives_that_are_not_compiled_are_refused() -> None:
 def test_a_platform_of_two_freedoms(tmp_path: Path) -> None:
     """Wrenches may act on bodies of its limbs; what the platform cannot do fails."""
     robot = shipped("planar_3rrr")
-    closure, pose = robot.closure, robot.home[1]
-    assert closure is not None and pose is not None
-    body, n = robot.tree.body_names[1], len(robot.driven_joints)
-    library = compiled(c_source(robot, ExportRequest(0, "robot", wrenches=[body])), tmp_path)
-    assert library.robot_self_test() <= RELATIVE
-    memory, tau, motion = np.empty(len(closure.leading)), np.empty((1, n)), np.empty((3, n))
-    call(library.robot_home, memory)
-    directions, rng = closure.directions, np.random.default_rng(3)
+    body, n, rng = robot.tree.body_names[1], len(robot.driven_joints), np.random.default_rng(3)
+    library, memory = library_of(robot, ExportRequest(0, "robot", wrenches=[body]), tmp_path)
+    tau, motion = np.empty((1, n)), np.empty((3, n))
     for _ in range(3):
-        at = pose @ exp(directions @ rng.uniform(-0.03, 0.03, directions.shape[1]))
-        twists = rng.uniform(-1.0, 1.0, (2, directions.shape[1])) @ directions.T
-        base, load = (
-            BaseMotion(at, twists, representation="body_fixed").in_representation("spatial"),
-            rng.uniform(-5.0, 5.0, (1, 6)),
-        )
-        given = np.ascontiguousarray(base.pose), np.ascontiguousarray(base.twists)
+        base, load = near_home(robot, 2, rng)[1], rng.uniform(-5.0, 5.0, (1, 6))
+        assert base is not None and robot.closure is not None
+        given = arrays_of(None, base, 2)
         assert call(library.robot_inverse_dynamics, memory, *given, load, tau, motion) == OK
         expected = readable_solution(robot, None, base, [AppliedWrench(body, load)])
         assert_rows_close(tau, expected.efforts)
         assert_rows_close(motion[1:], expected.drives[1:])
-    beyond = base.twists + np.where(directions.any(axis=1), 0.0, 1.0)
+    beyond = base.twists + np.where(robot.closure.directions.any(axis=1), 0.0, 1.0)
     assert call(library.robot_inverse_dynamics, memory, given[0], beyond, load, tau, motion) == FAILED
 
 

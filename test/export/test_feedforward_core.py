@@ -11,8 +11,9 @@ from pathlib import Path
 import explained_study
 import numpy as np
 import pytest
-from exported_code import CC, compiled_by
+from exported_code import CC, CXX, CXX_WARNINGS, compiled_by, needs_cxx
 from places import ROOT
+from refusals import assert_refused
 from sweeps import some
 
 from hodyn_ros import InputError, Robot, share
@@ -25,8 +26,7 @@ from hodyn_ros.guard.guard_config import Fault, FirstEffort, GuardConfig, Rejoin
 from hodyn_ros.guard.guarded_robot import effort_model, effort_observer, guard_limits
 from hodyn_ros.trajectory.rest import through_points
 
-CXX = next((path for path in map(shutil.which, ("c++", "g++", "clang++")) if path), None)
-pytestmark = pytest.mark.skipif(None in (CC, CXX), reason="there is no C and C++ compiler on the path")
+pytestmark = needs_cxx
 
 MS = 1_000_000  # [ns]
 EPOCH = 1_700_000_000 * 1000 * MS
@@ -47,18 +47,9 @@ def panda(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     path = tmp_path_factory.mktemp("core") / "core.so"
-    warnings = (
-        "-Wall",
-        "-Wextra",
-        "-Wpedantic",
-        "-Wshadow",
-        "-Wconversion",
-        "-Wno-sign-conversion",
-        "-Werror",
-    )
     folders = (f"-I{ROOT / 'ros2_control'}", f"-I{ROOT / 'hodyn_ros' / 'export'}")
     source = ROOT / "test" / "helpers" / "core_in_c.cpp"
-    flags = ("-std=c++17", *warnings, "-O0", "-fPIC", "-shared", "-Wl,-Bsymbolic", *folders)
+    flags = ("-std=c++17", *CXX_WARNINGS, "-O0", "-fPIC", "-shared", "-Wl,-Bsymbolic", *folders)
     compiled_by(CXX, flags, [source], path, "-ldl")
     loaded = ctypes.CDLL(str(path))
     for name in ("core_new", "core_said", "core_event"):
@@ -431,19 +422,22 @@ def test_wrong_libraries_are_rejected(library: ctypes.CDLL, panda: Path, tmp_pat
         flags = ["-std=c99", "-O0", "-fPIC", "-shared"]
         return compiled_by(CC, flags, sorted(folder.glob("*.c")), folder / "robot.so", "-lm")
 
-    with pytest.raises(RuntimeError, match="another version of hodyn_ros .interface 7, this is 4"):
-        Core(library, spoiled("abi", "ROBOT_ABI 4", "ROBOT_ABI 7", "robot_table.h"))
-    with pytest.raises(RuntimeError, match="is no robot"):
-        Core(library, spoiled("none", "hodyn_robot_table", "table_of", "panda_table.c"))
-    with pytest.raises(RuntimeError, match="self-test of .* is off by"):
-        Core(library, spoiled("off", "tau[0] = ", "tau[0] = 1.0001 * ", "panda.c"))
+    assert_refused(
+        (RuntimeError, lambda: Core(library, spoiled("abi", "ROBOT_ABI 4", "ROBOT_ABI 7", "robot_table.h")),
+         "another version of hodyn_ros (interface 7, this is 4"),
+        (RuntimeError, lambda: Core(library, spoiled("no", "hodyn_robot_table", "table_of", "panda_table.c")),
+         "is no robot"),
+        (RuntimeError, lambda: Core(library, spoiled("off", "tau[0] = ", "tau[0] = 1.0001 * ", "panda.c")),
+         "self-test of", "is off by"),
+    )  # fmt: skip
 
 
 def test_what_cannot_be_commanded_is_not_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match="moves a base or a platform"):
-        export_shared(RobotChoice("gough_stewart_6ups.yaml"), 2, tmp_path)
-    with pytest.raises(InputError, match="no feedforward for the motors"):
-        export_shared(RobotChoice(str(PANDA)), 1, tmp_path)
+    assert_refused(
+        (lambda: export_shared(RobotChoice("gough_stewart_6ups.yaml"), 2, tmp_path),
+         "moves a base or a platform"),
+        (lambda: export_shared(RobotChoice(str(PANDA)), 1, tmp_path), "no feedforward for the motors"),
+    )  # fmt: skip
     monkeypatch.setenv("CC", "false")
     with pytest.raises(InputError, match="^false .* failed"):
         export_shared(RobotChoice(str(TWO_LINK)), 0, tmp_path)

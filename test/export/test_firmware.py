@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -11,21 +10,19 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from exported_code import CC
+from exported_code import CC, CXX, CXX_WARNINGS, compiled_by, needs_cxx
 from places import EXAMPLES, ROOT
 
 from hodyn_ros import Robot, share
 from hodyn_ros.export.shared import shared_sources
 from hodyn_ros.guard.reasons import Fault, State
 
-CXX = next((path for path in map(shutil.which, ("c++", "g++", "clang++")) if path), None)
-pytestmark = pytest.mark.skipif(None in (CC, CXX), reason="there is no C and C++ compiler on the path")
+pytestmark = needs_cxx
 
 PANDA = Robot.load(share.find("config", "panda.yaml"))
 SOURCES = EXAMPLES / "zephyr" / "src"
 HELPERS = ROOT / "test" / "helpers"
 PAGE = ROOT / "docs" / "microcontrollers.md"
-WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Wno-sign-conversion", "-Werror")
 # as in Zephyr, without a library of C++
 BARE = ("-std=c++17", "-fno-exceptions", "-fno-rtti", "-nostdinc++")
 FAULT_AT, END = 1250, 3200  # [ms]
@@ -104,16 +101,17 @@ def firmware(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for file, text in shared_sources(PANDA, 2, None, "panda.yaml", "0" * 64).items():
         (folder / file).write_text(text)
     include = [f"-I{path}" for path in (SOURCES, ROOT / "ros2_control", HELPERS / "zephyr_stand_ins", folder)]
-    flags = (*WARNINGS, "-O0", "-DHODYN_GUARD_JOINTS=7", "-DHODYN_GUARD_ROWS=3", *include)
+    flags = (*CXX_WARNINGS, "-O0", "-DHODYN_GUARD_JOINTS=7", "-DHODYN_GUARD_ROWS=3", *include)
     others = [SOURCES / f"{name}.cpp" for name in ("desired_on_board", "drives_simulated")]
-    commands = [
-        (str(CXX), *BARE, *flags, "-Dmain=firmware", "-c", SOURCES / "main.cpp"),
-        (str(CXX), *BARE, *flags, "-fsyntax-only", *others),  # the stand-ins have their own
-        (str(CXX), "-std=c++17", *flags, "-c", HELPERS / "firmware_in_zephyr.cpp"),
-        (str(CC), "-std=c99", "-O0", "-c", *sorted(folder.glob("*.c"))),
+    programs = [
+        (CXX, (*BARE, *flags, "-Dmain=firmware"), SOURCES / "main.cpp"),
+        (CXX, ("-std=c++17", *flags), HELPERS / "firmware_in_zephyr.cpp"),
+        *((CC, ("-std=c99", "-O0"), source) for source in sorted(folder.glob("*.c"))),
     ]
-    for command in commands:
-        subprocess.run(command, check=True, timeout=120, cwd=folder)
+    for compiler, chosen, source in programs:
+        compiled_by(compiler, (*chosen, "-c"), [source], folder / f"{source.stem}.o")
+    for source in others:  # the stand-ins have their own, so that these are compiled alone
+        compiled_by(CXX, (*BARE, *flags, "-c"), [source], folder / f"{source.stem}.unused")
     return linked(folder)
 
 

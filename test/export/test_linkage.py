@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import ctypes
-import shutil
 from pathlib import Path
 
 import mujoco
 import numpy as np
 import pytest
 import warm_python
-from exported_code import CC, compiled_by
+from exported_code import CXX, CXX_WARNINGS, compiled_by, needs_cxx
 from linkages import shipped
 from places import CONFIG, ROOT
+from refusals import assert_refused
 from ros_processes import child_environment
 
-from hodyn_ros import InputError, Robot
+from hodyn_ros import Robot
 from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.export import export_linkage
 from hodyn_ros.export.linkage.arrays import linkage_arrays
 from hodyn_ros.export.linkage.shared import linkage_sources
 from hodyn_ros.export.shared import build
 
-CXX = next((path for path in map(shutil.which, ("c++", "g++", "clang++")) if path), None)
-needs_cxx = pytest.mark.skipif(None in (CC, CXX), reason="there is no C and C++ compiler on the path")
 Array = np.ndarray
 ANKLE = CONFIG / "ankle_linkage.yaml"
 
@@ -93,20 +91,11 @@ def wrist() -> str:
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     path, helpers = tmp_path_factory.mktemp("transmission") / "linkage.so", ROOT / "test" / "helpers"
-    warnings = (
-        "-Wall",
-        "-Wextra",
-        "-Wpedantic",
-        "-Wshadow",
-        "-Wconversion",
-        "-Wno-sign-conversion",
-        "-Werror",
-    )
     folders = (ROOT / "ros2_control", ROOT / "hodyn_ros" / "export", helpers / "ros2_control_stand_ins")
     sources = (helpers / "linkage_in_c.cpp", ROOT / "ros2_control" / "plugin" / "linkage_transmission.cpp")
     flags = (
         "-std=c++17",
-        *warnings,
+        *CXX_WARNINGS,
         "-O0",
         "-fPIC",
         "-shared",
@@ -251,10 +240,12 @@ def test_what_cannot_be_changes_no_position(
 @needs_cxx
 def test_what_is_wrong_is_said(library: ctypes.CDLL, built: dict[str, tuple[Robot, Path]]) -> None:
     _, path = built["ankle"]
-    with pytest.raises(RuntimeError, match="needs handles of the positions of all of ankle_pitch ankle_roll"):
-        Transmission(library, path, left_out="position")
-    with pytest.raises(RuntimeError, match="transmission 'tested': .*SHA-256 beef, and 'robot_hash' is dead"):
-        Transmission(library, path, "dead")
+    assert_refused(
+        (RuntimeError, lambda: Transmission(library, path, left_out="position"),
+         "needs handles of the positions of all of ankle_pitch ankle_roll"),
+        (RuntimeError, lambda: Transmission(library, path, "dead"),
+         "transmission 'tested':", "SHA-256 beef, and 'robot_hash' is dead"),
+    )  # fmt: skip
     assert Transmission(library, path, left_out="effort").failures == 0
 
 
@@ -292,9 +283,7 @@ def closed_ankle() -> mujoco.MjModel:
     )
     slides = "".join(SLIDE.format(name=name, y=y) for name, y in both)
     text = FOOT.format(
-        contact='contact="disable"',
-        slides=slides,
-        rods=f"<tendon>{rods}</tendon><equality>{kept}</equality>",
+        contact='contact="disable"', slides=slides, rods=f"<tendon>{rods}</tendon><equality>{kept}</equality>"
     )
     return mujoco.MjModel.from_xml_string(text)
 
@@ -355,12 +344,12 @@ def test_arrays_over_the_range_of_the_joints(tmp_path: Path) -> None:
 
 
 def test_what_is_no_linkage_is_refused() -> None:
-    with pytest.raises(InputError, match="'panda' has no couplings or loops"):
-        linkage_arrays(Robot.load(CONFIG / "panda.yaml"))
-    with pytest.raises(InputError, match="moves a base or a platform; a transmission moves joints"):
-        linkage_arrays(shipped("humanoid_leg.yaml"))
-    with pytest.raises(InputError, match="a grid of 1 points"):
-        linkage_arrays(Robot.load(ANKLE), 1)
+    assert_refused(
+        (lambda: linkage_arrays(Robot.load(CONFIG / "panda.yaml")), "'panda' has no couplings or loops"),
+        (lambda: linkage_arrays(shipped("humanoid_leg.yaml")),
+         "moves a base or a platform; a transmission moves joints"),
+        (lambda: linkage_arrays(Robot.load(ANKLE), 1), "a grid of 1 points"),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -76,10 +76,7 @@ def test_shipped_robots_come_back_with_their_drives(name: str) -> None:
             scale = np.abs(row).max(initial=0.0)
             np.testing.assert_allclose(got[order], row, rtol=0.0, atol=1e-9 * scale, err_msg=what)
     assert expected.efforts.any()
-    for limits, known in (
-        (again.limits, robot.limits),
-        (again.coordinate_limits, robot.coordinate_limits),
-    ):
+    for limits, known in ((again.limits, robot.limits), (again.coordinate_limits, robot.coordinate_limits)):
         for entry in dataclasses.fields(limits):
             np.testing.assert_array_equal(getattr(limits, entry.name), getattr(known, entry.name))
     assert (again.drive_train is None) == (robot.drive_train is None)

@@ -13,6 +13,7 @@ import pytest
 import warm_python
 from exported_code import CC, WARNINGS, compiled_by, needs_c, write
 from places import CONFIG
+from refusals import assert_refused
 from ros_processes import child_environment
 from sweeps import THOROUGH
 
@@ -295,10 +296,12 @@ def test_code_becomes_that_of_float() -> None:
 
 
 def test_what_cannot_be_is_refused() -> None:
-    with pytest.raises(InputError, match="no target 'avr'; choose cortex-m7 or generic"):
-        c_source(robot_of("panda"), ExportRequest(0, target="avr"))
-    with pytest.raises(InputError, match="momentum_observer need float64"):
-        c_source(robot_of("panda"), ExportRequest(0, what="momentum_observer", target="generic"))
+    assert_refused(
+        (lambda: c_source(robot_of("panda"), ExportRequest(0, target="avr")),
+         "no target 'avr'; choose cortex-m7 or generic"),
+        (lambda: c_source(robot_of("panda"), ExportRequest(0, what="momentum_observer", target="generic")),
+         "momentum_observer need float64"),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

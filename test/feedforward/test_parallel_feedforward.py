@@ -64,10 +64,7 @@ def test_elastic_drives_follow_the_platform() -> None:
     assert found.status is Status.OK
     assert FeedforwardModel(robot, 1).compute(
         NO_JOINTS[:4], planar_motion(0.0, 0.0, 3)
-    ).motor_efforts.shape == (
-        0,
-        3,
-    )
+    ).motor_efforts.shape == (0, 3)
 
 
 def test_near_a_singular_pose_the_status_says_so() -> None:

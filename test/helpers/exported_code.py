@@ -25,7 +25,20 @@ WARNINGS = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-Wshadow", "-Wconversio
 RELATIVE = 1e-12
 
 CC = next((path for path in map(shutil.which, ("cc", "gcc", "clang")) if path), None)
+CXX = next((path for path in map(shutil.which, ("c++", "g++", "clang++")) if path), None)
+CXX_WARNINGS = (
+    "-Wall",
+    "-Wextra",
+    "-Wpedantic",
+    "-Wshadow",
+    "-Wconversion",
+    "-Wno-sign-conversion",
+    "-Werror",
+)
 needs_c = pytest.mark.skipif(CC is None, reason="there is no C compiler (cc, gcc or clang) on the path")
+needs_cxx = pytest.mark.skipif(
+    None in (CC, CXX), reason="there is no C and C++ compiler (c++, g++, clang++) on the path"
+)
 
 
 def write(code: CSource, folder: Path) -> Path:

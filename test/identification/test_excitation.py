@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from command_line import run
 from measured_arm import measured_arm
+from refusals import assert_refused
 from scipy.optimize import approx_fprime
 
 import hodyn_ros.identification.excitation.search as search_module
@@ -47,10 +48,11 @@ def test_series_rest_at_their_ends_and_are_linear_in_their_coordinates() -> None
 
 
 def test_a_series_that_is_not_at_rest_may_not_say_so() -> None:
-    with pytest.raises(InputError, match="not at rest at its ends: its velocity"):
-        FourierSeries(1.0, [[1.0]], [[0.0]], [0.0], duration=2.0 * np.pi, at_rest=True)
-    with pytest.raises(InputError, match="needs a duration"):
-        FourierSeries(1.0, [[0.0]], [[0.0]], [0.0], at_rest=True)
+    assert_refused(
+        (lambda: FourierSeries(1.0, [[1.0]], [[0.0]], [0.0], duration=2.0 * np.pi, at_rest=True),
+         "not at rest at its ends: its velocity"),
+        (lambda: FourierSeries(1.0, [[0.0]], [[0.0]], [0.0], at_rest=True), "needs a duration"),
+    )  # fmt: skip
 
 
 def test_the_smooth_condition_is_near_the_condition_and_has_its_derivatives(arm: Robot) -> None:

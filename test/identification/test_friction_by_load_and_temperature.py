@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import yaml
 from measured_plants import ElasticPlant
+from refusals import assert_refused
 
 from hodyn_ros import Robot
 from hodyn_ros.array import Array
-from hodyn_ros.errors import InputError
 from hodyn_ros.identification import Channel, Identified, JointRecording, Options, identify
 from hodyn_ros.identification.robot_file import robot_text
 from hodyn_ros.identification.validation import validate
@@ -133,11 +133,11 @@ def test_another_recording_is_predicted_better(found: Identified, robot: Robot) 
 
 def test_what_tells_nothing_is_refused(robot: Robot) -> None:
     run = recording((30.0, 30.5), 1)
-    with pytest.raises(InputError, match="within 0.5 K"):
-        identify(robot, run, Options(friction=("temperature",)))
     bare = JointRecording("bare", run.joint_names, run.efforts, run.motors, run.links)
-    with pytest.raises(InputError, match="bare has no temperatures"):
-        identify(robot, bare, Options(friction=("temperature",)))
+    assert_refused(
+        (lambda: identify(robot, run, Options(friction=("temperature",))), "within 0.5 K"),
+        (lambda: identify(robot, bare, Options(friction=("temperature",))), "bare has no temperatures"),
+    )
 
 
 def test_friction_of_the_file_that_is_not_sought_would_count_twice(robot: Robot) -> None:
@@ -145,5 +145,7 @@ def test_friction_of_the_file_that_is_not_sought_would_count_twice(robot: Robot)
         replace(spec, motor_friction=FrictionSpec(5.0, 6.0, load=0.05))
         for spec in robot.require_drives().specs
     ]
-    with pytest.raises(InputError, match=r"'\w+' has load, .* ask for it \(--friction load\)"):
-        identify(robot.with_drives(specs), recording((30.0, 30.5), 1))
+    drives = robot.with_drives(specs)
+    assert_refused(
+        lambda: identify(drives, recording((30.0, 30.5), 1)), "has load,", "ask for it (--friction load)"
+    )

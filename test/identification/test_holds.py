@@ -65,10 +65,10 @@ def test_noise_is_no_hold(seed: int) -> None:
 def test_held_efforts_are_identified_as_well_as_others(tmp_path: Path) -> None:
     """By the truth of the figures that holds spoil most, and by a note that says so."""
     arm = measured_arm(tmp_path)
-    recording = measured(arm, 3)
+    recording = measured(arm, 3, DURATION)
     times = recording.efforts.times
     late = since_change(times, RATE - 0.35) - 0.5 / RATE
-    exact = measured(arm, 3, noise=0.0).efforts
+    exact = measured(arm, 3, DURATION, noise=0.0).efforts
     moved = np.column_stack([np.interp(times - late, exact.times, each) for each in exact.values.T])
     held = recording.efforts.values + moved - exact.values
     found = identify(misjudged(arm), replace(recording, efforts=Channel(times, held)))

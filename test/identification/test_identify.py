@@ -72,6 +72,8 @@ def test_intervals_hold_what_is_true(arm: Robot, found: Identified) -> None:
     figures = [each for each in (*found.figures, found.effort_delay) if each.name in true]
     held = [abs(each.value - true[each.name]) < 1.96 * each.deviation for each in figures]
     assert len(held) > 30 and np.mean(held) >= 0.85
+    shares = [(each.value - true[each.name]) / each.deviation for each in figures]
+    assert 0.7 < np.sqrt(np.mean(np.square(shares))) < 1.4
 
 
 def test_residuals_are_the_noise_of_the_sensors(found: Identified) -> None:

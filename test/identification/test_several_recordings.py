@@ -30,7 +30,7 @@ def switched_on_anew(recording: JointRecording) -> JointRecording:
 
 
 def test_two_recordings_tell_more_than_one_and_agree(arm: Robot) -> None:
-    first, second = measured(arm, 0, 6.0), switched_on_anew(measured(arm, 1, 6.0))
+    first, second = measured(arm, 0, 5.0), switched_on_anew(measured(arm, 1, 5.0))
     alone, both = identify(misjudged(arm), first, OPTIONS), identify(misjudged(arm), [first, second], OPTIONS)
     shares = []
     for name, spec in zip(arm.joint_names, drives_of(arm)):
@@ -47,7 +47,7 @@ def test_two_recordings_tell_more_than_one_and_agree(arm: Robot) -> None:
 
 def test_figures_that_recordings_contradict_are_named(arm: Robot) -> None:
     """Friction of `lift` is 15 % more in the second recording, as when it is cold."""
-    first, second = measured(arm, 0, 6.0), measured(arm, 1, 6.0)
+    first, second = measured(arm, 0, 4.0), measured(arm, 1, 4.0)
     assert second.motors is not None
     speed = np.gradient(second.motors.values[:, 1], second.motors.times)
     more = 0.15 * COULOMB * speed / np.sqrt(speed**2 + 1e-4)

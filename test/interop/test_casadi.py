@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from exported_code import CC, needs_c
+from exported_code import CC, compiled_by, needs_c
 from numpy.typing import NDArray
 from oracles.random_trees import random_tree
+from refusals import assert_refused
 from sweeps import some
 
-from hodyn_ros import InputError, Robot, share
+from hodyn_ros import Robot, share
 from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.export.request import ExportRequest
 
@@ -206,14 +207,11 @@ def test_ipopt_finds_a_posture_with_exact_hessians() -> None:
 @needs_c
 def test_exported_code_is_the_shared_object(tmp_path: Path) -> None:
     """The C file compiled, the object beside it, and code that CasADi generates around it, agree."""
-    import subprocess
-
     paths = export_casadi(RobotChoice("panda.yaml"), ExportRequest(0, what=["inverse_dynamics"]), tmp_path)
     name = "panda_inverse_dynamics_0"
     assert [path.name for path in paths] == [f"{name}.c", f"{name}.so"]
-    compiled = tmp_path / "compiled.so"
-    command = [str(CC), "-std=c99", "-O0", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared"]
-    subprocess.run([*command, str(paths[0]), "-lm", "-o", str(compiled)], check=True)
+    flags = ("-std=c99", "-O0", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared")
+    compiled = compiled_by(CC, flags, [paths[0]], tmp_path / "compiled.so", "-lm")
     ours, theirs = (ca.external(name, str(path)) for path in (paths[1], compiled))
     q = np.random.default_rng(0).uniform(-1.0, 1.0, (7, 3))
     weights = np.ones(7)
@@ -230,17 +228,13 @@ def test_exported_code_is_the_shared_object(tmp_path: Path) -> None:
 
 def test_what_is_not_offered_says_so() -> None:
     robot = panda()
-    with pytest.raises(
-        InputError, match="there is no 'regressor' for other libraries; choose one of inverse_"
-    ):
-        function(robot, "regressor")
-    with pytest.raises(InputError, match="the order must be 0 or a positive integer, found -1"):
-        function(robot, order=-1)
-    with pytest.raises(InputError, match="has couplings or loops, whose positions are found by iteration"):
-        function(Robot.load(share.find("config", "palletiser.yaml")))
-    with pytest.raises(InputError, match="com has no frames; leave them out"):
-        function(robot, "com", frames=[0])
-    with pytest.raises(InputError, match="the name '1x' cannot start a C function"):
-        function(robot, name="1x")
-    with pytest.raises(InputError, match="samples must be a positive whole number, found 0"):
-        function(robot, samples=0)
+    assert_refused(
+        (lambda: function(robot, "regressor"),
+         "there is no 'regressor' for other libraries; choose one of inverse_"),
+        (lambda: function(robot, order=-1), "the order must be 0 or a positive integer, found -1"),
+        (lambda: function(Robot.load(share.find("config", "palletiser.yaml"))),
+         "has couplings or loops, whose positions are found by iteration"),
+        (lambda: function(robot, "com", frames=[0]), "com has no frames; leave them out"),
+        (lambda: function(robot, name="1x"), "the name '1x' cannot start a C function"),
+        (lambda: function(robot, samples=0), "samples must be a positive whole number, found 0"),
+    )  # fmt: skip

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import ctypes
 import importlib.metadata
-import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from exported_code import compiled_by
+from exported_code import CXX, compiled_by
 from numpy.typing import NDArray
 from oracles.random_trees import random_tree
+from refusals import assert_refused
 from sweeps import some
 
-from hodyn_ros import InputError, Robot, share
+from hodyn_ros import Robot, share
 from hodyn_ros.dynamics.operations import EXPORTED_OF_TREES, OPERATIONS
 from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.interop.cuda import cuda_source
 from hodyn_ros.interop.traced_function import law_of
 
 Array = NDArray[np.float64]
-CXX = next((path for path in map(shutil.which, ("c++", "g++", "clang++")) if path), None)
 HOST = """
 #include <cmath>
 using std::sin; using std::cos; using std::sqrt; using std::fabs; using std::floor;
@@ -103,9 +102,9 @@ def test_nvrtc_compiles_the_text_without_a_device() -> None:
 
 
 def test_what_is_not_offered_says_so() -> None:
-    with pytest.raises(
-        InputError, match="there is no 'drive_state' as a kernel of CUDA; choose some of inverse_"
-    ):
-        cuda_source(small(False), ExportRequest(0, what=["drive_state"]))
-    with pytest.raises(InputError, match="kernels of CUDA are of robots without"):
-        cuda_source(Robot.load(share.find("config", "palletiser.yaml")), ExportRequest(0))
+    assert_refused(
+        (lambda: cuda_source(small(False), ExportRequest(0, what=["drive_state"])),
+         "there is no 'drive_state' as a kernel of CUDA; choose some of inverse_"),
+        (lambda: cuda_source(Robot.load(share.find("config", "palletiser.yaml")), ExportRequest(0)),
+         "kernels of CUDA are of robots without"),
+    )  # fmt: skip

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sweeps
+from refusals import assert_refused
 from scipy.integrate import solve_ivp
 from scipy.interpolate import BSpline
 
@@ -251,11 +252,12 @@ class TestBadRecordings:
 
     def test_recordings_of_something_else(self, learner: Learner) -> None:
         run = recorded(learner, first_errors(learner))
-        with pytest.raises(InputError, match=r"run: left out, it has -2.2 to 1.* does the motion begin"):
-            learner.learn([run], begins=[2.0])
         other = recorded(learner, first_errors(learner) + [1.0, 0.0, 0.0])
-        with pytest.raises(InputError, match="it is of another motion, .*turn is off by 1"):
-            learner.learn([other])
+        assert_refused(
+            (lambda: learner.learn([run], begins=[2.0]),
+             "run: left out, it has -2.2 to 1", "does the motion begin"),
+            (lambda: learner.learn([other]), "it is of another motion,", "turn is off by 1"),
+        )  # fmt: skip
         both = learner.learn([run, other])
         assert both.history[-1].repetitions == 1 and "another motion" in both.notes[0]
 
@@ -273,16 +275,15 @@ class TestBadRecordings:
 def test_what_cannot_repeat_is_said(learner: Learner) -> None:
     robot, gains = learner.robot, repeated_arm.gains(learner.robot)
     moving = Cosines([0.1, 0.1, 0.1], [1.0, 1.0, 1.0], joint_names=NAMES)
-    with pytest.raises(InputError, match="the motion has no end"):
-        Learner(robot, moving, gains)
     soft, limp = pendulum(4.0, 0.4, 0.1, 0.6, 900.0), MotorGains(np.array([60.0]), np.array([10.0]))
     swing = WaypointSpline(np.array([0.0, 1.0]), np.array([[0.2], [1.2]]), order=6, joint_names=["lift"])
     unsure = LearningConfig(bandwidth=4.0, contraction=0.05, uncertainty=Uncertainty(inertia=0.9))
     run = recorded(Learner(soft, swing, limp, LearningConfig(bandwidth=4.0)), np.full((16, 1), 1e-3))
-    with pytest.raises(InputError, match="no error is sure to shrink to 5 %"):
-        Learner(soft, swing, limp, unsure).learn([run])
-    with pytest.raises(InputError, match="bandwidth must be within 0.2 and 100, found 1000"):
-        LearningConfig(bandwidth=1000.0)
+    assert_refused(
+        (lambda: Learner(robot, moving, gains), "the motion has no end"),
+        (lambda: Learner(soft, swing, limp, unsure).learn([run]), "no error is sure to shrink to 5 %"),
+        (lambda: LearningConfig(bandwidth=1000.0), "bandwidth must be within 0.2 and 100, found 1000"),
+    )
 
 
 def test_files(learner: Learner, tmp_path: Path) -> None:
@@ -297,10 +298,10 @@ def test_files(learner: Learner, tmp_path: Path) -> None:
         assert got.joint_names == NAMES
     assert read.history == learned.history and read.step == learned.step
     path.write_text(path.read_text().replace("best:", "beast:", 1))
-    with pytest.raises(InputError, match=r"learned.yaml:.*beast: unknown key; did you mean 'best'"):
-        read_correction(path)
-    with pytest.raises(InputError, match="there is no correction"):
-        read_correction(tmp_path / "nothing.yaml")
+    assert_refused(
+        (lambda: read_correction(path), "learned.yaml:", "beast: unknown key; did you mean 'best'"),
+        (lambda: read_correction(tmp_path / "nothing.yaml"), "there is no correction"),
+    )
 
 
 def test_efforts_of_a_correction_have_their_derivatives() -> None:

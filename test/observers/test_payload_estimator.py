@@ -5,20 +5,14 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
+from refusals import assert_refused
 from scipy.optimize import minimize
 
-from hodyn_ros import InputError, Robot, share
+from hodyn_ros import Robot, share
 from hodyn_ros.feedforward.payload import Payload
 from hodyn_ros.observers import MomentumObserver, ObserverConfig, Sensed
-from hodyn_ros.observers.payload import (
-    NAMES,
-    PayloadConfig,
-    PayloadEstimator,
-    parameters_of,
-    pseudo_inertia,
-)
+from hodyn_ros.observers.payload import NAMES, PayloadConfig, PayloadEstimator, parameters_of, pseudo_inertia
 
 Array = NDArray[np.float64]
 
@@ -195,8 +189,9 @@ def test_a_restart_forgets_and_a_gap_does_not() -> None:
 
 def test_what_it_is_not_for_is_said() -> None:
     observer = observer_of(0.1)
-    with pytest.raises(InputError, match="there is no body 'hand'"):
-        PayloadEstimator(observer, body="hand")
     loops = Robot.load(share.find("config", "delta.yaml"))
-    with pytest.raises(InputError, match="loops"):
-        PayloadEstimator(MomentumObserver(loops, ObserverConfig(), Sensed(motor_efforts=True)))
+    assert_refused(
+        (lambda: PayloadEstimator(observer, body="hand"), "there is no body 'hand'"),
+        (lambda: PayloadEstimator(MomentumObserver(loops, ObserverConfig(), Sensed(motor_efforts=True))),
+         "loops"),
+    )  # fmt: skip

@@ -26,8 +26,8 @@ def moving(links: Links, time: float) -> Array:
 def test_drives_that_agree_are_where_the_robot_is(name: str) -> None:
     robot = Robot.load(share.find("config", name))
     links, fit = Links(robot), DriveFit(robot)
-    for i in range(50):
-        right = links.drives(moving(links, 4e-3 * i))
+    for i in range(12):
+        right = links.drives(moving(links, 0.016 * i))
         efforts, moves = fit(right.motion[:3])
         assert np.abs(efforts - right.efforts[0]).max() < 1e-11 * np.abs(right.efforts[0]).max()
         np.testing.assert_allclose(moves @ moves, moves, atol=1e-12)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from linkages import robot_of, with_drives
 from oracles.mechanisms import four_bar
+from refusals import assert_refused
 from scipy.interpolate import CubicHermiteSpline
 
 from hodyn_ros import share
@@ -140,11 +141,13 @@ def test_a_late_first_point_is_led_to_from_the_present_state() -> None:
     np.testing.assert_array_equal(np.asarray(started.velocities)[0], 0.0)
     moving = PresentState(HOME, np.full(7, 0.3))
     np.testing.assert_array_equal(np.asarray(start_from(late, moving, NAMES, 0.01).velocities)[0], 0.3)
-    with pytest.raises(InputError, match=r"moves at 0\.3 rad/s .* has no velocities"):
-        start_from(Waypoints(late.times, late.positions), moving, NAMES, 0.01)
     unknown = PresentState(np.where(np.arange(7) == 3, np.nan, HOME), np.zeros(7))
-    with pytest.raises(InputError, match="where joint 'panda_joint4' is before that is not known"):
-        start_from(late, unknown, NAMES, 0.01)
+    assert_refused(
+        (lambda: start_from(Waypoints(late.times, late.positions), moving, NAMES, 0.01),
+         "moves at 0.3 rad/s", "has no velocities"),
+        (lambda: start_from(late, unknown, NAMES, 0.01),
+         "where joint 'panda_joint4' is before that is not known"),
+    )  # fmt: skip
 
 
 def test_a_first_point_now_has_to_be_where_the_robot_is() -> None:
@@ -154,12 +157,14 @@ def test_a_first_point_now_has_to_be_where_the_robot_is() -> None:
     for present in (near, PresentState.unknown(7)):
         assert start_from(now, present, NAMES, 0.01) is now
     assert start_from(now, away, NAMES, 0.0) is now
-    with pytest.raises(InputError, match=r"joint 'panda_joint5' is at 0\.2, 0\.2 rad .* plan from where"):
-        start_from(now, away, NAMES, 0.01)
-    with pytest.raises(InputError, match="the only point is at time 0"):
-        start_from(Waypoints(now.times[:1], now.positions[:1]), near, NAMES, 0.01)
-    with pytest.raises(InputError, match=r"at -1 s; times count from the start"):
-        start_from(Waypoints(now.times - 1.0, now.positions), near, NAMES, 0.01)
+    assert_refused(
+        (lambda: start_from(now, away, NAMES, 0.01),
+         "joint 'panda_joint5' is at 0.2, 0.2 rad", "plan from where"),
+        (lambda: start_from(Waypoints(now.times[:1], now.positions[:1]), near, NAMES, 0.01),
+         "the only point is at time 0"),
+        (lambda: start_from(Waypoints(now.times - 1.0, now.positions), near, NAMES, 0.01),
+         "at -1 s; times count from the start"),
+    )  # fmt: skip
 
 
 def test_robots_and_settings_that_do_not_fit_are_refused(panda: Robot) -> None:
@@ -185,10 +190,12 @@ def test_a_crank_of_a_linkage_gets_the_effort_of_its_drive() -> None:
             if side == "motor":
                 expected = robot.require_drives().feedforward(state.motion, state.efforts).effort[0]
             np.testing.assert_allclose(effort, expected, rtol=1e-12)
-    with pytest.raises(InputError, match=r"name the driven joints as `coordinates`"):
-        EffortFilter(robot_of(four_bar(), driven=["joint3"]))
-    with pytest.raises(InputError, match="which a joint trajectory does not move"):
-        EffortFilter(Robot.load(share.find("config", "planar_3rrr.yaml")))
+    assert_refused(
+        (lambda: EffortFilter(robot_of(four_bar(), driven=["joint3"])),
+         "name the driven joints as `coordinates`"),
+        (lambda: EffortFilter(Robot.load(share.find("config", "planar_3rrr.yaml"))),
+         "which a joint trajectory does not move"),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("side", ["link", "motor"])

@@ -49,6 +49,6 @@ def test_positions_and_rates_of_coordinates_are_checked() -> None:
 
 def test_a_retimed_motion_keeps_them() -> None:
     robot = leg(velocity=np.full(6, 0.5))
-    slowed = retime(robot, read_motion(MOTION))
+    slowed = retime(robot, read_motion(MOTION), 1.0)
     assert slowed.speed < 1.0
-    assert not check(robot, slowed.motion).violations
+    assert not check(robot, slowed.motion, 1.0 / slowed.speed).violations

@@ -9,14 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hodyn_ros import InputError
-from hodyn_ros.planning.peaks import (
-    Peaks,
-    RoughError,
-    Samples,
-    find_peaks,
-    places_between,
-    sampled_places,
-)
+from hodyn_ros.planning.peaks import Peaks, RoughError, Samples, find_peaks, places_between, sampled_places
 
 Array = NDArray[np.float64]
 

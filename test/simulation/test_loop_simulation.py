@@ -168,14 +168,14 @@ TRACKED = {
 @pytest.mark.parametrize("name", some(TRACKED, "delta"))
 def test_the_elastic_feedforward_tracks_ten_times_better_than_the_rigid_one(name: str) -> None:
     motion = read_motion(share.find("config", f"{name}_motion.yaml"))
-    study = TrackingStudy(TRACKED[name](), motion, StudyConfig(0.25, 0.2, Loop(order=3), settling=0.2))
+    study = TrackingStudy(TRACKED[name](), motion, StudyConfig(0.15, 0.1, Loop(order=3), settling=0.05))
     rigid, elastic = (study.run(RobotErrors(), mode).rms for mode in (RIGID, ELASTIC))
     assert 10.0 * elastic < rigid
 
 
 def test_a_leg_follows_on_a_base_that_moves() -> None:
     motion = read_motion(share.find("config", "humanoid_leg_motion.yaml"))
-    study = TrackingStudy(shipped("humanoid_leg.yaml"), motion, StudyConfig(0.2, 0.1, settling=0.1))
+    study = TrackingStudy(shipped("humanoid_leg.yaml"), motion, StudyConfig(0.1, 0.05, settling=0.02))
     rigid, elastic = (study.run(RobotErrors(), mode) for mode in (RIGID, ELASTIC))
     assert 10.0 * elastic.rms < rigid.rms
 

@@ -89,10 +89,7 @@ def test_what_begins_at_rest_still_does() -> None:
     [
         (("panda_joint6,", "joint6,"), "the motion names joint 'joint6', but the robot has"),
         (("panda_joint7: 0.7", "panda_joint8: 0.7"), "the motion names joint 'panda_joint8', but the robot"),
-        (
-            (", panda_joint7: 0.7", ""),
-            "joint 'panda_joint7' as well; say where it stands, as in standing",
-        ),
+        ((", panda_joint7: 0.7", ""), "joint 'panda_joint7' as well; say where it stands, as in standing"),
     ],
 )
 def test_names_that_do_not_fit_the_robot(

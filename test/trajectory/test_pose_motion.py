@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from places import EXAMPLES
+from refusals import assert_refused
 from scipy.spatial.transform import Rotation
 from sweeps import THOROUGH
 
@@ -157,12 +158,12 @@ def test_motions_side_by_side() -> None:
     with pytest.raises(InputError, match="build it with order=6"):
         both.require_smoothness(6)
     assert SideBySide((short, Cosines([1.0], [1.0]))).joint_names is None
-    with pytest.raises(InputError, match="joint 'a' is moved twice"):
-        SideBySide((short, short))
-    with pytest.raises(InputError, match="ends at 1 s, not at rest, and another at 4 s"):
-        SideBySide((Cosines([1.0], [1.0], duration=1.0), both))
-    with pytest.raises(InputError, match="at least one motion"):
-        SideBySide(())
+    assert_refused(
+        (lambda: SideBySide((short, short)), "joint 'a' is moved twice"),
+        (lambda: SideBySide((Cosines([1.0], [1.0], duration=1.0), both)),
+         "ends at 1 s, not at rest, and another at 4 s"),
+        (lambda: SideBySide(()), "at least one motion"),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

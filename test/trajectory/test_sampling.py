@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from refusals import assert_refused
 
 from hodyn_ros import InputError
 from hodyn_ros.trajectory import Cosines, WaypointSpline
@@ -69,10 +70,10 @@ def test_ramps_are_as_smooth_as_asked_for() -> None:
 
 
 def test_durations_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(InputError, match="asked to last 9 s, but there are 2 s"):
-        rest_to_rest(SPLINE, 1.0, 9.0)
-    with pytest.raises(InputError, match="ramp longer than 0 s"):
-        rest_to_rest(ENDLESS, 0.0, 5.0)
+    assert_refused(
+        (lambda: rest_to_rest(SPLINE, 1.0, 9.0), "asked to last 9 s, but there are 2 s"),
+        (lambda: rest_to_rest(ENDLESS, 0.0, 5.0), "ramp longer than 0 s"),
+    )
 
 
 def test_points_are_reached_from_where_the_robot_is_held() -> None:
@@ -88,11 +89,13 @@ def test_points_are_reached_from_where_the_robot_is_held() -> None:
 
 def test_points_that_would_make_a_robot_jump_are_refused() -> None:
     positions = np.array([[1.0], [2.0]])
-    with pytest.raises(InputError, match=r"0\.5 rad .* from where the robot is held"):
-        through_points(np.array([0.0, 1.0]), positions, present=np.array([0.5]))
-    with pytest.raises(InputError, match="velocities of the last point must be zero"):
-        through_points(np.array([0.0, 1.0]), positions, np.array([[0.0], [1.0]]))
-    with pytest.raises(InputError, match="velocities of the first point must be zero"):
-        through_points(np.array([0.0, 1.0]), positions, np.array([[1.0], [0.0]]))
-    with pytest.raises(InputError, match="accelerations of the first point must be zero"):
-        through_points(np.array([0.0, 1.0]), positions, np.zeros((2, 1)), np.array([[1.0], [0.0]]))
+    assert_refused(
+        (lambda: through_points(np.array([0.0, 1.0]), positions, present=np.array([0.5])),
+         "0.5 rad", "from where the robot is held"),
+        (lambda: through_points(np.array([0.0, 1.0]), positions, np.array([[0.0], [1.0]])),
+         "velocities of the last point must be zero"),
+        (lambda: through_points(np.array([0.0, 1.0]), positions, np.array([[1.0], [0.0]])),
+         "velocities of the first point must be zero"),
+        (lambda: through_points(np.array([0.0, 1.0]), positions, np.zeros((2, 1)), np.array([[1.0], [0.0]])),
+         "accelerations of the first point must be zero"),
+    )  # fmt: skip

@@ -104,11 +104,7 @@ def test_waypoints(tmp_path: Path) -> None:
         (FOURIER.replace("10", "-1"), "", "duration must be above zero, found -1"),
         (FOURIER.replace(" [3, 4]", " [3]"), "", "sine must hold real numbers of shape"),
         (FOURIER.replace(", [0.3, 0.4]", ""), "", r"cosine must have shape \(2, 2\), found \(1, 2\)"),
-        (
-            FOURIER.replace("0.4", ".nan"),
-            ":6",
-            r"cosine\[1\]\[1\]: nan is not a finite number",
-        ),
+        (FOURIER.replace("0.4", ".nan"), ":6", r"cosine\[1\]\[1\]: nan is not a finite number"),
         (FOURIER.replace("[a, b]", "[a, a]"), "", "joint 'a' appears twice in joint_names"),
         (FOURIER + "duration: 3\n", ":9", "the key 'duration' is given twice"),
         (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ class Twin:
     columns: NDArray[np.intp]
 
 
+@lru_cache(maxsize=8)
 def build(tree: Tree) -> Twin:
     """Build a tree in Pinocchio.
 
