@@ -18,8 +18,7 @@ from hodyn_ros.array import Array as Array
 from hodyn_ros.checks import check_finite, check_out, check_result, finite_array
 from hodyn_ros.codegen.emit import batch_text, kernel_text, shared_text, single_text
 from hodyn_ros.codegen.fast_call import data_of, fast_call
-from hodyn_ros.codegen.llvm import MachineCode, compile_text
-from hodyn_ros.codegen.object_cache import ObjectCache
+from hodyn_ros.codegen.llvm import Facts, MachineCode, Module
 from hodyn_ros.codegen.processor import lanes
 from hodyn_ros.codegen.tracer import Graph
 from hodyn_ros.errors import InputError
@@ -31,7 +30,7 @@ _BatchCalls = tuple[Callable[..., int], Callable[..., int]]  # of one thread alo
 STRAIGHT_LINE_LIMIT = 500_000  # operations; tracing them and LLVM take three seconds at most
 
 _WORTHWHILE = 4096  # samples of a batch for every thread that is woken
-_PART = 2048  # samples that a thread takes at a time
+PART = 2048  # samples that a thread takes at a time
 
 
 def _processors() -> int:
@@ -107,17 +106,20 @@ class Call:
 class Function(Call, ABC):
     """A compiled function of matrices; `code.address` is the bare C function."""
 
-    def __init__(
-        self, text: str, arguments: Sequence[tuple[str, Shape]], result: Shape, cache: ObjectCache | None
-    ) -> None:
+    def __init__(self, code: MachineCode, arguments: Sequence[tuple[str, Shape]], result: Shape) -> None:
         super().__init__(arguments, result)
-        self._cache = cache
-        self.code = compile_text(text, "hodyn_kernel", cache)
-        self._bind(self.code.address)
+        self.code = code
+        self._bind(code.address)
 
+    @cached_property
     @abstractmethod
-    def _batch_text(self) -> str:
-        """Write the module with `hodyn_batch`."""
+    def batch_code(self) -> MachineCode:
+        """The bare C function for batches, shared by the threads that call it with the same arguments.
+
+        `int64_t f(const double*, ..., double* out, int64_t count, int64_t threads, int64_t thread, int64_t
+        taken[threads][8])`, with zeros in `taken`. It returns whether any number in the samples computed by
+        this thread may have been NaN, infinite or too large.
+        """
 
     def batch(self, *arrays: Array, out: Array | None = None, threads: int | None = None) -> Array:
         """Return the results (N, ...) for N samples of every argument, (N, rows, columns) each.
@@ -157,17 +159,6 @@ class Function(Call, ABC):
         return out
 
     @cached_property
-    def batch_code(self) -> MachineCode:
-        """The bare C function for batches, shared by the threads that call it with the same arguments.
-
-        `int64_t f(const double*, ..., double* out, int64_t count, int64_t threads, int64_t thread, int64_t
-        taken[threads][8])`, with zeros in `taken`. It returns whether any number in the samples computed by
-        this thread may have been NaN, infinite or too large.
-        """
-        sizes = [rows * columns for rows, columns in [*[shape for _, shape in self.arguments], self.result]]
-        return compile_text(self._batch_text() + shared_text(sizes, _PART), "hodyn_shared", self._cache)
-
-    @cached_property
     def _single_calls(self) -> _BatchCalls:
         raise InputError("this robot is too large for batches of float32; use float64")
 
@@ -198,58 +189,46 @@ class Kernel(Function):
         self,
         trace: Callable[..., Stack],
         arguments: Sequence[tuple[str, Shape]],
-        known: tuple[Graph, list[Any], Shape] | None = None,
+        module: Module | None = None,
     ) -> None:
-        """Compile; `known`: what `traced` returns of it, where that has run before."""
-        self._trace = trace
-        self._shapes = [shape for _, shape in arguments]
-        graph, outputs, result = self._traced() if known is None else known
-        self.operations = graph.count_operations(outputs)
-        super().__init__(
-            kernel_text(graph, outputs, len(arguments)), arguments, result, ObjectCache.default()
-        )
+        """Compile; `module`: that of `trace`, if there is one."""
+        self._trace, self._shapes = trace, [shape for _, shape in arguments]
+        module = module or _module(trace, arguments)
+        self.operations, *result = module.facts
+        super().__init__(module.compile("hodyn_kernel"), arguments, (result[0], result[1]))
 
     @staticmethod
     def unless_long(
         trace: Callable[..., Stack], arguments: Sequence[tuple[str, Shape]], limit: float | None = None
     ) -> Kernel | None:
         """Compile; None where there are more operations than a limit, by default `STRAIGHT_LINE_LIMIT`."""
-        graph, outputs, result = traced(trace, [shape for _, shape in arguments])
-        if graph.count_operations(outputs) > (STRAIGHT_LINE_LIMIT if limit is None else limit):
+        module = _module(trace, arguments)
+        if module.facts[0] > (STRAIGHT_LINE_LIMIT if limit is None else limit):
             return None
-        return Kernel(trace, arguments, (graph, outputs, result))
+        return Kernel(trace, arguments, module)
 
-    def _batch_text(self) -> str:
-        graph, outputs, _ = self._traced()
-        return batch_text(graph, outputs, [rows * columns for rows, columns in self._shapes], lanes())
+    @cached_property
+    def batch_code(self) -> MachineCode:
+        """See `Function`."""
+        return Module(_batch, self._trace, self._shapes, lanes()).compile("hodyn_shared")
 
     @cached_property
     def single_code(self) -> MachineCode:
         """The bare C function for batches of float32, as `batch_code`."""
-        graph, outputs, _ = self._traced()
-        sizes = [rows * columns for rows, columns in self._shapes]
-        text = batch_text(graph, outputs, sizes, 2 * lanes(), single=True)
-        shared = single_text(shared_text([*sizes, self.result[0] * self.result[1]], _PART))
-        return compile_text(text + shared, "hodyn_shared", self._cache)
+        return Module(_batch, self._trace, self._shapes, 2 * lanes(), True).compile("hodyn_shared")
 
     @cached_property
     def _single_calls(self) -> _BatchCalls:
         return self._calls(self.single_code)
-
-    def _traced(self) -> tuple[Graph, list[Any], Shape]:
-        return traced(self._trace, self._shapes)
 
 
 class LaneKernel(Kernel):
     """A kernel of batches alone, which compiles in half the time; it has no `function`."""
 
     def __init__(self, trace: Callable[..., Stack], arguments: Sequence[tuple[str, Shape]]) -> None:
-        self._trace = trace
-        self._shapes = [shape for _, shape in arguments]
-        graph, outputs, result = self._traced()
-        self.operations = graph.count_operations(outputs)
-        Call.__init__(self, arguments, result)
-        self._cache = ObjectCache.default()
+        self._trace, self._shapes = trace, [shape for _, shape in arguments]
+        self.operations, *result = _module(trace, arguments).facts
+        Call.__init__(self, arguments, (result[0], result[1]))
 
 
 def traced(trace: Callable[..., Stack], shapes: Sequence[Shape]) -> tuple[Graph, list[Any], Shape]:
@@ -261,3 +240,27 @@ def traced(trace: Callable[..., Stack], shapes: Sequence[Shape]) -> tuple[Graph,
     ]
     result = trace(*stacks)
     return graph, [value for row in result for value in row], (len(result), len(result[0]))
+
+
+def straight_module(trace: Callable[..., Stack], shapes: Sequence[Shape]) -> tuple[str, Facts]:
+    """Write `void hodyn_kernel(double *argument, ..., double *result)`.
+
+    Facts are the number of operations, and the rows and columns of the result.
+    """
+    graph, outputs, shape = traced(trace, shapes)
+    return kernel_text(graph, outputs, len(shapes)), (graph.count_operations(outputs), *shape)
+
+
+def _module(trace: Callable[..., Stack], arguments: Sequence[tuple[str, Shape]]) -> Module:
+    return Module(straight_module, trace, [shape for _, shape in arguments])
+
+
+def _batch(
+    trace: Callable[..., Stack], shapes: Sequence[Shape], width: int, single: bool = False
+) -> tuple[str, Facts]:
+    """Write `hodyn_batch` and `hodyn_shared`."""
+    graph, outputs, _ = traced(trace, shapes)
+    sizes = [rows * columns for rows, columns in shapes]
+    shared = shared_text([*sizes, len(outputs)], PART)
+    text = batch_text(graph, outputs, sizes, width, single=single)
+    return text + (single_text(shared) if single else shared), ()
