@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from functools import cache, cached_property
@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.array import Array as Array
 from hodyn_ros.checks import check_finite, check_out, check_result, finite_array
-from hodyn_ros.codegen.emit import batch_text, kernel_text, shared_text, single_text
+from hodyn_ros.codegen.emit import batch_text, kernel_text, loop_text, shared_text, single_text
 from hodyn_ros.codegen.fast_call import data_of, fast_call
-from hodyn_ros.codegen.llvm import Facts, MachineCode, Module
+from hodyn_ros.codegen.llvm import Facts, MachineCode, Module, compile_text
 from hodyn_ros.codegen.processor import lanes
 from hodyn_ros.codegen.tracer import Graph
 from hodyn_ros.errors import InputError
@@ -27,10 +27,22 @@ Stack = list[list[Any]]  # scalars by row and column
 Shape = tuple[int, int]
 _BatchCalls = tuple[Callable[..., int], Callable[..., int]]  # of one thread alone, and of each of several
 
+
+class Noted(Stack):
+    """A stack that a trace returns with whole numbers which its caller needs: what it has rows of, say.
+
+    They are kept with the code. A trace that writes them elsewhere runs whenever it is compiled.
+    """
+
+    def __init__(self, rows: Iterable[list[Any]], *numbers: int) -> None:
+        super().__init__(rows)
+        self.numbers = numbers
+
+
 STRAIGHT_LINE_LIMIT = 500_000  # operations; tracing them and LLVM take three seconds at most
 
 _WORTHWHILE = 4096  # samples of a batch for every thread that is woken
-PART = 2048  # samples that a thread takes at a time
+_PART = 2048  # samples that a thread takes at a time
 
 
 def _processors() -> int:
@@ -158,6 +170,13 @@ class Function(Call, ABC):
             check_result(out)
         return out
 
+    def _one_by_one(self) -> MachineCode:
+        """Return code for batches that calls the code for one sample."""
+        shapes = [*[shape for _, shape in self.arguments], self.result]
+        sizes = [rows * columns for rows, columns in shapes]
+        text = loop_text(self.code.address, sizes) + shared_text(sizes, _PART)
+        return compile_text(text, "hodyn_shared", None)  # it holds an address of this process
+
     @cached_property
     def _single_calls(self) -> _BatchCalls:
         raise InputError("this robot is too large for batches of float32; use float64")
@@ -182,7 +201,7 @@ class Kernel(Function):
     """A function of matrices, traced and compiled into straight-line code.
 
     `trace` takes one stack of scalars for every named shape in `arguments` and returns a stack. `operations`
-    counts the additions, multiplications and divisions of one call.
+    counts the additions, multiplications and divisions of one call, and `noted` are the numbers of a `Noted`.
     """
 
     def __init__(
@@ -194,8 +213,8 @@ class Kernel(Function):
         """Compile; `module`: that of `trace`, if there is one."""
         self._trace, self._shapes = trace, [shape for _, shape in arguments]
         module = module or _module(trace, arguments)
-        self.operations, *result = module.facts
-        super().__init__(module.compile("hodyn_kernel"), arguments, (result[0], result[1]))
+        self.operations, rows, columns, *self.noted = module.facts
+        super().__init__(module.compile("hodyn_kernel"), arguments, (rows, columns))
 
     @staticmethod
     def unless_long(
@@ -227,28 +246,35 @@ class LaneKernel(Kernel):
 
     def __init__(self, trace: Callable[..., Stack], arguments: Sequence[tuple[str, Shape]]) -> None:
         self._trace, self._shapes = trace, [shape for _, shape in arguments]
-        self.operations, *result = _module(trace, arguments).facts
-        Call.__init__(self, arguments, (result[0], result[1]))
+        self.operations, rows, columns, *self.noted = _module(trace, arguments).facts
+        Call.__init__(self, arguments, (rows, columns))
 
 
 def traced(trace: Callable[..., Stack], shapes: Sequence[Shape]) -> tuple[Graph, list[Any], Shape]:
     """Run `trace` on traced scalars; return the graph, the results row by row, and their shape."""
+    graph, result = _run(trace, shapes)
+    return graph, [value for row in result for value in row], (len(result), len(result[0]))
+
+
+def _run(trace: Callable[..., Stack], shapes: Sequence[Shape]) -> tuple[Graph, Stack]:
     graph = Graph()
     stacks = [
         [[graph.input(a, row * columns + column) for column in range(columns)] for row in range(rows)]
         for a, (rows, columns) in enumerate(shapes)
     ]
-    result = trace(*stacks)
-    return graph, [value for row in result for value in row], (len(result), len(result[0]))
+    return graph, trace(*stacks)
 
 
 def straight_module(trace: Callable[..., Stack], shapes: Sequence[Shape]) -> tuple[str, Facts]:
     """Write `void hodyn_kernel(double *argument, ..., double *result)`.
 
-    Facts are the number of operations, and the rows and columns of the result.
+    Facts are the number of operations, the rows and columns of the result, and what is `Noted`.
     """
-    graph, outputs, shape = traced(trace, shapes)
-    return kernel_text(graph, outputs, len(shapes)), (graph.count_operations(outputs), *shape)
+    graph, result = _run(trace, shapes)
+    outputs = [value for row in result for value in row]
+    noted = result.numbers if isinstance(result, Noted) else ()
+    facts = graph.count_operations(outputs), len(result), len(result[0]), *noted
+    return kernel_text(graph, outputs, len(shapes)), facts
 
 
 def _module(trace: Callable[..., Stack], arguments: Sequence[tuple[str, Shape]]) -> Module:
@@ -261,6 +287,6 @@ def _batch(
     """Write `hodyn_batch` and `hodyn_shared`."""
     graph, outputs, _ = traced(trace, shapes)
     sizes = [rows * columns for rows, columns in shapes]
-    shared = shared_text([*sizes, len(outputs)], PART)
+    shared = shared_text([*sizes, len(outputs)], _PART)
     text = batch_text(graph, outputs, sizes, width, single=single)
     return text + (single_text(shared) if single else shared), ()

@@ -14,8 +14,7 @@ from math import factorial
 
 import numpy as np
 
-from hodyn_ros.codegen.emit import loop_text, shared_text
-from hodyn_ros.codegen.kernel import PART, Function, Shape
+from hodyn_ros.codegen.kernel import Function, Shape
 from hodyn_ros.codegen.llvm import MachineCode, compile_text
 from hodyn_ros.codegen.object_cache import KEPT, ObjectCache
 from hodyn_ros.codegen.program import Code, Copy, Index, Program, Run, Statement, View, arrays
@@ -254,10 +253,7 @@ class TreeFunction(Function):
     @cached_property
     def batch_code(self) -> MachineCode:
         """See `Function`."""
-        shapes = [shape for _, shape in self.arguments]
-        sizes = [rows * columns for rows, columns in (*shapes, self.result)]
-        text = loop_text(self.code.address, sizes) + shared_text(sizes, PART)
-        return compile_text(text, "hodyn_shared", None)
+        return self._one_by_one()
 
 
 class TreeKernel(TreeFunction):
