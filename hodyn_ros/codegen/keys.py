@@ -29,6 +29,7 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
+from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.codegen.processor import target
 
 # Folders whose functions have keys. Imports run one way: what these see lies in them, or beside them.
@@ -144,6 +145,8 @@ class _Content:
             self._add_class(value)
         elif isinstance(value, Enum):
             self._many("enum", (kind, value.name))
+        elif kind is Kept:
+            self._many("kept", ())
         elif isinstance(value, _NAMED) and _is_named(value):
             self._many("named", (kind.__name__, value.__name__, getattr(value, "__module__", None)))
         else:

@@ -123,7 +123,11 @@ def _only_ours(status: os.stat_result) -> bool:
 
 
 class Kept(dict[K, V]):
-    """A dictionary of `KEPT` entries at most: the oldest gives way to a new one."""
+    """A dictionary of `KEPT` entries at most: the oldest gives way to a new one.
+
+    Values follow from their keys and from the object that has the dictionary; results do not depend on which
+    are there.
+    """
 
     def __setitem__(self, key: K, value: V) -> None:
         if len(self) >= KEPT and key not in self:
