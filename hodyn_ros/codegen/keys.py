@@ -131,6 +131,8 @@ class _Content:
             self._many(kind.__name__, value)
         elif kind is dict:
             self._many("dict", (x for pair in value.items() for x in pair))
+        elif kind is range or kind is slice:
+            self._many(kind.__name__, (value.start, value.stop, value.step))
         elif kind is np.ndarray or isinstance(value, np.generic):
             self._add_array(np.asarray(value))
         elif kind is types.FunctionType:
@@ -186,6 +188,7 @@ class _Content:
 
     def _add_attributes(self, kind: type, value: Any) -> None:
         """Add an object of the package: its class, its attributes, and its items if it is a tuple."""
+        _require(_ours(kind.__module__))
         _require(all(_ours(base.__module__) or base in _PLAIN for base in kind.__mro__))
         self._many("object", (kind, *(value if isinstance(value, tuple) else ())))
         if is_dataclass(value) and kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
