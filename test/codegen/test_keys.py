@@ -49,6 +49,12 @@ def key_of_law(model: Any, *further: Any) -> str | None:
     return key_of(straight_module, trace, arguments)
 
 
+def effort_code(robot: Robot, *, preload: bool = False) -> EffortCode:
+    assert robot.closure is not None
+    chosen: Any = np.arange(len(robot.closure.leading))
+    return EffortCode(robot.closure, chosen, 1, (), preload)
+
+
 def changed(value: Any) -> Any:
     """Return the nearest other value of its kind."""
     if isinstance(value, np.ndarray):
@@ -109,16 +115,15 @@ class TestWhatALawSees:
         for content in (text, text, text.replace(old, new)):
             (tmp_path / "robot.yaml").write_text(content)
             robot = Robot.load(tmp_path / "robot.yaml")
-            code = EffortCode(robot.closure, np.arange(len(robot.closure.leading)), 1, (), False)
-            shapes = [(4, robot.n_coordinates), (1, len(robot.closure.leading) + 1)]
+            code = effort_code(robot)
+            shapes = [(4, robot.n_coordinates), (1, len(code.closure.leading) + 1)]
             found.append(key_of(straight_module, code.newton_step, shapes))
         assert found[0] == found[1] != None  # noqa: E711
         assert found[0] != found[2]
 
     def test_whether_redundant_drives_are_preloaded_and_how_close_loops_are_closed(self) -> None:
         robot = Robot.load(CONFIG / "palletiser.yaml")
-        chosen = np.arange(len(robot.closure.leading))
-        plain, preloaded = (EffortCode(robot.closure, chosen, 1, (), preload) for preload in (False, True))
+        plain, preloaded = (effort_code(robot, preload=preload) for preload in (False, True))
         plain.tolerances = preloaded.tolerances = DOUBLE
         before = key_of(plain.efforts)
         assert before != key_of(preloaded.efforts)
@@ -176,7 +181,7 @@ class TestWithoutKey:
     def test_functions_of_other_code(self) -> None:
         assert key_of(lambda: 1.0) is None
         assert key_of(inverse_dynamics_trace, lambda: 1.0) is None
-        assert key_of(partial(inverse_dynamics_trace, changed)) is None
+        assert key_of(partial(straight_module, changed)) is None
 
     def test_objects_of_other_code(self, tmp_path: Path) -> None:
         class Own(JointTree):
