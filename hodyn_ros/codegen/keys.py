@@ -19,7 +19,7 @@ import sys
 import time
 import types
 from abc import ABC
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from pathlib import Path
@@ -49,7 +49,7 @@ FOLDERS = (
 _PACKAGE = Path(__file__).parents[1]
 _BESIDE = {path.stem for path in _PACKAGE.glob("*.py")}
 _MARGIN = 2.0  # [s] before this module was loaded, in which others of the package may have been
-_LIBRARIES = {*sys.stdlib_module_names, "numpy", "scipy", "llvmlite", "yaml", "hodyn_ros"}
+_LIBRARIES = {*sys.stdlib_module_names, "numpy", "scipy"}
 _NAMED = (types.BuiltinFunctionType, np.ufunc, types.ModuleType)
 _PLAIN = {object, tuple, ABC, Generic, Protocol}
 
@@ -155,7 +155,7 @@ class _Content:
             self._add_attributes(kind, value)
 
     def _add_array(self, value: np.ndarray[Any, Any]) -> None:
-        self._many("array", (value.dtype.str, value.shape, value.strides))
+        self._bytes(b"a", f"{value.dtype.str}{value.shape}{value.strides}".encode())
         if value.dtype.hasobject:
             self._many("objects", value.ravel().tolist())
         else:
@@ -182,21 +182,35 @@ class _Content:
 
     def _add_class(self, value: type) -> None:
         module = value.__module__
-        _require(_ours(module) or module.split(".")[0] in _LIBRARIES - {"hodyn_ros"})
+        _require(_ours(module) or module.split(".")[0] in _LIBRARIES)
         _require("<locals>" not in value.__qualname__)
-        self._many("class", (module, value.__qualname__))
+        self._bytes(b"c", f"{module}:{value.__qualname__}".encode())
 
     def _add_attributes(self, kind: type, value: Any) -> None:
         """Add an object of the package: its class, its attributes, and its items if it is a tuple."""
-        _require(_ours(kind.__module__))
-        _require(all(_ours(base.__module__) or base in _PLAIN for base in kind.__mro__))
+        _require(_is_plain(kind))
         self._many("object", (kind, *(value if isinstance(value, tuple) else ())))
-        if is_dataclass(value) and kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
-            names: Iterable[str] = [field.name for field in fields(value)]  # what else it holds follows
-        else:
+        names = _frozen_fields(kind)  # what else it holds follows from them
+        if names is None:
             slots = [vars(base).get("__slots__", ()) for base in kind.__mro__]
             names = sorted({*getattr(value, "__dict__", ()), *(name for some in slots for name in some)})
-        self._many("attributes", (x for name in names for x in (name, getattr(value, name, None))))
+        self._bytes(b"n", " ".join(names).encode())
+        for name in names:
+            self.add(getattr(value, name, None))
+
+
+@functools.cache
+def _is_plain(kind: type) -> bool:
+    """Say whether what objects of a class hold are their attributes, and items where they are tuples."""
+    return _ours(kind.__module__) and all(_ours(base.__module__) or base in _PLAIN for base in kind.__mro__)
+
+
+@functools.cache
+def _frozen_fields(kind: type) -> Sequence[str] | None:
+    """Return the names of the fields of a frozen dataclass."""
+    if not is_dataclass(kind) or not kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        return None
+    return [field.name for field in fields(kind)]
 
 
 def _require(condition: bool) -> None:
