@@ -111,7 +111,7 @@ def compiled_code(request: pytest.FixtureRequest) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("HODYN_CACHE_DIR", str(folder))
         # More than all runs need: where the oldest give way to the newest, the next run finds none of either.
-        environment.setenv("HODYN_CACHE_ENTRIES", "25000")
+        environment.setenv("HODYN_CACHE_ENTRIES", "50000")
         yield folder
 
 

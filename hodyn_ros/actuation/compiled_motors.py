@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.array import Array
-from hodyn_ros.codegen.emit import loop_text
-from hodyn_ros.codegen.kernel import Kernel, Shape, Stack
+from hodyn_ros.codegen.kernel import Kernel, Noted, Stack
+from hodyn_ros.codegen.llvm import MachineCode
 from hodyn_ros.codegen.object_cache import Kept
 
 _LARGEST = 4000  # joints times squared orders: beyond, the code would take more than a second to compile
@@ -85,19 +85,17 @@ class CompiledMotors:
     def _compile(self, q: tuple[int, ...], torques: tuple[int, ...]) -> _Compiled | None:
         if not 0 < q[0] * q[1] * torques[0] <= _LARGEST:
             return None
-        positions = 0
 
         def trace(motion: Stack, loads: Stack) -> Stack:
-            nonlocal positions
             motors = self._compute(np.array(motion, dtype=object), np.array(loads, dtype=object))
-            positions = len(motors.position)
             failed = motion[0][0].graph.violation()
             padding = [0.0] * (motors.position.shape[1] - 1)
-            return [*motors.position.tolist(), *motors.effort.tolist(), [*padding, failed]]
+            rows = [*motors.position.tolist(), *motors.effort.tolist(), [*padding, failed]]
+            return Noted(rows, len(motors.position))
 
         (rows, n), (orders, m) = q, torques
         kernel = _MotorKernel(trace, [("link motion", (rows, n)), ("torques", (orders, m))])
-        return _Compiled(kernel.function, positions, kernel)
+        return _Compiled(kernel.function, kernel.noted[0], kernel)
 
 
 class _Compiled(NamedTuple):
@@ -109,10 +107,7 @@ class _Compiled(NamedTuple):
 class _MotorKernel(Kernel):
     """Its batches call the code for one sample: lanes would take longer to compile than most batches do."""
 
-    def __init__(self, trace: Callable[..., Stack], arguments: Sequence[tuple[str, Shape]]) -> None:
-        super().__init__(trace, arguments)
-        self._cache = None  # the code for batches holds an address of this process
-
-    def _batch_text(self) -> str:
-        shapes = [shape for _, shape in self.arguments]
-        return loop_text(self.code.address, [rows * columns for rows, columns in (*shapes, self.result)])
+    @cached_property
+    def batch_code(self) -> MachineCode:
+        """See `Function`."""
+        return self._one_by_one()

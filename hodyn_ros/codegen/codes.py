@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hodyn_ros.codegen.emit import batch_text, kernel_text
-from hodyn_ros.codegen.kernel import Shape, Stack, traced
-from hodyn_ros.codegen.llvm import compile_text
-from hodyn_ros.codegen.object_cache import ObjectCache
+from hodyn_ros.codegen.emit import batch_text
+from hodyn_ros.codegen.kernel import Shape, Stack, straight_module, traced
+from hodyn_ros.codegen.llvm import Facts, Module
 from hodyn_ros.codegen.processor import lanes
 from hodyn_ros.codegen.program import Code
 
@@ -25,10 +24,10 @@ class TooLong(Exception):
 
 def straight_line(trace: Trace, shapes: Sequence[Shape], limit: float = inf) -> Code:
     """Compile `void f(double *argument, ..., double *result)`; TooLong beyond a limit of operations."""
-    graph, outputs, _ = traced(trace, shapes)
-    if graph.count_operations(outputs) > limit:
+    module = Module(straight_module, trace, shapes)
+    if module.facts[0] > limit:
         raise TooLong
-    code = compile_text(kernel_text(graph, outputs, len(shapes)), "hodyn_kernel", ObjectCache.default())
+    code = module.compile("hodyn_kernel")
     return Code("hodyn_kernel", code.address, computes(trace, shapes), code)
 
 
@@ -39,11 +38,9 @@ def uncompiled(trace: Trace, shapes: Sequence[Shape]) -> Code:
 
 def side_by_side(trace: Trace, shapes: Sequence[Shape]) -> Code:
     """Compile `void f(double *argument, ..., double *result, int64_t count)` of samples in lanes."""
-    graph, outputs, _ = traced(trace, shapes)
-    sizes = [rows * columns for rows, columns in shapes]
-    text = batch_text(graph, outputs, sizes, lanes())
-    code = compile_text(text, "hodyn_batch", ObjectCache.default())
-    one, n = computes(trace, shapes), len(outputs)
+    module = Module(_lanes_module, trace, shapes, lanes())
+    code, (n,) = module.compile("hodyn_batch"), module.facts
+    one, sizes = computes(trace, shapes), [rows * columns for rows, columns in shapes]
 
     def compute(*arguments: Any) -> None:
         *inputs, result, count = arguments
@@ -51,6 +48,11 @@ def side_by_side(trace: Trace, shapes: Sequence[Shape]) -> Code:
             one(*(x[i * size :] for x, size in zip(inputs, sizes)), result[i * n :])
 
     return Code("hodyn_batch", code.address, compute, code)
+
+
+def _lanes_module(trace: Trace, shapes: Sequence[Shape], width: int) -> tuple[str, Facts]:
+    graph, outputs, _ = traced(trace, shapes)
+    return batch_text(graph, outputs, [rows * columns for rows, columns in shapes], width), (len(outputs),)
 
 
 def computes(trace: Trace, shapes: Sequence[Shape]) -> Callable[..., None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from functools import cache, cached_property
@@ -16,10 +16,9 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.array import Array as Array
 from hodyn_ros.checks import check_finite, check_out, check_result, finite_array
-from hodyn_ros.codegen.emit import batch_text, kernel_text, shared_text, single_text
+from hodyn_ros.codegen.emit import batch_text, kernel_text, loop_text, shared_text, single_text
 from hodyn_ros.codegen.fast_call import data_of, fast_call
-from hodyn_ros.codegen.llvm import MachineCode, compile_text
-from hodyn_ros.codegen.object_cache import ObjectCache
+from hodyn_ros.codegen.llvm import Facts, MachineCode, Module, compile_text
 from hodyn_ros.codegen.processor import lanes
 from hodyn_ros.codegen.tracer import Graph
 from hodyn_ros.errors import InputError
@@ -27,6 +26,18 @@ from hodyn_ros.errors import InputError
 Stack = list[list[Any]]  # scalars by row and column
 Shape = tuple[int, int]
 _BatchCalls = tuple[Callable[..., int], Callable[..., int]]  # of one thread alone, and of each of several
+
+
+class Noted(Stack):
+    """A stack that a trace returns with whole numbers which its caller needs: what it has rows of, say.
+
+    They are kept with the code. A trace that writes them elsewhere runs whenever it is compiled.
+    """
+
+    def __init__(self, rows: Iterable[list[Any]], *numbers: int) -> None:
+        super().__init__(rows)
+        self.numbers = numbers
+
 
 STRAIGHT_LINE_LIMIT = 500_000  # operations; tracing them and LLVM take three seconds at most
 
@@ -107,17 +118,20 @@ class Call:
 class Function(Call, ABC):
     """A compiled function of matrices; `code.address` is the bare C function."""
 
-    def __init__(
-        self, text: str, arguments: Sequence[tuple[str, Shape]], result: Shape, cache: ObjectCache | None
-    ) -> None:
+    def __init__(self, code: MachineCode, arguments: Sequence[tuple[str, Shape]], result: Shape) -> None:
         super().__init__(arguments, result)
-        self._cache = cache
-        self.code = compile_text(text, "hodyn_kernel", cache)
-        self._bind(self.code.address)
+        self.code = code
+        self._bind(code.address)
 
+    @cached_property
     @abstractmethod
-    def _batch_text(self) -> str:
-        """Write the module with `hodyn_batch`."""
+    def batch_code(self) -> MachineCode:
+        """The bare C function for batches, shared by the threads that call it with the same arguments.
+
+        `int64_t f(const double*, ..., double* out, int64_t count, int64_t threads, int64_t thread, int64_t
+        taken[threads][8])`, with zeros in `taken`. It returns whether any number in the samples computed by
+        this thread may have been NaN, infinite or too large.
+        """
 
     def batch(self, *arrays: Array, out: Array | None = None, threads: int | None = None) -> Array:
         """Return the results (N, ...) for N samples of every argument, (N, rows, columns) each.
@@ -156,16 +170,12 @@ class Function(Call, ABC):
             check_result(out)
         return out
 
-    @cached_property
-    def batch_code(self) -> MachineCode:
-        """The bare C function for batches, shared by the threads that call it with the same arguments.
-
-        `int64_t f(const double*, ..., double* out, int64_t count, int64_t threads, int64_t thread, int64_t
-        taken[threads][8])`, with zeros in `taken`. It returns whether any number in the samples computed by
-        this thread may have been NaN, infinite or too large.
-        """
-        sizes = [rows * columns for rows, columns in [*[shape for _, shape in self.arguments], self.result]]
-        return compile_text(self._batch_text() + shared_text(sizes, _PART), "hodyn_shared", self._cache)
+    def _one_by_one(self) -> MachineCode:
+        """Return code for batches that calls the code for one sample."""
+        shapes = [*[shape for _, shape in self.arguments], self.result]
+        sizes = [rows * columns for rows, columns in shapes]
+        text = loop_text(self.code.address, sizes) + shared_text(sizes, _PART)
+        return compile_text(text, "hodyn_shared", None)  # it holds an address of this process
 
     @cached_property
     def _single_calls(self) -> _BatchCalls:
@@ -191,73 +201,92 @@ class Kernel(Function):
     """A function of matrices, traced and compiled into straight-line code.
 
     `trace` takes one stack of scalars for every named shape in `arguments` and returns a stack. `operations`
-    counts the additions, multiplications and divisions of one call.
+    counts the additions, multiplications and divisions of one call, and `noted` are the numbers of a `Noted`.
     """
 
     def __init__(
         self,
         trace: Callable[..., Stack],
         arguments: Sequence[tuple[str, Shape]],
-        known: tuple[Graph, list[Any], Shape] | None = None,
+        module: Module | None = None,
     ) -> None:
-        """Compile; `known`: what `traced` returns of it, where that has run before."""
-        self._trace = trace
-        self._shapes = [shape for _, shape in arguments]
-        graph, outputs, result = self._traced() if known is None else known
-        self.operations = graph.count_operations(outputs)
-        super().__init__(
-            kernel_text(graph, outputs, len(arguments)), arguments, result, ObjectCache.default()
-        )
+        """Compile; `module`: that of `trace`, if there is one."""
+        self._trace, self._shapes = trace, [shape for _, shape in arguments]
+        module = module or _module(trace, arguments)
+        self.operations, rows, columns, *self.noted = module.facts
+        super().__init__(module.compile("hodyn_kernel"), arguments, (rows, columns))
 
     @staticmethod
     def unless_long(
         trace: Callable[..., Stack], arguments: Sequence[tuple[str, Shape]], limit: float | None = None
     ) -> Kernel | None:
         """Compile; None where there are more operations than a limit, by default `STRAIGHT_LINE_LIMIT`."""
-        graph, outputs, result = traced(trace, [shape for _, shape in arguments])
-        if graph.count_operations(outputs) > (STRAIGHT_LINE_LIMIT if limit is None else limit):
+        module = _module(trace, arguments)
+        if module.facts[0] > (STRAIGHT_LINE_LIMIT if limit is None else limit):
             return None
-        return Kernel(trace, arguments, (graph, outputs, result))
+        return Kernel(trace, arguments, module)
 
-    def _batch_text(self) -> str:
-        graph, outputs, _ = self._traced()
-        return batch_text(graph, outputs, [rows * columns for rows, columns in self._shapes], lanes())
+    @cached_property
+    def batch_code(self) -> MachineCode:
+        """See `Function`."""
+        return Module(_batch, self._trace, self._shapes, lanes()).compile("hodyn_shared")
 
     @cached_property
     def single_code(self) -> MachineCode:
         """The bare C function for batches of float32, as `batch_code`."""
-        graph, outputs, _ = self._traced()
-        sizes = [rows * columns for rows, columns in self._shapes]
-        text = batch_text(graph, outputs, sizes, 2 * lanes(), single=True)
-        shared = single_text(shared_text([*sizes, self.result[0] * self.result[1]], _PART))
-        return compile_text(text + shared, "hodyn_shared", self._cache)
+        return Module(_batch, self._trace, self._shapes, 2 * lanes(), True).compile("hodyn_shared")
 
     @cached_property
     def _single_calls(self) -> _BatchCalls:
         return self._calls(self.single_code)
-
-    def _traced(self) -> tuple[Graph, list[Any], Shape]:
-        return traced(self._trace, self._shapes)
 
 
 class LaneKernel(Kernel):
     """A kernel of batches alone, which compiles in half the time; it has no `function`."""
 
     def __init__(self, trace: Callable[..., Stack], arguments: Sequence[tuple[str, Shape]]) -> None:
-        self._trace = trace
-        self._shapes = [shape for _, shape in arguments]
-        graph, outputs, result = self._traced()
-        self.operations = graph.count_operations(outputs)
-        Call.__init__(self, arguments, result)
-        self._cache = ObjectCache.default()
+        self._trace, self._shapes = trace, [shape for _, shape in arguments]
+        self.operations, rows, columns, *self.noted = _module(trace, arguments).facts
+        Call.__init__(self, arguments, (rows, columns))
 
 
 def traced(trace: Callable[..., Stack], shapes: Sequence[Shape]) -> tuple[Graph, list[Any], Shape]:
     """Run `trace` on traced scalars; return the graph, the results row by row, and their shape."""
+    graph, result = _run(trace, shapes)
+    return graph, [value for row in result for value in row], (len(result), len(result[0]))
+
+
+def _run(trace: Callable[..., Stack], shapes: Sequence[Shape]) -> tuple[Graph, Stack]:
     graph = Graph()
     stacks = [
         [[graph.input(a, row * columns + column) for column in range(columns)] for row in range(rows)]
         for a, (rows, columns) in enumerate(shapes)
     ]
-    result = trace(*stacks)
-    return graph, [value for row in result for value in row], (len(result), len(result[0]))
+    return graph, trace(*stacks)
+
+
+def straight_module(trace: Callable[..., Stack], shapes: Sequence[Shape]) -> tuple[str, Facts]:
+    """Write `void hodyn_kernel(double *argument, ..., double *result)`.
+
+    Facts are the number of operations, the rows and columns of the result, and what is `Noted`.
+    """
+    graph, result = _run(trace, shapes)
+    outputs = [value for row in result for value in row]
+    noted = result.numbers if isinstance(result, Noted) else ()
+    facts = graph.count_operations(outputs), len(result), len(result[0]), *noted
+    return kernel_text(graph, outputs, len(shapes)), facts
+
+
+def _module(trace: Callable[..., Stack], arguments: Sequence[tuple[str, Shape]]) -> Module:
+    return Module(straight_module, trace, [shape for _, shape in arguments])
+
+
+def _batch(
+    trace: Callable[..., Stack], shapes: Sequence[Shape], width: int, single: bool = False
+) -> tuple[str, Facts]:
+    """Write `hodyn_batch` and `hodyn_shared`."""
+    graph, outputs, _ = traced(trace, shapes)
+    sizes = [rows * columns for rows, columns in shapes]
+    shared = shared_text([*sizes, len(outputs)], _PART)
+    text = batch_text(graph, outputs, sizes, width, single=single)
+    return text + (single_text(shared) if single else shared), ()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
 
+from hodyn_ros.codegen.keys import key_of
 from hodyn_ros.codegen.object_cache import ObjectCache
 from hodyn_ros.codegen.processor import target
 
@@ -34,21 +37,69 @@ class MachineCode:
         return int(self._engine.get_function_address(name))
 
 
+Facts = tuple[int, ...]
+
+
+class Module:
+    """An LLVM module that a function writes, `write(*arguments) -> (text, facts)`, where it has to.
+
+    `facts` are whole numbers that a caller has to know beside the code. They are on disk with the name of the
+    code, under the key of all that the function can see: where the same was compiled before, it is not
+    called. A function that changes something of what it sees is called every time.
+    """
+
+    def __init__(self, write: Callable[..., tuple[str, Facts]], *arguments: Any) -> None:
+        self._write, self._cache = partial(write, *arguments), ObjectCache.default()
+        key = key_of(write, *arguments) if self._cache else None
+        known = self._cache.get(key) if self._cache and key else None
+        if known is not None:
+            self._text = None
+            self._name, *facts = known.decode().split()
+            self.facts: Facts = tuple(map(int, facts))
+            return
+        self._text, self.facts = self._write()
+        self._name = _name(self._text)
+        if self._cache and key and key == key_of(write, *arguments):
+            self._cache.put(key, " ".join(map(str, (self._name, *self.facts))).encode())
+
+    def compile(self, function: str) -> MachineCode:
+        """Return the machine code of one of its functions."""
+        return _compiled(self._name, function, self._cache, self._written)
+
+    def _written(self) -> str:
+        if self._text is None:
+            self._text, _ = self._write()
+        return self._text
+
+
 def compile_text(ir: str, name: str, cache: ObjectCache | None, *, optimise: bool = False) -> MachineCode:
-    """Compile function `name` of an LLVM module; `optimise` first, which straight-line code does not need."""
-    machine = _target_machine(translate_only=ir.count("\n") > _LONG)
-    key = "\n".join(
-        [ir, str(optimise), llvmlite.__version__, str(llvm.llvm_version_info), machine.triple, *target()]
-    )
-    code = cache.get(key) if cache else None
+    """Compile function `name` of an LLVM module; `optimise` first, which straight-line code does not need.
+
+    What is traced goes through `Module`, which need not be written.
+    """
+    return _compiled(_name(ir, optimise), name, cache, lambda: ir, optimise)
+
+
+def _name(ir: str, optimise: bool = False) -> str:
+    """Return the name of the machine code of a module."""
+    versions = llvmlite.__version__, str(llvm.llvm_version_info), llvm.get_default_triple()
+    return hashlib.sha256("\n".join([ir, str(optimise), *versions, *target()]).encode()).hexdigest()
+
+
+def _compiled(
+    name: str, function: str, cache: ObjectCache | None, text: Callable[[], str], optimise: bool = False
+) -> MachineCode:
+    code = cache.get(name) if cache else None
     if code is None:
-        code = _object_code(ir, machine, optimise)
+        ir = text()
+        code = _object_code(ir, _target_machine(translate_only=ir.count("\n") > _LONG), optimise)
         if cache:
-            cache.put(key, code)
+            cache.put(name, code)
+    machine = _target_machine(translate_only=False)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    return MachineCode(engine.get_function_address(name), engine)
+    return MachineCode(engine.get_function_address(function), engine)
 
 
 def _object_code(ir: str, machine: Any, optimise: bool) -> bytes:

@@ -16,7 +16,7 @@ from hodyn_ros.errors import InputError
 
 _MAGIC = b"hodyn_ros object 2\n"
 _HEAD_SIZE = len(_MAGIC) + hashlib.sha256().digest_size
-_MOST_ENTRIES = 5000  # of some 16 kB each, where nobody says otherwise
+_MOST_ENTRIES = 10_000  # half of them machine code of some 16 kB, where nobody says otherwise
 _LOOK_EVERY = 50  # entries that a process writes, as a look through all takes a while
 _written = itertools.count()
 
@@ -123,7 +123,11 @@ def _only_ours(status: os.stat_result) -> bool:
 
 
 class Kept(dict[K, V]):
-    """A dictionary of `KEPT` entries at most: the oldest gives way to a new one."""
+    """A dictionary of `KEPT` entries at most: the oldest gives way to a new one.
+
+    Values follow from their keys and from the object that has the dictionary; results do not depend on which
+    are there.
+    """
 
     def __setitem__(self, key: K, value: V) -> None:
         if len(self) >= KEPT and key not in self:

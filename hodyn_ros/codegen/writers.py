@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from hodyn_ros.codegen.literals import literal, splat
-from hodyn_ros.codegen.lookup import entry_lines, search_lines, search_text, table_text
+from hodyn_ros.codegen.literals import entry_lines, literal, search_lines, search_text, splat, table_text
 from hodyn_ros.codegen.tracer import Graph, Operation, Traced
 
 _INSTRUCTIONS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}

@@ -8,7 +8,7 @@ import numpy as np
 
 from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.array import Array
-from hodyn_ros.codegen.kernel import Kernel, Stack
+from hodyn_ros.codegen.kernel import Kernel, Noted, Stack
 from hodyn_ros.dynamics.rotor_coupling import RotorCoupling
 from hodyn_ros.engine.kernels import inverse_dynamics_trace
 from hodyn_ros.feedforward.feedforward import Feedforward
@@ -38,10 +38,6 @@ class ArmFeedforward:
         if rotors is not None:
             arguments = [("q", (int(rotors.needed_orders(order).max()) + 3, n))]
 
-        # Where rows of positions, motor efforts and the rest begin; `self` in `trace` would be a cycle, whose
-        # machine code stays until the garbage collector looks through all old objects.
-        begins: list[int] = []
-
         def trace(q: Stack) -> Stack:
             positions: Stack = []
             motor_efforts: Stack = []
@@ -57,16 +53,13 @@ class ArmFeedforward:
             excess = [0.0] * 4 if limits is None else limits.excess(q, efforts, positions, motor_efforts)
             rest = [*excess, failed]
             rest += [0.0] * (-len(rest) % n)
-            begins[:] = accumulate(map(len, (efforts, positions, motor_efforts)))
-            return [
-                *efforts,
-                *positions,
-                *motor_efforts,
-                *[rest[k : k + n] for k in range(0, len(rest), n)],
-            ]
+            begins = accumulate(map(len, (efforts, positions, motor_efforts)))
+            rows = [rest[k : k + n] for k in range(0, len(rest), n)]
+            return Noted([*efforts, *positions, *motor_efforts, *rows], *begins)
 
-        self._function = Kernel(trace, arguments).function
-        self._begins = tuple(begins)
+        kernel = Kernel(trace, arguments)
+        self._function = kernel.function
+        self._begins = kernel.noted  # where rows of positions, motor efforts and the rest begin
 
     def __call__(self, q: Array) -> Feedforward | None:
         """Return the feedforward of a motion (order + 3, n), not clamped; None where a drive cannot follow.

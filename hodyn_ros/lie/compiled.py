@@ -10,7 +10,7 @@ import numpy as np
 
 from hodyn_ros.array import Array
 from hodyn_ros.checks import finite_result
-from hodyn_ros.codegen.kernel import Kernel
+from hodyn_ros.codegen.kernel import Kernel, Noted, Stack
 from hodyn_ros.codegen.object_cache import KEPT
 
 _LONGEST = 16  # rows of a stack for which conversions are compiled, in half a second at most
@@ -25,29 +25,25 @@ def compiled(convert: Callable[..., Array]) -> Callable[..., Array]:
     careful = finite_result(convert)
 
     @lru_cache(maxsize=KEPT)
-    def kernel(*orders: int) -> tuple[Kernel, tuple[int, ...]]:
-        shape: tuple[int, ...] = ()
-
-        def trace(pose: Any, *stacks: Any) -> list[list[Any]]:
-            nonlocal shape
+    def kernel(*orders: int) -> Kernel:
+        def trace(pose: Any, *stacks: Any) -> Stack:
             arrays = [np.array(stack, dtype=object).reshape(-1, 6) for stack in stacks]
             result = convert(np.array(pose, dtype=object), *arrays)
-            shape = result.shape
-            return result.reshape(-1, shape[-1]).tolist()  # type: ignore[no-any-return]
+            return Noted(result.reshape(-1, result.shape[-1]).tolist(), *result.shape)
 
-        return Kernel(trace, [("the pose", (4, 4)), *[("the motion", (count, 6)) for count in orders]]), shape
+        return Kernel(trace, [("the pose", (4, 4)), *[("the motion", (count, 6)) for count in orders]])
 
     @wraps(convert)
     def converted(pose: Array, *stacks: Sequence[Array] | Array) -> Array:
         samples = pose.shape[:-2]
         if pose.dtype != np.float64 or len(samples) > 1 or not all(_fits(stack, samples) for stack in stacks):
             return careful(pose, *stacks)
-        code, shape = kernel(*map(len, stacks))
+        code = kernel(*map(len, stacks))
         if not samples:
-            return code.function(pose, *stacks).reshape(shape)  # type: ignore[no-any-return]
+            return code.function(pose, *stacks).reshape(code.noted)  # type: ignore[no-any-return]
         arrays = [pose, *[np.asarray(stack).swapaxes(0, 1) for stack in stacks]]
         result = code.batch(*map(np.ascontiguousarray, arrays))
-        return result.reshape(-1, *shape).swapaxes(0, 1)
+        return result.reshape(-1, *code.noted).swapaxes(0, 1)
 
     return converted
 

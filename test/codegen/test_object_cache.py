@@ -212,7 +212,7 @@ class TestPlace:
         assert ObjectCache.default() is None
 
     def test_its_size_is_chosen_by_the_user(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        for asked, most in (("", 5000), ("12", 12)):
+        for asked, most in (("", 10_000), ("12", 12)):
             monkeypatch.setenv("HODYN_CACHE_ENTRIES", asked)
             assert ObjectCache.default().most == most  # type: ignore[union-attr]
         monkeypatch.setenv("HODYN_CACHE_ENTRIES", "-1")

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from places import ROOT
 
+from hodyn_ros.codegen.keys import FOLDERS
+
 SOURCES = ROOT / "hodyn_ros"
 LAYERS = (
     ("cli",),
@@ -59,6 +61,14 @@ def test_imports_run_one_way() -> None:
             if folder in LEVEL and folder != own and LEVEL[folder] >= LEVEL[own]:
                 wrong.append(f"{path.relative_to(SOURCES)} imports from {folder}")
     assert not wrong
+
+
+def test_what_keys_of_machine_code_are_made_from_is_whole() -> None:
+    """Functions that are compiled see files alone that a change of makes another key."""
+    files = [path for folder in FOLDERS for path in (SOURCES / folder).rglob("*.py")]
+    for path in [*files, *SOURCES.glob("*.py")]:
+        if path != SOURCES / "__init__.py":  # which hands on what others ask for
+            assert {folder for folder in imported(path) if folder in LEVEL} <= set(FOLDERS), path
 
 
 def test_no_folder_is_a_heap() -> None:

@@ -9,13 +9,13 @@ body.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import factorial
 
 import numpy as np
 
-from hodyn_ros.codegen.emit import loop_text
 from hodyn_ros.codegen.kernel import Function, Shape
+from hodyn_ros.codegen.llvm import MachineCode, compile_text
 from hodyn_ros.codegen.object_cache import KEPT, ObjectCache
 from hodyn_ros.codegen.program import Code, Copy, Index, Program, Run, Statement, View, arrays
 from hodyn_ros.codegen.program_llvm import compile_program, llvm_text
@@ -248,11 +248,12 @@ class TreeFunction(Function):
         body.append(Run(code, [*everything, Index.of(model.n_bodies), Index.of(model.n_joints)]))
         program = Program("hodyn_kernel", [*inputs, OUT], local, body, data)
         self._alive = program  # what its text points to
-        super().__init__(llvm_text(program), arguments, result, cache=None)
+        super().__init__(compile_text(llvm_text(program), program.name, None), arguments, result)
 
-    def _batch_text(self) -> str:
-        shapes = [shape for _, shape in self.arguments]
-        return loop_text(self.code.address, [rows * columns for rows, columns in (*shapes, self.result)])
+    @cached_property
+    def batch_code(self) -> MachineCode:
+        """See `Function`."""
+        return self._one_by_one()
 
 
 class TreeKernel(TreeFunction):

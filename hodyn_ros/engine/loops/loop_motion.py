@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from math import factorial
 
 import numpy as np
@@ -212,7 +211,7 @@ class LoopCode:
         rows = (row for cluster in self.clusters for row in cluster.rows)
         return not (led and all(isinstance(row, FollowerRow) for row in rows))
 
-    @cached_property
+    @property
     def scale(self) -> Array:
         """What the leading joints are measured in: one radian, or the robot's size."""
         return self.closure.scale[self.closure.first :]
