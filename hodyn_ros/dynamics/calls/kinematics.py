@@ -181,9 +181,7 @@ class KinematicCalls(RobotProperties):
     def _joints_of_loops(
         self, looped: LoopedDynamics, q: ArrayLike | None, base: BaseMotion | None
     ) -> tuple[Array, BaseMotion | None]:
-        count, y, leader = coordinate_motions(looped.closure, q, base, 0)
-        if count:
-            return looped.joint_motion_of_samples(count, y, leader)
+        _, y, leader = coordinate_motions(looped.closure, q, base, 0)
         return looped.joint_motion(y, leader)
 
     def drive_jacobian(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
