@@ -168,10 +168,8 @@ class DigitCheck:
         ]
 
     def _position_sizes(self, name: str) -> Array:
-        tree = self.closure.tree
-        joints = list(self.closure.driven if "drives" in name else self.closure.joints)
-        turning = tree.screws[tree.first_jointed_body :][joints][:, :3].any(axis=1)
-        return np.where(turning, 1.0, self.closure.size)
+        joints = self.closure.driven if "drives" in name else self.closure.joints
+        return self.closure.joint_sizes[list(joints)]
 
 
 def begun_beside(closure: Closure, memory: Array, rng: np.random.Generator) -> Array:

@@ -52,22 +52,11 @@ class LoopedMatrices(LoopedMotion):
         self, name: str, q: ArrayLike | None, base: BaseMotion | None, of: tuple[Any, ...]
     ) -> Array | None:
         """Compute a product that is compiled from a motion as compiled code takes it, or return None."""
-        moves = type(base) is BaseMotion
-        if moves != (self.closure.leader is not None) or (
-            base and (base.representation != "spatial" or base.batch)
-        ):
+        motion = self.plain_motion(q, base)
+        call = None if motion is None else self.calls.get((name, len(motion[0]) - 1 - RATES[name], *of))
+        if motion is None or call is None:
             return None
-        if q is None and base:
-            q = np.zeros((len(base.twists) + 1, 0))
-        if type(q) is not np.ndarray or q.ndim != 2 or q.shape[1] != len(self.closure.joints):
-            return None
-        twists = len(q) - 1
-        if base and len(base.twists) < twists:
-            return None
-        call = self.calls.get((name, twists - RATES[name], *of))
-        if call is None:
-            return None
-        table = call.found(q, *((base.pose, base.twists[:twists]) if base else ()))
+        table = call.found(*motion)
         return None if table is None else self._shaped(name, call, table[:-1])
 
     @finite_result

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hodyn_ros.codegen.kernel import Function
 from hodyn_ros.codegen.object_cache import Kept
@@ -201,21 +202,27 @@ class LoopedMotion:
         table = self.joint_call(len(y) - 1).found(y, *leader)
         return None if table is None else table[:-1, self._own]
 
-    def compiled_joint_motion(self, q: Array | None, base: BaseMotion | None) -> Array | None:
+    def compiled_joint_motion(self, q: ArrayLike | None, base: BaseMotion | None) -> Array | None:
         """Return what `joint_motion` does, of arguments that are not checked, if compiled code can."""
-        if (base is None) is not (self.closure.leader is None) or (
-            base is not None and (base.representation != "spatial" or self.drifts)
-        ):
+        motion = None if self.drifts else self.plain_motion(q, base)
+        if motion is None or ("joints", len(motion[0]) - 1) not in self.calls:
             return None
-        order = len(q) - 1 if q is not None else 0 if base is None else len(base.twists)
-        y = np.zeros((order + 1, 0)) if q is None else q
-        if ("joints", order) not in self.calls or y.shape != (order + 1, len(self.closure.joints)):
+        return self.quick_joint_motion(*motion)
+
+    def plain_motion(self, q: ArrayLike | None, base: BaseMotion | None) -> list[Array] | None:
+        """Return a motion as compiled code takes it, if that is what was given: one sample, all in arrays."""
+        if (type(base) is BaseMotion) != (self.closure.leader is not None):
+            return None
+        if base and (base.representation != "spatial" or base.batch):
+            return None
+        if q is None and base:
+            q = np.zeros((len(base.twists) + 1, 0))
+        if type(q) is not np.ndarray or q.ndim != 2 or q.shape[1] != len(self.closure.joints):
             return None
         if base is None:
-            return self.quick_joint_motion(y)
-        if base.twists.ndim != 2 or len(base.twists) < order:
-            return None
-        return self.quick_joint_motion(y, base.pose, base.twists[:order])
+            return [q]
+        twists = len(q) - 1
+        return [q, base.pose, base.twists[:twists]] if len(base.twists) >= twists else None
 
     def compile_joint_motion(self, order: int) -> Callable[..., Array]:
         """Return `f([y (order + 1, k),] [pose (4, 4), twists (order, 6)])` for all joints.
