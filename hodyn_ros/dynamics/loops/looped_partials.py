@@ -23,6 +23,7 @@ from hodyn_ros.dynamics.loops.looped_call import LoopedCall
 from hodyn_ros.dynamics.loops.looped_efforts import LoopedEfforts
 from hodyn_ros.dynamics.matrices import MatrixDerivatives
 from hodyn_ros.dynamics.partials import LinearisedDynamics
+from hodyn_ros.engine.direction_lanes import in_parts
 from hodyn_ros.engine.loops.loop_hessian import LoopHessian
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction, TooLong
 from hodyn_ros.engine.loops.loop_matrices import MATRICES, Matrix
@@ -42,7 +43,7 @@ from hodyn_ros.lie.se3 import Ad, Array, ad, inverse
 from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.loops import ROWS
 
-_ROWS = 2**11  # directions of several samples at a time, that what they take stays in the cache
+_ROWS = 2**11  # directions of several samples at a time: this code has more numbers than that of trees
 _LONG = 100_000  # operations from which code that repeats itself for each direction is the slower one
 
 
@@ -397,17 +398,9 @@ def _in_all_directions(kernel: LaneKernel, shared: Sequence[Array], changes: Seq
 
     `shared` (N, ...) of each motion or (...) of all, `changes` (directions, ...) of all.
     """
-    count, directions = max(len(array) for array in shared if array.ndim == 3), len(changes[0])
-    out = np.empty((count, directions, *kernel.result))
-    part = max(_ROWS // directions, 1)
-    for start in range(0, count, part):
-        now = slice(start, min(start + part, count))
-        samples = [(array[now] if array.ndim == 3 else array[None])[:, None] for array in shared]
-        shape = now.stop - start, directions
-        repeated = [np.broadcast_to(array, (*shape, *array.shape[2:])) for array in samples]
-        repeated += [np.broadcast_to(array, (*shape, *array.shape[1:])) for array in changes]
-        rows = shape[0] * directions
-        arrays = [np.ascontiguousarray(array).reshape(rows, *array.shape[2:]) for array in repeated]
+    count = max(len(array) for array in shared if array.ndim == 3)
+    out = np.empty((count, len(changes[0]), *kernel.result))
+    for now, arrays in in_parts(count, shared, changes, _ROWS):
         kernel.batch(*arrays, out=out[now].reshape(-1, *kernel.result))
     return out
 
