@@ -8,7 +8,7 @@ import numpy as np
 
 from hodyn_ros.dynamics.loops.coordinate_motion import count_of, spatial_arrays
 from hodyn_ros.dynamics.loops.grounded import loop_code, shifted
-from hodyn_ros.dynamics.loops.looped_call import LoopedCall
+from hodyn_ros.dynamics.loops.looped_call import LoopedCall, kept
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.engine.loops.loop_kernel import LoopAccelerations, LoopFunction
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
@@ -73,6 +73,7 @@ class LoopedAccelerations(LoopedMotion):
         arrays = [state[..., :2, :], *spatial_arrays(leader, 1), *drives, *loads]
         return [np.ascontiguousarray(array) for array in arrays]
 
+    @kept
     def forward_call(
         self, order: int, loads: LoadPlaces = (), drives: tuple[int, ...] | None = None
     ) -> LoopedCall:
@@ -101,13 +102,10 @@ class LoopedAccelerations(LoopedMotion):
         def parts(table: Array) -> list[Array]:
             return [table[:-1, group] for group in groups]
 
-        def make() -> LoopedCall:
-            made = loop_code(closure, order, order + 2, code)
-            check = self.check_of(made, "accelerations", parts, efforts)
-            prescribed = [ahead + place for place in drives or ()]
-            return LoopedCall(self, made, check, prescribed=prescribed, derivative=order + 2)
-
-        return self.calls.made(("accelerations", order, loads, drives), make)
+        made = loop_code(closure, order, order + 2, code)
+        check = self.check_of(made, "accelerations", parts, efforts)
+        prescribed = [ahead + place for place in drives or ()]
+        return LoopedCall(self, made, check, prescribed=prescribed, derivative=order + 2)
 
     def compile_forward(self, order: int) -> Callable[..., Array]:
         """Return `f(state, [pose, twist,] efforts, [base wrench])`, compiled where it can be."""

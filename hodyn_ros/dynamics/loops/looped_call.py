@@ -7,8 +7,8 @@ robot is taken to its coordinates in short steps, or an error says what is wrong
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial, wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,8 +26,29 @@ from hodyn_ros.lie.se3 import Array
 if TYPE_CHECKING:
     from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 
+_Robot = TypeVar("_Robot", bound="LoopedMotion")
+_Parameters = ParamSpec("_Parameters")
+_Made = TypeVar("_Made")
 LoopCodes = LoopFunction | DriftingFunction | ParallelKernel | DirectKinematics
 Rows = slice | tuple[slice, slice]
+
+
+def kept(
+    make: Callable[Concatenate[_Robot, _Parameters], _Made],
+) -> Callable[Concatenate[_Robot, _Parameters], _Made]:
+    """Let a method return what it has made before of the same arguments, which are given in their order."""
+    name, defaults = make.__name__, make.__defaults__ or ()
+    count = make.__code__.co_argcount - 1
+
+    @wraps(make)
+    def remembered(self: _Robot, *arguments: Any) -> _Made:
+        key = name, *arguments, *defaults[len(defaults) - count + len(arguments) :]
+        if key not in self.calls:
+            self.calls[key] = cast(Any, make)(self, *arguments)
+        result: _Made = self.calls[key]
+        return result
+
+    return cast(Callable[Concatenate[_Robot, _Parameters], _Made], remembered)
 
 
 class LoopedCall:
@@ -48,7 +69,7 @@ class LoopedCall:
         prescribed: Sequence[int] = (),
         derivative: int | None = None,
     ) -> None:
-        self.code, self._robot, self._check = code, robot, check
+        self.code, self._robot, self._memory, self._check = code, robot, robot.memory, check
         self._held, self._prescribed, self._derivative = held, prescribed, derivative
         self.function, self.defect_at = code.function, int(code.defect_at)
         self.sure = 1.0 if check is None else robot.sure(check)
@@ -61,18 +82,19 @@ class LoopedCall:
 
     def __call__(self, *arrays: Array) -> Array:
         """Return all rows of one sample; errors as of `LoopedMotion.begin`, and SingularError."""
-        table: Array = self.function(*arrays, self._robot.memory)
+        table: Array = self.function(*arrays, self._memory)
         return table if table.item(self.defect_at) < self.sure else self._led(table, *arrays)
 
     def found(self, *arrays: Array) -> Array | None:
         """Return the same where the code arrives at once, or None; SingularError where digits are too few."""
-        table: Array = self.function(*arrays, self._robot.memory)
-        return table if self._counts(table, arrays) else None
+        table: Array = self.function(*arrays, self._memory)
+        arrived = table.item(self.defect_at) < self.sure or self._counts(table, arrays)
+        return table if arrived else None
 
     def compiled(self, rows: Rows, *still: Array) -> Callable[..., Array]:
         """Return the fastest call of one sample, of some rows; `still`: arguments that it takes no more."""
         function = partial(self.function, *still) if still else self.function
-        memory, defect_at, sure, led = self._robot.memory, self.defect_at, self.sure, self._led
+        memory, defect_at, sure, led = self._memory, self.defect_at, self.sure, self._led
 
         def call(*arrays: Array) -> Array:
             table: Array = function(*arrays, memory)
@@ -88,12 +110,12 @@ class LoopedCall:
         """
         rows = self.code.batch_rows if rows is None else rows
         if not count:
-            return self(*map(np.ascontiguousarray, arrays))[rows]
+            return self(*arrays)[rows]
 
         def alone(i: int) -> Array:
             return self(*(np.ascontiguousarray(one[i] if one.ndim == 3 else one) for one in arrays))
 
-        return self.samples(rows).run(count, arrays, self._robot.memory, alone)
+        return self.samples(rows).run(count, arrays, self._memory, alone)
 
     def samples(self, rows: slice | None = None) -> Samples:
         """Return what computes some rows of batches, by default those that the code says."""
@@ -113,7 +135,7 @@ class LoopedCall:
         if not defect < 1.0:
             return False
         if not defect < self.sure and self._check is not None:
-            self._check.refuse(table, arrays, self._robot.memory)
+            self._check.refuse(table, arrays, self._memory)
         return True
 
     @finite_result
@@ -137,7 +159,7 @@ class LoopedCall:
                 robot.check_held(margins[1])
             robot.check_prescribed(moved, self._prescribed)
             robot.remember(moved, y[0], leader)
-            table = self.function(*own, robot.memory)
+            table = self.function(*own, self._memory)
             if not self._counts(table, own):
                 check_result(table)
                 raise robot.not_held(min(margins)) if self._held else robot.singular(moved, margins[0])

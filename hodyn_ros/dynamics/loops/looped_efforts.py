@@ -14,7 +14,7 @@ from hodyn_ros.dynamics.loops.closing import home
 from hodyn_ros.dynamics.loops.coordinate_motion import count_of, spatial_arrays
 from hodyn_ros.dynamics.loops.grounded import SHIFT, is_compiled, loop_code, shifted
 from hodyn_ros.dynamics.loops.independence import conditions
-from hodyn_ros.dynamics.loops.looped_call import LoopCodes, LoopedCall
+from hodyn_ros.dynamics.loops.looped_call import LoopCodes, LoopedCall, kept
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.dynamics.loops.platform_dynamics import sums_of
 from hodyn_ros.engine.limbs.kernel import ParallelKernel
@@ -108,6 +108,7 @@ class LoopedEfforts(LoopedMotion):
             margins,
         )
 
+    @kept
     def _solution_call(self, order: int, loads: LoadPlaces, preload: bool) -> LoopedCall:
         """Return the code of a solution."""
         closure, chosen = self.closure, self.independence
@@ -130,11 +131,8 @@ class LoopedEfforts(LoopedMotion):
             loads = table[2 * order + 4 : 3 * order + 5]
             return [part for part in (efforts[:, :first], efforts[:, first:], loads) if part.size]
 
-        def make() -> LoopedCall:
-            made = loop_code(closure, order, order + 2, code)
-            return LoopedCall(self, made, self.check_of(made, "efforts", parts), held=True)
-
-        return self.calls.made(("solution", order, loads, preload), make)
+        made = loop_code(closure, order, order + 2, code)
+        return LoopedCall(self, made, self.check_of(made, "efforts", parts), held=True)
 
     def efforts(
         self,
@@ -152,12 +150,11 @@ class LoopedEfforts(LoopedMotion):
         order, places = y.shape[-2] - 3, self.places(wrenches)
         self.check_loads(base, wrenches, order)
         call = self.effort_call(order, places, preload is not None)
-        arrays, loads = spatial_arrays(base, order + 2), [load.up_to(order) for load in wrenches]
-        if isinstance(call.code, ParallelKernel):
-            loads = sums_of([frame for _, frame in places], loads, order) if loads else []
-        else:
-            arrays = [y, *arrays]
-        arrays += [*loads, *([] if preload is None else [preload])]
+        loads = [load.up_to(order) for load in wrenches]
+        arrays = [] if isinstance(call.code, ParallelKernel) else [y]
+        if loads and not arrays:
+            loads = sums_of([frame for _, frame in places], loads, order)
+        arrays += [*spatial_arrays(base, order + 2), *loads, *([] if preload is None else [preload])]
         return call.run(count_of(y), arrays, rows)
 
     def drive_table(
@@ -231,9 +228,8 @@ class LoopedEfforts(LoopedMotion):
         self, order: int, table: Array, wrenches: Sequence[AppliedWrench] = (), preload: bool = False
     ) -> bool:
         """Whether results of `drive_table` with such wrenches and preload are near a singular pose."""
-        return bool(
-            (table[..., -1, 0] > self.near_singular_from(order, self.places(wrenches), preload)).any()
-        )
+        nearest = table[-1, 0] if table.ndim == 2 else table[:, -1, 0].max()
+        return bool(nearest > self.near_singular_from(order, self.places(wrenches), preload))
 
     def near_singular_from(self, order: int, loads: LoadPlaces = (), preload: bool = False) -> float:
         """Return how large the first number of the last row of `drive_table` is where poses are near."""
@@ -256,6 +252,7 @@ class LoopedEfforts(LoopedMotion):
             self.known = elsewhere
         return float(table[-1, 0])
 
+    @kept
     def effort_call(self, order: int, loads: LoadPlaces = (), preload: bool = False) -> LoopedCall:
         """Return the code of efforts, of platforms on limbs that which computes limbs side by side."""
         closure, chosen = self.closure, self.independence.of_joints
@@ -268,15 +265,12 @@ class LoopedEfforts(LoopedMotion):
             efforts = table[: order + 1]
             return [efforts[:, :6], efforts[:, 6:]] if closure.base_given else [efforts]
 
-        def make() -> LoopedCall:
-            made: LoopCodes
-            if self.platform is not None and self.platform.compiles(order, loads):
-                made = self.platform.effort_kernel(order, bool(loads), preload)
-            else:
-                made = loop_code(closure, order, order + 2, code)
-            return LoopedCall(self, made, self.check_of(made, "efforts", parts), held=True)
-
-        return self.calls.made(("efforts", order, loads, preload), make)
+        made: LoopCodes
+        if self.platform is not None and self.platform.compiles(order, loads):
+            made = self.platform.effort_kernel(order, bool(loads), preload)
+        else:
+            made = loop_code(closure, order, order + 2, code)
+        return LoopedCall(self, made, self.check_of(made, "efforts", parts), held=True)
 
     def follow(self, y: Array, base: BaseMotion | None, wrenches: Sequence[AppliedWrench] = ()) -> Array:
         """Compute the efforts (..., order + 1, efforts) of a robot with couplings alone.

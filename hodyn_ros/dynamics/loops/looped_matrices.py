@@ -18,7 +18,7 @@ from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT
 from hodyn_ros.codegen.sample_loop import one_by_one
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motions, sample_of, spatial_arrays
 from hodyn_ros.dynamics.loops.grounded import SHIFT, loop_code
-from hodyn_ros.dynamics.loops.looped_call import LoopedCall
+from hodyn_ros.dynamics.loops.looped_call import LoopedCall, kept
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.dynamics.matrices import DynamicMatrices
 from hodyn_ros.dynamics.named_frames import placed
@@ -40,33 +40,19 @@ class LoopedMatrices(LoopedMotion):
     platform.
     """
 
+    @finite_result
     def computed(self, name: str, q: ArrayLike | None, base: BaseMotion | None, *of: Any) -> Array:
         """Compute by its law what follows from the motion alone: (order + 1, ...), of a batch (N, ...).
 
         `of`: the name of a frame and a representation, of what is of a frame.
         """
-        result = self._by_code(name, q, base, of)
-        return self._checked(name, q, base, *of) if result is None else result
-
-    def _by_code(
-        self, name: str, q: ArrayLike | None, base: BaseMotion | None, of: tuple[Any, ...]
-    ) -> Array | None:
-        """Compute a product that is compiled from a motion as compiled code takes it, or return None."""
-        motion = self.plain_motion(q, base)
-        call = None if motion is None else self.calls.get((name, len(motion[0]) - 1 - RATES[name], *of))
-        if motion is None or call is None:
-            return None
-        table = call.found(*motion)
-        return None if table is None else self._shaped(name, call, table[:-1])
-
-    @finite_result
-    def _checked(self, name: str, q: ArrayLike | None, base: BaseMotion | None, *of: Any) -> Array:
         count, y, leader = coordinate_motions(self.closure, q, base, RATES[name])
         return self._product(name, count, y, leader, *of)
 
+    @kept
     def product_call(self, name: str, order: int, *of: Any) -> LoopedCall:
         """Return the code of what the call of that name returns."""
-        return self.calls.made((name, order, *of), lambda: self._made(name, order, of))
+        return self._made(name, order, of)
 
     def compile_product(self, name: str, order: int, *of: Any) -> Callable[..., Array]:
         """Return `f(q, [pose, twists])` of the call of that name, whose rows come one after the other."""
@@ -107,18 +93,19 @@ class LoopedMatrices(LoopedMotion):
         """Return those that are not of bodies which hold a drifting base on the ground."""
         return slice(PER_BODY * SHIFT if self.drifts and OPERATIONS[name].by_parameter else 0, None)
 
+    @finite_result
     def dynamic_matrices(self, q: ArrayLike | None, base: BaseMotion | None) -> DynamicMatrices:
         """Compute the matrices by order for q (order + 2, k), and the motion of platform or base."""
-        _, y, leader = coordinate_motions(self.closure, q, base, 1)
+        count, y, leader = coordinate_motions(self.closure, q, base, 1)
         orders = y.shape[-2] - 1
         return DynamicMatrices(
-            *(self.computed(name, y[..., : orders + RATES[name], :], leader) for name in MATRICES)
+            *(self._product(name, count, y[..., : orders + RATES[name], :], leader) for name in MATRICES)
         )
 
     def compile_matrices(self, order: int) -> None:
         """Compile the matrices of one order, however long that takes."""
         for name in MATRICES:
-            self.calls[name, order] = self._made(name, order, (), float("inf"))
+            self.calls["product_call", name, order] = self._made(name, order, (), float("inf"))
 
     def parameter_derivatives(self, q: ArrayLike | None, base: BaseMotion | None) -> DynamicMatrices:
         """Compute the derivatives of the matrices by every dynamic parameter, q (order + 2, k)."""

@@ -19,7 +19,7 @@ from hodyn_ros.dynamics.loops.coordinate_motion import count_of, sample_of, spat
 from hodyn_ros.dynamics.loops.digit_check import DigitCheck, What, memory_of
 from hodyn_ros.dynamics.loops.grounded import loop_code
 from hodyn_ros.dynamics.loops.independence import conditions, find_independence
-from hodyn_ros.dynamics.loops.looped_call import LoopCodes, LoopedCall
+from hodyn_ros.dynamics.loops.looped_call import LoopCodes, LoopedCall, kept
 from hodyn_ros.dynamics.loops.platform_dynamics import PlatformDynamics
 from hodyn_ros.engine import kernels
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction, LoopKernel, LoopProduct
@@ -59,7 +59,7 @@ class LoopedMotion:
         self.memory = np.zeros((1, len(closure.leading) + (0 if start.pose is None else 16)))
         self.known = start
         self._tree_kernels: Kept[tuple[int, kernels.KernelSpec], Function] = Kept()
-        self.calls: Kept[tuple[Any, ...], LoopedCall] = Kept()  # by what they compute, order, and what else
+        self.calls: Kept[tuple[Any, ...], Any] = Kept()  # by the method that makes them, and its arguments
 
     @property
     def known(self) -> Known:
@@ -181,18 +181,21 @@ class LoopedMotion:
 
     def _drifting_base(self, arrays: Sequence[Array]) -> BaseMotion:
         """Return the motion of a floating base, some of which follows; it was found just now."""
-        order, chosen = len(arrays[0]) - 1, self.independence.of_joints
+        order = len(arrays[0]) - 1
+        row = self._base_call(order).function(*arrays, self.memory)[0]
+        twists = row[POSE:].reshape(order, 6) if order else np.zeros((1, 6))
+        return BaseMotion.computed(row[:POSE].reshape(4, 4), twists)
+
+    @kept
+    def _base_call(self, order: int) -> LoopedCall:
+        """Return the code of the motion of a floating base."""
+        chosen = self.independence.of_joints
 
         def code(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
             law = FrameMotionCode(closure, chosen, order, [Frame(shift, np.eye(4))], "spatial")
             return LoopProduct(law, on_numbers=on_numbers)
 
-        def make() -> LoopedCall:
-            return LoopedCall(self, loop_code(self.closure, order, order, code))
-
-        row = self.calls.made(("base", order), make).function(*arrays, self.memory)[0]
-        twists = row[POSE:].reshape(order, 6) if order else np.zeros((1, 6))
-        return BaseMotion.computed(row[:POSE].reshape(4, 4), twists)
+        return LoopedCall(self, loop_code(self.closure, order, order, code))
 
     def quick_joint_motion(self, y: Array, *leader: Array) -> Array | None:
         """Return the motion of all joints by compiled code; None where that does not find it.
@@ -204,25 +207,24 @@ class LoopedMotion:
 
     def compiled_joint_motion(self, q: ArrayLike | None, base: BaseMotion | None) -> Array | None:
         """Return what `joint_motion` does, of arguments that are not checked, if compiled code can."""
-        motion = None if self.drifts else self.plain_motion(q, base)
-        if motion is None or ("joints", len(motion[0]) - 1) not in self.calls:
+        if (base is None) is not (self.closure.leader is None) or not (q is None or type(q) is np.ndarray):
             return None
-        return self.quick_joint_motion(*motion)
-
-    def plain_motion(self, q: ArrayLike | None, base: BaseMotion | None) -> list[Array] | None:
-        """Return a motion as compiled code takes it, if that is what was given: one sample, all in arrays."""
-        if (type(base) is BaseMotion) != (self.closure.leader is not None):
+        if base is not None and (
+            type(base) is not BaseMotion or base.representation != "spatial" or self.drifts
+        ):
             return None
-        if base and (base.representation != "spatial" or base.batch):
-            return None
-        if q is None and base:
-            q = np.zeros((len(base.twists) + 1, 0))
-        if type(q) is not np.ndarray or q.ndim != 2 or q.shape[1] != len(self.closure.joints):
+        order = len(q) - 1 if q is not None else 0 if base is None else len(base.twists)
+        call: LoopedCall | None = self.calls.get(("joint_call", order))
+        y = np.zeros((order + 1, 0)) if q is None else q
+        if call is None or y.shape != call.code.arguments[0][1]:
             return None
         if base is None:
-            return [q]
-        twists = len(q) - 1
-        return [q, base.pose, base.twists[:twists]] if len(base.twists) >= twists else None
+            table = call.found(y)
+        elif base.twists.ndim == 2 and len(base.twists) >= order:
+            table = call.found(y, base.pose, base.twists[:order])
+        else:
+            return None
+        return None if table is None else table[:-1]
 
     def compile_joint_motion(self, order: int) -> Callable[..., Array]:
         """Return `f([y (order + 1, k),] [pose (4, 4), twists (order, 6)])` for all joints.
@@ -232,6 +234,7 @@ class LoopedMotion:
         still = [] if self.closure.joints else [np.zeros((order + 1, 0))]
         return self.joint_call(order).compiled((slice(0, -1), self._own), *still)
 
+    @kept
     def joint_call(self, order: int) -> LoopedCall:
         """Return the code of the motion of all joints."""
         chosen = self.independence.of_joints
@@ -239,11 +242,8 @@ class LoopedMotion:
         def code(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
             return LoopKernel(closure, chosen, order, (), "joints", on_numbers=on_numbers)
 
-        def make() -> LoopedCall:
-            made = loop_code(self.closure, max(order - 2, 0), order, code)
-            return LoopedCall(self, made, self.check_of(made, "joints", lambda table: [table[:-1]]))
-
-        return self.calls.made(("joints", order), make)
+        made = loop_code(self.closure, max(order - 2, 0), order, code)
+        return LoopedCall(self, made, self.check_of(made, "joints", lambda table: [table[:-1]]))
 
     def tree_efforts(
         self, joints: Array, base: BaseMotion | None, wrenches: Sequence[AppliedWrench] = ()

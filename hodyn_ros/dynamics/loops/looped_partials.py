@@ -19,7 +19,7 @@ from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.dynamics.loops.coordinate_motion import count_of, spatial_arrays
 from hodyn_ros.dynamics.loops.grounded import grounded, is_compiled, loop_code, shifted
 from hodyn_ros.dynamics.loops.looped_accelerations import LoopedAccelerations
-from hodyn_ros.dynamics.loops.looped_call import LoopedCall
+from hodyn_ros.dynamics.loops.looped_call import LoopedCall, kept
 from hodyn_ros.dynamics.loops.looped_efforts import LoopedEfforts
 from hodyn_ros.dynamics.matrices import MatrixDerivatives
 from hodyn_ros.dynamics.partials import LinearisedDynamics
@@ -53,10 +53,6 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
     Platforms and prescribed bases change by small body-fixed displacements, and by derivatives of their
     body-fixed twist; a wrench on a base is body-fixed.
     """
-
-    @cached_property
-    def _hessian_calls(self) -> Kept[tuple[int, LoadPlaces], LoopedCall | None]:
-        return Kept()
 
     @cached_property
     def _lane_kernels(self) -> Kept[tuple[str, int, LoadPlaces], LaneKernel | None]:
@@ -288,6 +284,7 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         result: Array = call.law.changes(table)
         return result
 
+    @kept
     def partial_call(self, of: Differentiated, order: int, places: LoadPlaces = ()) -> LoopedCall:
         """Return the code of how efforts, accelerations or a matrix change, of single calls."""
         chosen, accelerations = self.independence.of_joints, of == "accelerations"
@@ -298,14 +295,11 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
             loads = shifted(places, shift)
             return LoopPartials(closure, chosen, order, of, loads, on_numbers=on_numbers)
 
-        def make() -> LoopedCall:
-            made, derivative = loop_code(self.closure, order, order + 2, code), None
-            if accelerations:
-                derivative = order + 2
-            return LoopedCall(self, made, held=of == "efforts", derivative=derivative)
+        made = loop_code(self.closure, order, order + 2, code)
+        derivative = order + 2 if accelerations else None
+        return LoopedCall(self, made, held=of == "efforts", derivative=derivative)
 
-        return self.calls.made(("changes", of, order, places), make)
-
+    @kept
     def _hessian_call(self, order: int, places: LoadPlaces) -> LoopedCall | None:
         """Return the code of second derivatives of efforts; None where that would be too long."""
         chosen = self.independence.of_joints
@@ -315,12 +309,9 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
                 raise TooLong
             return LoopHessian(closure, chosen, order, shifted(places, shift))
 
-        def make() -> LoopedCall | None:
-            with suppress(TooLong):
-                return LoopedCall(self, loop_code(self.closure, order, order + 2, code), held=True)
-            return None
-
-        return self._hessian_calls.made((order, places), make)
+        with suppress(TooLong):
+            return LoopedCall(self, loop_code(self.closure, order, order + 2, code), held=True)
+        return None
 
     def _lane_kernel(
         self, make: Callable[..., LaneKernel | None], order: int, places: LoadPlaces

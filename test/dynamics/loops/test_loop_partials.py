@@ -240,7 +240,7 @@ def test_compiled_code_finds_what_numbers_with_derivatives_do(
     case = case_of(name)
     found = computed(case)
     calls = case.robot._looped.calls  # type: ignore[union-attr]
-    assert sum(key[0] == "changes" for key in calls) == 2
+    assert sum(key[0] == "partial_call" for key in calls) == 2
     monkeypatch.setattr(grounded, "compiles", lambda *_: False)
     calls.clear()
     for one, other in zip(found, computed(case)):
