@@ -141,7 +141,8 @@ def in_parts(
         samples = [(array[now] if array.ndim == 3 else array[None])[:, None] for array in shared]
         repeated = [np.broadcast_to(array, (*shape, *array.shape[2:])) for array in samples]
         repeated += [np.broadcast_to(array, (*shape, *array.shape[1:])) for array in changes]
-        yield now, [np.ascontiguousarray(array.reshape(-1, *array.shape[2:])) for array in repeated]
+        rows = shape[0] * directions
+        yield now, [np.ascontiguousarray(array).reshape(rows, *array.shape[2:]) for array in repeated]
 
 
 def _compiled(
