@@ -182,14 +182,14 @@ def _with_loops() -> dict[str, tuple[Contender, Contender]]:
         looped = robot._looped
         assert looped is not None
         torques = np.array(robot.inverse_dynamics(q))[:, :1]
-        looped.accelerations_of_samples(_FEWER, q[:, :2], torques, None)  # which compiles, as the others do
+        looped.accelerations(q[:, :2], torques, None)  # which compiles, as the others do
         robot.inverse_dynamics(q[0])
-        run, joint_motion = partial(_run, looped, looped.memory.copy()), looped._joint_call(_ORDER)
+        run, joint_motion = partial(_run, looped, looped.memory.copy()), looped.joint_call(_ORDER)
         made = {
-            "efforts, r = 2": (looped._effort_loops[_ORDER, (), False], [q]),
-            "accelerations, r = 0": (looped._forward_loops[0, ()], [q[:, :2], torques]),
-            "joint motion, r = 2": (joint_motion.samples, [q[:, : _ORDER + 1]]),
-            "mass matrix, r = 0": (looped.product_call("mass_matrix", 0).samples, [q[:, :1]]),
+            "efforts, r = 2": (looped.effort_call(_ORDER).samples(), [q]),
+            "accelerations, r = 0": (looped.forward_call(0).samples(), [q[:, :2], torques]),
+            "joint motion, r = 2": (joint_motion.samples(), [q[:, : _ORDER + 1]]),
+            "mass matrix, r = 0": (looped.product_call("mass_matrix", 0).samples(), [q[:, :1]]),
         }
         for work, (loop, arrays) in made.items():
             assert isinstance(loop, SampleLoop) and loop.call.in_lanes is not None

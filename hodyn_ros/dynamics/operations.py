@@ -233,7 +233,7 @@ OPERATIONS: dict[str, Operation] = {
             about_base="derivatives 1 to {order_1} of the twist.",
             base="spatial",
             kernel="engine.kernels:hybrid_dynamics",
-            loops_call=f"{_LOOPED}.forward_call",
+            loops_call=f"{_LOOPED}.compile_forward",
             loops_plan=f"{_PLANS}.operations:forward_dynamics",
             accuracy=True,
         ),

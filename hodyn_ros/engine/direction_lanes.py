@@ -6,7 +6,7 @@ all of them as over the samples of a batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import factorial
 from typing import Any
 
@@ -116,21 +116,33 @@ def in_all_directions(kernel: Kernel, arrays: Sequence[Array], batch: tuple[int,
     """Return by how much results (..., i, j) change by row k of what changes, (..., i, k, j, m)."""
     rows, m = kernel.arguments[-1][1]
     directions = rows * m
-    units = np.eye(directions).reshape(1, directions, rows, m)
+    units = np.eye(directions).reshape(directions, rows, m)
     count = batch[0] if batch else 1
     result = np.empty((count, kernel.result[0], rows, m, m))
-    part = max(_ROWS // directions, 1)
-    for start in range(0, count, part):
-        now = slice(start, min(start + part, count))
-        samples = [(array if batch else array[None])[now, None] for array in arrays]
-        repeated = [
-            np.broadcast_to(array, (now.stop - start, directions, *array.shape[2:]))
-            for array in (*samples, units)
-        ]
-        samples = [np.ascontiguousarray(array.reshape(-1, *array.shape[2:])) for array in repeated]
-        values = kernel.batch(*samples).reshape(-1, rows, m, *kernel.result)
+    for now, repeated in in_parts(count, arrays if batch else [array[None] for array in arrays], [units]):
+        values = kernel.batch(*repeated).reshape(-1, rows, m, *kernel.result)
         result[now] = values.transpose(0, 3, 1, 4, 2)
     return result.reshape(*batch, *result.shape[1:])
+
+
+def in_parts(
+    count: int, shared: Sequence[Array], changes: Sequence[Array], most: int = _ROWS
+) -> Iterator[tuple[slice, list[Array]]]:
+    """Yield some of `count` samples at a time, that what they take stays in the cache, and their arrays.
+
+    At `most` so many directions of all of them together. `shared` (N, ...) of each sample or (...) of all,
+    `changes` (directions, ...) of all.
+    """
+    directions = len(changes[0])
+    part = max(most // directions, 1)
+    for start in range(0, count, part):
+        now = slice(start, min(start + part, count))
+        shape = now.stop - start, directions
+        samples = [(array[now] if array.ndim == 3 else array[None])[:, None] for array in shared]
+        repeated = [np.broadcast_to(array, (*shape, *array.shape[2:])) for array in samples]
+        repeated += [np.broadcast_to(array, (*shape, *array.shape[1:])) for array in changes]
+        rows = shape[0] * directions
+        yield now, [np.ascontiguousarray(array).reshape(rows, *array.shape[2:]) for array in repeated]
 
 
 def _compiled(

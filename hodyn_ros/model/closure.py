@@ -207,12 +207,16 @@ class Closure:
         return robot_size(self.tree)
 
     @cached_property
+    def joint_sizes(self) -> Array:
+        """What positions (n,) of all joints are measured in: one radian, or the robot's size of slides."""
+        turning = self.tree.screws[self.tree.first_jointed_body :, :3].any(axis=1)
+        return np.where(turning, 1.0, self.size)
+
+    @cached_property
     def scale(self) -> Array:
         """The sizes (m,) of velocities, one of turns and the robot's size of slides."""
-        screws = self.tree.screws[self.tree.first_jointed_body :][list(self.leading)]
-        turning = screws[:, :3].any(axis=1)
         base = [1.0] * 3 + [self.size] * 3 if self.tree.floating_base else []
-        return np.array([*base, *np.where(turning, 1.0, self.size)])
+        return np.array([*base, *self.joint_sizes[list(self.leading)]])
 
     @cached_property
     def searched(self) -> NDArray[np.bool_]:

@@ -150,8 +150,8 @@ def test_ordinary_poses_are_not_even_asked_about(name: str, order: int) -> None:
     for seed in range(8):
         q, _ = motion_of(mechanism, order, seed)
         robot.inverse_dynamics(q)
-        table, loop = looped.drive_table(q, None), looped._effort_loops[order, (), False]
-        assert table.item(loop.call.defect_at) < loop._sure
+        table, call = looped.drive_table(q, None), looped.effort_call(order)
+        assert table.item(call.defect_at) < call.sure
 
 
 @pytest.mark.parametrize("call", ["joint_motion", "solve_loops", "forward_dynamics"])

@@ -242,7 +242,7 @@ def loop_efforts_by_code(rng: np.random.Generator, order: int, name: str) -> Tri
     accuracy = robot.accuracy("inverse_dynamics", q)
     with _unrefused():
         found = robot.inverse_dynamics(q)
-    kernel = robot._looped._effort_loops[order, (), False].call  # type: ignore[union-attr]
+    kernel = robot._looped.effort_call(order).code  # type: ignore[union-attr]
     exact = mp_kernels.result(kernel, [q], robot.positions)
     return Trial([found], [exact[: order + 1]], accuracy)
 
@@ -257,7 +257,7 @@ def loop_accelerations(rng: np.random.Generator, order: int, name: str) -> Trial
     accuracy = robot.accuracy("forward_dynamics", q[:2], efforts)
     with _unrefused():
         found = robot.forward_dynamics(q[:2], efforts)
-    kernel = robot._looped._forward_loops[order, ()].call  # type: ignore[union-attr]
+    kernel = robot._looped.forward_call(order).code  # type: ignore[union-attr]
     exact = mp_kernels.result(kernel, [q[:2], efforts], robot.positions)
     return Trial([found], [exact[:-1]], accuracy)
 
@@ -268,7 +268,7 @@ def joint_motion(rng: np.random.Generator, order: int, name: str) -> Trial:
     accuracy = robot.accuracy("joint_motion", q)
     with _unrefused():
         found = robot.joint_motion(q)
-    kernel = robot._looped._joint_loops[order].call  # type: ignore[union-attr]
+    kernel = robot._looped.joint_call(order).code  # type: ignore[union-attr]
     exact = mp_kernels.result(kernel, [q], robot.positions)
     return Trial([found], [exact[:-1]], accuracy)
 

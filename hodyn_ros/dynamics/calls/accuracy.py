@@ -29,7 +29,6 @@ from hodyn_ros.dynamics.operations import OPERATIONS, WITH_ACCURACY
 from hodyn_ros.errors import HodynError, InputError
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array
-from hodyn_ros.model.closure import robot_size
 
 _POSITIONS = ("q", "state", "drives", "seed")  # arguments that begin with positions
 _NUMBERS = (*_POSITIONS, "torques", "inputs", "base_wrench", "preload", "pose", "twists", "weights")
@@ -109,11 +108,8 @@ class AccuracyCalls(RobotProperties):
         return array.reshape(np.shape(value))
 
     def _position_sizes(self, name: str, count: int) -> Array | float:
-        tree = self._tree
-        names = self.driven_joints if name == "drives" else self.joint_names
-        joints = [tree.joint_names.index(joint) for joint in names]
-        turning = tree.screws[tree.first_jointed_body :][joints][:, :3].any(axis=1)
-        return np.where(turning, 1.0, robot_size(tree)) if len(joints) == count else 1.0
+        joints = self._structure.driven if name == "drives" else self._structure.joints
+        return self._structure.joint_sizes[list(joints)] if len(joints) == count else 1.0
 
     def _natural(self, call: str, part: Array, arguments: dict[str, Any]) -> Array:
         """Return what is natural for a part of an answer."""

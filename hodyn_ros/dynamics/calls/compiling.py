@@ -13,7 +13,6 @@ from hodyn_ros.codegen.kernel import Call, Function
 from hodyn_ros.dynamics.calls.description import check_order
 from hodyn_ros.dynamics.calls.kinematics import KinematicCalls
 from hodyn_ros.dynamics.calls.matrices import MatrixCalls, too_large
-from hodyn_ros.dynamics.loops.coordinate_motion import base_among, check_motion
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.operations import COMPILED, OPERATIONS, Kind
 from hodyn_ros.engine.kernels import KernelSpec
@@ -65,7 +64,7 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         if self._looped is None:
             return self._code_of_tree(order, what, of).function
         if OPERATIONS[what].loops:
-            return into(self._product_of_loops(self._looped, order, what, of))
+            return into(self._looped.compile_product(what, order, *of))
         return into(OPERATIONS[what].make_loops_call(self._looped, order, *of))
 
     def compile_batch(
@@ -156,29 +155,6 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         if kernel is None:
             raise too_large(self.model, what, order)
         return kernel
-
-    def _product_of_loops(
-        self, looped: LoopedDynamics, order: int, what: str, of: tuple[Any, ...]
-    ) -> Callable[..., Array]:
-        """Return `f(q, [pose, twists])` of what follows from the motion of the coordinates alone."""
-        operation = OPERATIONS[what]
-        rows = order + 1 + operation.rates
-
-        def checked(*arguments: Array) -> Array:
-            check_motion(looped.closure, rows, arguments)
-            whole = looped.computed(what, arguments[0], base_among(arguments), *of)
-            return np.ascontiguousarray(whole.reshape(-1, whole.shape[-1]))
-
-        if looped.drifts:
-            return checked
-        product = looped.product_call(what, order, *of)
-        function, defect_at, memory = product.function, product.defect_at, looped.memory
-
-        def compute(*arguments: Array) -> Array:
-            table: Array = function(*arguments, memory)
-            return table[:-1] if table.item(defect_at) < 1.0 else checked(*arguments)
-
-        return compute
 
     def _batches_of_loops(
         self, looped: LoopedDynamics, order: int, what: str, of: tuple[Any, ...]

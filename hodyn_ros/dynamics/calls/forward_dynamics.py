@@ -210,46 +210,27 @@ class ForwardDynamicsCalls(AccuracyCalls):
 
     @finite_result
     def _looped_forward(self, arguments: HybridArguments) -> Array | BaseAndJoints:
-        looped = self._need_loops("this")
+        looped, closure = self._need_loops("this"), self._structure
         state, efforts, base, base_wrench, wrenches, *_ = arguments
-        many = isinstance(base, BaseMotion) and base.batch
-        if np.ndim(efforts) == 3 or (state is not None and np.ndim(state) == 3) or many:
-            return self._looped_forward_samples(looped, arguments)
-        y, motion = coordinate_motion(looped.closure, state, base, 1)
-        u = drive_rows(looped.closure, efforts, base_wrench)
-        table = looped.accelerations(y, u, motion, self._loads(wrenches))
-        if wrenches is None:
+        count, y, motion = coordinate_motions(closure, state, base, 1)
+        if np.ndim(efforts) == 3 and not count:
+            raise InputError(f"torques of shape {np.shape(efforts)} are a batch; give as many states")
+        u = drive_row_samples(closure, count, efforts, base_wrench)
+        table = np.ascontiguousarray(looped.accelerations(y, u, motion, self._loads(wrenches)))
+        if wrenches is None and not count:
             self._keep_forward(looped, len(u) - 1)
         if motion is None or base is None:
             return table
         twists, joints = base_and_joints(table)
         if base.representation == "body_fixed":
-            whole = np.concatenate([motion.twists[:1], twists])
-            twists = np.ascontiguousarray(twists_to_body(base.pose, whole)[1:])
-        return BaseAndJoints(twists, joints)
-
-    def _looped_forward_samples(
-        self, looped: LoopedDynamics, arguments: HybridArguments
-    ) -> Array | BaseAndJoints:
-        state, efforts, base, base_wrench, wrenches, *_ = arguments
-        closure = looped.closure
-        count, y, motion = coordinate_motions(closure, state, base, 1)
-        if not count:
-            raise InputError(f"torques of shape {np.shape(efforts)} are a batch; give as many states")
-        u = drive_row_samples(closure, count, efforts, base_wrench)
-        table = looped.accelerations_of_samples(count, y, u, motion, self._loads(wrenches))
-        if motion is None or base is None:
-            return np.ascontiguousarray(table)
-        twists, joints = base_and_joints(table)
-        if base.representation == "body_fixed":
-            first = np.broadcast_to(motion.twists[..., :1, :], (count, 1, 6))
-            whole = np.moveaxis(np.concatenate([first, twists], axis=1), 1, 0)
-            twists = np.ascontiguousarray(np.moveaxis(twists_to_body(base.pose, whole)[1:], 0, 1))
+            first = np.broadcast_to(motion.twists[..., :1, :], (*twists.shape[:-2], 1, 6))
+            whole = np.moveaxis(np.concatenate([first, twists], axis=-2), -2, 0)
+            twists = np.ascontiguousarray(np.moveaxis(twists_to_body(base.pose, whole)[1:], 0, -2))
         return BaseAndJoints(twists, joints)
 
     def _keep_forward(self, looped: LoopedDynamics, order: int) -> None:
         """Let further calls of an order, with arrays and a spatial base motion, find their code."""
-        closure, call = looped.closure, looped.forward_call(order)
+        closure, call = looped.closure, looped.compile_forward(order)
         states, efforts = (2, len(closure.joints)), (order + 1, len(closure.driven))
         if closure.leader is None:
             self._forward[states, efforts] = call

@@ -147,10 +147,7 @@ class InverseDynamicsCalls(RobotProperties):
         count, y, leader = coordinate_motions(looped.closure, q, base, 2)
         order, first = y.shape[-2] - 3, 6 if looped.closure.base_given else 0
         preloaded = preload_rows(looped.closure, preload, order)
-        if count:
-            table = looped.drive_tables(count, y, leader, loads, preloaded)
-        else:
-            table = looped.drive_table(y, leader, loads, preloaded)
+        table = looped.drive_table(y, leader, loads, preloaded)
         check_result(table[..., :-2, :])
         return DriveState(
             np.ascontiguousarray(table[..., order + 1 : -2, first:]),
@@ -215,11 +212,9 @@ class InverseDynamicsCalls(RobotProperties):
         preloaded = preload_rows(closure, preload, order)
         if looped.only_coupled and one_base and (count or not looped.is_compiled(order)):
             result = looped.follow(y, leader, loads)
-        elif count:
-            result = looped.efforts_of_samples(count, y, leader, loads, preloaded)
         else:
             result = looped.efforts(y, leader, loads, preloaded)
-            if not loads and preload is None:
+            if not count and not loads and preload is None:
                 self._keep_compiled(looped, order)
         check_result(result)
         return base_and_joints(result) if closure.base_given else result

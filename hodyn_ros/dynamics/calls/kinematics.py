@@ -49,7 +49,7 @@ class KinematicCalls(RobotProperties):
         `twists_of` and `jacobian_of`. Mueller (2020), Algorithm 1; Ali et al., Algorithm 1. Raises InputError
         saying what was expected. Compiled, but for robots too large to compile in seconds.
         """
-        joints = q if self._looped is None else self._compiled_joint_motion(q, base)
+        joints = q if self._looped is None else self._looped.compiled_joint_motion(q, base)
         if type(joints) is np.ndarray:
             order, floats = len(joints) - 1, self._tree.floating_base
             compiled = self._moving.get((joints.shape, representation))
@@ -62,14 +62,6 @@ class KinematicCalls(RobotProperties):
                 table = compiled(joints, *moving)
                 return unpacked(self._tree, table, representation, self.frames)
         return self._forward_kinematics(q, base, representation)
-
-    def _compiled_joint_motion(self, q: ArrayLike | None, base: BaseMotion | None) -> Array | None:
-        """Return the motion of all joints of a robot with loops, if compiled code finds it at once."""
-        if self._looped is None or not (q is None or type(q) is np.ndarray):
-            return None
-        return (
-            self._looped.compiled_joint_motion(q, base) if base is None or type(base) is BaseMotion else None
-        )
 
     @finite_result
     def _forward_kinematics(
@@ -169,7 +161,7 @@ class KinematicCalls(RobotProperties):
         `order` twists. A batch of either has an axis of samples in front. `tree.joint_names` has their order.
         Errors as of `solve_loops`.
         """
-        result = self._compiled_joint_motion(q, base)
+        result = None if self._looped is None else self._looped.compiled_joint_motion(q, base)
         return self._joint_motion(q, base) if result is None else result
 
     @finite_result
@@ -181,9 +173,7 @@ class KinematicCalls(RobotProperties):
     def _joints_of_loops(
         self, looped: LoopedDynamics, q: ArrayLike | None, base: BaseMotion | None
     ) -> tuple[Array, BaseMotion | None]:
-        count, y, leader = coordinate_motions(looped.closure, q, base, 0)
-        if count:
-            return looped.joint_motion_of_samples(count, y, leader)
+        _, y, leader = coordinate_motions(looped.closure, q, base, 0)
         return looped.joint_motion(y, leader)
 
     def drive_jacobian(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:

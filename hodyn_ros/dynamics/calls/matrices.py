@@ -17,7 +17,7 @@ from hodyn_ros.dynamics import matrices, regressors
 from hodyn_ros.dynamics.matrices import DynamicMatrices
 from hodyn_ros.dynamics.motion_stack import MotionStack, applied, joint_stack, motion_stack
 from hodyn_ros.dynamics.named_frames import placed
-from hodyn_ros.dynamics.operations import OPERATIONS
+from hodyn_ros.dynamics.operations import OPERATIONS, RATES
 from hodyn_ros.engine.kernels import KernelSpec
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations.parameters import dynamic_parameters
@@ -45,7 +45,7 @@ def _through_noted_kernel(call: Callable[..., Array]) -> Callable[..., Array]:
         if result is not None:
             return result
         if self._looped is not None:
-            return self._looped.computed(name, q, base)
+            return self._of_loops(self._looped, name, q, base)
         return checked(self, q, base)
 
     return noted
@@ -88,6 +88,18 @@ class MatrixCalls(ABC):
             orders = stack.base and stack.base.orders
             noted = kernel.function, (stack.order + 1, *shape), stack.frame
             self._noted[(stack.q.shape, orders, *call)] = noted
+
+    def _of_loops(
+        self, looped: LoopedDynamics, name: str, q: Any, base: BaseMotion | None, *of: Any
+    ) -> Array:
+        """Compute what an operation of a robot with loops returns, and let the next call go to its code."""
+        result = looped.computed(name, q, base, *of)
+        if np.ndim(q) != 3 and not (base and base.batch):
+            orders, rows = base and base.orders, len(result) + RATES[name]
+            code = looped.compile_product(name, len(result) - 1, *of)
+            key = (rows, len(looped.closure.joints)), orders, name, *of
+            self._noted[key] = code, result.shape, "spatial"
+        return result
 
     def _by_noted(self, q: Any, base: BaseMotion | None, *call: Any, more: Sequence[Array] = ()) -> Any:
         """Return what a kernel noted for a call computes of one sample; None where there is none."""
@@ -151,6 +163,7 @@ class MatrixCalls(ABC):
             raise InputError(f"the order must be 0 or a positive integer, found {order!r}")
         if self._looped is not None:
             self._looped.compile_matrices(int(order))
+            self._noted.clear()
             return
         law = OPERATIONS["dynamic_matrices"].tree_law(self.model, int(order))
         self._matrix_kernels["dynamic_matrices", int(order)] = Kernel(*law)
@@ -196,7 +209,7 @@ class MatrixCalls(ABC):
     ) -> Array:
         """Compute what an operation of one frame returns; `readable` as of `_computed`."""
         if self._looped is not None:
-            return self._looped.computed(name, q, base, body, representation)
+            return self._of_loops(self._looped, name, q, base, body, representation)
         return self._computed_finite(name, q, base, readable, (body, representation))
 
     @_through_noted_kernel

@@ -188,7 +188,7 @@ def reach(
     """
     way = y - known.y
     turn = None if pose is None or known.pose is None else log(inverse(known.pose) @ pose)
-    longest = float(np.abs(way / _coordinate_sizes(closure)).max(initial=0.0))
+    longest = float(np.abs(way / closure.joint_sizes[list(closure.joints)]).max(initial=0.0))
     if turn is not None:
         part = turn * np.repeat([1.0, 1.0 / closure.size], 3)
         longest = float(np.maximum(longest, np.linalg.norm(part)))
@@ -228,15 +228,10 @@ def _rounding(closure: Closure, pose: Array | None) -> float:
 def _measured(closure: Closure, chosen: Array, sizes: Array, rows: Array) -> Array:
     first = 6 if closure.base_given else 0
     loop_rows = len(sizes) - (0 if closure.platform is None else len(closure.platform.rows))
-    measures = [sizes[chosen], np.ones(first), _coordinate_sizes(closure), sizes[loop_rows:]]
+    coordinates = closure.joint_sizes[list(closure.joints)]
+    measures = [sizes[chosen], np.ones(first), coordinates, sizes[loop_rows:]]
     result: Array = rows / np.concatenate(measures)
     return result
-
-
-def _coordinate_sizes(closure: Closure) -> Array:
-    tree = closure.tree
-    screws = tree.screws[tree.first_jointed_body :][list(closure.joints)]
-    return np.where(screws[:, :3].any(axis=1), 1.0, closure.size)
 
 
 def _check_redundant(closure: Closure, moved: LoopMotion) -> None:

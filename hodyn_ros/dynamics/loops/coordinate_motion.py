@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -92,6 +91,18 @@ def sample_of(leader: BaseMotion | None, i: int) -> BaseMotion | None:
     return leader.one(i)
 
 
+def count_of(y: Array) -> int:
+    """Return how many samples a motion of the coordinates has; zero of one that is no batch."""
+    return len(y) if y.ndim == 3 else 0
+
+
+def spatial_arrays(leader: BaseMotion | None, orders: int) -> list[Array]:
+    """Return the pose of platform or base, and so many spatial twists, as code takes them; none without."""
+    if leader is None:
+        return []
+    return [leader.pose, np.ascontiguousarray(leader.in_representation("spatial").twists[..., :orders, :])]
+
+
 def samples(*arguments: Any) -> list[tuple[Any, ...]]:
     """Return the arguments of a call on a batch one by one: those without samples are the same for all.
 
@@ -141,7 +152,12 @@ def drive_rows(closure: Closure, efforts: ArrayLike, base_wrench: ArrayLike | No
 def drive_row_samples(
     closure: Closure, count: int, efforts: ArrayLike, base_wrench: ArrayLike | None
 ) -> Array:
-    """Return efforts (N, order + 1, efforts) of a batch as `drive_rows` does; one for all or one for each."""
+    """Return efforts (N, order + 1, efforts) of a batch as `drive_rows` does; one for all or one for each.
+
+    Of no batch (`count` 0) what `drive_rows` returns.
+    """
+    if not count:
+        return drive_rows(closure, efforts, base_wrench)
     parts: list[Array | None] = []
     for name, values in (("the torques", efforts), ("the base wrench", base_wrench)):
         whole = None if values is None or np.ndim(values) != 3 else real_array(name, values, "(N, ...)")
@@ -199,22 +215,6 @@ def given_base(closure: Closure, base: BaseMotion | None, orders: int) -> BaseMo
     if len(base.twists) < orders:
         raise InputError(f"this needs {orders} base twists, found {len(base.twists)}")
     return base.in_representation("spatial")
-
-
-def check_motion(closure: Closure, rows: int, arguments: Sequence[Array]) -> None:
-    """Reject what is no motion of so many rows, with that of platform or base."""
-    shape = rows, len(closure.joints)
-    if len(arguments) != 1 + closure.n_given or np.shape(arguments[0]) != shape:
-        besides = ", pose and twists of base or platform" * bool(closure.n_given)
-        raise InputError(f"expected a motion of shape {shape}{besides}")
-
-
-def base_among(arguments: Sequence[Array]) -> BaseMotion | None:
-    """Return the motion of base or platform that follows that of the coordinates."""
-    if len(arguments) == 1:
-        return None
-    _, pose, twists = arguments
-    return BaseMotion(pose, twists if len(twists) else np.zeros((1, 6)))
 
 
 def _check_base(closure: Closure, base: BaseMotion | None) -> None:

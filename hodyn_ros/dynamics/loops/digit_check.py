@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from hodyn_ros.codegen.sample_loop import Remembering, SampleLoop, one_by_one
 from hodyn_ros.digits import (
     BEGIN,
     CLOSING,
@@ -23,8 +21,6 @@ from hodyn_ros.digits import (
     rounded_pose,
 )
 from hodyn_ros.dynamics.loops.closing import Known
-from hodyn_ros.dynamics.loops.grounded import DriftingFunction
-from hodyn_ros.engine.loops.loop_kernel import LoopFunction
 from hodyn_ros.engine.series.validity import SINGULAR_LENGTH, singularity_of
 from hodyn_ros.errors import HodynError
 from hodyn_ros.formulations.embedding import LoopMotion, Place
@@ -172,10 +168,8 @@ class DigitCheck:
         ]
 
     def _position_sizes(self, name: str) -> Array:
-        tree = self.closure.tree
-        joints = list(self.closure.driven if "drives" in name else self.closure.joints)
-        turning = tree.screws[tree.first_jointed_body :][joints][:, :3].any(axis=1)
-        return np.where(turning, 1.0, self.closure.size)
+        joints = self.closure.driven if "drives" in name else self.closure.joints
+        return self.closure.joint_sizes[list(joints)]
 
 
 def begun_beside(closure: Closure, memory: Array, rng: np.random.Generator) -> Array:
@@ -193,66 +187,6 @@ def memory_of(closure: Closure, known: Known) -> Array:
     """Return the memory (1, N) of a robot that stands at a known place."""
     leading = known.place.joints[list(closure.leading)]
     return np.concatenate([leading, [] if known.pose is None else known.pose.ravel()])[None]
-
-
-class OneByOne:
-    """Stands in for a `SampleLoop` where samples are computed one by one, by what does those that fail."""
-
-    def __init__(self, rows: slice) -> None:
-        self._rows = rows
-
-    def run(
-        self,
-        count: int,
-        arrays: Sequence[Array],
-        memory: Array,
-        failed: Callable[[int], Array],
-        out: Array | None = None,
-    ) -> Array:
-        """Return rows of the results (count, ...) as `SampleLoop.run` does."""
-        return one_by_one(count, lambda i: failed(i)[self._rows], out)
-
-
-Samples = SampleLoop[Any] | OneByOne
-
-
-def sample_loop(call: Remembering | DriftingFunction, rows: slice, sure: float = 1.0) -> Samples:
-    """Return what computes many samples of a call, some rows of each result."""
-    if isinstance(call, DriftingFunction) or (isinstance(call, LoopFunction) and call.on_numbers):
-        return OneByOne(rows)
-    return SampleLoop(call, rows, sure)
-
-
-class CheckedCall:
-    """A call whose results are judged where their number at `defect_at` is not below `sure`.
-
-    `function`: what takes the arguments, by default that of the code; `check` is None of what is not judged.
-    """
-
-    def __init__(
-        self,
-        call: Any,
-        check: DigitCheck | None,
-        sure: float = 1.0,
-        function: Callable[..., Array] | None = None,
-    ) -> None:
-        self.call, self.check, self.sure = call, check, sure
-        self.function: Callable[..., Array] = call.function if function is None else function
-        self.defect_at = int(call.defect_at)
-
-    def counts(self, table: Array, arguments: Sequence[Array], memory: Array) -> bool:
-        """Whether a result counts; SingularError where too few of its digits are left."""
-        defect = table.item(self.defect_at)
-        if not defect < 1.0:
-            return False
-        if not defect < self.sure and self.check is not None:
-            self.check.refuse(table, arguments, memory)
-        return True
-
-    @cached_property
-    def samples(self) -> Samples:
-        """The same of batches."""
-        return sample_loop(self.call, self.call.batch_rows, self.sure)
 
 
 def natural_loads(tree: TreeModel, rates: Sequence[float] | Array, orders: int) -> Array:

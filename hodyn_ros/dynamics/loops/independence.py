@@ -112,8 +112,8 @@ def idle_names(closure: Closure, direction: Array) -> list[str]:
     moved = np.abs(closure.coupling_matrix @ (direction * closure.scale))
     tree, first = closure.tree, closure.first
     names = [*([f"the base {tree.body_names[0]}"] if first and moved[:first].max() > 1e-3 else [])]
-    sizes = np.where(tree.screws[tree.first_jointed_body :, :3].any(axis=1), 1.0, closure.size)
-    return [*names, *(n for n, part in zip(tree.joint_names, moved[first:] / sizes) if part > 1e-3)]
+    turned = moved[first:] / closure.joint_sizes
+    return [*names, *(n for n, part in zip(tree.joint_names, turned) if part > 1e-3)]
 
 
 def _at(closure: Closure, place: Place) -> LoopMotion:

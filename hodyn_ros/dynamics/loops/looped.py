@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 
 from hodyn_ros.checks import check_finite
-from hodyn_ros.codegen.sample_loop import one_by_one
+from hodyn_ros.codegen.object_cache import Kept
+from hodyn_ros.codegen.sample_loop import SampleLoop, one_by_one
 from hodyn_ros.dynamics.kinematics.carriers import last_body
 from hodyn_ros.dynamics.loops.compiled_frames import CompiledFrames
 from hodyn_ros.dynamics.loops.coordinate_motion import drive_values
+from hodyn_ros.dynamics.loops.looped_call import LoopedCall
 from hodyn_ros.dynamics.loops.looped_matrices import LoopedMatrices
 from hodyn_ros.dynamics.loops.looped_partials import LoopedPartials
 from hodyn_ros.dynamics.loops.moved_by_drives import MovedByDrives
+from hodyn_ros.engine.limbs.direct_kinematics import DirectKinematics
+from hodyn_ros.engine.loops.loop_kernel import LoopFromDrives
 from hodyn_ros.engine.recursions.kinematics import POSE
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseMotion
@@ -29,6 +32,10 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
     """Motions, efforts, accelerations, matrices and partials of a robot with couplings and loops."""
 
     _by_drives: MovedByDrives | None = None
+
+    @cached_property
+    def _drive_calls(self) -> Kept[int, LoopedCall | None]:
+        return Kept()
 
     @cached_property
     def compiled_frames(self) -> CompiledFrames:
@@ -52,9 +59,8 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
         `leader`: the motion of a prescribed base, with spatial twists. With more drives than coordinates some
         determine the motion, and the others have to agree: InputError.
         """
-        order = len(drives) - 1
-        self._prepare_drive_call(order)
-        base = [] if leader is None else leader.arrays(order)
+        self._drive_call(len(drives) - 1)
+        base = [] if leader is None else leader.arrays(len(drives) - 1)
         result = self.compiled_drive_motion(np.ascontiguousarray(drives), *base)
         if result is not None:
             return result
@@ -68,7 +74,6 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
         those of a prescribed base.
         """
         closure = self.closure
-        self._prepare_drive_call(order)
 
         def call(drives: Array, *base: Array) -> Array:
             rows = drive_values("the motion of the drives", closure, drives)
@@ -82,24 +87,21 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
             )
             return np.concatenate(parts)[None]
 
-        checked = self._drive_calls[order]
-        if checked is None:
+        compiled = self._drive_call(order)
+        if compiled is None:
             return call
-        function, defect_at, sure = checked.function, checked.defect_at, checked.sure
-        columns = self._drive_columns(order)
+        found, rows = compiled.found, slice(0, self._drive_columns(order))
 
         def by_code(*arguments: Array) -> Array:
-            table: Array = function(*arguments, self.memory)
-            if table.item(defect_at) < sure or checked.counts(table, arguments, self.memory):
-                return table[:1, :columns]
-            return call(*arguments)
+            table = found(*arguments)
+            return call(*arguments) if table is None else table[:1, rows]
 
         return by_code
 
     def compile_drives_of_samples(self, order: int) -> Callable[..., Array]:
         """Return what `compile_move_drives` does, of batches: each sample on the branch of the one before."""
-        alone, checked = self.compile_move_drives(order), self._drive_calls[order]
-        loop = None if checked is None else checked.samples
+        alone, compiled = self.compile_move_drives(order), self._drive_call(order)
+        loop = None if compiled is None else compiled.samples()
 
         def call(*arrays: Array) -> Array:
             if len(arrays) != 1 + 2 * self.closure.base_given or any(np.ndim(one) != 3 for one in arrays):
@@ -113,7 +115,7 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
             def one(i: int) -> Array:
                 return alone(*[array[i] for array in arrays])
 
-            if loop is None or arrays[0].shape[1:] != loop.call.arguments[0][1]:
+            if not isinstance(loop, SampleLoop) or arrays[0].shape[1:] != loop.call.arguments[0][1]:
                 return one_by_one(count, one)
             columns, width = self._drive_columns(order), loop.call.result[1]
             padding = np.zeros((1, width - columns))
@@ -130,13 +132,9 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
     def compiled_drive_motion(self, drives: Array, *base: Array) -> tuple[Array, BaseMotion | None] | None:
         """Return what `move_drives` does, if it has compiled code that can; `base`: its pose and twists."""
         order = len(drives) - 1
-        checked = self._drive_calls.get(order)
-        if checked is None:
-            return None
-        table = checked.function(drives, *base, self.memory)
-        if not table.item(checked.defect_at) < checked.sure and not checked.counts(
-            table, [drives, *base], self.memory
-        ):
+        call = self._drive_calls.get(order)
+        table = None if call is None else call.found(drives, *base)
+        if table is None:
             return None
         row, k, platform, behind = table[0], len(self.closure.joints), None, 0
         if self.closure.platform is not None:
@@ -145,16 +143,20 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
             platform = BaseMotion.computed(row[:POSE].reshape(4, 4), twists)
         return row[behind : behind + (order + 1) * k].reshape(order + 1, k), platform
 
-    def _prepare_drive_call(self, order: int) -> None:
-        if order in self._drive_calls:
-            return
-        by_limbs = self.platform is not None and self.platform.compiles(order)
-        kernel: Any
-        if self.platform is not None and by_limbs:
-            kernel = self.platform.direct_kinematics(order)
-        else:
-            kernel = self._moved_by_drives.kernel(order)
-        self._drive_calls[order] = kernel and self.checked(kernel, "drives", partial(self._parts, order))
+    def _drive_call(self, order: int) -> LoopedCall | None:
+        """Return the code that finds the motion from that of the drives; None where there is none."""
+
+        def make() -> LoopedCall | None:
+            code: LoopFromDrives | DirectKinematics | None
+            if self.platform is not None and self.platform.compiles(order):
+                code = self.platform.direct_kinematics(order)
+            else:
+                code = self._moved_by_drives.kernel(order)
+            if code is None:
+                return None
+            return LoopedCall(self, code, self.check_of(code, "drives", partial(self._parts, order)))
+
+        return self._drive_calls.made(order, make)
 
     def _parts(self, order: int, table: Array) -> list[Array]:
         """Return the pose and twists of a platform, and the motion of the coordinates, by order."""

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from hodyn_ros.checks import finite_result
-from hodyn_ros.codegen.object_cache import Kept
-from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, drive_rows, sample_of
-from hodyn_ros.dynamics.loops.digit_check import CheckedCall
-from hodyn_ros.dynamics.loops.grounded import DriftingFunction, loop_code, shifted
+from hodyn_ros.dynamics.loops.coordinate_motion import count_of, spatial_arrays
+from hodyn_ros.dynamics.loops.grounded import loop_code, shifted
+from hodyn_ros.dynamics.loops.looped_call import LoopedCall, kept
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.engine.loops.loop_kernel import LoopAccelerations, LoopFunction
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
@@ -42,64 +38,13 @@ class LoopedAccelerations(LoopedMotion):
         """
         first = 6 if self.closure.base_given else 0
         drives = tuple(place - first for place in prescribed)
-        call = self._hybrid_call(values, drives, wrenches)
-        motion = [] if leader is None else [leader.pose, leader.twists[:1]]
-        loads = [load.up_to(len(values) - 1) for load in wrenches]
-        arrays = [state, *motion, values[:, first:], *([values[:, :6]] if first else []), *loads]
-        arrays = [np.ascontiguousarray(array) for array in arrays]
-        table = self.finished(
-            call,
-            call.function(*arrays, self.memory),
-            arrays,
-            state,
-            leader,
-            derivative=len(values) + 1,
-            prescribed=prescribed,
-        )
+        call = self.forward_call(len(values) - 1, self.places(wrenches), drives)
+        table = call(*self._arrays(state, values, leader, wrenches))
         if leader is None:
             return table[:-1], None
         of_base = values if min(drives, default=0) < 0 else table[:-1]
         twists = np.concatenate([leader.twists[:1], of_base[:, :6]])
         return table[:-1, 6 - first :], twists
-
-    def _hybrid_call(
-        self, values: Array, drives: tuple[int, ...], wrenches: Sequence[AppliedWrench]
-    ) -> CheckedCall:
-        """Return the code of hybrid dynamics."""
-        if self.independence.idle:
-            raise InputError(self.independence.idle)
-        order, loads = len(values) - 1, self.places(wrenches)
-        key = order, loads, drives
-        return self._hybrid_calls.made(
-            key, lambda: self._checked_hybrid(self._forward_code(order, loads, drives), drives)
-        )
-
-    @cached_property
-    def _hybrid_calls(self) -> Kept[tuple[int, LoadPlaces, tuple[int, ...]], CheckedCall]:
-        return Kept()
-
-    def _forward_code(
-        self, order: int, loads: LoadPlaces, drives: Sequence[int] | None = None
-    ) -> LoopFunction | DriftingFunction:
-        chosen = self.independence.of_joints
-
-        def make(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
-            places = shifted(loads, shift)
-            return LoopAccelerations(closure, chosen, order, places, drives, on_numbers=on_numbers)
-
-        return loop_code(self.closure, order, order + 2, make)
-
-    def _checked_hybrid(self, code: LoopFunction | DriftingFunction, drives: tuple[int, ...]) -> CheckedCall:
-        """Return code of hybrid dynamics, efforts and accelerations judged apart, and those of a base."""
-        first = 0 if self.closure.leader is None else 6
-        held = [first + place for place in drives if place >= 0]
-        moved = [first + i for i in range(len(self.closure.driven)) if first + i not in held]
-        groups = [group for group in (list(range(first)), held, moved) if group]
-        of_base = [list(range(first))] if min(drives, default=0) < 0 else []
-        efforts = [i for i, group in enumerate(groups) if group in [held, *of_base]]
-        return self.checked(
-            code, "accelerations", lambda table: [table[:-1, group] for group in groups], efforts
-        )
 
     def accelerations(
         self,
@@ -111,89 +56,57 @@ class LoopedAccelerations(LoopedMotion):
         """Compute what `LoopAccelerations` returns but for its last row: accelerations by order.
 
         `state` (2, k); `efforts` (order + 1, efforts) as `Closure.effort_map` takes them; `leader`: pose and
-        spatial twist of platform or base, which then move freely.
+        spatial twist of platform or base, which then move freely. Of a batch too, (N, 2, k).
         """
-        places = self.places(wrenches)
-        motion = [] if leader is None else [leader.pose, np.ascontiguousarray(leader.twists[:1])]
-        pushes = [np.ascontiguousarray(efforts[:, :6])] if self.closure.base_given else []
-        drives = np.ascontiguousarray(efforts[:, 6:] if pushes else efforts)
-        order = len(efforts) - 1
         self.check_loads(leader, wrenches, 0)  # of higher orders, motion is not known yet
-        loads = [load.up_to(order) for load in wrenches]
-        call = self.forward_call(order, places)
-        return call(np.ascontiguousarray(state[:2]), *motion, drives, *pushes, *loads)
+        call = self.forward_call(efforts.shape[-2] - 1, self.places(wrenches))
+        return call.run(count_of(state), self._arrays(state, efforts, leader, wrenches))
 
-    def accelerations_of_samples(
-        self,
-        count: int,
-        state: Array,
-        efforts: Array,
-        leader: BaseMotion | None,
-        wrenches: Sequence[AppliedWrench] = (),
-        out: Array | None = None,
-    ) -> Array:
-        """Compute what `accelerations` does of a batch, each sample on the branch of the one before.
-
-        `state` (count, 2, k), `efforts` (count, order + 1, efforts).
-        """
-
-        def alone(i: int) -> Array:
-            result = self.accelerations(state[i], efforts[i], sample_of(leader, i), wrenches)
-            return np.concatenate([result, np.zeros((1, result.shape[1]))])
-
-        key = efforts.shape[1] - 1, self.places(wrenches)
-        self.check_loads(leader, wrenches, 0)
-        self.forward_call(*key)
-        loop = self._forward_loops[key]
-        motion = [] if leader is None else [leader.pose, leader.twists[..., :1, :]]
+    def _arrays(
+        self, state: Array, efforts: Array, leader: BaseMotion | None, wrenches: Sequence[AppliedWrench]
+    ) -> list[Array]:
+        """Return what the code takes."""
         drives = [efforts]
         if self.closure.base_given:
             drives = [efforts[..., 6:], efforts[..., :6]]
-        loads = [load.up_to(key[0]) for load in wrenches]
-        return loop.run(count, [state[:, :2], *motion, *drives, *loads], self.memory, alone, out)
+        loads = [load.up_to(efforts.shape[-2] - 1) for load in wrenches]
+        arrays = [state[..., :2, :], *spatial_arrays(leader, 1), *drives, *loads]
+        return [np.ascontiguousarray(array) for array in arrays]
 
-    def forward_call(self, order: int, loads: LoadPlaces = ()) -> Callable[..., Array]:
-        """Return `f(state, [pose, twist,] efforts, [base wrench,] load...)`, compiled where it can be."""
-        return self._forward_calls.made((order, loads), lambda: self._forward_made(order, loads))
+    @kept
+    def forward_call(
+        self, order: int, loads: LoadPlaces = (), drives: tuple[int, ...] | None = None
+    ) -> LoopedCall:
+        """Return the code of forward dynamics, or of hybrid dynamics where the motion of `drives` is given.
 
-    def _forward_made(self, order: int, loads: LoadPlaces) -> Callable[..., Array]:
-        closure = self.closure
+        Of these, efforts and accelerations are judged apart, and those of a base.
+        """
         if self.independence.idle:
             raise InputError(self.independence.idle)
-        n_given, moved = (0, 0) if closure.leader is None else (2, 6)
-        count = 2 + n_given + closure.base_given + len(loads)
+        closure, chosen = self.closure, self.independence.of_joints
+        first = 0 if closure.leader is None else 6
+        if drives is None:
+            held, moved = [], list(range(first, first + len(closure.joints)))
+        else:
+            held = [first + place for place in drives if place >= 0]
+            moved = [first + i for i in range(len(closure.driven)) if first + i not in held]
+        groups = [group for group in (list(range(first)), held, moved) if group]
+        of_base = [list(range(first))] if min(drives or (), default=0) < 0 else []
+        efforts = [i for i, group in enumerate(groups) if group in [held, *of_base]]
+        ahead = 6 if closure.base_given else 0
+
+        def code(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
+            places = shifted(loads, shift)
+            return LoopAccelerations(closure, chosen, order, places, drives, on_numbers=on_numbers)
 
         def parts(table: Array) -> list[Array]:
-            return [part for part in (table[:-1, :moved], table[:-1, moved:]) if part.size]
+            return [table[:-1, group] for group in groups]
 
-        code = self._forward_code(order, loads)
-        checked = self.checked(code, "accelerations", parts)
-        self._forward_loops[order, loads] = checked.samples
-        function, memory, defect_at, sure = (
-            checked.function,
-            self.memory,
-            checked.defect_at,
-            checked.sure,
-        )
+        made = loop_code(closure, order, order + 2, code)
+        check = self.check_of(made, "accelerations", parts, efforts)
+        prescribed = [ahead + place for place in drives or ()]
+        return LoopedCall(self, made, check, prescribed=prescribed, derivative=order + 2)
 
-        @finite_result
-        def slowly(result: Array, *arguments: Any) -> Array:
-            if len(arguments) != count:
-                raise InputError(f"expected {count} arguments, found {len(arguments)}")
-            state, *rest = arguments
-            base = BaseMotion(rest.pop(0), rest.pop(0)) if n_given else None
-            y, leader = coordinate_motion(closure, state, base, 1)
-            drives = rest.pop(0)
-            u = drive_rows(closure, drives, rest.pop(0) if closure.base_given else None)
-            if len(y) != 2 or len(u) != order + 1:
-                raise InputError(f"expected a state of 2 rows and efforts of {order + 1}")
-            for (body, frame), values in zip(loads, rest):
-                AppliedWrench(body, values, representation=frame)
-            arrays = [np.asarray(array, dtype=np.float64) for array in arguments]
-            return self.finished(checked, result, arrays, y, leader, derivative=order + 2)[:-1]
-
-        def by_code(*arguments: Array) -> Array:
-            result: Array = function(*arguments, memory)
-            return result[:-1] if result.item(defect_at) < sure else slowly(result, *arguments)
-
-        return by_code
+    def compile_forward(self, order: int) -> Callable[..., Array]:
+        """Return `f(state, [pose, twist,] efforts, [base wrench])`, compiled where it can be."""
+        return self.forward_call(order).compiled(slice(0, -1))

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import finite_result
-from hodyn_ros.codegen.sample_loop import SampleLoop
+from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.dynamics.loops.closing import home
-from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, preload_rows, sample_of
-from hodyn_ros.dynamics.loops.digit_check import CheckedCall, DigitCheck, Samples, sample_loop
-from hodyn_ros.dynamics.loops.grounded import SHIFT, DriftingFunction, is_compiled, loop_code, shifted
+from hodyn_ros.dynamics.loops.coordinate_motion import count_of, spatial_arrays
+from hodyn_ros.dynamics.loops.grounded import SHIFT, is_compiled, loop_code, shifted
 from hodyn_ros.dynamics.loops.independence import conditions
+from hodyn_ros.dynamics.loops.looped_call import LoopCodes, LoopedCall, kept
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.dynamics.loops.platform_dynamics import sums_of
 from hodyn_ros.engine.limbs.kernel import ParallelKernel
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction, LoopKernel
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
-from hodyn_ros.engine.recursions.kinematics import motion_arguments
 from hodyn_ros.errors import InputError, SingularError
 from hodyn_ros.formulations import embedding
 from hodyn_ros.formulations.embedding import LoopMotion, Place
@@ -61,6 +56,10 @@ class LoopSolution:
 class LoopedEfforts(LoopedMotion):
     """Inverse dynamics in the independent coordinates."""
 
+    @cached_property
+    def _singularity_at_home(self) -> Kept[tuple[int, LoadPlaces, bool], float]:
+        return Kept()
+
     def solve(
         self,
         y: Array,
@@ -70,13 +69,11 @@ class LoopedEfforts(LoopedMotion):
     ) -> LoopSolution:
         """Compute motion, efforts and loads from the motion of the coordinates, y (order + 3, k)."""
         closure, order = self.closure, len(y) - 3
-        kernel = self._solution_call(order, self.places(wrenches), preload is not None)
         self.check_loads(leader, wrenches, order)
-        motion = [] if leader is None else [leader.pose, np.ascontiguousarray(leader.twists[: order + 2])]
-        arrays = [load.up_to(order) for load in wrenches] + ([] if preload is None else [preload])
-        arguments = [y, *motion, *arrays]
-        table = kernel.function(*arguments, self.memory)
-        table = self.finished(kernel, table, arguments, y, leader, held=True)
+        motion = [y, *spatial_arrays(leader, order + 2)]
+        arrays = [*motion, *(load.up_to(order) for load in wrenches)]
+        arrays += [] if preload is None else [preload]
+        table = self._solution_call(order, self.places(wrenches), preload is not None)(*arrays)
         n, base = closure.tree.n_joints, 6 if closure.base_given else 0
         efforts = table[: order + 1, : closure.n_efforts]
         ahead = SHIFT + 1 if self.drifts else 0  # joints of a base on the ground
@@ -84,7 +81,7 @@ class LoopedEfforts(LoopedMotion):
         loads = table[2 * order + 4 : 3 * order + 5]
         moving = leader if closure.tree.floating_base else None
         if self.drifts:
-            moving = self._drifting_base(y, arguments[: 1 + len(motion)])
+            moving = self._drifting_base(motion)
         elif moving is not None:
             moving = BaseMotion(moving.pose, moving.twists[: order + 2])
 
@@ -111,21 +108,21 @@ class LoopedEfforts(LoopedMotion):
             margins,
         )
 
-    def _solution_call(self, order: int, loads: LoadPlaces, preload: bool) -> CheckedCall:
+    @kept
+    def _solution_call(self, order: int, loads: LoadPlaces, preload: bool) -> LoopedCall:
         """Return the code of a solution."""
-        closure, chosen, key = self.closure, self.independence, (order, loads, preload)
-        if key in self._solutions:
-            return self._solutions[key]
+        closure, chosen = self.closure, self.independence
 
-        def make(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
+        def code(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
+            places, rows = shifted(loads, shift), chosen.rows
             return LoopKernel(
                 closure,
                 chosen.of_joints,
                 order,
-                shifted(loads, shift),
+                places,
                 "solution",
                 preload=preload,
-                rows=chosen.rows,
+                rows=rows,
                 on_numbers=on_numbers,
             )
 
@@ -134,9 +131,8 @@ class LoopedEfforts(LoopedMotion):
             loads = table[2 * order + 4 : 3 * order + 5]
             return [part for part in (efforts[:, :first], efforts[:, first:], loads) if part.size]
 
-        code = loop_code(closure, order, order + 2, make)
-        self._solutions[key] = self.checked(code, "efforts", parts)
-        return self._solutions[key]
+        made = loop_code(closure, order, order + 2, code)
+        return LoopedCall(self, made, self.check_of(made, "efforts", parts), held=True)
 
     def efforts(
         self,
@@ -144,9 +140,22 @@ class LoopedEfforts(LoopedMotion):
         base: BaseMotion | None,
         wrenches: Sequence[AppliedWrench] = (),
         preload: Array | None = None,
+        rows: slice | None = None,
     ) -> Array:
-        """Compute the efforts (order + 1, efforts): of a prescribed base, then of the drives."""
-        return self.drive_table(y, base, wrenches, preload)[: len(y) - 2]
+        """Compute the efforts (order + 1, efforts), of a prescribed base, then of the drives.
+
+        y (order + 3, k), of a batch (N, ...) too; `base`: with spatial twists; `preload` (order + 1, driven):
+        what redundant drives should come near. Or other `rows` of what `LoopKernel` returns.
+        """
+        order, places = y.shape[-2] - 3, self.places(wrenches)
+        self.check_loads(base, wrenches, order)
+        call = self.effort_call(order, places, preload is not None)
+        loads = [load.up_to(order) for load in wrenches]
+        arrays = [] if isinstance(call.code, ParallelKernel) else [y]
+        if loads and not arrays:
+            loads = sums_of([frame for _, frame in places], loads, order)
+        arrays += [*spatial_arrays(base, order + 2), *loads, *([] if preload is None else [preload])]
+        return call.run(count_of(y), arrays, rows)
 
     def drive_table(
         self,
@@ -155,72 +164,11 @@ class LoopedEfforts(LoopedMotion):
         wrenches: Sequence[AppliedWrench] = (),
         preload: Array | None = None,
     ) -> Array:
-        """Compute what `LoopKernel` returns: efforts, motion of the drives, and how near they are to failing.
+        """Compute all that `LoopKernel` returns: efforts, motion of drives, and how near they are to failing.
 
-        `base`: with spatial twists; `preload` (order + 1, driven): what redundant drives should come near.
+        Arguments as of `efforts`.
         """
-        order = len(y) - 3
-        motion = [] if base is None else [base.pose, np.ascontiguousarray(base.twists[: order + 2])]
-        places = self.places(wrenches)
-        self.check_loads(base, wrenches, order)
-        loads = [load.up_to(order) for load in wrenches]
-        preloads = [] if preload is None else [preload]
-        call = self._call(order, places, preload is not None)
-        return call(*([y] if y.shape[1] else []), *motion, *loads, *preloads)
-
-    def efforts_of_samples(
-        self,
-        count: int,
-        y: Array,
-        base: BaseMotion | None,
-        wrenches: Sequence[AppliedWrench] = (),
-        preload: Array | None = None,
-        out: Array | None = None,
-    ) -> Array:
-        """Compute the efforts (count, order + 1, efforts) of a batch, y (count, order + 3, k).
-
-        Each sample stays on the branch of the one before, several at a time in lanes where there is code.
-        """
-        return self._tables_of_samples(self._effort_loops, count, y, base, wrenches, preload, out)
-
-    def drive_tables(
-        self,
-        count: int,
-        y: Array,
-        base: BaseMotion | None,
-        wrenches: Sequence[AppliedWrench] = (),
-        preload: Array | None = None,
-    ) -> Array:
-        """Compute what `drive_table` does of each sample of a batch, as `efforts_of_samples` does."""
-        return self._tables_of_samples(self._drive_loops, count, y, base, wrenches, preload)
-
-    def _tables_of_samples(
-        self,
-        loops: Mapping[tuple[int, LoadPlaces, bool], Samples],
-        count: int,
-        y: Array,
-        base: BaseMotion | None,
-        wrenches: Sequence[AppliedWrench],
-        preload: Array | None,
-        out: Array | None = None,
-    ) -> Array:
-        order = y.shape[-2] - 3
-
-        def alone(i: int) -> Array:
-            return self.drive_table(np.ascontiguousarray(y[i]), sample_of(base, i), wrenches, preload)
-
-        key = order, self.places(wrenches), preload is not None
-        self.check_loads(base, wrenches, order)
-        self._call(*key)
-        loop = loops[key]
-        motion = [] if base is None else [base.pose, base.twists[..., : order + 2, :]]
-        on_limbs = isinstance(loop, SampleLoop) and isinstance(loop.call, ParallelKernel)
-        of_joints = [] if on_limbs else [y]
-        loads = [load.up_to(order) for load in wrenches]
-        if loads and on_limbs:
-            loads = sums_of([frame for _, frame in key[1]], loads, order)
-        preloads = [] if preload is None else [preload]
-        return loop.run(count, [*of_joints, *motion, *loads, *preloads], self.memory, alone, out)
+        return self.efforts(y, base, wrenches, preload, slice(0, 2 * y.shape[-2]))
 
     def compile(self, order: int, drives: bool = False) -> Callable[..., Array]:
         """Return `f([y (order + 3, k),] [pose (4, 4), twists (order + 2, 6)])`.
@@ -229,8 +177,9 @@ class LoopedEfforts(LoopedMotion):
         (2 order + 4, efforts), compiled where that takes some seconds at most. Twists are spatial; y is left
         out where no joint is a coordinate.
         """
-        call, rows = self._call(order, ()), slice(0, 2 * order + 4 if drives else order + 1)
-        return lambda *arguments: call(*arguments)[rows]
+        call, rows = self.effort_call(order), slice(0, 2 * order + 4 if drives else order + 1)
+        takes_none = self.closure.joints or isinstance(call.code, ParallelKernel)
+        return call.compiled(rows, *([] if takes_none else [np.zeros((order + 3, 0))]))
 
     def compile_drive_state(self, order: int) -> Callable[..., Array]:
         """Return the same, with the motion of the driven joints."""
@@ -279,9 +228,8 @@ class LoopedEfforts(LoopedMotion):
         self, order: int, table: Array, wrenches: Sequence[AppliedWrench] = (), preload: bool = False
     ) -> bool:
         """Whether results of `drive_table` with such wrenches and preload are near a singular pose."""
-        return bool(
-            (table[..., -1, 0] > self.near_singular_from(order, self.places(wrenches), preload)).any()
-        )
+        nearest = table[-1, 0] if table.ndim == 2 else table[:, -1, 0].max()
+        return bool(nearest > self.near_singular_from(order, self.places(wrenches), preload))
 
     def near_singular_from(self, order: int, loads: LoadPlaces = (), preload: bool = False) -> float:
         """Return how large the first number of the last row of `drive_table` is where poses are near."""
@@ -291,87 +239,38 @@ class LoopedEfforts(LoopedMotion):
     def _at_home(self, order: int, loads: LoadPlaces, preload: bool) -> float:
         start, elsewhere = home(self.closure), self.known
         self.known = start
-        arrays = [] if start.pose is None else [start.pose, np.zeros((order + 2, 6))]
-        arrays += [np.zeros((order + 1, 6))] * len(loads)
-        arrays += [np.zeros((order + 1, len(self.closure.driven)))] * preload
+        base = None if start.pose is None else BaseMotion(start.pose, np.zeros((order + 2, 6)))
+        wrenches = [AppliedWrench(body, np.zeros(6), representation=frame) for body, frame in loads]
         y = np.zeros((order + 3, len(start.y)))
         y[0] = start.y
+        preloaded = np.zeros((order + 1, len(self.closure.driven))) if preload else None
         try:
-            table = self._call(order, loads, preload)(*([y] if len(start.y) else []), *arrays)
+            table = self.drive_table(y, base, wrenches, preloaded)
         except SingularError:
             return np.inf
         finally:
             self.known = elsewhere
         return float(table[-1, 0])
 
-    def _call(self, order: int, loads: LoadPlaces, preload: bool = False) -> Callable[..., Array]:
-        """Return `f([y,] [pose, twists,] load..., [preload])`, compiled where that is possible."""
-        return self._calls.made((order, loads, preload), lambda: self._made(order, loads, preload))
+    @kept
+    def effort_call(self, order: int, loads: LoadPlaces = (), preload: bool = False) -> LoopedCall:
+        """Return the code of efforts, of platforms on limbs that which computes limbs side by side."""
+        closure, chosen = self.closure, self.independence.of_joints
 
-    def _made(self, order: int, loads: LoadPlaces, preload: bool) -> Callable[..., Array]:
-        closure, key = self.closure, (order, loads, preload)
-        still = [] if closure.joints else [np.zeros((order + 3, 0))]
-        shapes = motion_arguments(order + 3, len(closure.joints), closure.leader is not None)
-        shapes = shapes[not closure.joints :]
-        shapes += [("a wrench", (order + 1, 6))] * len(loads)
-        shapes += [("the preload", (order + 1, len(closure.driven)))] * preload
-
-        def checked(*arguments: Any) -> tuple[Array, BaseMotion | None]:
-            if len(arguments) != len(shapes):
-                asked = [name for name, _ in shapes]
-                raise InputError(f"expected {asked}, found {len(arguments)} arguments")
-            y, *rest = list(itertools.chain(still, arguments))
-            base = None
-            if closure.leader is not None:
-                base = BaseMotion(rest.pop(0), rest.pop(0))
-            for (body, frame), values in zip(loads, rest):
-                AppliedWrench(body, values, representation=frame)
-            stack, motion = coordinate_motion(closure, y, base, 2)
-            if len(stack) != order + 3:
-                raise InputError(f"the motion must have {order + 3} rows, found {len(stack)}")
-            preload_rows(closure, rest[-1] if preload else None, order)
-            return stack, motion
+        def code(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
+            places = shifted(loads, shift)
+            return LoopKernel(closure, chosen, order, places, preload=preload, on_numbers=on_numbers)
 
         def parts(table: Array) -> list[Array]:
             efforts = table[: order + 1]
             return [efforts[:, :6], efforts[:, 6:]] if closure.base_given else [efforts]
 
-        function, kernel = self._effort_code(*key)
-        memory, defect_at = self.memory, int(kernel.defect_at)
-        check = DigitCheck(closure, "efforts", function, shapes, defect_at, parts)
-        sure = self.sure(check)
-        whole = CheckedCall(kernel, check, sure, function)
-        self._effort_loops[key] = sample_loop(kernel, kernel.batch_rows, sure)
-        self._drive_loops[key] = sample_loop(kernel, slice(0, kernel.result[0]), sure)
-
-        @finite_result
-        def slowly(result: Array, *arguments: ArrayLike) -> Array:
-            stack, motion = checked(*arguments)
-            arrays = [np.asarray(array, dtype=np.float64) for array in arguments]
-            return self.finished(whole, result, arrays, stack, motion, held=True)
-
-        def call(*arguments: Array) -> Array:
-            result: Array = function(*arguments, memory)
-            return result if result.item(defect_at) < sure else slowly(result, *arguments)
-
-        return call
-
-    def _effort_code(
-        self, order: int, loads: LoadPlaces, preload: bool
-    ) -> tuple[Callable[..., Array], LoopFunction | DriftingFunction | ParallelKernel]:
-        """Return what computes efforts, and the code behind it."""
+        made: LoopCodes
         if self.platform is not None and self.platform.compiles(order, loads):
-            function, _ = self.platform.call(order, loads, preload)
-            return function, self.platform.effort_kernel(order, bool(loads), preload)
-        chosen = self.independence.of_joints
-
-        def make(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
-            places = shifted(loads, shift)
-            return LoopKernel(closure, chosen, order, places, preload=preload, on_numbers=on_numbers)
-
-        code = loop_code(self.closure, order, order + 2, make)
-        still = [] if self.closure.joints else [np.zeros((order + 3, 0))]
-        return partial(code.function, *still) if still else code.function, code
+            made = self.platform.effort_kernel(order, bool(loads), preload)
+        else:
+            made = loop_code(closure, order, order + 2, code)
+        return LoopedCall(self, made, self.check_of(made, "efforts", parts), held=True)
 
     def follow(self, y: Array, base: BaseMotion | None, wrenches: Sequence[AppliedWrench] = ()) -> Array:
         """Compute the efforts (..., order + 1, efforts) of a robot with couplings alone.

@@ -115,11 +115,11 @@ def moving_coordinates(start: LoopedFrames) -> list[int]:
     return [int(i) for i in moving]
 
 
-def _turning(closure: Closure) -> list[bool]:
-    """Return which coordinates but a prescribed base are angles."""
-    screws = closure.tree.screws[closure.tree.first_jointed_body :]
+def _sizes(closure: Closure) -> Array:
+    """Return what coordinates but a prescribed base are measured in: one radian, or the robot's size."""
     rows = () if closure.platform is None else closure.platform.rows
-    return [*(bool(screws[j, :3].any()) for j in closure.joints), *(row.startswith("r") for row in rows)]
+    of_rows = [1.0 if row.startswith("r") else closure.size for row in rows]
+    return np.array([*closure.joint_sizes[list(closure.joints)], *of_rows])
 
 
 class LoopedFrames:
@@ -154,7 +154,7 @@ class LoopedFrames:
         self.rates: list[Array] = []
         self.jacobians: list[Array] = []
         self.unit = closure.size
-        self.sizes = np.where(_turning(closure), 1.0, closure.size)
+        self.sizes = _sizes(closure)
         of_tree = embedding.distribution(looped.independence.rows, self.moved, 0)[0]
         of_tree = of_tree[:, -len(self.sizes) :] * self.sizes / closure.scale[:, None]
         self.gain = max(1.0, float(np.linalg.norm(of_tree, axis=0).max(initial=0.0)))

@@ -7,7 +7,7 @@ is skew, as it is for the tree.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike
 from hodyn_ros.checks import finite_array, finite_result
 from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT
 from hodyn_ros.codegen.sample_loop import one_by_one
-from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motions, sample_of
-from hodyn_ros.dynamics.loops.digit_check import CheckedCall, OneByOne
-from hodyn_ros.dynamics.loops.grounded import SHIFT, DriftingFunction, loop_code
+from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motions, sample_of, spatial_arrays
+from hodyn_ros.dynamics.loops.grounded import SHIFT, loop_code
+from hodyn_ros.dynamics.loops.looped_call import LoopedCall, kept
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.dynamics.matrices import DynamicMatrices
 from hodyn_ros.dynamics.named_frames import placed
@@ -40,114 +40,72 @@ class LoopedMatrices(LoopedMotion):
     platform.
     """
 
+    @finite_result
     def computed(self, name: str, q: ArrayLike | None, base: BaseMotion | None, *of: Any) -> Array:
         """Compute by its law what follows from the motion alone: (order + 1, ...), of a batch (N, ...).
 
         `of`: the name of a frame and a representation, of what is of a frame.
         """
-        result = self._by_code(name, q, base, of)
-        return self._checked(name, q, base, *of) if result is None else result
-
-    def _by_code(
-        self, name: str, q: ArrayLike | None, base: BaseMotion | None, of: tuple[Any, ...]
-    ) -> Array | None:
-        """Compute a product that is compiled from a motion as compiled code takes it, or return None."""
-        moves = type(base) is BaseMotion
-        if moves != (self.closure.leader is not None) or (
-            base and (base.representation != "spatial" or base.batch)
-        ):
-            return None
-        if q is None and base:
-            q = np.zeros((len(base.twists) + 1, 0))
-        if type(q) is not np.ndarray or q.ndim != 2 or q.shape[1] != len(self.closure.joints):
-            return None
-        twists = len(q) - 1
-        if base and len(base.twists) < twists:
-            return None
-        call = self._products.get((name, twists - RATES[name], *of))
-        if call is None:
-            return None
-        table = call.function(q, *((base.pose, base.twists[:twists]) if base else ()), self.memory)
-        if not table.item(call.defect_at) < 1.0:
-            return None
-        return self._rows(name, call, table) if self.drifts else table[:-1].reshape(-1, *call.call.shape)
-
-    @finite_result
-    def _checked(self, name: str, q: ArrayLike | None, base: BaseMotion | None, *of: Any) -> Array:
         count, y, leader = coordinate_motions(self.closure, q, base, RATES[name])
-        if count:
-            return self._of_samples(name, count, y, leader, of)
-        return self._product(name, len(y) - 1 - RATES[name], y, leader, *of)
+        return self._product(name, count, y, leader, *of)
 
-    def _of_samples(
-        self, name: str, count: int, y: Array, leader: BaseMotion | None, of: tuple[Any, ...]
-    ) -> Array:
-        """Compute a batch, each sample on the branch of the one before: in lanes, or one by one."""
-
-        def alone(i: int) -> Array:
-            return self.computed(name, np.ascontiguousarray(y[i]), sample_of(leader, i), *of)
-
-        order = y.shape[1] - 1 - RATES[name]
-        call = self.product_call(name, order, *of)
-        if isinstance(call.samples, OneByOne):
-            return one_by_one(count, alone)
-        columns = call.call.shape[-1]
-        motion = [] if leader is None else [leader.pose, leader.twists[..., : y.shape[1] - 1, :]]
-        result = call.samples.run(count, [y, *motion], self.memory, lambda i: alone(i).reshape(-1, columns))
-        return result.reshape(count, -1, *call.call.shape)
-
-    def product_call(self, name: str, order: int, *of: Any) -> CheckedCall:
+    @kept
+    def product_call(self, name: str, order: int, *of: Any) -> LoopedCall:
         """Return the code of what the call of that name returns."""
-        return self._products.made(
-            (name, order, *of), lambda: CheckedCall(self._product_code(name, order, of), None)
-        )
+        return self._made(name, order, of)
 
-    def _product_code(
+    def compile_product(self, name: str, order: int, *of: Any) -> Callable[..., Array]:
+        """Return `f(q, [pose, twists])` of the call of that name, whose rows come one after the other."""
+        return self.product_call(name, order, *of).compiled((slice(0, -1), self._columns(name)))
+
+    def _made(
         self, name: str, order: int, of: tuple[Any, ...], limit: float = STRAIGHT_LINE_LIMIT
-    ) -> LoopFunction | DriftingFunction:
+    ) -> LoopedCall:
         law, chosen = OPERATIONS[name].loops_law, self.independence.of_joints
 
-        def make(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
+        def code(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
             frames = placed(self.closure.tree, self.frames, of, shift)
             return LoopProduct(law(closure, chosen, order, *frames), limit, on_numbers=on_numbers)
 
-        return loop_code(self.closure, order, order + RATES[name], make)
+        held = "efforts" in OPERATIONS[name].shape
+        return LoopedCall(self, loop_code(self.closure, order, order + RATES[name], code), held=held)
 
     def _product(
         self,
         name: str,
-        order: int,
+        count: int,
         y: Array,
         leader: BaseMotion | None,
         *of: Any,
         reference: Sequence[Array] = (),
     ) -> Array:
-        """Compute what the call of that name returns, (order + 1, ...)."""
-        call = self.product_call(name, order, *of)
-        motion = [] if leader is None else [leader.pose, np.ascontiguousarray(leader.twists[: len(y) - 1])]
-        arrays = [np.ascontiguousarray(y), *motion, *reference]
-        table = call.function(*arrays, self.memory)
-        table = self.finished(call, table, arrays, y, leader, held="efforts" in OPERATIONS[name].shape)
-        return self._rows(name, call, table)
+        """Compute what the call of that name returns, (order + 1, ...), of a batch (count, ...)."""
+        call = self.product_call(name, y.shape[-2] - 1 - RATES[name], *of)
+        rows = call.run(count, [y, *spatial_arrays(leader, y.shape[-2] - 1), *reference])
+        return self._shaped(name, call, rows)
 
-    def _rows(self, name: str, call: CheckedCall, table: Array) -> Array:
-        """Return the rows of all orders, without those of bodies that hold a drifting base on the ground."""
-        code: Any = call.call.near if isinstance(call.call, DriftingFunction) else call.call
-        rows: Array = table[:-1].reshape(-1, *code.shape)
-        return rows[..., PER_BODY * SHIFT :] if self.drifts and OPERATIONS[name].by_parameter else rows
+    def _shaped(self, name: str, call: LoopedCall, rows: Array) -> Array:
+        """Return the rows of all orders in the shape of one order."""
+        shaped = rows.reshape(*rows.shape[:-2], -1, *call.law.shape)
+        return shaped[..., self._columns(name)] if self.drifts else shaped
 
+    def _columns(self, name: str) -> slice:
+        """Return those that are not of bodies which hold a drifting base on the ground."""
+        return slice(PER_BODY * SHIFT if self.drifts and OPERATIONS[name].by_parameter else 0, None)
+
+    @finite_result
     def dynamic_matrices(self, q: ArrayLike | None, base: BaseMotion | None) -> DynamicMatrices:
         """Compute the matrices by order for q (order + 2, k), and the motion of platform or base."""
-        _, y, leader = coordinate_motions(self.closure, q, base, 1)
+        count, y, leader = coordinate_motions(self.closure, q, base, 1)
         orders = y.shape[-2] - 1
         return DynamicMatrices(
-            *(self.computed(name, y[..., : orders + RATES[name], :], leader) for name in MATRICES)
+            *(self._product(name, count, y[..., : orders + RATES[name], :], leader) for name in MATRICES)
         )
 
     def compile_matrices(self, order: int) -> None:
         """Compile the matrices of one order, however long that takes."""
         for name in MATRICES:
-            self._products[name, order] = CheckedCall(self._product_code(name, order, (), float("inf")), None)
+            self.calls["product_call", name, order] = self._made(name, order, (), float("inf"))
 
     def parameter_derivatives(self, q: ArrayLike | None, base: BaseMotion | None) -> DynamicMatrices:
         """Compute the derivatives of the matrices by every dynamic parameter, q (order + 2, k)."""
@@ -170,7 +128,7 @@ class LoopedMatrices(LoopedMotion):
         count, y, leader = coordinate_motions(self.closure, q, base, 1)
         if not count:
             rates = np.ascontiguousarray(self._reference(len(y), reference, twists))
-            return self._product("slotine_li_regressor", len(y) - 2, y, leader, reference=[rates])
+            return self._product("slotine_li_regressor", 0, y, leader, reference=[rates])
 
         def alone(i: int) -> Array:
             own = [None if one is None else np.asarray(one) for one in (reference, twists)]

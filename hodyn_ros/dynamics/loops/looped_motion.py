@@ -9,23 +9,24 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import check_result
 from hodyn_ros.codegen.kernel import Function
 from hodyn_ros.codegen.object_cache import Kept
-from hodyn_ros.codegen.sample_loop import one_by_one
+from hodyn_ros.codegen.sample_loop import each_sample
 from hodyn_ros.dynamics.loops.closing import MOST_STEPS, Known, home, reach
-from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, sample_of
-from hodyn_ros.dynamics.loops.digit_check import CheckedCall, DigitCheck, Samples, What, memory_of
-from hodyn_ros.dynamics.loops.grounded import DriftingFunction, loop_code
+from hodyn_ros.dynamics.loops.coordinate_motion import count_of, sample_of, spatial_arrays
+from hodyn_ros.dynamics.loops.digit_check import DigitCheck, What, memory_of
+from hodyn_ros.dynamics.loops.grounded import loop_code
 from hodyn_ros.dynamics.loops.independence import conditions, find_independence
+from hodyn_ros.dynamics.loops.looped_call import LoopCodes, LoopedCall, kept
 from hodyn_ros.dynamics.loops.platform_dynamics import PlatformDynamics
 from hodyn_ros.engine import kernels
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction, LoopKernel, LoopProduct
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
 from hodyn_ros.engine.loops.loop_products import FrameMotionCode
 from hodyn_ros.engine.recursions.kinematics import POSE
-from hodyn_ros.errors import ConvergenceError, HodynError, InputError, SingularError
+from hodyn_ros.errors import ConvergenceError, HodynError, SingularError
 from hodyn_ros.formulations import embedding
 from hodyn_ros.formulations.embedding import LoopMotion, Place
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
@@ -57,18 +58,8 @@ class LoopedMotion:
         self._base = start.place.base
         self.memory = np.zeros((1, len(closure.leading) + (0 if start.pose is None else 16)))
         self.known = start
-        self._kernels: Kept[tuple[int, kernels.KernelSpec], Function] = Kept()
-        self._calls: Kept[tuple[int, LoadPlaces, bool], Callable[..., Array]] = Kept()
-        self._effort_loops: Kept[tuple[int, LoadPlaces, bool], Samples] = Kept()
-        self._drive_loops: Kept[tuple[int, LoadPlaces, bool], Samples] = Kept()
-        self._forward_loops: Kept[tuple[int, LoadPlaces], Samples] = Kept()
-        self._singularity_at_home: Kept[tuple[int, LoadPlaces, bool], float] = Kept()
-        self._solutions: Kept[tuple[int, LoadPlaces, bool], CheckedCall] = Kept()
-        self._joint_loops: Kept[int, CheckedCall] = Kept()
-        self._forward_calls: Kept[tuple[int, LoadPlaces], Callable[..., Array]] = Kept()
-        self._products: Kept[tuple[Any, ...], CheckedCall] = Kept()
-        self._drive_calls: Kept[int, Any] = Kept()
-        self._base_calls: Kept[int, LoopFunction | DriftingFunction] = Kept()
+        self._tree_kernels: Kept[tuple[int, kernels.KernelSpec], Function] = Kept()
+        self.calls: Kept[tuple[Any, ...], Any] = Kept()  # by the method that makes them, and its arguments
 
     @property
     def known(self) -> Known:
@@ -134,7 +125,7 @@ class LoopedMotion:
             ) from None
 
     @contextmanager
-    def _kept_on_error(self) -> Iterator[None]:
+    def kept_on_error(self) -> Iterator[None]:
         """Stay where the last success was where a computation fails."""
         before = self.known
         try:
@@ -151,39 +142,6 @@ class LoopedMotion:
         if self.platform is not None and leader is not None:
             self.platform.check_twists(leader.pose, leader.twists[: len(y) - 1])
         return self.locate(y[0], leader, len(y) - 1)
-
-    def finished(
-        self,
-        checked: CheckedCall,
-        table: Array,
-        arguments: Sequence[Array],
-        y: Array,
-        leader: BaseMotion | None,
-        *,
-        derivative: int | None = None,
-        held: bool = False,
-        prescribed: Sequence[int] = (),
-    ) -> Array:
-        """Return the result of a call, or say what is wrong, from the first table that its code returned.
-
-        Where Newton's method did not arrive, the robot is taken there in short steps. `y`, `leader` and
-        `derivative` as of `begin` and `locate`; `held`: whether drives have to hold the robot; `prescribed`:
-        efforts whose motion is given instead.
-        """
-        if checked.counts(table, arguments, self.memory):
-            return table
-        with self._kept_on_error():
-            moved, margins = self.begin(y, leader)
-            self.closure.check_curves(moved.place.joints, derivative or len(y) - 1)
-            if held:
-                self.check_held(margins[1])
-            self.check_prescribed(moved, prescribed)
-            self.remember(moved, y[0], leader)
-            table = checked.function(*arguments, self.memory)
-            if not checked.counts(table, arguments, self.memory):
-                check_result(table)
-                raise self._singular(moved, margins[0]) if not held else self._not_held(min(margins))
-        return table
 
     def check_prescribed(self, moved: LoopMotion, prescribed: Sequence[int]) -> None:
         """Refuse drives that cannot be moved as one likes; SingularError."""
@@ -208,118 +166,84 @@ class LoopedMotion:
     def joint_motion(self, y: Array, base: BaseMotion | None) -> tuple[Array, BaseMotion | None]:
         """Return the motion of all joints of the tree, and of its base, up to the order of y (orders + 1, k).
 
-        `base`: that of platform or base, with spatial twists.
+        `base`: that of platform or base, with spatial twists. Of a batch too, y (N, orders + 1, k).
         """
-        leader = [] if base is None else [base.pose, np.ascontiguousarray(base.twists[: len(y) - 1])]
-        arguments, checked = [np.ascontiguousarray(y), *leader], self._joint_call(len(y) - 1)
-        joints = self.finished(checked, checked.function(*arguments, self.memory), arguments, y, base)[:-1]
+        if self.drifts and y.ndim == 3:
+            each = each_sample(len(y), lambda i: self.joint_motion(y[i], sample_of(base, i)))
+            bases = [own for _, own in each if own is not None]
+            poses, twists = np.array([own.pose for own in bases]), np.array([own.twists for own in bases])
+            return np.array([joints for joints, _ in each]), BaseMotion(poses, twists)
+        arrays = [y, *spatial_arrays(base, y.shape[-2] - 1)]
+        joints = self.joint_call(y.shape[-2] - 1).run(count_of(y), arrays)
         if self.drifts:
-            return joints[:, self._own], self._drifting_base(y, arguments)
+            return joints[:, self._own], self._drifting_base(arrays)
         return joints, base if self.closure.tree.floating_base else None
 
-    def _drifting_base(self, y: Array, arguments: Sequence[Array]) -> BaseMotion:
+    def _drifting_base(self, arrays: Sequence[Array]) -> BaseMotion:
         """Return the motion of a floating base, some of which follows; it was found just now."""
-        order = len(y) - 1
-        chosen = self.independence.of_joints
-
-        def make(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
-            code = FrameMotionCode(closure, chosen, order, [Frame(shift, np.eye(4))], "spatial")
-            return LoopProduct(code, on_numbers=on_numbers)
-
-        call = self._base_calls.made(order, lambda: loop_code(self.closure, order, order, make))
-        row = call.function(*arguments, self.memory)[0]
+        order = len(arrays[0]) - 1
+        row = self._base_call(order).function(*arrays, self.memory)[0]
         twists = row[POSE:].reshape(order, 6) if order else np.zeros((1, 6))
         return BaseMotion.computed(row[:POSE].reshape(4, 4), twists)
+
+    @kept
+    def _base_call(self, order: int) -> LoopedCall:
+        """Return the code of the motion of a floating base."""
+        chosen = self.independence.of_joints
+
+        def code(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
+            law = FrameMotionCode(closure, chosen, order, [Frame(shift, np.eye(4))], "spatial")
+            return LoopProduct(law, on_numbers=on_numbers)
+
+        return LoopedCall(self, loop_code(self.closure, order, order, code))
 
     def quick_joint_motion(self, y: Array, *leader: Array) -> Array | None:
         """Return the motion of all joints by compiled code; None where that does not find it.
 
         `leader`: pose (4, 4) and spatial twists (orders, 6) of platform or base.
         """
-        return self._moved_joints(self._joint_call(len(y) - 1), y, *leader)
+        table = self.joint_call(len(y) - 1).found(y, *leader)
+        return None if table is None else table[:-1, self._own]
 
-    def _moved_joints(self, checked: CheckedCall, *motion: Array) -> Array | None:
-        table: Array = checked.function(*motion, self.memory)
-        if table.item(checked.defect_at) < checked.sure or checked.counts(table, motion, self.memory):
-            return table[:-1, self._own]
-        return None
-
-    def compiled_joint_motion(self, q: Array | None, base: BaseMotion | None) -> Array | None:
+    def compiled_joint_motion(self, q: ArrayLike | None, base: BaseMotion | None) -> Array | None:
         """Return what `joint_motion` does, of arguments that are not checked, if compiled code can."""
-        if (base is None) is not (self.closure.leader is None) or (
-            base is not None and (base.representation != "spatial" or self.drifts)
+        if (base is None) is not (self.closure.leader is None) or not (q is None or type(q) is np.ndarray):
+            return None
+        if base is not None and (
+            type(base) is not BaseMotion or base.representation != "spatial" or self.drifts
         ):
             return None
         order = len(q) - 1 if q is not None else 0 if base is None else len(base.twists)
-        checked = self._joint_loops.get(order)
+        call: LoopedCall | None = self.calls.get(("joint_call", order))
         y = np.zeros((order + 1, 0)) if q is None else q
-        if checked is None or y.shape != checked.call.arguments[0][1]:
+        if call is None or y.shape != call.code.arguments[0][1]:
             return None
         if base is None:
-            return self._moved_joints(checked, y)
-        if base.twists.ndim != 2 or len(base.twists) < order:
+            table = call.found(y)
+        elif base.twists.ndim == 2 and len(base.twists) >= order:
+            table = call.found(y, base.pose, base.twists[:order])
+        else:
             return None
-        return self._moved_joints(checked, y, base.pose, base.twists[:order])
+        return None if table is None else table[:-1]
 
     def compile_joint_motion(self, order: int) -> Callable[..., Array]:
         """Return `f([y (order + 1, k),] [pose (4, 4), twists (order, 6)])` for all joints.
 
         Twists are spatial; y is left out where no joint is a coordinate.
         """
-        checked, closure = self._joint_call(order), self.closure
-        still = [] if closure.joints else [np.zeros((order + 1, 0))]
-        count = bool(closure.joints) + closure.n_given
+        still = [] if self.closure.joints else [np.zeros((order + 1, 0))]
+        return self.joint_call(order).compiled((slice(0, -1), self._own), *still)
 
-        def call(*arguments: Array) -> Array:
-            if len(arguments) != count:
-                raise InputError(f"expected {count} arrays, found {len(arguments)}")
-            result = self._moved_joints(checked, *still, *arguments)
-            if result is not None:
-                return result
-            y, *motion = still + list(arguments)
-            base = BaseMotion(motion[0], motion[1] if order else np.zeros((1, 6))) if motion else None
-            return self.joint_motion(*coordinate_motion(closure, y, base, 0))[0]
-
-        return call
-
-    def joint_motion_of_samples(
-        self, count: int, y: Array, base: BaseMotion | None
-    ) -> tuple[Array, BaseMotion | None]:
-        """Return what `joint_motion` does of a batch, y (count, orders + 1, k).
-
-        Each sample stays on the branch of the one before, several at a time in lanes where there is code.
-        """
-        closure, order = self.closure, y.shape[1] - 1
-        result: dict[int, BaseMotion | None] = {}
-
-        def alone(i: int) -> Array:
-            joints, result[i] = self.joint_motion(np.ascontiguousarray(y[i]), sample_of(base, i))
-            return joints
-
-        def whole(i: int) -> Array:
-            return np.concatenate([alone(i), np.zeros((1, closure.tree.n_joints))])
-
-        if self.drifts:
-            joints = one_by_one(count, alone)
-            bases = [moving for moving in result.values() if moving is not None]
-            poses, twists = np.array([one.pose for one in bases]), np.array([one.twists for one in bases])
-            return joints, BaseMotion(poses, twists)
-        leader = [] if base is None else [base.pose, base.twists[..., :order, :]]
-        joints = self._joint_call(order).samples.run(count, [y, *leader], self.memory, whole)
-        return joints, base if closure.tree.floating_base else None
-
-    def _joint_call(self, order: int) -> CheckedCall:
+    @kept
+    def joint_call(self, order: int) -> LoopedCall:
         """Return the code of the motion of all joints."""
         chosen = self.independence.of_joints
 
         def code(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
             return LoopKernel(closure, chosen, order, (), "joints", on_numbers=on_numbers)
 
-        def make() -> CheckedCall:
-            made = loop_code(self.closure, max(order - 2, 0), order, code)
-            return self.checked(made, "joints", lambda table: [table[:-1]])
-
-        return self._joint_loops.made(order, make)
+        made = loop_code(self.closure, max(order - 2, 0), order, code)
+        return LoopedCall(self, made, self.check_of(made, "joints", lambda table: [table[:-1]]))
 
     def tree_efforts(
         self, joints: Array, base: BaseMotion | None, wrenches: Sequence[AppliedWrench] = ()
@@ -329,7 +253,9 @@ class LoopedMotion:
         setting = kernels.KernelSpec(
             base="spatial" if tree.floating_base else None, loads=self.places(wrenches)
         )
-        kernel = self._kernels.made((order, setting), lambda: kernels.inverse_dynamics(tree, order, setting))
+        kernel = self._tree_kernels.made(
+            (order, setting), lambda: kernels.inverse_dynamics(tree, order, setting)
+        )
         arrays = [] if base is None else [base.pose, np.ascontiguousarray(base.twists[: order + 2])]
         arrays += [load.up_to(order) for load in wrenches]
         motion = np.ascontiguousarray(joints)
@@ -353,9 +279,10 @@ class LoopedMotion:
         """Refuse a pose at which coordinates do not determine the motion, from its margin; SingularError."""
         if margin >= SINGULAR:
             return
-        raise self._singular(moved, margin)
+        raise self.singular(moved, margin)
 
-    def _singular(self, moved: LoopMotion, margin: float) -> SingularError:
+    def singular(self, moved: LoopMotion, margin: float) -> SingularError:
+        """Say that coordinates do not determine the motion."""
         return SingularError(
             f"the pose of robot {self.closure.tree.name!r} is singular: its coordinates do not determine the "
             f"motion of {moved.idle_loops(self.independence.rows)} there (smallest singular value "
@@ -366,26 +293,26 @@ class LoopedMotion:
     def check_held(self, margin: float) -> None:
         """Refuse a pose at which drives do not hold the robot, from their margin; SingularError."""
         if margin < SINGULAR:
-            raise self._not_held(margin)
+            raise self.not_held(margin)
 
-    def _not_held(self, margin: float) -> SingularError:
+    def not_held(self, margin: float) -> SingularError:
+        """Say that drives do not hold the robot."""
         return SingularError(
             f"the pose of robot {self.closure.tree.name!r} is singular: its driven joints do not hold it "
             f"there (smallest singular value {margin:.3g}); keep away from this pose",
             1.0 / max(margin, 1e-300),
         )
 
-    def checked(
+    def check_of(
         self,
-        code: LoopFunction | DriftingFunction,
+        code: LoopCodes,
         what: What,
         parts: Callable[[Array], list[Array]],
         held: Sequence[int] = (),
-    ) -> CheckedCall:
-        """Return a call whose results are refused where too few digits are left; see `DigitCheck`."""
+    ) -> DigitCheck:
+        """Return what refuses results of a code in which too few digits are left."""
         arguments = code.arguments[:-1]
-        check = DigitCheck(self.closure, what, code.function, arguments, code.defect_at, parts, held)
-        return CheckedCall(code, check, self.sure(check))
+        return DigitCheck(self.closure, what, code.function, arguments, code.defect_at, parts, held)
 
     def sure(self, check: DigitCheck) -> float:
         """Return below which number at `defect_at` results need no check of their digits."""

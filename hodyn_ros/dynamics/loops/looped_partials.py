@@ -10,26 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from hodyn_ros.checks import check_result
 from hodyn_ros.codegen.kernel import LaneKernel
 from hodyn_ros.codegen.object_cache import Kept
-from hodyn_ros.dynamics.loops.coordinate_motion import (
-    base_among,
-    check_motion,
-    coordinate_motion,
-    drive_rows,
-    sample_of,
-)
-from hodyn_ros.dynamics.loops.digit_check import CheckedCall
-from hodyn_ros.dynamics.loops.grounded import DriftingFunction, grounded, is_compiled, loop_code, shifted
+from hodyn_ros.dynamics.loops.coordinate_motion import count_of, spatial_arrays
+from hodyn_ros.dynamics.loops.grounded import grounded, is_compiled, loop_code, shifted
 from hodyn_ros.dynamics.loops.looped_accelerations import LoopedAccelerations
+from hodyn_ros.dynamics.loops.looped_call import LoopedCall, kept
 from hodyn_ros.dynamics.loops.looped_efforts import LoopedEfforts
 from hodyn_ros.dynamics.matrices import MatrixDerivatives
 from hodyn_ros.dynamics.partials import LinearisedDynamics
+from hodyn_ros.engine.direction_lanes import in_parts
 from hodyn_ros.engine.loops.loop_hessian import LoopHessian
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction, TooLong
 from hodyn_ros.engine.loops.loop_matrices import MATRICES, Matrix
@@ -49,10 +43,8 @@ from hodyn_ros.lie.se3 import Ad, Array, ad, inverse
 from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.loops import ROWS
 
-_ROWS = 2**11  # directions of several samples at a time, that what they take stays in the cache
+_ROWS = 2**11  # directions of several samples at a time: this code has more numbers than that of trees
 _LONG = 100_000  # operations from which code that repeats itself for each direction is the slower one
-
-What = Differentiated | Literal["hessian"]
 
 
 class LoopedPartials(LoopedEfforts, LoopedAccelerations):
@@ -61,11 +53,6 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
     Platforms and prescribed bases change by small body-fixed displacements, and by derivatives of their
     body-fixed twist; a wrench on a base is body-fixed.
     """
-
-    @cached_property
-    def partial_calls(self) -> Kept[tuple[What, int, LoadPlaces], CheckedCall | None]:
-        """The code of single calls; None where there is none."""
-        return Kept()
 
     @cached_property
     def _lane_kernels(self) -> Kept[tuple[str, int, LoadPlaces], LaneKernel | None]:
@@ -83,10 +70,10 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         self.check_loads(leader, wrenches, order)
         kernel = None if y.ndim == 2 else self._lane_kernel(effort_changes, order, places)
         if kernel is None:
-            arrays = [y, *_spatial(leader, order + 2), *loads]
-            return _by_motion(self._changes("efforts", order, places, arrays, y, leader, held=True), c)
+            arrays = [y, *spatial_arrays(leader, order + 2), *loads]
+            return _by_motion(self._changes("efforts", order, places, arrays), c)
         positions = self._positions_of_samples(y, leader)
-        self.efforts_of_samples(len(y), y, leader, wrenches)
+        self.efforts(y, leader, wrenches)
         units = np.eye((order + 3) * c).reshape(-1, order + 3, c)
         result = _in_all_directions(kernel, [y, *_motion(leader, order + 2), *loads, positions], [units])
         result = result.reshape(*y.shape[:-2], order + 3, c, order + 1, -1)
@@ -100,12 +87,13 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         (order + 3, order + 3, coordinates, coordinates).
         """
         order, places = len(y) - 3, self.places(wrenches)
-        if self._call_of("hessian", order, places) is None:
+        call = self._hessian_call(order, places)
+        if call is None:
             return None
         self.check_loads(leader, wrenches, order)
         loads = [wrench.up_to(order) for wrench in wrenches]
-        arrays = [y, *_spatial(leader, order + 2), *loads, multiplier]
-        return self._changes("hessian", order, places, arrays, y, leader, held=True)
+        result: Array = call.law.changes(call(y, *spatial_arrays(leader, order + 2), *loads, multiplier))
+        return result
 
     def forward_dynamics_partials(
         self,
@@ -209,32 +197,6 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         of_mass, of_coriolis, of_gravity = (np.array(table[0]) for table in rates)
         return MatrixDerivatives(of_mass, of_coriolis, np.array(by_velocity), of_gravity[..., 0, :])
 
-    def partials_of_sample(
-        self, of: Literal["efforts", "accelerations"], order: int
-    ) -> Callable[..., Array | None]:
-        """Return what computes partial derivatives of an order from arrays, or None where it cannot.
-
-        Arguments are those of `LoopKernel` or `LoopAccelerations` but for the memory, results (order + 1,
-        order + 3, rows, columns).
-        """
-        c = self.closure.n_coordinates
-        checked = None if self.independence.idle and of == "accelerations" else self._call_of(of, order, ())
-        if checked is None:
-            return lambda *arrays: None
-        function, defect_at, memory = checked.function, checked.defect_at, self.memory
-        changes = _changes_in(checked)
-
-        def call(*arrays: Array) -> Array | None:
-            table = function(*arrays, memory)
-            if not table.item(defect_at) < 1.0:
-                return None
-            result = changes(table)
-            if of == "accelerations":
-                return by_order(result[:, :c], c)
-            return _by_motion(result, c)
-
-        return call
-
     def compile_inverse_partials(self, order: int) -> Callable[..., Array]:
         """Return `f(q, [pose, twists])` of `inverse_dynamics_partials`, their rows one after the other."""
         return _rows_of(self.inverse_partials_call(order))
@@ -245,40 +207,13 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
 
     def inverse_partials_call(self, order: int) -> Callable[..., Array]:
         """Return `f(q, [pose, twists])` of `inverse_dynamics_partials`."""
-        of_sample = self.partials_of_sample("efforts", order)
-
-        def compute(*arguments: Array) -> Array:
-            whole = of_sample(*arguments)
-            if whole is None:
-                check_motion(self.closure, order + 3, arguments)
-                motion = coordinate_motion(self.closure, arguments[0], base_among(arguments), 2)
-                whole = self.inverse_dynamics_partials(*motion)
-                check_result(whole)
-            return whole
-
-        return compute
+        call, c = self.partial_call("efforts", order), self.closure.n_coordinates
+        return lambda *arrays: _by_motion(call.law.changes(call(*arrays)), c)
 
     def forward_partials_call(self, order: int) -> Callable[..., Array]:
         """Return `f(state, [pose, twist,] torques, [base wrench])` of `forward_dynamics_partials`."""
-        closure, of_sample = self.closure, self.partials_of_sample("accelerations", order)
-        count = 2 + closure.n_given + closure.base_given
-
-        def compute(*arguments: Array) -> Array:
-            if len(arguments) != count:
-                raise InputError(f"expected {count} arguments, found {len(arguments)}")
-            whole = of_sample(*arguments)
-            if whole is None:
-                state, *rest = arguments
-                base = BaseMotion(rest.pop(0), rest.pop(0)) if closure.n_given else None
-                y, leader = coordinate_motion(closure, state, base, 1)
-                efforts = drive_rows(closure, rest[0], rest[1] if closure.base_given else None)
-                if len(y) != 2 or len(efforts) != order + 1:
-                    raise InputError(f"expected a state of 2 rows and efforts of {order + 1}")
-                whole = self.forward_dynamics_partials(y, efforts, leader)
-                check_result(whole)
-            return whole
-
-        return compute
+        call, c = self.partial_call("accelerations", order), self.closure.n_coordinates
+        return lambda *arrays: by_order(call.law.changes(call(*arrays))[:, :c], c)
 
     def _responses(
         self,
@@ -294,8 +229,6 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         body-fixed. `drives` (order + 1, driven): their efforts, of a batch (N, ...) too; `push`: a wrench
         (order + 1, 6) on a prescribed base in the world frame, which stays as it is where the base turns.
         """
-        if self.independence.idle:
-            raise InputError(self.independence.idle)
         closure, order, places = self.closure, drives.shape[-2] - 1, self.places(wrenches)
         on_base = np.zeros((*drives.shape[:-1], 6)) if push is None else push
         pushes = [on_base] if closure.base_given else []
@@ -306,10 +239,8 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         if drives.ndim == 3 and not pushes:
             kernel = self._lane_kernel(acceleration_changes, order, places)
         if kernel is None:
-            arrays = [state[..., :2, :], *_spatial(leader, 1), drives, *pushes, *loads]
-            result = self._changes(
-                "accelerations", order, places, arrays, state, leader, derivative=order + 2
-            )
+            arrays = [state[..., :2, :], *spatial_arrays(leader, 1), drives, *pushes, *loads]
+            result = self._changes("accelerations", order, places, arrays)
         else:
             result = self._accelerations_of_samples(kernel, state, drives, leader, wrenches)
         c = closure.n_coordinates
@@ -327,9 +258,9 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         wrenches: Sequence[AppliedWrench],
     ) -> Array:
         """Return changes (N, order + 1, coordinates and drives, directions) of a batch of accelerations."""
-        (count, orders, e), c = efforts.shape, self.closure.n_coordinates
+        (_, orders, e), c = efforts.shape, self.closure.n_coordinates
         positions = self._positions_of_samples(state, leader)
-        self.accelerations_of_samples(count, state, efforts, leader, wrenches)
+        self.accelerations(state, efforts, leader, wrenches)
         units = np.eye(2 * c + orders * e)
         states, pushed = units[:, : 2 * c].reshape(-1, 2, c), units[:, 2 * c :].reshape(-1, orders, e)
         loads = [wrench.up_to(orders - 1) for wrench in wrenches]
@@ -341,64 +272,46 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
 
         By derivative k of coordinate h, as far as the matrix takes them.
         """
-        call, c = self._call_of(part, len(y) - 2, ()), self.closure.n_coordinates
-        assert call is not None
-        rows = call.call.arguments[0][1][0]
-        arrays = [y[:rows], *_spatial(leader, rows - 1)]
-        changes = self._changes(part, len(y) - 2, (), arrays, y, leader)
+        call, c = self.partial_call(part, len(y) - 2), self.closure.n_coordinates
+        rows = call.code.arguments[0][1][0]
+        changes = self._changes(part, len(y) - 2, (), [y[:rows], *spatial_arrays(leader, rows - 1)])
         return np.moveaxis(changes.reshape(len(y) - 1, -1, c, rows, c), (3, 4), (1, 2))
 
-    def _changes(
-        self,
-        of: What,
-        order: int,
-        places: LoadPlaces,
-        arrays: Sequence[Array],
-        y: Array,
-        leader: BaseMotion | None,
-        **how: Any,
-    ) -> Array:
-        """Return changes (order + 1, rows, directions), of a batch y (N, ...) one sample after the other.
+    def _changes(self, of: Differentiated, order: int, places: LoadPlaces, arrays: Sequence[Array]) -> Array:
+        """Return changes (order + 1, rows, directions), of a batch (N, ...) one sample after the other."""
+        call = self.partial_call(of, order, places)
+        table = call.run(count_of(arrays[0]), arrays, slice(0, call.code.result[0] - 1))
+        result: Array = call.law.changes(table)
+        return result
 
-        `how`: as of `finished`.
-        """
-        call = self._call_of(of, order, places)
-        assert call is not None
-
-        def alone(y: Array, leader: BaseMotion | None, own: Sequence[Array]) -> Array:
-            own = [np.ascontiguousarray(array) for array in own]
-            return self.finished(call, call.function(*own, self.memory), own, y, leader, **how)
-
-        if y.ndim == 2:
-            return _changes_in(call)(alone(y, leader, arrays))
-
-        def sample(i: int) -> Array:
-            own = [array[i] if array.ndim == 3 else array for array in arrays]
-            return alone(y[i], sample_of(leader, i), own)
-
-        return _changes_in(call)(call.samples.run(len(y), arrays, self.memory, sample))
-
-    def _call_of(self, of: What, order: int, places: LoadPlaces) -> CheckedCall | None:
-        """Return the code of single calls; None of second derivatives where that would be too long."""
-        key = of, order, places
-        if key in self.partial_calls:
-            return self.partial_calls[key]
-        closure, chosen = self.closure, self.independence.of_joints
+    @kept
+    def partial_call(self, of: Differentiated, order: int, places: LoadPlaces = ()) -> LoopedCall:
+        """Return the code of how efforts, accelerations or a matrix change, of single calls."""
+        chosen, accelerations = self.independence.of_joints, of == "accelerations"
+        if self.independence.idle and accelerations:
+            raise InputError(self.independence.idle)
 
         def code(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
             loads = shifted(places, shift)
-            if of != "hessian":
-                return LoopPartials(closure, chosen, order, of, loads, on_numbers=on_numbers)
+            return LoopPartials(closure, chosen, order, of, loads, on_numbers=on_numbers)
+
+        made = loop_code(self.closure, order, order + 2, code)
+        derivative = order + 2 if accelerations else None
+        return LoopedCall(self, made, held=of == "efforts", derivative=derivative)
+
+    @kept
+    def _hessian_call(self, order: int, places: LoadPlaces) -> LoopedCall | None:
+        """Return the code of second derivatives of efforts; None where that would be too long."""
+        chosen = self.independence.of_joints
+
+        def code(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
             if on_numbers:
                 raise TooLong
-            return LoopHessian(closure, chosen, order, loads)
+            return LoopHessian(closure, chosen, order, shifted(places, shift))
 
-        def make() -> CheckedCall | None:
-            with suppress(TooLong):
-                return CheckedCall(loop_code(closure, order, order + 2, code), None)
-            return None
-
-        return self.partial_calls.made(key, make)
+        with suppress(TooLong):
+            return LoopedCall(self, loop_code(self.closure, order, order + 2, code), held=True)
+        return None
 
     def _lane_kernel(
         self, make: Callable[..., LaneKernel | None], order: int, places: LoadPlaces
@@ -413,7 +326,7 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
     def _positions_of_samples(self, y: Array, leader: BaseMotion | None) -> Array:
         """Return the positions (N, 1, leading) of a batch; calls go on from where they did before."""
         start = self.memory.copy()
-        joints, _ = self.joint_motion_of_samples(len(y), y[:, :1], leader)
+        joints, _ = self.joint_motion(y[:, :1], leader)
         self.memory[:] = start
         return joints[..., list(self.closure.leading)]
 
@@ -465,19 +378,6 @@ def _by_motion(changes: Array, count: int) -> Array:
     return changes.reshape(*batch, orders, rows, orders + 2, count).swapaxes(-3, -2)
 
 
-def _changes_in(call: CheckedCall) -> Callable[[Array], Array]:
-    """Return what takes results to changes."""
-    code: Any = call.call.near if isinstance(call.call, DriftingFunction) else call.call
-    changes: Callable[[Array], Array] = code.changes
-    return changes
-
-
-def _spatial(leader: BaseMotion | None, orders: int) -> list[Array]:
-    return (
-        [] if leader is None else [leader.pose, leader.in_representation("spatial").twists[..., :orders, :]]
-    )
-
-
 def _motion(leader: BaseMotion | None, orders: int) -> list[Array]:
     if leader is None:
         return []
@@ -489,17 +389,9 @@ def _in_all_directions(kernel: LaneKernel, shared: Sequence[Array], changes: Seq
 
     `shared` (N, ...) of each motion or (...) of all, `changes` (directions, ...) of all.
     """
-    count, directions = max(len(array) for array in shared if array.ndim == 3), len(changes[0])
-    out = np.empty((count, directions, *kernel.result))
-    part = max(_ROWS // directions, 1)
-    for start in range(0, count, part):
-        now = slice(start, min(start + part, count))
-        samples = [(array[now] if array.ndim == 3 else array[None])[:, None] for array in shared]
-        shape = now.stop - start, directions
-        repeated = [np.broadcast_to(array, (*shape, *array.shape[2:])) for array in samples]
-        repeated += [np.broadcast_to(array, (*shape, *array.shape[1:])) for array in changes]
-        rows = shape[0] * directions
-        arrays = [np.ascontiguousarray(array).reshape(rows, *array.shape[2:]) for array in repeated]
+    count = max(len(array) for array in shared if array.ndim == 3)
+    out = np.empty((count, len(changes[0]), *kernel.result))
+    for now, arrays in in_parts(count, shared, changes, _ROWS):
         kernel.batch(*arrays, out=out[now].reshape(-1, *kernel.result))
     return out
 

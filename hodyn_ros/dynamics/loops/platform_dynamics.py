@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -43,30 +43,13 @@ class PlatformDynamics:
         """Return a kernel, compiled when first asked for."""
         return self._kernels.made((order, setting), lambda: ParallelKernel(self.model, order, setting))
 
-    def call(self, order: int, loads: LoadPlaces, preload: bool) -> tuple[Callable[..., Array], int]:
-        """Return `f(pose, twists, load (order + 1, 6)..., [preload], memory)`, and where its `defect_at` is.
-
-        The rows are those of `hodyn_ros.engine.loops.loop_kernel`.
-        """
-        kernel = self.effort_kernel(order, bool(loads), preload)
-        self.kernel(0, LimbKernelSpec())  # for `approach`, lest it be compiled amid a stream
-        function, frames = kernel.function, [frame for _, frame in loads]
-        if not loads:
-            return function, kernel.defect_at
-
-        def with_loads(pose: Array, twists: Array, *rest: Array) -> Array:
-            sums = sums_of(frames, rest[: len(frames)], order)
-            result: Array = function(pose, twists, *sums, *rest[len(frames) :])
-            return result
-
-        return with_loads, kernel.defect_at
-
     def direct_kinematics(self, order: int) -> DirectKinematics:
         """Return the code that finds the platform's motion from its drives, compiled when first asked for."""
         return self._direct.made(order, lambda: DirectKinematics(self.model, order))
 
     def effort_kernel(self, order: int, loaded: bool, preload: bool) -> ParallelKernel:
-        """Return what `call` calls; it takes wrenches as `sums_of` them."""
+        """Return the kernel of efforts; it takes wrenches as `sums_of` them."""
+        self.kernel(0, LimbKernelSpec())  # for `approach`, lest it be compiled amid a stream
         return self.kernel(order, LimbKernelSpec(loads=loaded, preload=preload))
 
     def decomposed(

@@ -376,8 +376,7 @@ def _clusters(closure: Closure, chosen: Array, unknown: Sequence[int], of_platfo
             size = closure.size if row.what in ("point", "distance") else 1.0
             rows.append(PlacedRow(row, loop.a, loop.b, loop.length, size, number))
     for number, follower in enumerate(closure.followers, len(closure.loops)):
-        turns = tree.screws[tree.first_jointed_body + follower.joint, :3].any()
-        rows.append(FollowerRow(follower, 1.0 if turns else closure.size, number))
+        rows.append(FollowerRow(follower, float(closure.joint_sizes[follower.joint]), number))
     kept = [rows[i] for i in chosen]
     rest = [row for i, row in enumerate(rows) if i not in set(chosen.tolist())]
     if closure.platform is not None and of_platform:

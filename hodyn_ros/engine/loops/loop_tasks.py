@@ -256,8 +256,7 @@ class TaskCode(LoopCode):
         A bound on the condition number of the Jacobian, its columns given, follows the order.
         """
         robot = self.closure
-        turning = robot.tree.screws[robot.tree.first_jointed_body :, :3].any(axis=1)
-        sizes = np.where(turning, 1.0, robot.size)
+        sizes = robot.joint_sizes
         sized = [
             [x * float(sizes[robot.joints[i]]) for x in column] for i, column in zip(self._movable, table)
         ]

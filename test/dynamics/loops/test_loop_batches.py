@@ -82,23 +82,23 @@ def test_lanes_round_as_single_samples_do(name: str, lanes: int, monkeypatch: py
         robot.reset()
         memory = looped.memory.copy()
         if call == "efforts":
-            found = looped.efforts_of_samples(COUNT, given.q, given.base)
-            loop, arrays = looped._effort_loops[ORDER, (), False], given.arrays
+            found = looped.efforts(given.q, given.base)
+            loop, arrays = looped.effort_call(ORDER).samples(), given.arrays
         elif call in ("joints", "mass"):
             y = given.q[:, : ORDER + 1]
             arrays = [y, given.base.pose, given.base.twists[:, :ORDER]] if moves else [y]
             if call == "joints":
-                found = looped.joint_motion_of_samples(COUNT, y, given.base)[0]
-                loop = looped._joint_loops[ORDER].samples
+                found = looped.joint_motion(y, given.base)[0]
+                loop = looped.joint_call(ORDER).samples()
             else:
                 rows = len(robot.mass_matrix(y[0], sample(given.base, 0))[0])
                 robot.reset()
                 found = robot.mass_matrix(y, given.base).reshape(COUNT, -1, rows)
-                loop = looped._products["mass_matrix", ORDER].samples
+                loop = looped.product_call("mass_matrix", ORDER).samples()
         else:
             u = given.efforts if given.push is None else np.concatenate([given.push, given.efforts], axis=2)
-            found = looped.accelerations_of_samples(COUNT, given.state[0], u, given.base)
-            loop, arrays = looped._forward_loops[ORDER, ()], given.state
+            found = looped.accelerations(given.state[0], u, given.base)
+            loop, arrays = looped.forward_call(ORDER).samples(), given.state
         kernel = loop.call
         assert kernel.in_lanes(kernel.batch_rows, 1.0) is not None and found.shape[0] == COUNT
         for i, arguments in enumerate(zip(*arrays)):
@@ -275,7 +275,7 @@ def test_forward_dynamics_of_a_platform_on_limbs_in_lanes() -> None:
     for k in range(order + 1):
         scale = np.abs(base.twists[:, 1 + k]).max()
         assert np.abs(found[:, k] - base.twists[:, 1 + k]).max() < 1e-11 * scale
-    assert robot._looped._forward_loops  # type: ignore[union-attr]
+    assert isinstance(looped_of(robot).forward_call(order).samples(), sample_loop.SampleLoop)
     for i in range(0, count, 10):
         one = BaseMotion(still.pose[i], still.twists[i])
         alone, _ = robot.forward_dynamics(None, efforts[i], one)

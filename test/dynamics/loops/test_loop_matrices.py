@@ -128,9 +128,9 @@ def test_derivatives_computed_with_numbers_are_those_of_compiled_code(
     if base is not None:
         base = BaseMotion(base.pose, base.twists[: order + 1], representation=base.representation)
     found = vars(robot.matrix_derivatives(y[: order + 2], base)).values()
-    assert not looped.partial_calls["mass_matrix", order, ()].call.on_numbers
+    assert not looped.partial_call("mass_matrix", order).code.on_numbers
     monkeypatch.setattr(grounded, "compiles", lambda *_: False)
-    looped.partial_calls.clear()
+    looped.calls.clear()
     expected = vars(robot.matrix_derivatives(y[: order + 2], base)).values()
     for a, b in zip(found, expected, strict=True):
         close(a, b)
@@ -146,9 +146,9 @@ def test_large_matrices_can_be_compiled_all_the_same(
     with monkeypatch.context() as large:
         large.setattr(grounded, "compiles", lambda *_: False)
         expected = case.robot.dynamic_matrices(*case.motion(1))
-    assert all(looped.product_call(name, 0).call.on_numbers for name in MATRICES)
+    assert all(looped.product_call(name, 0).code.on_numbers for name in MATRICES)
     case.robot.compile_matrices(0)
-    assert not any(looped.product_call(name, 0).call.on_numbers for name in MATRICES)
+    assert not any(looped.product_call(name, 0).code.on_numbers for name in MATRICES)
     for one in (case, again):
         for found, right in zip(one.robot.dynamic_matrices(*one.motion(1)), expected):
             close(found, right)
@@ -169,7 +169,7 @@ def test_products_computed_with_numbers_are_those_of_compiled_code(
             others = (body, "body_fixed") if call == "jacobian" else ()
             rows = order + 1 + RATES[call]
             moved = BaseMotion(base.pose, base.twists[: max(rows - 1, 1)]) if base is not None else None
-            if looped.product_call(call, order, *others).call.on_numbers:
+            if looped.product_call(call, order, *others).code.on_numbers:
                 assert order or name == "6-UPS", call
                 continue
             compiled += 1
@@ -177,7 +177,7 @@ def test_products_computed_with_numbers_are_those_of_compiled_code(
             with monkeypatch.context() as without_code:
                 without_code.setattr(grounded, "compiles", lambda *_: False)
                 expected = plain._looped.computed(call, y[:rows], moved, *others)
-            assert plain._looped.product_call(call, order, *others).call.on_numbers
+            assert plain._looped.product_call(call, order, *others).code.on_numbers
             assert found.shape == expected.shape, call
             sizes = np.abs(expected).reshape(order + 1, -1).max(axis=1)
             errors = np.abs(found - expected).reshape(order + 1, -1).max(axis=1)

@@ -1,0 +1,182 @@
+"""One law of a robot with couplings and loops at one order, as a call: of a sample, or of many.
+
+Calls go on from where the robot is remembered to be. Where compiled code does not arrive from there, the
+robot is taken to its coordinates in short steps, or an error says what is wrong on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial, wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hodyn_ros.checks import check_result, finite_array, finite_result
+from hodyn_ros.codegen.sample_loop import Remembering, SampleLoop, one_by_one
+from hodyn_ros.dynamics.loops.digit_check import DigitCheck
+from hodyn_ros.dynamics.loops.grounded import DriftingFunction
+from hodyn_ros.engine.limbs.direct_kinematics import DirectKinematics
+from hodyn_ros.engine.limbs.kernel import ParallelKernel
+from hodyn_ros.engine.loops.loop_kernel import LoopFunction
+from hodyn_ros.lie.motion import BaseMotion
+from hodyn_ros.lie.se3 import Array
+
+if TYPE_CHECKING:
+    from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
+
+_Robot = TypeVar("_Robot", bound="LoopedMotion")
+_Parameters = ParamSpec("_Parameters")
+_Made = TypeVar("_Made")
+LoopCodes = LoopFunction | DriftingFunction | ParallelKernel | DirectKinematics
+Rows = slice | tuple[slice, slice]
+
+
+def kept(
+    make: Callable[Concatenate[_Robot, _Parameters], _Made],
+) -> Callable[Concatenate[_Robot, _Parameters], _Made]:
+    """Let a method return what it has made before of the same arguments, which are given in their order."""
+    name, defaults = make.__name__, make.__defaults__ or ()
+    count = make.__code__.co_argcount - 1
+
+    @wraps(make)
+    def remembered(self: _Robot, *arguments: Any) -> _Made:
+        key = name, *arguments, *defaults[len(defaults) - count + len(arguments) :]
+        if key not in self.calls:
+            self.calls[key] = cast(Any, make)(self, *arguments)
+        result: _Made = self.calls[key]
+        return result
+
+    return cast(Callable[Concatenate[_Robot, _Parameters], _Made], remembered)
+
+
+class LoopedCall:
+    """A law of a robot as a function of arrays: those that its code takes, but for the memory.
+
+    Results that `check` finds to have too few digits left are refused. `held`: whether drives have to hold
+    the robot; `prescribed`: efforts whose motion is given instead; `derivative`: the highest of the motion
+    that couplings must be smooth enough for, by default the last given.
+    """
+
+    def __init__(
+        self,
+        robot: LoopedMotion,
+        code: LoopCodes,
+        check: DigitCheck | None = None,
+        *,
+        held: bool = False,
+        prescribed: Sequence[int] = (),
+        derivative: int | None = None,
+    ) -> None:
+        self.code, self._robot, self._memory, self._check = code, robot, robot.memory, check
+        self._held, self._prescribed, self._derivative = held, prescribed, derivative
+        self.function, self.defect_at = code.function, int(code.defect_at)
+        self.sure = 1.0 if check is None else robot.sure(check)
+        self._loops: dict[tuple[int, int], Samples] = {}
+
+    @cached_property
+    def law(self) -> Any:
+        """The code itself, of a robot whose base drifts that of the robot on the ground."""
+        return self.code.near if isinstance(self.code, DriftingFunction) else self.code
+
+    def __call__(self, *arrays: Array) -> Array:
+        """Return all rows of one sample; errors as of `LoopedMotion.begin`, and SingularError."""
+        table: Array = self.function(*arrays, self._memory)
+        return table if table.item(self.defect_at) < self.sure else self._led(table, *arrays)
+
+    def found(self, *arrays: Array) -> Array | None:
+        """Return the same where the code arrives at once, or None; SingularError where digits are too few."""
+        table: Array = self.function(*arrays, self._memory)
+        arrived = table.item(self.defect_at) < self.sure or self._counts(table, arrays)
+        return table if arrived else None
+
+    def compiled(self, rows: Rows, *still: Array) -> Callable[..., Array]:
+        """Return the fastest call of one sample, of some rows; `still`: arguments that it takes no more."""
+        function = partial(self.function, *still) if still else self.function
+        memory, defect_at, sure, led = self._memory, self.defect_at, self.sure, self._led
+
+        def call(*arrays: Array) -> Array:
+            table: Array = function(*arrays, memory)
+            return table[rows] if table.item(defect_at) < sure else led(table, *still, *arrays)[rows]
+
+        return call
+
+    def run(self, count: int, arrays: Sequence[Array], rows: slice | None = None) -> Array:
+        """Compute some rows, by default those that the code says, of one sample (count 0) or of a batch.
+
+        Arrays of a batch have an axis of samples in front, or are the same for all. Each sample stays on the
+        branch of the one before, several at a time in lanes where there is code.
+        """
+        rows = self.code.batch_rows if rows is None else rows
+        if not count:
+            return self(*arrays)[rows]
+
+        def alone(i: int) -> Array:
+            return self(*(np.ascontiguousarray(one[i] if one.ndim == 3 else one) for one in arrays))
+
+        return self.samples(rows).run(count, arrays, self._memory, alone)
+
+    def samples(self, rows: slice | None = None) -> Samples:
+        """Return what computes some rows of batches, by default those that the code says."""
+        rows = self.code.batch_rows if rows is None else rows
+        key = rows.start, rows.stop
+        if key not in self._loops:
+            alone = isinstance(self.code, DriftingFunction) or (
+                isinstance(self.code, LoopFunction) and self.code.on_numbers
+            )
+            code: Any = self.code
+            self._loops[key] = OneByOne(rows) if alone else SampleLoop(code, rows, self.sure)
+        return self._loops[key]
+
+    def _counts(self, table: Array, arrays: Sequence[Array]) -> bool:
+        """Whether a result counts; SingularError where too few of its digits are left."""
+        defect = table.item(self.defect_at)
+        if not defect < 1.0:
+            return False
+        if not defect < self.sure and self._check is not None:
+            self._check.refuse(table, arrays, self._memory)
+        return True
+
+    @finite_result
+    def _led(self, table: Array, *arrays: ArrayLike) -> Array:
+        """Return the result of a call, or say what is wrong, from the first table that its code returned."""
+        named, robot = self.code.arguments, self._robot
+        own = [finite_array(name, values, shape) for (name, shape), values in zip(named, arrays)]
+        given = dict(zip([name for name, _ in named], own))
+        if self._counts(table, own):
+            return table
+        leader, still = None, np.zeros((1, 6))
+        if "the pose" in given:
+            twists = given["the twists"]
+            leader = BaseMotion(given["the pose"], twists if len(twists) else still)
+        motion = [given[name] for name in ("the motion", "the state") if name in given]
+        y = motion[0] if motion else np.zeros((len(given["the twists"]) + 1, 0))
+        with robot.kept_on_error():
+            moved, margins = robot.begin(y, leader)
+            robot.closure.check_curves(moved.place.joints, self._derivative or len(y) - 1)
+            if self._held:
+                robot.check_held(margins[1])
+            robot.check_prescribed(moved, self._prescribed)
+            robot.remember(moved, y[0], leader)
+            table = self.function(*own, self._memory)
+            if not self._counts(table, own):
+                check_result(table)
+                raise robot.not_held(min(margins)) if self._held else robot.singular(moved, margins[0])
+        return table
+
+
+class OneByOne:
+    """Stands in for a `SampleLoop` where samples are computed one by one, by what does those that fail."""
+
+    def __init__(self, rows: slice) -> None:
+        self._rows = rows
+
+    def run(
+        self, count: int, arrays: Sequence[Array], memory: Array, failed: Callable[[int], Array]
+    ) -> Array:
+        """Return rows of the results (count, ...) as `SampleLoop.run` does."""
+        return one_by_one(count, lambda i: failed(i)[self._rows])
+
+
+Samples = SampleLoop[Remembering] | OneByOne
