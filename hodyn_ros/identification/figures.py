@@ -141,12 +141,7 @@ def _damping(name: str, estimate: Estimate, unknowns: Unknowns, i: int, prior: f
 
 
 def _width_with_terms(estimate: Estimate, terms: Terms, place: int) -> float:
-    """Return the deviation of a compliance that was sought again with the load held: of both, added up.
-
-    Where all friction acts behind the spring, the load is what was measured.
-    """
-    if terms.behind == "all":
-        return float(terms.deviation[COMPLIANCE])
+    """Return the deviation of a compliance that was sought again with the load held: of both, added up."""
     p = len(estimate.unknowns.parameters)
     size = np.sqrt(np.diag(estimate.covariance)[:p])
     used = size > 0.0
@@ -160,7 +155,7 @@ def _width_with_terms(estimate: Estimate, terms: Terms, place: int) -> float:
 def _term_figures(name: str, terms: Terms, stiffness: float) -> list[Figure]:
     figures, curve = [], terms.curve
     if np.isfinite(stiffness):
-        if terms.behind != "none":
+        if terms.friction:
             share, width = share_behind(terms)
             what = f"share of the friction behind the spring of {name}"
             figures.append(Figure(what, "", share, width, 0.0, True))

@@ -367,7 +367,7 @@ def _springs(
             continue
         damping = known.get(f"spring damping of {name}")
         extra = terms.get(j)
-        share = float(np.clip(share_behind(extra)[0], 0.0, 1.0)) if extra and extra.behind != "none" else None
+        share = float(np.clip(share_behind(extra)[0], 0.0, 1.0)) if extra and extra.friction else None
         cubic = extra.curve.cubic_stiffness(stiffness.value) if extra else 0.0
         table = extra.curve.table if extra else None
         springs[j] = SpringFigures(stiffness.value, damping.value if damping else 0.0, cubic, table, share)

@@ -7,13 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.identification.identify import fits
 from hodyn_ros.identification.least_squares.data import Data
+from hodyn_ros.identification.least_squares.unknowns import Unknowns
 from hodyn_ros.identification.recording import Channel, JointRecording
 from hodyn_ros.identification.result import Fit, Identified, without_mean
 from hodyn_ros.identification.smoothing import smooth
+from hodyn_ros.identification.springs.deflection import RIPPLE
 from hodyn_ros.identification.torque_model import TorqueModel
 
 
@@ -23,7 +26,8 @@ def validate(
     """Return efforts and deflections of another recording beside what a result predicts of them.
 
     `prior` is the robot that identification started from. Delays and offsets are those that were identified.
-    Of deflections the mean is left out: encoders are set to zero anew each time that a robot is switched on.
+    Encoders are set to zero anew each time that a robot is switched on: of deflections the mean is left out,
+    and ripples have the phase of the recording.
     """
     data = Data(recording.of_joints(prior.joint_names), bandwidth or min(result.bandwidths))
     kept = [i for i, j in enumerate(result.elastic) if j in data.elastic]
@@ -35,8 +39,23 @@ def validate(
     if result.temperatures is not None and recording.temperatures is None:
         raise InputError(f"{recording.source} has no temperatures, and the friction identified is by them")
     model = TorqueModel(prior, recording.transmission, result.by_load, result.temperatures)
+    if data.ripples.any():
+        _turn_ripples(model, data, result.parameters, unknowns)
     efforts, deflections = fits(model, data, result.parameters, unknowns)
     return efforts, tuple(without_mean(fit) for fit in deflections)
+
+
+def _turn_ripples(model: TorqueModel, data: Data, parameters: Array, unknowns: Unknowns) -> None:
+    """Give ripples the phase that a recording shows, and leave them as large as they are."""
+    ripples = unknowns.springs[RIPPLE:].copy()
+    unknowns.springs[RIPPLE:] = 0.0
+    _, without = fits(model, data, parameters, unknowns)
+    for i, part in enumerate(data.springs(model, unknowns)):
+        left = without[i].measured - without[i].predicted
+        seen = part[:, -2:].T @ (left - left.mean())
+        unknowns.springs[RIPPLE:, i] = (
+            seen * np.linalg.norm(ripples[:, i]) / max(np.linalg.norm(seen), 1e-300)
+        )
 
 
 def rates(fits_of: Sequence[Fit], bandwidth: float) -> dict[str, tuple[float, float]]:

@@ -146,20 +146,23 @@ def test_accelerations_of_couplings_and_loops_from_rest(name: str) -> None:
 
 
 def test_feet_without_mass_hold_the_torque_of_their_springs() -> None:
-    """A weld is as soft as what it holds is light, and what turns a foot does not turn the arm on it."""
+    """A weld of MuJoCo is as soft as what it holds is light: a light foot would turn in place of the arm."""
     robot, turned = shipped("planar_3rrr.yaml"), np.array([0.02, -0.01, 0.015])
-    assert not robot.tree.masses.all()
+    tree = robot.tree
+    feet = [name for name, mass in zip(tree.body_names, tree.masses) if not mass]
     model = mujoco.MjModel.from_xml_string(mjcf(robot).text)
     data = mujoco.MjData(model)
     mujoco.mj_resetDataKeyframe(model, data, model.key("home").id)
     for joint, angle in zip(robot.driven_joints, turned):
         data.joint(f"{joint}_motor").qpos[:] += angle
     mujoco.mj_forward(model, data)
-    home = dict(zip(robot.tree.joint_names, robot.closure.home))
-    q = np.array([[home[joint] for joint in robot.joint_names], np.zeros(robot.n_coordinates)])
-    expected = robot.forward_dynamics(q, (robot.require_drives().stiffness * turned)[None])[0]
-    found = np.array([data.joint(joint).qacc[0] for joint in robot.joint_names])
-    assert np.abs(found - expected).max() < 0.02 * np.abs(expected).max()  # its welds give way a little
+    before = np.array([data.joint(joint).qpos[0] for joint in robot.driven_joints])
+    at = np.array([data.body(name).xmat.copy() for name in feet])
+    while data.time < 0.01:
+        mujoco.mj_step(model, data)
+    moved = np.array([data.joint(joint).qpos[0] for joint in robot.driven_joints]) - before
+    gave_way = np.array([data.body(name).xmat for name in feet]) - at
+    assert np.abs(gave_way).max() < 1e-3 * np.abs(moved).max()
 
 
 def test_all_shipped_robots_are_compiled_by_mujoco() -> None:

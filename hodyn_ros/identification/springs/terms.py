@@ -4,11 +4,6 @@ Friction behind the spring, a ripple of its gear, damping, backlash, and a sprin
 are held: what efforts have beyond the model would else be explained by inertias. A term that makes one half
 fit better and the other worse is no property of the robot, so a term is taken only where, fitted to either
 half, it predicts the other one better.
-
-Friction acts before the spring, or behind it: all of it, or a share. Where all does, the spring carries what
-the motor gives beyond its rotor, which is measured: neither a share nor the inertias of the links are in it,
-nor what they lack, such as a balancer between the links. With so few unknowns a short recording tells the
-stiffness where it does not tell a share.
 """
 
 from __future__ import annotations
@@ -56,7 +51,7 @@ _PASSES = 4.0  # periods of a ripple that the motion goes over, at least
 class _Choice:
     """Which terms are taken."""
 
-    behind: Literal["none", "share", "all"] = "none"  # of the friction, behind the spring
+    friction: bool = False
     damping: bool = False
     backlash: bool = False
     shape: Literal["line", "hardening", "table"] = "line"
@@ -71,7 +66,7 @@ class _Choice:
 class Terms:
     """What was found for one joint."""
 
-    behind: Literal["none", "share", "all"]  # of the friction, behind the spring
+    friction: bool
     turns: float  # of a ripple, 0 without
     spring: Array  # (7,)
     deviation: Array  # (7,), without that of the load
@@ -141,25 +136,23 @@ class _Search:
             better = [pair for pair in better if self._can_be(pair[1])]
             if not better:
                 break
-            scores, chosen = min(better, key=_weight)
+            scores, chosen = min(better, key=lambda pair: float(pair[0].sum()))
         return None if chosen.plain else self._fitted(chosen)
 
     def _further(self, chosen: _Choice) -> list[_Choice]:
         """Return choices with one term more."""
         tried = []
-        if self.measured and chosen.behind != "share":
-            tried.append(replace(chosen, behind="share"))
-        if self.measured and chosen.behind == "none" and chosen.shape != "table":
-            tried.append(replace(chosen, behind="all"))
+        if self.measured and not chosen.friction:
+            tried.append(replace(chosen, friction=True))
         if not chosen.damping:
             tried.append(replace(chosen, damping=True))
         if self.width and not chosen.backlash:
             tried.append(replace(chosen, backlash=True))
         if chosen.shape == "line":
-            columns, _ = self._chosen(replace(chosen, behind="none" if chosen.behind == "none" else "share"))
+            columns, _ = self._chosen(replace(chosen, shape="line"))
             self.hardness = hardness_of(self.load, columns[:, 1:], self.values)
             tried.append(replace(chosen, shape="hardening"))
-        if chosen.shape != "table" and chosen.behind != "all":  # whose slope is none that friction could have
+        if chosen.shape != "table":
             tried.append(replace(chosen, shape="table"))
         if not chosen.turns and (turns := self._ripple(chosen)):
             tried.append(replace(chosen, turns=turns))
@@ -169,7 +162,7 @@ class _Search:
         """Whether it is a spring: no negative damping, gap or stiffness, not more friction than there is."""
         fit = self._fitted(chosen)
         curve = fit.curve
-        if chosen.behind != "none" and not (fit.spring[0] > 0.0 and 0.0 <= share_behind(fit)[0] <= 1.0):
+        if chosen.friction and not 0.0 <= share_behind(fit)[0] <= 1.0:
             return False
         if (chosen.shape == "table") == (curve.table is None):
             return False
@@ -182,9 +175,7 @@ class _Search:
         named |= {f"offset of run {k}": column for k, column in enumerate(self.later.T, 2)}
         if chosen.shape == "hardening":
             named["load"] = hardened(self.load, self.hardness)
-        if chosen.behind == "all":
-            named["load"] = named["load"] + self.friction
-        elif chosen.behind == "share":
+        if chosen.friction:
             named["friction"] = self.friction
         if chosen.damping:
             named["lag"] = -self.rate
@@ -258,8 +249,6 @@ class _Search:
         spring, deviation = np.zeros(KINDS), np.zeros(KINDS)
         for name, place in places.items():
             spring[place], deviation[place] = values.get(name, 0.0), widths.get(name, 0.0)
-        if chosen.behind == "all":
-            spring[FRICTION] = spring[COMPLIANCE]
         curve = Curve(
             self.hardness if chosen.shape == "hardening" else 0.0,
             table,
@@ -267,7 +256,7 @@ class _Search:
             self.width or 1.0,
         )
         gap = float(widths.get("gap", 0.0))
-        return Terms(chosen.behind, chosen.turns, spring, deviation, curve, gap)
+        return Terms(chosen.friction, chosen.turns, spring, deviation, curve, gap)
 
     def _table(self, coefficients: Array) -> Array | None:
         return spring_table(table_columns(self.load)[1], coefficients)
@@ -295,14 +284,8 @@ def _first_half(position: Array) -> NDArray[np.bool_]:
 
 def _needed(before: _Choice, after: _Choice) -> float:
     """Return the share of each half's residual that a further term may leave."""
-    plain = replace(after, behind=before.behind, turns=before.turns) == before
+    plain = replace(after, friction=before.friction, turns=before.turns) == before
     return _BETTER if plain else _MUCH_BETTER
-
-
-def _weight(pair: tuple[Array, _Choice]) -> float:
-    """Return what is left of both halves; a share, one unknown more than all, has to be worth it."""
-    scores, chosen = pair
-    return float(scores.sum()) / (_BETTER if chosen.behind == "share" else 1.0)
 
 
 def _solve(columns: Array, values: Array) -> Array:
@@ -312,7 +295,7 @@ def _solve(columns: Array, values: Array) -> Array:
 
 
 def share_behind(terms: Terms) -> tuple[float, float]:
-    """Return the share of the friction that bends the spring, and its standard deviation, 0 if it is all."""
+    """Return the share of the friction that bends the spring, and its standard deviation."""
     compliance = float(terms.spring[COMPLIANCE])
     return float(terms.spring[FRICTION]) / compliance, float(terms.deviation[FRICTION]) / abs(compliance)
 
