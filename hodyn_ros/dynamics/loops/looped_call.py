@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import check_result, finite_array, finite_result
+from hodyn_ros.checks import check_result, finite_array
 from hodyn_ros.codegen.sample_loop import Remembering, SampleLoop, one_by_one
 from hodyn_ros.dynamics.loops.digit_check import DigitCheck
 from hodyn_ros.dynamics.loops.grounded import DriftingFunction
@@ -138,9 +138,15 @@ class LoopedCall:
             self._check.refuse(table, arrays, self._memory)
         return True
 
-    @finite_result
     def _led(self, table: Array, *arrays: ArrayLike) -> Array:
         """Return the result of a call, or say what is wrong, from the first table that its code returned."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            result = self._arrived(table, *arrays)
+        check_result(result[self.code.batch_rows])  # what else there is need not be numbers
+        return result
+
+    def _arrived(self, table: Array, *arrays: ArrayLike) -> Array:
+        """Return the result of a call where that counts, from where the robot is or has been taken to."""
         named, robot = self.code.arguments, self._robot
         own = [finite_array(name, values, shape) for (name, shape), values in zip(named, arrays)]
         given = dict(zip([name for name, _ in named], own))
