@@ -127,6 +127,7 @@ def warm_up(peer: Peer, bag: Path, make: Callable[[int], DesiredMotion]) -> int:
 
     def recorded(found: dict[str, list[Message]]) -> bool:
         peer.send(make(next(numbers)))
+        time.sleep(0.05)  # longer than `new_publisher_after`: another publisher follows
         return found.keys() >= {MOTION, ANSWERS, SETTINGS}
 
     wait_for_bag(peer, bag, recorded, "a recorded answer")
