@@ -8,7 +8,7 @@ import pytest
 
 from hodyn_ros import share
 from hodyn_ros.errors import InputError
-from hodyn_ros.launching import Argument, Launch, Node, read_launch
+from hodyn_ros.launching import Argument, Launch, Node, parts, read_launch
 from hodyn_ros.launching.description import ending, joined
 
 FILES = [name for name in share.available("launch") if name.endswith(".launch.py")]
@@ -125,7 +125,8 @@ def test_parameters_of_the_user_count_most(tmp_path: Path) -> None:
         nodes("panda.launch.py", params_file="nowhere.yaml")
 
 
-def test_two_pandas_have_names_and_bags_of_their_own() -> None:
+def test_two_pandas_have_names_and_bags_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "installed", lambda package: package != "ros2bag")
     found = nodes("two_pandas.launch.py", namespace="cell", right="r", record="true", bag="out/both")
     assert len(found) == 2 * 5 and {node.namespace for node in found.values()} == {"/cell/left", "/cell/r"}
     bags = [values(found[f"/cell/{side}/recorder"])["file"] for side in ("left", "r")]
