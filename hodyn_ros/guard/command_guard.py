@@ -107,7 +107,7 @@ class CommandGuard:
         n, limits = len(joint_names), GuardLimits() if limits is None else limits
         velocity, effort, rate = (
             np.broadcast_to(np.asarray(values, dtype=np.float64), (n,))
-            for values in (limits.velocity, limits.effort, limits.effort_rate)
+            for values in (limits.velocity, limits.effort, limits.believed_effort_rate())
         )
         fastest = config.speed_margin * velocity
         self.config = config
@@ -121,9 +121,8 @@ class CommandGuard:
         self.desired = FeedforwardStream(joint_names, config, fastest, limits, model)
         self._names = tuple(joint_names)
         self._velocity_limit, self._fastest = velocity, fastest
-        # where no rate is known, the step that is always allowed is all that is
-        known_rate = np.where(np.isinf(rate), np.finfo(float).tiny, rate)
-        self._limiter = EffortLimiter(effort, known_rate, config.effort_step)
+        self._limiter = EffortLimiter(effort, rate, config.effort_step)
+        self._effort_step = limits.effort_steps(config.effort_step)
         self._gains, self._model = gains, model
         watched = observer is not None and (gains is not None or config.efforts_act)
         self._check = EffortCheck(observer, fastest) if watched and observer is not None else None
@@ -603,7 +602,7 @@ class CommandGuard:
         effort = self.desired.effort(self._instant(acts))
         if self._model is not None:
             known = self._model(start, self._bent_by(acts))
-            effort = known + _within(effort - known, _FIRST_STEP * self.config.effort_step)
+            effort = known + _within(effort - known, _FIRST_STEP * self._effort_step)
         return _within(effort, self._limiter.limit)
 
     def _begin_to_stop(self, reason: Reason) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.feedforward.feedforward import Status
+from hodyn_ros.guard.effort_limiter import FULL_WITHIN, MILLISECOND
 from hodyn_ros.guard.reasons import Fault, State, StreamError, Transition
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.keys import check_ranges, key
@@ -60,6 +61,20 @@ class GuardLimits:
     effort: ArrayLike = field(default_factory=_unlimited)  # [N.m or N]
     effort_rate: ArrayLike = field(default_factory=_unlimited)  # [N.m/s or N/s]
     mismatch: ArrayLike = field(default_factory=_unlimited)  # of efforts and motion, allowed [N.m or N]
+
+    def believed_effort_rate(self) -> Array:
+        """Return how fast efforts may change (n,) or () [N.m/s or N/s]; next to nothing where no limit says it.
+
+        Where no rate is known, it follows from the size of the drive: what lets a small robot through would
+        cut the feedback of a large one, which then swings.
+        """
+        rate, effort = np.broadcast_arrays(self.effort_rate, self.effort)
+        rate = np.where(np.isinf(rate), np.asarray(effort, dtype=np.float64) / FULL_WITHIN, rate)
+        return np.where(np.isinf(rate), np.finfo(float).tiny, rate)
+
+    def effort_steps(self, least: float) -> Array:
+        """Return how far efforts may change in a millisecond (n,) or () [N.m or N], `least` in any case."""
+        return np.maximum(least, MILLISECOND * self.believed_effort_rate())
 
 
 @dataclass(frozen=True)
@@ -129,7 +144,7 @@ class GuardConfig:
     )
     effort_step: float = key(
         "Largest change of a command in a millisecond [N.m or N], unless the rate of the effort in the robot "
-        "file allows more.",
+        "file allows more; where it has none, 2 % of the largest effort are allowed as well.",
         default=2.0,
         within=(0.0, 1e6),
     )

@@ -119,7 +119,7 @@ enum {
    * that length nothing is commanded. */
   HODYN_FIGURE_DRIVE_TIMEOUT,
   /* Largest change of a command in a millisecond [N.m or N], unless the rate of the effort in the robot file allows
-   * more. */
+   * more; where it has none, 2 % of the largest effort are allowed as well. */
   HODYN_FIGURE_EFFORT_STEP,
   /* How long [s] efforts may be at their limits before the robot stops. */
   HODYN_FIGURE_SATURATION_TIME,

@@ -223,7 +223,7 @@ struct Config
   // length nothing is commanded.
   double drive_timeout = 0.1;
   // Largest change of a command in a millisecond [N.m or N], unless the rate of the effort in the robot file allows
-  // more.
+  // more; where it has none, 2 % of the largest effort are allowed as well.
   double effort_step = 2.0;
   // How long [s] efforts may be at their limits before the robot stops.
   double saturation_time = 0.1;
@@ -356,6 +356,8 @@ namespace effort_limiter
 {
 // [s]
 constexpr double kMillisecond = 0.001;
+// [s] in which an effort may come to its limit where nothing says how fast it may change
+constexpr double kFullWithin = 0.05;
 }  // namespace effort_limiter
 
 namespace feedforward_stream

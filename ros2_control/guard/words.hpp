@@ -161,6 +161,19 @@ struct Limits
   Vector effort;       // [N.m]
   Vector effort_rate;  // [N.m/s]
   Vector mismatch;     // of efforts and motion, allowed [N.m]
+
+  // How fast an effort may change [N.m/s]; where no rate is known, it follows from the size of the drive: what lets a
+  // small robot through would cut the feedback of a large one, which then swings.
+  double believed_effort_rate(size_t j) const
+  {
+    const double rate = effort_rate[j] == kInfinite ? effort[j] / effort_limiter::kFullWithin : effort_rate[j];
+    return rate == kInfinite ? DBL_MIN : rate;
+  }
+  // How far an effort may change in a millisecond [N.m], `least` in any case.
+  double effort_step(size_t j, double least) const
+  {
+    return most_of(least, effort_limiter::kMillisecond * believed_effort_rate(j));
+  }
 };
 
 // Gains of the feedback on measured positions and velocities; none where empty.
