@@ -63,7 +63,7 @@ class GuardLimits:
     mismatch: ArrayLike = field(default_factory=_unlimited)  # of efforts and motion, allowed [N.m or N]
 
     def believed_effort_rate(self) -> Array:
-        """Return how fast efforts may change (n,) or () [N.m/s or N/s]; next to nothing where no limit says it.
+        """Return how fast efforts may change (n,) or () [N.m/s or N/s]; hardly where no limit says it.
 
         Where no rate is known, it follows from the size of the drive: what lets a small robot through would
         cut the feedback of a large one, which then swings.
