@@ -68,13 +68,16 @@ class GuardLimits:
         Where no rate is known, it follows from the size of the drive: what lets a small robot through would
         cut the feedback of a large one, which then swings.
         """
-        rate, effort = np.broadcast_arrays(self.effort_rate, self.effort)
-        rate = np.where(np.isinf(rate), np.asarray(effort, dtype=np.float64) / FULL_WITHIN, rate)
+        rate = np.where(np.isinf(self.effort_rate), self._rate_of_size(), self.effort_rate)
         return np.where(np.isinf(rate), np.finfo(float).tiny, rate)
 
     def effort_steps(self, least: float) -> Array:
-        """Return how far efforts may change in a millisecond (n,) or () [N.m or N], `least` in any case."""
-        return np.maximum(least, MILLISECOND * self.believed_effort_rate())
+        """Return by how much feedforwards may step (n,) or () [N.m or N]: `least`, more for large drives."""
+        rate = self._rate_of_size()
+        return np.maximum(least, np.where(np.isinf(rate), 0.0, MILLISECOND * rate))
+
+    def _rate_of_size(self) -> Array:
+        return np.asarray(self.effort, dtype=np.float64) / FULL_WITHIN
 
 
 @dataclass(frozen=True)
@@ -158,7 +161,10 @@ class GuardConfig:
         | Status.NEAR_SINGULARITY
     )
     deceleration: float = key(
-        "Largest deceleration [rad/s^2 or m/s^2] of the reference in a stop.", default=7.5, within=(0.1, 1e4)
+        "Largest deceleration [rad/s^2 or m/s^2] of the reference in a stop; 0: 7.5, or for fast joints what "
+        "stops them from their highest speed within 0.65 s.",
+        default=0.0,
+        within=(0.0, 1e4),
     )
     shortest_stop: float = key(default=0.1, least=1e-3)  # [s]
     end: End = End.HOLD

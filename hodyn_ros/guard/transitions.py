@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hodyn_ros.lie.se3 import Array
 
@@ -65,10 +66,9 @@ class Braking(NamedTuple):
     relief: float
 
     @classmethod
-    def within(cls, begin: Motion, start: float, deceleration: float, shortest: float) -> Braking:
-        """Brake by no more than `deceleration` [rad/s^2 or m/s^2], and for no less than `shortest` [s]."""
-        fastest = float(np.abs(begin.velocity).max(initial=0.0))
-        duration = max(shortest, 1.5 * fastest / deceleration)
+    def within(cls, begin: Motion, start: float, deceleration: ArrayLike, shortest: float) -> Braking:
+        """Brake by no more than `deceleration` (n,) [rad/s^2 or m/s^2], for no less than `shortest` [s]."""
+        duration = max(shortest, float((1.5 * np.abs(begin.velocity) / deceleration).max(initial=0.0)))
         return cls(begin, start, duration, min(duration, _RELIEF))
 
     @property
@@ -92,4 +92,18 @@ class Braking(NamedTuple):
         )
 
 
+def decelerations(stated: float, highest_speed: Array) -> Array:
+    """Return by how much joints (n,) brake [rad/s^2 or m/s^2]: as stated, or as quick as they are built for.
+
+    Where nothing is stated, which is 0, a stop that is gentle for an arm would take a Delta, whose arms go at
+    12 rad/s, out of its workspace.
+    """
+    if stated > 0.0:
+        return np.full_like(highest_speed, stated)
+    of_speed = 1.5 * highest_speed / _STANDS_WITHIN
+    return np.maximum(_GENTLE, np.where(np.isfinite(of_speed), of_speed, 0.0))
+
+
 _RELIEF = 0.1  # [s]
+_GENTLE = 7.5  # [rad/s^2 or m/s^2] by which joints brake where nothing else is stated,
+_STANDS_WITHIN = 0.65  # [s] and what stops them from their highest speed within this, where that is more

@@ -741,7 +741,7 @@ private:
           within(braking_.begin.acceleration[j], command_guard::kBrakedFrom * limits_.velocity[j]);
       }
     }
-    braking_.brake(at, config.deceleration, config.shortest_stop);
+    braking_.brake(at, config.deceleration, limits_.velocity, config.shortest_stop);
     brakes_ = true;
     offsets_ = false;
     relax_for_ = command_guard::kRelax;

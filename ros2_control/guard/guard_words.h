@@ -123,7 +123,8 @@ enum {
   HODYN_FIGURE_EFFORT_STEP,
   /* How long [s] efforts may be at their limits before the robot stops. */
   HODYN_FIGURE_SATURATION_TIME,
-  /* Largest deceleration [rad/s^2 or m/s^2] of the reference in a stop. */
+  /* Largest deceleration [rad/s^2 or m/s^2] of the reference in a stop; 0: 7.5, or for fast joints what stops them
+   * from their highest speed within 0.65 s. */
   HODYN_FIGURE_DECELERATION,
   /* [s] */
   HODYN_FIGURE_SHORTEST_STOP,

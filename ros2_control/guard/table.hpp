@@ -228,8 +228,9 @@ struct Config
   // How long [s] efforts may be at their limits before the robot stops.
   double saturation_time = 0.1;
   unsigned stop_on = kEffortLimitExceeded | kVelocityLimitExceeded | kPositionLimitExceeded | kNearSingularity;
-  // Largest deceleration [rad/s^2 or m/s^2] of the reference in a stop.
-  double deceleration = 7.5;
+  // Largest deceleration [rad/s^2 or m/s^2] of the reference in a stop; 0: 7.5, or for fast joints what stops them from
+  // their highest speed within 0.65 s.
+  double deceleration = 0.0;
   // [s]
   double shortest_stop = 0.1;
   End end = End::kHold;
@@ -264,7 +265,7 @@ constexpr Figure kFigures[] = {
   {"drive_timeout", &Config::drive_timeout, 0.01, 10.0},
   {"effort_step", &Config::effort_step, 0.0, 1000000.0},
   {"saturation_time", &Config::saturation_time, 0.0, 1000.0},
-  {"deceleration", &Config::deceleration, 0.1, 10000.0},
+  {"deceleration", &Config::deceleration, 0.0, 10000.0},
   {"shortest_stop", &Config::shortest_stop, 0.001, kInfinite},
   {"release_after", &Config::release_after, 0.0, 10000.0},
 };
@@ -406,5 +407,9 @@ namespace transitions
 {
 // [s]
 constexpr double kRelief = 0.1;
+// [rad/s^2 or m/s^2] by which joints brake where nothing else is stated,
+constexpr double kGentle = 7.5;
+// [s] and what stops them from their highest speed within this, where that is more
+constexpr double kStandsWithin = 0.65;
 }  // namespace transitions
 }  // namespace hodyn_ros::guard

@@ -49,16 +49,23 @@ struct Braking
 {
   explicit Braking(size_t joints) : begin(joints) {}
 
-  // Brake from `begin` by no more than `deceleration` [rad/s^2], and for no less than `shortest` [s].
-  void brake(double from, double deceleration, double shortest)
+  // Brake from `begin` by no more than `stated` [rad/s^2], or, where that is 0, as quick as joints are built for, and for
+  // no less than `shortest` [s].
+  void brake(double from, double stated, const Vector & highest_speed, double shortest)
   {
-    double fastest = 0.0;
-    for (const double speed : begin.velocity) {
-      fastest = most_of(fastest, fabs(speed));
-    }
     start = from;
-    duration = most_of(shortest, 1.5 * fastest / deceleration);
+    duration = shortest;
+    for (size_t j = 0; j < begin.velocity.size(); ++j) {
+      const double deceleration = stated > 0.0 ? stated : deceleration_of(highest_speed[j]);
+      duration = most_of(duration, 1.5 * fabs(begin.velocity[j]) / deceleration);
+    }
     relief = least_of(duration, transitions::kRelief);
+  }
+
+  static double deceleration_of(double highest_speed)
+  {
+    const double of_speed = 1.5 * highest_speed / transitions::kStandsWithin;
+    return of_speed == kInfinite ? transitions::kGentle : most_of(transitions::kGentle, of_speed);
   }
 
   double end() const { return start + duration; }

@@ -166,14 +166,16 @@ struct Limits
   // small robot through would cut the feedback of a large one, which then swings.
   double believed_effort_rate(size_t j) const
   {
-    const double rate = effort_rate[j] == kInfinite ? effort[j] / effort_limiter::kFullWithin : effort_rate[j];
+    const double rate = effort_rate[j] == kInfinite ? rate_of_size(j) : effort_rate[j];
     return rate == kInfinite ? DBL_MIN : rate;
   }
-  // How far an effort may change in a millisecond [N.m], `least` in any case.
+  // By how much a feedforward may step [N.m]: `least`, or more for large drives.
   double effort_step(size_t j, double least) const
   {
-    return most_of(least, effort_limiter::kMillisecond * believed_effort_rate(j));
+    const double rate = rate_of_size(j);
+    return rate == kInfinite ? least : most_of(least, effort_limiter::kMillisecond * rate);
   }
+  double rate_of_size(size_t j) const { return effort[j] / effort_limiter::kFullWithin; }
 };
 
 // Gains of the feedback on measured positions and velocities; none where empty.

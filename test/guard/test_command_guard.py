@@ -36,7 +36,7 @@ from hodyn_ros.guard.effort_limiter import EffortLimiter
 from hodyn_ros.guard.guard_config import End, Fault, GuardConfig, State, StreamError
 from hodyn_ros.guard.guarded_robot import effort_model, effort_observer, guard_limits
 from hodyn_ros.guard.measured_motion import MeasuredMotion
-from hodyn_ros.guard.transitions import Braking, Fading, Motion
+from hodyn_ros.guard.transitions import Braking, Fading, Motion, decelerations
 from hodyn_ros.simulation.closed_loop import GuardedController, run_loop
 
 pytestmark = pytest.mark.thorough
@@ -249,6 +249,13 @@ def test_braking_begins_as_it_was_and_stands(position, velocity, acceleration) -
     hardest = max(np.abs(braking.at(t).acceleration).max() for t in times)
     assert hardest <= 7.5 + np.abs(acceleration).max() + 1e-9
     check_derivatives(braking, 1.0 + 0.03, 0.1)
+
+
+def test_joints_brake_as_stated_or_as_quick_as_they_are_built_for() -> None:
+    np.testing.assert_array_equal(decelerations(2.0, np.array([1.0, 12.0, np.inf])), 2.0)
+    np.testing.assert_allclose(decelerations(0.0, np.array([2.6, np.inf, 13.0])), [7.5, 7.5, 30.0])
+    begin = Motion(np.zeros(2), np.array([2.0, -13.0]), np.zeros(2))
+    assert Braking.within(begin, 0.0, decelerations(0.0, np.array([2.6, 13.0])), 0.1).duration == 0.65
 
 
 def check_derivatives(way, t: float, scale: float) -> None:
