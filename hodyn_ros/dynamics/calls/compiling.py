@@ -10,10 +10,10 @@ from numpy.typing import DTypeLike
 
 from hodyn_ros.checks import into
 from hodyn_ros.codegen.kernel import Call, Function
-from hodyn_ros.dynamics.calls.description import check_order
 from hodyn_ros.dynamics.calls.kinematics import KinematicCalls
 from hodyn_ros.dynamics.calls.matrices import MatrixCalls, too_large
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
+from hodyn_ros.dynamics.motion_stack import check_order
 from hodyn_ros.dynamics.operations import COMPILED, OPERATIONS, Kind
 from hodyn_ros.engine.kernels import KernelSpec
 from hodyn_ros.errors import InputError

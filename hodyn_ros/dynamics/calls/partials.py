@@ -26,7 +26,7 @@ from hodyn_ros.dynamics.calls.matrices import MatrixCalls, called
 from hodyn_ros.dynamics.loops.coordinate_motion import (
     coordinate_motion,
     coordinate_motions,
-    drive_row_samples,
+    drive_rows,
     sample_of,
 )
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
@@ -255,7 +255,7 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         if many and not of_drives:
             looped = self._need_loops("this")
             count, states, motion = coordinate_motions(looped.closure, state, base, 1)
-            efforts = drive_row_samples(looped.closure, count, inputs, base_wrench)
+            efforts = drive_rows(looped.closure, inputs, base_wrench, count)
             return looped.forward_dynamics_partials(states[:, :2], efforts, motion, self._loads(wrenches))
         if each := arguments.one_by_one():
             return one_by_one(len(each), lambda i: self._looped_partials(each[i], of_drives))

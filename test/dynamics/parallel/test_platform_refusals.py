@@ -85,8 +85,16 @@ ROWS: dict[str, Row] = {
         "the motion of the drives"),
     "compiled, three arrays": (
         lambda: hinge().compile(1, "motion_from_drives")(np.zeros((2, 3)), np.eye(4), np.zeros((1, 6))),
-        "expected ... the motion of the drives"),
-    "compiled, one array": (lambda: hinge().compile(1, "joint_motion")(np.eye(4)), "found 1"),
+        "expected 1 arrays ['the motion of the drives'], found 3"),
+    "compiled, one array": (
+        lambda: hinge().compile(1, "joint_motion")(np.eye(4)),
+        "expected 2 arrays ['the pose', 'the twists'], found 1"),
+    "compiled, four arrays": (
+        lambda: hinge().compile(0, "inverse_dynamics")(*[np.eye(4)] * 4),
+        "expected 2 arrays ['the pose', 'the twists'], found 4"),
+    "compiled, no array": (
+        lambda: hinge().compile(0, "mass_matrix")(),
+        "expected 3 arrays ['the motion', 'the pose', 'the twists'], found 0"),
     "batch of none": (
         lambda: hinge().compile_batch(1, "motion_from_drives")(np.zeros((0, 2, 3))),
         "a batch holds one sample or more"),
