@@ -185,14 +185,11 @@ def forward_kinematics(
     by_order = np.moveaxis(stack, -2, 0)
     batch = by_order.shape[1:-1]
     motion = _MOTIONS[representation](model, by_order, moving)
-    screws = motion.screws[model.first_jointed_body :]
-    if representation == "body_fixed":
-        screws = [[screw, *[np.zeros(6)] * order] for screw in screws]  # constant
     return Kinematics(
         model=model,
         poses=np.stack([np.broadcast_to(pose, (*batch, 4, 4)) for pose in motion.poses], axis=-3),
         twists=_stacked(motion.twists, order, batch),
-        screws=_stacked(screws, order + 1, batch),
+        screws=_stacked(motion.screws[model.first_jointed_body :], order + 1, batch),
         representation=representation,
         frames={} if frames is None else frames,
     )
