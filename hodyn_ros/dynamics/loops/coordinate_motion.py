@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,14 +40,10 @@ def coordinate_motions(
     check_order(stack.shape[-2] - 1 - rates, f"a motion of shape {stack.shape} has order")
     check_finite("the motion", stack)
     counts = {*stack.shape[:-2], *(() if base is None else base.batch)}
-    if len(counts) > 1 or 0 in counts:
-        raise InputError(
-            f"a batch holds one sample or more, as many of a base as of joints; found {sorted(counts)}"
-        )
+    count = _number(counts) if counts else 0
     if base is not None:
         check_twists(base, stack.shape[-2] - 1)
         base = base.in_representation("spatial")
-    count = counts.pop() if counts else 0
     return count, np.broadcast_to(stack, (count, *stack.shape)) if count and stack.ndim == 2 else stack, base
 
 
@@ -94,16 +91,12 @@ def samples(*arguments: Any) -> list[tuple[Any, ...]]:
     counts = {result for one in arguments if (result := count(one)) is not None}
     if not counts:
         return []
-    if len(counts) > 1 or 0 in counts:
-        raise InputError(
-            f"a batch holds one sample or more, as many of each argument; found {sorted(counts)}"
-        )
     return [
         tuple(
             one if count(one) is None else sample_of(one, i) if isinstance(one, BaseMotion) else one[i]
             for one in arguments
         )
-        for i in range(counts.pop())
+        for i in range(_number(counts))
     ]
 
 
@@ -180,3 +173,19 @@ def _leading(closure: Closure, base: BaseMotion | None) -> BaseMotion | None:
     if closure.platform is not None:
         moves = f"is moved by its platform {closure.tree.body_names[closure.platform.body]!r}"
     return required_base(closure.tree.name, base, moves)
+
+
+def batch_size(arrays: Sequence[Array], count: int) -> int:
+    """Return how many samples so many arrays (N, rows, columns) hold; InputError for others."""
+    if len(arrays) != count or any(np.ndim(array) != 3 for array in arrays):
+        raise InputError(f"expected batches (N, rows, columns), {count} in all, found {len(arrays)} arrays")
+    return _number({len(array) for array in arrays})
+
+
+def _number(counts: Collection[int]) -> int:
+    """Return the one number of samples; InputError for several, and for none."""
+    if len(counts) > 1 or 0 in counts:
+        raise InputError(
+            f"a batch holds one sample or more, as many of each argument; found {sorted(counts)}"
+        )
+    return next(iter(counts))

@@ -54,7 +54,7 @@ ROWS: dict[str, Row] = {
         lambda: hinge().inverse_dynamics(None, REST, preload=np.zeros((2, 2))),
         "the preload must have shape"),
     "bases of a batch": (
-        lambda: hinge().inverse_dynamics(np.zeros((2, 3, 0)), THREE), "as many of a base as of joints"),
+        lambda: hinge().inverse_dynamics(np.zeros((2, 3, 0)), THREE), "as many of each argument"),
     **{
         f"{name} of nothing": (lambda name=name: getattr(hinge(), name)(None), "give")
         for name in ("inverse_dynamics", "drive_state", "joint_motion", "mass_matrix")
