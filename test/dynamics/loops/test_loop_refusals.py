@@ -155,7 +155,7 @@ OTHERS: dict[str, Row] = {
         "loop 'loop1' of robot 'robot' does not close there", ConvergenceError),
     "base twists": (
         lambda: leg_call(np.eye(4), np.zeros((2, 6)), base=BaseMotion(held_leg()[1].pose, TWISTS)),
-        "this needs 2 base twists, found 1"),
+        "this needs 2 base twists ... found 1"),
     "twists": (lambda: leg_call(twists=np.full((2, 6), np.nan)), "the twists holds NaN"),
     "pose": (lambda: leg_call(2.0 * np.eye(4)), "the pose must be a homogeneous matrix"),
     "seed": (lambda: leg_call(seed=np.zeros((2, 6))), "the seed must have shape"),

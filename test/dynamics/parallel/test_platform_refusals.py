@@ -54,7 +54,7 @@ ROWS: dict[str, Row] = {
         lambda: hinge().inverse_dynamics(None, REST, preload=np.zeros((2, 2))),
         "the preload must have shape"),
     "bases of a batch": (
-        lambda: hinge().inverse_dynamics(np.zeros((2, 3, 0)), THREE), "as many of a base as of joints"),
+        lambda: hinge().inverse_dynamics(np.zeros((2, 3, 0)), THREE), "as many of each argument"),
     **{
         f"{name} of nothing": (lambda name=name: getattr(hinge(), name)(None), "give")
         for name in ("inverse_dynamics", "drive_state", "joint_motion", "mass_matrix")
@@ -85,8 +85,16 @@ ROWS: dict[str, Row] = {
         "the motion of the drives"),
     "compiled, three arrays": (
         lambda: hinge().compile(1, "motion_from_drives")(np.zeros((2, 3)), np.eye(4), np.zeros((1, 6))),
-        "expected ... the motion of the drives"),
-    "compiled, one array": (lambda: hinge().compile(1, "joint_motion")(np.eye(4)), "found 1"),
+        "expected 1 arrays ['the motion of the drives'], found 3"),
+    "compiled, one array": (
+        lambda: hinge().compile(1, "joint_motion")(np.eye(4)),
+        "expected 2 arrays ['the pose', 'the twists'], found 1"),
+    "compiled, four arrays": (
+        lambda: hinge().compile(0, "inverse_dynamics")(*[np.eye(4)] * 4),
+        "expected 2 arrays ['the pose', 'the twists'], found 4"),
+    "compiled, no array": (
+        lambda: hinge().compile(0, "mass_matrix")(),
+        "expected 3 arrays ['the motion', 'the pose', 'the twists'], found 0"),
     "batch of none": (
         lambda: hinge().compile_batch(1, "motion_from_drives")(np.zeros((0, 2, 3))),
         "a batch holds one sample or more"),
