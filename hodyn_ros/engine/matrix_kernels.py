@@ -7,7 +7,7 @@ pose (4, 4) and body-fixed twists (one less than rows of q) follow q, and its si
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import comb, factorial
+from math import comb
 from typing import Any
 
 from hodyn_ros.codegen.kernel import Shape, Stack, Traceable
@@ -18,6 +18,7 @@ from hodyn_ros.engine.recursions.partials import Load, add_load, applied_loads, 
 from hodyn_ros.engine.recursions.regressor import parameter_derivatives, regressor, slotine_li_regressor
 from hodyn_ros.engine.series.canonical import canonical_bodies
 from hodyn_ros.engine.series.series import Series, by_order, derivative
+from hodyn_ros.engine.series.vectors import halves, taylor
 from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.model.joint_tree import JointTree
 from hodyn_ros.model.tree import TreeModel
@@ -175,9 +176,7 @@ def by_parameter(model: TreeModel, order: int) -> Traceable:
 
 def screws_of(model: TreeModel) -> list[list[Spatial]]:
     """Return the screws of each body's own joint in the frame that the user gave to it."""
-    return [
-        [((*x[:3],), (*x[3:],)) for x in subspace.T.tolist()] for subspace in JointTree.of(model).subspaces
-    ]
+    return [[halves(x) for x in subspace.T.tolist()] for subspace in JointTree.of(model).subspaces]
 
 
 def partial_series(model: TreeModel, order: int, loads: Loads = ()) -> Traceable:
@@ -259,13 +258,9 @@ def _rates(order: int, derivative: int, q: Stack, of_base: Sequence[Stack]) -> l
 
 def _series(stack: Stack, first: int, order: int, columns: int) -> list[Series]:
     """Return the series of the columns of a stack of derivatives, from derivative `first` on."""
-    terms = [
-        [(1.0 / factorial(k)) * value for value in stack[first + k]]
-        if first + k < len(stack)
-        else [0.0] * columns
-        for k in range(order + 1)
-    ]
-    return [Series([term[i] for term in terms]) for i in range(columns)]
+    terms = [taylor(row, k) for k, row in enumerate(stack[first : first + order + 1])]
+    terms += [[0.0] * columns] * (order + 1 - len(terms))
+    return [Series(column) for column in map(list, zip(*terms))]
 
 
 def _plus_transposed(rows: Stack) -> Stack:

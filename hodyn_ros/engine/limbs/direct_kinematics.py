@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from math import factorial
 
 from hodyn_ros.codegen.codes import side_by_side, straight_line
 from hodyn_ros.codegen.kernel import Call, Shape, Stack
@@ -33,7 +32,7 @@ from hodyn_ros.engine.series.validity import (
     overflow,
     unless_small,
 )
-from hodyn_ros.engine.series.vectors import Scalar, cross, dot, subtract
+from hodyn_ros.engine.series.vectors import Scalar, cross, dot, from_taylor, halves, subtract, taylor
 from hodyn_ros.model.parallel.model import ParallelModel
 
 
@@ -253,7 +252,7 @@ class DirectKinematics(LimbCall):
             more = [*factors.numbers, sum((part[0] for part in parts), singularity)]
         if k >= self.order:
             return [[*([0.0] * (6 * self.widest)), 0.0, *more]]
-        rates = [rate * (1.0 / factorial(k)) for rate in drives[k + 1]]
+        rates = taylor(drives[k + 1], k)
         motion, rest = factors.solve_with_rest([rate - part for rate, part in zip(rates, known)])
         apart: Scalar = 0.0
         if n > delta:
@@ -284,6 +283,6 @@ class DirectKinematics(LimbCall):
         defect = defect + distance_from_rigid(matrix) * (1.0 / RIGID**2)
         row = [*(value for line in matrix for value in line), 0.0, 0.0, 0.0, 1.0]
         for k, stack in enumerate(twists[: self.order]):
-            w, v = stack[0][:3], stack[0][3:6]
-            row += [float(factorial(k)) * value for value in (*w, *subtract(v, cross(w, middle)))]
+            w, v = halves(stack[0])
+            row += from_taylor([*w, *subtract(v, cross(w, middle))], k)
         return [[*row, unless_small(defect) + twists[0][0][-1] * SINGULAR_LENGTH**2 + overflow([row])]]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import factorial
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,9 @@ from hodyn_ros.codegen.program_llvm import compile_program
 from hodyn_ros.engine.limbs.limb_code import limb_motion, limb_result_size, newton_step
 from hodyn_ros.engine.limbs.limb_constants import LimbConstants, limb_constants
 from hodyn_ros.engine.limbs.platform_code import basis_of, center, drive_series, platform_motion
-from hodyn_ros.engine.loops.loop_motion import to_derivatives
 from hodyn_ros.engine.newton import newton, where_right
 from hodyn_ros.engine.series.validity import CLOSED, SINGULAR_LENGTH, overflow, unless_small
+from hodyn_ros.engine.series.vectors import taylor, to_derivatives
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.parallel.model import ParallelModel
 
@@ -239,7 +238,7 @@ class ParallelKernel(LimbCall):
         every = range(len(limbs))
         taylor_preload = None
         if preload is not None:
-            taylor_preload = [[v * (1.0 / factorial(k)) for v in row] for k, row in enumerate(preload)]
+            taylor_preload = [taylor(row, k) for k, row in enumerate(preload)]
         forces, near = drive_series(
             basis,
             platform,

@@ -17,7 +17,18 @@ from hodyn_ros.engine.series.orthogonal import Column, Orthogonal
 from hodyn_ros.engine.series.series import Series
 from hodyn_ros.engine.series.series_system import SeriesSystem
 from hodyn_ros.engine.series.validity import distance_from_rigid
-from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, dot, scale, subtract
+from hodyn_ros.engine.series.vectors import (
+    Scalar,
+    Vector,
+    add,
+    cross,
+    dot,
+    halves,
+    scale,
+    subtract,
+    taylor,
+    twist_about,
+)
 from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.parallel.model import ParallelModel
@@ -53,8 +64,8 @@ def platform_motion(
     frames: tuple[BaseRepresentation, ...] = ("body_fixed", "spatial")
     acting = [AppliedWrench(0, kind) for _, kind in zip(loads, frames)]
     recursion = Recursion([_canonical(model.platform)], model.gravity.tolist(), base, acting)
-    scaled = [[value * (1.0 / factorial(k)) for value in twist] for k, twist in enumerate(twists)]
-    scaled = [[*t[:3], *add(t[3:], cross(t[:3], middle))] for t in scaled]
+    about = [twist_about(taylor(twist, k), middle) for k, twist in enumerate(twists)]
+    scaled = [[*w, *v] for w, v in about]
     recursion.start((), (), scaled[0])
     recursion.inverse_dynamics(
         [()] * (order + 1),
@@ -74,10 +85,8 @@ def _load(
     values: Sequence[Scalar], k: int, frame: BaseRepresentation, middle: Sequence[float]
 ) -> list[Scalar]:
     """Return the Taylor coefficient of a wrench, about the center if it is one in the world frame."""
-    moment, force = list(values[:3]), list(values[3:])
-    if frame == "spatial":
-        moment = list(subtract(moment, cross(middle, force)))
-    return [value * (1.0 / factorial(k)) for value in (*moment, *force)]
+    moment, force = halves(taylor(values, k))
+    return [*(subtract(moment, cross(middle, force)) if frame == "spatial" else moment), *force]
 
 
 def drive_series(
@@ -135,7 +144,7 @@ def moved_pose(pose: Sequence[Scalar], twist: Sequence[Scalar]) -> list[Scalar]:
 
     Right for turns of less than a radian. What rounding has left of a rotation goes no further.
     """
-    w, v = (twist[0], twist[1], twist[2]), (twist[3], twist[4], twist[5])
+    w, v = halves(twist)
     x, terms = -dot(w, w), range(_TERMS)
     # sin(t) / t, (1 - cos(t)) / t^2 and (t - sin(t)) / t^3 of the angle t
     first, second, third = (

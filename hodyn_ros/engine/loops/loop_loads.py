@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hodyn_ros.codegen.kernel import Stack
-from hodyn_ros.engine.loops.loop_motion import LoopCode, to_derivatives
+from hodyn_ros.engine.loops.loop_motion import LoopCode
 from hodyn_ros.engine.loops.loop_multipliers import Multipliers
 from hodyn_ros.engine.loops.loop_series import NOTHING, Cluster, ClusterMotion, MovingFrame, PlacedRow
 from hodyn_ros.engine.recursions.composite import Spatial, combine, plus, scaled
 from hodyn_ros.engine.series.floating_base import convolve_vectors
-from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross
+from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, to_derivatives
 from hodyn_ros.lie.se3 import inverse
 from hodyn_ros.model.frames import Frame
 

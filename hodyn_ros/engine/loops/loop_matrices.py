@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from hodyn_ros.codegen.kernel import Shape, Stack
-from hodyn_ros.engine.loops.loop_motion import LoopCode, Velocity, taylor
+from hodyn_ros.engine.loops.loop_motion import LoopCode, Velocity
 from hodyn_ros.engine.loops.loop_series import NOTHING, ClusterMotion
 from hodyn_ros.engine.recursions.composite import Composite, Spatial, plus, scaled
 from hodyn_ros.engine.recursions.matrices import coriolis_matrix, gravity_forces, mass_matrix
@@ -23,7 +23,7 @@ from hodyn_ros.engine.series.canonical import CanonicalBody, canonical_bodies
 from hodyn_ros.engine.series.floating_base import FloatingBase, convolve_vectors
 from hodyn_ros.engine.series.series import Series, by_order
 from hodyn_ros.engine.series.validity import overflow
-from hodyn_ros.engine.series.vectors import ZERO, Scalar, cross, dot, subtract
+from hodyn_ros.engine.series.vectors import ZERO, Scalar, cross, dot, subtract, taylor
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 

@@ -107,7 +107,7 @@ class ClusterMotion:
     ) -> None:
         self.cluster = cluster
         self._bodies = bodies
-        self._positions = positions
+        self.positions = positions
         self._rates: Mapping[int, Sequence[Scalar]] = {}
         self._center = np.asarray(center)
         self._places: dict[int, tuple[Axes, Vector]] = {-1: (UNITS, ZERO)}
@@ -167,6 +167,10 @@ class ClusterMotion:
             frame.extend(twists)
         return frame
 
+    def place(self, body: int) -> tuple[Axes, Vector]:
+        """Return axes and position of the canonical frame of a body."""
+        return self._places[body]
+
     def _known(self, body: int) -> int:
         return -1 if body == self.cluster.root else body
 
@@ -220,7 +224,7 @@ class ClusterMotion:
         """Return by how much a row is open [m or rad]."""
         if isinstance(row, FollowerRow):
             joint, of, function = row.follower
-            return self._positions[joint] - curve(function, self._positions[of], 1)[0]
+            return self.positions[joint] - curve(function, self.positions[of], 1)[0]
         return open_by(row, self.frame(row.a), self.frame(row.b))
 
     def wrench(self, row: int, k: int) -> Spatial:
@@ -238,7 +242,7 @@ class ClusterMotion:
         placed = self.cluster.rows[row]
         assert isinstance(placed, FollowerRow)
         of = placed.follower.of
-        motion = [self._positions[of], *(rate / (i + 1.0) for i, rate in enumerate(self._rates.get(of, ())))]
+        motion = [self.positions[of], *(rate / (i + 1.0) for i, rate in enumerate(self._rates.get(of, ())))]
         return slopes(placed.follower.function, motion[: k + 1])
 
     def residual(
