@@ -14,7 +14,6 @@ from functools import partial
 
 from hodyn_ros.codegen.codes import side_by_side, straight_line
 from hodyn_ros.codegen.kernel import Call, Shape, Stack
-from hodyn_ros.codegen.llvm import MachineCode
 from hodyn_ros.codegen.program import Code, Copy, Run, Statement, View, arrays
 from hodyn_ros.engine.limbs.kernel import JUMP, RIGID, LimbCall
 from hodyn_ros.engine.limbs.limb_code import POSE, drive_rates, newton_step_of_drives
@@ -63,10 +62,6 @@ class DirectKinematics(LimbCall):
     def batch_rows(self) -> slice:
         """Rows of the result that batches are of: the only one."""
         return slice(0, 1)
-
-    def in_lanes(self, rows: slice, sure: float = 1.0) -> MachineCode | None:
-        """Return None: lanes hold limbs of one sample."""
-        return None
 
     @property
     def n_positions(self) -> int:

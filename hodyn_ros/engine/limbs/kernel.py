@@ -11,7 +11,6 @@ import numpy as np
 
 from hodyn_ros.codegen.codes import side_by_side, straight_line
 from hodyn_ros.codegen.kernel import Call, Stack
-from hodyn_ros.codegen.llvm import MachineCode
 from hodyn_ros.codegen.program import Code, Copy, Index, Program, Run, Statement, Sum, View, arrays
 from hodyn_ros.codegen.program_llvm import compile_program
 from hodyn_ros.engine.limbs.limb_code import limb_motion, limb_result_size, newton_step
@@ -110,6 +109,9 @@ class LimbCall(Call):
 
     def _check(self, out: Array) -> None:
         """Leave it to `defect_at` to say what is wrong."""
+
+    def in_lanes(self, rows: slice, sure: float = 1.0) -> None:
+        """Return None: lanes hold limbs of one sample."""
 
     def group(self, number: int, states: str, size: int) -> LimbGroup:
         """Return a group of limbs with its states in a buffer, of a size each."""
@@ -268,10 +270,6 @@ class ParallelKernel(LimbCall):
     def batch_rows(self) -> slice:
         """Rows of the result that batches are of: efforts."""
         return slice(0, self.order + 1)
-
-    def in_lanes(self, rows: slice, sure: float = 1.0) -> MachineCode | None:
-        """Return None: lanes hold limbs of one sample."""
-        return None
 
 
 def _groups(limbs: Sequence[LimbConstants], size: float) -> list[list[int]]:
