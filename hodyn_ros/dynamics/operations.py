@@ -329,7 +329,7 @@ OPERATIONS: dict[str, Operation] = {
             "(order + 1, efforts, 10 bodies)",
             2,
             tree=f"{_MATRICES}:regressors",
-            loops=f"{_OF_LOOPS}:RegressorCode",
+            loops=f"{_OF_LOOPS}:regressor",
             says="what takes dynamic parameters to torques",
             in_c="regressor",
             about="for each order up to {order} a matrix ({efforts}, {parameters}) by rows, which takes the "
@@ -511,7 +511,7 @@ OPERATIONS: dict[str, Operation] = {
             "(order + 1, 6)",
             1,
             tree=f"{_MATRICES}:centroidal_momentum",
-            loops=f"{_OF_LOOPS}:CentroidalMomentumCode",
+            loops=f"{_OF_LOOPS}:centroidal_momentum",
             says="momentum about the centre of mass, angular first",
             in_c="momentum",
             about="angular, then linear momentum about the centre of mass in world axes [kg m^2/s, kg m/s], "
@@ -534,7 +534,7 @@ OPERATIONS: dict[str, Operation] = {
             "derivatives of the matrices by every dynamic parameter",
             1,
             f"{_MATRICES}:by_parameter",
-            f"{_OF_LOOPS}:ParameterCode",
+            f"{_OF_LOOPS}:by_parameter",
         ),
         _called(
             "slotine_li_regressor",
@@ -542,7 +542,7 @@ OPERATIONS: dict[str, Operation] = {
             "Y with M w' + C w + g = Y[0] times the dynamic parameters, w the reference",
             1,
             f"{_MATRICES}:slotine_li_regressors",
-            f"{_OF_LOOPS}:SlotineLiCode",
+            f"{_OF_LOOPS}:slotine_li",
             "the reference (order + 2, m)",
         ),
     )

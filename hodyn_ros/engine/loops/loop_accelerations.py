@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from hodyn_ros.codegen.kernel import Stack
-from hodyn_ros.engine.loops.loop_matrices import base_velocity, congruent, distribution, tree_at
+from hodyn_ros.engine.loops.loop_matrices import base_velocity, distribution, tree_at
 from hodyn_ros.engine.loops.loop_motion import LoopCode
 from hodyn_ros.engine.loops.loop_multipliers import Multipliers
 from hodyn_ros.engine.loops.loop_series import NOTHING, TARGET, weighted
+from hodyn_ros.engine.matrix_kernels import congruent
 from hodyn_ros.engine.recursions.articulated import factorise, solve
 from hodyn_ros.engine.recursions.composite import Spatial, power
 from hodyn_ros.engine.recursions.matrices import mass_matrix

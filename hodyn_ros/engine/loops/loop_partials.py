@@ -27,7 +27,7 @@ from hodyn_ros.engine.large_trees.inverse import load_arguments
 from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode, Step
 from hodyn_ros.engine.loops.loop_efforts import EffortCode
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction, TooLong
-from hodyn_ros.engine.loops.loop_matrices import Matrix, MatrixCode, base_velocity
+from hodyn_ros.engine.loops.loop_matrices import MATRIX_LAWS, Matrix, SumsCode, base_velocity
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces, LoopCode, Velocity
 from hodyn_ros.engine.loops.loop_series import NOTHING, ClusterMotion
 from hodyn_ros.engine.recursions.composite import plus, scaled
@@ -73,7 +73,7 @@ class LoopPartials(LoopFunction):
             code = _EffortChanges(closure, chosen, order, loads)
             rows, self.shape = order + 3, ((order + 1) * e, (order + 3) * c)
         elif of != "accelerations":
-            code = _MatrixChanges(closure, chosen, order, of)
+            code = _MatrixChanges(closure, chosen, order, *MATRIX_LAWS[of])
             rows = code.count + 1
             self.shape = (order + 1) * code.shape[0] * code.shape[1], rows * c
         else:
@@ -299,7 +299,7 @@ class _EffortChanges(EffortCode):
         return [*changed.of(table[: self.order + 1]), [value_of(row[0]) for row in (defect, singularity)]]
 
 
-class _MatrixChanges(MatrixCode):
+class _MatrixChanges(SumsCode):
     def checked(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the changes from spatial twists, and what is wrong."""
         n_given = self.closure.n_given
