@@ -17,7 +17,7 @@ from hodyn_ros.codegen.kernel import Call, Shape, Stack
 from hodyn_ros.codegen.program import Code, Copy, Run, Statement, View, arrays
 from hodyn_ros.engine.limbs.kernel import JUMP, RIGID, LimbCall
 from hodyn_ros.engine.limbs.limb_code import POSE, drive_rates, newton_step_of_drives
-from hodyn_ros.engine.limbs.platform_code import basis_of, center, moved_pose, nearness
+from hodyn_ros.engine.limbs.platform_code import center, moved_pose, nearness
 from hodyn_ros.engine.loops.loop_kernel import LoopTraces
 from hodyn_ros.engine.newton import ITERATIONS_FROM_DRIVES, newton, where_right
 from hodyn_ros.engine.series.orthogonal import Orthogonal
@@ -45,7 +45,6 @@ class DirectKinematics(LimbCall):
 
     def __init__(self, model: ParallelModel, order: int) -> None:
         LimbCall.__init__(self, model, order)
-        self._basis = basis_of(model)
         n_memory = model.n_joints + 16
         drives, memory = (order + 1, model.n_driven), (1, n_memory)
         Call.__init__(
@@ -221,11 +220,11 @@ class DirectKinematics(LimbCall):
 
     def _jacobian(self, rows: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
         """Return the columns of `J_IK` from the wrenches against the drives."""
-        return [[dot(column, row) for row in rows] for column in self._basis.T.tolist()]
+        return [[dot(column, row) for row in rows] for column in self.basis.T.tolist()]
 
     def _twist(self, motion: Sequence[Scalar]) -> list[Scalar]:
         """Return the twist (6,) about the center from its components in the basis."""
-        return [dot(row, motion) for row in self._basis.tolist()]
+        return [dot(row, motion) for row in self.basis.tolist()]
 
     def _solve(self, k: int, drives: Stack, *stacks: Stack) -> Stack:
         """Return coefficient k of the twist for every limb, then how far redundant drives disagree, squared.

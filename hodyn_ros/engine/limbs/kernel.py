@@ -80,6 +80,7 @@ class LimbCall(Call):
 
     def __init__(self, model: ParallelModel, order: int) -> None:
         self.model, self.order = model, order
+        self.basis = basis_of(model)
         self.limbs = [limb_constants(limb, model.platform, center(model)) for limb in model.limbs]
         self.groups = _groups(self.limbs, model.size)
         self.widest = max(len(group) for group in self.groups)
@@ -143,7 +144,6 @@ class ParallelKernel(LimbCall):
         self.setting = setting
         every, groups, widest = self.limbs, self.groups, self.widest
         motion_size = 12 + 6 * (order + 2)
-        basis = basis_of(model)
 
         def platform(pose: Stack, twists: Stack, *loads: Stack) -> Stack:
             motion, wrench, wrong = platform_motion(model, order, pose, twists, loads)
@@ -179,17 +179,8 @@ class ParallelKernel(LimbCall):
         def end(work: Stack, *stacks: Stack) -> Stack:
             buffers, (memory, *preload) = stacks[: 2 * len(groups)], stacks[2 * len(groups) :]
             wrenches = work[0][widest * motion_size :]
-            platform_wrench = [wrenches[6 * k : 6 * k + 6] for k in range(order + 1)]
-            return self._end(
-                every,
-                groups,
-                basis,
-                platform_wrench,
-                wrenches[-1],
-                buffers,
-                memory[0],
-                preload[0] if preload else None,
-            )
+            given = [taylor(row, k) for k, row in enumerate(preload[0])] if preload else None
+            return self._end(wrenches, buffers, memory[0], given)
 
         n_memory = model.n_joints + 16
         end_shapes = [(1, size) for size in (platform_size, *buffers.values(), n_memory)]
@@ -204,24 +195,20 @@ class ParallelKernel(LimbCall):
         self._finish([*arguments, memory, out], {"work": platform_size, **buffers}, body)
 
     def _end(
-        self,
-        limbs: Sequence[LimbConstants],
-        groups: Sequence[Sequence[int]],
-        basis: Array,
-        platform: Stack,
-        wrong: Any,
-        buffers: Sequence[Stack],
-        memory: Sequence[Any],
-        preload: Stack | None,
+        self, platform: Sequence[Any], buffers: Sequence[Stack], memory: Sequence[Any], preload: Stack | None
     ) -> Stack:
-        """Trace the balance on the platform and the result."""
-        order = self.order
-        defect = wrong * (1.0 / RIGID**2)
+        """Trace the balance on the platform and the result.
+
+        `platform`: coefficients of its wrench, and what is wrong with its motion; `buffers`: states and
+        results of each group of limbs; `preload`: coefficients.
+        """
+        order, limbs = self.order, self.limbs
+        defect = platform[-1] * (1.0 / RIGID**2)
         singularity: Any = 0.0
         wrenches: dict[int, Stack] = {}
         against: dict[int, list[Stack]] = {}
         motion: dict[int, list[list[Any]]] = {}
-        for group, states, results in zip(groups, buffers[::2], buffers[1::2]):
+        for group, states, results in zip(self.groups, buffers[::2], buffers[1::2]):
             for i, l in enumerate(group):
                 limb = limbs[l]
                 n = len(limb.chain)
@@ -233,20 +220,16 @@ class ParallelKernel(LimbCall):
                 singularity = singularity + row[0]
                 rates = [row[1 + k * n : 1 + (k + 1) * n] for k in range(order + 2)]
                 motion[l] = [[state[d], *(rate[d] for rate in rates)] for d in limb.driven]
-                vectors = row[1 + (order + 2) * n :]
-                parts = [vectors[6 * k : 6 * k + 6] for k in range(len(vectors) // 6)]
+                parts = _sixes(row[1 + (order + 2) * n :])
                 split = [parts[k * (order + 1) : (k + 1) * (order + 1)] for k in range(1 + len(limb.driven))]
                 wrenches[l], against[l] = split[0], split[1:]
         every = range(len(limbs))
-        taylor_preload = None
-        if preload is not None:
-            taylor_preload = [taylor(row, k) for k, row in enumerate(preload)]
         forces, near = drive_series(
-            basis,
-            platform,
+            self.basis,
+            _sixes(platform[:-1]),
             [wrenches[l] for l in every],
             [drive for l in every for drive in against[l]],
-            taylor_preload,
+            preload,
             self.reach,
         )
         singularity = singularity + near
@@ -270,6 +253,10 @@ class ParallelKernel(LimbCall):
     def batch_rows(self) -> slice:
         """Rows of the result that batches are of: efforts."""
         return slice(0, self.order + 1)
+
+
+def _sixes(values: Sequence[Any]) -> Stack:
+    return [list(values[i : i + 6]) for i in range(0, len(values), 6)]
 
 
 def _groups(limbs: Sequence[LimbConstants], size: float) -> list[list[int]]:

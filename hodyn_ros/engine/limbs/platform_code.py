@@ -13,7 +13,7 @@ from hodyn_ros.engine.series.allowed import allowed_twists, distance_from_allowe
 from hodyn_ros.engine.series.applied import AppliedWrench
 from hodyn_ros.engine.series.canonical import CanonicalBody
 from hodyn_ros.engine.series.floating_base import FloatingBase
-from hodyn_ros.engine.series.orthogonal import Column, Orthogonal
+from hodyn_ros.engine.series.orthogonal import Column
 from hodyn_ros.engine.series.series import Series
 from hodyn_ros.engine.series.series_system import SeriesSystem
 from hodyn_ros.engine.series.validity import distance_from_rigid
@@ -104,38 +104,23 @@ def drive_series(
     `limb_motion` give them. Balance on the platform: the wrenches of all drives together are those of
     platform and limbs, in the directions in which it can move.
     """
-    orders = range(len(platform))
-    columns = [basis[:, i].tolist() for i in range(basis.shape[1])]
+    orders, columns = range(len(platform)), basis.T.tolist()
     force = []
     for k in orders:
         total = list(platform[k])
         for limb in limbs:
             total = [a + b for a, b in zip(total, limb[k])]
         force.append([dot(column, total) for column in columns])
-    rows = [[[dot(column, drive[k]) for column in columns] for drive in drives] for k in orders]
-    if len(drives) == len(columns):
-        factors = Orthogonal(rows[0])
-        square: Stack = []
-        for k in orders:
-            right = list(force[k])
-            for i in range(1, k + 1):
-                for row, u in zip(rows[i], square[k - i]):
-                    right = [value - u * entry for value, entry in zip(right, row)]
-            square.append(factors.solve(right))
-        return square, nearness(factors.inverses, reach)
-    near = [[0.0] * len(drives) for _ in orders] if preload is None else preload
-    balance = [
-        [Series([rows[k][a][i] for k in orders]) for a in range(len(drives))] for i in range(len(columns))
-    ]
+    rows = [[[dot(column, drive[k]) for drive in drives] for column in columns] for k in orders]
+    balance = [[Series([row[i][a] for row in rows]) for a in range(len(drives))] for i in range(len(columns))]
     system = SeriesSystem(balance, len(orders))
+    if preload is None or len(drives) == len(columns):
+        return system.solve(force), system.singularity * reach**2
     missing = []
     for k in orders:
-        held = [
-            sum(dot([row[i] for row in rows[l]], near[k - l]) for l in range(k + 1))
-            for i in range(len(columns))
-        ]
+        held = [sum(dot(row, preload[k - l]) for l, row in enumerate(part)) for part in zip(*rows[: k + 1])]
         missing.append([value - part for value, part in zip(force[k], held)])
-    forces = [[a + b for a, b in zip(*parts)] for parts in zip(near, system.solve(missing))]
+    forces = [[a + b for a, b in zip(*parts)] for parts in zip(preload, system.solve(missing))]
     return forces, system.singularity * reach**2
 
 
