@@ -32,6 +32,7 @@ from hodyn_ros.codegen.program import (
     Put,
     Return,
     Run,
+    Statement,
     View,
     When,
     arrays,
@@ -197,12 +198,16 @@ class Function(Call, ABC):
         i, count = integer("i"), integer("count")
         sample = [view.at(i * size) for view, size in zip(passed, sizes)]
         look = Module(straight_module, _checksum, [*shapes, (1, 1)]).compile("hodyn_kernel")
-        each = [
+        each: list[Statement] = [
             Run(Code("look", look.address, alive=look), [*sample[:-1], checksum, checksum]),
             Run(Code("kernel", self.code.address), sample),
         ]
         moderate = All([Compare(checksum, "<", inf), Compare(checksum, ">", -inf)])
-        body = [Put(checksum, 0.0), For(i, count, each), When(Not(moderate), [Return(Index.of(1))])]
+        body: list[Statement] = [
+            Put(checksum, 0.0),
+            For(i, count, each),
+            When(Not(moderate), [Return(Index.of(1))]),
+        ]
         program = Program("hodyn_batch", [*passed, count], {"checksum": 1}, body, returns=True)
         text = llvm_text(program) + "declare i64 @llvm.smin.i64(i64, i64)\n" + shared_text(sizes, _PART)
         self._looking = look  # what the text points to

@@ -31,19 +31,24 @@ Column = Sequence[Series | Any]  # velocities of a tree by one coordinate
 
 
 class Sums:
-    """What laws are of: the sums over a tree that moves, and how its velocities follow the coordinates.
+    """What laws are of: the sums over a tree that moves, and how its velocities follow the coordinates."""
 
-    `columns`: by coordinate what moves as the tree does, and `rates`, how that changes; None where the
-    velocities of the tree are the coordinates themselves.
-    """
+    inputs: Sequence[Stack]  # what is given besides the motion
 
     def __init__(self, model: TreeModel, order: int, q: Stack, inputs: Sequence[Stack]) -> None:
         base, self.inputs = _without_loads(model, inputs)
-        self.model, self.order, self.columns, self.rates = model, order, None, None
-        self.tree, self._motion = _composite(model, order, q, base, regroup=False), (q, base)
+        self.model, self.order, self._motion = model, order, (q, base)
+        self.tree = _composite(model, order, q, base, regroup=False)
 
-    columns: Sequence[Column] | None
-    rates: Sequence[Column] | None
+    @property
+    def columns(self) -> Sequence[Column] | None:
+        """By coordinate how the velocities of the tree follow; None where these are the coordinates."""
+        return None
+
+    @property
+    def rates(self) -> Sequence[Column] | None:
+        """How the columns change."""
+        return None
 
     @property
     def accelerations(self) -> list[Series]:
@@ -51,7 +56,7 @@ class Sums:
         return _rates(self.order, 2, *self._motion)
 
     @property
-    def reference(self) -> tuple[list[Series], list[Series]]:
+    def reference(self) -> tuple[Sequence[Any], Sequence[Any]]:
         """The velocities of the tree that are given as a reference, and their rates."""
         speeds, rates = (_series(self.inputs[0], shift, self.order, self.tree.size) for shift in (0, 1))
         return speeds, rates

@@ -221,7 +221,7 @@ class LoopSums(Sums):
         return [Series([(k + 1.0) * one[k + 1] for k in terms]) for one in series]
 
     @property
-    def reference(self) -> tuple[list[Series], list[Series]]:
+    def reference(self) -> tuple[Column, Column]:
         """The velocities of the tree that follow from a reference of the coordinates, and their rates."""
         (speeds,) = of_orders(self.inputs[0], 1)
         of_tree = [dot(entries, speeds) for entries in zip(*self._distribution)]

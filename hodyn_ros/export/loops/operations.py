@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ def inverse_dynamics(robot: Robot, request: ExportRequest, what: str) -> Plan:
     """Plan efforts and the motion of the drives."""
     closure, order, loads = closure_of(robot), request.order, request.loads(robot.tree)
     said = f"inverse dynamics of order {order}"
-    looped, kernel = compiled(robot, order, said, lambda *of: LoopKernel(*of, order, loads))
+    looped, kernel = compiled(robot, order, said, partial(LoopKernel, order=order, loads=loads))
     first = 6 if closure.base_given else 0
     result = np.arange(kernel.result[0] * kernel.result[1]).reshape(kernel.result)
     places = {"tau": result[kernel.efforts, first:], "motion": result[kernel.drives, first:]}
@@ -51,7 +52,7 @@ def forward_dynamics(robot: Robot, request: ExportRequest, what: str) -> Plan:
     closure, order, loads = closure_of(robot), request.order, request.loads(robot.tree)
     inputs, about = forward_inputs(robot, request)
     said = f"forward dynamics of order {order}"
-    looped, kernel = compiled(robot, order, said, lambda *of: LoopAccelerations(*of, order, loads))
+    looped, kernel = compiled(robot, order, said, partial(LoopAccelerations, order=order, loads=loads))
     result = np.arange(kernel.result[0] * kernel.result[1]).reshape(kernel.result)[:-1]
     places = {}
     if closure.leader is not None:
@@ -91,9 +92,7 @@ def joint_motion(robot: Robot, request: ExportRequest, what: str) -> Plan:
     """Plan the motion of all joints."""
     closure, order = closure_of(robot), request.order
     said = f"joint motion of order {order}"
-    looped, kernel = compiled(
-        robot, max(order - 2, 0), said, lambda *of: LoopKernel(*of, order, (), "joints")
-    )
+    looped, kernel = compiled(robot, max(order - 2, 0), said, partial(LoopKernel, order=order, what="joints"))
     rows, n = kernel.result
     about = [*about_motion(closure, order), words.joints("joints", closure.tree.joint_names, order)]
     places = {"joints": np.arange((rows - 1) * n).reshape(-1, n)}

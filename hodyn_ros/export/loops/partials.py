@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -87,7 +88,7 @@ def inverse_hessian(robot: Robot, request: ExportRequest, what: str) -> Plan:
     closure, order = closure_of(robot), request.order
     c = closure.n_coordinates
     said = f"second derivatives of inverse dynamics of order {order}"
-    looped, kernel = compiled(robot, order, said, lambda *of: LoopHessian(*of, order))
+    looped, kernel = compiled(robot, order, said, partial(LoopHessian, order=order))
     about = [
         *about_motion(closure, order + 2),
         f"multiplier: of the efforts and their derivatives up to order {order}.",
@@ -123,7 +124,7 @@ def _partials(
 ) -> tuple[LoopedDynamics, LoopPartials]:
     """Compile partial derivatives; InputError where there is no such code."""
     said = f"partial derivatives of {'inverse' if of == 'efforts' else 'forward'} dynamics of order {order}"
-    return compiled(robot, order, said, lambda *loops: LoopPartials(*loops, order, of))
+    return compiled(robot, order, said, partial(LoopPartials, order=order, of=of))
 
 
 def _changed(closure: Closure) -> str:
