@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from math import factorial
 
 import numpy as np
@@ -20,7 +21,7 @@ from hodyn_ros.engine.loops.loop_series import (
 from hodyn_ros.engine.recursions.composite import Axes, Spatial
 from hodyn_ros.engine.series.allowed import allowed_twists, distance_from_allowed
 from hodyn_ros.engine.series.block_system import BlockSystem
-from hodyn_ros.engine.series.canonical import canonical_bodies
+from hodyn_ros.engine.series.canonical import canonical_bodies, inward
 from hodyn_ros.engine.series.joint_curve import beyond
 from hodyn_ros.engine.series.validity import (
     DOUBLE,
@@ -393,12 +394,7 @@ def _clusters(closure: Closure, chosen: Array, unknown: Sequence[int], of_platfo
             size = closure.size if row.what == "point" else 1.0
             kept.append(PlacedRow(row, target, origin, 0.0, size, -1))
 
-    def path(body: int) -> list[int]:
-        way = []
-        while body >= 0:
-            way.append(body)
-            body = tree.parents[body]
-        return way
+    path = partial(inward, tree.parents)
 
     def columns(row: PlacedRow | FollowerRow) -> set[int]:
         if isinstance(row, FollowerRow):

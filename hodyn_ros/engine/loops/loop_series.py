@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hodyn_ros.engine.recursions.composite import Axes, Spatial, bracket, combine, plus, power, scaled
-from hodyn_ros.engine.series.canonical import CanonicalBody
+from hodyn_ros.engine.series.canonical import CanonicalBody, inward
 from hodyn_ros.engine.series.floating_base import convolve_vectors
 from hodyn_ros.engine.series.joint_curve import curve, slopes
 from hodyn_ros.engine.series.vectors import ZERO, Scalar, Vector, add, convolve, cross, dot, scale, subtract
@@ -63,14 +63,6 @@ class Cluster:
     bodies: tuple[int, ...]
     rows: tuple[PlacedRow | FollowerRow, ...]
     checked: tuple[PlacedRow | FollowerRow, ...]  # rows that depend on the others
-
-    def path(self, parents: Sequence[int], body: int) -> tuple[int, ...]:
-        """Return a body and all inward of it, up to the root."""
-        path = []
-        while body >= 0 and body != self.root:
-            path.append(body)
-            body = parents[body]
-        return tuple(path)
 
 
 class MovingFrame:
@@ -141,7 +133,7 @@ class ClusterMotion:
         self._supports: list[tuple[set[int], set[int]]] = []  # of rows between bodies
         for row in cluster.rows:
             ends = () if isinstance(row, FollowerRow) else (row.a.body, row.b.body)
-            of_a, of_b = (set(cluster.path(parents, end)) for end in ends) if ends else (set(), set())
+            of_a, of_b = (set(inward(parents, end, cluster.root)) for end in ends) if ends else (set(), set())
             self._supports.append((of_a, of_b))
         joints = [bodies[body].joint for body in self.screws]
         joints += [

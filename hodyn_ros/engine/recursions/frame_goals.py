@@ -18,7 +18,7 @@ from hodyn_ros.digits import FEWEST
 from hodyn_ros.engine.loops.loop_series import Cluster, ClusterMotion, MovingFrame
 from hodyn_ros.engine.recursions.articulated import factorise, solve
 from hodyn_ros.engine.recursions.composite import Spatial, power
-from hodyn_ros.engine.series.canonical import canonical_bodies
+from hodyn_ros.engine.series.canonical import canonical_bodies, inward
 from hodyn_ros.engine.series.floating_base import FloatingBase, convolve_vectors
 from hodyn_ros.engine.series.orthogonal import Orthogonal
 from hodyn_ros.engine.series.vectors import (
@@ -92,16 +92,8 @@ class GoalCode:
 
     def __init__(self, model: TreeModel, goals: Goals, order: int) -> None:
         self.model, self.goals, self.order = model, goals, order
-        carriers: set[int] = set()
-        self.paths: list[set[int]] = []
-        for frame in goals.frames:
-            path, body = set(), frame.body
-            while body >= 0:
-                path.add(body)
-                body = model.parents[body]
-            self.paths.append(path)
-            carriers |= path
-        self._bodies = tuple(sorted(carriers))
+        self.paths = [set(inward(model.parents, frame.body)) for frame in goals.frames]
+        self._bodies = tuple(sorted(set().union(*self.paths)))
         self.joints = [model.joint_of(b) for b in self._bodies if b >= model.first_jointed_body]
         self.movable = [j for j in self.joints if j not in goals.independent]
         self.carrier = {model.joint_of(b): b for b in self._bodies if b >= model.first_jointed_body}

@@ -14,7 +14,7 @@ import numpy as np
 from hodyn_ros.codegen.kernel import Shape, Stack, Traceable
 from hodyn_ros.engine.loops.loop_series import Cluster, ClusterMotion, MovingFrame
 from hodyn_ros.engine.recursions.composite import Spatial
-from hodyn_ros.engine.series.canonical import canonical_bodies
+from hodyn_ros.engine.series.canonical import canonical_bodies, inward
 from hodyn_ros.engine.series.floating_base import convolve_vectors
 from hodyn_ros.engine.series.vectors import (
     ZERO,
@@ -74,10 +74,7 @@ def frame_jacobian(model: TreeModel, order: int, frame: Frame, representation: R
     def trace(q: Stack, *base: Stack) -> Stack:
         moved = _Moved(model, order, q, base)
         columns: list[Stack] = []
-        body, path = frame.body, set()
-        while body >= 0:
-            path.add(body)
-            body = model.parents[body]
+        path = inward(model.parents, frame.body)
         nothing = [[0.0] * 6] * (order + 1)
         if model.floating_base:
             for series in moved.base_screws():
