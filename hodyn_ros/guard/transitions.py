@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from hodyn_ros.lie.se3 import Array
 
@@ -66,7 +65,7 @@ class Braking(NamedTuple):
     relief: float
 
     @classmethod
-    def within(cls, begin: Motion, start: float, deceleration: ArrayLike, shortest: float) -> Braking:
+    def within(cls, begin: Motion, start: float, deceleration: Array | float, shortest: float) -> Braking:
         """Brake by no more than `deceleration` (n,) [rad/s^2 or m/s^2], for no less than `shortest` [s]."""
         duration = max(shortest, float((1.5 * np.abs(begin.velocity) / deceleration).max(initial=0.0)))
         return cls(begin, start, duration, min(duration, _RELIEF))
