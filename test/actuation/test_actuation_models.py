@@ -358,9 +358,9 @@ def test_warm_gears_rub_less() -> None:
     assert back.motor_friction.viscous == pytest.approx(2.0, rel=1e-15)
     assert joint_drive(warm).motor_friction.viscous == warm.motor_friction.viscous
     assert_refused(
-        (ModelError, lambda: FrictionSpec(2.0, viscous_by_temperature=0.02), "needs the temperature"),
-        (ModelError, lambda: DriveSpec(9000.0, 0.5, link_friction=FrictionSpec(load=0.1)),
-         "link_friction by load"),
+        (lambda: FrictionSpec(2.0, viscous_by_temperature=0.02), "needs the temperature", ModelError),
+        (lambda: DriveSpec(9000.0, 0.5, link_friction=FrictionSpec(load=0.1)),
+         "link_friction by load", ModelError),
     )  # fmt: skip
 
 

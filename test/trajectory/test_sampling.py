@@ -91,7 +91,7 @@ def test_points_that_would_make_a_robot_jump_are_refused() -> None:
     positions = np.array([[1.0], [2.0]])
     assert_refused(
         (lambda: through_points(np.array([0.0, 1.0]), positions, present=np.array([0.5])),
-         "0.5 rad", "from where the robot is held"),
+         "0.5 rad ... from where the robot is held"),
         (lambda: through_points(np.array([0.0, 1.0]), positions, np.array([[0.0], [1.0]])),
          "velocities of the last point must be zero"),
         (lambda: through_points(np.array([0.0, 1.0]), positions, np.array([[1.0], [0.0]])),

@@ -123,7 +123,7 @@ def test_smoothness_is_that_of_the_roughest_part() -> None:
     assert EasedStart(rough, 0.5).smoothness == 0
     assert_refused(
         (lambda: EasedStart(MOTION, 0.5, order=3).require_smoothness(4),
-         "snap", "jumps; build it with order=4 or more"),
+         "snap ... jumps; build it with order=4 or more"),
         (lambda: EasedStart(rough, 0.5).require_smoothness(4),
          "velocity (derivative 1) of this EasedStart jumps; make a WaypointSpline"),
     )  # fmt: skip
