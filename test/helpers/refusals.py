@@ -10,7 +10,7 @@ from typing import Any
 from hodyn_ros import InputError
 
 Row = tuple[Any, ...]
-"""A call, the words of its error in their order (`...` for any between), and its type if no InputError."""
+"""A call, the words of its error in their order (`...` for any between), and its type where it needs one."""
 
 
 def refused(call: Callable[[], object], words: str, error: type[Exception] = InputError) -> Any:
@@ -26,13 +26,20 @@ def refused(call: Callable[[], object], words: str, error: type[Exception] = Inp
     raise AssertionError(f"{error.__name__} with {words!r} wanted, found {said}")
 
 
-def assert_refused(*table: Row | Mapping[str, Row], given: tuple[Any, ...] = ()) -> None:
-    """Make every call of a table, with the arguments `given`; rows may have names. All that miss are shown."""
+def assert_refused(
+    *table: Row | Mapping[str, Row],
+    by: Callable[[Any], object] = lambda call: call(),
+    error: type[Exception] = InputError,
+) -> None:
+    """Refuse each row of a table, where rows may have names; all that miss are shown.
+
+    `by` makes the call of what a row begins with, where that is none; `error` is the type of rows without.
+    """
     misses = []
     for part in table:
-        for name, (call, *wanted) in part.items() if isinstance(part, Mapping) else [("", part)]:
+        for name, (given, words, *own) in part.items() if isinstance(part, Mapping) else [("", part)]:
             try:
-                refused(partial(call, *given), *wanted)
+                refused(partial(by, given), words, *(own or [error]))
             except AssertionError as miss:
                 misses.append(f"{name}: {miss}" if name else str(miss))
     assert not misses, "\n".join(misses)

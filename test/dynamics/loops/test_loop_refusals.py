@@ -11,7 +11,16 @@ from linkages import robot_of, shipped, three_rps
 from oracles.mechanisms import MECHANISMS, four_bar, rssr
 from refusals import Row, assert_refused
 
-from hodyn_ros import BaseMotion, Constraints, ConvergenceError, Coupling, InputError, Robot, SingularError
+from hodyn_ros import (
+    BaseMotion,
+    Constraints,
+    ConvergenceError,
+    Coupling,
+    InputError,
+    OverflowingError,
+    Robot,
+    SingularError,
+)
 from hodyn_ros.lie.se3 import exp
 
 pytestmark = pytest.mark.thorough
@@ -28,7 +37,7 @@ BAR: dict[str, Row] = {  # of a four-bar
     "NaN": (lambda r: r.inverse_dynamics(NAN), "NaN"),
     "too large": (
         lambda r: r.inverse_dynamics([[[0.0]] * 3, [[0.0], [1e200], [0.0]]]),
-        "sample 1: the result overflows"),
+        "sample 1: the result overflows", OverflowingError),
     "no motion": (lambda r: r.inverse_dynamics(None), "give their motion"),
     "base": (lambda r: r.inverse_dynamics(THREE, STILL), "has a fixed base"),
     "preload": (
@@ -74,7 +83,7 @@ BAR: dict[str, Row] = {  # of a four-bar
 def test_of_a_four_bar() -> None:
     robot = robot_of(four_bar())
     before = robot.positions
-    assert_refused(BAR, given=(robot,))
+    assert_refused(BAR, by=lambda call: call(robot))
     np.testing.assert_allclose(robot.positions, before, rtol=0.0, atol=1e-14)
 
 
