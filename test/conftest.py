@@ -22,11 +22,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import case_robots
 import pytest
 from hypothesis import settings
 from sweeps import THOROUGH
 
-from hodyn_ros import Robot, share
+from hodyn_ros import Robot
 from hodyn_ros.codegen import llvm
 
 # Domains above 101 would use ports that Linux hands out to other programs; 0 is everybody's default.
@@ -118,7 +119,7 @@ def compiled_code(request: pytest.FixtureRequest) -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def panda() -> Robot:
     """The Panda of the package, which all tests of a worker share with what is compiled for it."""
-    return Robot.load(share.find("config", "panda.yaml"))
+    return case_robots.panda()
 
 
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)

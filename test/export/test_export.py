@@ -13,6 +13,7 @@ from typing import get_args
 import numpy as np
 import pytest
 import warm_python
+from case_robots import of_tree, panda
 from exported_code import (
     CC,
     CXX,
@@ -27,7 +28,7 @@ from exported_code import (
     write,
 )
 from oracles.motions import random_base, random_motion
-from oracles.random_trees import Tree, random_tree
+from oracles.random_trees import random_tree
 from places import CONFIG, DATA, ROOT
 from refusals import assert_refused, refused
 from ros_processes import child_environment
@@ -46,14 +47,6 @@ from hodyn_ros.lie.representations import Representation
 from hodyn_ros.lie.se3 import pose as pose_at
 from hodyn_ros.model.drive_spec import series_elastic
 from hodyn_ros.model.propeller import Propeller
-
-
-def panda() -> Robot:
-    return Robot.load(CONFIG / "panda.yaml")
-
-
-def robot_of(tree: Tree) -> Robot:
-    return Robot.from_screws(**tree.arguments())
 
 
 class TestNumbers:
@@ -78,7 +71,7 @@ class TestNumbers:
         for seed in range(3 if THOROUGH else 1):
             rng, order = np.random.default_rng(seed), 2
             tree = random_tree(rng, 6, floating_base=floating)
-            robot = robot_of(tree)
+            robot = of_tree(tree)
             code = c_source(robot, ExportRequest(order, f"tree{seed}"))
             library = compiled(code, tmp_path)
             assert getattr(library, f"{code.name}_self_test")() <= RELATIVE
@@ -105,7 +98,7 @@ class TestNumbers:
         rng = np.random.default_rng(5)
         tree = random_tree(rng, 2, kinds=("revolute",))
         drives = series_elastic(np.array(stiffness), np.array([0.3, 0.2]))
-        robot = Robot(robot_of(tree).model, drives=drives)
+        robot = Robot(of_tree(tree).model, drives=drives)
         library = compiled(c_source(robot, ExportRequest(order, "driven")), tmp_path)
         assert library.driven_self_test() <= RELATIVE
         q = random_motion(rng, tree, order)
@@ -144,10 +137,10 @@ def flier(tilting: bool) -> Robot:
         )
         for i, place in enumerate(places)
     ]
-    return Robot(robot_of(random_tree(5, 2, floating_base=True)).model, propellers=propellers)
+    return Robot(of_tree(random_tree(5, 2, floating_base=True)).model, propellers=propellers)
 
 
-SMALL = tuple(robot_of(random_tree(5, 2, floating_base=floating)) for floating in (False, True))
+SMALL = tuple(of_tree(random_tree(5, 2, floating_base=floating)) for floating in (False, True))
 ROBOTS = (panda(), aerial()) if THOROUGH else SMALL  # all functions of a large one take a C compiler long
 
 SECOND = [what for what in EXPORTED_OF_TREES if what.endswith(("hessian", "second_derivatives"))]
@@ -204,7 +197,7 @@ class TestWhat:
     @pytest.mark.parametrize("floating", (False, True), ids=("fixed", "floating"))
     def test_partial_derivatives(self, floating: bool, tmp_path: Path) -> None:
         """First ones of forward dynamics and kinematics, and second ones."""
-        robot = robot_of(random_tree(5, 2, floating_base=floating))
+        robot = of_tree(random_tree(5, 2, floating_base=floating))
         code = c_source(robot, ExportRequest(0, "robot", what=["forward_dynamics_derivatives", *SECOND]))
         library = compiled(code, tmp_path)
         assert library.robot_self_test() <= 1e-11

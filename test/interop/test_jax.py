@@ -7,11 +7,12 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from case_robots import panda
 from numpy.typing import NDArray
 from oracles.random_trees import random_tree
 from refusals import refused
 
-from hodyn_ros import InputError, Robot, share
+from hodyn_ros import InputError, Robot
 from hodyn_ros.interop import kernels
 
 pytestmark = pytest.mark.skipif(find_spec("jax") is None, reason="jax is not installed")
@@ -36,10 +37,6 @@ def float64() -> Iterator[None]:
     jax.config.update("jax_enable_x64", True)
     yield
     jax.config.update("jax_enable_x64", before)
-
-
-def panda() -> Robot:
-    return Robot.load(share.find("config", "panda.yaml"))
 
 
 def small() -> Robot:

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from case_robots import of_tree, panda
 from elastic_pair import ElasticPair
 from numpy.typing import NDArray
 from oracles import mp_dynamics as mp
 from oracles.motions import random_stack
-from oracles.random_trees import Tree, random_pose, random_tree
+from oracles.random_trees import random_pose, random_tree
 from refusals import assert_refused, refused
 
 from hodyn_ros import BaseMotion, InputError, Robot, share
@@ -43,15 +44,6 @@ def filtered(values: Array, bandwidth: float, period: float) -> Array:
     for i, value in enumerate(values):
         found[i] = (keep * found[i - 1] if i else 0.0) + (1.0 - keep) * value
     return found
-
-
-def robot_of(tree: Tree) -> Robot:
-    return Robot.from_screws(**tree.arguments())
-
-
-@cache
-def panda() -> Robot:
-    return Robot.load(share.find("config", "panda.yaml"))
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +93,7 @@ def test_a_period_leaves_the_change_of_momentum_less_what_acted(seed: int) -> No
     acted = sum(0.5 * w * forces(0.5 * PERIOD * (1.0 + x)) for x, w in zip(nodes, weights))
     left = (momentum(PERIOD) - momentum(0.0)) / PERIOD - acted
 
-    observer = MomentumObserver(robot_of(tree), ObserverConfig(bandwidth=1.0), ALL_OF_LINKS)
+    observer = MomentumObserver(of_tree(tree), ObserverConfig(bandwidth=1.0), ALL_OF_LINKS)
     for time in (0.0, PERIOD):
         q, v, _ = polynomial(stack, time)
         result = observer.update(time, observer.sample(position=q, velocity=v, joint_torque=0.0 * q))
@@ -119,7 +111,7 @@ def test_on_a_floating_base_stands_the_mean_wrench_about_its_origin() -> None:
     stack, start = random_stack(random, 6, tree.n_joints), random_pose(random)
     jets = random_stack(random, 6, 6)
     jets[0] = 0.0
-    robot = robot_of(tree)
+    robot = of_tree(tree)
 
     def base(time: float) -> BaseMotion:
         x = polynomial(jets, time)

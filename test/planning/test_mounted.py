@@ -7,6 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from case_robots import panda
 from numpy.typing import NDArray
 from places import ROOT
 from refusals import assert_refused, refused
@@ -34,11 +35,6 @@ Array = NDArray[np.float64]
 HOME = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.0])
 OPPOSITE = pose(np.diag([-1.0, -1.0, 1.0]), np.array([0.8, 0.0, 0.0]))
 ON_TOP = pose(np.eye(3), np.array([0.02, 0.01, 0.05]))
-
-
-@cache
-def panda() -> Robot:
-    return Robot.load(share.find("config", "panda.yaml"))
 
 
 @cache
