@@ -29,6 +29,7 @@ from sweeps import THOROUGH
 
 from hodyn_ros import Robot
 from hodyn_ros.codegen import llvm
+from hodyn_ros.codegen.keys import key_of
 
 # Domains above 101 would use ports that Linux hands out to other programs; 0 is everybody's default.
 DOMAINS = range(1, 102)
@@ -113,6 +114,7 @@ def compiled_code(request: pytest.FixtureRequest) -> Iterator[Path]:
         environment.setenv("HODYN_CACHE_DIR", str(folder))
         # More than all runs need: where the oldest give way to the newest, the next run finds none of either.
         environment.setenv("HODYN_CACHE_ENTRIES", "50000")
+        key_of(key_of)  # notes what modules hold, before a test replaces some of it
         yield folder
 
 
