@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+from case_robots import panda
 from numpy.typing import NDArray
 from refusals import assert_refused
 from scipy.optimize import minimize
@@ -20,11 +21,6 @@ PERIOD = 4e-3
 LOAD = Payload(0.8, (0.02, -0.03, 0.12), (0.004, 0.0005, 0.0002, 0.005, -0.0003, 0.003))
 FIGURES = np.array([0.8, 0.02, -0.03, 0.12, 0.004, 0.005, 0.003, 0.0005, 0.0002, -0.0003])
 SENSED = Sensed(links=True, joint_torques=True)
-
-
-@cache
-def panda() -> Robot:
-    return Robot.load(share.find("config", "panda.yaml"))
 
 
 @cache
