@@ -254,7 +254,7 @@ def screws_of(model: TreeModel) -> list[list[Spatial]]:
 
 
 def load_series(model: TreeModel, order: int, loads: Loads) -> Traceable:
-    """Trace what applied wrenches add to the rows of dQ/dq, arguments as of `inverse_dynamics_derivatives`."""
+    """Trace what applied wrenches add to dQ/dq, arguments as of `inverse_dynamics_derivatives`."""
     arguments = [*_arguments(model, order + 2), *load_arguments(loads, order)]
     size = model.n_joints + (6 if model.floating_base else 0)
 
