@@ -35,7 +35,7 @@ from hodyn_ros.guard.feedforward_stream import FeedforwardStream
 from hodyn_ros.guard.guard_config import End, FirstEffort, GuardConfig, GuardLimits, Rejoin
 from hodyn_ros.guard.measured_motion import MeasuredMotion
 from hodyn_ros.guard.reasons import Fault, Obstacle, Progress, Reason, State, StreamError, Transition
-from hodyn_ros.guard.transitions import Braking, Fading, Motion, decelerations
+from hodyn_ros.guard.transitions import Braking, Fading, Motion, built_for
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.observers.effort_observer import EffortObserver
 
@@ -121,7 +121,7 @@ class CommandGuard:
         self.desired = FeedforwardStream(joint_names, config, fastest, limits, model)
         self._names = tuple(joint_names)
         self._velocity_limit, self._fastest = velocity, fastest
-        self._deceleration = decelerations(config.deceleration, velocity)
+        self._range = tuple(np.broadcast_to(end, (n,)) for end in (limits.lower, limits.upper))
         self._limiter = EffortLimiter(effort, rate, config.effort_step)
         self._effort_step = limits.effort_steps(config.effort_step)
         self._gains, self._model = gains, model
@@ -623,13 +623,19 @@ class CommandGuard:
             # feedback would pull at a robot that is not where it was commanded to be
             speed = _within(self._speed, self._velocity_limit)
             begin = Motion(self.measured.position, speed, self._nothing)
-        self._braking = Braking.within(begin, at, self._deceleration, self.config.shortest_stop)
+        self._braking = self._brake(begin, at)
         self._offset, self._relax_for = None, _RELAX
         helpless = (
             self._model is None and not feedback_here
         )  # nothing here slows the robot down: no use to wait
         self._release_from = at if self.config.end is End.ZERO and helpless else np.inf
         self._enter(State.STOPPING, reason)
+
+    def _brake(self, begin: Motion, at: float) -> Braking:
+        stated, shortest = self.config.deceleration, self.config.shortest_stop
+        if stated > 0.0:
+            return Braking.within(begin, at, stated, shortest)
+        return Braking.lasting(begin, at, max(shortest, built_for(begin, self._velocity_limit, *self._range)))
 
     def _end_held_up(self, reason: Reason) -> None:
         """Command nothing more: the drives have gone on without, and hold what nobody here knows."""

@@ -61,6 +61,8 @@ class GuardLimits:
     effort: ArrayLike = field(default_factory=_unlimited)  # [N.m or N]
     effort_rate: ArrayLike = field(default_factory=_unlimited)  # [N.m/s or N/s]
     mismatch: ArrayLike = field(default_factory=_unlimited)  # of efforts and motion, allowed [N.m or N]
+    lower: ArrayLike = -np.inf  # ends of the range of the joints [rad or m], which a stop keeps if it can
+    upper: ArrayLike = np.inf
 
     def believed_effort_rate(self) -> Array:
         """Return how fast efforts may change (n,) or () [N.m/s or N/s]; hardly where no limit says it.
@@ -162,7 +164,8 @@ class GuardConfig:
     )
     deceleration: float = key(
         "Largest deceleration [rad/s^2 or m/s^2] of the reference in a stop; 0: 7.5, or for fast joints what "
-        "stops them from their highest speed within 0.65 s.",
+        "stops them from their highest speed within 0.65 s, and up to three times that before a joint "
+        "leaves its range.",
         default=0.0,
         within=(0.0, 1e4),
     )

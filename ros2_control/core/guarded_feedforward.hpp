@@ -162,7 +162,8 @@ private:
     const auto row = [this](const double * numbers) { return guard::Vector(numbers, numbers + robot_.joints); };
     return {
       row(robot_.velocity), row(motor ? robot_.motor_effort : robot_.effort),
-      row(motor ? robot_.motor_effort_rate : robot_.effort_rate), row(motor ? robot_.motor_mismatch : robot_.mismatch)};
+      row(motor ? robot_.motor_effort_rate : robot_.effort_rate), row(motor ? robot_.motor_mismatch : robot_.mismatch),
+      row(robot_.lower), row(robot_.upper)};
   }
 
   // The efforts of a motion, for the guard.

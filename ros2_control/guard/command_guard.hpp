@@ -39,7 +39,8 @@ inline Unusable find_unusable(size_t joints, const Config & config, const Limits
   if (joints < 1 || joints > kMostJoints) {
     return {"joints", 1.0, static_cast<double>(kMostJoints), n};
   }
-  const Vector * const limited[] = {&limits.velocity, &limits.effort, &limits.effort_rate, &limits.mismatch};
+  const Vector * const limited[] = {
+    &limits.velocity, &limits.effort, &limits.effort_rate, &limits.mismatch, &limits.lower, &limits.upper};
   for (const Vector * row : limited) {
     if (row->size() != joints) {
       return {"joints with limits", n, n, static_cast<double>(row->size())};
@@ -741,7 +742,7 @@ private:
           within(braking_.begin.acceleration[j], command_guard::kBrakedFrom * limits_.velocity[j]);
       }
     }
-    braking_.brake(at, config.deceleration, limits_.velocity, config.shortest_stop);
+    braking_.brake(at, config.deceleration, limits_, config.shortest_stop);
     brakes_ = true;
     offsets_ = false;
     relax_for_ = command_guard::kRelax;

@@ -124,7 +124,7 @@ enum {
   /* How long [s] efforts may be at their limits before the robot stops. */
   HODYN_FIGURE_SATURATION_TIME,
   /* Largest deceleration [rad/s^2 or m/s^2] of the reference in a stop; 0: 7.5, or for fast joints what stops them
-   * from their highest speed within 0.65 s. */
+   * from their highest speed within 0.65 s, and up to three times that before a joint leaves its range. */
   HODYN_FIGURE_DECELERATION,
   /* [s] */
   HODYN_FIGURE_SHORTEST_STOP,

@@ -229,7 +229,7 @@ struct Config
   double saturation_time = 0.1;
   unsigned stop_on = kEffortLimitExceeded | kVelocityLimitExceeded | kPositionLimitExceeded | kNearSingularity;
   // Largest deceleration [rad/s^2 or m/s^2] of the reference in a stop; 0: 7.5, or for fast joints what stops them from
-  // their highest speed within 0.65 s.
+  // their highest speed within 0.65 s, and up to three times that before a joint leaves its range.
   double deceleration = 0.0;
   // [s]
   double shortest_stop = 0.1;
@@ -411,5 +411,7 @@ constexpr double kRelief = 0.1;
 constexpr double kGentle = 7.5;
 // [s] and what stops them from their highest speed within this, where that is more
 constexpr double kStandsWithin = 0.65;
+// times as hard it brakes at most before the end of a range
+constexpr double kHarder = 3.0;
 }  // namespace transitions
 }  // namespace hodyn_ros::guard

@@ -161,6 +161,7 @@ struct Limits
   Vector effort;       // [N.m]
   Vector effort_rate;  // [N.m/s]
   Vector mismatch;     // of efforts and motion, allowed [N.m]
+  Vector lower, upper;  // ends of the range of the joints [rad], which a stop keeps if it can
 
   // How fast an effort may change [N.m/s]; where no rate is known, it follows from the size of the drive: what lets a
   // small robot through would cut the feedback of a large one, which then swings.
