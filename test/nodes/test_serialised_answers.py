@@ -196,3 +196,8 @@ def test_a_field_of_numbers_that_nothing_fills_in_is_refused(monkeypatch: pytest
     monkeypatch.setattr(serialised, "_FILLED", tuple(f for f in serialised._FILLED if f != ("thrusts",)))
     with pytest.raises(TypeError, match="thrusts"):
         both.by_bytes.answer_serialised(motion, None)
+    monkeypatch.undo()
+    both.by_bytes.stamps.forget()
+    monkeypatch.setattr(serialised, "NUMBERS", {})
+    with pytest.raises(TypeError, match="status"):
+        both.by_bytes.answer_serialised(motion, None)
