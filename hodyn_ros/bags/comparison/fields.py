@@ -16,8 +16,8 @@ Value = Numbers | str
 def flat_fields(message: Any, path: str = "") -> Iterator[tuple[str, Value]]:
     """Yield the fields of a message of the library rosbags, by names such as "header.stamp.sec".
 
-    A field of numbers comes as an array (n,), one for a single number; texts come one by one. Constants are no
-    fields; ROS has them in capitals.
+    A field of numbers comes as an array (n,), one for a single number; texts come one by one. Constants are
+    no fields; ROS has them in capitals.
     """
     if isinstance(message, str):
         yield path, message
