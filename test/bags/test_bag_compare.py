@@ -69,6 +69,7 @@ def test_thrusts_are_those_of_propellers() -> None:
     message = SimpleNamespace(joint_names=["shoulder", "elbow"], propeller_names=["left", "right"])
     assert names_of_elements(message, "efforts") == ["shoulder", "elbow"]
     assert names_of_elements(message, "thrusts") == ["left", "right"]
+    assert names_of_elements(message, "base_wrenches") == []
 
 
 def test_computation_times_are_left_out(tmp_path: Path) -> None:

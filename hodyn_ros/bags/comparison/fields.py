@@ -35,10 +35,13 @@ def flat_fields(message: Any, path: str = "") -> Iterator[tuple[str, Value]]:
 
 
 _OF_PROPELLERS = ("thrusts", "tilts")
+_OF_BODIES = ("base_wrenches", "wrenches")  # components, which may be as many as joints
 
 
 def names_of_elements(message: Any, field: str) -> list[str]:
     """Return the joints or propellers that a field of a message is about; nothing where it names none."""
+    if field in _OF_BODIES:
+        return []
     if field in _OF_PROPELLERS:
         return list(getattr(message, "propeller_names", None) or [])
     return list(getattr(message, "joint_names", None) or getattr(message, "name", None) or [])
