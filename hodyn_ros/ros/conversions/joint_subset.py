@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sensor_msgs.msg import JointState
@@ -95,7 +95,7 @@ class FeedforwardReader(StreamReader[Feedforward]):
         checked = numbers.take(self._checked)
         if not np.vdot(checked, checked) < _LARGEST:  # which overflows without a warning
             return None
-        stacks = {name: numbers.take(places) for name, places in self._stacks.items()}
+        stacks: dict[str, Any] = {name: numbers.take(places) for name, places in self._stacks.items()}
         singles = {name: read(single.read(data)) for name, single, read in self._singles}
         return Feedforward(**stacks, **singles)
 

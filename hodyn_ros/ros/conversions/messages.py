@@ -284,7 +284,7 @@ def read_feedforward_torque(msg: FeedforwardTorque, joints: JointOrder) -> Feedf
     """Return the feedforward with its joints in the model's order; MessageRejected where malformed."""
     places = joints.places(msg.joint_names)
     columns = {"component": 6, "propeller": len(msg.propeller_names)}
-    stacks = {}
+    stacks: dict[str, Any] = {}
     for name, fields, higher, of in ARRAYS:
         rest = getattr(msg, higher) if higher else _NONE
         if of == "joint":
