@@ -196,3 +196,7 @@ def test_a_field_of_numbers_that_nothing_fills_in_is_refused(monkeypatch: pytest
     motion = random_motion(np.random.default_rng(0), both, 0, names, both.model.motion_orders, "")
     monkeypatch.setattr(serialised, "_FILLED", tuple(f for f in serialised._FILLED if f != ("thrusts",)))
     refused(lambda: both.by_bytes.answer_serialised(motion, None), "thrusts", TypeError)
+    monkeypatch.undo()
+    both.by_bytes.stamps.forget()
+    monkeypatch.setattr(serialised, "NUMBERS", {})
+    refused(lambda: both.by_bytes.answer_serialised(motion, None), "status", TypeError)
