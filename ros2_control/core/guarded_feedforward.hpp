@@ -143,7 +143,7 @@ private:
       return {"order of a robot", 0.0, static_cast<double>(kMostOrder), static_cast<double>(robot.order)};
     }
     const guard::Vector all(robot.joints);
-    return guard::find_unusable(robot.joints, config.guard, {all, all, all, all}, config.gains);
+    return guard::find_unusable(robot.joints, config.guard, {all, all, all, all, all, all}, config.gains);
   }
 
   // but where the guard has ended in motion: drives have gone on without commands, nobody knows how.
