@@ -306,7 +306,7 @@ constexpr double kAtOnceFor = 0.002;
 // times as much as stops a robot, which gets it out of hand sooner
 constexpr double kAtOnce = 4.0;
 // times the mismatch that stops a robot: no effort that is commanded does what it should
-constexpr double kTrip = 2.0;
+constexpr double kTrip = 1.75;
 // times the speed that stops a robot: the stop makes it faster still
 constexpr double kRunsAway = 1.05;
 // [s] from now, when a motion has to keep its speed limit as well
