@@ -35,7 +35,7 @@ from hodyn_ros.guard.feedforward_stream import FeedforwardStream
 from hodyn_ros.guard.guard_config import End, FirstEffort, GuardConfig, GuardLimits, Rejoin
 from hodyn_ros.guard.measured_motion import MeasuredMotion
 from hodyn_ros.guard.reasons import Fault, Obstacle, Progress, Reason, State, StreamError, Transition
-from hodyn_ros.guard.transitions import Braking, Fading, Motion, built_for
+from hodyn_ros.guard.transitions import Braking, Fading, Motion, braking_time
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.observers.effort_observer import EffortObserver
 
@@ -623,19 +623,14 @@ class CommandGuard:
             # feedback would pull at a robot that is not where it was commanded to be
             speed = _within(self._speed, self._velocity_limit)
             begin = Motion(self.measured.position, speed, self._nothing)
-        self._braking = self._brake(begin, at)
+        lasts = braking_time(begin, self.config.deceleration, self._velocity_limit, *self._range)
+        self._braking = Braking.lasting(begin, at, max(self.config.shortest_stop, lasts))
         self._offset, self._relax_for = None, _RELAX
         helpless = (
             self._model is None and not feedback_here
         )  # nothing here slows the robot down: no use to wait
         self._release_from = at if self.config.end is End.ZERO and helpless else np.inf
         self._enter(State.STOPPING, reason)
-
-    def _brake(self, begin: Motion, at: float) -> Braking:
-        stated, shortest = self.config.deceleration, self.config.shortest_stop
-        if stated > 0.0:
-            return Braking.within(begin, at, stated, shortest)
-        return Braking.lasting(begin, at, max(shortest, built_for(begin, self._velocity_limit, *self._range)))
 
     def _end_held_up(self, reason: Reason) -> None:
         """Command nothing more: the drives have gone on without, and hold what nobody here knows."""

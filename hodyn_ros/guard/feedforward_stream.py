@@ -251,8 +251,11 @@ class FeedforwardStream:
         if not len(efforts) or not len(self._efforts):
             return Acceptance(0.0, True)
         step = np.abs(efforts[0] - taylor(self._efforts, h))
+        largest = float(step.max())
+        if not np.count_nonzero(step > self._effort_steps):
+            return Acceptance(largest, True)
         explained = self._effort_steps + _change(self._efforts, efforts, h, 0)
-        return Acceptance(float(step.max()), bool((step <= explained).all()))
+        return Acceptance(largest, bool((step <= explained).all()))
 
 
 def _change(last: Array, new: Array, h: float, order: int) -> Array:

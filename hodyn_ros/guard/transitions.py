@@ -65,11 +65,6 @@ class Braking(NamedTuple):
     relief: float
 
     @classmethod
-    def within(cls, begin: Motion, start: float, deceleration: float, shortest: float) -> Braking:
-        """Brake by no more than `deceleration` [rad/s^2 or m/s^2], and for no less than `shortest` [s]."""
-        return cls.lasting(begin, start, max(shortest, _longest(begin.velocity, deceleration)))
-
-    @classmethod
     def lasting(cls, begin: Motion, start: float, duration: float) -> Braking:
         """Brake for `duration` [s]."""
         return cls(begin, start, duration, min(duration, _RELIEF))
@@ -95,14 +90,17 @@ class Braking(NamedTuple):
         )
 
 
-def built_for(begin: Motion, highest_speed: Array, lower: Array, upper: Array) -> float:
-    """Return how long [s] a robot brakes where nobody says how hard it may.
+def braking_time(begin: Motion, stated: float, highest_speed: Array, lower: Array, upper: Array) -> float:
+    """Return how long [s] it takes to brake by no more than `stated` [rad/s^2 or m/s^2].
 
-    As gently as an arm is to, but fast joints within `_STANDS_WITHIN` of their highest speed: the arms of a
-    Delta, which go at 12 rad/s, would leave its workspace. And harder, within reason, where a joint would
-    leave its range (n,) [rad or m] otherwise: the way of a stop is half of that at full speed.
+    Where that is 0: as gently as an arm is to, but fast joints within `_STANDS_WITHIN` of their highest
+    speed: the arms of a Delta, which go at 12 rad/s, would leave its workspace. And harder, within reason,
+    where a joint would leave its range (n,) [rad or m] otherwise: the way of a stop is half of that at full
+    speed.
     """
     speed = np.abs(begin.velocity)
+    if stated > 0.0:
+        return _longest(speed, stated)
     of_speed = 1.5 * highest_speed / _STANDS_WITHIN
     gentle = _longest(speed, np.maximum(_GENTLE, np.where(np.isfinite(of_speed), of_speed, 0.0)))
     left = np.where(begin.velocity > 0.0, upper - begin.position, begin.position - lower)
@@ -112,8 +110,8 @@ def built_for(begin: Motion, highest_speed: Array, lower: Array, upper: Array) -
     return gentle / float((way / np.maximum(left, way / _HARDER)).max(initial=1.0))
 
 
-def _longest(velocity: Array, deceleration: Array | float) -> float:
-    return float((1.5 * np.abs(velocity) / deceleration).max(initial=0.0))
+def _longest(speed: Array, deceleration: Array | float) -> float:
+    return float((1.5 * speed / deceleration).max(initial=0.0))
 
 
 _RELIEF = 0.1  # [s]
