@@ -144,6 +144,14 @@ def starts_processes(file: Path) -> bool:
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
+    """Let workers import the tests once between them."""
+    from forked_workers import fork_from_one
+
+    fork_from_one(config, specs)
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
     """Let half of the workers compute at the lowest priority beside those that start processes."""
     if config.getoption("dist") != "loadgroup":
@@ -156,7 +164,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
         file = config.rootpath / test.partition("::")[0]
         return 0 if starts_processes(file) or "rclpy" in file.read_text(encoding="utf-8") else 2
 
-    return ComputingBeside(config, log, place)
+    scheduler = ComputingBeside(config, log, place, config.cache.get("workers/seconds", {}))
+    config.add_cleanup(lambda: config.cache.set("workers/seconds", scheduler.seconds))
+    return scheduler
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 
 import pytest
 
@@ -35,13 +36,13 @@ class Worker:
         self.shutting_down = True
 
 
-def run(count: int) -> dict[str, list[str]]:
+def run(count: int, before: Mapping[str, float] = MappingProxyType({})) -> dict[str, list[str]]:
     """Return by worker the groups that it has run."""
     tests = [f"test_{group}.py::test_{k}@{group}" for group in PLACES for k in range(SIZES.get(group, 3))]
     config = SimpleNamespace(
         getvalue=lambda name: [f"{count}*popen"], option=SimpleNamespace(loadscopereorder=False)
     )
-    scheduler = ComputingBeside(config, None, lambda test: PLACES[test.partition("@")[2]])
+    scheduler = ComputingBeside(config, None, lambda test: PLACES[test.partition("@")[2]], before)
     workers = [Worker(k) for k in range(count)]
     for worker in workers:
         scheduler.add_node(worker)
@@ -51,8 +52,10 @@ def run(count: int) -> dict[str, list[str]]:
     while scheduler.has_pending:
         for k, worker in enumerate(workers):
             if done[k] < len(worker.taken):
-                scheduler.mark_test_complete(worker, worker.taken[done[k]])
+                scheduler.mark_test_complete(worker, worker.taken[done[k]], 0.5)
                 done[k] += 1
+    sizes = {group: SIZES.get(group, 3) for group in PLACES}
+    assert scheduler.seconds == {name: max(0.5 * sizes[name], before.get(name, 0.0) / 2) for name in sizes}
     assert all(worker.shutting_down for worker in workers)
     assert sorted(test for worker in workers for test in worker.taken) == list(range(len(tests)))
     return {
@@ -61,9 +64,14 @@ def run(count: int) -> dict[str, list[str]]:
     }
 
 
-def test_half_of_the_workers_compute_the_longest_first_and_others_start_with_processes() -> None:
-    found = run(3)
-    assert found["gw2"][0] == "drone"
+@pytest.mark.parametrize(
+    ("before", "first"), [({}, "drone"), ({"drone": 5.0, "mathematics": 6.0}, "mathematics")]
+)
+def test_half_of_the_workers_compute_the_longest_first_and_others_start_with_processes(
+    before: dict[str, float], first: str
+) -> None:
+    found = run(3, before)
+    assert found["gw2"][0] == first
     assert set(found["gw2"]) <= {"mathematics", "drone"}
     assert (found["gw0"][0], found["gw1"][0]) == ("node", "real time")
 
@@ -110,6 +118,33 @@ def test_a_worker_that_computes_is_timed_by_what_it_had_of_the_processors(tmp_pa
     found = subprocess.run(asked, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
     assert "1 failed, 1 passed" in found.stdout
     assert "test_computes - Failed: Timeout" in found.stdout
+
+
+IMPORTED = """
+import os
+from pathlib import Path
+
+with Path(__file__).with_name("imported").open("a") as file:
+    file.write("once ")
+
+def test_a():
+    assert os.environ["PYTEST_XDIST_WORKER"]
+
+def test_b(tmp_path):
+    assert tmp_path.name == "found"
+"""
+
+
+def test_workers_import_tests_once_between_them_and_fail_each_on_its_own(tmp_path: Path) -> None:
+    (tmp_path / "test_imported.py").write_text(IMPORTED)
+    hook = "from forked_workers import fork_from_one as pytest_xdist_setupnodes\n"
+    (tmp_path / "conftest.py").write_text(hook)
+    asked = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-n2", "-v", str(tmp_path)]
+    environment = os.environ | {"PYTHONPATH": f"{HELPERS}:{HELPERS / 'ros'}"}
+    found = subprocess.run(asked, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+    assert "1 failed, 1 passed" in found.stdout
+    assert "assert 'test_b0' == 'found'" in found.stdout  # asserts have been rewritten
+    assert (tmp_path / "imported").read_text() == "once "
 
 
 def test_a_worker_knows_the_file_that_a_test_belongs_to(request: pytest.FixtureRequest) -> None:
