@@ -144,14 +144,6 @@ def starts_processes(file: Path) -> bool:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
-    """Let workers import the tests once between them."""
-    from forked_workers import fork_from_one
-
-    fork_from_one(config, specs)
-
-
-@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
     """Let half of the workers compute at the lowest priority beside those that start processes."""
     if config.getoption("dist") != "loadgroup":

@@ -120,33 +120,6 @@ def test_a_worker_that_computes_is_timed_by_what_it_had_of_the_processors(tmp_pa
     assert "test_computes - Failed: Timeout" in found.stdout
 
 
-IMPORTED = """
-import os
-from pathlib import Path
-
-with Path(__file__).with_name("imported").open("a") as file:
-    file.write("once ")
-
-def test_a():
-    assert os.environ["PYTEST_XDIST_WORKER"]
-
-def test_b(tmp_path):
-    assert tmp_path.name == "found"
-"""
-
-
-def test_workers_import_tests_once_between_them_and_fail_each_on_its_own(tmp_path: Path) -> None:
-    (tmp_path / "test_imported.py").write_text(IMPORTED)
-    hook = "from forked_workers import fork_from_one as pytest_xdist_setupnodes\n"
-    (tmp_path / "conftest.py").write_text(hook)
-    asked = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-n2", "-v", str(tmp_path)]
-    environment = os.environ | {"PYTHONPATH": f"{HELPERS}:{HELPERS / 'ros'}"}
-    found = subprocess.run(asked, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
-    assert "1 failed, 1 passed" in found.stdout
-    assert "assert 'test_b0' == 'found'" in found.stdout  # asserts have been rewritten
-    assert (tmp_path / "imported").read_text() == "once "
-
-
 def test_a_worker_knows_the_file_that_a_test_belongs_to(request: pytest.FixtureRequest) -> None:
     if not request.config.getoption("loadgroup", False):
         pytest.skip("no workers that take groups; `make test` has them")

@@ -233,7 +233,7 @@ def _execute(kind: str, *rest: str) -> int:
     return 0
 
 
-def end(code: int) -> None:
+def _end(code: int) -> None:
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     sys.stdout.flush()
@@ -247,4 +247,4 @@ if __name__ == "__main__":
         program = _serve(own)
     if program:
         _become(program["environment"], program["folder"])
-        end(_execute(*program["arguments"]))
+        _end(_execute(*program["arguments"]))
