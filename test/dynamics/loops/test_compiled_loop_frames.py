@@ -65,8 +65,7 @@ def readable(
     base: BaseMotion | None = None,
 ) -> Any:
     """Return what the readable form finds, and what the robot remembers then; it is left as it was."""
-    looped, before = robot._looped, robot.positions
-    assert looped is not None
+    looped, before = robot._need_loops("this"), robot.positions
     targets = read_targets(robot.tree, *arguments)
     found = solve_frames(looped, targets, seed, Redundancy(weights, independent=independent), base)
     after = robot.positions
