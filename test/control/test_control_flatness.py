@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -40,13 +43,14 @@ def rigid_panda() -> Robot:
     return robot.with_drives(series_elastic(np.full(7, np.inf), robot.drive_train.motor_inertia))
 
 
-ROBOTS = {
-    "linear": panda_with(),
-    "hardening": panda_with(cubic_stiffness=1e6),
-    "with friction": panda_with(motor_friction=FRICTION, link_friction=FRICTION),
-    "damped": panda_with(spring_damping=30.0),
-    "rigid": rigid_panda(),
+ROBOTS: dict[str, Callable[[], Robot]] = {
+    "linear": panda_with,
+    "hardening": lambda: panda_with(cubic_stiffness=1e6),
+    "with friction": lambda: panda_with(motor_friction=FRICTION, link_friction=FRICTION),
+    "damped": lambda: panda_with(spring_damping=30.0),
+    "rigid": rigid_panda,
 }
+robot_named = cache(lambda name: ROBOTS[name]())
 
 
 POLES_BY_DEGREE = {4: POLES, 3: POLES[:3], 2: POLES[1:3]}
@@ -54,7 +58,7 @@ POLES_BY_DEGREE = {4: POLES, 3: POLES[:3], 2: POLES[1:3]}
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_with_exact_model_and_state_tracking_is_that_of_the_integrator(name: str) -> None:
-    robot = ROBOTS[name]
+    robot = robot_named(name)
     law = FeedbackLinearisation.from_poles(robot, POLES_BY_DEGREE[relative_degree(robot)])
     simulation = RobotSimulation(robot, MOTION.sample(0.0, 6))
     times = np.linspace(0.02, 0.28, 14)
@@ -68,7 +72,7 @@ def test_with_exact_model_and_state_tracking_is_that_of_the_integrator(name: str
 @pytest.mark.parametrize("name", ROBOTS)
 def test_errors_have_the_poles_asked_for(name: str) -> None:
     """Disturb the start, and fit the response: its modes decay and turn as the poles say, to 1 %."""
-    robot = ROBOTS[name]
+    robot = robot_named(name)
     degree = relative_degree(robot)
     poles = POLES_BY_DEGREE[degree]
     law = FeedbackLinearisation.from_poles(robot, poles)
@@ -108,7 +112,7 @@ def test_the_gains_are_those_of_the_polynomial() -> None:
 
 
 def test_drives_that_no_static_feedback_linearises_and_bad_poles_are_refused() -> None:
-    robot = ROBOTS["linear"]
+    robot = robot_named("linear")
     assert robot.drive_train is not None
     stiffness = robot.drive_train.stiffness.copy()
     stiffness[2] = np.inf
@@ -135,7 +139,7 @@ START = np.array([0.1, -0.3, 0.2, -1.9, 0.1, 1.7, 0.3])
 
 def soft_panda() -> Robot:
     """Return the Panda with springs so soft that gravity bends them by centimetres."""
-    return with_stiffness(ROBOTS["linear"], 900.0)
+    return with_stiffness(robot_named("linear"), 900.0)
 
 
 def test_links_rest_exactly_at_their_goal_and_return_to_it() -> None:
@@ -212,12 +216,12 @@ def test_links_rest_where_springs_and_gravity_balance() -> None:
         (lambda: PassivityRegulator(limp, 400.0, 60.0).resting_links(GOAL),
          "too soft for gravity", ConvergenceError),
         (lambda: PassivityRegulator(robot, 400.0, -1.0), "damping of joint 'panda_joint1' is -1"),
-        (lambda: PassivityRegulator(ROBOTS["hardening"], 400.0, 60.0), "linear springs"),
+        (lambda: PassivityRegulator(robot_named("hardening"), 400.0, 60.0), "linear springs"),
     )  # fmt: skip
 
 
 def test_other_inertias_make_another_robot() -> None:
-    robot = ROBOTS["linear"]
+    robot = robot_named("linear")
     heavier = with_scaled_inertia(robot, 1.05)
     q = MOTION.sample(0.4, 4)
     assert np.allclose(heavier.inverse_dynamics(q), 1.05 * robot.inverse_dynamics(q), rtol=1e-12)

@@ -8,7 +8,6 @@ import explained_study
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
-from scipy.signal import TransferFunction, lsim
 from sweeps import some
 
 from hodyn_ros import Robot, share
@@ -154,6 +153,8 @@ def test_the_residual_follows_what_acts_on_a_pendulum_besides() -> None:
         found.append(check.value[0])
         allowed.append(check.allowed[0])
     assert np.isinf(allowed[0])
+    from scipy.signal import TransferFunction, lsim  # takes a moment
+
     # five deviations: of noise, and of a fifth of the friction at this speed, behind both lags
     lags = TransferFunction([1.0], np.polymul([1.0 / GAIN, 1.0], [RATE_OVER, 1.0]))
     _, rubbing, _ = lsim(lags, 0.2 * rubs * moved[1], times)

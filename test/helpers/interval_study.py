@@ -19,7 +19,6 @@ from typing import NamedTuple
 import measured_plants
 import numpy as np
 from measured_plants import Plant, wrong
-from scipy.stats import binom
 
 from hodyn_ros.identification import identify
 
@@ -121,6 +120,8 @@ def main(count: int, name: str, log: Path) -> None:
         done[seed] = figures
         with log.open("a") as file:
             file.write(json.dumps([seed, figures]) + "\n")
+    from scipy.stats import binom  # takes a moment, for the tests that import this file
+
     table = rows(done.values())
     print(f"{'figure':50}   N       true       mean   scatter      said inside  bias")
     for row in table:

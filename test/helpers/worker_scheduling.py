@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -59,12 +59,29 @@ class ComputingBeside(LoadGroupScheduling):
     """Gives the last half of the workers tests that compute, the others those with nodes or processes first.
 
     `place(test)` of a test, by its id, is 0 with nodes or processes, 1 if it runs alone, 2 if it computes.
-    Of these the groups with most tests come first, so that no worker is left with a long one at the end.
+    The longest groups come first, so that no worker is left with one at the end: `seconds` says what each
+    took in earlier runs. A group that has not run yet counts a second for each of its tests.
     """
 
-    def __init__(self, config: Any, log: Any, place: Callable[[str], int]) -> None:
+    def __init__(
+        self, config: Any, log: Any, place: Callable[[str], int], seconds: Mapping[str, float]
+    ) -> None:
         super().__init__(config, log)
         self._place = place
+        self._before = seconds
+        self._now: dict[str, float] = {}
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """What each group took; of this run, or half of what it took before where only a part of it ran."""
+        new = {scope: max(taken, self._before.get(scope, 0.0) / 2) for scope, taken in self._now.items()}
+        return {**self._before, **new}
+
+    def mark_test_complete(self, node: Any, item_index: int, duration: float = 0.0) -> None:
+        """Count what a test has taken; called by pytest-xdist at its end."""
+        scope = self._split_scope(self.registered_collections[node][item_index])
+        self._now[scope] = self._now.get(scope, 0.0) + duration
+        super().mark_test_complete(node, item_index, duration)
 
     def _assign_work_unit(self, node: Any) -> None:
         only_computes = computes(node.gateway.id, self.numnodes)
@@ -74,8 +91,8 @@ class ComputingBeside(LoadGroupScheduling):
             node.shutdown()  # when it has done what it has; others do the rest
             return
 
-        def rank(scope: str) -> tuple[int, int]:
-            return places[scope], -len(self.workqueue[scope]) if places[scope] == 2 else 0
+        def rank(scope: str) -> tuple[int, float]:
+            return places[scope], -self._before.get(scope, float(len(self.workqueue[scope])))
 
         first = min(suited, key=rank)
         self.workqueue.move_to_end(first, last=False)

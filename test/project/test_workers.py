@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 
 import pytest
 
@@ -35,13 +36,13 @@ class Worker:
         self.shutting_down = True
 
 
-def run(count: int) -> dict[str, list[str]]:
+def run(count: int, before: Mapping[str, float] = MappingProxyType({})) -> dict[str, list[str]]:
     """Return by worker the groups that it has run."""
     tests = [f"test_{group}.py::test_{k}@{group}" for group in PLACES for k in range(SIZES.get(group, 3))]
     config = SimpleNamespace(
         getvalue=lambda name: [f"{count}*popen"], option=SimpleNamespace(loadscopereorder=False)
     )
-    scheduler = ComputingBeside(config, None, lambda test: PLACES[test.partition("@")[2]])
+    scheduler = ComputingBeside(config, None, lambda test: PLACES[test.partition("@")[2]], before)
     workers = [Worker(k) for k in range(count)]
     for worker in workers:
         scheduler.add_node(worker)
@@ -51,8 +52,10 @@ def run(count: int) -> dict[str, list[str]]:
     while scheduler.has_pending:
         for k, worker in enumerate(workers):
             if done[k] < len(worker.taken):
-                scheduler.mark_test_complete(worker, worker.taken[done[k]])
+                scheduler.mark_test_complete(worker, worker.taken[done[k]], 0.5)
                 done[k] += 1
+    sizes = {group: SIZES.get(group, 3) for group in PLACES}
+    assert scheduler.seconds == {name: max(0.5 * sizes[name], before.get(name, 0.0) / 2) for name in sizes}
     assert all(worker.shutting_down for worker in workers)
     assert sorted(test for worker in workers for test in worker.taken) == list(range(len(tests)))
     return {
@@ -61,9 +64,14 @@ def run(count: int) -> dict[str, list[str]]:
     }
 
 
-def test_half_of_the_workers_compute_the_longest_first_and_others_start_with_processes() -> None:
-    found = run(3)
-    assert found["gw2"][0] == "drone"
+@pytest.mark.parametrize(
+    ("before", "first"), [({}, "drone"), ({"drone": 5.0, "mathematics": 6.0}, "mathematics")]
+)
+def test_half_of_the_workers_compute_the_longest_first_and_others_start_with_processes(
+    before: dict[str, float], first: str
+) -> None:
+    found = run(3, before)
+    assert found["gw2"][0] == first
     assert set(found["gw2"]) <= {"mathematics", "drone"}
     assert (found["gw0"][0], found["gw1"][0]) == ("node", "real time")
 

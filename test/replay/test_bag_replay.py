@@ -8,7 +8,7 @@ import resource
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,6 +52,7 @@ from hodyn_ros.ros.conversions.messages import time_message, write_desired_motio
 from hodyn_ros.ros.streams.rejections import Reason
 
 PANDA = {"robot_config": "panda.yaml"}
+STORAGES = "mcap", "sqlite3"
 COUNT = 1500  # motions of a recording while settings change
 MOTION, ANSWERS, SETTINGS = (
     f"/robot/{name}" for name in ("desired_motion", "feedforward_torque", "dynamics_node/settings")
@@ -61,9 +62,13 @@ MILLISECOND, SECOND = 1_000_000, 1_000_000_000
 
 @contextmanager
 def recording(
-    bag: Path, storage: str, folder: Path, count: int
-) -> Iterator[tuple[RosProcess, RosProcess, Peer]]:
-    """Record a Panda's dynamics_node: the recorder, a publisher that waits for "go", and a peer."""
+    folder: Path, count: int, *storages: str
+) -> Iterator[tuple[list[RosProcess], RosProcess, Peer]]:
+    """Record a Panda's dynamics_node into `bag_of(folder, storage)`, by a recorder for each storage.
+
+    Yields the recorders, a publisher that waits for "go", and a peer.
+    """
+    bags = [bag_of(folder, storage) for storage in storages]
     with (
         start_node("dynamics_node", PANDA, "robot") as node,
         start_script(
@@ -73,16 +78,27 @@ def recording(
     ):
         # the first answers come late, so that a recording would begin with answers to unknown motions
         peer.wait_until(lambda: len(peer.answers) > 5, "answers")
-        with start_node("recorder", {"file": bag, "storage": storage}, "robot") as recorder:
-            recorder.wait_for_line("recording into")
-            peer.wait_for_topics(listeners=2)
-            wait_for_bag(
-                peer, bag, lambda found: {MOTION, ANSWERS, SETTINGS} <= found.keys(), "the recording"
-            )
-            yield recorder, publisher, peer
+        with ExitStack() as held:
+            recorders = [
+                held.enter_context(start_node("recorder", {"file": bag, "storage": storage}, "robot"))
+                for bag, storage in zip(bags, storages)
+            ]
+            for recorder in recorders:
+                recorder.wait_for_line("recording into")
+            peer.wait_for_topics(listeners=1 + len(recorders))
+            for bag in bags:
+                wait_for_bag(
+                    peer, bag, lambda found: {MOTION, ANSWERS, SETTINGS} <= found.keys(), "the recording"
+                )
+            yield recorders, publisher, peer
         publisher.tell("end")
         assert publisher.wait() == 0, publisher.output()
         assert node.stop() == 0, node.output()
+
+
+def bag_of(folder: Path, storage: str) -> Path:
+    """Where `recording` records."""
+    return folder / storage
 
 
 def so_far(bag: Path) -> dict[str, list[Message]]:
@@ -173,20 +189,11 @@ def assert_same_answers(live: Path, again: Path, at_least: int) -> None:
     assert not found.only_second
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        pytest.param(("mcap", signal.SIGINT), marks=pytest.mark.realtime),
-        pytest.param(("sqlite3", signal.SIGTERM), marks=pytest.mark.realtime),
-    ],
-    ids=lambda p: p[0],
-)
-def changing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A recording of COUNT motions at 1 kHz, with bad ones between, while order and gravity change."""
-    storage, how = request.param
-    folder = tmp_path_factory.mktemp(storage)
-    bag = folder / "bag"
-    with recording(bag, storage, folder, COUNT) as (recorder, publisher, peer):
+@pytest.fixture(scope="module")
+def changing_in_both(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two recordings of COUNT motions at 1 kHz, with bad ones between, while order and gravity change."""
+    folder = tmp_path_factory.mktemp("changing")
+    with recording(folder, COUNT, *STORAGES) as (recorders, publisher, peer):
         publisher.tell("go")
         assert peer.set_parameters(order=0).successful
         peer.send(DesiredMotion(joint_names=["knee"], positions=[1.0]))
@@ -196,24 +203,33 @@ def changing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         peer.send(DesiredMotion(joint_names=["knee"], positions=[1.0]))
         peer.wait_until(lambda: peer.answers[-1].effort_rates, "answers of order 1")
         publisher.wait_for_line(f"published {COUNT}")
-        wait_for_the_last(peer, bag, MOTION, int(np.load(folder / "sent.npy")[-1]))
-        wait_for_bag(peer, bag, lambda found: len(found.get(SETTINGS, ())) == 3, "all settings")
-        assert recorder.stop(how) == 0, recorder.output()
-        assert recorder.lines[-1].startswith("recorded ")
-        assert "lost" not in recorder.output()
-    return bag
+        for recorder, storage, how in zip(recorders, STORAGES, (signal.SIGINT, signal.SIGTERM)):
+            bag = bag_of(folder, storage)
+            wait_for_the_last(peer, bag, MOTION, int(np.load(folder / "sent.npy")[-1]))
+            wait_for_bag(peer, bag, lambda found: len(found.get(SETTINGS, ())) == 3, "all settings")
+            assert recorder.stop(how) == 0, recorder.output()
+            assert recorder.lines[-1].startswith("recorded ")
+            assert "lost" not in recorder.output()
+    return folder
+
+
+@pytest.fixture(params=[pytest.param(storage, marks=pytest.mark.realtime) for storage in STORAGES])
+def changing(request: pytest.FixtureRequest, changing_in_both: Path) -> Path:
+    """One of these recordings."""
+    return bag_of(changing_in_both, request.param)
 
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A recording of 500 motions."""
     folder = tmp_path_factory.mktemp("plain")
-    with recording(folder / "bag", "mcap", folder, 500) as (recorder, publisher, peer):
+    bag = bag_of(folder, "mcap")
+    with recording(folder, 500, "mcap") as ((recorder,), publisher, peer):
         publisher.tell("go")
         publisher.wait_for_line("published 500")
-        wait_for_the_last(peer, folder / "bag", ANSWERS, int(np.load(folder / "sent.npy")[-1]))
+        wait_for_the_last(peer, bag, ANSWERS, int(np.load(folder / "sent.npy")[-1]))
         assert recorder.stop() == 0, recorder.output()
-    return folder / "bag"
+    return bag
 
 
 # recording
@@ -303,10 +319,10 @@ def test_times_go_on_where_simulated_time_goes_back(tmp_path: Path) -> None:
     assert np.abs(times[60:] - told[60:] - 98_180 * MILLISECOND).max() <= 100 * MILLISECOND
 
 
-@pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
+@pytest.mark.parametrize("storage", STORAGES)
 def test_a_killed_recorder_leaves_all_but_the_last_second(storage: str, tmp_path: Path) -> None:
-    bag = tmp_path / "bag"
-    with recording(bag, storage, tmp_path, 1500) as (recorder, publisher, peer):
+    bag = bag_of(tmp_path, storage)
+    with recording(tmp_path, 1500, storage) as ((recorder,), publisher, peer):
         publisher.tell("go")
         wait_for_bag(peer, bag, lambda found: len(found.get(MOTION, ())) > 500, "half a second of motions")
         recorder.stop(signal.SIGKILL)
@@ -318,10 +334,10 @@ def test_a_killed_recorder_leaves_all_but_the_last_second(storage: str, tmp_path
     assert_same_answers(bag, tmp_path / "out", 100)
 
 
-@pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
+@pytest.mark.parametrize("storage", STORAGES)
 def test_a_full_disk_ends_the_recording_with_one_error(storage: str, tmp_path: Path) -> None:
-    bag = tmp_path / "bag"
-    with recording(bag, storage, tmp_path, 3000) as (recorder, publisher, _):
+    bag = bag_of(tmp_path, storage)
+    with recording(tmp_path, 3000, storage) as ((recorder,), publisher, _):
         resource.prlimit(recorder.pid, resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
         publisher.tell("go")
         assert recorder.wait() == 1, recorder.output()
