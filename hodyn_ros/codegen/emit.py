@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hodyn_ros.codegen.literals import literal, splat
+from hodyn_ros.codegen.packing import PackedWriter
 from hodyn_ros.codegen.sincos import sincos_function, single_sincos_function
 from hodyn_ros.codegen.tracer import Graph, Traced
 from hodyn_ros.codegen.writers import CHECK, LaneWriter, ScalarWriter
@@ -45,7 +46,8 @@ def function_text(
     All arguments are read before any is written. Returned with the widths of the sine and cosine functions
     that the module has to define.
     """
-    writer = ScalarWriter(graph, [value for _, _, value in stores])
+    equal = any(operation == "lane" for operation, _, _ in graph.nodes)
+    writer = (PackedWriter if equal else ScalarWriter)(graph, [value for _, _, value in stores])
     lines = writer.lines([number for number in writer.needed if graph.nodes[number][0] == "input"])
     waiting: dict[int, list[int]] = {}
     for k, (_, _, value) in enumerate(stores):

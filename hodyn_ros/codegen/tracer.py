@@ -7,7 +7,7 @@ tracing a recursion on one robot leaves only the operations that this robot need
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any, Literal, NamedTuple
@@ -17,7 +17,7 @@ _BINARY = frozenset(ARITHMETIC)
 _LEAVES = frozenset(("constant", "input"))
 
 Operation = Literal[
-    "constant", "input", "+", "-", "*", "/", "abs", "sin", "cos", "sqrt", "floor", "piece", "entry"
+    "constant", "input", "+", "-", "*", "/", "abs", "sin", "cos", "sqrt", "floor", "piece", "entry", "lane"
 ]
 Key = tuple[Operation, Any, Any]
 
@@ -28,12 +28,14 @@ class Graph:
 
     Node i is `nodes[i] = (operation, a, b)`. Operands are node numbers; a "constant" has its value, an
     "input" the number of the argument and the index into it, a "piece" the starts of intervals, an "entry"
-    the numbers that it is one of. `conditions` are scalars below zero where the function was not meant.
+    the numbers that it is one of. A "lane" is operand a as it is, one of numbers that several equal parts of
+    a robot have each: b is the number of the part, and what the number is to it. `conditions` are scalars below zero where the function was not meant.
     """
 
     nodes: list[Key] = field(default_factory=list)
     conditions: list[Traced] = field(default_factory=list)
     steps: list[int] = field(default_factory=lambda: [0])  # first nodes of functions that follow each other
+    parts: dict[int, int] = field(default_factory=dict)  # of the nodes that belong to one of equal parts
     _known: dict[Key, int] = field(default_factory=dict)
 
     def node(self, operation: Operation, a: Any, b: Any = None) -> int:
@@ -43,6 +45,12 @@ class Graph:
         number = self._known.setdefault(key, new)
         if number == new:
             self.nodes.append(key)
+            if operation == "lane":
+                self.parts[number] = b[0]
+            elif self.parts and operation not in _LEAVES:
+                parts = {self.parts[x] for x in ((a, b) if operation in _BINARY else (a,)) if x in self.parts}
+                if len(parts) == 1:
+                    (self.parts[number],) = parts
         return number
 
     def begin_step(self) -> None:
@@ -135,9 +143,12 @@ class Traced:
 
     def __add__(self, other: Traced | float) -> Traced | float:
         if not isinstance(other, Traced):
-            if other == 0.0:
+            if isinstance(other, Own):
+                other = other.traced(self.graph)
+            elif other == 0.0:
                 return self
-            other = _constant(self.graph, float(other))
+            else:
+                other = _constant(self.graph, float(other))
         return self._plus(other.number, other.negative)
 
     __radd__ = __add__
@@ -155,13 +166,17 @@ class Traced:
         a, graph = self.number, self.graph
         if self.negative == negative:
             return Traced(graph, graph.node("+", a, b) if a < b else graph.node("+", b, a), negative)
-        if a < b:
-            return Traced(graph, graph.node("-", a, b), self.negative)
-        if a > b:
-            return Traced(graph, graph.node("-", b, a), negative)
-        return 0.0
+        if a == b:
+            return 0.0
+        # alike for equal parts, whichever of them comes first
+        first = a < b
+        if graph.parts and (a in graph.parts) is not (b in graph.parts):
+            first = a in graph.parts
+        return Traced(graph, graph.node("-", a, b), self.negative) if first else Traced(graph, graph.node("-", b, a), negative)
 
     def __mul__(self, other: Traced | float) -> Traced | float:
+        if isinstance(other, Own):
+            other = other.traced(self.graph)
         if not isinstance(other, Traced):
             value = float(other)
             if value == 0.0:
@@ -227,6 +242,68 @@ class Traced:
         if not self.negative:
             return self.number
         return self.graph.node("-", self.graph.constant(0.0), self.number)
+
+
+class Own(float):
+    """A constant that several equal parts of a robot have each: the tracer does not look at its value.
+
+    `part` is the number of the part, `name` what the constant is to it.
+    """
+
+    part: int
+    name: Hashable
+
+    @classmethod
+    def of(cls, value: float, part: int, name: Hashable) -> Own:
+        """Return a constant of one of the parts."""
+        own = cls(value)
+        own.part, own.name = part, name
+        return own
+
+    def traced(self, graph: Graph) -> Traced:
+        """Return the scalar that stands for it."""
+        return Traced(graph, graph.node("lane", graph.constant(float(self)), (self.part, self.name)))
+
+    def _with(self, operation: str, other: Any, value: float) -> Own:
+        return Own.of(value, self.part, (operation, self.name, getattr(other, "name", other)))
+
+    def __neg__(self) -> Own:
+        return self._with("-", None, -float(self))
+
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, Traced):
+            return NotImplemented
+        return self if _is(other, 0.0) else self._with("+", other, float(self) + float(other))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        if isinstance(other, Traced):
+            return NotImplemented
+        return self if _is(other, 0.0) else self._with("-", other, float(self) - float(other))
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, Traced):
+            return NotImplemented
+        if _is(other, 0.0):
+            return 0.0
+        return self if _is(other, 1.0) else self._with("*", other, float(self) * float(other))
+
+    __rmul__ = __mul__
+
+
+def _is(other: Any, value: float) -> bool:
+    return not isinstance(other, Own) and float(other) == value
+
+
+def in_part(x: Any, part: int, name: Hashable) -> Any:
+    """Return a scalar as one that equal parts have each; `name`: what it is to the part."""
+    if not isinstance(x, Traced):
+        return x
+    return Traced(x.graph, x.graph.node("lane", x._signed(), (part, name)))
 
 
 def _constant(graph: Graph, value: float) -> Traced:

@@ -69,7 +69,9 @@ class _Writer:
                 result += self.function_lines(number)
                 continue
             self.written.add(number)
-            if operation == "input":
+            if operation == "lane":
+                self.names[number] = self.value(a)
+            elif operation == "input":
                 result += self.input_lines(number)
             elif operation in ("sqrt", "floor"):
                 name = f"llvm.{operation}.{self.suffix}"

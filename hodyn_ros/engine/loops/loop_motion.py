@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from math import factorial
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from hodyn_ros.engine.loops.loop_series import (
     weighted,
 )
 from hodyn_ros.engine.recursions.composite import Axes, Spatial
+from hodyn_ros.codegen.tracer import in_part
+from hodyn_ros.engine.loops.branches import with_parts
 from hodyn_ros.engine.series.allowed import allowed_twists, distance_from_allowed
 from hodyn_ros.engine.series.block_system import BlockSystem
 from hodyn_ros.engine.series.canonical import canonical_bodies, inward
@@ -69,7 +72,7 @@ class LoopCode:
     ) -> None:
         self.closure, self.order, self.loads, self.preloaded = closure, order, loads, preloaded
         tree, first = closure.tree, closure.first
-        self.bodies = canonical_bodies(tree)
+        self.bodies, self.branches, self.parts = with_parts(closure, canonical_bodies(tree))
         self.coupling_matrix: Array = closure.coupling_matrix[first:, first:]
         # leading joints that are known: ratio of the coordinate to it
         self.known: dict[int, tuple[int, float]] = {}
@@ -184,6 +187,7 @@ class LoopCode:
         Where it is less than a half that is `too_singular` alone, from which `singularity_of` follows.
         """
         defect: Scalar = error * (1.0 / self.tolerances.closed)
+        memory = self.in_parts("before", memory)
         if self._has_branches:
             first = self.closure.first
             turning = (self.closure.scale[first:] == 1.0) & self.closure.searched[first:]
@@ -232,11 +236,25 @@ class LoopCode:
 
     def leading_positions(self, y: Sequence[Scalar], state: Sequence[Scalar]) -> list[Scalar]:
         """Return those of the leading joints, known ones from the coordinates and the others as found."""
-        leading = list(state[: len(self.closure.leading)])
+        leading = self.in_parts("position", state[: len(self.closure.leading)])
         offsets = self.closure.offsets
         for column, (place, ratio) in self.known.items():
             leading[column] = (y[place] - float(offsets[self.closure.joints[place]])) * (1.0 / ratio)
         return leading
+
+    def in_parts(self, what: str, values: Sequence[Scalar]) -> list[Scalar]:
+        """Return numbers of the leading joints as such of the branch that each belongs to."""
+        return [
+            value if place is None else in_part(value, place[0], (what, place[1]))
+            for value, place in zip(values, self.parts)
+        ]
+
+    def in_parts_of(self, joints: Sequence[int], what: Any, values: Sequence[Scalar]) -> list[Scalar]:
+        """Return numbers of some joints as such of the branch that each belongs to."""
+        place = {j: self.parts[int(c)] for j in joints for c in np.flatnonzero(self.coupling_matrix[j])[:1]}
+        return [
+            x if place[j] is None else in_part(x, place[j][0], (what, place[j][1])) for x, j in zip(values, joints)
+        ]
 
     def positions(self, leading: Sequence[Scalar]) -> list[Scalar]:
         """Return those of all joints."""
@@ -253,7 +271,7 @@ class LoopCode:
         """Return all clusters at positions of the leading joints, and the pose that is given."""
         positions, center = self.positions(leading), self.center.tolist()
         places = self.places(leader)
-        return [ClusterMotion(c, self.bodies, center, positions, *places) for c in self.clusters]
+        return [ClusterMotion(c, self.bodies, center, positions, *places, self.branches) for c in self.clusters]
 
     def places(
         self, leader: Sequence[Stack]
@@ -382,7 +400,8 @@ def _clusters(closure: Closure, chosen: Array, unknown: Sequence[int], of_platfo
     for number, loop in enumerate(closure.loops):
         for row in rows_of(loop):
             size = closure.size if row.what in ("point", "distance") else 1.0
-            rows.append(PlacedRow(row, loop.a, loop.b, loop.length, size, number))
+            welded = loop.kind == "weld"
+            rows.append(PlacedRow(row, loop.a, loop.b, loop.length, size, number, welded))
     for number, follower in enumerate(closure.followers, len(closure.loops)):
         rows.append(FollowerRow(follower, float(closure.joint_sizes[follower.joint]), number))
     kept = [rows[i] for i in chosen]
