@@ -67,7 +67,8 @@ def function_text(
     lines += [line for number in list(waiting) for line in stored(number)]
     arguments = ", ".join(f"ptr %a{i}" for i in range(n_arguments))
     body = "\n".join(_in_blocks(lines))
-    text = f"define void @{name}({arguments}) {{\n{body}\nret void\n}}\n"
+    frame = "%frame = alloca <8 x double>, align 64\n" if equal else ""  # vectors are kept on aligned places
+    text = f"define void @{name}({arguments}) {{\n{frame}{body}\nret void\n}}\n"
     return text + writer.declarations(), writer.widths
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -282,7 +283,10 @@ class LoopKernel(LoopFunction):
     ) -> None:
         self.closure, self.what = closure, what
         self.order = order = order - 2 if what == "joints" else order
-        code = EffortCode(closure, chosen, order, loads, preload)
+        platform = closure.platform
+        on_limbs = platform is not None and platform.twists is not None and not os.environ.get("NOROOT")
+        on_limbs = on_limbs and what != "solution" and all(body == 0 for body, _ in loads)
+        code = EffortCode(closure, chosen, order, loads, preload, on_limbs)
         motion = motion_arguments(order + 3, len(closure.joints), closure.leader is not None)
         stacks = load_arguments(loads, order)
         if preload:
@@ -296,7 +300,7 @@ class LoopKernel(LoopFunction):
             result, end = (3 * order + 7, solution_width(closure)), code.solution
             if rows is not None and len(rows) > len(chosen):
                 code.holding = LoopCode(closure, rows, order, loads)
-        if on_numbers or fits_straight_line(closure.tree, order):
+        if on_numbers or on_limbs or fits_straight_line(closure.tree, order):
             super().__init__(code, motion, stacks, result, end, on_numbers=on_numbers)
             return
         # what is known of the loops stays straight-line code, around the generic code of the tree

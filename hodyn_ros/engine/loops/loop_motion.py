@@ -21,7 +21,7 @@ from hodyn_ros.engine.loops.loop_series import (
 )
 from hodyn_ros.engine.recursions.composite import Axes, Spatial
 from hodyn_ros.codegen.tracer import in_part
-from hodyn_ros.engine.loops.branches import with_parts
+from hodyn_ros.engine.loops.branches import limbs_of, with_parts
 from hodyn_ros.engine.series.allowed import allowed_twists, distance_from_allowed
 from hodyn_ros.engine.series.block_system import BlockSystem
 from hodyn_ros.engine.series.canonical import canonical_bodies, inward
@@ -69,10 +69,12 @@ class LoopCode:
         order: int,
         loads: LoadPlaces,
         preloaded: bool = False,
+        on_limbs: bool = False,
     ) -> None:
         self.closure, self.order, self.loads, self.preloaded = closure, order, loads, preloaded
         tree, first = closure.tree, closure.first
         self.bodies, self.branches, self.parts = with_parts(closure, canonical_bodies(tree))
+        self.chains = self.bodies
         self.coupling_matrix: Array = closure.coupling_matrix[first:, first:]
         # leading joints that are known: ratio of the coordinate to it
         self.known: dict[int, tuple[int, float]] = {}
@@ -84,7 +86,11 @@ class LoopCode:
         self.center = np.zeros(3) if not base else tree.placements[0][:3, 3].copy()
         # of a platform that is the base: twists that it can have, about the point of reference
         self.allowed = allowed_twists(closure.directions, tree.placements[0], closure.size) if base else None
-        self.clusters = _clusters(closure, chosen, self.unknown, of_platform=not base)
+        if on_limbs:
+            self.bodies, self.chains, self.clusters, of_joints = limbs_of(closure, self.center)
+            self.branches, self.parts = None, [of_joints[j] for j in closure.leading]
+        else:
+            self.clusters = _clusters(closure, chosen, self.unknown, of_platform=not base)
         self.columns_of = [self._columns(cluster) for cluster in self.clusters]
 
     def newton_step(self, q: Stack, *stacks: Stack) -> Stack:
@@ -271,7 +277,7 @@ class LoopCode:
         """Return all clusters at positions of the leading joints, and the pose that is given."""
         positions, center = self.positions(leading), self.center.tolist()
         places = self.places(leader)
-        return [ClusterMotion(c, self.bodies, center, positions, *places, self.branches) for c in self.clusters]
+        return [ClusterMotion(c, self.chains, center, positions, *places, self.branches) for c in self.clusters]
 
     def places(
         self, leader: Sequence[Stack]
