@@ -46,8 +46,7 @@ def function_text(
     All arguments are read before any is written. Returned with the widths of the sine and cosine functions
     that the module has to define.
     """
-    equal = any(operation == "lane" for operation, _, _ in graph.nodes)
-    writer = (PackedWriter if equal else ScalarWriter)(graph, [value for _, _, value in stores])
+    writer = (PackedWriter if graph.parts else ScalarWriter)(graph, [value for _, _, value in stores])
     lines = writer.lines([number for number in writer.needed if graph.nodes[number][0] == "input"])
     waiting: dict[int, list[int]] = {}
     for k, (_, _, value) in enumerate(stores):
@@ -67,7 +66,8 @@ def function_text(
     lines += [line for number in list(waiting) for line in stored(number)]
     arguments = ", ".join(f"ptr %a{i}" for i in range(n_arguments))
     body = "\n".join(_in_blocks(lines))
-    frame = "%frame = alloca <8 x double>, align 64\n" if equal else ""  # vectors are kept on aligned places
+    # vectors that find no register are kept where none lies across two lines of the cache
+    frame = "%frame = alloca <8 x double>, align 64\n" if graph.parts else ""
     text = f"define void @{name}({arguments}) {{\n{frame}{body}\nret void\n}}\n"
     return text + writer.declarations(), writer.widths
 

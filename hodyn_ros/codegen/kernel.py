@@ -292,8 +292,10 @@ def traced(trace: Callable[..., Stack], shapes: Sequence[Shape]) -> tuple[Graph,
     return graph, [value for row in result for value in row], (len(result), len(result[0]))
 
 
-def _run(trace: Callable[..., Stack], shapes: Sequence[Shape]) -> tuple[Graph, Stack]:
-    graph = Graph()
+def _run(
+    trace: Callable[..., Stack], shapes: Sequence[Shape], *, packs: bool = False
+) -> tuple[Graph, Stack]:
+    graph = Graph(packs=packs)
     stacks = [
         [[graph.input(a, row * columns + column) for column in range(columns)] for row in range(rows)]
         for a, (rows, columns) in enumerate(shapes)
@@ -306,7 +308,7 @@ def straight_module(trace: Callable[..., Stack], shapes: Sequence[Shape]) -> tup
 
     Facts are the number of operations, the rows and columns of the result, and what is `Noted`.
     """
-    graph, result = _run(trace, shapes)
+    graph, result = _run(trace, shapes, packs=True)
     outputs = [value for row in result for value in row]
     noted = result.numbers if isinstance(result, Noted) else ()
     facts = graph.count_operations(outputs), len(result), len(result[0]), *noted

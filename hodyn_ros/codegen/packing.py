@@ -1,8 +1,10 @@
-"""Equal parts of a traced graph, side by side in the lanes of vectors.
+"""Equal parts of a traced graph, computed side by side in the lanes of vectors.
 
-What is traced for each of several limbs of one build differs in numbers alone: constants, joint positions,
-what others exert on them. These are "lane" nodes of the graph; whatever is computed from numbers of one part,
-and from what is the same for all, is one operation on vectors if every part has it.
+What is traced of each of several limbs of one build differs in numbers alone: constants, positions, what the
+drives exert. They stand in "lane" nodes of the graph. Whatever follows from numbers of one limb, and from what
+is the same for all, is one operation on vectors if every limb has it; all else is computed with single
+numbers. (S. Larsen & S. Amarasinghe, "Exploiting superword level parallelism with multimedia instruction
+sets", PLDI 2000, packs isomorphic statements likewise, from neighbouring addresses.)
 """
 
 from __future__ import annotations
@@ -12,219 +14,224 @@ from typing import Any, NamedTuple
 
 from hodyn_ros.codegen.literals import literal, splat
 from hodyn_ros.codegen.tracer import Graph, Traced
-from hodyn_ros.codegen.writers import _FUNCTIONS, _INSTRUCTIONS, ScalarWriter
+from hodyn_ros.codegen.writers import FUNCTIONS, INSTRUCTIONS, ScalarWriter
+
+_COMMUTATIVE = ("+", "*")
+_PACKED = ("lane", *INSTRUCTIONS, *FUNCTIONS, "sqrt", "abs")
 
 
 class Place(NamedTuple):
-    """Where a node is: number of its group, and its lane."""
+    """Where the number of a node is: in a vector, by its number, and in which lane."""
 
-    group: int
+    vector: int
     lane: int
 
 
 class Packing:
-    """Groups of nodes, one of each part, that are the same operation."""
+    """The vectors that a graph is computed with: the nodes in their lanes, and the place of each node."""
 
     def __init__(self, graph: Graph, needed: Sequence[int]) -> None:
         self.places: dict[int, Place] = {}
-        self.groups: list[list[int]] = []
-        self.count = 1 + max((graph.nodes[n][2][0] for n in needed if graph.nodes[n][0] == "lane"), default=0)
-        alone: set[int] = set()  # nodes of which not every part has one
-        while self.count > 1:
-            found = self._found(graph, needed, alone)
-            if found:
-                alone |= found
-                continue
-            break
+        self.vectors: list[list[int]] = []
+        counts: dict[int, int] = {}
+        for number in needed:
+            if graph.nodes[number][0] == "lane":
+                (alike, lane), _ = graph.nodes[number][2]
+                counts[alike] = max(counts.get(alike, 0), lane + 1)
+        alone: set[int] = set()  # nodes that other limbs do not have
+        while missing := self._pack(graph, needed, counts, alone):
+            alone |= missing
 
-    def _found(self, graph: Graph, needed: Sequence[int], alone: set[int]) -> set[int]:
-        """Group nodes; returns those of groups that are not whole."""
-        keys: dict[Hashable, int] = {}
-        groups: list[dict[int, int]] = []
+    def _pack(
+        self, graph: Graph, needed: Sequence[int], counts: dict[int, int], alone: set[int]
+    ) -> set[int]:
+        """Pack all nodes but those alone; returns nodes of vectors in which lanes are empty."""
+        numbers: dict[Hashable, int] = {}
+        vectors: list[dict[int, int]] = []
+        wanted: list[int] = []
         places: dict[int, Place] = {}
         for number in needed:
-            operation, a, b = graph.nodes[number]
-            if number in alone:
+            part = graph.parts.get(number)
+            operation, _, b = graph.nodes[number]
+            if part is None or number in alone or operation not in _PACKED:
                 continue
+            operands = graph.operands(number)
+            # by vectors, and by nodes where all limbs have the same
+            names: list[Hashable] = [places[x].vector if x in places else (x,) for x in operands]
             if operation == "lane":
-                lane, name = b
-                key: Hashable = ("lane", name)
-            else:
-                operands = graph.operands(number)
-                lanes = {places[x].lane for x in operands if x in places}
-                if len(lanes) != 1:
-                    continue
-                (lane,) = lanes
-                names = [(0, places[x].group) if x in places else (1, x) for x in operands]
-                if operation in "+*":
-                    names.sort()
-                key = (operation, *names, b if len(operands) == 1 else None)
-            group = keys.setdefault(key, len(groups))
-            if group == len(groups):
-                groups.append({})
-            if lane in groups[group]:
-                continue  # the same in other order: computed alone
-            groups[group][lane] = number
-            places[number] = Place(group, lane)
-        part = {n for group in groups if len(group) < self.count for n in group.values()}
-        if not part:
-            self.places, self.groups = places, [[g[lane] for lane in range(self.count)] for g in groups]
-        return part
+                names = [b[1]]
+            elif not any(x in places for x in operands):
+                continue
+            elif operation in _COMMUTATIVE:
+                names.sort(key=repr)
+            alike, lane = part
+            vector = numbers.setdefault((alike, operation, *names), len(vectors))
+            if vector == len(vectors):
+                vectors.append({})
+                wanted.append(counts[alike])
+            if lane not in vectors[vector]:
+                vectors[vector][lane] = number
+                places[number] = Place(vector, lane)
+        missing = {n for row, count in zip(vectors, wanted) if len(row) < count for n in row.values()}
+        if not missing:
+            self.places, self.vectors = places, [[row[lane] for lane in sorted(row)] for row in vectors]
+        return missing
 
 
 class PackedWriter(ScalarWriter):
-    """Values are single numbers, and vectors of those that equal parts have each."""
+    """Values are single numbers, and vectors of those that limbs of one build have each.
+
+    Spare lanes repeat the last limb.
+    """
 
     def __init__(self, graph: Graph, outputs: Sequence[Any]) -> None:
         super().__init__(graph, outputs)
-        self.packing = packing = Packing(graph, self.needed)
-        self.width = width = 2 if packing.count == 2 else 4 if packing.count <= 4 else 8
-        self.vector = f"<{width} x double>"
-        self._order = [min(lane, packing.count - 1) for lane in range(width)]
-        self._vectors: dict[int, str] = {}  # by group
-        self._singles: set[int] = set()  # nodes of groups that are single numbers too
-        self._angles = {
-            graph.nodes[n][1] for n in packing.places if graph.nodes[n][0] in _FUNCTIONS
+        packing = Packing(graph, self.needed)
+        self._places, self._vectors = packing.places, packing.vectors
+        self._values: dict[int, str] = {}  # of the vectors written
+        self._spread: dict[tuple[int, int], str] = {}  # single numbers in all lanes, by node and width
+        self._singles: set[int] = set()  # nodes whose number has been taken out of its vector
+        self._outputs = {x.number for x in outputs if isinstance(x, Traced)}
+        self._packed_angles = {
+            graph.nodes[number][1] for number in self._places if graph.nodes[number][0] in FUNCTIONS
         }
-        self._splats: dict[int, str] = {}  # by node
-        self._wanted = {x.number for x in outputs if isinstance(x, Traced)}
-        self._fused_groups: set[int] = set()
-        for number in self.needed:
-            if number in packing.places and graph.nodes[number][0] in "+-":
-                for x in graph.operands(number):
-                    if x in self.fused and x in packing.places:
-                        self._fused_groups.add(packing.places[x].group)
-        self._fused_groups = {
-            g for g in self._fused_groups if all(n in self.fused for n in packing.groups[g])
+        fused = self.fused & self._places.keys()
+        self.fused = self.fused - fused
+        inner = {
+            self._places[x].vector
+            for number in self._places
+            if graph.nodes[number][0] in ("+", "-")
+            for x in graph.operands(number)
+            if x in fused
         }
-        for number in list(self.fused):
-            if number in packing.places:
-                self.fused.discard(number)
+        self._fused_vectors = {vector for vector in inner if fused.issuperset(self._vectors[vector])}
 
     def lines(self, numbers: Sequence[int] | None = None) -> list[str]:
+        """Write the nodes `numbers`, by default all that are needed, leaving out those written before."""
         result: list[str] = []
-        places = self.packing.places
         for number in self.needed if numbers is None else numbers:
-            if number in places:
-                result += self._group_lines(places[number].group)
-                if number in self._wanted:
-                    result += self._single(number)
-                continue
-            if number in self.written:
-                continue
-            operands = self.graph.operands(number)
-            if number not in self.fused:
-                for x in operands:
-                    result += self._ready(x)
-                    if x in self.fused:
-                        for y in self.graph.operands(x):
-                            result += self._ready(y)
-            result += super().lines([number])
+            if number in self._places:
+                result += self._vector_lines(self._places[number].vector)
+                result += self._single(number) if number in self._outputs else []
+            elif number not in self.written:
+                for operand in () if number in self.fused else self.graph.operands(number):
+                    inner = self.graph.operands(operand) if operand in self.fused else [operand]
+                    for x in inner:
+                        result += self._single(x)
+                result += super().lines([number])
         return result
 
-    def _ready(self, number: int) -> list[str]:
-        """Write a scalar operand."""
-        if number in self.packing.places:
-            return [*self._group_lines(self.packing.places[number].group), *self._single(number)]
-        return []
+    def angles(self) -> list[int]:
+        """Return those of single numbers."""
+        return [angle for angle in super().angles() if angle not in self._packed_angles]
+
+    def _width(self, vector: int) -> int:
+        return max(2, 1 << (len(self._vectors[vector]) - 1).bit_length())
+
+    def _type(self, vector: int) -> str:
+        return f"<{self._width(vector)} x double>"
 
     def _single(self, number: int) -> list[str]:
-        """Write one number of a vector."""
-        if number in self._singles:
+        """Take a number out of its vector, if it is in one."""
+        if number not in self._places or number in self._singles:
             return []
         self._singles.add(number)
-        group, lane = self.packing.places[number]
-        vector = self._vectors[group]
-        return [f"%n{number} = extractelement {self.vector} {vector}, i32 {lane}"]
+        vector, lane = self._places[number]
+        lines = self._vector_lines(vector)
+        value = f"{self._type(vector)} {self._values[vector]}"
+        return [*lines, f"%n{number} = extractelement {value}, i32 {lane}"]
 
-    def _group_lines(self, group: int) -> list[str]:
-        if group in self._vectors or group in self._fused_groups:
+    def _vector_lines(self, vector: int) -> list[str]:
+        """Write a vector, unless it is written or becomes part of a sum."""
+        if vector in self._values or vector in self._fused_vectors:
             return []
-        nodes = self.packing.groups[group]
-        graph = self.graph
+        nodes = self._vectors[vector]
         self.written.update(nodes)
-        operation, a, b = graph.nodes[nodes[0]]
-        lines: list[str] = []
-        name = f"%v{group}"
+        operation = self.graph.nodes[nodes[0]][0]
         if operation == "lane":
-            sources = [graph.nodes[n][1] for n in nodes]
-            if all(graph.nodes[x][0] == "constant" for x in sources):
-                values = ", ".join(f"double {literal(graph.nodes[sources[i]][1])}" for i in self._order)
-                self._vectors[group] = f"<{values}>"
-                return []
-            lines += self.lines(self.missing(sources))
-            for x in sources:
-                lines += self._ready(x)
-            packed = "poison"
-            for lane, i in enumerate(self._order):
-                to = name if lane + 1 == self.width else f"{name}_{lane}"
-                lines.append(f"{to} = insertelement {self.vector} {packed}, double {self.value(sources[i])}, i32 {lane}")
-                packed = to
-        elif operation in _FUNCTIONS:
-            lines += self._operand(nodes, 0)
-            x = self._operand_name(nodes, 0)
-            pair = f"{{{self.vector}, {self.vector}}}"
-            self.widths.add(self.width)
-            lines.append(f"{name}_both = call {pair} @sincos{self.width}({self.vector} {x})")
-            for part, function in enumerate(_FUNCTIONS):
-                twin = self.packing.places.get(graph.node(function, a))
-                if twin is not None:
-                    self._vectors[twin.group] = f"%v{twin.group}"
-                    self.written.update(self.packing.groups[twin.group])
-                    lines.append(f"%v{twin.group} = extractvalue {pair} {name}_both, {part}")
-            return lines
-        elif operation in _INSTRUCTIONS:
-            flags = ""
-            for i in range(2):
-                lines += self._operand(nodes, i)
-                x = (a, b)[i]
-                if x in self.packing.places and self.packing.places[x].group in self._fused_groups:
-                    flags = "contract "
-            lines.append(
-                f"{name} = {_INSTRUCTIONS[operation]} {flags}{self.vector} {self._operand_name(nodes, 0)}, "
-                f"{self._operand_name(nodes, 1)}"
-            )
+            return self._gathered(vector)
+        if operation in FUNCTIONS:
+            return self._both_functions(vector)
+        lines, operands = self._operands(vector)
+        kind = self._type(vector)
+        if operation in INSTRUCTIONS:
+            inner = {self._places[x].vector for x in self.graph.operands(nodes[0]) if x in self._places}
+            contract = "contract " if inner & self._fused_vectors else ""
+            lines.append(f"%v{vector} = {INSTRUCTIONS[operation]} {contract}{kind} {', '.join(operands)}")
         else:
-            raise AssertionError(operation)
-        self._vectors[group] = name
+            name = f"llvm.{'fabs' if operation == 'abs' else operation}.v{self._width(vector)}f64"
+            self.intrinsics[name] = kind
+            lines.append(f"%v{vector} = call {kind} @{name}({kind} {operands[0]})")
+        self._values[vector] = f"%v{vector}"
         return lines
 
-    def _operand(self, nodes: Sequence[int], i: int) -> list[str]:
-        """Write an operand of a vector operation."""
-        x = self.graph.nodes[nodes[0]][1 + i]
-        if x in self.packing.places:
-            group = self.packing.places[x].group
-            if group in self._fused_groups:
-                if group in self._vectors:
-                    return []
-                inner = self.packing.groups[group]
-                lines = [*self._operand(inner, 0), *self._operand(inner, 1)]
-                lines.append(
-                    f"%v{group} = fmul contract {self.vector} {self._operand_name(inner, 0)}, {self._operand_name(inner, 1)}"
-                )
-                self._vectors[group] = f"%v{group}"
-                return lines
-            return self._group_lines(group)
-        if x in self._splats:
+    def _gathered(self, vector: int) -> list[str]:
+        """Put single numbers side by side."""
+        nodes, width = self._vectors[vector], self._width(vector)
+        sources = [self.graph.nodes[node][1] for node in nodes]
+        sources += sources[-1:] * (width - len(sources))
+        if all(self.graph.nodes[x][0] == "constant" for x in sources):
+            numbers = (f"double {literal(self.graph.nodes[x][1])}" for x in sources)
+            self._values[vector] = f"<{', '.join(numbers)}>"
             return []
-        if self.graph.nodes[x][0] == "constant":
-            self._splats[x] = splat(self.graph.nodes[x][1], self.width)
+        lines = self.lines(self.missing(sources))
+        packed = "poison"
+        for lane, x in enumerate(sources):
+            lines += self._single(x)
+            name = f"%v{vector}" if lane + 1 == width else f"%v{vector}_{lane}"
+            lines.append(
+                f"{name} = insertelement {self._type(vector)} {packed}, double {self.value(x)}, i32 {lane}"
+            )
+            packed = name
+        self._values[vector] = packed
+        return lines
+
+    def _both_functions(self, vector: int) -> list[str]:
+        """Write sine and cosine of a vector of angles."""
+        lines, (angle,) = self._operands(vector)
+        kind, width = self._type(vector), self._width(vector)
+        self.widths.add(width)
+        both, pair = f"%v{vector}_both", f"{{{kind}, {kind}}}"
+        lines.append(f"{both} = call {pair} @sincos{width}({kind} {angle})")
+        for part, function in enumerate(FUNCTIONS):
+            twin = self._places.get(self.graph.node(function, self.graph.nodes[self._vectors[vector][0]][1]))
+            if twin is not None:
+                self._values[twin.vector] = f"%v{twin.vector}"
+                self.written.update(self._vectors[twin.vector])
+                lines.append(f"%v{twin.vector} = extractvalue {pair} {both}, {part}")
+        return lines
+
+    def _operands(self, vector: int) -> tuple[list[str], list[str]]:
+        """Return the lines that write the operands of a vector, and their names."""
+        lines, names = [], []
+        for x in self.graph.operands(self._vectors[vector][0]):
+            if x not in self._places:
+                lines += self._spread_lines(x, self._width(vector))
+                names.append(self._spread[x, self._width(vector)])
+                continue
+            inner = self._places[x].vector
+            if inner in self._fused_vectors and inner not in self._values:
+                before, factors = self._operands(inner)
+                lines += before
+                lines.append(f"%v{inner} = fmul contract {self._type(inner)} {', '.join(factors)}")
+                self._values[inner] = f"%v{inner}"
+            else:
+                lines += self._vector_lines(inner)
+            names.append(self._values[inner])
+        return lines, names
+
+    def _spread_lines(self, number: int, width: int) -> list[str]:
+        """Write a single number into all lanes."""
+        if (number, width) in self._spread:
             return []
-        lines = self.lines(self.missing([x]))
-        self._splats[x] = f"%w{x}"
-        zeros = ", ".join(["i32 0"] * self.width)
+        operation, value, _ = self.graph.nodes[number]
+        if operation == "constant":
+            self._spread[number, width] = splat(value, width)
+            return []
+        name, kind = f"%w{number}_{width}", f"<{width} x double>"
+        self._spread[number, width] = name
         return [
-            *lines,
-            f"%w{x}_in = insertelement {self.vector} poison, double {self.value(x)}, i32 0",
-            f"%w{x} = shufflevector {self.vector} %w{x}_in, {self.vector} poison, <{self.width} x i32> <{zeros}>",
+            *self.lines(self.missing([number])),
+            f"{name}_one = insertelement {kind} poison, double {self.value(number)}, i32 0",
+            f"{name} = shufflevector {kind} {name}_one, {kind} poison, <{width} x i32> zeroinitializer",
         ]
-
-    def _operand_name(self, nodes: Sequence[int], i: int) -> str:
-        x = self.graph.nodes[nodes[0]][1 + i]
-        if x in self.packing.places:
-            return self._vectors[self.packing.places[x].group]
-        return self._splats[x]
-
-    def angles(self) -> list[int]:
-        """Return single angles; those of equal parts wait for theirs."""
-        return [x for x in super().angles() if x not in self._angles]

@@ -17,8 +17,6 @@ from hodyn_ros.checks import check_result, finite_array
 from hodyn_ros.codegen.sample_loop import Remembering, SampleLoop, one_by_one
 from hodyn_ros.dynamics.loops.digit_check import DigitCheck
 from hodyn_ros.dynamics.loops.grounded import DriftingFunction
-from hodyn_ros.engine.limbs.direct_kinematics import DirectKinematics
-from hodyn_ros.engine.limbs.kernel import ParallelKernel
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseMotion
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
 _Robot = TypeVar("_Robot", bound="LoopedMotion")
 _Parameters = ParamSpec("_Parameters")
 _Made = TypeVar("_Made")
-LoopCodes = LoopFunction | DriftingFunction | ParallelKernel | DirectKinematics
+LoopCodes = LoopFunction | DriftingFunction
 Rows = slice | tuple[slice, slice]
 
 

@@ -22,6 +22,7 @@ from hodyn_ros.dynamics.loops.independence import conditions, find_independence
 from hodyn_ros.dynamics.loops.looped_call import LoopCodes, LoopedCall, kept
 from hodyn_ros.dynamics.loops.platform_dynamics import PlatformDynamics
 from hodyn_ros.engine import kernels
+from hodyn_ros.engine.loops.limbs import is_on_limbs
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction, LoopKernel, LoopProduct
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
 from hodyn_ros.engine.loops.loop_products import FrameMotionCode
@@ -52,8 +53,7 @@ class LoopedMotion:
         self.drifts = closure.drifts and closure.tree.floating_base
         self._own = slice(-closure.tree.n_joints, None)  # columns of joints, after those of a drifting base
         self.independence = find_independence(closure)
-        on_limbs = closure.platform is not None and closure.platform.twists is not None
-        self.platform = PlatformDynamics(closure) if on_limbs else None
+        self.platform = PlatformDynamics(closure) if is_on_limbs(closure) else None
         start = home(closure)
         self._base = start.place.base
         self.memory = np.zeros((1, len(closure.leading) + (0 if start.pose is None else 16)))
@@ -107,7 +107,7 @@ class LoopedMotion:
     def _reach_on_limbs(self, platform: PlatformDynamics, y: Array, pose: Array) -> LoopMotion:
         """Reach a platform's pose, by kernels as far as these go, or say what is wrong there."""
         memory = self.memory.copy()
-        platform.approach(pose, memory)
+        platform.approach(pose, memory, self.joint_call(0).code)
         try:
             return self.reach(self._known_from(memory), y, pose, 0)
         except ConvergenceError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -24,13 +23,15 @@ from hodyn_ros.codegen.program_numbers import run
 from hodyn_ros.codegen.tracer import Graph
 from hodyn_ros.engine.kernels import KernelSpec, fits_straight_line, inverse_dynamics
 from hodyn_ros.engine.large_trees.inverse import load_arguments
+from hodyn_ros.engine.loops.limbs import is_on_limbs
 from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode
 from hodyn_ros.engine.loops.loop_efforts import EffortCode, solution_width
 from hodyn_ros.engine.loops.loop_lanes import POSE, lanes_program
 from hodyn_ros.engine.loops.loop_matrices import ProductCode
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces, LoopCode
 from hodyn_ros.engine.loops.loop_products import FromDrivesCode
-from hodyn_ros.engine.newton import ITERATIONS, newton, where_right
+from hodyn_ros.engine.loops.platform_drives import PlatformCode
+from hodyn_ros.engine.newton import ITERATIONS, ITERATIONS_FROM_DRIVES, newton, where_right
 from hodyn_ros.engine.recursions.kinematics import motion_arguments
 from hodyn_ros.engine.series.validity import ARRIVED, DOUBLE, Tolerances
 from hodyn_ros.errors import InputError
@@ -94,39 +95,44 @@ class LoopFunction(Call):
         *,
         limit: float = np.inf,
         finds_pose: bool = False,
+        positions: int | None = None,
+        iterations: int = ITERATIONS,
         on_numbers: bool = False,
     ) -> None:
         """Trace and compile; raise TooLong where `end` has more operations than a limit.
 
         `finds_pose`: the result begins with the pose of a platform, which the memory takes from there.
+        `positions`: how many `code` improves and the memory holds, by default those of the leading joints.
         `on_numbers`: compile nothing, and compute every call with the numbers that it is given.
         """
         self._code, self._step, self._end, self._n_motion = code, code.newton_step, end, len(motions)
-        self._n_positions = n = len(code.closure.leading)
-        self._keeps_pose = keeps_pose = code.closure.leader is not None  # that is given of platform or base
+        self._n_positions = n = positions or len(code.closure.leading)
+        # that is given of platform or base
+        self._keeps_pose = keeps_pose = code.closure.leader is not None and positions is None
+        self._iterations = iterations
         memory = 1, n + (16 if keeps_pose or finds_pose else 0)
         super().__init__([*motions, *stacks, ("memory", memory)], result)
         self.on_numbers, self._finds_pose = on_numbers, finds_pose
         self._tree = tree
-        shapes, state = [shape for _, shape in self.arguments], (1, n + 1)
+        shapes, found = [shape for _, shape in self.arguments], (1, n + 1)
         known = [shape for _, shape in motions]
         passed = arrays(f"a{i}" for i in range(len(shapes)))
         motion, remembered = passed[: len(motions)], passed[-1]
-        positions, out = View("state"), View("out")
+        state, out = View("state"), View("out")
         make = uncompiled if on_numbers else straight_line
-        step = make(code.newton_step, [*known[:2], state])
+        step = make(code.newton_step, [*known[:2], found])
         local: dict[str, Index | int] = {"state": n + 1}
         around: list[Statement] = []
         results: list[View] = []
         if on_numbers:
-            last = uncompiled(end, [*shapes, state])
+            last = uncompiled(end, [*shapes, found])
         elif tree is None:
-            last = self._compiled_end(end, [*shapes, state], limit)
+            last = self._compiled_end(end, [*shapes, found], limit)
         else:
-            joints = straight_line(code.joint_motion, [*known, state])
+            joints = straight_line(code.joint_motion, [*known, found])
             around, results = _around_tree(code, tree, joints, passed, motion, local)
-            last = straight_line(end, [*shapes, state, tree.result])
-        remember = [Copy(remembered, positions, n)]
+            last = straight_line(end, [*shapes, found, tree.result])
+        remember = [Copy(remembered, state, n)]
         if keeps_pose or finds_pose:
             remember.append(Copy(remembered.at(n), out if finds_pose else passed[1], 16))
         self.program = Program(
@@ -134,10 +140,10 @@ class LoopFunction(Call):
             [*passed, out],
             local,
             [
-                Copy(positions, remembered, n),
-                newton([Run(step, [*motion[:2], positions, positions])], positions.at(n)),
+                Copy(state, remembered, n),
+                newton([Run(step, [*motion[:2], state, state])], state.at(n), iterations),
                 *around,
-                Run(last, [*passed, positions, *results, out]),
+                Run(last, [*passed, state, *results, out]),
                 where_right(out.at(self.defect_at), remember),
             ],
         )
@@ -193,7 +199,7 @@ class LoopFunction(Call):
         """Return what it is made of, all in straight-line code, for numbers of a kind."""
         code, within = self._code, partial(partial, self._within, tolerances)
         step, end, gaps, closing = map(within, (self._step, self._end, code.gaps, code.closing_step))
-        return LoopTraces(step, end, self.defect_at, gaps=gaps, closing_step=closing)
+        return LoopTraces(step, end, self.defect_at, self._iterations, gaps, closing)
 
     def _within(self, tolerances: Tolerances, trace: Callable[..., Stack], *stacks: Stack) -> Stack:
         """Trace for numbers of a kind."""
@@ -283,10 +289,8 @@ class LoopKernel(LoopFunction):
     ) -> None:
         self.closure, self.what = closure, what
         self.order = order = order - 2 if what == "joints" else order
-        platform = closure.platform
-        on_limbs = platform is not None and platform.twists is not None and not os.environ.get("NOROOT")
-        on_limbs = on_limbs and what != "solution" and all(body == 0 for body, _ in loads)
-        code = EffortCode(closure, chosen, order, loads, preload, on_limbs)
+        on_limbs = is_on_limbs(closure) and what != "solution" and all(body == 0 for body, _ in loads)
+        code = EffortCode(closure, chosen, order, loads, preload, on_limbs=on_limbs)
         motion = motion_arguments(order + 3, len(closure.joints), closure.leader is not None)
         stacks = load_arguments(loads, order)
         if preload:
@@ -415,3 +419,38 @@ class LoopFromDrives(LoopFunction):
     def in_lanes(self, rows: slice, sure: float = 1.0) -> CompiledProgram | None:
         """Return the code for batches; None where a pose is found, which lanes do not remember."""
         return None if self._finds_pose else super().in_lanes(rows, sure)
+
+
+class PlatformFromDrives(LoopFunction):
+    """The motion of a platform on limbs from that of its drives, up to derivative `order` of its pose.
+
+    `function(drives (order + 1, driven), memory (1, N + 16), out=None)` returns a row (1, 17 + 6 order): the
+    pose by rows, the spatial twist and its derivatives, and a number at `defect_at`. The memory is that of
+    `LoopKernel`: the platform is found from where it was.
+    """
+
+    def __init__(self, closure: Closure, order: int) -> None:
+        code = PlatformCode(closure, order)
+        motion = [("the motion of the drives", (order + 1, len(closure.driven)))]
+        count = len(closure.leading) + 16
+        result = 1, 17 + 6 * order
+        super().__init__(
+            code, motion, [], result, code.end, positions=count, iterations=ITERATIONS_FROM_DRIVES
+        )
+
+    @property
+    def defect_at(self) -> int:
+        """Where the number is that must be below one."""
+        return self.result[1] - 1
+
+    @property
+    def batch_rows(self) -> slice:
+        """Rows of the result that batches are of: the only one."""
+        return slice(0, 1)
+
+    def traces(self, tolerances: Tolerances = DOUBLE) -> LoopTraces:
+        """Return what it is made of; steps are not made in two."""
+        return super().traces(tolerances)._replace(gaps=None, closing_step=None)
+
+    def in_lanes(self, rows: slice, sure: float = 1.0) -> None:
+        """Return None: lanes hold limbs of one sample."""

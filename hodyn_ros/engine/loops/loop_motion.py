@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from math import factorial
-from typing import Any
 
 import numpy as np
 
@@ -20,8 +19,8 @@ from hodyn_ros.engine.loops.loop_series import (
     weighted,
 )
 from hodyn_ros.engine.recursions.composite import Axes, Spatial
-from hodyn_ros.codegen.tracer import in_part
-from hodyn_ros.engine.loops.branches import limbs_of, with_parts
+from hodyn_ros.codegen.tracer import of_part
+from hodyn_ros.engine.loops.limbs import limbs_of
 from hodyn_ros.engine.series.allowed import allowed_twists, distance_from_allowed
 from hodyn_ros.engine.series.block_system import BlockSystem
 from hodyn_ros.engine.series.canonical import canonical_bodies, inward
@@ -54,11 +53,14 @@ LoadPlaces = tuple[tuple[int, BaseRepresentation], ...]  # body and frame of eve
 
 # what makes a result unusable, one and more together count as 1
 _FORCED = 1e-3  # by which rows that depend on others may be open
-_JUMP = 0.5  # [rad] by which all joints together may turn between two calls, or they may change the branch
+JUMP = 0.5  # [rad] by which all joints together may turn between two calls, or they may change the branch
 
 
 class LoopCode:
-    """The motion of a robot from that of its coordinates, and what is wrong with it."""
+    """The motion of a robot from that of its coordinates, and what is wrong with it.
+
+    `on_limbs`: those of a platform are computed from the ground on. Loads of its loops do not follow then.
+    """
 
     tolerances = DOUBLE  # of the numbers that it is carried out with
 
@@ -69,12 +71,11 @@ class LoopCode:
         order: int,
         loads: LoadPlaces,
         preloaded: bool = False,
+        *,
         on_limbs: bool = False,
     ) -> None:
         self.closure, self.order, self.loads, self.preloaded = closure, order, loads, preloaded
         tree, first = closure.tree, closure.first
-        self.bodies, self.branches, self.parts = with_parts(closure, canonical_bodies(tree))
-        self.chains = self.bodies
         self.coupling_matrix: Array = closure.coupling_matrix[first:, first:]
         # leading joints that are known: ratio of the coordinate to it
         self.known: dict[int, tuple[int, float]] = {}
@@ -87,10 +88,11 @@ class LoopCode:
         # of a platform that is the base: twists that it can have, about the point of reference
         self.allowed = allowed_twists(closure.directions, tree.placements[0], closure.size) if base else None
         if on_limbs:
-            self.bodies, self.chains, self.clusters, of_joints = limbs_of(closure, self.center)
-            self.branches, self.parts = None, [of_joints[j] for j in closure.leading]
+            self.bodies, self._chains, self.clusters, self._parts = limbs_of(closure, self.center)
         else:
+            self.bodies = self._chains = canonical_bodies(tree)
             self.clusters = _clusters(closure, chosen, self.unknown, of_platform=not base)
+            self._parts = {}
         self.columns_of = [self._columns(cluster) for cluster in self.clusters]
 
     def newton_step(self, q: Stack, *stacks: Stack) -> Stack:
@@ -193,13 +195,13 @@ class LoopCode:
         Where it is less than a half that is `too_singular` alone, from which `singularity_of` follows.
         """
         defect: Scalar = error * (1.0 / self.tolerances.closed)
-        memory = self.in_parts("before", memory)
+        memory = self.of_limbs("before", self.closure.leading, memory)
         if self._has_branches:
             first = self.closure.first
             turning = (self.closure.scale[first:] == 1.0) & self.closure.searched[first:]
             for column, now in enumerate(leading):
                 if turning[column]:
-                    defect = defect + (now - memory[column]) * (now - memory[column]) * (1.0 / _JUMP**2)
+                    defect = defect + (now - memory[column]) * (now - memory[column]) * (1.0 / JUMP**2)
         bound = self.allowed is not None and self.allowed.shape[1] < 6
         for motion in motions:
             for row in motion.cluster.checked:
@@ -242,25 +244,21 @@ class LoopCode:
 
     def leading_positions(self, y: Sequence[Scalar], state: Sequence[Scalar]) -> list[Scalar]:
         """Return those of the leading joints, known ones from the coordinates and the others as found."""
-        leading = self.in_parts("position", state[: len(self.closure.leading)])
+        leading = self.of_limbs("position", self.closure.leading, state)
         offsets = self.closure.offsets
         for column, (place, ratio) in self.known.items():
             leading[column] = (y[place] - float(offsets[self.closure.joints[place]])) * (1.0 / ratio)
         return leading
 
-    def in_parts(self, what: str, values: Sequence[Scalar]) -> list[Scalar]:
-        """Return numbers of the leading joints as such of the branch that each belongs to."""
-        return [
-            value if place is None else in_part(value, place[0], (what, place[1]))
-            for value, place in zip(values, self.parts)
-        ]
-
-    def in_parts_of(self, joints: Sequence[int], what: Any, values: Sequence[Scalar]) -> list[Scalar]:
-        """Return numbers of some joints as such of the branch that each belongs to."""
-        place = {j: self.parts[int(c)] for j in joints for c in np.flatnonzero(self.coupling_matrix[j])[:1]}
-        return [
-            x if place[j] is None else in_part(x, place[j][0], (what, place[j][1])) for x, j in zip(values, joints)
-        ]
+    def of_limbs(self, what: str, joints: Sequence[int], values: Sequence[Scalar]) -> list[Scalar]:
+        """Return numbers of some joints as such of the limbs that these are of; `what`: what they are."""
+        result = []
+        for joint, value in zip(joints, values):
+            if joint in self._parts:
+                part, place = self._parts[joint]
+                value = of_part(value, part, (what, place))
+            result.append(value)
+        return result
 
     def positions(self, leading: Sequence[Scalar]) -> list[Scalar]:
         """Return those of all joints."""
@@ -277,7 +275,7 @@ class LoopCode:
         """Return all clusters at positions of the leading joints, and the pose that is given."""
         positions, center = self.positions(leading), self.center.tolist()
         places = self.places(leader)
-        return [ClusterMotion(c, self.chains, center, positions, *places, self.branches) for c in self.clusters]
+        return [ClusterMotion(c, self._chains, center, positions, *places) for c in self.clusters]
 
     def places(
         self, leader: Sequence[Stack]
@@ -406,8 +404,7 @@ def _clusters(closure: Closure, chosen: Array, unknown: Sequence[int], of_platfo
     for number, loop in enumerate(closure.loops):
         for row in rows_of(loop):
             size = closure.size if row.what in ("point", "distance") else 1.0
-            welded = loop.kind == "weld"
-            rows.append(PlacedRow(row, loop.a, loop.b, loop.length, size, number, welded))
+            rows.append(PlacedRow(row, loop.a, loop.b, loop.length, size, number))
     for number, follower in enumerate(closure.followers, len(closure.loops)):
         rows.append(FollowerRow(follower, float(closure.joint_sizes[follower.joint]), number))
     kept = [rows[i] for i in chosen]

@@ -39,7 +39,6 @@ class PlacedRow:
     length: float  # [m] of a rod, else zero
     size: float  # what it is measured in: the robot's size, or one radian
     loop: int  # number of its loop
-    welded: bool = False  # whether its frames coincide, where the loop is closed
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,10 +104,8 @@ class ClusterMotion:
         positions: Sequence[Scalar],
         base: tuple[Axes, Vector] | None,
         target: tuple[Axes, Vector] | None,
-        branches: Any = None,
     ) -> None:
         self.cluster = cluster
-        self._branches = branches
         self._bodies = bodies
         self.positions = positions
         self._rates: Mapping[int, Sequence[Scalar]] = {}
@@ -171,10 +168,7 @@ class ClusterMotion:
                 local = self._bodies[on_body.body].body_in_frame @ local
             elif on_body.body == -1:
                 local[:3, 3] -= self._center
-            local[:3, :3] = _clean(local[:3, :3])
-            if self._branches is not None:
-                local = self._branches.frame(self.cluster, on_body, local)
-            x, y, z = (combine(axes, column) for column in local[:3, :3].T.tolist())
+            x, y, z = (combine(axes, column) for column in _clean(local[:3, :3]).T.tolist())
             self._frames[key] = MovingFrame((x, y, z), add(place, combine(axes, local[:3, 3].tolist())))
         frame, twists = self._frames[key], self.twists[body]
         while len(frame.point) <= k:
@@ -380,11 +374,6 @@ def open_by(placed: PlacedRow, a: MovingFrame, b: MovingFrame) -> Scalar:
 
 def _wrench(placed: PlacedRow, a: MovingFrame, b: MovingFrame, k: int) -> Spatial:
     row = placed.row
-    if placed.welded:
-        axis = a.axes[row.i]
-        if row.what == "point":
-            return convolve_vectors(cross, a.point, axis, k), axis[k]
-        return axis[k], ZERO
     if row.what == "point":
         axis = a.axes[row.i]
         return convolve_vectors(cross, b.point, axis, k), axis[k]
