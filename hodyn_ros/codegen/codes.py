@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import inf
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hodyn_ros.codegen.emit import batch_text
-from hodyn_ros.codegen.kernel import Shape, Stack, straight_module, traced
-from hodyn_ros.codegen.llvm import Facts, Module
-from hodyn_ros.codegen.processor import lanes
+from hodyn_ros.codegen.kernel import Shape, Stack, straight_module
+from hodyn_ros.codegen.llvm import Module
 from hodyn_ros.codegen.program import Code
 
 Trace = Callable[..., Stack]
@@ -34,25 +31,6 @@ def straight_line(trace: Trace, shapes: Sequence[Shape], limit: float = inf) -> 
 def uncompiled(trace: Trace, shapes: Sequence[Shape]) -> Code:
     """Return what can be carried out on numbers alone."""
     return Code("hodyn_kernel", compute=computes(trace, shapes))
-
-
-def side_by_side(trace: Trace, shapes: Sequence[Shape]) -> Code:
-    """Compile `void f(double *argument, ..., double *result, int64_t count)` of samples in lanes."""
-    module = Module(_lanes_module, trace, shapes, lanes())
-    code, (n,) = module.compile("hodyn_batch"), module.facts
-    one, sizes = computes(trace, shapes), [rows * columns for rows, columns in shapes]
-
-    def compute(*arguments: Any) -> None:
-        *inputs, result, count = arguments
-        for i in range(count):
-            one(*(x[i * size :] for x, size in zip(inputs, sizes)), result[i * n :])
-
-    return Code("hodyn_batch", code.address, compute, code)
-
-
-def _lanes_module(trace: Trace, shapes: Sequence[Shape], width: int) -> tuple[str, Facts]:
-    graph, outputs, _ = traced(trace, shapes)
-    return batch_text(graph, outputs, [rows * columns for rows, columns in shapes], width), (len(outputs),)
 
 
 def computes(trace: Trace, shapes: Sequence[Shape]) -> Callable[..., None]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hodyn_ros.codegen.literals import literal, splat
-from hodyn_ros.codegen.packing import PackedWriter
+from hodyn_ros.codegen.packing import PackedWriter, Packing
 from hodyn_ros.codegen.sincos import sincos_function, single_sincos_function
 from hodyn_ros.codegen.tracer import Graph, Traced
 from hodyn_ros.codegen.writers import CHECK, LaneWriter, ScalarWriter
@@ -153,6 +153,8 @@ def lane_function_text(
     number is not above the limit keep its numbers in place of the outputs.
     """
     writer = LaneWriter(graph, outputs, lanes)
+    if graph.parts:
+        writer.fused = Packing(graph, writer.needed).fused(graph, writer.fused)
     writer.outputs, writer.needed = stored, graph.needed([*stored, *kept])
     arguments = "".join(f"ptr %a{i}, i64 %s{i}, " for i in range(len(sizes)))
     lines = [f"define void @hodyn_lanes({arguments}i64 %first, i64 %last, ptr %out, ptr %kept) {{", "entry:"]

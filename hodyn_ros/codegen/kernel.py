@@ -286,15 +286,15 @@ class LaneKernel(Kernel):
         Call.__init__(self, arguments, (rows, columns))
 
 
-def traced(trace: Callable[..., Stack], shapes: Sequence[Shape]) -> tuple[Graph, list[Any], Shape]:
+def traced(
+    trace: Callable[..., Stack], shapes: Sequence[Shape], *, packs: bool = False
+) -> tuple[Graph, list[Any], Shape]:
     """Run `trace` on traced scalars; return the graph, the results row by row, and their shape."""
-    graph, result = _run(trace, shapes)
+    graph, result = _run(trace, shapes, packs=packs)
     return graph, [value for row in result for value in row], (len(result), len(result[0]))
 
 
-def _run(
-    trace: Callable[..., Stack], shapes: Sequence[Shape], *, packs: bool = False
-) -> tuple[Graph, Stack]:
+def _run(trace: Callable[..., Stack], shapes: Sequence[Shape], *, packs: bool = False) -> tuple[Graph, Stack]:
     graph = Graph(packs=packs)
     stacks = [
         [[graph.input(a, row * columns + column) for column in range(columns)] for row in range(rows)]

@@ -1,10 +1,10 @@
 """Equal parts of a traced graph, computed side by side in the lanes of vectors.
 
 What is traced of each of several limbs of one build differs in numbers alone: constants, positions, what the
-drives exert. They stand in "lane" nodes of the graph. Whatever follows from numbers of one limb, and from what
-is the same for all, is one operation on vectors if every limb has it; all else is computed with single
-numbers. (S. Larsen & S. Amarasinghe, "Exploiting superword level parallelism with multimedia instruction
-sets", PLDI 2000, packs isomorphic statements likewise, from neighbouring addresses.)
+drives exert. They stand in "lane" nodes of the graph. Whatever follows from numbers of one limb, and from
+what is the same for all, is one operation on vectors if every limb has it; all else is computed with single
+numbers. S. Larsen & S. Amarasinghe, "Exploiting superword level parallelism with multimedia instruction sets"
+(PLDI 2000), pack isomorphic statements likewise, from neighbouring addresses on.
 """
 
 from __future__ import annotations
@@ -42,9 +42,7 @@ class Packing:
         while missing := self._pack(graph, needed, counts, alone):
             alone |= missing
 
-    def _pack(
-        self, graph: Graph, needed: Sequence[int], counts: dict[int, int], alone: set[int]
-    ) -> set[int]:
+    def _pack(self, graph: Graph, needed: Sequence[int], counts: dict[int, int], alone: set[int]) -> set[int]:
         """Pack all nodes but those alone; returns nodes of vectors in which lanes are empty."""
         numbers: dict[Hashable, int] = {}
         vectors: list[dict[int, int]] = []
@@ -78,6 +76,22 @@ class Packing:
         return missing
 
 
+    def fused(self, graph: Graph, fused: set[int]) -> set[int]:
+        """Return which of some products stay part of a sum: those alone, and those of all lanes of a vector.
+
+        Lanes of samples, which compute each limb by itself, fuse the same ones, and so round alike.
+        """
+        inner = {
+            self.places[x].vector
+            for number in self.places
+            if graph.nodes[number][0] in ("+", "-")
+            for x in graph.operands(number)
+            if x in fused and x in self.places
+        }
+        whole = [self.vectors[vector] for vector in inner if fused.issuperset(self.vectors[vector])]
+        return {x for x in fused if x not in self.places}.union(*whole)
+
+
 class PackedWriter(ScalarWriter):
     """Values are single numbers, and vectors of those that limbs of one build have each.
 
@@ -95,16 +109,9 @@ class PackedWriter(ScalarWriter):
         self._packed_angles = {
             graph.nodes[number][1] for number in self._places if graph.nodes[number][0] in FUNCTIONS
         }
-        fused = self.fused & self._places.keys()
-        self.fused = self.fused - fused
-        inner = {
-            self._places[x].vector
-            for number in self._places
-            if graph.nodes[number][0] in ("+", "-")
-            for x in graph.operands(number)
-            if x in fused
-        }
-        self._fused_vectors = {vector for vector in inner if fused.issuperset(self._vectors[vector])}
+        fused = packing.fused(graph, self.fused)
+        self.fused = {x for x in fused if x not in self._places}
+        self._fused_vectors = {self._places[x].vector for x in fused if x in self._places}
 
     def lines(self, numbers: Sequence[int] | None = None) -> list[str]:
         """Write the nodes `numbers`, by default all that are needed, leaving out those written before."""

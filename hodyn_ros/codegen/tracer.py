@@ -30,7 +30,8 @@ class Graph:
     Node i is `nodes[i] = (operation, a, b)`. Operands are node numbers; a "constant" has its value, an
     "input" the number of the argument and the index into it, a "piece" the starts of intervals, an "entry"
     the numbers that it is one of. A "lane" is operand a as it is, which one of several equal parts of a robot
-    has: b is the part, and what the number is to it. `conditions` are scalars below zero where the function was not meant.
+    has: b is the part, and what the number is to it. `conditions` are scalars below zero where the function
+    was not meant.
     """
 
     nodes: list[Key] = field(default_factory=list)

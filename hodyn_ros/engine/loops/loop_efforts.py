@@ -230,7 +230,9 @@ class Forces(Multipliers):
             right += [dot(twist, rest) for twist in self._allowed]
         sized = self.system.solve([w * x for w, x in zip(self.weights, right)])
         u = [x * (1.0 / size) for x, size in zip(sized, self.sizes)]
-        own = code.of_limbs(f"drive {len(self.multipliers[0])}", code.closure.driven, u) if self.motions else u
+        own = (
+            code.of_limbs(f"drive {len(self.multipliers[0])}", code.closure.driven, u) if self.motions else u
+        )
         self.append(
             [
                 [value - dot([result[r] for result in against], own) for r, value in enumerate(part)]

@@ -172,10 +172,10 @@ class LoopFunction(Call):
             return None
         shapes, n, leader = [shape for _, shape in self.arguments], self._n_positions, self._keeps_pose
         state, known = (1, n + 1), shapes[: min(self._n_motion, 2)]
-        graph, outputs, _ = traced(self._step, [*known, state])
+        graph, outputs, _ = traced(self._step, [*known, state], packs=True)
         moving = len(known), ARRIVED
         step = _lane_code(graph, outputs, [*known, None], [], outputs, moving)
-        graph, outputs, (_, columns) = traced(self._end, [*shapes, state])
+        graph, outputs, (_, columns) = traced(self._end, [*shapes, state], packs=True)
         stored = outputs[rows.start * columns : rows.stop * columns]
         pose = [graph.input(1, i) for i in range(POSE if leader else 0)]
         end = _lane_code(graph, outputs, [*shapes[:-1], None, None], stored, [outputs[self.defect_at], *pose])

@@ -9,6 +9,8 @@ from math import factorial
 import numpy as np
 
 from hodyn_ros.codegen.kernel import Stack
+from hodyn_ros.codegen.tracer import of_part
+from hodyn_ros.engine.loops.limbs import limbs_of
 from hodyn_ros.engine.loops.loop_series import (
     NOTHING,
     TARGET,
@@ -19,8 +21,6 @@ from hodyn_ros.engine.loops.loop_series import (
     weighted,
 )
 from hodyn_ros.engine.recursions.composite import Axes, Spatial
-from hodyn_ros.codegen.tracer import of_part
-from hodyn_ros.engine.loops.limbs import limbs_of
 from hodyn_ros.engine.series.allowed import allowed_twists, distance_from_allowed
 from hodyn_ros.engine.series.block_system import BlockSystem
 from hodyn_ros.engine.series.canonical import canonical_bodies, inward

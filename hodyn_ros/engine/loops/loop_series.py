@@ -18,7 +18,18 @@ from hodyn_ros.engine.recursions.composite import Axes, Spatial, bracket, combin
 from hodyn_ros.engine.series.canonical import CanonicalBody, inward
 from hodyn_ros.engine.series.floating_base import convolve_vectors
 from hodyn_ros.engine.series.joint_curve import curve, slopes
-from hodyn_ros.engine.series.vectors import ZERO, Scalar, Vector, add, components, convolve, cross, dot, scale, subtract
+from hodyn_ros.engine.series.vectors import (
+    ZERO,
+    Scalar,
+    Vector,
+    add,
+    components,
+    convolve,
+    cross,
+    dot,
+    scale,
+    subtract,
+)
 from hodyn_ros.formulations.closure_rows import Row
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Follower
@@ -330,7 +341,7 @@ class ClusterMotion:
         return result
 
     def on_base(self, loads: Mapping[int, Spatial]) -> Spatial | None:
-        """Return the wrench on the base among `loads`, about the point of reference; None if there is none."""
+        """Return the wrench on the base among `loads`, about the point of reference, if there is one."""
         if self._frame is None:
             return loads.get(0) if self._bodies[0].joint < 0 else None
         axes, point = self._frame

@@ -1,9 +1,9 @@
 """The motion of a platform on limbs from that of its drives, over abstract scalars.
 
-Newton's method goes on for all limbs and the platform at once: a step of each limb towards the platform, then
-one of the platform by what is missing of the drives' positions. Then follow the orders: with coefficient k of
-the platform's twist at zero, the limbs say what coefficient k of the drives' rates would be, and `J_IK V_k` is
-the rest (`J_IK` of Mueller et al., eq. 9), with the same factors at every order.
+Newton's method goes on for all limbs and the platform at once: a step of each limb towards the platform,
+then one of the platform by what is missing of the drives' positions. Then follow the orders: with coefficient
+k of the platform's twist at zero, the limbs say what coefficient k of the drives' rates would be, and
+`J_IK V_k` is the rest (`J_IK` of Mueller et al., eq. 9), with the same factors at every order.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class PlatformCode(LoopCode):
         assert self.allowed is not None
         self._basis = self.allowed  # twists that the platform can have, about the point of reference
         self._reach = float(closure.joint_sizes[list(closure.driven)].max())  # what drives are measured in
-        self._columns = [closure.leading.index(joint) for joint in closure.driven]
+        self._drives = [closure.leading.index(joint) for joint in closure.driven]
 
     def newton_step(self, drives: Stack, *stacks: Stack) -> Stack:
         """Improve the positions; returns them, and the square of about the step after this one."""
@@ -53,7 +53,7 @@ class PlatformCode(LoopCode):
         n = len(self.closure.leading)
         leading, motions, error = self._follow(state)
         factors = self._factors(motions)
-        step = factors.solve([x - leading[c] for x, c in zip(drives[0], self._columns)])
+        step = factors.solve([x - leading[c] for x, c in zip(drives[0], self._drives)])
         error = error + following_step(dot(step, step), self._nearness(factors))
         middle = self.center.tolist()
         seen = [x - (middle[i // 4] if i % 4 == 3 else 0.0) for i, x in enumerate(state[n : n + 12])]
@@ -75,19 +75,19 @@ class PlatformCode(LoopCode):
         for k in range(self.order):
             self.find_rates(motions, systems, rates, (NOTHING, NOTHING), k)
             own = taylor(drives[k + 1], k)
-            missing = [rate - rates[c].pop() for rate, c in zip(own, self._columns)]
+            missing = [rate - rates[c].pop() for rate, c in zip(own, self._drives)]
             motion, rest = factors.solve_with_rest(missing)
             if len(own) > len(motion):
                 apart = apart + dot(rest, rest) / (dot(own, own) + self.closure.size**2)
             twist = halves(self._twist(motion))
             twists.append(twist)
-            for c, series in enumerate(rates):
+            for series in rates:
                 del series[k:]
             self.find_rates(motions, systems, rates, (twist, twist), k)
             for one in motions:
                 one.extend(self.rates_of(one, rates), twist, twist)
         apart = apart * (1.0 / self.tolerances.agree**2)
-        for x, c in zip(drives[0], self._columns):
+        for x, c in zip(drives[0], self._drives):
             gap = (x - leading[c]) * (1.0 / (self.tolerances.agree * self.closure.size))
             apart = apart + gap * gap
         for i in range(11):  # of a turn by an angle: 8 sin^2(angle / 2)
@@ -115,7 +115,7 @@ class PlatformCode(LoopCode):
         systems = [BlockSystem(self.system(m, columns)) for m, columns in zip(motions, self.columns_of)]
         multipliers = Multipliers(self, motions, systems)
         rows = []
-        for drive in self._columns:
+        for drive in self._drives:
             against = [
                 multipliers.solve(c, [float(column == drive) for column in columns])
                 if drive in columns

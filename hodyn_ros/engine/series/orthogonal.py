@@ -22,7 +22,6 @@ class Orthogonal:
         self.columns: list[Column] = []  # of Q
         self.inverses: list[Scalar] = []  # 1 / D
         self.upper: list[Column] = []  # R by columns, without its unit diagonal
-        self.nearness: Scalar = 0.0  # to a singular matrix: sum of 1 / (share of a column that others lack)^2
         for column in columns:
             rest, entries = list(column), []
             for q, inverse in zip(self.columns, self.inverses):
@@ -33,23 +32,6 @@ class Orthogonal:
             self.upper.append(entries)
             square = dot(rest, rest)
             self.inverses.append(1.0 / square)
-            self.nearness = self.nearness + dot(column, column) / square
-
-    @classmethod
-    def from_numbers(cls, numbers: Sequence[Scalar], rows: int, count: int) -> Orthogonal:
-        """Return the factors that have these `numbers`, of a matrix with so many rows and columns."""
-        factors, left = cls(()), list(numbers)
-        for j in range(count):
-            factors.columns.append([left.pop(0) for _ in range(rows)])
-            factors.upper.append([left.pop(0) for _ in range(j)])
-            factors.inverses.append(left.pop(0))
-        return factors
-
-    @property
-    def numbers(self) -> list[Scalar]:
-        """What code that runs later needs, to solve with the same factors."""
-        parts = zip(self.columns, self.upper, self.inverses)
-        return [value for column, entries, inverse in parts for value in (*column, *entries, inverse)]
 
     @property
     def inverse_square(self) -> Scalar:
