@@ -75,7 +75,6 @@ class Packing:
             self.places, self.vectors = places, [[row[lane] for lane in sorted(row)] for row in vectors]
         return missing
 
-
     def fused(self, graph: Graph, fused: set[int]) -> set[int]:
         """Return which of some products stay part of a sum: those alone, and those of all lanes of a vector.
 

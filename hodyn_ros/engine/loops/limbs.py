@@ -26,6 +26,7 @@ from hodyn_ros.model.tree import TreeArrays, TreeModel
 
 _ROUNDING = 1e-13  # by which constants of limbs of one build may differ, relative to the largest of a kind
 _SNAP = 1e-14
+_SMALL = 1e-6  # of the robot's size, from which on a platform is one with a size
 _WIDEST = 8  # limbs side by side
 _NUMBERS = ("rotation", "translation", "offset", "first_moment", "second_moment", "mass")
 
@@ -52,6 +53,7 @@ class _Limb(NamedTuple):
     attachment: Array  # (4, 4) of the frame of the last body in that of the platform
     driven: list[bool]
     mass: float  # of the heaviest body; that of bodies may have moved to others
+    reach: float  # [m] from the platform's origin to the last axis about which it turns
 
 
 def is_on_limbs(closure: Closure) -> bool:
@@ -76,7 +78,11 @@ def limbs_of(closure: Closure, middle: Array) -> Limbs:
     result = Limbs(bodies, list(bodies), [], {})
     clusters: dict[int, Cluster] = {}
     packs = [pack for build in builds for pack in _packs(build)]
-    rows = {number: _rows(limbs[build[0]], closure.size) for build in builds for number in build}
+    reach = max(limb.reach for limb in limbs)
+    farthest = float(np.linalg.norm(tree.placements[:, :3, 3] - tree.placements[0, :3, 3], axis=1).max())
+    # with which turns and shifts are compared
+    length = next((x for x in (reach, farthest) if x > _SMALL * closure.size), closure.size)
+    rows = {number: _rows(limbs[build[0]], length) for build in builds for number in build}
     for alike, pack in enumerate(packs):
         lift = partial(_lifted, alike=alike, size=size)
         some = [limbs[number] for number in pack]
@@ -100,7 +106,7 @@ def limbs_of(closure: Closure, middle: Array) -> Limbs:
                     result.parts[joint] = (alike, lane), place
             last = Frame(len(result.bodies) - 1, np.eye(4))
             units = [
-                PlacedRow(Row("twist", i), _GOAL, last, 0.0, 1.0 if i < 3 else closure.size, number)
+                PlacedRow(Row("twist", i), _GOAL, last, 0.0, 1.0 if i < 3 else length, number)
                 for i in range(6)
             ]
             kept = tuple(units[i] for i in rows[number])
@@ -129,7 +135,12 @@ def _limb(closure: Closure, foot: int, middle: Array) -> _Limb:
     seen[:3, 3] -= middle
     driven = [joint in closure.driven for joint in joints]
     attachment = inverse(tree.placements[0]) @ frame @ end
-    return _Limb(joints, model.screws, bodies, seen, attachment, driven, float(model.masses.max()))
+    turning = [tree.screws[body] for body in chain if tree.screws[body, :3].any()]
+    reach = 0.0
+    if turning:
+        w, v = turning[-1][:3], turning[-1][3:]
+        reach = float(np.linalg.norm(np.cross(w, v + np.cross(w, tree.placements[0, :3, 3]))))
+    return _Limb(joints, model.screws, bodies, seen, attachment, driven, float(model.masses.max()), reach)
 
 
 def _on_ground(tree: TreeModel, chain: Sequence[int], frame: Array) -> TreeModel:
@@ -216,13 +227,13 @@ def _lifted(values: Sequence[Any], *, name: str, alike: int, size: float) -> lis
     return result
 
 
-def _rows(limb: _Limb, size: float) -> list[int]:
+def _rows(limb: _Limb, length: float) -> list[int]:
     """Return which components of the twist of its end determine how the joints of a limb move."""
     from scipy.linalg import qr
 
     motion, columns = np.eye(4), []
     for screw, position in zip(limb.screws, np.random.default_rng(1).uniform(-0.3, 0.3, len(limb.joints))):
-        columns.append(Ad(motion) @ screw / np.repeat([1.0, size], 3))
+        columns.append(Ad(motion) @ screw / np.repeat([1.0, length], 3))
         motion = motion @ exp_screw(screw, position)
     pivots: Array = qr(np.array(columns), mode="r", pivoting=True)[1]
     return sorted(pivots[: len(limb.joints)].tolist())

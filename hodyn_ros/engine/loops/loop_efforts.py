@@ -123,7 +123,7 @@ class EffortCode(LoopCode):
         forces = Forces(self, motions, systems, preload)
         rows = to_derivatives([forces.extend(row) for row in of_tree])
         joints = [self.positions(leading), *self.derivatives(rates, range(closure.tree.n_joints))]
-        singularity = sum(system.singularity for system in (*systems, forces.system))
+        singularity = sum(map(self.singularity_of, systems)) + forces.system.singularity
         defect = self.wrong(leading, state[-1], memory, motions, leader, singularity) + overflow(rows)
         return _Computed(leading, leader, rates, forces, of_tree, rows, joints, defect, singularity)
 

@@ -75,6 +75,7 @@ class LoopCode:
         on_limbs: bool = False,
     ) -> None:
         self.closure, self.order, self.loads, self.preloaded = closure, order, loads, preloaded
+        self._on_limbs = on_limbs
         tree, first = closure.tree, closure.first
         self.coupling_matrix: Array = closure.coupling_matrix[first:, first:]
         # leading joints that are known: ratio of the coordinate to it
@@ -149,7 +150,7 @@ class LoopCode:
         motions, systems, rates = self.move(q, leading, leader)
         n = self.closure.tree.n_joints
         rows = [self.positions(leading), *self.derivatives(rates, range(n))]
-        singularity = sum(system.singularity for system in systems)
+        singularity = sum(map(self.singularity_of, systems))
         defect = self.wrong(leading, state[-1], memory, motions, leader, singularity) + overflow(rows)
         return [*rows, [defect, *[0.0] * (n - 1)]]
 
@@ -219,6 +220,13 @@ class LoopCode:
         if leader:
             defect = defect + distance_from_rigid(leader[0]) * (1.0 / self.tolerances.rigid**2)
         return unless_small(defect) + self.too_singular(singularity)
+
+    def singularity_of(self, system: BlockSystem) -> Scalar:
+        """Return what grows without bounds where the equations of a cluster become singular.
+
+        Of a limb whatever its size is beside that of the robot, lest that hides what drives do.
+        """
+        return system.nearness if self._on_limbs else system.singularity
 
     def too_singular(self, singularity: Scalar) -> Scalar:
         """Return a number that is one or more where equations are nearly singular."""

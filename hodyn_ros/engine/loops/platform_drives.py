@@ -97,7 +97,7 @@ class PlatformCode(LoopCode):
         middle = self.center.tolist()
         about_world = [[*w, *subtract(v, cross(w, middle))] for w, v in twists]
         in_world = [from_taylor(twist, k) for k, twist in enumerate(about_world)]
-        singularity = sum((system.singularity for system in systems), self._nearness(factors))
+        singularity = sum(map(self.singularity_of, systems), self._nearness(factors))
         wrong = self.wrong(leading, now[-1], before, motions, (pose, in_world), singularity)
         row = [*(x for line in pose for x in line), *(x for twist in in_world for x in twist)]
         return [[*row, wrong + unless_small(apart) + overflow([row])]]

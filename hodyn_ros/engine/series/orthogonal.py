@@ -22,6 +22,7 @@ class Orthogonal:
         self.columns: list[Column] = []  # of Q
         self.inverses: list[Scalar] = []  # 1 / D
         self.upper: list[Column] = []  # R by columns, without its unit diagonal
+        self.nearness: Scalar = 0.0  # to a singular matrix: sum of 1 / (share of a column that others lack)^2
         for column in columns:
             rest, entries = list(column), []
             for q, inverse in zip(self.columns, self.inverses):
@@ -32,6 +33,7 @@ class Orthogonal:
             self.upper.append(entries)
             square = dot(rest, rest)
             self.inverses.append(1.0 / square)
+            self.nearness = self.nearness + dot(column, column) / square
 
     @property
     def inverse_square(self) -> Scalar:
