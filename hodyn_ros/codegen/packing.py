@@ -17,7 +17,7 @@ from hodyn_ros.codegen.tracer import Graph, Traced
 from hodyn_ros.codegen.writers import FUNCTIONS, INSTRUCTIONS, ScalarWriter
 
 _COMMUTATIVE = ("+", "*")
-_PACKED = ("lane", *INSTRUCTIONS, *FUNCTIONS, "sqrt", "abs")
+_UNARY = (*FUNCTIONS, "sqrt", "abs")
 
 
 class Place(NamedTuple):
@@ -38,8 +38,9 @@ class Packing:
             if graph.nodes[number][0] == "lane":
                 (alike, lane), _ = graph.nodes[number][2]
                 counts[alike] = max(counts.get(alike, 0), lane + 1)
+        of_parts = [number for number in needed if number in graph.parts]
         alone: set[int] = set()  # nodes that other limbs do not have
-        while missing := self._pack(graph, needed, counts, alone):
+        while missing := self._pack(graph, of_parts, counts, alone):
             alone |= missing
 
     def _pack(self, graph: Graph, needed: Sequence[int], counts: dict[int, int], alone: set[int]) -> set[int]:
@@ -47,32 +48,40 @@ class Packing:
         numbers: dict[Hashable, int] = {}
         vectors: list[dict[int, int]] = []
         wanted: list[int] = []
-        places: dict[int, Place] = {}
+        of: dict[int, int] = {}  # vectors by node
         for number in needed:
-            part = graph.parts.get(number)
-            operation, _, b = graph.nodes[number]
-            if part is None or number in alone or operation not in _PACKED:
+            if number in alone:
                 continue
-            operands = graph.operands(number)
-            # by vectors, and by nodes where all limbs have the same
-            names: list[Hashable] = [places[x].vector if x in places else (x,) for x in operands]
-            if operation == "lane":
-                names = [b[1]]
-            elif not any(x in places for x in operands):
+            operation, a, b = graph.nodes[number]
+            alike, lane = graph.parts[number]
+            # operands by vector, and by node where all limbs have the same
+            x: Any = of.get(a, -1 - a)
+            y: Any = 0
+            if operation in INSTRUCTIONS:
+                y = of.get(b, -1 - b)
+                if x < 0 and y < 0:
+                    continue
+                if operation in _COMMUTATIVE and x > y:
+                    x, y = y, x
+            elif operation == "lane":
+                x = b[1]
+            elif x < 0 or operation not in _UNARY:
                 continue
-            elif operation in _COMMUTATIVE:
-                names.sort(key=repr)
-            alike, lane = part
-            vector = numbers.setdefault((alike, operation, *names), len(vectors))
+            vector = numbers.setdefault((alike, operation, x, y), len(vectors))
             if vector == len(vectors):
                 vectors.append({})
                 wanted.append(counts[alike])
             if lane not in vectors[vector]:
                 vectors[vector][lane] = number
-                places[number] = Place(vector, lane)
+                of[number] = vector
         missing = {n for row, count in zip(vectors, wanted) if len(row) < count for n in row.values()}
         if not missing:
-            self.places, self.vectors = places, [[row[lane] for lane in sorted(row)] for row in vectors]
+            self.vectors = [[row[lane] for lane in sorted(row)] for row in vectors]
+            self.places = {
+                number: Place(vector, lane)
+                for vector, row in enumerate(self.vectors)
+                for lane, number in enumerate(row)
+            }
         return missing
 
     def fused(self, graph: Graph, fused: set[int]) -> set[int]:

@@ -148,7 +148,7 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
 
         def make() -> LoopedCall | None:
             code: LoopFunction | None
-            if self.platform is not None and compiles(self.closure, order):
+            if self.platform is not None and compiles(self.closure, order, on_limbs=True):
                 code = PlatformFromDrives(self.closure, order)
             else:
                 code = self._moved_by_drives.kernel(order)

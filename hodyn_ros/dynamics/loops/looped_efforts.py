@@ -257,7 +257,7 @@ class LoopedEfforts(LoopedMotion):
             efforts = table[: order + 1]
             return [efforts[:, :6], efforts[:, 6:]] if closure.base_given else [efforts]
 
-        made = loop_code(closure, order, order + 2, code)
+        made = loop_code(closure, order, order + 2, code, on_limbs=all(body == 0 for body, _ in loads))
         return LoopedCall(self, made, self.check_of(made, "efforts", parts), held=True)
 
     def follow(self, y: Array, base: BaseMotion | None, wrenches: Sequence[AppliedWrench] = ()) -> Array:

@@ -39,13 +39,14 @@ from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 
+_HIGHEST_ON_LIMBS = 6  # order that is compiled for a platform on any number of limbs
 _LARGEST = 2400  # bodies times (order + 2)^2 of what takes some seconds to compile: six limbs at order 6
 
 What = Literal["efforts", "joints", "solution"]
 
 
-def compiles(closure: Closure, order: int, what: What = "efforts") -> bool:
-    """Whether there is a kernel.
+def compiles(closure: Closure, order: int, *, on_limbs: bool = False) -> bool:
+    """Whether there is a kernel; `on_limbs`: one that computes the limbs of a platform from the ground on.
 
     The pose of a floating base has to be given, and tables be smooth enough. Code grows with the bodies and
     order squared, and would take longer and longer to compile.
@@ -56,6 +57,8 @@ def compiles(closure: Closure, order: int, what: What = "efforts") -> bool:
     limits = [one.function.smoothness for one in closure.followers]
     smooth = all(limit is None or limit >= order + 2 for limit in limits)
     bodies = tree.n_bodies if closure.loops else 0
+    if on_limbs and is_on_limbs(closure) and order <= _HIGHEST_ON_LIMBS:
+        return True
     return known and smooth and bodies * (order + 2) ** 2 <= _LARGEST
 
 
