@@ -13,7 +13,7 @@ from math import inf
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from hodyn_ros.array import Array as Array
 from hodyn_ros.checks import check_finite, check_out, check_result, finite_array
@@ -313,6 +313,46 @@ def straight_module(trace: Callable[..., Stack], shapes: Sequence[Shape]) -> tup
     noted = result.numbers if isinstance(result, Noted) else ()
     facts = graph.count_operations(outputs), len(result), len(result[0]), *noted
     return kernel_text(graph, outputs, len(shapes)), facts
+
+
+class TooLong(Exception):
+    """Code would take too long to compile."""
+
+
+def straight_line(trace: Callable[..., Stack], shapes: Sequence[Shape], limit: float = inf) -> Code:
+    """Compile `void f(double *argument, ..., double *result)`; TooLong beyond a limit of operations."""
+    module = Module(straight_module, trace, shapes)
+    if module.facts[0] > limit:
+        raise TooLong
+    code = module.compile("hodyn_kernel")
+    return Code("hodyn_kernel", code.address, computes(trace, shapes), code)
+
+
+def uncompiled(trace: Callable[..., Stack], shapes: Sequence[Shape]) -> Code:
+    """Return what can be carried out on numbers alone."""
+    return Code("hodyn_kernel", compute=computes(trace, shapes))
+
+
+def computes(trace: Callable[..., Stack], shapes: Sequence[Shape]) -> Callable[..., None]:
+    """Return a trace as a function of flat arrays that writes to the last one.
+
+    All numbers of that are NaN where machine code would divide by zero.
+    """
+
+    def compute(*arrays: NDArray[np.float64]) -> None:
+        *inputs, result = arrays
+        stacks = [
+            x[: rows * columns].reshape(rows, columns).tolist() for x, (rows, columns) in zip(inputs, shapes)
+        ]
+        try:
+            with np.errstate(all="ignore"):
+                values = [value for row in trace(*stacks) for value in row]
+        except (ZeroDivisionError, OverflowError):  # singular there, or numbers too large
+            result[:] = np.nan
+            return
+        result[: len(values)] = values
+
+    return compute
 
 
 def _checksum(*stacks: Stack) -> Stack:

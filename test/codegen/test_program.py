@@ -12,7 +12,7 @@ from exported_code import CC, WARNINGS, compiled_by, needs_c
 from numpy.typing import NDArray
 
 from hodyn_ros import Robot, share
-from hodyn_ros.codegen.codes import computes, straight_line
+from hodyn_ros.codegen.kernel import computes, straight_line
 from hodyn_ros.codegen.program import (
     All,
     Choose,

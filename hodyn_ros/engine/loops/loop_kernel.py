@@ -10,10 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_array
-from hodyn_ros.codegen.codes import TooLong as TooLong
-from hodyn_ros.codegen.codes import straight_line, uncompiled
 from hodyn_ros.codegen.emit import lane_function_text
-from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Call, Function, Shape, Stack, traced
+from hodyn_ros.codegen.kernel import (
+    STRAIGHT_LINE_LIMIT,
+    Call,
+    Function,
+    Shape,
+    Stack,
+    straight_line,
+    traced,
+    uncompiled,
+)
+from hodyn_ros.codegen.kernel import TooLong as TooLong
 from hodyn_ros.codegen.llvm import compile_text
 from hodyn_ros.codegen.object_cache import ObjectCache
 from hodyn_ros.codegen.processor import lanes

@@ -27,6 +27,7 @@ from hodyn_ros.engine.series.vectors import (
     convolve,
     cross,
     dot,
+    halves,
     scale,
     subtract,
 )
@@ -268,8 +269,7 @@ class ClusterMotion:
             assert isinstance(placed, PlacedRow)
             m = len(series)
             if placed.row.what == "twist":
-                unit = [float(m == 0 and i == placed.row.i) for i in range(6)]
-                series.append((tuple(unit[:3]), tuple(unit[3:])))
+                series.append(halves([float(m == 0 and i == placed.row.i) for i in range(6)]))
                 continue
             series.append(_wrench(placed, self.frame(placed.a, m), self.frame(placed.b, m), m))
         return series[k]
