@@ -136,6 +136,10 @@ class PackedWriter(ScalarWriter):
                 result += super().lines([number])
         return result
 
+    def value(self, number: int) -> str:
+        """Return what stands for the single number of a node."""
+        return f"%n{number}" if number in self._places else super().value(number)
+
     def angles(self) -> list[int]:
         """Return those of single numbers."""
         return [angle for angle in super().angles() if angle not in self._packed_angles]

@@ -50,7 +50,11 @@ class _Writer:
         name = self.names.get(number)
         if name is None:
             operation, a, _ = self.graph.nodes[number]
-            name = self.names[number] = self.constant(a) if operation == "constant" else f"%n{number}"
+            if operation == "lane":
+                name = self.value(a)
+            else:
+                name = self.constant(a) if operation == "constant" else f"%n{number}"
+            self.names[number] = name
         return name
 
     def lines(self, numbers: Sequence[int] | None = None) -> list[str]:
@@ -69,9 +73,7 @@ class _Writer:
                 result += self.function_lines(number)
                 continue
             self.written.add(number)
-            if operation == "lane":
-                self.names[number] = self.value(a)  # a number of a part that has no equal
-            elif operation == "input":
+            if operation == "input":
                 result += self.input_lines(number)
             elif operation in ("sqrt", "floor"):
                 name = f"llvm.{operation}.{self.suffix}"
