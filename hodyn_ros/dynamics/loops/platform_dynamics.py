@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 
 from hodyn_ros.codegen.sample_loop import naming_sample
+from hodyn_ros.engine.loops.loop_kernel import LoopKernel
 from hodyn_ros.errors import ConvergenceError, InputError
 from hodyn_ros.formulations import limb_decomposition
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, twists_to_body, wrenches_to_body
@@ -28,6 +29,12 @@ class PlatformDynamics:
     def __init__(self, closure: Closure) -> None:
         self.model = model_of(closure)
         self._idle = idle_twists(closure)
+        self._closure = closure
+
+    @cached_property
+    def _joints(self) -> LoopKernel:
+        """The code of the positions of all joints."""
+        return LoopKernel(self._closure, np.zeros(0, dtype=int), 0, (), "joints")
 
     def decomposed(
         self, joints: Array, base: BaseMotion, wrenches: Sequence[AppliedWrench], preload: Array | None
@@ -50,10 +57,9 @@ class PlatformDynamics:
         leader = np.zeros((order + 1, model.n_driven)) if preload is None else preload
         return limb_decomposition.inverse_dynamics(model, positions, base.pose, twists, applied, leader)
 
-    def approach(self, pose: Array, memory: Array, joints: Any) -> None:
+    def approach(self, pose: Array, memory: Array) -> None:
         """Take a memory towards a pose, in steps too short to change the branch, as far as limbs follow.
 
-        `joints`: the code of the motion of all joints, of order 0.
         Raises ConvergenceError for a pose so far away that nobody means it.
         """
         start = memory[0, -16:].reshape(4, 4).copy()
@@ -69,8 +75,8 @@ class PlatformDynamics:
         q, rest = np.zeros((1, 0)), np.zeros((0, 6))
         steps = int(np.ceil(longest / _STEP))
         for i in range(1, steps + 1):
-            result = joints.function(q, start @ exp(way * (i / steps)), rest, memory)
-            if not result.item(joints.defect_at) < 1.0:
+            result = self._joints.function(q, start @ exp(way * (i / steps)), rest, memory)
+            if not result.item(self._joints.defect_at) < 1.0:
                 return
 
     def check_limbs(self, pose: Array, memory: Array) -> None:

@@ -17,8 +17,8 @@ from oracles.random_trees import Tree
 from sweeps import THOROUGH, some
 
 from hodyn_ros import AppliedWrench, BaseMotion, DriveTrain, InputError, ParallelRobot, Robot, series_elastic
-from hodyn_ros.dynamics.calls.inverse_dynamics import DriveState
 from hodyn_ros.dynamics.loops.looped_call import LoopedCall
+from hodyn_ros.dynamics.results import DriveState
 from hodyn_ros.feedforward.payload import Payload
 from hodyn_ros.formulations import limb_decomposition
 from hodyn_ros.lie.leibniz import product_derivative
