@@ -17,7 +17,7 @@ from hodyn_ros.codegen.tracer import Graph, Traced
 from hodyn_ros.codegen.writers import FUNCTIONS, INSTRUCTIONS, ScalarWriter
 
 _COMMUTATIVE = ("+", "*")
-_UNARY = (*FUNCTIONS, "sqrt", "abs")
+_UNARY = (*FUNCTIONS, "sqrt")
 
 
 class Place(NamedTuple):
@@ -178,7 +178,7 @@ class PackedWriter(ScalarWriter):
             contract = "contract " if inner & self._fused_vectors else ""
             lines.append(f"%v{vector} = {INSTRUCTIONS[operation]} {contract}{kind} {', '.join(operands)}")
         else:
-            name = f"llvm.{'fabs' if operation == 'abs' else operation}.v{self._width(vector)}f64"
+            name = f"llvm.{operation}.v{self._width(vector)}f64"
             self.intrinsics[name] = kind
             lines.append(f"%v{vector} = call {kind} @{name}({kind} {operands[0]})")
         self._values[vector] = f"%v{vector}"
