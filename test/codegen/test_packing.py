@@ -27,9 +27,7 @@ def law(count: int, x: Stack, shared: Stack) -> Stack:
     return [[*(value * total - p for value, p in zip(turned, own)), total]]
 
 
-@pytest.mark.parametrize(
-    "count", [2, 6, 8]
-)  # after a sum of an odd number, the last part is taken for its own
+@pytest.mark.parametrize("count", [2, 6, 8])
 def test_equal_parts_are_the_same_operations_on_vectors(count: int) -> None:
     def trace(x: Stack, shared: Stack) -> Stack:
         return law(count, x, shared)
