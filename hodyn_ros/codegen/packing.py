@@ -3,8 +3,9 @@
 What is traced of each of several limbs of one build differs in numbers alone: constants, positions, what the
 drives exert. They stand in "lane" nodes of the graph. Whatever follows from numbers of one limb, and from
 what is the same for all, is one operation on vectors if every limb has it; all else is computed with single
-numbers, also what each limb makes of a sum over an odd number of them, which ends with one of its own. S. Larsen & S. Amarasinghe, "Exploiting superword level parallelism with multimedia instruction sets"
-(PLDI 2000), pack isomorphic statements likewise, from neighbouring addresses on.
+numbers, also what each limb makes of a sum over an odd number of them, which ends with one of its own. S.
+Larsen & S. Amarasinghe, "Exploiting superword level parallelism with multimedia instruction sets" (PLDI
+2000), pack isomorphic statements likewise, from neighbouring addresses on.
 """
 
 from __future__ import annotations
