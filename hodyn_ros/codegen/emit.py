@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hodyn_ros.codegen.literals import literal, splat
+from hodyn_ros.codegen.packing import PackedWriter, Packing
 from hodyn_ros.codegen.sincos import sincos_function, single_sincos_function
 from hodyn_ros.codegen.tracer import Graph, Traced
 from hodyn_ros.codegen.writers import CHECK, LaneWriter, ScalarWriter
@@ -45,7 +46,7 @@ def function_text(
     All arguments are read before any is written. Returned with the widths of the sine and cosine functions
     that the module has to define.
     """
-    writer = ScalarWriter(graph, [value for _, _, value in stores])
+    writer = (PackedWriter if graph.parts else ScalarWriter)(graph, [value for _, _, value in stores])
     lines = writer.lines([number for number in writer.needed if graph.nodes[number][0] == "input"])
     waiting: dict[int, list[int]] = {}
     for k, (_, _, value) in enumerate(stores):
@@ -65,7 +66,9 @@ def function_text(
     lines += [line for number in list(waiting) for line in stored(number)]
     arguments = ", ".join(f"ptr %a{i}" for i in range(n_arguments))
     body = "\n".join(_in_blocks(lines))
-    text = f"define void @{name}({arguments}) {{\n{body}\nret void\n}}\n"
+    # vectors that find no register are kept where none lies across two lines of the cache
+    frame = "%frame = alloca <8 x double>, align 64\n" if graph.parts else ""
+    text = f"define void @{name}({arguments}) {{\n{frame}{body}\nret void\n}}\n"
     return text + writer.declarations(), writer.widths
 
 
@@ -150,6 +153,8 @@ def lane_function_text(
     number is not above the limit keep its numbers in place of the outputs.
     """
     writer = LaneWriter(graph, outputs, lanes)
+    if graph.parts:
+        writer.fused = Packing(graph, writer.needed).fused(graph, writer.fused)
     writer.outputs, writer.needed = stored, graph.needed([*stored, *kept])
     arguments = "".join(f"ptr %a{i}, i64 %s{i}, " for i in range(len(sizes)))
     lines = [f"define void @hodyn_lanes({arguments}i64 %first, i64 %last, ptr %out, ptr %kept) {{", "entry:"]

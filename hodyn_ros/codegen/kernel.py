@@ -13,7 +13,7 @@ from math import inf
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from hodyn_ros.array import Array as Array
 from hodyn_ros.checks import check_finite, check_out, check_result, finite_array
@@ -286,15 +286,17 @@ class LaneKernel(Kernel):
         Call.__init__(self, arguments, (rows, columns))
 
 
-def traced(trace: Callable[..., Stack], shapes: Sequence[Shape]) -> tuple[Graph, list[Any], Shape]:
+def traced(
+    trace: Callable[..., Stack], shapes: Sequence[Shape], *, packs: bool = False
+) -> tuple[Graph, list[Any], Shape]:
     """Run `trace` on traced scalars; return the graph, the results row by row, and their shape."""
-    graph, result = _run(trace, shapes)
+    graph, result = _run(trace, shapes, packs=packs)
     return graph, [value for row in result for value in row], (len(result), len(result[0]))
 
 
-def inputs_of(shapes: Sequence[Shape]) -> tuple[Graph, list[Stack]]:
+def inputs_of(shapes: Sequence[Shape], *, packs: bool = False) -> tuple[Graph, list[Stack]]:
     """Return a graph, and scalars that stand for the numbers of arguments."""
-    graph = Graph()
+    graph = Graph(packs=packs)
     stacks: list[Stack] = [
         [[graph.input(a, row * columns + column) for column in range(columns)] for row in range(rows)]
         for a, (rows, columns) in enumerate(shapes)
@@ -302,8 +304,8 @@ def inputs_of(shapes: Sequence[Shape]) -> tuple[Graph, list[Stack]]:
     return graph, stacks
 
 
-def _run(trace: Callable[..., Stack], shapes: Sequence[Shape]) -> tuple[Graph, Stack]:
-    graph, stacks = inputs_of(shapes)
+def _run(trace: Callable[..., Stack], shapes: Sequence[Shape], *, packs: bool = False) -> tuple[Graph, Stack]:
+    graph, stacks = inputs_of(shapes, packs=packs)
     return graph, trace(*stacks)
 
 
@@ -312,11 +314,51 @@ def straight_module(trace: Callable[..., Stack], shapes: Sequence[Shape]) -> tup
 
     Facts are the number of operations, the rows and columns of the result, and what is `Noted`.
     """
-    graph, result = _run(trace, shapes)
+    graph, result = _run(trace, shapes, packs=True)
     outputs = [value for row in result for value in row]
     noted = result.numbers if isinstance(result, Noted) else ()
     facts = graph.count_operations(outputs), len(result), len(result[0]), *noted
     return kernel_text(graph, outputs, len(shapes)), facts
+
+
+class TooLong(Exception):
+    """Code would take too long to compile."""
+
+
+def straight_line(trace: Callable[..., Stack], shapes: Sequence[Shape], limit: float = inf) -> Code:
+    """Compile `void f(double *argument, ..., double *result)`; TooLong beyond a limit of operations."""
+    module = Module(straight_module, trace, shapes)
+    if module.facts[0] > limit:
+        raise TooLong
+    code = module.compile("hodyn_kernel")
+    return Code("hodyn_kernel", code.address, computes(trace, shapes), code)
+
+
+def uncompiled(trace: Callable[..., Stack], shapes: Sequence[Shape]) -> Code:
+    """Return what can be carried out on numbers alone."""
+    return Code("hodyn_kernel", compute=computes(trace, shapes))
+
+
+def computes(trace: Callable[..., Stack], shapes: Sequence[Shape]) -> Callable[..., None]:
+    """Return a trace as a function of flat arrays that writes to the last one.
+
+    All numbers of that are NaN where machine code would divide by zero.
+    """
+
+    def compute(*arrays: NDArray[np.float64]) -> None:
+        *inputs, result = arrays
+        stacks = [
+            x[: rows * columns].reshape(rows, columns).tolist() for x, (rows, columns) in zip(inputs, shapes)
+        ]
+        try:
+            with np.errstate(all="ignore"):
+                values = [value for row in trace(*stacks) for value in row]
+        except (ZeroDivisionError, OverflowError):  # singular there, or numbers too large
+            result[:] = np.nan
+            return
+        result[: len(values)] = values
+
+    return compute
 
 
 def _checksum(*stacks: Stack) -> Stack:

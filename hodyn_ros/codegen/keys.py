@@ -134,6 +134,8 @@ class _Content:
             self._many("dict", (x for pair in value.items() for x in pair))
         elif kind is range or kind is slice:
             self._many(kind.__name__, (value.start, value.stop, value.step))
+        elif isinstance(value, float) and _ours(kind.__module__):
+            self._many(kind.__name__, (float(value), *vars(value).values()))
         elif kind is np.ndarray or isinstance(value, np.generic):
             self._add_array(np.asarray(value))
         elif kind is types.FunctionType:

@@ -93,14 +93,7 @@ class Code:
     alive: Any = field(default=None, repr=False, compare=False)
 
 
-@dataclass(frozen=True)
-class Sum:
-    """The sum of several numbers."""
-
-    views: Sequence[View]
-
-
-Number = View | Sum | float
+Number = View | float
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,6 @@ from hodyn_ros.codegen.program import (
     Return,
     Run,
     Statement,
-    Sum,
     View,
     When,
 )
@@ -218,12 +217,7 @@ class _Writer:
     def _number(self, number: Number) -> str:
         if isinstance(number, float):
             return literal(number)
-        first, *rest = number.views if isinstance(number, Sum) else [number]
-        total = self._define(f"load double, ptr {self._address(first)}, align 8")
-        for view in rest:
-            part = self._define(f"load double, ptr {self._address(view)}, align 8")
-            total = self._define(f"fadd double {total}, {part}")
-        return total
+        return self._define(f"load double, ptr {self._address(number)}, align 8")
 
     def _address(self, view: View, element: str = "double") -> str:
         base = f"%{view.buffer}"

@@ -25,7 +25,6 @@ from hodyn_ros.codegen.program import (
     Return,
     Run,
     Statement,
-    Sum,
     View,
     When,
 )
@@ -128,8 +127,7 @@ class _Interpreter:
     def _number(self, number: Number) -> float:
         if isinstance(number, float):
             return number
-        views = number.views if isinstance(number, Sum) else [number]
-        return float(sum(self._from(view)[0] for view in views))
+        return float(self._from(number)[0])
 
 
 _RELATIONS: Mapping[str, Any] = {"<": np.less, "<=": np.less_equal, ">": np.greater}

@@ -7,7 +7,7 @@ tracing a recursion on one robot leaves only the operations that this robot need
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any, Literal, NamedTuple
@@ -17,9 +17,10 @@ _BINARY = frozenset(ARITHMETIC)
 _LEAVES = frozenset(("constant", "input"))
 
 Operation = Literal[
-    "constant", "input", "+", "-", "*", "/", "abs", "sin", "cos", "sqrt", "floor", "piece", "entry"
+    "constant", "input", "+", "-", "*", "/", "abs", "sin", "cos", "sqrt", "floor", "piece", "entry", "lane"
 ]
 Key = tuple[Operation, Any, Any]
+Part = tuple[int, int]  # one of parts that are alike: number of these, and the place among them
 
 
 @dataclass
@@ -28,12 +29,16 @@ class Graph:
 
     Node i is `nodes[i] = (operation, a, b)`. Operands are node numbers; a "constant" has its value, an
     "input" the number of the argument and the index into it, a "piece" the starts of intervals, an "entry"
-    the numbers that it is one of. `conditions` are scalars below zero where the function was not meant.
+    the numbers that it is one of. A "lane" is operand a as it is, which one of several equal parts of a robot
+    has: b is the part, and what the number is to it. `conditions` are scalars below zero where the function
+    was not meant.
     """
 
     nodes: list[Key] = field(default_factory=list)
     conditions: list[Traced] = field(default_factory=list)
     steps: list[int] = field(default_factory=lambda: [0])  # first nodes of functions that follow each other
+    packs: bool = False  # whether it is told which numbers are those of equal parts
+    parts: dict[int, Part] = field(default_factory=dict)  # of nodes that follow from numbers of one alone
     _known: dict[Key, int] = field(default_factory=dict)
 
     def node(self, operation: Operation, a: Any, b: Any = None) -> int:
@@ -43,6 +48,12 @@ class Graph:
         number = self._known.setdefault(key, new)
         if number == new:
             self.nodes.append(key)
+            if operation == "lane":
+                self.parts[number] = b[0]
+            elif self.parts and operation not in _LEAVES:
+                parts = {self.parts[x] for x in self.operands(number) if x in self.parts}
+                if len(parts) == 1:
+                    (self.parts[number],) = parts
         return number
 
     def begin_step(self) -> None:
@@ -135,9 +146,12 @@ class Traced:
 
     def __add__(self, other: Traced | float) -> Traced | float:
         if not isinstance(other, Traced):
-            if other == 0.0:
+            if isinstance(other, Own) and self.graph.packs:
+                other = other.traced(self.graph)
+            elif other == 0.0:
                 return self
-            other = _constant(self.graph, float(other))
+            else:
+                other = _constant(self.graph, float(other))
         return self._plus(other.number, other.negative)
 
     __radd__ = __add__
@@ -155,13 +169,18 @@ class Traced:
         a, graph = self.number, self.graph
         if self.negative == negative:
             return Traced(graph, graph.node("+", a, b) if a < b else graph.node("+", b, a), negative)
-        if a < b:
+        if a == b:
+            return 0.0
+        first = a < b
+        if graph.parts and (a in graph.parts) is not (b in graph.parts):
+            first = a in graph.parts  # alike for equal parts, whatever was met before
+        if first:
             return Traced(graph, graph.node("-", a, b), self.negative)
-        if a > b:
-            return Traced(graph, graph.node("-", b, a), negative)
-        return 0.0
+        return Traced(graph, graph.node("-", b, a), negative)
 
     def __mul__(self, other: Traced | float) -> Traced | float:
+        if isinstance(other, Own) and self.graph.packs:
+            other = other.traced(self.graph)
         if not isinstance(other, Traced):
             value = float(other)
             if value == 0.0:
@@ -227,6 +246,66 @@ class Traced:
         if not self.negative:
             return self.number
         return self.graph.node("-", self.graph.constant(0.0), self.number)
+
+
+class Own(float):
+    """A constant that each of several equal parts of a robot has: where graphs pack, it does not fold.
+
+    `name` is what it is to its part.
+    """
+
+    part: Part
+    name: Hashable
+
+    @classmethod
+    def of(cls, value: float, part: Part, name: Hashable) -> Own:
+        """Return a constant of one of the parts."""
+        own = cls(value)
+        own.part, own.name = part, name
+        return own
+
+    def traced(self, graph: Graph) -> Traced:
+        """Return the scalar that stands for it in a graph that packs."""
+        return Traced(graph, graph.node("lane", graph.constant(self), (self.part, self.name)))
+
+    def _made(self, value: float, operation: str, other: Any = None) -> Own:
+        return Own.of(value, self.part, (operation, self.name, getattr(other, "name", other)))
+
+    def __neg__(self) -> Own:
+        return self._made(-float(self), "-")
+
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, Traced):
+            return NotImplemented
+        return self if _is(other, 0.0) else self._made(float(self) + float(other), "+", other)
+
+    def __sub__(self, other: Any) -> Any:
+        if isinstance(other, Traced):
+            return NotImplemented
+        return self if _is(other, 0.0) else self._made(float(self) - float(other), "-", other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, Traced):
+            return NotImplemented
+        if _is(other, 0.0) or _is(other, 1.0):
+            return self if _is(other, 1.0) else 0.0
+        return self._made(float(self) * float(other), "*", other)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+
+def _is(other: Any, value: float) -> bool:
+    return not isinstance(other, Own) and float(other) == value
+
+
+def of_part(x: Any, part: Part, name: Hashable) -> Any:
+    """Return a scalar as one that each of several equal parts has; `name`: what it is to its part."""
+    if not isinstance(x, Traced) or not x.graph.packs:
+        return x
+    return Traced(x.graph, x.graph.node("lane", x._signed(), (part, name)))
 
 
 def _constant(graph: Graph, value: float) -> Traced:

@@ -8,8 +8,8 @@ from typing import Any
 from hodyn_ros.codegen.literals import entry_lines, literal, search_lines, search_text, splat, table_text
 from hodyn_ros.codegen.tracer import Graph, Operation, Traced
 
-_INSTRUCTIONS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
-_FUNCTIONS: tuple[Operation, ...] = ("sin", "cos")
+INSTRUCTIONS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
+FUNCTIONS: tuple[Operation, ...] = ("sin", "cos")
 _STORED = 32  # results for each angle from which on a batch has to wait for its stores
 
 # From 2^60 on numbers become infinite times this, and sums of them stay so or become NaN: products of a dozen
@@ -32,7 +32,7 @@ class _Writer:
         self.written: set[int] = set()
         self.names: dict[int, str] = {}  # of the values used
         self.widths: set[int] = set()  # of the sine and cosine functions used
-        self.intrinsics: set[str] = set()  # square roots and such that are used
+        self.intrinsics: dict[str, str] = {}  # types of square roots and such that are used, by name
         self.tables: dict[Any, str] = {}  # names of those used, by their numbers
         self.searches: dict[Any, str] = {}  # text of the function that searches a table, by its numbers
 
@@ -50,7 +50,11 @@ class _Writer:
         name = self.names.get(number)
         if name is None:
             operation, a, _ = self.graph.nodes[number]
-            name = self.names[number] = self.constant(a) if operation == "constant" else f"%n{number}"
+            if operation == "lane":
+                name = self.value(a)
+            else:
+                name = self.constant(a) if operation == "constant" else f"%n{number}"
+            self.names[number] = name
         return name
 
     def lines(self, numbers: Sequence[int] | None = None) -> list[str]:
@@ -60,12 +64,12 @@ class _Writer:
             if number in self.written:
                 continue
             operation, a, b = self.graph.nodes[number]
-            if operation in _INSTRUCTIONS:
+            if operation in INSTRUCTIONS:
                 self.written.add(number)
                 if number not in self.fused:
                     result.append(self.arithmetic_line(number))
                 continue
-            if operation in _FUNCTIONS:
+            if operation in FUNCTIONS:
                 result += self.function_lines(number)
                 continue
             self.written.add(number)
@@ -73,7 +77,7 @@ class _Writer:
                 result += self.input_lines(number)
             elif operation in ("sqrt", "floor"):
                 name = f"llvm.{operation}.{self.suffix}"
-                self.intrinsics.add(name)
+                self.intrinsics[name] = self.type
                 result.append(f"%n{number} = call {self.type} @{name}({self.type} {self.value(a)})")
             elif operation == "abs":
                 x, zero = self.value(a), self.constant(0.0)
@@ -94,12 +98,12 @@ class _Writer:
         Which of them are is not left to LLVM, so that lanes and single samples round alike.
         """
         operation, a, b = self.graph.nodes[number]
-        text, instruction = "", f"{_INSTRUCTIONS[operation]} {self.type}"
+        text, instruction = "", f"{INSTRUCTIONS[operation]} {self.type}"
         product = a if a in self.fused else b
         if product in self.fused:
             _, c, d = self.graph.nodes[product]
             text = f"%n{product} = fmul contract {self.type} {self.value(c)}, {self.value(d)}\n"
-            instruction = f"{_INSTRUCTIONS[operation]} contract {self.type}"
+            instruction = f"{INSTRUCTIONS[operation]} contract {self.type}"
         return f"{text}%n{number} = {instruction} {self.value(a)}, {self.value(b)}"
 
     def lookup_lines(self, number: int) -> list[str]:
@@ -117,7 +121,7 @@ class _Writer:
 
     def declarations(self) -> str:
         """Write what the function needs beside it: square root and floor, tables."""
-        roots = [f"declare {self.type} @{name}({self.type})\n" for name in sorted(self.intrinsics)]
+        roots = [f"declare {kind} @{name}({kind})\n" for name, kind in sorted(self.intrinsics.items())]
         tables = [table_text(name, values) for values, name in self.tables.items()]
         return "".join([*roots, *tables, *self.searches.values()])
 
@@ -139,7 +143,7 @@ class _Writer:
             if number in self.written:
                 continue
             operands = self.graph.operands(number)
-            if self.graph.nodes[number][0] in _FUNCTIONS:
+            if self.graph.nodes[number][0] in FUNCTIONS:
                 (angle,) = operands
                 if waits.isdisjoint(self.graph.operands(angle)):
                     ready[angle] = None
@@ -202,7 +206,7 @@ class ScalarWriter(_Writer):
                 )
                 packed = f"%{name}_{lane}"
             result.append(f"%{name}_both = call {{{vector}, {vector}}} @sincos{width}({vector} {packed})")
-            for part, function in enumerate(_FUNCTIONS):
+            for part, function in enumerate(FUNCTIONS):
                 result.append(
                     f"%{name}_{function} = extractvalue {{{vector}, {vector}}} %{name}_both, {part}"
                 )
@@ -257,7 +261,7 @@ class LaneWriter(_Writer):
         for angle in angles:
             both = f"%x{angle}_both"
             result.append(f"{both} = call {pair} @sincos{self.lanes}({self.type} {self.value(angle)})")
-            for part, function in enumerate(_FUNCTIONS):
+            for part, function in enumerate(FUNCTIONS):
                 node = self.graph.node(function, angle)
                 self.written.add(node)
                 result.append(f"%n{node} = extractvalue {pair} {both}, {part}")

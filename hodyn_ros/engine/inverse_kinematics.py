@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_out
-from hodyn_ros.codegen.codes import straight_line
 from hodyn_ros.codegen.fast_call import fast_call
-from hodyn_ros.codegen.kernel import Call, Shape
+from hodyn_ros.codegen.kernel import Call, Shape, straight_line
 from hodyn_ros.codegen.program import (
     All,
     Compare,

@@ -21,7 +21,6 @@ from hodyn_ros.codegen.program import (
     Repeat,
     Run,
     Statement,
-    Sum,
     View,
     When,
 )
@@ -130,5 +129,4 @@ def _condition(condition: Condition) -> str:
 def _number(value: Number) -> str:
     if isinstance(value, float):
         return number(value)
-    views = value.views if isinstance(value, Sum) else [value]
-    return " + ".join(f"{view.buffer}[{_whole(view.index)}]" for view in views)
+    return f"{value.buffer}[{_whole(value.index)}]"

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_result, finite_array, real_array
-from hodyn_ros.codegen.codes import TooLong, straight_line
-from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT
+from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, TooLong, straight_line
 from hodyn_ros.codegen.object_cache import ObjectCache
 from hodyn_ros.codegen.program import Copy, For, Index, Program, Run, Statement, View, arrays, integer
 from hodyn_ros.codegen.program_llvm import CompiledProgram, compile_program

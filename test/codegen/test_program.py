@@ -12,7 +12,7 @@ from exported_code import CC, WARNINGS, compiled_by, needs_c
 from numpy.typing import NDArray
 
 from hodyn_ros import Robot, share
-from hodyn_ros.codegen.codes import computes, straight_line
+from hodyn_ros.codegen.kernel import computes, straight_line
 from hodyn_ros.codegen.program import (
     All,
     Choose,
@@ -29,7 +29,6 @@ from hodyn_ros.codegen.program import (
     Return,
     Run,
     Statement,
-    Sum,
     View,
     When,
     arrays,
@@ -38,11 +37,8 @@ from hodyn_ros.codegen.program import (
 from hodyn_ros.codegen.program_llvm import compile_program
 from hodyn_ros.codegen.program_numbers import run
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
-from hodyn_ros.engine.limbs.direct_kinematics import DirectKinematics
-from hodyn_ros.engine.limbs.kernel import ParallelKernel
-from hodyn_ros.engine.loops.loop_kernel import LoopKernel
+from hodyn_ros.engine.loops.loop_kernel import LoopKernel, PlatformFromDrives
 from hodyn_ros.export.program_c import function_lines
-from hodyn_ros.model.parallel.closure import model_of
 
 Array = NDArray[np.float64]
 ROWS, COLUMNS = 3, 2
@@ -82,7 +78,7 @@ def program_of_roots(code: Code) -> Program:
             kind, {0: [Copy(result, state.at(1))], 2: [Copy(result, factors), Copy(result.at(1), state, 2)]}
         ),
     ]
-    both = All([Compare(Sum([out, out.at(1)]), "<=", 1e9), Compare(out, ">", 0.0)])
+    both = All([Compare(out.at(1), "<=", 1e9), Compare(out, ">", 0.0)])
     body = [For(i, count, [For(j, Index.of(ROWS), one)]), When(both, [Put(out, -3.0)])]
     arguments = [numbers, table, out, count]
     return Program("roots", arguments, {"state": 3}, body, {"factors": np.array([0.25])}, returns=True)
@@ -178,17 +174,14 @@ def test_newton_of_loops_goes_on_in_numbers_as_in_machine_code() -> None:
 def test_limbs_side_by_side_are_the_same_one_after_the_other() -> None:
     closure = Robot.load(share.find("config", "gough_stewart_6ups.yaml")).closure
     assert closure is not None
-    looped, model = LoopedDynamics(closure), model_of(closure)
-    memory, rng = np.asarray(looped.memory), np.random.default_rng(5)
-    pose, kernel = memory[0, -16:].reshape(4, 4).copy(), ParallelKernel(model, 0)
+    memory, rng = np.asarray(LoopedDynamics(closure).memory), np.random.default_rng(5)
+    pose = memory[0, -16:].reshape(4, 4).copy()
+    kernel = LoopKernel(closure, np.zeros(0, dtype=int), 0)
     pose[:3, 3] += 1e-3
-    assert_same(kernel, [pose, rng.uniform(-0.1, 0.1, (2, 6))], memory)
-    direct = DirectKinematics(model, 1)
+    assert_same(kernel, [np.zeros((3, 0)), pose, rng.uniform(-0.1, 0.1, (2, 6))], memory)
+    direct = PlatformFromDrives(closure, 1)
     drives = rng.uniform(-1e-3, 1e-3, direct.arguments[0][1])
-    home = memory[0][
-        [direct.places(limb)[drive] for limb, one in enumerate(direct.limbs) for drive in one.driven]
-    ]
-    drives[0] += home
+    drives[0] += memory[0, [closure.leading.index(joint) for joint in closure.driven]]
     assert_same(direct, [drives], memory)
 
 

@@ -118,7 +118,7 @@ class CompiledFrames:
         frames = tuple(find_frame(closure.tree, looped.frames, name) for name in asked.names)
         if any(frame.body < 0 for frame in frames):
             return nothing
-        if not compiles(closure, max(asked.order - 2, 0), "joints"):
+        if not compiles(closure, max(asked.order - 2, 0)):
             return nothing
         moving = self._moving.made(
             asked.names, lambda: moving_coordinates(self._at_present(frames, asked.names))

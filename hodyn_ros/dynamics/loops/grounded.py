@@ -114,17 +114,19 @@ class Make(Protocol):
         ...
 
 
-def loop_code(closure: Closure, order: int, derivative: int, make: Make) -> LoopFunction | DriftingFunction:
+def loop_code(
+    closure: Closure, order: int, derivative: int, make: Make, *, on_limbs: bool = False
+) -> LoopFunction | DriftingFunction:
     """Return the code of a call of an order, compiled if that takes some seconds at most.
 
     `derivative`: the highest of the motion that it takes; where a coupling is not smooth enough for that, no
-    result counts.
+    result counts. `on_limbs`: whether it computes the limbs of a platform from the ground on.
     """
     code: LoopFunction | DriftingFunction
     if closure.drifts and closure.tree.floating_base:
         code = DriftingFunction(closure, order, make)
     else:
-        code = _made(closure, order, make, 0)
+        code = _made(closure, order, make, 0, on_limbs)
     limits = [one.function.smoothness for one in closure.followers]
     if any(limit is not None and limit < derivative for limit in limits):
         code.function = lambda *arguments: np.full(code.result, np.nan)
@@ -135,7 +137,7 @@ def is_compiled(closure: Closure, order: int) -> bool:
     """Whether inverse dynamics of an order is compiled."""
     if closure.drifts and closure.tree.floating_base:
         closure, _ = grounded(closure, home(closure).place)
-    return compiles(closure, order)
+    return compiles(closure, order, on_limbs=True)
 
 
 def shifted(loads: Loads, shift: int) -> Loads:
@@ -143,8 +145,8 @@ def shifted(loads: Loads, shift: int) -> Loads:
     return tuple((body + shift, frame) for body, frame in loads)
 
 
-def _made(closure: Closure, order: int, make: Make, shift: int) -> LoopFunction:
-    if compiles(closure, order):
+def _made(closure: Closure, order: int, make: Make, shift: int, on_limbs: bool = False) -> LoopFunction:
+    if compiles(closure, order, on_limbs=on_limbs):
         with suppress(TooLong):
             return make(closure, shift, False)
     return make(closure, shift, True)

@@ -29,8 +29,7 @@ from hodyn_ros.dynamics.loops.looped_partials import LoopedPartials
 from hodyn_ros.dynamics.loops.moved_by_drives import MovedByDrives
 from hodyn_ros.dynamics.operations import OPERATIONS
 from hodyn_ros.dynamics.results import CoordinateMotion
-from hodyn_ros.engine.limbs.direct_kinematics import DirectKinematics
-from hodyn_ros.engine.loops.loop_kernel import LoopFromDrives
+from hodyn_ros.engine.loops.loop_kernel import LoopFunction, PlatformFromDrives, compiles
 from hodyn_ros.engine.recursions.kinematics import POSE
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseMotion
@@ -242,9 +241,9 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
         """Return the code that finds the motion from that of the drives; None where there is none."""
 
         def make() -> LoopedCall | None:
-            code: LoopFromDrives | DirectKinematics | None
-            if self.platform is not None and self.platform.compiles(order):
-                code = self.platform.direct_kinematics(order)
+            code: LoopFunction | None
+            if self.platform is not None and compiles(self.closure, order, on_limbs=True):
+                code = PlatformFromDrives(self.closure, order)
             else:
                 code = self._moved_by_drives.kernel(order)
             if code is None:

@@ -18,8 +18,6 @@ from hodyn_ros.codegen.sample_loop import Remembering, SampleLoop, one_by_one
 from hodyn_ros.dynamics.loops.digit_check import DigitCheck
 from hodyn_ros.dynamics.loops.grounded import DriftingFunction
 from hodyn_ros.dynamics.loops.looped_position import LoopedPosition
-from hodyn_ros.engine.limbs.direct_kinematics import DirectKinematics
-from hodyn_ros.engine.limbs.kernel import ParallelKernel
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseMotion
@@ -28,7 +26,7 @@ from hodyn_ros.lie.se3 import Array
 _Robot = TypeVar("_Robot", bound=LoopedPosition)
 _Parameters = ParamSpec("_Parameters")
 _Made = TypeVar("_Made")
-LoopCodes = LoopFunction | DriftingFunction | ParallelKernel | DirectKinematics
+LoopCodes = LoopFunction | DriftingFunction
 Rows = slice | tuple[slice, slice]
 
 

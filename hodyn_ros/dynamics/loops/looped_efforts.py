@@ -22,12 +22,10 @@ from hodyn_ros.dynamics.loops.coordinate_motion import (
 )
 from hodyn_ros.dynamics.loops.grounded import SHIFT, is_compiled, loop_code, shifted
 from hodyn_ros.dynamics.loops.independence import conditions
-from hodyn_ros.dynamics.loops.looped_call import LoopCodes, LoopedCall, kept
+from hodyn_ros.dynamics.loops.looped_call import LoopedCall, kept
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
-from hodyn_ros.dynamics.loops.platform_dynamics import sums_of
 from hodyn_ros.dynamics.results import BaseAndJoints, DriveState, base_and_joints
 from hodyn_ros.engine.kernel_spec import Loads
-from hodyn_ros.engine.limbs.kernel import ParallelKernel
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction, LoopKernel
 from hodyn_ros.errors import InputError, SingularError
 from hodyn_ros.formulations import embedding
@@ -228,11 +226,8 @@ class LoopedEfforts(LoopedMotion):
         order, places = y.shape[-2] - 3, self.places(wrenches)
         self.check_loads(base, wrenches, order)
         call = self.effort_call(order, places, preload is not None)
-        loads = [load.up_to(order) for load in wrenches]
-        arrays = [] if isinstance(call.code, ParallelKernel) else [y]
-        if loads and not arrays:
-            loads = sums_of([frame for _, frame in places], loads, order)
-        arrays += [*spatial_arrays(base, order + 2), *loads, *([] if preload is None else [preload])]
+        arrays = [y, *spatial_arrays(base, order + 2), *(load.up_to(order) for load in wrenches)]
+        arrays += [] if preload is None else [preload]
         return call.run(count_of(y), arrays, rows)
 
     def drive_table(
@@ -256,8 +251,7 @@ class LoopedEfforts(LoopedMotion):
         out where no joint is a coordinate.
         """
         call, rows = self.effort_call(order), slice(0, 2 * order + 4 if drives else order + 1)
-        takes_none = self.closure.joints or isinstance(call.code, ParallelKernel)
-        return call.compiled(rows, *([] if takes_none else [np.zeros((order + 3, 0))]))
+        return call.compiled(rows, *([] if self.closure.joints else [np.zeros((order + 3, 0))]))
 
     def compile_drive_state(self, order: int) -> Callable[..., Array]:
         """Return the same, with the motion of the driven joints."""
@@ -298,8 +292,6 @@ class LoopedEfforts(LoopedMotion):
 
     def is_compiled(self, order: int) -> bool:
         """Whether efforts of an order are computed by compiled code."""
-        if self.platform is not None and self.platform.compiles(order):
-            return True
         return is_compiled(self.closure, order)
 
     def is_near_singular(
@@ -332,7 +324,7 @@ class LoopedEfforts(LoopedMotion):
 
     @kept
     def effort_call(self, order: int, loads: Loads = (), preload: bool = False) -> LoopedCall:
-        """Return the code of efforts, of platforms on limbs that which computes limbs side by side."""
+        """Return the code of efforts."""
         closure, chosen = self.closure, self.independence.of_joints
 
         def code(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
@@ -343,11 +335,7 @@ class LoopedEfforts(LoopedMotion):
             efforts = table[: order + 1]
             return [efforts[:, :6], efforts[:, 6:]] if closure.base_given else [efforts]
 
-        made: LoopCodes
-        if self.platform is not None and self.platform.compiles(order, loads):
-            made = self.platform.effort_kernel(order, bool(loads), preload)
-        else:
-            made = loop_code(closure, order, order + 2, code)
+        made = loop_code(closure, order, order + 2, code, on_limbs=all(body == 0 for body, _ in loads))
         return LoopedCall(self, made, self.check_of(made, "efforts", parts), held=True)
 
     def follow(self, y: Array, base: BaseMotion | None, wrenches: Sequence[AppliedWrench] = ()) -> Array:

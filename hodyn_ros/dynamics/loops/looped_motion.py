@@ -116,7 +116,7 @@ class LoopedMotion(LoopedPosition):
         def code(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
             return LoopKernel(closure, chosen, order, (), "joints", on_numbers=on_numbers)
 
-        made = loop_code(self.closure, max(order - 2, 0), order, code)
+        made = loop_code(self.closure, max(order - 2, 0), order, code, on_limbs=True)
         return LoopedCall(self, made, self.check_of(made, "joints", lambda table: [table[:-1]]))
 
     def tree_efforts(

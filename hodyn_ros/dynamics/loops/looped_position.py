@@ -15,6 +15,7 @@ from hodyn_ros.dynamics.loops.closing import MOST_STEPS, Known, home, reach
 from hodyn_ros.dynamics.loops.digit_check import DigitCheck, memory_of
 from hodyn_ros.dynamics.loops.independence import conditions, find_independence
 from hodyn_ros.dynamics.loops.platform_dynamics import PlatformDynamics
+from hodyn_ros.engine.loops.limbs import is_on_limbs
 from hodyn_ros.errors import ConvergenceError, HodynError, SingularError
 from hodyn_ros.formulations import embedding
 from hodyn_ros.formulations.embedding import LoopMotion, Place
@@ -38,8 +39,7 @@ class LoopedPosition:
         # whether components of the pose of a floating base follow from the others
         self.drifts = closure.drifts and closure.tree.floating_base
         self.independence = find_independence(closure)
-        on_limbs = closure.platform is not None and closure.platform.twists is not None
-        self.platform = PlatformDynamics(closure) if on_limbs else None
+        self.platform = PlatformDynamics(closure) if is_on_limbs(closure) else None
         start = home(closure)
         self._base = start.place.base
         self.memory = np.zeros((1, len(closure.leading) + (0 if start.pose is None else 16)))

@@ -1,16 +1,14 @@
-"""Dynamics of a platform on serial limbs, by kernels that compute limbs of one build side by side."""
+"""What is known of a platform on serial limbs besides its loops: which poses and twists it can have."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
-from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.codegen.sample_loop import naming_sample
-from hodyn_ros.engine.kernel_spec import Loads
-from hodyn_ros.engine.limbs.direct_kinematics import DirectKinematics
-from hodyn_ros.engine.limbs.kernel import LimbKernelSpec, ParallelKernel
+from hodyn_ros.engine.loops.loop_kernel import LoopKernel
 from hodyn_ros.errors import ConvergenceError, InputError
 from hodyn_ros.formulations import limb_decomposition
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, twists_to_body, wrenches_to_body
@@ -18,7 +16,6 @@ from hodyn_ros.lie.se3 import Array, exp, inverse, log
 from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.parallel.closure import idle_twists, model_of
 
-_HIGHEST_ORDER = 6  # of compiled kernels: code grows with its square, and takes seconds to compile
 _APART = 1e-9  # [rad], and of the robot's size: how far a pose may be from the one reached
 _STEP = 0.05  # [rad], and of the robot's size, of a kernel on its way to a pose farther off
 _ITERATIONS = 20  # of Newton's method, to see how near a limb comes
@@ -27,30 +24,17 @@ _OUTSIDE = 1e-9  # share of a twist that may lie outside of those that the platf
 
 
 class PlatformDynamics:
-    """The kernels of a robot whose platform moves, at every pose, with the same twists in its own frame."""
+    """A robot whose platform moves, at every pose, with the same twists in its own frame."""
 
     def __init__(self, closure: Closure) -> None:
         self.model = model_of(closure)
         self._idle = idle_twists(closure)
-        self._kernels: Kept[tuple[int, LimbKernelSpec], ParallelKernel] = Kept()
-        self._direct: Kept[int, DirectKinematics] = Kept()
+        self._closure = closure
 
-    def compiles(self, order: int, loads: Loads = ()) -> bool:
-        """Whether there is a kernel of an order for wrenches on these bodies."""
-        return order <= _HIGHEST_ORDER and all(body == 0 for body, _ in loads)
-
-    def kernel(self, order: int, setting: LimbKernelSpec) -> ParallelKernel:
-        """Return a kernel, compiled when first asked for."""
-        return self._kernels.made((order, setting), lambda: ParallelKernel(self.model, order, setting))
-
-    def direct_kinematics(self, order: int) -> DirectKinematics:
-        """Return the code that finds the platform's motion from its drives, compiled when first asked for."""
-        return self._direct.made(order, lambda: DirectKinematics(self.model, order))
-
-    def effort_kernel(self, order: int, loaded: bool, preload: bool) -> ParallelKernel:
-        """Return the kernel of efforts; it takes wrenches as `sums_of` them."""
-        self.kernel(0, LimbKernelSpec())  # for `approach`, lest it be compiled amid a stream
-        return self.kernel(order, LimbKernelSpec(loads=loaded, preload=preload))
+    @cached_property
+    def _joints(self) -> LoopKernel:
+        """The code of the positions of all joints."""
+        return LoopKernel(self._closure, np.zeros(0, dtype=int), 0, (), "joints")
 
     def decomposed(
         self, joints: Array, base: BaseMotion, wrenches: Sequence[AppliedWrench], preload: Array | None
@@ -88,11 +72,11 @@ class PlatformDynamics:
                 float(np.linalg.norm(way[:3])),
                 float(np.linalg.norm(way[3:])),
             )
-        kernel, rest = self.kernel(0, LimbKernelSpec()), np.zeros((2, 6))
+        q, rest = np.zeros((1, 0)), np.zeros((0, 6))
         steps = int(np.ceil(longest / _STEP))
         for i in range(1, steps + 1):
-            result = kernel.function(start @ exp(way * (i / steps)), rest, memory)
-            if not result.item(kernel.defect_at) < 1.0:
+            result = self._joints.function(q, start @ exp(way * (i / steps)), rest, memory)
+            if not result.item(self._joints.defect_at) < 1.0:
                 return
 
     def check_limbs(self, pose: Array, memory: Array) -> None:

@@ -123,7 +123,7 @@ class EffortCode(LoopCode):
         forces = Forces(self, motions, systems, preload)
         rows = to_derivatives([forces.extend(row) for row in of_tree])
         joints = [self.positions(leading), *self.derivatives(rates, range(closure.tree.n_joints))]
-        singularity = sum(system.singularity for system in (*systems, forces.system))
+        singularity = sum(map(self.singularity_of, systems)) + forces.system.singularity
         defect = self.wrong(leading, state[-1], memory, motions, leader, singularity) + overflow(rows)
         return _Computed(leading, leader, rates, forces, of_tree, rows, joints, defect, singularity)
 
@@ -230,9 +230,12 @@ class Forces(Multipliers):
             right += [dot(twist, rest) for twist in self._allowed]
         sized = self.system.solve([w * x for w, x in zip(self.weights, right)])
         u = [x * (1.0 / size) for x, size in zip(sized, self.sizes)]
+        own = (
+            code.of_limbs(f"drive {len(self.multipliers[0])}", code.closure.driven, u) if self.motions else u
+        )
         self.append(
             [
-                [value - dot([result[r] for result in against], u) for r, value in enumerate(part)]
+                [value - dot([result[r] for result in against], own) for r, value in enumerate(part)]
                 for against, part in zip(self._against, parts)
             ]
         )

@@ -10,10 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_array
-from hodyn_ros.codegen.codes import TooLong as TooLong
-from hodyn_ros.codegen.codes import straight_line, uncompiled
 from hodyn_ros.codegen.emit import lane_function_text
-from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Call, Function, Shape, Stack, traced
+from hodyn_ros.codegen.kernel import (
+    STRAIGHT_LINE_LIMIT,
+    Call,
+    Function,
+    Shape,
+    Stack,
+    straight_line,
+    traced,
+    uncompiled,
+)
+from hodyn_ros.codegen.kernel import TooLong as TooLong
 from hodyn_ros.codegen.llvm import Facts, Module
 from hodyn_ros.codegen.processor import lanes
 from hodyn_ros.codegen.program import Code, Copy, Index, Program, Run, Statement, View, arrays
@@ -21,26 +29,29 @@ from hodyn_ros.codegen.program_llvm import CompiledProgram, compile_program
 from hodyn_ros.codegen.program_numbers import run
 from hodyn_ros.engine.kernel_spec import KernelSpec, Loads, load_arguments, motion_arguments
 from hodyn_ros.engine.kernels import fits_straight_line, inverse_dynamics
+from hodyn_ros.engine.loops.limbs import is_on_limbs
 from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode
 from hodyn_ros.engine.loops.loop_efforts import EffortCode, solution_width
 from hodyn_ros.engine.loops.loop_lanes import POSE, lanes_program
 from hodyn_ros.engine.loops.loop_matrices import ProductCode
 from hodyn_ros.engine.loops.loop_motion import LoopCode
 from hodyn_ros.engine.loops.loop_products import FromDrivesCode
-from hodyn_ros.engine.newton import ITERATIONS, newton, where_right
+from hodyn_ros.engine.loops.platform_drives import PlatformCode
+from hodyn_ros.engine.newton import ITERATIONS, ITERATIONS_FROM_DRIVES, newton, where_right
 from hodyn_ros.engine.series.validity import ARRIVED, DOUBLE, Tolerances
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 
+_HIGHEST_ON_LIMBS = 6  # order that is compiled for a platform on any number of limbs
 _LARGEST = 2400  # bodies times (order + 2)^2 of what takes some seconds to compile: six limbs at order 6
 
 What = Literal["efforts", "joints", "solution"]
 
 
-def compiles(closure: Closure, order: int, what: What = "efforts") -> bool:
-    """Whether there is a kernel.
+def compiles(closure: Closure, order: int, *, on_limbs: bool = False) -> bool:
+    """Whether there is a kernel; `on_limbs`: one that computes the limbs of a platform from the ground on.
 
     The pose of a floating base has to be given, and tables be smooth enough. Code grows with the bodies and
     order squared, and would take longer and longer to compile.
@@ -51,6 +62,8 @@ def compiles(closure: Closure, order: int, what: What = "efforts") -> bool:
     limits = [one.function.smoothness for one in closure.followers]
     smooth = all(limit is None or limit >= order + 2 for limit in limits)
     bodies = tree.n_bodies if closure.loops else 0
+    if on_limbs and is_on_limbs(closure) and order <= _HIGHEST_ON_LIMBS:
+        return True
     return known and smooth and bodies * (order + 2) ** 2 <= _LARGEST
 
 
@@ -90,39 +103,44 @@ class LoopFunction(Call):
         *,
         limit: float = np.inf,
         finds_pose: bool = False,
+        positions: int | None = None,
+        iterations: int = ITERATIONS,
         on_numbers: bool = False,
     ) -> None:
         """Trace and compile; raise TooLong where `end` has more operations than a limit.
 
         `finds_pose`: the result begins with the pose of a platform, which the memory takes from there.
+        `positions`: how many `code` improves and the memory holds, by default those of the leading joints.
         `on_numbers`: compile nothing, and compute every call with the numbers that it is given.
         """
         self._code, self._step, self._end, self._n_motion = code, code.newton_step, end, len(motions)
-        self._n_positions = n = len(code.closure.leading)
-        self._keeps_pose = keeps_pose = code.closure.leader is not None  # that is given of platform or base
+        self._n_positions = n = positions or len(code.closure.leading)
+        # that is given of platform or base
+        self._keeps_pose = keeps_pose = code.closure.leader is not None and positions is None
+        self._iterations = iterations
         memory = 1, n + (16 if keeps_pose or finds_pose else 0)
         super().__init__([*motions, *stacks, ("memory", memory)], result)
         self.on_numbers, self._finds_pose = on_numbers, finds_pose
         self._tree = tree
-        shapes, state = [shape for _, shape in self.arguments], (1, n + 1)
+        shapes, found = [shape for _, shape in self.arguments], (1, n + 1)
         known = [shape for _, shape in motions]
         passed = arrays(f"a{i}" for i in range(len(shapes)))
         motion, remembered = passed[: len(motions)], passed[-1]
-        positions, out = View("state"), View("out")
+        state, out = View("state"), View("out")
         make = uncompiled if on_numbers else straight_line
-        step = make(code.newton_step, [*known[:2], state])
+        step = make(code.newton_step, [*known[:2], found])
         local: dict[str, Index | int] = {"state": n + 1}
         around: list[Statement] = []
         results: list[View] = []
         if on_numbers:
-            last = uncompiled(end, [*shapes, state])
+            last = uncompiled(end, [*shapes, found])
         elif tree is None:
-            last = self._compiled_end(end, [*shapes, state], limit)
+            last = self._compiled_end(end, [*shapes, found], limit)
         else:
-            joints = straight_line(code.joint_motion, [*known, state])
+            joints = straight_line(code.joint_motion, [*known, found])
             around, results = _around_tree(code, tree, joints, passed, motion, local)
-            last = straight_line(end, [*shapes, state, tree.result])
-        remember = [Copy(remembered, positions, n)]
+            last = straight_line(end, [*shapes, found, tree.result])
+        remember = [Copy(remembered, state, n)]
         if keeps_pose or finds_pose:
             remember.append(Copy(remembered.at(n), out if finds_pose else passed[1], 16))
         self.program = Program(
@@ -130,10 +148,10 @@ class LoopFunction(Call):
             [*passed, out],
             local,
             [
-                Copy(positions, remembered, n),
-                newton([Run(step, [*motion[:2], positions, positions])], positions.at(n)),
+                Copy(state, remembered, n),
+                newton([Run(step, [*motion[:2], state, state])], state.at(n), iterations),
                 *around,
-                Run(last, [*passed, positions, *results, out]),
+                Run(last, [*passed, state, *results, out]),
                 where_right(out.at(self.defect_at), remember),
             ],
         )
@@ -184,7 +202,7 @@ class LoopFunction(Call):
         """Return what it is made of, all in straight-line code, for numbers of a kind."""
         code, within = self._code, partial(partial, self._within, tolerances)
         step, end, gaps, closing = map(within, (self._step, self._end, code.gaps, code.closing_step))
-        return LoopTraces(step, end, self.defect_at, gaps=gaps, closing_step=closing)
+        return LoopTraces(step, end, self.defect_at, self._iterations, gaps, closing)
 
     def _within(self, tolerances: Tolerances, trace: Callable[..., Stack], *stacks: Stack) -> Stack:
         """Trace for numbers of a kind."""
@@ -213,7 +231,7 @@ def _lane_code(write: Callable[..., tuple[str, Facts]], *arguments: Any) -> Code
 
 def _step_in_lanes(trace: Callable[..., Stack], shapes: Sequence[Shape], width: int) -> tuple[str, Facts]:
     """Write a step of lanes that have not arrived; the last argument, the state, lies side by side."""
-    graph, outputs, _ = traced(trace, shapes)
+    graph, outputs, _ = traced(trace, shapes, packs=True)
     sizes = [*(a * b for a, b in shapes[:-1]), None]
     return lane_function_text(graph, outputs, sizes, width, [], outputs, (len(sizes) - 1, ARRIVED)), ()
 
@@ -227,7 +245,7 @@ def _end_in_lanes(
     keeps_pose: bool,
 ) -> tuple[str, Facts]:
     """Write what stores rows of the result, and keeps what is wrong and a pose; memory and state are last."""
-    graph, outputs, (_, columns) = traced(trace, shapes)
+    graph, outputs, (_, columns) = traced(trace, shapes, packs=True)
     sizes = [*(a * b for a, b in shapes[:-2]), None, None]
     stored = outputs[rows.start * columns : rows.stop * columns]
     kept = [outputs[defect_at], *(graph.input(1, i) for i in range(POSE if keeps_pose else 0))]
@@ -288,7 +306,8 @@ class LoopKernel(LoopFunction):
     ) -> None:
         self.closure, self.what = closure, what
         self.order = order = order - 2 if what == "joints" else order
-        code = EffortCode(closure, chosen, order, loads, preload)
+        on_limbs = is_on_limbs(closure) and what != "solution" and all(body == 0 for body, _ in loads)
+        code = EffortCode(closure, chosen, order, loads, preload, on_limbs=on_limbs)
         motion = motion_arguments(order + 3, len(closure.joints), closure.leader is not None)
         stacks = load_arguments(loads, order)
         if preload:
@@ -302,7 +321,7 @@ class LoopKernel(LoopFunction):
             result, end = (3 * order + 7, solution_width(closure)), code.solution
             if rows is not None and len(rows) > len(chosen):
                 code.holding = LoopCode(closure, rows, order, loads)
-        if on_numbers or fits_straight_line(closure.tree, order):
+        if on_numbers or on_limbs or fits_straight_line(closure.tree, order):
             super().__init__(code, motion, stacks, result, end, on_numbers=on_numbers)
             return
         # what is known of the loops stays straight-line code, around the generic code of the tree
@@ -417,3 +436,38 @@ class LoopFromDrives(LoopFunction):
     def in_lanes(self, rows: slice, sure: float = 1.0) -> CompiledProgram | None:
         """Return the code for batches; None where a pose is found, which lanes do not remember."""
         return None if self._finds_pose else super().in_lanes(rows, sure)
+
+
+class PlatformFromDrives(LoopFunction):
+    """The motion of a platform on limbs from that of its drives, up to derivative `order` of its pose.
+
+    `function(drives (order + 1, driven), memory (1, N + 16), out=None)` returns a row (1, 17 + 6 order): the
+    pose by rows, the spatial twist and its derivatives, and a number at `defect_at`. The memory is that of
+    `LoopKernel`: the platform is found from where it was.
+    """
+
+    def __init__(self, closure: Closure, order: int) -> None:
+        code = PlatformCode(closure, order)
+        motion = [("the motion of the drives", (order + 1, len(closure.driven)))]
+        count = len(closure.leading) + 16
+        result = 1, 17 + 6 * order
+        super().__init__(
+            code, motion, [], result, code.end, positions=count, iterations=ITERATIONS_FROM_DRIVES
+        )
+
+    @property
+    def defect_at(self) -> int:
+        """Where the number is that must be below one."""
+        return self.result[1] - 1
+
+    @property
+    def batch_rows(self) -> slice:
+        """Rows of the result that batches are of: the only one."""
+        return slice(0, 1)
+
+    def traces(self, tolerances: Tolerances = DOUBLE) -> LoopTraces:
+        """Return what it is made of; steps are not made in two."""
+        return super().traces(tolerances)._replace(gaps=None, closing_step=None)
+
+    def in_lanes(self, rows: slice, sure: float = 1.0) -> None:
+        """Return None: lanes hold limbs of one sample."""

@@ -9,7 +9,9 @@ from math import factorial
 import numpy as np
 
 from hodyn_ros.codegen.kernel import Stack
+from hodyn_ros.codegen.tracer import of_part
 from hodyn_ros.engine.kernel_spec import Loads
+from hodyn_ros.engine.loops.limbs import limbs_of
 from hodyn_ros.engine.loops.loop_series import (
     NOTHING,
     TARGET,
@@ -49,11 +51,14 @@ from hodyn_ros.model.frames import Frame
 
 # what makes a result unusable, one and more together count as 1
 _FORCED = 1e-3  # by which rows that depend on others may be open
-_JUMP = 0.5  # [rad] by which all joints together may turn between two calls, or they may change the branch
+JUMP = 0.5  # [rad] by which all joints together may turn between two calls, or they may change the branch
 
 
 class LoopCode:
-    """The motion of a robot from that of its coordinates, and what is wrong with it."""
+    """The motion of a robot from that of its coordinates, and what is wrong with it.
+
+    `on_limbs`: those of a platform are computed from the ground on. Loads of its loops do not follow then.
+    """
 
     tolerances = DOUBLE  # of the numbers that it is carried out with
 
@@ -64,10 +69,12 @@ class LoopCode:
         order: int,
         loads: Loads,
         preloaded: bool = False,
+        *,
+        on_limbs: bool = False,
     ) -> None:
         self.closure, self.order, self.loads, self.preloaded = closure, order, loads, preloaded
+        self._on_limbs = on_limbs
         tree, first = closure.tree, closure.first
-        self.bodies = canonical_bodies(tree)
         self.coupling_matrix: Array = closure.coupling_matrix[first:, first:]
         # leading joints that are known: ratio of the coordinate to it
         self.known: dict[int, tuple[int, float]] = {}
@@ -79,7 +86,12 @@ class LoopCode:
         self.center = np.zeros(3) if not base else tree.placements[0][:3, 3].copy()
         # of a platform that is the base: twists that it can have, about the point of reference
         self.allowed = allowed_twists(closure.directions, tree.placements[0], closure.size) if base else None
-        self.clusters = _clusters(closure, chosen, self.unknown, of_platform=not base)
+        if on_limbs:
+            self.bodies, self._chains, self.clusters, self._parts = limbs_of(closure, self.center)
+        else:
+            self.bodies = self._chains = canonical_bodies(tree)
+            self.clusters = _clusters(closure, chosen, self.unknown, of_platform=not base)
+            self._parts = {}
         self.columns_of = [self._columns(cluster) for cluster in self.clusters]
 
     def newton_step(self, q: Stack, *stacks: Stack) -> Stack:
@@ -136,7 +148,7 @@ class LoopCode:
         motions, systems, rates = self.move(q, leading, leader)
         n = self.closure.tree.n_joints
         rows = [self.positions(leading), *self.derivatives(rates, range(n))]
-        singularity = sum(system.singularity for system in systems)
+        singularity = sum(map(self.singularity_of, systems))
         defect = self.wrong(leading, state[-1], memory, motions, leader, singularity) + overflow(rows)
         return [*rows, [defect, *[0.0] * (n - 1)]]
 
@@ -182,12 +194,13 @@ class LoopCode:
         Where it is less than a half that is `too_singular` alone, from which `singularity_of` follows.
         """
         defect: Scalar = error * (1.0 / self.tolerances.closed)
+        memory = self.of_limbs("before", self.closure.leading, memory)
         if self._has_branches:
             first = self.closure.first
             turning = (self.closure.scale[first:] == 1.0) & self.closure.searched[first:]
             for column, now in enumerate(leading):
                 if turning[column]:
-                    defect = defect + (now - memory[column]) * (now - memory[column]) * (1.0 / _JUMP**2)
+                    defect = defect + (now - memory[column]) * (now - memory[column]) * (1.0 / JUMP**2)
         bound = self.allowed is not None and self.allowed.shape[1] < 6
         for motion in motions:
             for row in motion.cluster.checked:
@@ -205,6 +218,13 @@ class LoopCode:
         if leader:
             defect = defect + distance_from_rigid(leader[0]) * (1.0 / self.tolerances.rigid**2)
         return unless_small(defect) + self.too_singular(singularity)
+
+    def singularity_of(self, system: BlockSystem) -> Scalar:
+        """Return what grows without bounds where the equations of a cluster become singular.
+
+        Of a limb whatever its size is beside that of the robot, lest that hides what drives do.
+        """
+        return system.nearness if self._on_limbs else system.singularity
 
     def too_singular(self, singularity: Scalar) -> Scalar:
         """Return a number that is one or more where equations are nearly singular."""
@@ -230,11 +250,21 @@ class LoopCode:
 
     def leading_positions(self, y: Sequence[Scalar], state: Sequence[Scalar]) -> list[Scalar]:
         """Return those of the leading joints, known ones from the coordinates and the others as found."""
-        leading = list(state[: len(self.closure.leading)])
+        leading = self.of_limbs("position", self.closure.leading, state)
         offsets = self.closure.offsets
         for column, (place, ratio) in self.known.items():
             leading[column] = (y[place] - float(offsets[self.closure.joints[place]])) * (1.0 / ratio)
         return leading
+
+    def of_limbs(self, what: str, joints: Sequence[int], values: Sequence[Scalar]) -> list[Scalar]:
+        """Return numbers of some joints as such of the limbs that these are of; `what`: what they are."""
+        result = []
+        for joint, value in zip(joints, values):
+            if joint in self._parts:
+                part, place = self._parts[joint]
+                value = of_part(value, part, (what, place))
+            result.append(value)
+        return result
 
     def positions(self, leading: Sequence[Scalar]) -> list[Scalar]:
         """Return those of all joints."""
@@ -251,7 +281,7 @@ class LoopCode:
         """Return all clusters at positions of the leading joints, and the pose that is given."""
         positions, center = self.positions(leading), self.center.tolist()
         places = self.places(leader)
-        return [ClusterMotion(c, self.bodies, center, positions, *places) for c in self.clusters]
+        return [ClusterMotion(c, self._chains, center, positions, *places) for c in self.clusters]
 
     def places(
         self, leader: Sequence[Stack]

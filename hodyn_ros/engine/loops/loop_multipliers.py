@@ -45,9 +45,9 @@ class Multipliers:
         """Return the wrench of multipliers on the base, about the point of reference."""
         total = [0.0] * 6
         for motion, result in zip(self.motions, multipliers):
-            loads = motion.loads([result], 0, 0)
-            if 0 in loads and self.code.bodies[0].joint < 0:
-                total = [a + b for a, b in zip(total, [*loads[0][0], *loads[0][1]])]
+            wrench = motion.on_base(motion.loads([result], 0, 0))
+            if wrench is not None:
+                total = [a + b for a, b in zip(total, [*wrench[0], *wrench[1]])]
         return total
 
     def rest(self, of_tree: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
@@ -72,8 +72,9 @@ class Multipliers:
                 left[joint] = left[joint] - power(screws[0], lower[body])
                 for i in range(1, k + 1):
                     left[joint] = left[joint] - power(screws[i], carried[k - i][body])
-            if 0 in lower and code.bodies[0].joint < 0:
-                moment, force = subtract(moment, lower[0][0]), subtract(force, lower[0][1])
+            on_base = motion.on_base(lower)
+            if on_base is not None:
+                moment, force = subtract(moment, on_base[0]), subtract(force, on_base[1])
         for motion, result in zip(self.motions, known):
             for joint, effort in motion.efforts(result, k, 1).items():
                 left[joint] = left[joint] - effort

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,19 @@ from hodyn_ros.engine.recursions.composite import Axes, Spatial, bracket, combin
 from hodyn_ros.engine.series.canonical import CanonicalBody, inward
 from hodyn_ros.engine.series.floating_base import convolve_vectors
 from hodyn_ros.engine.series.joint_curve import curve, slopes
-from hodyn_ros.engine.series.vectors import ZERO, Scalar, Vector, add, convolve, cross, dot, scale, subtract
+from hodyn_ros.engine.series.vectors import (
+    ZERO,
+    Scalar,
+    Vector,
+    add,
+    components,
+    convolve,
+    cross,
+    dot,
+    halves,
+    scale,
+    subtract,
+)
 from hodyn_ros.formulations.closure_rows import Row
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Follower
@@ -55,6 +67,13 @@ class FollowerRow:
         return self.follower.joint, self.follower.of
 
 
+class Observer(NamedTuple):
+    """Where a limb of a platform is seen from: `frame` (4, 4), and its end in the frame of the platform."""
+
+    frame: Any
+    attachment: Any
+
+
 @dataclass(frozen=True, eq=False)
 class Cluster:
     """Bodies on the way between the ends of some loops, from `root` outward, and the rows of these loops."""
@@ -63,6 +82,7 @@ class Cluster:
     bodies: tuple[int, ...]
     rows: tuple[PlacedRow | FollowerRow, ...]
     checked: tuple[PlacedRow | FollowerRow, ...]  # rows that depend on the others
+    observer: Observer | None = None
 
 
 class MovingFrame:
@@ -101,6 +121,12 @@ class ClusterMotion:
         self._bodies = bodies
         self.positions = positions
         self._rates: Mapping[int, Sequence[Scalar]] = {}
+        self._frame: tuple[Axes, Vector] | None = None
+        if cluster.observer is not None:
+            assert base is not None
+            self._frame, attachment = (_axes_and_point(pose) for pose in cluster.observer)
+            target = _seen(self._frame, _composed(base, attachment))
+            base, center = None, [0.0, 0.0, 0.0]
         self._center = np.asarray(center)
         self._places: dict[int, tuple[Axes, Vector]] = {-1: (UNITS, ZERO)}
         if cluster.root >= 0:
@@ -134,6 +160,8 @@ class ClusterMotion:
         for row in cluster.rows:
             ends = () if isinstance(row, FollowerRow) else (row.a.body, row.b.body)
             of_a, of_b = (set(inward(parents, end, cluster.root)) for end in ends) if ends else (set(), set())
+            if cluster.observer is not None:
+                of_a = {TARGET}
             self._supports.append((of_a, of_b))
         joints = [bodies[body].joint for body in self.screws]
         joints += [
@@ -192,6 +220,8 @@ class ClusterMotion:
     ) -> None:
         """Append the next coefficient to the twists of all bodies, whether they are those of the motion."""
         k = len(twists[-1])
+        if self._frame is not None:
+            target_twist = _twist_seen(self._frame, base_twist)
         for body, series in twists.items():
             if body == TARGET:
                 series.append(target_twist)
@@ -217,7 +247,19 @@ class ClusterMotion:
         if isinstance(row, FollowerRow):
             joint, of, function = row.follower
             return self.positions[joint] - curve(function, self.positions[of], 1)[0]
+        if row.row.what == "twist":
+            return self._apart(row.a, row.b)[row.row.i]
         return open_by(row, self.frame(row.a), self.frame(row.b))
+
+    def _apart(self, a: Frame, b: Frame) -> list[Scalar]:
+        """Return the small twist (6,) that brings one frame to another."""
+        of_a, of_b = self.frame(a), self.frame(b)
+        turned: Vector = ZERO
+        for (p, *_), (q, *_) in zip(of_a.axes, of_b.axes):
+            turned = add(turned, cross(p, q))
+        turned = scale(0.5, turned)
+        shift = subtract(of_b.point[0], of_a.point[0])
+        return [*turned, *add(shift, cross(of_b.point[0], turned))]
 
     def wrench(self, row: int, k: int) -> Spatial:
         """Return coefficient k of the wrench of a row between bodies; twists up to k - 1 are needed."""
@@ -226,6 +268,9 @@ class ClusterMotion:
             placed = self.cluster.rows[row]
             assert isinstance(placed, PlacedRow)
             m = len(series)
+            if placed.row.what == "twist":
+                series.append(halves([float(m == 0 and i == placed.row.i) for i in range(6)]))
+                continue
             series.append(_wrench(placed, self.frame(placed.a, m), self.frame(placed.b, m), m))
         return series[k]
 
@@ -295,6 +340,14 @@ class ClusterMotion:
                 result[body] = plus(result[body], scaled(-1.0, total))
         return result
 
+    def on_base(self, loads: Mapping[int, Spatial]) -> Spatial | None:
+        """Return the wrench on the base among `loads`, about the point of reference, if there is one."""
+        if self._frame is None:
+            return loads.get(0) if self._bodies[0].joint < 0 else None
+        axes, point = self._frame
+        moment, force = (combine(axes, part) for part in loads[TARGET])
+        return add(moment, cross(point, force)), force
+
     def efforts(self, multipliers: Sequence[Sequence[Scalar]], k: int, least: int) -> dict[int, Scalar]:
         """Return by joint coefficient k of the effort of the followers' rows, as `loads` those of loops."""
         result: dict[int, Scalar] = {}
@@ -348,6 +401,27 @@ def _wrench(placed: PlacedRow, a: MovingFrame, b: MovingFrame, k: int) -> Spatia
         factor = 1.0 / placed.length
         return scale(factor, convolve_vectors(cross, a.point, apart, k)), scale(factor, apart[k])
     return b.axes[2][k], ZERO
+
+
+def _axes_and_point(pose: Any) -> tuple[Axes, Vector]:
+    rows = pose.tolist()
+    x, y, z, point = ((rows[0][i], rows[1][i], rows[2][i]) for i in range(4))
+    return (x, y, z), point
+
+
+def _composed(a: tuple[Axes, Vector], b: tuple[Axes, Vector]) -> tuple[Axes, Vector]:
+    x, y, z = (combine(a[0], axis) for axis in b[0])
+    return (x, y, z), add(a[1], combine(a[0], b[1]))
+
+
+def _seen(frame: tuple[Axes, Vector], pose: tuple[Axes, Vector]) -> tuple[Axes, Vector]:
+    x, y, z = (components(frame[0], axis) for axis in pose[0])
+    return (x, y, z), components(frame[0], subtract(pose[1], frame[1]))
+
+
+def _twist_seen(frame: tuple[Axes, Vector], twist: Spatial) -> Spatial:
+    w, v = twist
+    return components(frame[0], w), components(frame[0], subtract(v, cross(frame[1], w)))
 
 
 def _turned(twists: Sequence[Spatial], series: Sequence[Vector], k: int) -> Vector:

@@ -41,6 +41,11 @@ class BlockSystem:
                 result = result + inverse
         return result
 
+    @property
+    def nearness(self) -> Scalar:
+        """The same whatever the lengths of columns: l is the share of a column that those before it lack."""
+        return sum(factors.nearness for factors in self._factors)
+
     def solve(self, right: Sequence[Scalar]) -> list[Scalar]:
         """Return the x with `A x = b`."""
         x: list[Scalar] = [0.0] * len(right)

@@ -35,22 +35,6 @@ class Orthogonal:
             self.inverses.append(1.0 / square)
             self.nearness = self.nearness + dot(column, column) / square
 
-    @classmethod
-    def from_numbers(cls, numbers: Sequence[Scalar], rows: int, count: int) -> Orthogonal:
-        """Return the factors that have these `numbers`, of a matrix with so many rows and columns."""
-        factors, left = cls(()), list(numbers)
-        for j in range(count):
-            factors.columns.append([left.pop(0) for _ in range(rows)])
-            factors.upper.append([left.pop(0) for _ in range(j)])
-            factors.inverses.append(left.pop(0))
-        return factors
-
-    @property
-    def numbers(self) -> list[Scalar]:
-        """What code that runs later needs, to solve with the same factors."""
-        parts = zip(self.columns, self.upper, self.inverses)
-        return [value for column, entries, inverse in parts for value in (*column, *entries, inverse)]
-
     @property
     def inverse_square(self) -> Scalar:
         """The sum of the squares of all entries of the pseudo-inverse."""

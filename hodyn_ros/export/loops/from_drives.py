@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.moved_by_drives import MovedByDrives
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.engine.limbs.direct_kinematics import DirectKinematics
+from hodyn_ros.engine.loops.loop_kernel import PlatformFromDrives, compiles
 from hodyn_ros.engine.recursions.kinematics import POSE
 from hodyn_ros.export import words
 from hodyn_ros.export.loops.plan import (
@@ -51,13 +51,8 @@ class _OnLimbsPlan(Plan):
 
     @property
     def n(self) -> int:
-        """Number of positions that the memory holds: those of all joints, and the pose seen from a center."""
-        return self._direct.n_positions
-
-    @property
-    def home(self) -> Array:
-        """What the memory holds at first."""
-        return np.array(self._direct.positions(self.looped.memory[0].tolist()))
+        """Number of positions that the memory holds: those of all joints, and the pose."""
+        return self.looped.memory.size
 
     def motion(self, random: Random, reach: float) -> list[Array]:
         """Return a motion of the drives near home."""
@@ -66,11 +61,6 @@ class _OnLimbsPlan(Plan):
         joints, _ = self.looped.joint_motion(y, base_motion(leader))
         return [np.ascontiguousarray(joints[:, list(self.closure.driven)])]
 
-    @property
-    def _direct(self) -> DirectKinematics:
-        assert isinstance(self.kernel, DirectKinematics)
-        return self.kernel
-
 
 def motion_from_drives(robot: Robot, request: ExportRequest, what: str) -> Plan:
     """Plan the motion of the coordinates, and of a platform, from that of the drives."""
@@ -78,8 +68,8 @@ def motion_from_drives(robot: Robot, request: ExportRequest, what: str) -> Plan:
     looped, names = LoopedDynamics(closure), robot.tree.joint_names
     inputs = {"drives": (order + 1, len(closure.driven))}
     about = [words.joints("drives", [names[joint] for joint in closure.driven], order)]
-    if looped.platform is not None and looped.platform.compiles(order):
-        direct = looped.platform.direct_kinematics(order)
+    if looped.platform is not None and compiles(closure, order):
+        direct = PlatformFromDrives(closure, order)
         places = _platform_places(closure, order, np.arange(direct.defect_at), about)
         return _OnLimbsPlan(looped, direct, inputs, places, about, remembered="led_by_drives")
     moved = MovedByDrives(looped)

@@ -14,7 +14,6 @@ from hodyn_ros.codegen.kernel import Shape
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.engine.limbs.direct_kinematics import DirectKinematics
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction, LoopTraces, TooLong, compiles
 from hodyn_ros.engine.series.validity import DOUBLE, Tolerances
 from hodyn_ros.errors import InputError
@@ -37,7 +36,7 @@ class Plan:
     """
 
     looped: LoopedMotion
-    kernel: LoopFunction | DirectKinematics
+    kernel: LoopFunction
     inputs: dict[str, Shape]
     places: dict[str, NDArray[np.int_]]
     about: list[str]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -23,7 +24,8 @@ from hodyn_ros import (
     SingularError,
     share,
 )
-from hodyn_ros.engine.limbs.kernel import ParallelKernel
+from hodyn_ros.engine.loops.limbs import limbs_of
+from hodyn_ros.engine.loops.loop_kernel import LoopKernel
 from hodyn_ros.formulations import limb_decomposition
 from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.se3 import exp
@@ -430,22 +432,24 @@ def test_near_a_dead_point_of_one_coordinate_efforts_grow_and_at_it_there_are_no
 def test_the_kernel_itself_never_calls_a_singular_pose_right(arrays: Parallel) -> None:
     """From the place itself, so that neither a long way nor open limbs can be what it rejects."""
     robot = build(arrays)
-    kernel = ParallelKernel(model(robot), 0)
+    assert robot.closure is not None
+    kernel = LoopKernel(robot.closure, np.zeros(0, dtype=int), 0)
+    still_joints = np.zeros((3, 0))
     if arrays is PLATFORM:
         pose, beside = QUARTER, PLATFORM.placement @ exp(np.array([0, 0, 1.5, 0, 0, 0]))
     else:
         pose, beside = stretched(0.8), stretched(0.795)
     robot.joint_motion(None, still(beside))
     memory = robot.positions[None].copy()
-    assert kernel.function(beside, REST, memory).item(kernel.defect_at) < 1.0
+    assert kernel.function(still_joints, beside, REST, memory).item(kernel.defect_at) < 1.0
     for part in np.linspace(0.0, 1.0, 60) ** 0.25:
         between = beside.copy()
         between[:3, 3] += part * (pose - beside)[:3, 3]
         if arrays is PLATFORM:
             between = PLATFORM.placement @ exp(np.array([0, 0, 1.5 + part * (np.pi / 2 - 1.5), 0, 0, 0]))
-        kernel.function(between, REST, memory)
+        kernel.function(still_joints, between, REST, memory)
     for _ in range(20):
-        table = kernel.function(pose, REST, memory)
+        table = kernel.function(still_joints, pose, REST, memory)
         assert not table.item(kernel.defect_at) < 1.0
 
 
@@ -576,11 +580,12 @@ def test_threads_may_share_a_robot(platform: Robot) -> None:
 
 
 def group_sizes(robot: Robot) -> list[int]:
-    """Return how many limbs share a code."""
-    from hodyn_ros.engine.limbs.kernel import LimbCall
-
-    limbs = model(robot)
-    return sorted(len(group) for group in LimbCall(limbs, 0).groups)
+    """Return how many limbs are computed side by side."""
+    assert robot.closure is not None
+    limbs = limbs_of(robot.closure, np.zeros(3))
+    parts = {part for part, _ in limbs.parts.values()}
+    sizes = Counter(alike for alike, _ in parts)
+    return sorted([*sizes.values(), *[1] * (len(limbs.clusters) - len(parts))])
 
 
 def test_limbs_of_one_build_share_their_code() -> None:

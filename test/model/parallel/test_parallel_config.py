@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,7 @@ from refusals import refused
 
 from hodyn_ros import BaseMotion, ModelError, Robot, share
 from hodyn_ros.dynamics.read_robot import read_robot
-from hodyn_ros.engine.limbs.kernel import LimbCall
-from hodyn_ros.model.parallel.closure import model_of
+from hodyn_ros.engine.loops.limbs import limbs_of
 
 pytestmark = pytest.mark.thorough
 
@@ -20,10 +20,10 @@ PLANAR = Path(share.find("config", "planar_3rrr.yaml"))
 
 
 def group_sizes(robot: Robot) -> list[int]:
-    """Return how many limbs share a code."""
+    """Return how many limbs are computed side by side."""
     assert robot.closure is not None
-    model = model_of(robot.closure)
-    return [len(group) for group in LimbCall(model, 0).groups]
+    parts = {part for part, _ in limbs_of(robot.closure, np.zeros(3)).parts.values()}
+    return list(Counter(alike for alike, _ in parts).values())
 
 
 def test_the_shipped_platform_carries_its_weight() -> None:
