@@ -322,16 +322,25 @@ class SpringFigures:
 def coulomb(velocity: Array, shape: Array) -> Array:
     """Return Coulomb friction of size one, and its derivatives by log s and by m (3, N, n).
 
-    `f = (1 - m) v / sqrt(v^2 + s^2) + m tanh(v / s)`, with the transition speed s and the sharpness m as
-    rows of
-    `shape` (2, n): 0 is the law of robot files, 1 the other one that is common. Both turn with the same
-    slope.
+    With the transition speed s and the sharpness m as rows of `shape` (2, n), x = v / s: the law of robot
+    files x / sqrt(x^2 + 1) at m = 0, tanh(x) at 1, the ramp between -1 and 1 at 2; between these, and beyond
+    both ends, as far along as m says. All turn with the same slope. What is sharper than the first is whole
+    some transition speeds away: else how friction turns over would be one with how large it is.
     """
     speed, sharpness = shape
     x = velocity / speed
-    root, tanh = x / np.sqrt(1.0 + x**2), np.tanh(x)
-    by_speed = -(1.0 - sharpness) * root / (1.0 + x**2) - sharpness * x * (1.0 - tanh**2)
-    return np.array([root + sharpness * (tanh - root), by_speed, tanh - root])
+    root, tanh, ramp = x / np.sqrt(1.0 + x**2), np.tanh(x), np.clip(x, -1.0, 1.0)
+    slopes = (1.0 + x**2) ** -1.5, 1.0 - tanh**2, (np.abs(x) < 1.0).astype(np.float64)
+    soft, sharp = np.minimum(sharpness, 1.0), np.maximum(sharpness - 1.0, 0.0)
+    value, slope = (f + soft * (g - f) + sharp * (h - g) for f, g, h in ((root, tanh, ramp), slopes))
+    return np.array([value, -x * slope, np.where(sharpness < 1.0, tanh - root, ramp - tanh)])
+
+
+def turnover(velocity: Array, shape: Array) -> Array:
+    """Return the slope of `coulomb` (N, n), per rad/s, where friction does not rest."""
+    rest = np.abs(velocity) < 1e-9 * shape[0]
+    moving = np.where(rest, 1e-9 * shape[0], velocity)
+    return np.asarray(-coulomb(moving, shape)[1] / moving)
 
 
 def file_transition(speed: float, sharpness: float) -> float:

@@ -82,7 +82,8 @@ def estimate(
         for turn in range(_TURNS):
             _, systems = linearised(model, runs, now, noise)
             before = now.vector
-            now, normal, covariance = _solved(model, systems, now, start, spreads)
+            now, normal, gain = _solved(model, systems, now, start, spreads)
+            covariance = _covariance(gain, normal, spreads)
             if look == 0:
                 left = residuals(model, runs, now, noise)
                 noise = {key: each.white_noise() for key, each in left.items()}
@@ -95,6 +96,7 @@ def estimate(
             _seek_holds(model, runs, rows, systems, now)
         leverages = {key: _leverage(model, key, of_one, now, covariance) for key, of_one in systems}
         noise = {key: each.noise_by_frequency(leverages[key]) for key, each in rows.items()}
+        covariance = _covariance(gain, _scattered(model, rows, systems, noise, now), spreads)
         left_out = [each.reversals_left_out for each in runs]
         # with coarse encoders the second look tells how friction turns over, and is the last to look at it
         looks_back = [each.leave_reversals_out(model, now, coarse=look > 0) for each in runs]
@@ -103,7 +105,8 @@ def estimate(
             break
         for each in runs:
             each.instrument_is_slow = each.vibrates
-        now, start = now.turning_sharply(model, sticking), start.turning_sharply(model, sticking)
+        below = np.max([each.slower for each in runs], axis=0)
+        now, start = now.turning_sharply(below), start.turning_sharply(below)
         told = np.diag(covariance)[now.of_shape] * np.tile(~sticking, 2)
         of_held = np.where(spreads[now.of_shape] > 0.0, told, of_held)
         spreads[now.of_shape] *= np.tile(~hidden, 2)
@@ -149,11 +152,10 @@ def _solved(
 ) -> tuple[Unknowns, Array, Array]:
     """Solve the bilinear problem by Gauss-Newton.
 
-    Return the unknowns, the information of the rows alone, and the covariance. Of the delay of efforts the
-    rows hold an instrumental variable Z; derivatives are J = Z + E, and E is zero but for that delay, so that
-    (Z^T J)^-1 follows from (Z^T Z)^-1 by one product (Sherman & Morrison, 1950), and the covariance is
-    (Z^T J)^-1 (Z^T Z) (J^T Z)^-1. `spreads` are those of all unknowns about the prior: zero where they are
-    held, infinite where it says nothing.
+    Return the unknowns, the information of the rows alone, and the gain (Z^T J)^-1. Of the delay of efforts
+    the rows hold an instrumental variable Z; derivatives are J = Z + E, and E is zero but for that delay, so
+    that (Z^T J)^-1 follows from (Z^T Z)^-1 by one product (Sherman & Morrison, 1950). `spreads` are those of
+    all unknowns about the prior: zero where they are held, infinite where it says nothing.
     """
     size = len(spreads)
     moving = spreads > 0.0
@@ -187,7 +189,7 @@ def _solved(
         now = now.moved(step)
     change = np.eye(size)  # from least squares to the instrumental variable of the delay
     change[:, -1] -= rest
-    return now, normal, change @ _covariance(normal, spreads) @ change.T
+    return now, normal, change @ _inverse_of(normal, spreads)
 
 
 def _by_unknowns(model: TorqueModel, key: Key, rows: Array, now: Unknowns) -> Array:
@@ -208,13 +210,43 @@ def _leverage(model: TorqueModel, key: Key, rows: Array, now: Unknowns, covarian
     return np.minimum(np.einsum("ki,ij,kj->k", block, covariance, block), 1.0)
 
 
-def _covariance(normal: Array, spreads: Array) -> Array:
-    """Return the covariance of all unknowns, from the information of rows and prior."""
-    moving = np.ix_(spreads > 0.0, spreads > 0.0)
-    covariance = np.zeros_like(normal)
+def _scattered(
+    model: TorqueModel,
+    rows: Mapping[Key, Rows],
+    systems: Sequence[tuple[Key, Array]],
+    noise: Mapping[Key, Noise],
+    now: Unknowns,
+) -> Array:
+    """Return Z^T S Z of all unknowns: S is how much more or less amplitudes scatter than they are weighed by."""
+    result = np.zeros((len(now.vector),) * 2)
+    for key, of_one in systems:
+        scatter, weighed = noise[key].scatter, rows[key].noise.deviations
+        assert scatter is not None
+        block = _by_unknowns(model, key, of_one, now) * (scatter / weighed)[:, None]
+        if key.spring is not None and key.run > 0:
+            block[0] = 0.0  # the mean, which is the run's own
+        result += block.T @ block
+    return result
+
+
+def _covariance(gain: Array, scattered: Array, spreads: Array) -> Array:
+    """Return the covariance of estimates that are weighed in any way, of the prior among them.
+
+    (Z^T J)^-1 (Z^T S Z + P) (J^T Z)^-1 with the information P of the prior (H. White, Econometrica 48(4),
+    1980).
+    """
     with np.errstate(divide="ignore"):
-        covariance[moving] = _inverse((normal + np.diag(spreads**-2.0))[moving])
-    return covariance
+        prior = np.where(spreads > 0.0, spreads**-2.0, 0.0)
+    return np.asarray(gain @ (scattered + np.diag(prior)) @ gain.T)
+
+
+def _inverse_of(normal: Array, spreads: Array) -> Array:
+    """Return the inverse of the information of rows and prior, of the unknowns that are not held."""
+    moving = np.ix_(spreads > 0.0, spreads > 0.0)
+    result = np.zeros_like(normal)
+    with np.errstate(divide="ignore"):
+        result[moving] = _inverse((normal + np.diag(spreads**-2.0))[moving])
+    return result
 
 
 def _inverse(information: Array) -> Array:

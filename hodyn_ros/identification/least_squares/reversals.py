@@ -17,29 +17,43 @@ _SURE = 3.0  # standard deviations of that ratio that it is beyond
 
 
 def unexplained(
-    speed: Array, residual: Array, transition: float, coulomb: float, reach: int, independent: float
-) -> tuple[NDArray[np.bool_], bool]:
-    """Return which samples (N,) are slower than friction is explained by its law, and whether it sticks.
+    speed: Array,
+    residual: Array,
+    transition: float,
+    coulomb: float,
+    shaken: Array,
+    reach: int,
+    independent: float,
+) -> tuple[NDArray[np.bool_], float, bool]:
+    """Return which samples (N,) are slower than friction is explained by its law, than what, and if it sticks.
 
     These and `reach` samples about them. `speed` (N,) is that of the motor, `residual` (N,) what a first fit
-    does not explain of its effort; a share `independent` of the samples tells something of its own. A stiff
-    contact sticks, and what it holds follows from the torques at it; such samples tell nothing of a law in
-    the velocity, and would be taken for a delay. So would those where encoders count too coarsely to tell
-    how fast friction turns over: the controller answers to the same counts.
+    does not explain of its effort, `shaken` (N,) the deviation of friction that noise of the velocity makes; a
+    share `independent` of the samples tells something of its own. A stiff contact sticks, and what it holds
+    follows from the torques at it; such samples tell nothing of a law in the velocity, and would be taken for
+    a delay. So would those where encoders count too coarsely to tell how fast friction turns over: the
+    controller answers to the same counts.
     """
     structure = np.ones(2 * reach + 1, dtype=bool)
-    zones = [binary_dilation(np.abs(speed) < each, structure) for each in transition * _SHELLS]
-    zones = [zone for zone in zones if zone.mean() <= _MOST]
+    limits = transition * _SHELLS
+    zones = [binary_dilation(np.abs(speed) < each, structure) for each in limits]
+    few = sum(zone.mean() <= _MOST for zone in zones)
     nothing = np.zeros(len(speed), dtype=bool)
-    if not zones:
-        return nothing, False
-    usual = float((1.4826 * np.median(np.abs(residual[~zones[-1]]))) ** 2)  # outliers hardly count
-    result, inner, worst = nothing, nothing, 0.0
-    for zone in zones:
+    if not few:
+        return nothing, 0.0, False
+    usual = float((1.4826 * np.median(np.abs(residual[~zones[few - 1]]))) ** 2)  # outliers hardly count
+    result, below, inner, worst, beyond = nothing, 0.0, nothing, 0.0, 0.0
+    for zone, limit in zip(zones[:few], limits):
         shell = zone & ~inner
         inner = zone
+        if not shell.any():
+            continue
         count = max(1.0, independent * float(shell.sum()))
-        left = float(np.mean(residual[shell] ** 2)) if shell.any() else 0.0
-        if left > (_MORE + _SURE * np.sqrt(2.0 / count)) * usual:
-            result, worst = zone, max(worst, left)
-    return (result if worst > (_COARSE * coulomb) ** 2 else nothing), worst > (_PART * coulomb) ** 2
+        left, made = float(np.mean(residual[shell] ** 2)), float(np.mean(shaken[shell] ** 2))
+        sure = _MORE + _SURE * np.sqrt(2.0 / count)
+        if left > sure * usual:
+            result, below, worst = zone, float(limit), max(worst, left)
+        if left > sure * (usual + made):
+            beyond = max(beyond, left - made)
+    hidden = worst > (_COARSE * coulomb) ** 2
+    return (result if hidden else nothing), below, beyond > (_PART * coulomb) ** 2
