@@ -323,17 +323,22 @@ def coulomb(velocity: Array, shape: Array) -> Array:
     """Return Coulomb friction of size one, and its derivatives by log s and by m (3, N, n).
 
     With the transition speed s and the sharpness m as rows of `shape` (2, n), x = v / s: the law of robot
-    files x / sqrt(x^2 + 1) at m = 0, tanh(x) at 1, the ramp between -1 and 1 at 2; between these, and beyond
-    both ends, as far along as m says. All turn with the same slope. What is sharper than the first is whole
-    some transition speeds away: else how friction turns over would be one with how large it is.
+    files x / sqrt(x^2 + 1) at m = 0, tanh(x) at 1, the ramp between -1 and 1 at 2, and a parabola in m through
+    these three. All turn with the same slope. What is as sharp as the last two is whole some transition
+    speeds away; with the first two alone, how a ramp turns over was one with how large friction is.
     """
-    speed, sharpness = shape
+    speed, m = shape
     x = velocity / speed
     root, tanh, ramp = x / np.sqrt(1.0 + x**2), np.tanh(x), np.clip(x, -1.0, 1.0)
     slopes = (1.0 + x**2) ** -1.5, 1.0 - tanh**2, (np.abs(x) < 1.0).astype(np.float64)
-    soft, sharp = np.minimum(sharpness, 1.0), np.maximum(sharpness - 1.0, 0.0)
-    value, slope = (f + soft * (g - f) + sharp * (h - g) for f, g, h in ((root, tanh, ramp), slopes))
-    return np.array([value, -x * slope, np.where(sharpness < 1.0, tanh - root, ramp - tanh)])
+    shares = 0.5 * (1.0 - m) * (2.0 - m), m * (2.0 - m), 0.5 * m * (m - 1.0)
+    by_m = m - 1.5, 2.0 - 2.0 * m, m - 0.5
+
+    def mixed(weights: tuple[Array, ...], laws: tuple[Array, ...]) -> Array:
+        return np.asarray(sum(weight * law for weight, law in zip(weights, laws)))
+
+    laws = root, tanh, ramp
+    return np.array([mixed(shares, laws), -x * mixed(shares, slopes), mixed(by_m, laws)])
 
 
 def turnover(velocity: Array, shape: Array) -> Array:
