@@ -323,9 +323,9 @@ def coulomb(velocity: Array, shape: Array) -> Array:
     """Return Coulomb friction of size one, and its derivatives by log s and by m (3, N, n).
 
     With the transition speed s and the sharpness m as rows of `shape` (2, n), x = v / s: the law of robot
-    files x / sqrt(x^2 + 1) at m = 0, tanh(x) at 1, the ramp between -1 and 1 at 2, and a parabola in m through
-    these three. All turn with the same slope. What is as sharp as the last two is whole some transition
-    speeds away; with the first two alone, how a ramp turns over was one with how large friction is.
+    files x / sqrt(x^2 + 1) at m = 0, tanh(x) at 1, the ramp between -1 and 1 at 2, and a parabola in m
+    through these three. All turn with the same slope. What is as sharp as the last two is whole some
+    transition speeds away; of the first two alone, a ramp was made that is larger than one at a distance.
     """
     speed, m = shape
     x = velocity / speed

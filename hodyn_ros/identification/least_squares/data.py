@@ -27,7 +27,6 @@ MOST_ROWS = 20_000  # samples of a channel that are used; of longer recordings e
 _OF_RATES = 4.0  # of the motion's highest frequency: up to where rates are those of the motion
 _POSES = 20  # at which inertias are looked at
 _QUIET = 1.0 / 3.0  # of the noise of efforts, that noise of encoders gives of torque at most
-_FLAT = 0.75  # of its bandwidth, up to which a spline passes all of a motion: (0.25 / 1.25)^16 < 1e-11
 
 
 class Data:
@@ -104,7 +103,6 @@ class Data:
             own = _white_part(self.recording.efforts.values[:, j])
             loud = own / (whole[j] * max(encoder[j], 1e-12)) * np.sqrt(1.0 / (rate * period))
             below = max(np.sqrt(_QUIET * loud) / (2.0 * np.pi), min(self.bandwidths))
-            below = min(below, max(_FLAT * self.fastest, min(self.bandwidths)))
             rigid = np.isinf(model.specs[j].stiffness)
             band = below if rigid or j in self.elastic else min(self.bandwidths)
             self.slow_efforts[j] = self._low_pass(self.effort_times, band)

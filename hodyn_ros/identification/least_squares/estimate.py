@@ -217,7 +217,7 @@ def _scattered(
     noise: Mapping[Key, Noise],
     now: Unknowns,
 ) -> Array:
-    """Return Z^T S Z of all unknowns: S is how much more or less amplitudes scatter than they are weighed by."""
+    """Return Z^T S Z of all unknowns; S is how amplitudes scatter, beside what they are weighed by."""
     result = np.zeros((len(now.vector),) * 2)
     for key, of_one in systems:
         scatter, weighed = noise[key].scatter, rows[key].noise.deviations

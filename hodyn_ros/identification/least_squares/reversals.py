@@ -10,7 +10,7 @@ from hodyn_ros.array import Array
 
 _SHELLS = np.array([0.5, 1.0, 2.0, 4.0, 8.0])  # speeds that are tried, in transition speeds of the file
 _MORE = 1.5  # times the mean square of the residual elsewhere, from which on it is not explained
-_PART = 0.15  # of Coulomb friction, RMS, that is more than noise of the velocity makes of it: it sticks
+_PART = 0.15  # of Coulomb friction, RMS, beside what noise of the velocity makes of it, that is: it sticks
 _COARSE = 0.06  # the same, from which on noise of the velocity is no longer small beside friction
 _MOST = 0.4  # share of the samples that may be left out
 _SURE = 3.0  # standard deviations of that ratio that it is beyond
@@ -25,11 +25,11 @@ def unexplained(
     reach: int,
     independent: float,
 ) -> tuple[NDArray[np.bool_], float, bool]:
-    """Return which samples (N,) are slower than friction is explained by its law, than what, and if it sticks.
+    """Return which samples (N,) are slower than friction is explained, below what speed, and if it sticks.
 
     These and `reach` samples about them. `speed` (N,) is that of the motor, `residual` (N,) what a first fit
-    does not explain of its effort, `shaken` (N,) the deviation of friction that noise of the velocity makes; a
-    share `independent` of the samples tells something of its own. A stiff contact sticks, and what it holds
+    does not explain of its effort, `shaken` (N,) the deviation of friction that noise of the velocity makes;
+    a share `independent` of the samples tells something of its own. A stiff contact sticks, and what it holds
     follows from the torques at it; such samples tell nothing of a law in the velocity, and would be taken for
     a delay. So would those where encoders count too coarsely to tell how fast friction turns over: the
     controller answers to the same counts.

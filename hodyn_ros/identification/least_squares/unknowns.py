@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hodyn_ros.array import Array
-from hodyn_ros.identification.torque_model import TorqueModel
 
 _WHOLE = 4.0  # transition speeds from which on friction that turns over sharply is whole: tanh(4) = 0.9993
 
