@@ -102,7 +102,9 @@ class Data:
         for j in np.flatnonzero(self.recording.efforts.measured).tolist():
             own = _white_part(self.recording.efforts.values[:, j])
             loud = own / (whole[j] * max(encoder[j], 1e-12)) * np.sqrt(1.0 / (rate * period))
-            below = max(np.sqrt(_QUIET * loud) / (2.0 * np.pi), min(self.bandwidths))
+            alike, quiet = (np.sqrt(share * loud) / (2.0 * np.pi) for share in (1.0, _QUIET))
+            # where the motion ends before, noise of its encoders does
+            below = max(quiet if quiet < self.fastest else alike, min(self.bandwidths))
             rigid = np.isinf(model.specs[j].stiffness)
             band = below if rigid or j in self.elastic else min(self.bandwidths)
             self.slow_efforts[j] = self._low_pass(self.effort_times, band)

@@ -96,7 +96,13 @@ def estimate(
             _seek_holds(model, runs, rows, systems, now)
         leverages = {key: _leverage(model, key, of_one, now, covariance) for key, of_one in systems}
         noise = {key: each.noise_by_frequency(leverages[key]) for key, each in rows.items()}
+        weighed = covariance
         covariance = _covariance(gain, _scattered(model, rows, systems, noise, now), spreads)
+        # What a model lacks about reversals looks like a delay, and the residual tells little of it: that
+        # of the efforts keeps the deviation by which it was weighed, where it is larger.
+        wider = np.ones(len(covariance))
+        wider[-1] = np.sqrt(max(1.0, weighed[-1, -1] / covariance[-1, -1]))
+        covariance = covariance * np.outer(wider, wider)
         left_out = [each.reversals_left_out for each in runs]
         # with coarse encoders the second look tells how friction turns over, and is the last to look at it
         looks_back = [each.leave_reversals_out(model, now, coarse=look > 0) for each in runs]
