@@ -82,8 +82,7 @@ def estimate(
         for turn in range(_TURNS):
             _, systems = linearised(model, runs, now, noise)
             before = now.vector
-            now, normal, gain = _solved(model, systems, now, start, spreads)
-            covariance = _covariance(gain, normal, spreads)
+            now, normal, covariance = _solved(model, systems, now, start, spreads)
             if look == 0:
                 left = residuals(model, runs, now, noise)
                 noise = {key: each.white_noise() for key, each in left.items()}
@@ -96,13 +95,6 @@ def estimate(
             _seek_holds(model, runs, rows, systems, now)
         leverages = {key: _leverage(model, key, of_one, now, covariance) for key, of_one in systems}
         noise = {key: each.noise_by_frequency(leverages[key]) for key, each in rows.items()}
-        weighed = covariance
-        covariance = _covariance(gain, _scattered(model, rows, systems, noise, now), spreads)
-        # What a model lacks about reversals looks like a delay, and the residual tells little of it: that
-        # of the efforts keeps the deviation by which it was weighed, where it is larger.
-        wider = np.ones(len(covariance))
-        wider[-1] = np.sqrt(max(1.0, weighed[-1, -1] / covariance[-1, -1]))
-        covariance = covariance * np.outer(wider, wider)
         left_out = [each.reversals_left_out for each in runs]
         # with coarse encoders the second look tells how friction turns over, and is the last to look at it
         looks_back = [each.leave_reversals_out(model, now, coarse=look > 0) for each in runs]
@@ -158,10 +150,11 @@ def _solved(
 ) -> tuple[Unknowns, Array, Array]:
     """Solve the bilinear problem by Gauss-Newton.
 
-    Return the unknowns, the information of the rows alone, and the gain (Z^T J)^-1. Of the delay of efforts
-    the rows hold an instrumental variable Z; derivatives are J = Z + E, and E is zero but for that delay, so
-    that (Z^T J)^-1 follows from (Z^T Z)^-1 by one product (Sherman & Morrison, 1950). `spreads` are those of
-    all unknowns about the prior: zero where they are held, infinite where it says nothing.
+    Return the unknowns, the information of the rows alone, and the covariance. Of the delay of efforts the
+    rows hold an instrumental variable Z; derivatives are J = Z + E, and E is zero but for that delay, so that
+    (Z^T J)^-1 follows from (Z^T Z)^-1 by one product (Sherman & Morrison, 1950), and the covariance is
+    (Z^T J)^-1 (Z^T Z) (J^T Z)^-1. `spreads` are those of all unknowns about the prior: zero where they are
+    held, infinite where it says nothing.
     """
     size = len(spreads)
     moving = spreads > 0.0
@@ -195,7 +188,7 @@ def _solved(
         now = now.moved(step)
     change = np.eye(size)  # from least squares to the instrumental variable of the delay
     change[:, -1] -= rest
-    return now, normal, change @ _inverse_of(normal, spreads)
+    return now, normal, change @ _covariance(normal, spreads) @ change.T
 
 
 def _by_unknowns(model: TorqueModel, key: Key, rows: Array, now: Unknowns) -> Array:
@@ -216,43 +209,13 @@ def _leverage(model: TorqueModel, key: Key, rows: Array, now: Unknowns, covarian
     return np.minimum(np.einsum("ki,ij,kj->k", block, covariance, block), 1.0)
 
 
-def _scattered(
-    model: TorqueModel,
-    rows: Mapping[Key, Rows],
-    systems: Sequence[tuple[Key, Array]],
-    noise: Mapping[Key, Noise],
-    now: Unknowns,
-) -> Array:
-    """Return Z^T S Z of all unknowns; S is how amplitudes scatter, beside what they are weighed by."""
-    result = np.zeros((len(now.vector),) * 2)
-    for key, of_one in systems:
-        scatter, weighed = noise[key].scatter, rows[key].noise.deviations
-        assert scatter is not None
-        block = _by_unknowns(model, key, of_one, now) * (scatter / weighed)[:, None]
-        if key.spring is not None and key.run > 0:
-            block[0] = 0.0  # the mean, which is the run's own
-        result += block.T @ block
-    return result
-
-
-def _covariance(gain: Array, scattered: Array, spreads: Array) -> Array:
-    """Return the covariance of estimates that are weighed in any way, of the prior among them.
-
-    (Z^T J)^-1 (Z^T S Z + P) (J^T Z)^-1 with the information P of the prior (H. White, Econometrica 48(4),
-    1980).
-    """
-    with np.errstate(divide="ignore"):
-        prior = np.where(spreads > 0.0, spreads**-2.0, 0.0)
-    return np.asarray(gain @ (scattered + np.diag(prior)) @ gain.T)
-
-
-def _inverse_of(normal: Array, spreads: Array) -> Array:
-    """Return the inverse of the information of rows and prior, of the unknowns that are not held."""
+def _covariance(normal: Array, spreads: Array) -> Array:
+    """Return the covariance of all unknowns, from the information of rows and prior."""
     moving = np.ix_(spreads > 0.0, spreads > 0.0)
-    result = np.zeros_like(normal)
+    covariance = np.zeros_like(normal)
     with np.errstate(divide="ignore"):
-        result[moving] = _inverse((normal + np.diag(spreads**-2.0))[moving])
-    return result
+        covariance[moving] = _inverse((normal + np.diag(spreads**-2.0))[moving])
+    return covariance
 
 
 def _inverse(information: Array) -> Array:

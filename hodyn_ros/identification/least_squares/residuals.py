@@ -32,9 +32,8 @@ class Key(NamedTuple):
 class Noise:
     """What is not explained of one joint, by frequency, and from where on a sample is an outlier."""
 
-    deviations: Array  # (m,) of amplitudes, or (1,) where it is white; what they are weighed by
+    deviations: Array  # (m,) of amplitudes, or (1,) where it is white
     largest: float = np.inf  # residual of a sample
-    scatter: Array | None = None  # (m,) of amplitudes about each frequency, whatever they are weighed by
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,11 +60,11 @@ class Rows:
         width = _NEIGHBOURS + places // 4
         first, last = np.maximum(places - width, 0), np.minimum(places + width + 1, len(places))
         power, left = np.cumsum(np.pad([amplitudes**2, 1.0 - leverage], ((0, 0), (1, 0))), axis=1)
-        power = (power[last] - power[first]) / np.maximum(left[last] - left[first], 1.0)
-        power = np.maximum(power, 1e-24)
-        # what a model lacks is slow: above it nothing is weighed more. Of white noise the largest of many
-        # means is 1.3 times the power that there is, so deviations follow from the means themselves.
-        return Noise(np.sqrt(np.maximum.accumulate(power)), largest, np.sqrt(power))
+        # what a model lacks is slow: above it nothing is known better
+        power = np.maximum.accumulate(
+            (power[last] - power[first]) / np.maximum(left[last] - left[first], 1.0)
+        )
+        return Noise(np.sqrt(np.maximum(power, 1e-24)), largest)
 
     @property
     def without_outliers(self) -> Array:
