@@ -88,8 +88,8 @@ class Data:
         efforts has, or a third of it where all gears are rigid; springs up to where the load swings on them.
         Beyond, noise of the model would be taken for motion, and inertias, damping and stiffness come out too
         small: of inertias by the sum over all amplitudes of noise^2 beside that of motion^2, so by the fifth
-        power of the frequency. An elastic joint with one encoder is compared below the bandwidth of the motion
-        alone: above it motor and link may move apart.
+        power of the frequency. An elastic joint with one encoder is compared below the bandwidth of the
+        motion alone: above it motor and link may move apart.
         """
         self.instrument_is_slow = False
         some = self.effort_times[:: max(1, len(self.effort_times) // _POSES)]
