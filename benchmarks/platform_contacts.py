@@ -284,12 +284,14 @@ def measure(stage: Stage) -> Section:
             smallest.append(found.smallest)
         for kind, parts in delays.items():
             all_delays = np.concatenate(parts)
-            missed = 100.0 * float(np.isinf(all_delays).mean())
+            found_of_all = int(np.isfinite(all_delays).sum())
             spread = Figure(
                 *(1e3 * float(np.quantile(all_delays, q, method="lower")) for q in (0.5, 0.1, 0.9))
             )
             rows.append(Row(f"{name}: median delay", kind, spread, must=Bound(39.0), unit="ms"))
-            rows.append(Row(f"{name}: missed in 0.1 s", kind, Figure.exact(missed), unit="%"))
+            rows.append(
+                Row(f"{name}: found in 0.1 s", kind, Figure.exact(found_of_all), unit=f"of {len(all_delays)}")
+            )
         low, high = min(smallest), max(smallest)
         rows.append(
             Row(
@@ -299,5 +301,6 @@ def measure(stage: Stage) -> Section:
                 unit="N",
             )
         )
-    title = "contacts with a planar 3-RRR in MuJoCo, springs and friction 20 % off"
+    each = contacts * len(cases)
+    title = f"{each} contacts of each kind with a planar 3-RRR in MuJoCo, springs and friction 20 % off"
     return Section(title, rows)

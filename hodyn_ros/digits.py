@@ -74,6 +74,15 @@ def accuracy(
     return Accuracy(errors, sizes)
 
 
+def moving_rows(poses: Array, twists: Array) -> Array:
+    """Return poses and the derivatives of their twists as rows by order, a part of an answer."""
+    width = twists[:1].size
+    rows = np.zeros((len(twists) + 1, max(poses.size, width)))
+    rows[0, : poses.size] = poses.ravel()
+    rows[1:, :width] = twists.reshape(len(twists), width)
+    return rows
+
+
 def sizes_by_order(part: Array) -> Array:
     """Return the largest number of each order, which is on the first axis."""
     result: Array = np.abs(part).reshape(len(part), -1 if part.size else 0).max(axis=1, initial=0.0)

@@ -22,12 +22,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import case_robots
 import pytest
 from hypothesis import settings
 from sweeps import THOROUGH
 
-from hodyn_ros import Robot, share
+from hodyn_ros import Robot
 from hodyn_ros.codegen import llvm
+from hodyn_ros.codegen.keys import key_of
 
 # Domains above 101 would use ports that Linux hands out to other programs; 0 is everybody's default.
 DOMAINS = range(1, 102)
@@ -112,13 +114,14 @@ def compiled_code(request: pytest.FixtureRequest) -> Iterator[Path]:
         environment.setenv("HODYN_CACHE_DIR", str(folder))
         # More than all runs need: where the oldest give way to the newest, the next run finds none of either.
         environment.setenv("HODYN_CACHE_ENTRIES", "50000")
+        key_of(key_of)  # notes what modules hold, before a test replaces some of it
         yield folder
 
 
 @pytest.fixture(scope="session")
 def panda() -> Robot:
     """The Panda of the package, which all tests of a worker share with what is compiled for it."""
-    return Robot.load(share.find("config", "panda.yaml"))
+    return case_robots.panda()
 
 
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)

@@ -91,6 +91,7 @@ def comparison_figures(comparison: Comparison) -> dict[str, Any]:
             "pairs": topic.pairs,
             "missing": len(topic.missing.times),
             "extra": len(topic.extra.times),
+            "left_out": sorted(topic.added),
             "fields": {
                 field: {
                     "count": one.count,

@@ -138,6 +138,7 @@ def lane_function_text(
     lanes: int,
     stored: Sequence[Any],
     kept: Sequence[Any],
+    moving: tuple[int, float] | None = None,
 ) -> str:
     """Write `void @hodyn_lanes(ptr argument_0, i64 step_0, ..., i64 first, i64 last, ptr out, ptr kept)`.
 
@@ -145,7 +146,8 @@ def lane_function_text(
     each sample of argument i lie `step_i` numbers apart; an argument without a size holds numbers of these
     lanes alone, side by side, and one of size zero numbers that are the same for all lanes. Of `outputs`
     those in `stored` go to the samples in `out`, those in `kept` to vectors side by side; all round as if all
-    outputs were computed.
+    outputs were computed. `moving`, an argument of numbers side by side and a limit: lanes in which its last
+    number is not above the limit keep its numbers in place of the outputs.
     """
     writer = LaneWriter(graph, outputs, lanes)
     writer.outputs, writer.needed = stored, graph.needed([*stored, *kept])
@@ -164,7 +166,7 @@ def lane_function_text(
     body = writer.results()
     writer.outputs = kept
     lines += [
-        *_in_blocks([*body, *writer.vectors()]),
+        *_in_blocks([*body, *writer.vectors(moving)]),
         "ret void",
         "}",
         "declare i64 @llvm.smin.i64(i64, i64)",
@@ -182,63 +184,6 @@ def single_text(text: str) -> str:
 
     changed = re.sub(r"0x([0-9A-F]{16})", rounded, text)
     return changed.replace("double", "float").replace("f64", "f32").replace("align 8", "align 4")
-
-
-def loop_text(address: int, sizes: Sequence[int]) -> str:
-    """Write `i64 @hodyn_batch(ptr argument_0, ..., i64 count)` that calls a kernel for every sample.
-
-    `sizes` are the numbers per sample of each argument, the result counted in. Returns as `batch_text` does.
-    """
-    arguments = ", ".join(f"ptr %a{i}" for i in range(len(sizes)))
-    moved = ", ".join(f"ptr %p{i}" for i in range(len(sizes)))
-    lines = [
-        f"define i64 @hodyn_batch({arguments}, i64 %count) {{",
-        "entry:",
-        "%checksum = alloca double, align 8",
-        f"store double {literal(0.0)}, ptr %checksum, align 8",
-        "%any = icmp sgt i64 %count, 0",
-        "br i1 %any, label %sample, label %done",
-        "sample:",
-        "%i = phi i64 [0, %entry], [%next, %called]",
-    ]
-    for argument, size in enumerate(sizes):
-        lines.append(f"%o{argument} = mul i64 %i, {size}")
-        lines.append(f"%p{argument} = getelementptr double, ptr %a{argument}, i64 %o{argument}")
-    lines.append("br label %check0")
-    for argument, size in enumerate(sizes[:-1]):
-        following = f"check{argument + 1}" if argument + 2 < len(sizes) else "called"
-        lines += [
-            f"check{argument}:",
-            f"%none{argument} = icmp eq i64 {size}, 0",
-            f"br i1 %none{argument}, label %{following}, label %number{argument}",
-            f"number{argument}:",
-            f"%k{argument} = phi i64 [0, %check{argument}], [%k_next{argument}, %number{argument}]",
-            f"%at{argument} = getelementptr double, ptr %p{argument}, i64 %k{argument}",
-            f"%x{argument} = load double, ptr %at{argument}, align 8",
-            f"%large{argument} = fmul double %x{argument}, {literal(CHECK)}",
-            f"%before{argument} = load double, ptr %checksum, align 8",
-            f"%after{argument} = fadd double %before{argument}, %large{argument}",
-            f"store double %after{argument}, ptr %checksum, align 8",
-            f"%k_next{argument} = add i64 %k{argument}, 1",
-            f"%k_more{argument} = icmp slt i64 %k_next{argument}, {size}",
-            f"br i1 %k_more{argument}, label %number{argument}, label %{following}",
-        ]
-    lines += [
-        "called:",
-        f"call void inttoptr (i64 {address} to ptr)({moved})",
-        "%next = add i64 %i, 1",
-        "%more = icmp slt i64 %next, %count",
-        "br i1 %more, label %sample, label %done",
-        "done:",
-        "%sum = load double, ptr %checksum, align 8",
-        f"%sum_zero = fmul double %sum, {literal(0.0)}",
-        f"%spoiled = fcmp uno double %sum_zero, {literal(0.0)}",
-        "%answer = zext i1 %spoiled to i64",
-        "ret i64 %answer",
-        "}",
-        "declare i64 @llvm.smin.i64(i64, i64)",
-    ]
-    return "\n".join(lines) + "\n"
 
 
 def shared_text(sizes: Sequence[int], part: int) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from functools import cache, cached_property
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,30 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.array import Array as Array
 from hodyn_ros.checks import check_finite, check_out, check_result, finite_array
-from hodyn_ros.codegen.emit import batch_text, kernel_text, loop_text, shared_text, single_text
+from hodyn_ros.codegen.emit import batch_text, kernel_text, shared_text, single_text
 from hodyn_ros.codegen.fast_call import data_of, fast_call
 from hodyn_ros.codegen.llvm import Facts, MachineCode, Module, compile_text
 from hodyn_ros.codegen.processor import lanes
+from hodyn_ros.codegen.program import (
+    All,
+    Code,
+    Compare,
+    For,
+    Index,
+    Not,
+    Program,
+    Put,
+    Return,
+    Run,
+    Statement,
+    View,
+    When,
+    arrays,
+    integer,
+)
+from hodyn_ros.codegen.program_llvm import llvm_text
 from hodyn_ros.codegen.tracer import Graph
+from hodyn_ros.codegen.writers import CHECK
 from hodyn_ros.errors import InputError
 
 Stack = list[list[Any]]  # scalars by row and column
@@ -171,11 +191,27 @@ class Function(Call, ABC):
         return out
 
     def _one_by_one(self) -> MachineCode:
-        """Return code for batches that calls the code for one sample."""
-        shapes = [*[shape for _, shape in self.arguments], self.result]
-        sizes = [rows * columns for rows, columns in shapes]
-        text = loop_text(self.code.address, sizes) + shared_text(sizes, _PART)
-        return compile_text(text, "hodyn_shared", None)  # it holds an address of this process
+        """Return code for batches that calls the code for one sample, and one that looks at its numbers."""
+        shapes = [shape for _, shape in self.arguments]
+        sizes = [rows * columns for rows, columns in [*shapes, self.result]]
+        passed, checksum = arrays(f"a{i}" for i in range(len(sizes))), View("checksum")
+        i, count = integer("i"), integer("count")
+        sample = [view.at(i * size) for view, size in zip(passed, sizes)]
+        look = Module(straight_module, _checksum, [*shapes, (1, 1)]).compile("hodyn_kernel")
+        each: list[Statement] = [
+            Run(Code("look", look.address, alive=look), [*sample[:-1], checksum, checksum]),
+            Run(Code("kernel", self.code.address), sample),
+        ]
+        moderate = All([Compare(checksum, "<", inf), Compare(checksum, ">", -inf)])
+        body: list[Statement] = [
+            Put(checksum, 0.0),
+            For(i, count, each),
+            When(Not(moderate), [Return(Index.of(1))]),
+        ]
+        program = Program("hodyn_batch", [*passed, count], {"checksum": 1}, body, returns=True)
+        text = llvm_text(program) + "declare i64 @llvm.smin.i64(i64, i64)\n" + shared_text(sizes, _PART)
+        self._looking = look  # what the text points to
+        return compile_text(text, "hodyn_shared", None)
 
     @cached_property
     def _single_calls(self) -> _BatchCalls:
@@ -275,6 +311,12 @@ def straight_module(trace: Callable[..., Stack], shapes: Sequence[Shape]) -> tup
     noted = result.numbers if isinstance(result, Noted) else ()
     facts = graph.count_operations(outputs), len(result), len(result[0]), *noted
     return kernel_text(graph, outputs, len(shapes)), facts
+
+
+def _checksum(*stacks: Stack) -> Stack:
+    """Return a sum, the last argument, with what makes it infinite or NaN where a number is large or is."""
+    *inputs, ((total,),) = stacks
+    return [[sum((x * CHECK for stack in inputs for row in stack for x in row), start=total)]]
 
 
 def _module(trace: Callable[..., Stack], arguments: Sequence[tuple[str, Shape]]) -> Module:

@@ -52,6 +52,7 @@ _MARGIN = 2.0  # [s] before this module was loaded, in which others of the packa
 _LIBRARIES = {*sys.stdlib_module_names, "numpy", "scipy"}
 _NAMED = (types.BuiltinFunctionType, np.ufunc, types.ModuleType)
 _PLAIN = {object, tuple, ABC, Generic, Protocol}
+_NOTED_BY_PYTHON = "__slotnames__", "__warningregistry__"  # by `copy` in a class, by a warning in a module
 
 
 class _NoKeyError(Exception):
@@ -279,8 +280,13 @@ class _Sources:
 
 
 def _are_same(now: Mapping[str, Any], then: dict[str, Any]) -> bool:
-    if "__slotnames__" in now:  # which `copy` notes in a class
-        then["__slotnames__"] = now["__slotnames__"]
+    if now == then:
+        return True
+    for name in _NOTED_BY_PYTHON:
+        if name in now:
+            then[name] = now[name]
+        else:
+            then.pop(name, None)
     return now == then
 
 

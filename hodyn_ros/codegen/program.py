@@ -165,11 +165,12 @@ class Look:
 
 @dataclass(frozen=True)
 class For:
-    """Carry out a body for a variable from zero to below a count, which may be zero."""
+    """Carry out a body for a variable from zero to below a count, which may be zero, in steps."""
 
     variable: Index
     count: Index
     body: Sequence[Statement]
+    step: int = 1
 
 
 @dataclass(frozen=True)

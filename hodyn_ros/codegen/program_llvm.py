@@ -158,7 +158,7 @@ class _Writer:
             self._lines.append(f"br label %after{k}")
         self._begin(f"after{k}")
         self._lines += [
-            f"%next{k} = add i64 %i{k}, 1",
+            f"%next{k} = add i64 %i{k}, {statement.step}",
             f"%more{k} = icmp slt i64 %next{k}, {count}",
             f"br i1 %more{k}, label %each{k}, label %done{k}",
         ]

@@ -75,7 +75,7 @@ class _Interpreter:
         elif isinstance(statement, Choose):
             return self.body(statement.cases.get(self.whole(statement.number), ()))
         elif isinstance(statement, For):
-            for i in range(self.whole(statement.count)):
+            for i in range(0, self.whole(statement.count), statement.step):
                 self._integers[statement.variable.name] = i
                 returned = self.body(statement.body)
                 if returned is not None:

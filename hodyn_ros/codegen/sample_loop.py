@@ -11,7 +11,6 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from hodyn_ros.codegen.kernel import Array, Shape
-from hodyn_ros.codegen.llvm import MachineCode
 from hodyn_ros.codegen.program import (
     Code,
     Compare,
@@ -56,7 +55,7 @@ class Remembering(Protocol):
         """Rows of the result that are wanted of many samples."""
         ...
 
-    def in_lanes(self, rows: slice, sure: float = 1.0) -> MachineCode | None:
+    def in_lanes(self, rows: slice, sure: float = 1.0) -> CompiledProgram | None:
         """Code for several samples at a time."""
         ...
 
@@ -102,10 +101,13 @@ class SampleLoop(Generic[_Call]):
 
     @cached_property
     def _in_lanes(self) -> Callable[..., int] | None:
-        code = self.call.in_lanes(self._rows, self._sure)
-        return None if code is None else self._loop(code)
+        return None if self._lane_code is None else self._loop(self._lane_code)
 
-    def _loop(self, code: MachineCode | CompiledProgram) -> Callable[..., int]:
+    @cached_property
+    def _lane_code(self) -> CompiledProgram | None:
+        return self.call.in_lanes(self._rows, self._sure)
+
+    def _loop(self, code: CompiledProgram) -> Callable[..., int]:
         kinds = [ctypes.c_void_p, ctypes.c_int64] * (len(self._sizes) - 1)
         kinds += [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64]
         return ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(code.address)

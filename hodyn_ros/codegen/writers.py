@@ -315,14 +315,28 @@ class LaneWriter(_Writer):
                 lines.append(_shuffle(f"%n{number}", f"{one}_in", f"{one}_in", self.lanes, [0] * self.lanes))
         return lines
 
-    def vectors(self) -> list[str]:
-        """Compute the outputs and store those of these lanes side by side."""
+    def vectors(self, moving: tuple[int, float] | None) -> list[str]:
+        """Compute the outputs and store those of these lanes side by side, of `moving` ones alone."""
         lines: list[str] = []
+        if moving is not None:
+            argument, limit = moving
+            lines += [
+                f"%last_at = getelementptr {self.type}, ptr %a{argument}, i64 {len(self.outputs) - 1}",
+                f"%last_number = load {self.type}, ptr %last_at, align 64",
+                f"%moving = fcmp ogt {self.type} %last_number, {self.constant(limit)}",
+            ]
         for k, (signs, value) in enumerate(self.output_values()):
             output = self.outputs[k]
             lines += self.lines(self.missing([output.number])) if isinstance(output, Traced) else []
             lines += [line.replace(f"%m{k} =", f"%kept{k} =") for line in signs]
             value = f"%kept{k}" if signs else value
+            if moving is not None:
+                lines += [
+                    f"%old{k}_at = getelementptr {self.type}, ptr %a{argument}, i64 {k}",
+                    f"%old{k} = load {self.type}, ptr %old{k}_at, align 64",
+                    f"%now{k} = select {self.flags} %moving, {self.type} {value}, {self.type} %old{k}",
+                ]
+                value = f"%now{k}"
             lines.append(f"%kept{k}_at = getelementptr {self.type}, ptr %kept, i64 {k}")
             lines.append(f"store {self.type} {value}, ptr %kept{k}_at, align 64")
         return lines

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_finite, finite_array, finite_result, real_array, rigid_pose
-from hodyn_ros.dynamics import matrices, partials, regressors
+from hodyn_ros.dynamics import matrices, partials
 from hodyn_ros.dynamics.matrices import DynamicMatrices, MatrixDerivatives
 from hodyn_ros.dynamics.partials import LinearisedDynamics
+from hodyn_ros.dynamics.regressors import by_parameter, parameter_rows
 from hodyn_ros.errors import InputError
+from hodyn_ros.formulations import dynamic_matrices as published
+from hodyn_ros.formulations import parameters
 from hodyn_ros.formulations.body_jacobians import BodyJacobians, JointMotion
-from hodyn_ros.formulations.parameters import dynamic_parameters
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.representations import Representation, check_representation
 from hodyn_ros.lie.se3 import Array, exp, log
@@ -57,31 +62,27 @@ class GroupRobot:
         check_finite("the velocities", rates)
         return JointMotion(rigid, list(rates))
 
-    @finite_result
     def mass_matrix(self, motion: JointMotion) -> Array:
         """Compute the mass matrix, (order, m) velocities -> (order + 1, m, m)."""
-        return matrices.mass_matrix(*self._bodies(motion, 0))
+        return self._by_law(published.mass_matrices, motion, 0)
 
-    @finite_result
     def coriolis_matrix(self, motion: JointMotion) -> Array:
         """Compute the Coriolis matrix, (order + 1, m) velocities -> (order + 1, m, m); `M' - 2 C` is skew."""
-        return matrices.coriolis_matrix(*self._bodies(motion, 1))
+        return self._by_law(published.coriolis_matrices, motion, 1)
 
-    @finite_result
     def gravity_torque(self, motion: JointMotion) -> Array:
         """Compute what holds the robot against gravity, (order, m) velocities -> (order + 1, m)."""
-        return matrices.gravity_torque(*self._bodies(motion, 0))
+        return self._by_law(published.gravity_forces, motion, 0)
 
-    @finite_result
     def dynamic_matrices(self, motion: JointMotion) -> DynamicMatrices:
         """Compute mass, Coriolis and gravity in one go, from (order + 1, m) velocities."""
-        return matrices.dynamic_matrices(*self._bodies(motion, 1))
+        return matrices.in_parts(self._by_law(matrices.rows, motion, 1))
 
     @finite_result
     def inverse_dynamics(self, motion: JointMotion) -> Array:
         """Compute the forces of all joints and their derivatives, (order + 2, m) -> (order + 1, m)."""
         bodies, order = self._bodies(motion, 2)
-        mass, coriolis, gravity = matrices.dynamic_matrices(bodies, order)
+        mass, coriolis, gravity = matrices.in_parts(matrices.by_order(matrices.rows, bodies, order))
         return np.stack(
             [
                 product_derivative(mass, motion.velocities[1:], r)
@@ -101,38 +102,33 @@ class GroupRobot:
         """Compute derivatives of M, C and g by displacement and velocity, from (order + 1, m) velocities."""
         return matrices.matrix_derivatives(*self._bodies(motion, 1))
 
-    @finite_result
     def jacobian(
         self, motion: JointMotion, body: str | int, representation: Representation = "spatial"
     ) -> Array:
         """Compute the Jacobian of a body, (order, m) velocities -> (order + 1, 6, m)."""
         check_representation(representation)
         place = Frame(self.tree.body_index(body), np.eye(4))
-        return matrices.jacobian(self._bodies(motion, 0)[0], place, representation)
+        return self._by_law(matrices.jacobian, motion, 0, place, representation)
 
-    @finite_result
     def com(self, motion: JointMotion) -> Array:
         """Compute the centre of mass in the world [m], (order, m) velocities -> (order + 1, 3)."""
-        return matrices.com(*self._bodies(motion, 0))
+        return self._by_law(published.com_positions, motion, 0)
 
-    @finite_result
     def com_jacobian(self, motion: JointMotion) -> Array:
         """Compute the Jacobian of the centre of mass, (order, m) velocities -> (order + 1, 3, m)."""
-        return matrices.com_jacobian(*self._bodies(motion, 0))
+        return self._by_law(published.com_jacobians, motion, 0)
 
-    @finite_result
     def centroidal_momentum(self, motion: JointMotion) -> Array:
         """Compute the momentum about the centre of mass, (order + 1, m) velocities -> (order + 1, 6)."""
-        return matrices.centroidal_momentum(*self._bodies(motion, 1))
+        return self._by_law(published.centroidal_momenta, motion, 1)
 
     def dynamic_parameters(self) -> Array:
         """Return the parameters (10 bodies,), as `Robot.dynamic_parameters`."""
-        return dynamic_parameters(self.tree)
+        return parameters.dynamic_parameters(self.tree)
 
-    @finite_result
     def regressor(self, motion: JointMotion) -> Array:
         """Compute Y with `Q^(r) = Y[r] @ dynamic_parameters()` from (order + 2, m) velocities."""
-        return regressors.regressor(*self._bodies(motion, 2))
+        return self._by_law(parameters.regressors, motion, 2)
 
     @finite_result
     def slotine_li_regressor(self, motion: JointMotion, reference: ArrayLike) -> Array:
@@ -142,12 +138,11 @@ class GroupRobot:
         """
         bodies, order = self._bodies(motion, 1)
         rates = finite_array("the reference", reference, (order + 2, self.tree.n_velocities))
-        return regressors.slotine_li_regressor(bodies, list(rates), order)
+        return matrices.by_order(parameters.slotine_li_regressors, bodies, order, list(rates))
 
-    @finite_result
     def parameter_derivatives(self, motion: JointMotion) -> DynamicMatrices:
         """Compute the derivatives of M, C and g by every parameter from (order + 1, m) velocities."""
-        return regressors.parameter_derivatives(*self._bodies(motion, 1))
+        return by_parameter(self._by_law(parameter_rows, motion, 1))
 
     @finite_result
     def inverse_dynamics_derivatives(self, motion: JointMotion) -> Array:
@@ -170,6 +165,13 @@ class GroupRobot:
         result = self.inverse_dynamics_derivatives(motion)[0]
         (bracket,) = partials.joint_brackets(self.tree, motion.velocities[:1])
         return partials.linearise(result, bracket, self.tree.n_velocities)
+
+    @finite_result
+    def _by_law(
+        self, law: Callable[..., Sequence[Array]], motion: JointMotion, rates: int, *of: Any
+    ) -> Array:
+        """Return what a published formula gives of a motion of `rates` velocities more than its order."""
+        return matrices.by_order(law, *self._bodies(motion, rates), *of)
 
     def _bodies(self, motion: JointMotion, rates: int) -> tuple[BodyJacobians, int]:
         if not isinstance(motion, JointMotion):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import comb
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,32 +40,24 @@ class MatrixDerivatives:
     gravity_by_position: Array  # (order + 1, h, row)
 
 
-def mass_matrix(bodies: BodyJacobians, order: int) -> Array:
-    """Return M (..., order + 1, m, m) in closed form."""
-    return in_place(published.mass_matrices(bodies, order), bodies.batch)
+def by_order(law: Callable[..., Sequence[Array]], bodies: BodyJacobians, order: int, *of: Any) -> Array:
+    """Return what a published formula gives by order, (..., order + 1, *), a batch before the orders."""
+    return in_place(law(bodies, order, *of), bodies.batch)
 
 
-def coriolis_matrix(bodies: BodyJacobians, order: int) -> Array:
-    """Return C (..., order + 1, m, m) in closed form."""
-    return in_place(published.coriolis_matrices(bodies, order), bodies.batch)
+def rows(bodies: BodyJacobians, order: int) -> list[Array]:
+    """Return M, C and g below each other, (..., 2 m + 1, m) by order, as code computes them."""
+    laws = published.mass_matrices, published.coriolis_matrices, published.gravity_forces
+    parts = zip(*(law(bodies, order) for law in laws))
+    return [
+        np.concatenate([mass, coriolis, gravity[..., None, :]], axis=-2) for mass, coriolis, gravity in parts
+    ]
 
 
-def gravity_torque(bodies: BodyJacobians, order: int) -> Array:
-    """Return g (..., order + 1, m) in closed form."""
-    return in_place(published.gravity_forces(bodies, order), bodies.batch)
-
-
-def dynamic_matrices(bodies: BodyJacobians, order: int) -> DynamicMatrices:
-    """Return M, C and g in closed form."""
-    return DynamicMatrices(
-        mass_matrix(bodies, order), coriolis_matrix(bodies, order), gravity_torque(bodies, order)
-    )
-
-
-def rows(bodies: BodyJacobians, order: int) -> Array:
-    """Return M, C and g in closed form, below each other, (..., order + 1, 2 m + 1, m)."""
-    mass, coriolis, gravity = dynamic_matrices(bodies, order)
-    return np.concatenate([mass, coriolis, gravity[..., None, :]], axis=-2)
+def in_parts(rows: Array) -> DynamicMatrices:
+    """Return the parts of such rows (..., 2 m + 1, m)."""
+    m = rows.shape[-1]
+    return DynamicMatrices(rows[..., :m, :], rows[..., m : 2 * m, :], rows[..., 2 * m, :])
 
 
 def coefficient_matrices(matrices: DynamicMatrices) -> Array:
@@ -84,42 +77,17 @@ def coefficient_matrices(matrices: DynamicMatrices) -> Array:
 
 def matrix_derivatives(bodies: BodyJacobians, order: int) -> MatrixDerivatives:
     """Return the derivatives of M, C and g with respect to positions and velocities."""
-    result = state_derivatives(bodies, order)
-    return MatrixDerivatives(
-        in_place(result.mass_by_position, bodies.batch),
-        in_place(result.coriolis_by_position, bodies.batch),
-        in_place(result.coriolis_by_velocity, bodies.batch),
-        in_place(result.gravity_by_position, bodies.batch),
-    )
+    parts = vars(state_derivatives(bodies, order))
+    return MatrixDerivatives(**{name: in_place(part, bodies.batch) for name, part in parts.items()})
 
 
-def jacobian(bodies: BodyJacobians, place: Frame, representation: Representation) -> Array:
-    """Return the Jacobian (order + 1, 6, m) of a frame on a body, of its twist in `representation`."""
+def jacobian(bodies: BodyJacobians, order: int, place: Frame, representation: Representation) -> list[Array]:
+    """Return the Jacobians (..., 6, m) by order of a frame on a body, of its twist in `representation`."""
     if place.body < 0:
-        return np.zeros((*bodies.batch, bodies.motion.order + 1, 6, bodies.tree.n_velocities))
+        return [np.zeros((*bodies.batch, 6, bodies.tree.n_velocities))] * (order + 1)
     carry = Ad(inverse(place.pose))
     columns = [np.swapaxes(carry @ J[..., place.body, :, :], -1, -2) for J in bodies.J]  # (..., m, 6)
     twists = [(V[..., place.body, :] @ carry.T)[..., None, :] for V in bodies.V]
     pose = (bodies.poses[..., place.body, :, :] @ place.pose)[..., None, :, :]
-    result = convert_screws(np.stack(columns), pose, twists, "body_fixed", representation)
-    return in_place(list(np.swapaxes(result, -1, -2)), bodies.batch)
-
-
-def com(bodies: BodyJacobians, order: int) -> Array:
-    """Return the centre of mass (order + 1, 3) in the world [m]."""
-    return in_place(published.com_positions(bodies, order), bodies.batch)
-
-
-def com_jacobian(bodies: BodyJacobians, order: int) -> Array:
-    """Return the Jacobian (order + 1, 3, m) of the centre of mass in world axes."""
-    return in_place(published.com_jacobians(bodies, order), bodies.batch)
-
-
-def centroidal_momentum(bodies: BodyJacobians, order: int) -> Array:
-    """Return the momentum (order + 1, 6) about the centre of mass in world axes, angular part first."""
-    return in_place(published.centroidal_momenta(bodies, order), bodies.batch)
-
-
-def centroidal_momentum_matrix(bodies: BodyJacobians, order: int) -> Array:
-    """Return the matrix (order + 1, 6, m) that takes velocities to the centroidal momentum."""
-    return in_place(published.centroidal_matrices(bodies, order), bodies.batch)
+    screws = convert_screws(np.stack(columns), pose, twists, "body_fixed", representation)
+    return list(np.swapaxes(screws, -1, -2))

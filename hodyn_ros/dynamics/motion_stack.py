@@ -16,6 +16,8 @@ from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.joint_tree import JointTree
 from hodyn_ros.model.tree import TreeModel
 
+HIGHEST_ORDER = 30
+
 
 @dataclass(frozen=True, eq=False)
 class MotionStack:
@@ -79,15 +81,29 @@ def motion_stack(
 
 def joint_stack(model: TreeModel, q: ArrayLike | None, rates: int, name: str) -> MotionStack:
     """Check the motion of the joints alone, as in `motion_stack`; `name` says in errors what it is."""
-    n = model.n_joints
+    stack = joint_rows(model.n_joints, q, rates, name)
+    check_finite(name, stack)
+    return MotionStack(stack, None, stack.shape[-2] - 1 - rates)
+
+
+def joint_rows(n: int, q: ArrayLike | None, rates: int, name: str = "the motion") -> Array:
+    """Return the motion of n joints (..., order + 1 + rates, n), perhaps of a batch, its shape checked."""
     rows = f"order + {rates + 1}"
     shapes = f"({rows}, {n}) or (N, {rows}, {n})"
     stack = real_array(name, q, shapes)
     if stack.ndim not in (2, 3) or stack.shape[-1] != n or stack.shape[-2] <= rates:
         what = ("positions", "velocities", "accelerations")[: rates + 1]
         raise InputError(f"{name} must have shape {shapes}: {', '.join(what)} at least; found {stack.shape}")
-    check_finite(name, stack)
-    return MotionStack(stack, None, stack.shape[-2] - 1 - rates)
+    return stack
+
+
+def check_order(order: int, said: str) -> None:
+    """Reject what would take minutes to compile, and is most likely samples where derivatives belong."""
+    if order > HIGHEST_ORDER:
+        raise InputError(
+            f"{said} {order}, and {HIGHEST_ORDER} is the highest there is; the samples of a batch stand "
+            "before the derivatives: (N, order + 3, n)"
+        )
 
 
 def in_place(values: Sequence[Array], batch: tuple[int, ...]) -> Array:
@@ -110,19 +126,30 @@ def fitting_base(
 
     Raises InputError for the motion of a fixed base, or a floating one without its motion.
     """
+    moving = required_base(model.name, base, "has a floating base" if model.floating_base else "")
+    if moving is None:
+        return None
+    if moving.batch not in ((), batch):
+        of = f"those of {batch[0]}" if batch else "that of one sample"
+        raise InputError(f"base holds motions of {moving.batch[0]} samples; this needs {of}")
+    check_twists(moving, n_twists)
+    return moving
+
+
+def required_base(robot: str, base: BaseMotion | None, moves: str) -> BaseMotion | None:
+    """Return the motion of what moves as prescribed, which `moves` says, nothing of a robot on the ground."""
     if base is not None and not isinstance(base, BaseMotion):
         raise InputError(f"base must be a BaseMotion, found {type(base).__name__}")
-    if not model.floating_base:
-        if base is not None:
-            raise InputError(f"robot {model.name!r} has a fixed base; a base motion does not apply")
-        return None
-    if base is None:
-        raise InputError(f"robot {model.name!r} has a floating base; give its motion as base=BaseMotion(...)")
-    if base.batch not in ((), batch):
-        of = f"those of {batch[0]}" if batch else "that of one sample"
-        raise InputError(f"base holds motions of {base.batch[0]} samples; this needs {of}")
-    if base.orders < n_twists:
-        raise InputError(
-            f"this needs {n_twists} base twists (the twist and its derivatives), found {base.orders}"
-        )
+    if moves and base is None:
+        raise InputError(f"robot {robot!r} {moves}; give its motion as base=BaseMotion(...)")
+    if base is not None and not moves:
+        raise InputError(f"robot {robot!r} has a fixed base; a base motion does not apply")
     return base
+
+
+def check_twists(base: BaseMotion, needed: int) -> None:
+    """Reject the motion of a base without as many twists."""
+    if base.orders < needed:
+        raise InputError(
+            f"this needs {needed} base twists (the twist and its derivatives), found {base.orders}"
+        )

@@ -47,7 +47,8 @@ class Operation:
     `kernel(model, order, setting)` makes the code of a tree, of what applied wrenches and bases of any kind
     act on; its law takes the same. Where code of robots with loops is more than its law, the method
     `loops_call(order, [frames, representation])` of `LoopedDynamics` makes the compiled call and
-    `loops_plan(robot, request, name)` the C function.
+    `loops_plan(robot, request, name)` the C function. `published(bodies, order, [frame, representation])`
+    computes what is of a tree too large to compile.
 
     `compiled`, `batched`, `exported`: the robots of which `Robot.compile`, `Robot.compile_batch` and `hodyn
     export` offer it. `accuracy`: whether `Robot.accuracy` speaks of it. `in_c`: the name of the result in C,
@@ -73,6 +74,7 @@ class Operation:
     kernel: str = ""
     loops_call: str = ""
     loops_plan: str = ""
+    published: str = ""
     compiled: frozenset[Kind] = field(default=_BOTH, kw_only=True)
     batched: frozenset[Kind] = field(default=_BOTH, kw_only=True)
     exported: frozenset[Kind] = field(default=_BOTH, kw_only=True)
@@ -103,6 +105,11 @@ class Operation:
     def make_loops_plan(self) -> Callable[..., Any]:
         """What plans the C function of a robot with loops."""
         return _named(self.loops_plan)
+
+    @cached_property
+    def published_law(self) -> Callable[..., Sequence[Array]]:
+        """What computes the operation of a tree in NumPy, one order after the other."""
+        return _named(self.published)
 
     def call_of(self, robot: RobotProperties) -> Callable[..., Any]:
         """Return the call of a robot that has the name of the operation."""
@@ -149,32 +156,25 @@ def _named(function: str) -> Any:
     return attrgetter(name)(import_module(f"hodyn_ros.{module}"))
 
 
-def _called(
-    name: str, result: str, says: str, rates: int = 0, tree: str = "", loops: str = "", besides: str = ""
-) -> Operation:
-    """Return an operation that a robot has as a call alone."""
-    return Operation(
-        name,
-        result,
-        rates,
-        tree,
-        loops,
-        says,
-        besides=besides,
-        compiled=_NOWHERE,
-        batched=_NOWHERE,
-        exported=_NOWHERE,
-    )
+def _offered(robots: frozenset[Kind]) -> dict[str, Any]:
+    """Return that an operation is compiled, batched and exported of some robots alone."""
+    return dict.fromkeys(("compiled", "batched", "exported"), robots)
 
 
-def _second(name: str, result: str, rates: int = 0, tree: str = "", **fields: Any) -> Operation:
+def _of_motion(name: str, result: str, rates: int, says: str, **fields: Any) -> Operation:
+    """Return an operation that follows from the motion alone, whose laws have its name but for `fields`."""
+    laws = {"tree": f"{_MATRICES}:{name}", "loops": f"{_OF_LOOPS}:{name}"}
+    return Operation(name, result, rates, says=says, **{**laws, **fields})
+
+
+def _second(name: str, result: str, rates: int = 0, **fields: Any) -> Operation:
     """Return an operation that is compiled for trees alone, and exported of them unless `fields` say more."""
-    fields = {"exported": _TREE, **fields}
-    return Operation(name, result, rates, tree, **fields, compiled=_TREE, batched=_TREE)
+    return Operation(name, result, rates, **{**_offered(_TREE), "tree": f"{_SECOND}:{name}", **fields})
 
 
 _KINEMATICS, _MATRICES = "engine.recursions.kinematics", "engine.matrix_kernels"
 _SECOND = "engine.second_partials"
+_PUBLISHED, _PARAMETERS = "formulations.dynamic_matrices", "formulations.parameters"
 _OF_LOOPS, _PLANS = "engine.loops.loop_products", "export.loops"
 _LOOPED = "dynamics.loops.looped:LoopedDynamics"
 _BASE_MOVES = (
@@ -243,9 +243,7 @@ OPERATIONS: dict[str, Operation] = {
             says="torques of prescribed joints, accelerations of the others",
             takes="state",
             besides="the joints that are prescribed",
-            compiled=_NOWHERE,
-            batched=_NOWHERE,
-            exported=_NOWHERE,
+            **_offered(_NOWHERE),
             accuracy=True,
         ),
         Operation(
@@ -270,12 +268,14 @@ OPERATIONS: dict[str, Operation] = {
             exported=_NOWHERE,
             accuracy=True,
         ),
-        Operation(
+        _of_motion(
             "jacobian",
             "(order + 1, 6, m)",
+            0,
+            "what takes velocities to the twist of the frame",
             tree=f"{_KINEMATICS}:frame_jacobian",
             loops=f"{_OF_LOOPS}:FrameJacobianCode",
-            says="what takes velocities to the twist of the frame",
+            published="dynamics.matrices:jacobian",
             frames="one",
             base="spatial",
             in_c="jacobian",
@@ -283,54 +283,56 @@ OPERATIONS: dict[str, Operation] = {
             "velocities to the twist {twist}.",
             about_base=_BASE_FIRST,
         ),
-        Operation(
+        _of_motion(
             "com",
             "(order + 1, 3)",
+            0,
+            "centre of mass in the world",
             tree=f"{_KINEMATICS}:com",
             loops=f"{_OF_LOOPS}:ComCode",
-            says="centre of mass in the world",
+            published=f"{_PUBLISHED}:com_positions",
             base="spatial",
             in_c="com",
             about="centre of mass in the world [m], with derivatives up to order {order}.",
         ),
-        Operation(
+        _of_motion(
             "mass_matrix",
             "(order + 1, m, m)",
-            tree=f"{_MATRICES}:mass_matrix",
-            loops=f"{_OF_LOOPS}:mass_matrix",
-            says="mass matrix",
+            0,
+            "mass matrix",
+            published=f"{_PUBLISHED}:mass_matrices",
             in_c="mass",
             about=f"mass matrix {_BY_ORDER}",
             about_base=_BASE_FIRST,
         ),
-        Operation(
+        _of_motion(
             "coriolis_matrix",
             "(order + 1, m, m)",
             1,
-            tree=f"{_MATRICES}:coriolis_matrix",
-            loops=f"{_OF_LOOPS}:coriolis_matrix",
-            says="Coriolis matrix C with M' - 2 C skew",
+            "Coriolis matrix C with M' - 2 C skew",
+            published=f"{_PUBLISHED}:coriolis_matrices",
             in_c="coriolis",
             about=f"coriolis matrix {_BY_ORDER}",
             about_base=_BASE_FIRST,
         ),
-        Operation(
+        _of_motion(
             "gravity_torque",
             "(order + 1, m)",
-            tree=f"{_MATRICES}:gravity_torque",
-            loops=f"{_OF_LOOPS}:gravity_torque",
-            says="what holds the robot against gravity",
+            0,
+            "what holds the robot against gravity",
+            published=f"{_PUBLISHED}:gravity_forces",
             in_c="gravity",
             about="gravity torque ({m}), one order up to {order} after the other.",
             about_base=_BASE_FIRST,
         ),
-        Operation(
+        _of_motion(
             "regressor",
             "(order + 1, efforts, 10 bodies)",
             2,
+            "what takes dynamic parameters to torques",
             tree=f"{_MATRICES}:regressors",
-            loops=f"{_OF_LOOPS}:RegressorCode",
-            says="what takes dynamic parameters to torques",
+            loops=f"{_OF_LOOPS}:regressor",
+            published=f"{_PARAMETERS}:regressors",
             in_c="regressor",
             about="for each order up to {order} a matrix ({efforts}, {parameters}) by rows, which takes the "
             "dynamic parameters of all bodies to the torques.",
@@ -371,7 +373,6 @@ OPERATIONS: dict[str, Operation] = {
             "inverse_dynamics_hessian",
             "(order + 3, order + 3, m, m)",
             2,
-            tree=f"{_SECOND}:inverse_dynamics_hessian",
             says="[k, l]: second derivatives of the sum of multiplier times torques by derivatives k and l "
             "of q",
             weighted=True,
@@ -386,7 +387,6 @@ OPERATIONS: dict[str, Operation] = {
             "inverse_dynamics_second_derivatives",
             "(order + 1, order + 3, order + 3, m, m, m)",
             2,
-            tree=f"{_SECOND}:inverse_dynamics_second_derivatives",
             says="[r, k, l, i]: second derivatives of derivative r of torque i by derivatives k and l of q",
             in_c="second_derivatives",
             about="matrix ({m}, {m}) by rows of second derivatives of derivative r (0 to {order}) of "
@@ -456,9 +456,7 @@ OPERATIONS: dict[str, Operation] = {
             base="spatial",
             loops_call=f"{_LOOPED}.compile_joint_motion",
             loops_plan=f"{_PLANS}.operations:joint_motion",
-            compiled=_LOOPS,
-            batched=_LOOPS,
-            exported=_LOOPS,
+            **_offered(_LOOPS),
             accuracy=True,
             q_left_out=True,
         ),
@@ -471,79 +469,81 @@ OPERATIONS: dict[str, Operation] = {
             base="spatial",
             loops_call=f"{_LOOPED}.compile_move_drives",
             loops_plan=f"{_PLANS}.from_drives:motion_from_drives",
-            compiled=_LOOPS,
-            batched=_LOOPS,
-            exported=_LOOPS,
+            **_offered(_LOOPS),
             accuracy=True,
         ),
-        _called(
+        _of_motion(
             "dynamic_matrices",
             "mass, Coriolis, gravity",
-            "all three in one go",
             1,
-            f"{_MATRICES}:dynamic_matrices",
+            "all three in one go",
+            loops="",
+            published="dynamics.matrices:rows",
+            **_offered(_NOWHERE),
         ),
-        Operation(
+        _of_motion(
             "drive_jacobian",
             "(order + 1, driven, m)",
+            0,
+            "what the driven joints move by the coordinates",
+            tree="",
             loops=f"{_OF_LOOPS}:DriveJacobianCode",
-            says="what the driven joints move by the coordinates",
             in_c="drive_jacobian",
             about="for each order up to {order} a matrix by rows, which takes velocities to those of the "
             "driven joints.",
-            compiled=_LOOPS,
-            batched=_LOOPS,
-            exported=_LOOPS,
+            **_offered(_LOOPS),
         ),
-        Operation(
+        _of_motion(
             "com_jacobian",
             "(order + 1, 3, m)",
-            tree=f"{_MATRICES}:com_jacobian",
-            loops=f"{_OF_LOOPS}:com_jacobian",
-            says="what takes velocities to that of the centre of mass",
+            0,
+            "what takes velocities to that of the centre of mass",
+            published=f"{_PUBLISHED}:com_jacobians",
             in_c="com_jacobian",
             about="for each order up to {order} a matrix (3, {m}) by rows, which takes velocities to that of "
             "the centre of mass in the world.",
             about_base=_BASE_FIRST,
         ),
-        Operation(
+        _of_motion(
             "centroidal_momentum",
             "(order + 1, 6)",
             1,
-            tree=f"{_MATRICES}:centroidal_momentum",
-            loops=f"{_OF_LOOPS}:CentroidalMomentumCode",
-            says="momentum about the centre of mass, angular first",
+            "momentum about the centre of mass, angular first",
+            published=f"{_PUBLISHED}:centroidal_momenta",
             in_c="momentum",
             about="angular, then linear momentum about the centre of mass in world axes [kg m^2/s, kg m/s], "
             "with derivatives up to order {order}.",
         ),
-        Operation(
+        _of_motion(
             "centroidal_momentum_matrix",
             "(order + 1, 6, m)",
-            tree=f"{_MATRICES}:centroidal_momentum_matrix",
-            loops=f"{_OF_LOOPS}:centroidal_momentum_matrix",
-            says="what takes velocities to the centroidal momentum",
+            0,
+            "what takes velocities to the centroidal momentum",
+            published=f"{_PUBLISHED}:centroidal_matrices",
             in_c="momentum_matrix",
             about="for each order up to {order} a matrix (6, {m}) by rows, which takes velocities to the "
             "momentum about the centre of mass.",
             about_base=_BASE_FIRST,
         ),
-        _called(
+        _of_motion(
             "parameter_derivatives",
             "mass, Coriolis, gravity by parameter",
-            "derivatives of the matrices by every dynamic parameter",
             1,
-            f"{_MATRICES}:by_parameter",
-            f"{_OF_LOOPS}:ParameterCode",
+            "derivatives of the matrices by every dynamic parameter",
+            tree=f"{_MATRICES}:by_parameter",
+            loops=f"{_OF_LOOPS}:by_parameter",
+            published="dynamics.regressors:parameter_rows",
+            **_offered(_NOWHERE),
         ),
-        _called(
+        _of_motion(
             "slotine_li_regressor",
             "(order + 1, m, 10 bodies)",
-            "Y with M w' + C w + g = Y[0] times the dynamic parameters, w the reference",
             1,
-            f"{_MATRICES}:slotine_li_regressors",
-            f"{_OF_LOOPS}:SlotineLiCode",
-            "the reference (order + 2, m)",
+            "Y with M w' + C w + g = Y[0] times the dynamic parameters, w the reference",
+            tree=f"{_MATRICES}:slotine_li_regressors",
+            loops=f"{_OF_LOOPS}:slotine_li",
+            besides="the reference (order + 2, m)",
+            **_offered(_NOWHERE),
         ),
     )
 }

@@ -49,41 +49,32 @@ def assemble(series: Array, brackets: Sequence[Array]) -> Array:
     return result
 
 
-def respond(series: Array, brackets: Sequence[Array], prescribed: Sequence[int]) -> Array:
-    """Return dx^(r)/dy^(k) (..., order + 1, order + 3, m, m) of hybrid dynamics, in readable form.
+def respond(partials: Array, prescribed: Sequence[int]) -> Array:
+    """Return dx^(r)/dy^(k) (..., order + 1, order + 3, m, m) of hybrid dynamics.
 
-    `series` and `brackets` as of `assemble`, along the motion that hybrid dynamics finds; x are accelerations
-    and, of the velocities `prescribed`, forces. y^(0) are displacements, y^(1) velocities, y^(k + 2)
-    derivative k of what is given: forces and, of the velocities prescribed, accelerations. With
-    `dQ = M dw' + P_v dw + P_q eta` and `eta' = dw - [w, eta]`, differentiated r times with the product rule.
+    `partials`: those that `assemble` returns, along the motion that hybrid dynamics finds; x are
+    accelerations and, of the velocities `prescribed`, forces. y^(0) are displacements, y^(1) velocities,
+    y^(k + 2) derivative k of what is given: forces and, of the velocities prescribed, accelerations. In
+    `dQ^(r) = sum_k P_rk dx^(k)` the last matrix, `P_r,r+2`, is the mass matrix at every order.
     """
-    orders, m = series.shape[-4], series.shape[-1]
-    by_position, by_velocity, mass = (
-        [series[..., r, part, :, :] for r in range(orders)] for part in range(3)
-    )
-    free = [i for i in range(m) if i not in prescribed]
-    result = np.zeros((*series.shape[:-4], orders, orders + 2, m, m))
-    for k in range(orders + 2):
-        zero = np.zeros((*series.shape[:-4], m, m))
-        shifts = [zero + np.eye(m) * (k == 0)]
-        speeds = [zero + np.eye(m) * (k == 1)]
-        for r in range(orders):
-            turned = product_derivative(brackets, shifts, r, np.matmul) if len(brackets) else zero
-            shifts.append(speeds[r] - turned)
-            known = product_derivative(by_position, shifts[: r + 1], r, np.matmul)
-            known = known + product_derivative(by_velocity, speeds, r, np.matmul)
-            rates = zero.copy()
-            inputs = np.eye(m) * (r == k - 2)
-            rates[..., prescribed, :] = inputs[prescribed]
-            known = known + product_derivative(mass, [*speeds[1:], rates], r, np.matmul)
-            missing = inputs - known
-            solved = np.linalg.solve(mass[0][..., free, :][..., :, free], missing[..., free, :])
-            rates[..., free, :] = solved
-            speeds.append(rates)
-            forces = known + mass[0][..., :, free] @ solved
-            values = rates.copy()
-            values[..., prescribed, :] = forces[..., prescribed, :]
-            result[..., r, k, :, :] = values
+    orders, m = partials.shape[-4], partials.shape[-1]
+    mass, free = partials[..., 0, 2, None, :, :], [i for i in range(m) if i not in prescribed]
+    given = np.zeros((orders + 2, orders + 2, m, m))  # of y^(k) by y^(l)
+    given[np.arange(orders + 2), np.arange(orders + 2)] = np.eye(m)
+    moves, result = [given[0], given[1]], np.zeros_like(partials)
+    for r in range(orders):
+        rates = np.zeros((*partials.shape[:-4], *given.shape[1:]))
+        rates[..., prescribed, :] = given[r + 2][..., prescribed, :]
+        known = mass @ rates
+        for k, move in enumerate(moves):
+            known = known + partials[..., r, k, None, :, :] @ move
+        missing = (given[r + 2] - known)[..., free, :]
+        solved = np.linalg.solve(mass[..., free, :][..., :, free], missing)
+        rates[..., free, :] = solved
+        moves.append(rates)
+        forces, values = known + mass[..., :, free] @ solved, rates.copy()
+        values[..., prescribed, :] = forces[..., prescribed, :]
+        result[..., r, :, :, :] = values
     return result
 
 

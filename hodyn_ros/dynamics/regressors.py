@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_array
 from hodyn_ros.dynamics.matrices import DynamicMatrices
-from hodyn_ros.dynamics.motion_stack import MotionStack, in_place
+from hodyn_ros.dynamics.motion_stack import MotionStack
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import parameters as published
 from hodyn_ros.formulations.body_jacobians import BodyJacobians
@@ -17,30 +15,11 @@ from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.tree import TreeModel
 
 
-def regressor(bodies: BodyJacobians, order: int) -> Array:
-    """Return Y (order + 1, m, 10 bodies) with `Q^(r) = Y[r] pi`."""
-    return in_place(published.regressors(bodies, order), bodies.batch)
-
-
-def slotine_li_regressor(bodies: BodyJacobians, reference: Sequence[Array], order: int) -> Array:
-    """Return Y (order + 1, m, 10 bodies) with `(M w_r' + C w_r + g)^(r) = Y[r] pi`.
-
-    `reference` (order + 2, ..., m): the velocities w_r by order.
-    """
-    return in_place(published.slotine_li_regressors(bodies, reference, order), bodies.batch)
-
-
-def parameter_derivatives(bodies: BodyJacobians, order: int) -> DynamicMatrices:
-    """Return the derivatives of M, C (order + 1, 10 bodies, m, m) and g (order + 1, 10 bodies, m)."""
-    result = published.parameter_derivatives(bodies, order)
-    return DynamicMatrices(*(in_place(values, bodies.batch) for values in result))
-
-
-def parameter_rows(bodies: BodyJacobians, order: int) -> Array:
-    """Return `parameter_derivatives` as rows (..., order + 1, 10 bodies (2 m + 1), m), as code does."""
-    result = parameter_derivatives(bodies, order)
-    shape = *bodies.batch, order + 1, -1, result.mass.shape[-1]
-    return np.concatenate([part.reshape(shape) for part in result], axis=-2)
+def parameter_rows(bodies: BodyJacobians, order: int) -> list[Array]:
+    """Return the derivatives of M, C and g by parameter as rows (..., 10 bodies (2 m + 1), m) by order."""
+    shape = *bodies.batch, -1, bodies.tree.n_velocities
+    parts = zip(*published.parameter_derivatives(bodies, order))
+    return [np.concatenate([part.reshape(shape) for part in each], axis=-2) for each in parts]
 
 
 def by_parameter(rows: Array) -> DynamicMatrices:

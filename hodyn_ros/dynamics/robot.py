@@ -63,27 +63,29 @@ class Robot(
         if tree is self._tree and self._looped is None:
             return self
         closure = None if self.closure is None else replace(self.closure, tree=tree)
-        return Robot(
-            tree,
-            self.limits,
-            self.drive_train,
-            self.frames,
-            closure,
-            self.coordinate_limits,
-            self.propellers,
-            self.uncertainty,
-        )
+        return Robot(**{**self._parts, "model": tree, "closure": closure})
 
     def with_drives(self, drives: Sequence[DriveSpec] | None) -> Robot:
         """Return this robot with other drives, one for each of its driven joints."""
-        parts = self.frames, self.closure, self.coordinate_limits, self.propellers, self.uncertainty
-        return Robot(self._tree, self.limits, drives, *parts)
+        return Robot(**{**self._parts, "drives": drives})
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle what a robot is made from; what it has compiled is compiled again."""
-        closure = None if self._looped is None else self._looped.closure
-        parts = self._tree, self.limits, self.drive_train, dict(self.frames), closure
-        return Robot, (*parts, self.coordinate_limits, self.propellers, self.uncertainty)
+        return Robot, tuple(self._parts.values())
+
+    @property
+    def _parts(self) -> dict[str, Any]:
+        """What this robot is made from, in the order that its constructor takes."""
+        return {
+            "model": self._tree,
+            "limits": self.limits,
+            "drives": self.drive_train,
+            "frames": dict(self.frames),
+            "closure": self.closure,
+            "coordinate_limits": self.coordinate_limits,
+            "propellers": self.propellers,
+            "uncertainty": self.uncertainty,
+        }
 
     @classmethod
     def from_urdf(cls, path_or_xml: str | Path, floating_base: bool = False, *, mimic: bool = True) -> Robot:

@@ -7,7 +7,6 @@ all of them as over the samples of a batch.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from math import factorial
 from typing import Any
 
 import numpy as np
@@ -23,8 +22,7 @@ from hodyn_ros.engine.kernels import (
 )
 from hodyn_ros.engine.matrix_kernels import bracket_rows, dynamic_matrices
 from hodyn_ros.engine.recursions.recursion import Recursion
-from hodyn_ros.engine.series.floating_base import FloatingBase
-from hodyn_ros.engine.series.vectors import cross, dot
+from hodyn_ros.engine.series.vectors import cross, dot, from_taylor, halves, to_derivatives
 from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.tree import TreeModel
@@ -72,17 +70,17 @@ def hybrid_dynamics_changes(model: TreeModel, order: int, setting: KernelSpec) -
         recursion, solved = solved_motion(model, order, setting, state, inputs, rest)
         first = len(change[0]) - len(inputs[0])
         changes = _changes([*state, *inputs], [row[first:] for row in change])
-        result = [[factorial(k) * x for x in row] for k, row in enumerate(solved)]
+        result = to_derivatives(solved)
         base = recursion.base
         if base is not None:
             pose, twist, of_base = rest[:3]
             pushed = [row[:6] for row in change[2:]]
             changes |= displaced(pose, change[0]) | _changes(twist, [change[1][:6]])
             changes |= _changes(
-                of_base, pushed if setting.base_prescribed else wrenches_in_world(base, pushed)
+                of_base, pushed if setting.base_prescribed else base.wrenches_to_world(pushed)
             )
             for k, row in enumerate(result):
-                rates = [factorial(k + 1) * x for x in base.twist(k + 1)]
+                rates = from_taylor(base.twist(k + 1), k + 1)
                 row[:0] = body_wrench(recursion, k) if setting.base_prescribed else rates
         return _changed(result, changes)
 
@@ -160,19 +158,9 @@ def _changes(values: Stack, changes: Sequence[Sequence[Any]]) -> dict[int, Any]:
 
 def displaced(pose: Stack, change: Sequence[Any]) -> dict[int, Any]:
     """Return how a pose changes by a small body-fixed displacement: `dR = R w~, dp = R v`."""
-    turn, shift = (change[0], change[1], change[2]), (change[3], change[4], change[5])
-    axes = [(row[0], row[1], row[2]) for row in pose[:3]]
-    moved = [[*cross(row, turn), dot(row, shift)] for row in axes]
+    turn, shift = halves(change)
+    moved = [[*cross(row, turn), dot(row[:3], shift)] for row in pose[:3]]
     return _changes(pose[:3], moved)
-
-
-def wrenches_in_world(base: FloatingBase, wrenches: Sequence[Sequence[Any]]) -> Stack:
-    """Return body-fixed wrenches on a base by derivative, as they are in the world."""
-    scaled = [[x * (1.0 / factorial(k)) for x in row] for k, row in enumerate(wrenches)]
-    moments = [(row[0], row[1], row[2]) for row in scaled]
-    forces = [(row[3], row[4], row[5]) for row in scaled]
-    turned = [base.wrench_to_world(moments, forces, k) for k in range(len(scaled))]
-    return [[factorial(k) * x for x in row] for k, row in enumerate(turned)]
 
 
 def body_wrench(recursion: Recursion, k: int) -> list[Any]:
@@ -180,7 +168,7 @@ def body_wrench(recursion: Recursion, k: int) -> list[Any]:
     if recursion.base is None:
         return []
     body = recursion.bodies[0]
-    return [factorial(k) * x for x in (*body.moment[k], *body.force[k])]
+    return from_taylor([*body.moment[k], *body.force[k]], k)
 
 
 def _changed(result: Stack, changes: dict[int, Any]) -> Stack:

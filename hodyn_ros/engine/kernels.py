@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import factorial
 from typing import Any
 
 from hodyn_ros.codegen.kernel import Kernel, Shape, Stack, Traceable
@@ -15,6 +14,7 @@ from hodyn_ros.engine.recursions.recursion import Recursion
 from hodyn_ros.engine.series.applied import AppliedWrench
 from hodyn_ros.engine.series.canonical import canonical_bodies
 from hodyn_ros.engine.series.floating_base import FloatingBase
+from hodyn_ros.engine.series.vectors import from_taylor, taylor, to_derivatives
 from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.model.tree import TreeModel
 
@@ -69,9 +69,7 @@ def inverse_dynamics_trace(model: TreeModel, order: int, setting: KernelSpec = K
     def trace(q: Stack, *stacks: Stack) -> Stack:
         recursion, torques = solved_efforts(model, order, setting, q, stacks)
         wrenches = [recursion.base_wrench(k) if setting.base else [] for k in range(order + 1)]
-        return [
-            [*_scaled(factorial(k), wrench), *row] for k, (wrench, row) in enumerate(zip(wrenches, torques))
-        ]
+        return [[*wrench, *row] for wrench, row in zip(to_derivatives(wrenches), torques)]
 
     arguments: list[tuple[str, Shape]] = [("q", (order + 3, model.n_joints))]
     if setting.base:
@@ -91,11 +89,11 @@ def solved_efforts(
     recursion = Recursion(canonical_bodies(model), model.gravity.tolist(), base, _loads(setting))
     recursion.start(q[0], q[1], twists[0] if base else ())
     torques = recursion.inverse_dynamics(
-        [_scaled(1.0 / factorial(k), q[k + 2]) for k in orders],
-        [_scaled(1.0 / factorial(k + 1), twists[k + 1]) for k in orders] if base else (),
-        [[_scaled(1.0 / factorial(k), load[k]) for load in loads] for k in orders],
+        [taylor(q[k + 2], k) for k in orders],
+        [taylor(twists[k + 1], k + 1) for k in orders] if base else (),
+        [[taylor(load[k], k) for load in loads] for k in orders],
     )
-    return recursion, [_scaled(factorial(k), row) for k, row in enumerate(torques)]
+    return recursion, to_derivatives(torques)
 
 
 def hybrid_dynamics(
@@ -124,12 +122,12 @@ def hybrid_dynamics_trace(model: TreeModel, order: int, setting: KernelSpec = Ke
         recursion, result = solved_motion(model, order, setting, state, inputs, stacks)
         rows = []
         for k in range(order + 1):
-            base_found: list[Any] = []
+            of_base: list[Any] = []
             if setting.base and setting.base_prescribed:
-                base_found = _scaled(factorial(k), recursion.base_wrench(k))
+                of_base = from_taylor(recursion.base_wrench(k), k)
             elif recursion.base is not None:
-                base_found = _scaled(factorial(k + 1), recursion.base.twist(k + 1))
-            rows.append([*base_found, *_scaled(factorial(k), result[k])])
+                of_base = from_taylor(recursion.base.twist(k + 1), k + 1)
+            rows.append([*of_base, *from_taylor(result[k], k)])
         return rows
 
     arguments = hybrid_arguments(model, order, setting.base, setting.loads, setting.base_prescribed)
@@ -157,11 +155,9 @@ def solved_motion(
     recursion.articulate()
     rows = []
     for k in range(order + 1):
-        scaling = 1.0 / factorial(k)
-        above = factorial(k + 1) if setting.base_prescribed else factorial(k)
-        base_values = _scaled(1.0 / above, base_given[k]) if base else ()
-        applied = [_scaled(scaling, load[k]) for load in loads]
-        rows.append(recursion.hybrid_dynamics(k, _scaled(scaling, inputs[k]), base_values, applied))
+        of_base = taylor(base_given[k], k + setting.base_prescribed) if base else ()
+        applied = [taylor(load[k], k) for load in loads]
+        rows.append(recursion.hybrid_dynamics(k, taylor(inputs[k], k), of_base, applied))
     return recursion, rows
 
 
@@ -229,7 +225,3 @@ def runge_kutta(rates: Callable[[Stack, Sequence[Any]], Stack]) -> Callable[...,
         return [*moved(state, h, mean), *failed]
 
     return trace
-
-
-def _scaled(factor: float, values: Sequence[Any]) -> list[Any]:
-    return [float(factor) * value for value in values]

@@ -7,7 +7,8 @@ pose (4, 4) and body-fixed twists (one less than rows of q) follow q, and its si
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import comb, factorial
+from dataclasses import dataclass
+from math import comb
 from typing import Any
 
 from hodyn_ros.codegen.kernel import Shape, Stack, Traceable
@@ -18,33 +19,151 @@ from hodyn_ros.engine.recursions.partials import Load, add_load, applied_loads, 
 from hodyn_ros.engine.recursions.regressor import parameter_derivatives, regressor, slotine_li_regressor
 from hodyn_ros.engine.series.canonical import canonical_bodies
 from hodyn_ros.engine.series.series import Series, by_order, derivative
+from hodyn_ros.engine.series.vectors import dot, halves, taylor
 from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.model.joint_tree import JointTree
 from hodyn_ros.model.tree import TreeModel
 
-Law = Callable[[TreeModel, int], Traceable]
 Loads = Sequence[tuple[int, BaseRepresentation]]  # body and frame of every applied wrench
 
 
-def _of_sums(rows: Callable[[Composite], Rows], further: int = 0) -> Law:
-    """Return the law of what follows from the sums over the tree, with so many more rows of q."""
-
-    def law(model: TreeModel, order: int) -> Traceable:
-        def trace(q: Stack, *base: Stack) -> Stack:
-            result = rows(_composite(model, order, q, base, regroup=False))
-            return by_order(result, order)
-
-        return trace, _arguments(model, order + further)
-
-    return law
+Column = Sequence[Series | Any]  # velocities of a tree by one coordinate
 
 
-mass_matrix = _of_sums(matrices.mass_matrix)
-coriolis_matrix = _of_sums(matrices.coriolis_matrix, 1)
-gravity_torque = _of_sums(lambda tree: [matrices.gravity_forces(tree)])
-com_jacobian = _of_sums(momentum.com_jacobian)
-centroidal_momentum = _of_sums(lambda tree: [momentum.momentum(tree)], 1)
-centroidal_momentum_matrix = _of_sums(momentum.momentum_matrix)
+class Sums:
+    """What laws are of: the sums over a tree that moves, and how its velocities follow the coordinates."""
+
+    inputs: Sequence[Stack]  # what is given besides the motion
+
+    def __init__(self, model: TreeModel, order: int, q: Stack, inputs: Sequence[Stack]) -> None:
+        base, self.inputs = _without_loads(model, inputs)
+        self.model, self.order, self._motion = model, order, (q, base)
+        self.tree = _composite(model, order, q, base, regroup=False)
+
+    @property
+    def columns(self) -> Sequence[Column] | None:
+        """By coordinate how the velocities of the tree follow; None where these are the coordinates."""
+        return None
+
+    @property
+    def rates(self) -> Sequence[Column] | None:
+        """How the columns change."""
+        return None
+
+    @property
+    def accelerations(self) -> list[Series]:
+        """The rates of the velocities of the tree."""
+        return _rates(self.order, 2, *self._motion)
+
+    @property
+    def reference(self) -> tuple[Sequence[Any], Sequence[Any]]:
+        """The velocities of the tree that are given as a reference, and their rates."""
+        speeds, rates = (_series(self.inputs[0], shift, self.order, self.tree.size) for shift in (0, 1))
+        return speeds, rates
+
+    def of_velocities(self, rows: Rows) -> Rows:
+        """Return what takes rates of the coordinates to something by what takes those of the tree to it."""
+        return rows if self.columns is None else times_columns(rows, self.columns)
+
+    def of_forces(self, rows: Rows) -> Rows:
+        """Return forces on the coordinates, several in a row, by those on the tree."""
+        if self.columns is None:
+            return rows
+        return [[dot(column, forces) for forces in zip(*rows)] for column in self.columns]
+
+    def congruent(self, matrix: Rows) -> Rows:
+        """Return a symmetric matrix by that of the tree."""
+        return matrix if self.columns is None else congruent(matrix, self.columns)
+
+    def coriolis_matrix(self) -> Rows:
+        """Return `F^T (C F + M F')`, with F the columns."""
+        turned = self.of_velocities(matrices.coriolis_matrix(self.tree))
+        if self.rates is None:
+            return turned
+        bent = times_columns(matrices.mass_matrix(self.tree), self.rates)
+        return self.of_forces([[a + b for a, b in zip(*rows)] for rows in zip(turned, bent)])
+
+    def of_efforts(self, rows: Rows) -> Rows:
+        """Return what efforts are linear in by that of the efforts of the tree."""
+        return rows
+
+
+def congruent(matrix: Stack, columns: Sequence[Column]) -> Stack:
+    """Return `F^T A F` of a symmetric matrix."""
+    n = len(columns)
+    carried = times_columns(matrix, columns)
+    result: Stack = [[0.0] * n for _ in range(n)]
+    for i, column in enumerate(columns):
+        for j in range(i, n):
+            result[i][j] = result[j][i] = dot(column, [row[j] for row in carried])
+    return result
+
+
+def times_columns(matrix: Stack, columns: Sequence[Column]) -> Stack:
+    """Return `A F`."""
+    return [[dot(row, column) for column in columns] for row in matrix]
+
+
+@dataclass(frozen=True)
+class Law:
+    """What follows from the sums over a tree: `rows`, from so many derivatives `further` than are asked for.
+
+    `bends`: whether it needs the rates of how velocities follow coordinates; `referred`: whether a reference
+    motion (order + 2, m) is given, body-fixed velocities of a floating base, then those of the joints.
+    """
+
+    rows: Callable[[Sums], Rows]
+    further: int = 0
+    bends: bool = False
+    referred: bool = False
+
+    def of_tree(self, model: TreeModel, order: int) -> Traceable:
+        """Trace `q (order + 1 + further, n), ... -> rows`, one order after the other."""
+
+        def trace(q: Stack, *inputs: Stack) -> Stack:
+            return by_order(self.rows(Sums(model, order, q, inputs)), order)
+
+        size = model.n_joints + (6 if model.floating_base else 0)
+        reference = [("the reference", (order + 2, size))] if self.referred else []
+        return trace, [*_arguments(model, order + self.further), *reference]
+
+
+def _gravity(sums: Sums) -> Rows:
+    """Return the forces that hold the coordinates against gravity, in one row."""
+    return list(map(list, zip(*sums.of_forces([[force] for force in matrices.gravity_forces(sums.tree)]))))
+
+
+def _regressor(sums: Sums) -> Rows:
+    """Return Y (efforts, 10 bodies)."""
+    return sums.of_efforts(regressor(sums.tree, sums.accelerations, screws_of(sums.model)))
+
+
+def _slotine_li(sums: Sums) -> Rows:
+    """Return Y (m, 10 bodies) of the reference."""
+    return sums.of_forces(slotine_li_regressor(sums.tree, *sums.reference, screws_of(sums.model)))
+
+
+def _by_parameter(sums: Sums) -> Rows:
+    """Return the derivatives by parameter of M (10 bodies, m, m), of C, and of g (10 bodies, m)."""
+    coordinates = None if sums.columns is None else list(zip(sums.columns, sums.rates or ()))
+    mass, coriolis, gravity = parameter_derivatives(sums.tree, screws_of(sums.model), coordinates)
+    return [row for matrix in (*mass, *coriolis, gravity) for row in matrix]
+
+
+MASS_MATRIX = Law(lambda sums: sums.congruent(matrices.mass_matrix(sums.tree)))
+CORIOLIS_MATRIX = Law(lambda sums: sums.coriolis_matrix(), 1, bends=True)
+GRAVITY = Law(_gravity)
+COM_JACOBIAN = Law(lambda sums: sums.of_velocities(momentum.com_jacobian(sums.tree)))
+MOMENTUM = Law(lambda sums: [momentum.momentum(sums.tree)], 1)
+MOMENTUM_MATRIX = Law(lambda sums: sums.of_velocities(momentum.momentum_matrix(sums.tree)))
+REGRESSOR = Law(_regressor, 2)
+SLOTINE_LI = Law(_slotine_li, 1, bends=True, referred=True)
+BY_PARAMETER = Law(_by_parameter, 1, bends=True)
+
+mass_matrix, coriolis_matrix, gravity_torque = MASS_MATRIX.of_tree, CORIOLIS_MATRIX.of_tree, GRAVITY.of_tree
+com_jacobian, centroidal_momentum = COM_JACOBIAN.of_tree, MOMENTUM.of_tree
+centroidal_momentum_matrix, regressors = MOMENTUM_MATRIX.of_tree, REGRESSOR.of_tree
+slotine_li_regressors, by_parameter = SLOTINE_LI.of_tree, BY_PARAMETER.of_tree
 
 
 def dynamic_matrices(model: TreeModel, order: int) -> Traceable:
@@ -129,73 +248,13 @@ def _product(a: Stack, b: Stack) -> Stack:
     return [[sum(x * y for x, y in zip(row, column)) for column in zip(*b)] for row in a]
 
 
-def regressors(model: TreeModel, order: int) -> Traceable:
-    """Trace `q (order + 3, n), ... -> rows of Y (m, 10 bodies)`, for one order after the other."""
-    screws = screws_of(model)
-
-    def trace(q: Stack, *base: Stack) -> Stack:
-        tree = _composite(model, order, q, base, regroup=False)
-        rows = regressor(tree, _rates(order, 2, q, base), screws)
-        return by_order(rows, order)
-
-    return trace, _arguments(model, order + 2)
-
-
-def slotine_li_regressors(model: TreeModel, order: int) -> Traceable:
-    """Trace `q (order + 2, n), ..., reference (order + 2, m) -> rows of Y`, one order after the other.
-
-    The reference by order: velocities of a floating base, body-fixed, and of the joints.
-    """
-    screws, size = screws_of(model), model.n_joints + (6 if model.floating_base else 0)
-
-    def trace(q: Stack, *inputs: Stack) -> Stack:
-        *base, reference = inputs
-        tree = _composite(model, order, q, base, regroup=False)
-        speeds, rates = (_series(reference, shift, order, size) for shift in (0, 1))
-        rows = slotine_li_regressor(tree, speeds, rates, screws)
-        return by_order(rows, order)
-
-    return trace, [*_arguments(model, order + 1), ("the reference", (order + 2, size))]
-
-
-def by_parameter(model: TreeModel, order: int) -> Traceable:
-    """Trace `q (order + 2, n), ... -> rows (m,)` of derivatives by parameter, one order after the other.
-
-    Those of M (10 bodies, m, m), of C, and of g (10 bodies, m).
-    """
-
-    def trace(q: Stack, *base: Stack) -> Stack:
-        tree = _composite(model, order, q, base, regroup=False)
-        mass, coriolis, gravity = parameter_derivatives(tree, screws_of(model))
-        rows = [row for matrix in (*mass, *coriolis, gravity) for row in matrix]
-        return by_order(rows, order)
-
-    return trace, _arguments(model, order + 1)
-
-
 def screws_of(model: TreeModel) -> list[list[Spatial]]:
     """Return the screws of each body's own joint in the frame that the user gave to it."""
-    return [
-        [((*x[:3],), (*x[3:],)) for x in subspace.T.tolist()] for subspace in JointTree.of(model).subspaces
-    ]
-
-
-def partial_series(model: TreeModel, order: int, loads: Loads = ()) -> Traceable:
-    """Trace `q (order + 3, n), ... -> rows of dQ/dq, dQ/dq', dQ/dq''`, for one order after the other.
-
-    Arguments as of `inverse_dynamics_derivatives`.
-    """
-
-    def trace(q: Stack, *inputs: Stack) -> Stack:
-        base, wrenches = _without_loads(model, inputs)
-        parts = _traced_partials(model, order, q, base, loads, wrenches)
-        return [row for k in range(order + 1) for part in parts for row in part[k]]
-
-    return trace, [*_arguments(model, order + 2), *load_arguments(loads, order)]
+    return [[halves(x) for x in subspace.T.tolist()] for subspace in JointTree.of(model).subspaces]
 
 
 def load_series(model: TreeModel, order: int, loads: Loads) -> Traceable:
-    """Trace what applied wrenches add to the rows of dQ/dq, arguments as of `partial_series`."""
+    """Trace what applied wrenches add to dQ/dq, arguments as of `inverse_dynamics_derivatives`."""
     arguments = [*_arguments(model, order + 2), *load_arguments(loads, order)]
     size = model.n_joints + (6 if model.floating_base else 0)
 
@@ -259,13 +318,9 @@ def _rates(order: int, derivative: int, q: Stack, of_base: Sequence[Stack]) -> l
 
 def _series(stack: Stack, first: int, order: int, columns: int) -> list[Series]:
     """Return the series of the columns of a stack of derivatives, from derivative `first` on."""
-    terms = [
-        [(1.0 / factorial(k)) * value for value in stack[first + k]]
-        if first + k < len(stack)
-        else [0.0] * columns
-        for k in range(order + 1)
-    ]
-    return [Series([term[i] for term in terms]) for i in range(columns)]
+    terms = [taylor(row, k) for k, row in enumerate(stack[first : first + order + 1])]
+    terms += [[0.0] * columns] * (order + 1 - len(terms))
+    return [Series(column) for column in map(list, zip(*terms))]
 
 
 def _plus_transposed(rows: Stack) -> Stack:

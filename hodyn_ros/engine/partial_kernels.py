@@ -15,7 +15,7 @@ from hodyn_ros.engine.recursions.composite import Composite, Rows
 from hodyn_ros.engine.recursions.partials import applied_loads, partial_derivatives
 from hodyn_ros.engine.recursions.responses import responses
 from hodyn_ros.engine.series.canonical import canonical_bodies
-from hodyn_ros.engine.series.series import Series, coefficient
+from hodyn_ros.engine.series.series import Series, by_order, coefficient
 from hodyn_ros.model.tree import TreeModel
 
 
@@ -78,7 +78,7 @@ def traced_responses(
     ]
     twists = [[coefficient(w, k) for w in velocities[:first]] for k in range(order + 1)] if first else []
     answer = responses(series, [bracket_rows(twist) for twist in twists], prescribed)
-    moved = [[factorial(k) * coefficient(x, k) for x in accelerations[first:]] for k in range(order + 1)]
+    moved = by_order([accelerations[first:]], order)
     return Responses(setting, recursion, moved, answer, prescribed)
 
 

@@ -16,7 +16,6 @@ theory & implementation" (2024), section IV, here of any order in time.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import factorial
 from typing import Any, Literal
 
 from hodyn_ros.codegen.differentiate import Scalar, derivatives, gradient
@@ -30,6 +29,7 @@ from hodyn_ros.engine.recursions import kinematics
 from hodyn_ros.engine.recursions.composite import Rows
 from hodyn_ros.engine.recursions.kinematics import frame_motion
 from hodyn_ros.engine.series.floating_base import FloatingBase
+from hodyn_ros.engine.series.vectors import taylor, to_derivatives
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.model.frames import Frame
@@ -309,7 +309,7 @@ def _along(
     q = [*state, *answer.accelerations]
     if base is None:
         return _inverse(model, order, places, q, loads)
-    twists = [[factorial(k) * x for x in (*base.angular[k], *base.velocity[k])] for k in range(order + 2)]
+    twists = to_derivatives([[*base.angular[k], *base.velocity[k]] for k in range(order + 2)])
     if not answer.setting.base_prescribed:  # it stays as it is where the base moves
         places, loads = [*places, (0, "spatial")], (*loads, stacks[2])
     return _inverse(model, order, places, q, [stacks[0], twists, *loads])
@@ -400,9 +400,9 @@ def _frames(
     pose, twists = inputs
     base = FloatingBase(pose, (0.0, 0.0, 0.0), "body_fixed")
     for k, twist in enumerate(twists):
-        base.extend([(1.0 / factorial(k)) * x for x in twist])
+        base.extend(taylor(twist, k))
     base.frame = "spatial"
-    spatial = [[factorial(k) * x for x in base.twist(k)] for k in range(order)]
+    spatial = to_derivatives([base.twist(k) for k in range(order)])
     return _Law(trace(q, pose, spatial), Coordinates.of_tree(q, pose, twists))
 
 

@@ -85,7 +85,7 @@ class _Writer:
             yield f"const long {statement.variable.name} = (long){_number(statement.table)};"
         elif isinstance(statement, For):
             i = statement.variable.name
-            head = f"for (long {i} = 0; {i} < {_whole(statement.count)}; ++{i})"
+            head = f"for (long {i} = 0; {i} < {_whole(statement.count)}; {i} += {statement.step})"
             yield from self._block(head, statement.body, depth)
         elif isinstance(statement, Repeat):
             i, again = f"round{next(self._rounds)}", _condition(statement.again)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from numpy.typing import NDArray
+
+from hodyn_ros.codegen.kernel import Shape, Stack, traced
 from hodyn_ros.codegen.tracer import Graph, Operation, Traced
 from hodyn_ros.errors import InputError
 from hodyn_ros.export.c_text import number, vector
@@ -24,6 +27,40 @@ def checked_length(graph: Graph, outputs: Sequence[Any], what: str) -> int:
             f"{_MOST_OPERATIONS}; choose a lower order"
         )
     return operations
+
+
+class TracedLines:
+    """A traced function as straight-line code of arrays by name.
+
+    `lines` compute, `operations` counts what, `shape` is that of the matrix that the trace returns.
+    """
+
+    def __init__(
+        self, trace: Callable[..., Stack], arguments: Mapping[str, Shape], what: str, tables: Tables
+    ) -> None:
+        """Trace; InputError that names `what` where a compiler could not cope with it."""
+        self.graph, self.outputs, self.shape = traced(trace, list(arguments.values()))
+        self.operations = checked_length(self.graph, self.outputs, what)
+        shown = [*self.outputs, *self.graph.conditions]
+        self._code = StraightLine(self.graph, list(arguments), shown, tables)
+        self.lines = self._code.lines
+
+    def text(self, place: int) -> str:
+        """Write an output."""
+        return self._code.text(self.outputs[place])
+
+    def stores(self, places: Mapping[str, NDArray[Any]]) -> list[str]:
+        """Write outputs into arrays, by their places in the matrix."""
+        return [
+            f"  {name}[{i}] = {self.text(place)};"
+            for name, of_array in places.items()
+            for i, place in enumerate(of_array.flat)
+        ]
+
+    @property
+    def conditions(self) -> list[str]:
+        """What has to hold, or there is no result."""
+        return [f"({self._code.text(margin)} >= 0.0)" for margin in self.graph.conditions]
 
 
 class Tables:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hodyn_ros.codegen.kernel import Shape, Traceable, traced
+from hodyn_ros.codegen.kernel import Shape, Traceable
 from hodyn_ros.dynamics.named_frames import placed
 from hodyn_ros.dynamics.operations import OPERATIONS, Operation
 from hodyn_ros.dynamics.robot import Robot
@@ -18,7 +18,7 @@ from hodyn_ros.engine.kernels import KernelSpec
 from hodyn_ros.export import motions, words
 from hodyn_ros.export.c_function import Cases, CFunction, rounded, spread
 from hodyn_ros.export.request import ExportRequest
-from hodyn_ros.export.straight_line import StraightLine, Tables, checked_length
+from hodyn_ros.export.straight_line import Tables, TracedLines
 from hodyn_ros.lie.se3 import Array
 
 
@@ -41,25 +41,18 @@ def tree_function(robot: Robot, request: ExportRequest, what: str, tables: Table
     """Write one of the functions that `Robot.compile` offers, or the partial derivatives."""
     plan = _planned(robot, request, what)
     trace, arguments = plan.traceable
-    shapes = [shape for _, shape in arguments]
-    graph, outputs, matrix = traced(trace, shapes)
-    operations = checked_length(graph, outputs, f"{what} of robot {robot.name!r} at order {request.order}")
-    code = StraightLine(graph, plan.inputs, outputs, tables)
-    parts = _parts(plan, np.arange(len(outputs)).reshape(matrix))
-    stores = [
-        f"  {name}[{i}] = {code.text(outputs[place])};"
-        for name, places in parts.items()
-        for i, place in enumerate(places.flat)
-    ]
+    inputs = {name: shape for name, (_, shape) in zip(plan.inputs, arguments)}
+    code = TracedLines(trace, inputs, f"{what} of robot {robot.name!r} at order {request.order}", tables)
+    places = _parts(plan, np.arange(len(code.outputs)).reshape(code.shape))
     return CFunction(
         request.prefix,
         what,
-        dict(zip(plan.inputs, shapes)),
+        inputs,
         {name: shape for name, (shape, _) in plan.results.items()},
         plan.about,
-        [*code.lines, *stores],
-        _cases(plan, shapes, tables.small),
-        operations=operations,
+        [*code.lines, *code.stores(places)],
+        _cases(plan, list(inputs.values()), tables.small),
+        operations=code.operations,
     )
 
 

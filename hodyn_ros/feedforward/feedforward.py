@@ -38,7 +38,7 @@ class Setpoint(NamedTuple):
     tilts: Array  # of propellers that tilt, likewise
 
 
-_NO_PROPELLERS = np.empty((0, 0))
+_NO_ROWS = np.empty((0, 0))
 
 
 class Feedforward(NamedTuple):
@@ -52,8 +52,8 @@ class Feedforward(NamedTuple):
     motor_efforts: Array  # (0..order + 1, n) [N·m/s^k]
     base_wrenches: Array  # (0 or order + 1, 6) on a floating base, in the world frame [N·m/s^k, N/s^k]
     status: Status = Status.OK
-    thrusts: Array = _NO_PROPELLERS  # (0 or order + 1, propellers) [N/s^k]
-    tilts: Array = _NO_PROPELLERS  # likewise [rad/s^k]; no rows where none tilts
+    thrusts: Array = _NO_ROWS  # (0 or order + 1, propellers) [N/s^k]
+    tilts: Array = _NO_ROWS  # likewise [rad/s^k]; no rows where none tilts
 
     def at(self, h: float) -> Setpoint:
         """Evaluate `x(h) = sum_k x^(k) h^k / k!`, h [s] after (or before) the instant of this feedforward."""

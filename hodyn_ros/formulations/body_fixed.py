@@ -13,8 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from hodyn_ros.formulations.joints import body_fixed_screw, relative_pose
+from hodyn_ros.formulations.transmission import transmitted
 from hodyn_ros.lie.leibniz import product_derivative
-from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, wrenches_to_body, wrenches_to_world
+from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Ad, Array, ad, inverse, matvec, spatial_inertia
 from hodyn_ros.model.tree import TreeModel
 
@@ -23,21 +24,21 @@ class BodyFixedMotion:
     """Poses, twists and transports of all bodies with their derivatives, in body-fixed representation.
 
     `poses[j]` (..., 4, 4); `twists[j][r]` (..., 6) and `transports[j][r]` (..., 6, 6), the derivatives of
-    `Ad_{C_{j,parent}}`, for r = 0..order-1 of a motion `q` (order + 1, ..., joints); `screws[j]` (6,),
-    constant.
+    `Ad_{C_{j,parent}}`, for r = 0..order-1 of a motion `q` (order + 1, ..., joints); `screws[j]` the constant
+    one (6,) and its derivatives, none of a floating base.
     """
 
     def __init__(self, model: TreeModel, q: Array, base: BaseMotion | None) -> None:
         self.poses: list[Array] = []
         self.twists: list[list[Array]] = []
         self.transports: list[list[Array]] = []
-        self.screws: list[Array] = []
+        self.screws: list[list[Array]] = []
         for j, parent in enumerate(model.parents):
             if base is not None and j == 0:
                 self.poses.append(base.pose)
                 self.twists.append(list(base.in_representation("body_fixed").twists[: len(q) - 1]))
                 self.transports.append([])
-                self.screws.append(np.zeros(6))
+                self.screws.append([])
                 continue
             rates = q[:, ..., model.joint_of(j)]
             screw = body_fixed_screw(model, j)
@@ -50,7 +51,7 @@ class BodyFixedMotion:
                 twists = [v + product_derivative(transports, above, r) for r, v in enumerate(twists)]
             self.twists.append(twists)
             self.transports.append(transports)
-            self.screws.append(screw)
+            self.screws.append([screw, *[np.zeros(6)] * (len(q) - 1)])
 
 
 def _transport_derivatives(transport: Array, screw: Array, rates: Array) -> list[Array]:
@@ -66,53 +67,28 @@ def _transport_derivatives(transport: Array, screw: Array, rates: Array) -> list
 def inverse_dynamics(
     model: TreeModel, q: Array, base: BaseMotion | None = None, wrenches: Sequence[AppliedWrench] = ()
 ) -> tuple[Array, Array]:
-    """Compute joint torques and the base wrench with their time derivatives.
+    """Compute torques and the base wrench with their derivatives; arguments as `transmission` says.
 
-    `q` (order + 3, ..., joints) joint motion; `base` the motion of a floating base, with order + 2 twists;
-    `wrenches` applied by the environment. Returns torques (order + 1, ..., joints) [N.m or N] and the wrench
-    (order + 1, ..., 6) that the ground (or, with a floating base, the outside) must exert, in the world
-    frame. Kumar & Mueller (2021), eqs. 13 and 19.
+    Kumar & Mueller (2021), eqs. 13 and 19.
     """
     orders = range(len(q) - 2)
-    batch = q.shape[1:-1]
     motion = BodyFixedMotion(model, q, base)
     inertias = spatial_inertia(model.masses, model.coms, model.inertias)
     gravity = _gravity_in_bodies(model, motion, len(orders))
 
-    transmitted = []
+    needed = []
     for j in range(model.n_bodies):
         twists = motion.twists[j]
         brackets = [np.swapaxes(ad(v), -1, -2) for v in twists]
         momenta = [matvec(inertias[j], v) for v in twists]
         # W_j = M_j (V_j' - (0; g)) - ad_{V_j}^T M_j V_j
-        transmitted.append(
+        needed.append(
             [
                 momenta[r + 1] - matvec(inertias[j], gravity[j][r]) - product_derivative(brackets, momenta, r)
                 for r in orders
             ]
         )
-    for wrench in wrenches:
-        j = model.body_index(wrench.body)
-        values = wrench.up_to(orders[-1])
-        if wrench.representation == "spatial":
-            values = wrenches_to_body(motion.poses[j], motion.twists[j], values)
-        transmitted[j] = [w - value for w, value in zip(transmitted[j], values)]
-
-    torques = np.zeros((len(orders), *batch, model.n_joints))
-    ground = np.zeros((len(orders), *batch, 6))
-    for j in reversed(range(model.n_bodies)):
-        parent = model.parents[j]
-        if motion.transports[j]:
-            torques[..., model.joint_of(j)] = [transmitted[j][r] @ motion.screws[j] for r in orders]
-        if parent < 0:
-            ground += wrenches_to_world(motion.poses[j], motion.twists[j], transmitted[j])
-            continue
-        transposed = [np.swapaxes(transport, -1, -2) for transport in motion.transports[j]]
-        for r in orders:
-            transmitted[parent][r] = transmitted[parent][r] + product_derivative(
-                transposed, transmitted[j], r
-            )
-    return torques, ground
+    return transmitted(model, motion, "body_fixed", needed, wrenches, q.shape[1:-1])
 
 
 def _gravity_in_bodies(model: TreeModel, motion: BodyFixedMotion, orders: int) -> list[list[Array]]:

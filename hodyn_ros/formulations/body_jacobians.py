@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hodyn_ros.formulations.joints import velocities
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.motion import BaseMotion, inverse_adjoint_derivatives
 from hodyn_ros.lie.se3 import Array, ad, exp_screw, matvec
@@ -44,14 +45,7 @@ def joint_motion(tree: JointTree, q: Array, base: BaseMotion | None = None) -> J
     first = 0 if base is None else 1
     poses = [] if base is None else [base.pose]
     poses += [exp_screw(tree.subspaces[k][:, 0], q[0][..., k - first]) for k in range(first, tree.n_bodies)]
-    rates = list(q[1:])
-    if base is not None:
-        twists = np.moveaxis(base.in_representation("body_fixed").twists, -2, 0)
-        rates = [
-            np.concatenate([np.broadcast_to(twist, (*rate.shape[:-1], 6)), rate], axis=-1)
-            for twist, rate in zip(twists, rates)
-        ]
-    return JointMotion(poses, rates)
+    return JointMotion(poses, velocities(q, base))
 
 
 class BodyJacobians:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hodyn_ros.formulations.joints import body_fixed_screw, relative_pose
+from hodyn_ros.formulations.joints import body_fixed_screw, relative_pose, velocities
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, wrenches_to_body
 from hodyn_ros.lie.se3 import Ad, Array, ad, inverse, matvec, spatial_inertia
@@ -43,21 +43,6 @@ class SystemMatrices:
     def order(self) -> int:
         """Number of derivatives of the configuration that went in."""
         return len(self.velocities)
-
-
-def velocities(q: Array, base: BaseMotion | None = None) -> list[Array]:
-    """Return the velocities (..., m) and their derivatives by order, from `q` (order + 1, ..., joints).
-
-    With a floating base, its body-fixed twist (6,) stands before the joint velocities.
-    """
-    rates = list(q[1:])
-    if base is None:
-        return rates
-    twists = base.in_representation("body_fixed").twists
-    return [
-        np.concatenate([np.broadcast_to(twist, (*rate.shape[:-1], 6)), rate], axis=-1)
-        for twist, rate in zip(twists, rates)
-    ]
 
 
 def system_matrices(model: TreeModel, q: Array, base: BaseMotion | None = None) -> SystemMatrices:
@@ -131,12 +116,9 @@ def gravity_forces(system: SystemMatrices, gravity: Array, order: int) -> list[A
 def inverse_dynamics(
     model: TreeModel, q: Array, base: BaseMotion | None = None, wrenches: Sequence[AppliedWrench] = ()
 ) -> tuple[Array, Array]:
-    """Compute joint torques and the base wrench with their time derivatives.
+    """Compute torques and the base wrench with their derivatives; arguments as `transmission` says.
 
-    `q` (order + 3, ..., joints) joint motion; `base` the motion of a floating base, with order + 2 twists;
-    `wrenches` applied by the environment. Returns torques (order + 1, ..., joints) [N.m or N] and the wrench
-    (order + 1, ..., 6) that the ground (or, with a floating base, the outside) must exert, in the world
-    frame. Kumar & Mueller (2021), eqs. 1 and 45.
+    Kumar & Mueller (2021), eqs. 1 and 45.
     """
     orders = range(len(q) - 2)
     order = orders[-1]

@@ -13,18 +13,18 @@ import numpy as np
 
 from hodyn_ros.formulations.joints import body_fixed_screw, relative_pose
 from hodyn_ros.formulations.moving_inertia import inertia_derivatives
+from hodyn_ros.formulations.transmission import transmitted
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.representations import (
     Representation,
     angular_part,
     convert_screws,
-    convert_wrenches,
     linear_part,
     shifting,
     turning,
 )
-from hodyn_ros.lie.se3 import Ad, Array, ad, dot, matvec, spatial_inertia
+from hodyn_ros.lie.se3 import Ad, Array, ad, matvec, spatial_inertia
 from hodyn_ros.model.tree import TreeModel
 
 
@@ -90,20 +90,16 @@ def _twists_screws_and_transports(
 def inverse_dynamics(
     model: TreeModel, q: Array, base: BaseMotion | None = None, wrenches: Sequence[AppliedWrench] = ()
 ) -> tuple[Array, Array]:
-    """Compute joint torques and the base wrench with their time derivatives.
+    """Compute torques and the base wrench with their derivatives; arguments as `transmission` says.
 
-    `q` (order + 3, ..., joints) joint motion; `base` the motion of a floating base, with order + 2 twists;
-    `wrenches` applied by the environment. Returns torques (order + 1, ..., joints) [N.m or N] and the wrench
-    (order + 1, ..., 6) that the ground (or, with a floating base, the outside) must exert, in the world
-    frame. Mueller (2017), differentiated.
+    Mueller (2017), differentiated.
     """
     orders = range(len(q) - 2)
-    batch = q.shape[1:-1]
     motion = HybridMotion(model, q, base)
     weight = np.concatenate([np.zeros(3), model.gravity])
     inertias = spatial_inertia(model.masses, model.coms, model.inertias)
 
-    transmitted = []
+    needed = []
     for j in range(model.n_bodies):
         twists = motion.twists[j]
         inertia = inertia_derivatives(
@@ -112,34 +108,10 @@ def inverse_dynamics(
         momenta = [product_derivative(inertia, twists, r) for r in range(len(twists))]
         # the momentum is taken about a point that moves: W_j = Pi_j' - ad_{(0; v_j)}^T Pi_j - M_j (0; g)
         brackets = [np.swapaxes(ad(linear_part(v)), -1, -2) for v in twists]
-        transmitted.append(
+        needed.append(
             [
                 momenta[r + 1] - product_derivative(brackets, momenta, r) - matvec(inertia[r], weight)
                 for r in orders
             ]
         )
-    for wrench in wrenches:
-        j = model.body_index(wrench.body)
-        source: Representation = wrench.representation
-        rates = convert_screws(motion.twists[j], motion.poses[j], motion.twists[j], "hybrid", source)
-        values = convert_wrenches(wrench.up_to(orders[-1]), motion.poses[j], rates, source, "hybrid")
-        transmitted[j] = [w - value for w, value in zip(transmitted[j], values)]
-
-    torques = np.zeros((len(orders), *batch, model.n_joints))
-    ground = np.zeros((len(orders), *batch, 6))
-    for j in reversed(range(model.n_bodies)):
-        parent = model.parents[j]
-        if motion.screws[j]:
-            for r in orders:
-                torques[r][..., model.joint_of(j)] = product_derivative(
-                    motion.screws[j], transmitted[j], r, dot
-                )
-        if parent < 0:
-            ground += convert_wrenches(transmitted[j], motion.poses[j], motion.twists[j], "hybrid", "spatial")
-            continue
-        transposed = [np.swapaxes(transport, -1, -2) for transport in motion.transports[j]]
-        for r in orders:
-            transmitted[parent][r] = transmitted[parent][r] + product_derivative(
-                transposed, transmitted[j], r
-            )
-    return torques, ground
+    return transmitted(model, motion, "hybrid", needed, wrenches, q.shape[1:-1])

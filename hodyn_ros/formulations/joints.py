@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.se3 import Ad, Array, exp_screw, inverse, matvec
 from hodyn_ros.model.tree import TreeModel
 
@@ -27,3 +28,18 @@ def relative_pose(model: TreeModel, body: int, coordinate: Array) -> Array:
     motion = exp_screw(body_fixed_screw(model, body), coordinate)
     pose: Array = inverse(reference) @ model.placements[body] @ motion
     return pose
+
+
+def velocities(q: Array, base: BaseMotion | None = None) -> list[Array]:
+    """Return the velocities (..., m) and their derivatives by order, from `q` (order + 1, ..., joints).
+
+    The body-fixed twist of a floating base, one for all samples or one for each, stands before the rates.
+    """
+    rates = list(q[1:])
+    if base is None:
+        return rates
+    twists = np.moveaxis(base.in_representation("body_fixed").twists, -2, 0)
+    return [
+        np.concatenate([np.broadcast_to(twist, (*rate.shape[:-1], 6)), rate], axis=-1)
+        for twist, rate in zip(twists, rates)
+    ]

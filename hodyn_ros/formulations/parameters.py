@@ -44,7 +44,7 @@ def momentum_factor(twist: Array) -> Array:
     return result
 
 
-def slotine_li_regressors(bodies: BodyJacobians, reference: Sequence[Array], order: int) -> list[Array]:
+def slotine_li_regressors(bodies: BodyJacobians, order: int, reference: Sequence[Array]) -> list[Array]:
     """Return Y (..., m, 10 n) with `M w_r' + C w_r + g = Y pi` and its derivatives, eqs. 15 and 16.
 
     `reference` (..., m) are the velocities w_r by order, `order` + 2 of them.
@@ -68,7 +68,7 @@ def slotine_li_regressors(bodies: BodyJacobians, reference: Sequence[Array], ord
 
 def regressors(bodies: BodyJacobians, order: int) -> list[Array]:
     """Return Y (..., m, 10 n) with `Q = Y pi` and its derivatives; remark 4."""
-    return slotine_li_regressors(bodies, bodies.motion.velocities, order)
+    return slotine_li_regressors(bodies, order, bodies.motion.velocities)
 
 
 def parameter_derivatives(bodies: BodyJacobians, order: int) -> tuple[list[Array], list[Array], list[Array]]:

@@ -13,9 +13,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from hodyn_ros.formulations.moving_inertia import inertia_derivatives
+from hodyn_ros.formulations.transmission import transmitted
 from hodyn_ros.lie.leibniz import product_derivative
-from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, twists_to_body, wrenches_to_world
-from hodyn_ros.lie.se3 import Ad, Array, ad, dot, exp_screw, inverse, matvec, spatial_inertia
+from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
+from hodyn_ros.lie.se3 import Ad, Array, ad, exp_screw, inverse, matvec, spatial_inertia
 from hodyn_ros.model.tree import TreeModel
 
 
@@ -24,7 +25,7 @@ class SpatialMotion:
 
     For a motion `q` (order + 1, ..., joints): `poses[j]` (..., 4, 4); `twists[j][r]` (..., 6) for r =
     0..order-1; `screws[j][r]` (..., 6) for r = 0..order, none of a floating base. The base needs `order`
-    twists.
+    twists. All twists are about one point, so there are no `transports`.
     """
 
     def __init__(self, model: TreeModel, q: Array, base: BaseMotion | None) -> None:
@@ -36,6 +37,7 @@ class SpatialMotion:
         self.poses: list[Array] = []
         self.twists: list[list[Array]] = [[] for _ in model.parents]
         self.screws: list[list[Array]] = [[] for _ in model.parents]
+        self.transports: list[list[Array]] = [[] for _ in model.parents]
         displacements: list[Array] = []  # F_j: motion away from the zero configuration
         for j, parent in enumerate(model.parents):
             if base is not None and j == 0:
@@ -71,52 +73,21 @@ class SpatialMotion:
 def inverse_dynamics(
     model: TreeModel, q: Array, base: BaseMotion | None = None, wrenches: Sequence[AppliedWrench] = ()
 ) -> tuple[Array, Array]:
-    """Compute joint torques and the base wrench with their time derivatives.
+    """Compute torques and the base wrench with their derivatives; arguments as `transmission` says.
 
-    `q` (order + 3, ..., joints) joint motion; `base` the motion of a floating base, with order + 2 twists;
-    `wrenches` applied by the environment. Returns torques (order + 1, ..., joints) [N.m or N] and the wrench
-    (order + 1, ..., 6) that the ground (or, with a floating base, the outside) must exert, in the world
-    frame. Mueller (2020), Algorithm 3; Ali et al., Algorithm 2.
+    Mueller (2020), Algorithm 3; Ali et al., Algorithm 2.
     """
     orders = range(len(q) - 2)
-    batch = q.shape[1:-1]
     motion = SpatialMotion(model, q, base)
     weight = np.concatenate([np.zeros(3), model.gravity])
     inertias = spatial_inertia(model.masses, model.coms, model.inertias)
 
-    transmitted = []
+    needed = []
     for j in range(model.n_bodies):
         twists = motion.twists[j]
         inertia = inertia_derivatives(inertias[j], motion.poses[j], twists)
         # W_j = Pi_j' - W_app - W_grav with Pi_j = M_j V_j
-        transmitted.append(
+        needed.append(
             [product_derivative(inertia, twists, r + 1) - matvec(inertia[r], weight) for r in orders]
         )
-    for wrench in wrenches:
-        j = model.body_index(wrench.body)
-        values = wrench.up_to(orders[-1])
-        if wrench.representation == "body_fixed":
-            values = _to_world(motion, j, values)
-        transmitted[j] = [w - value for w, value in zip(transmitted[j], values)]
-
-    torques = np.zeros((len(orders), *batch, model.n_joints))
-    ground = np.zeros((len(orders), *batch, 6))
-    for j in reversed(range(model.n_bodies)):
-        parent = model.parents[j]
-        if motion.screws[j]:
-            for r in orders:
-                torques[r][..., model.joint_of(j)] = product_derivative(
-                    motion.screws[j], transmitted[j], r, dot
-                )
-        for r in orders:
-            if parent < 0:
-                ground[r] += transmitted[j][r]
-            else:
-                transmitted[parent][r] = transmitted[parent][r] + transmitted[j][r]
-    return torques, ground
-
-
-def _to_world(motion: SpatialMotion, body: int, values: Array) -> Array:
-    """Move a wrench with derivatives from body axes to world axes."""
-    body_twists = twists_to_body(motion.poses[body], motion.twists[body])
-    return wrenches_to_world(motion.poses[body], body_twists, values)
+    return transmitted(model, motion, "spatial", needed, wrenches, q.shape[1:-1])

@@ -35,7 +35,7 @@ from hodyn_ros.guard.feedforward_stream import FeedforwardStream
 from hodyn_ros.guard.guard_config import End, FirstEffort, GuardConfig, GuardLimits, Rejoin
 from hodyn_ros.guard.measured_motion import MeasuredMotion
 from hodyn_ros.guard.reasons import Fault, Obstacle, Progress, Reason, State, StreamError, Transition
-from hodyn_ros.guard.transitions import Braking, Fading, Motion
+from hodyn_ros.guard.transitions import Braking, Fading, Motion, braking_time
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.observers.effort_observer import EffortObserver
 
@@ -51,7 +51,7 @@ _MISMATCHED_FOR = 0.004  # [s] that efforts and motion have to disagree: signals
 _TRIP_MISMATCHED = 0.015  # [s] of a stop, from which on efforts have to do what they should
 _AT_ONCE_FOR = 0.002  # [s] that more than this has to last
 _AT_ONCE = 4.0  # times as much as stops a robot, which gets it out of hand sooner
-_TRIP = 2.0  # times the mismatch that stops a robot: no effort that is commanded does what it should
+_TRIP = 1.75  # times the mismatch that stops a robot: no effort that is commanded does what it should
 _RUNS_AWAY = 1.05  # times the speed that stops a robot: the stop makes it faster still
 _AHEAD = 0.02  # [s] from now, when a motion has to keep its speed limit as well
 _FALLS = 0.1  # share of the highest speed of a robot that its fading efforts hold no more
@@ -107,7 +107,7 @@ class CommandGuard:
         n, limits = len(joint_names), GuardLimits() if limits is None else limits
         velocity, effort, rate = (
             np.broadcast_to(np.asarray(values, dtype=np.float64), (n,))
-            for values in (limits.velocity, limits.effort, limits.effort_rate)
+            for values in (limits.velocity, limits.effort, limits.believed_effort_rate())
         )
         fastest = config.speed_margin * velocity
         self.config = config
@@ -121,9 +121,9 @@ class CommandGuard:
         self.desired = FeedforwardStream(joint_names, config, fastest, limits, model)
         self._names = tuple(joint_names)
         self._velocity_limit, self._fastest = velocity, fastest
-        # where no rate is known, the step that is always allowed is all that is
-        known_rate = np.where(np.isinf(rate), np.finfo(float).tiny, rate)
-        self._limiter = EffortLimiter(effort, known_rate, config.effort_step)
+        self._range = tuple(np.broadcast_to(end, (n,)) for end in (limits.lower, limits.upper))
+        self._limiter = EffortLimiter(effort, rate, config.effort_step)
+        self._effort_step = limits.effort_steps(config.effort_step)
         self._gains, self._model = gains, model
         watched = observer is not None and (gains is not None or config.efforts_act)
         self._check = EffortCheck(observer, fastest) if watched and observer is not None else None
@@ -603,7 +603,7 @@ class CommandGuard:
         effort = self.desired.effort(self._instant(acts))
         if self._model is not None:
             known = self._model(start, self._bent_by(acts))
-            effort = known + _within(effort - known, _FIRST_STEP * self.config.effort_step)
+            effort = known + _within(effort - known, _FIRST_STEP * self._effort_step)
         return _within(effort, self._limiter.limit)
 
     def _begin_to_stop(self, reason: Reason) -> None:
@@ -623,7 +623,8 @@ class CommandGuard:
             # feedback would pull at a robot that is not where it was commanded to be
             speed = _within(self._speed, self._velocity_limit)
             begin = Motion(self.measured.position, speed, self._nothing)
-        self._braking = Braking.within(begin, at, self.config.deceleration, self.config.shortest_stop)
+        lasts = braking_time(begin, self.config.deceleration, self._velocity_limit, *self._range)
+        self._braking = Braking.lasting(begin, at, max(self.config.shortest_stop, lasts))
         self._offset, self._relax_for = None, _RELAX
         helpless = (
             self._model is None and not feedback_here

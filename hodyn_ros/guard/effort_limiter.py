@@ -11,6 +11,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.lie.se3 import Array
 
 MILLISECOND = 1e-3  # [s]
+FULL_WITHIN = 0.05  # [s] in which an effort may come to its limit where nothing says how fast it may change
 
 
 class Limited(NamedTuple):

@@ -57,6 +57,7 @@ class FeedforwardStream:
         self._strongest = np.broadcast_to(np.asarray(limits.effort, dtype=np.float64), (n,))
         self._mismatch = np.broadcast_to(np.asarray(limits.mismatch, dtype=np.float64), (n,))
         self._model = model if np.isfinite(self._mismatch).any() else None
+        self._effort_steps = limits.effort_steps(config.effort_step)
         self._nothing = np.zeros(n)
         self._positions = self._efforts = self._deflections = np.zeros((0, n))
         self._apart = np.zeros((2, n))  # of positions and velocities from their derivatives, lately
@@ -251,9 +252,9 @@ class FeedforwardStream:
             return Acceptance(0.0, True)
         step = np.abs(efforts[0] - taylor(self._efforts, h))
         largest = float(step.max())
-        if largest <= self._config.effort_step:
+        if not np.count_nonzero(step > self._effort_steps):
             return Acceptance(largest, True)
-        explained = self._config.effort_step + _change(self._efforts, efforts, h, 0)
+        explained = self._effort_steps + _change(self._efforts, efforts, h, 0)
         return Acceptance(largest, bool((step <= explained).all()))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.feedforward.feedforward import Status
+from hodyn_ros.guard.effort_limiter import FULL_WITHIN, MILLISECOND
 from hodyn_ros.guard.reasons import Fault, State, StreamError, Transition
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.keys import check_ranges, key
@@ -60,6 +61,25 @@ class GuardLimits:
     effort: ArrayLike = field(default_factory=_unlimited)  # [N.m or N]
     effort_rate: ArrayLike = field(default_factory=_unlimited)  # [N.m/s or N/s]
     mismatch: ArrayLike = field(default_factory=_unlimited)  # of efforts and motion, allowed [N.m or N]
+    lower: ArrayLike = -np.inf  # ends of the range of the joints [rad or m], which a stop keeps if it can
+    upper: ArrayLike = np.inf
+
+    def believed_effort_rate(self) -> Array:
+        """Return how fast efforts may change (n,) or () [N.m/s or N/s]; hardly where no limit says it.
+
+        Where no rate is known, it follows from the size of the drive: what lets a small robot through would
+        cut the feedback of a large one, which then swings.
+        """
+        rate = np.where(np.isinf(self.effort_rate), self._rate_of_size(), self.effort_rate)
+        return np.where(np.isinf(rate), np.finfo(float).tiny, rate)
+
+    def effort_steps(self, least: float) -> Array:
+        """Return by how much feedforwards may step (n,) or () [N.m or N]: `least`, more for large drives."""
+        rate = self._rate_of_size()
+        return np.maximum(least, np.where(np.isinf(rate), 0.0, MILLISECOND * rate))
+
+    def _rate_of_size(self) -> Array:
+        return np.asarray(self.effort, dtype=np.float64) / FULL_WITHIN
 
 
 @dataclass(frozen=True)
@@ -129,7 +149,7 @@ class GuardConfig:
     )
     effort_step: float = key(
         "Largest change of a command in a millisecond [N.m or N], unless the rate of the effort in the robot "
-        "file allows more.",
+        "file allows more; where it has none, 2 % of the largest effort are allowed as well.",
         default=2.0,
         within=(0.0, 1e6),
     )
@@ -143,7 +163,11 @@ class GuardConfig:
         | Status.NEAR_SINGULARITY
     )
     deceleration: float = key(
-        "Largest deceleration [rad/s^2 or m/s^2] of the reference in a stop.", default=7.5, within=(0.1, 1e4)
+        "Largest deceleration [rad/s^2 or m/s^2] of the reference in a stop; 0: 7.5, or for fast joints what "
+        "stops them from their highest speed within 0.65 s, and up to three times that before a joint "
+        "leaves its range.",
+        default=0.0,
+        within=(0.0, 1e4),
     )
     shortest_stop: float = key(default=0.1, least=1e-3)  # [s]
     end: End = End.HOLD

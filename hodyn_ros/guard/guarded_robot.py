@@ -41,6 +41,8 @@ def guard_limits(robot: Robot, joint_names: Sequence[str], *, motor: bool) -> Gu
         effort[places],
         rate[places],
         _mismatch(robot, joint_names, motor),
+        limits.position_lower[places],
+        limits.position_upper[places],
     )
 
 

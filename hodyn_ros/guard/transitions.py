@@ -65,10 +65,8 @@ class Braking(NamedTuple):
     relief: float
 
     @classmethod
-    def within(cls, begin: Motion, start: float, deceleration: float, shortest: float) -> Braking:
-        """Brake by no more than `deceleration` [rad/s^2 or m/s^2], and for no less than `shortest` [s]."""
-        fastest = float(np.abs(begin.velocity).max(initial=0.0))
-        duration = max(shortest, 1.5 * fastest / deceleration)
+    def lasting(cls, begin: Motion, start: float, duration: float) -> Braking:
+        """Brake for `duration` [s]."""
         return cls(begin, start, duration, min(duration, _RELIEF))
 
     @property
@@ -92,4 +90,31 @@ class Braking(NamedTuple):
         )
 
 
+def braking_time(begin: Motion, stated: float, highest_speed: Array, lower: Array, upper: Array) -> float:
+    """Return how long [s] it takes to brake by no more than `stated` [rad/s^2 or m/s^2].
+
+    Where that is 0: as gently as an arm is to, but fast joints within `_STANDS_WITHIN` of their highest
+    speed: the arms of a Delta, which go at 12 rad/s, would leave its workspace. And harder, within reason,
+    where a joint would leave its range (n,) [rad or m] otherwise: the way of a stop is half of that at full
+    speed.
+    """
+    speed = np.abs(begin.velocity)
+    if stated > 0.0:
+        return _longest(speed, stated)
+    of_speed = 1.5 * highest_speed / _STANDS_WITHIN
+    gentle = _longest(speed, np.maximum(_GENTLE, np.where(np.isfinite(of_speed), of_speed, 0.0)))
+    left = np.where(begin.velocity > 0.0, upper - begin.position, begin.position - lower)
+    way = 0.5 * gentle * speed
+    beyond = way > np.maximum(left, 0.0)
+    way, left = way[beyond], left[beyond]
+    return gentle / float((way / np.maximum(left, way / _HARDER)).max(initial=1.0))
+
+
+def _longest(speed: Array, deceleration: Array | float) -> float:
+    return float((1.5 * speed / deceleration).max(initial=0.0))
+
+
 _RELIEF = 0.1  # [s]
+_GENTLE = 7.5  # [rad/s^2 or m/s^2] by which joints brake where nothing else is stated,
+_STANDS_WITHIN = 0.65  # [s] and what stops them from their highest speed within this, where that is more
+_HARDER = 3.0  # times as hard it brakes at most before the end of a range

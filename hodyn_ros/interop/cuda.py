@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hodyn_ros.codegen.kernel import Shape, traced
+import numpy as np
+
 from hodyn_ros.dynamics.operations import EXPORTED_OF_TREES, OPERATIONS
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import InputError
 from hodyn_ros.export.c_text import comment_block
 from hodyn_ros.export.request import ExportRequest
-from hodyn_ros.export.straight_line import StraightLine, Tables, checked_length
+from hodyn_ros.export.straight_line import Tables, TracedLines
 from hodyn_ros.interop.traced_function import law_of
 
 _THREADS = 128  # of a block at most, so that each may use many registers
@@ -64,14 +65,12 @@ def export_cuda(choice: RobotChoice, request: ExportRequest, out: Path) -> Path:
 def _kernel(robot: Robot, request: ExportRequest, what: str, tables: Tables) -> str:
     order, frames, representation = request.order, request.frames or None, request.representation
     trace, arguments, names = law_of(robot, OPERATIONS[what], order, frames, representation)
-    shapes: list[Shape] = [shape for _, shape in arguments]
-    graph, outputs, (rows, columns) = traced(trace, shapes)
-    checked_length(graph, outputs, f"{what} of robot {robot.name!r} at order {order}")
-    code = StraightLine(graph, names, outputs, tables)
+    shapes = {name: shape for name, (_, shape) in zip(names, arguments)}
+    code = TracedLines(trace, shapes, f"{what} of robot {robot.name!r} at order {order}", tables)
     inputs = [f"const double *{name}" for name in names]
     about = [
-        f"/* {', '.join(f'{name} {shape}' for name, shape in zip(names, shapes))} -> result "
-        f"{(rows, columns)} of every sample */"
+        f"/* {', '.join(f'{name} {shape}' for name, shape in shapes.items())} -> result {code.shape} of "
+        "every sample */"
     ]
     lines = [
         *about,
@@ -82,10 +81,10 @@ def _kernel(robot: Robot, request: ExportRequest, what: str, tables: Tables) -> 
         "  if (sample >= count) {",
         "    return;",
         "  }",
-        *[f"  {name} += sample * {a * b};" for name, (a, b) in zip(names, shapes)],
-        f"  result += sample * {rows * columns};",
+        *[f"  {name} += sample * {a * b};" for name, (a, b) in shapes.items()],
+        f"  result += sample * {len(code.outputs)};",
         *code.lines,
-        *[f"  result[{i}] = {code.text(value)};" for i, value in enumerate(outputs)],
+        *code.stores({"result": np.arange(len(code.outputs))}),
         "}",
         "",
     ]

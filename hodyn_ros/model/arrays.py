@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike
 from hodyn_ros.array import Array
 from hodyn_ros.errors import ModelError, nearest
 
+_UNIT_TOLERANCE = 1e-9
+
 
 def frozen_array(name: str, values: ArrayLike, shape: tuple[int, ...] | None) -> Array:
     """Return values as a read-only array of a shape, None for any, all finite; ModelError names the array."""
@@ -27,6 +29,31 @@ def frozen_array(name: str, values: ArrayLike, shape: tuple[int, ...] | None) ->
         raise ModelError(f"{name}{list(place)} is {array[place]}; all numbers must be finite")
     array.setflags(write=False)
     return array
+
+
+def is_turn(matrix: Array) -> bool:
+    """Tell whether the columns of a matrix (3, 3) are those of a right-handed frame."""
+    return bool(
+        np.abs(matrix.T @ matrix - np.eye(3)).max() <= _UNIT_TOLERANCE and np.linalg.det(matrix) > 0.0
+    )
+
+
+def parent_indices(parents: Sequence[int]) -> tuple[int, ...]:
+    """Return the parents of bodies as integers; ModelError where they are none."""
+    try:
+        return tuple(int(parent) for parent in np.asarray(parents, dtype=int).reshape(-1))
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"parents must be integers, one per body: {error}") from error
+
+
+def check_parents(parents: Sequence[int], names: Sequence[str]) -> None:
+    """Refuse parents that do not come before their children; ModelError names the body."""
+    for i, parent in enumerate(parents):
+        if not -1 <= parent < i:
+            raise ModelError(
+                f"body {names[i]!r} (index {i}) has parent {parent}; a parent is -1 (the world) or a body "
+                "listed before its child"
+            )
 
 
 def known_fields(what: str, kind: type, values: Any) -> dict[str, Any]:

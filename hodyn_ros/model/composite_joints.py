@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.array import Array
 from hodyn_ros.errors import ModelError
-from hodyn_ros.model.arrays import frozen_array, unique_names
+from hodyn_ros.model.arrays import frozen_array, is_turn, parent_indices, unique_names
 from hodyn_ros.model.joint_groups import prismatic, revolute
-from hodyn_ros.model.tree import TreeArrays, parent_indices
+from hodyn_ros.model.tree import TreeArrays
 
 _PARALLEL = 1e-6  # [rad]
 _ORIGIN = (0.0, 0.0, 0.0)
@@ -145,6 +145,6 @@ def unfold_arrays(arrays: TreeArrays, joint_names: Sequence[str], body_names: Se
 def _frame(axes: ArrayLike | None) -> Sequence[Array]:
     """Return the axes x, y, z of a frame given by its columns."""
     frame = np.eye(3) if axes is None else frozen_array("axes of a joint", axes, (3, 3))
-    if np.abs(frame.T @ frame - np.eye(3)).max() > 1e-9 or np.linalg.det(frame) < 0.0:
+    if not is_turn(frame):
         raise ModelError("the columns of the axes of a joint must be a right-handed frame")
     return list(frame.T)

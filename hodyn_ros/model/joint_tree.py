@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from hodyn_ros.checks import finite_array, finite_result
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.lie.se3 import Ad, Array, ad, exp, inverse
-from hodyn_ros.model.arrays import frozen_array, unique_names
+from hodyn_ros.model.arrays import check_parents, frozen_array, is_turn, parent_indices, unique_names
 from hodyn_ros.model.tree import TreeModel
 
 _CLOSED = 1e-9  # by which brackets of joint screws may leave the space of the joint
@@ -54,25 +54,15 @@ class JointTree:
         Shapes and units as on the attributes; `hodyn_ros.model.joint_groups` makes subspaces. Raises
         ModelError naming the body or array at fault.
         """
-        try:
-            indices = tuple(int(p) for p in np.asarray(parents, dtype=int).reshape(-1))
-            spaces = list(subspaces)
-        except (TypeError, ValueError) as error:
-            raise ModelError(
-                f"parents must be integers and subspaces matrices, one per body: {error}"
-            ) from error
+        indices = parent_indices(parents)
+        spaces = list(subspaces) if isinstance(subspaces, (Sequence, np.ndarray)) else []
         n = len(indices)
         if n == 0:
             raise ModelError("a tree needs at least one body; parents is empty")
         names = unique_names("body_names", body_names, n, "body")
         if len(spaces) != n:
             raise ModelError(f"subspaces must hold one matrix per body, {n} in all, found {len(spaces)}")
-        for body, parent in enumerate(indices):
-            if not -1 <= parent < body:
-                raise ModelError(
-                    f"body {names[body]!r} (index {body}) has parent {parent}; a parent is -1 (the world) or "
-                    "a body listed before its child"
-                )
+        check_parents(indices, names)
         tree = cls(
             parents=indices,
             subspaces=tuple(_subspace(name, screws) for name, screws in zip(names, spaces)),
@@ -84,13 +74,7 @@ class JointTree:
             body_names=names,
         )
         for name, reference in zip(names, tree.references):
-            rotation = reference[:3, :3]
-            orthogonal = np.allclose(rotation.T @ rotation, np.eye(3), rtol=0.0, atol=_CLOSED)
-            if (
-                not orthogonal
-                or np.linalg.det(rotation) < 0.0
-                or not np.array_equal(reference[3], (0, 0, 0, 1))
-            ):
+            if not is_turn(reference[:3, :3]) or not np.array_equal(reference[3], (0, 0, 0, 1)):
                 raise ModelError(
                     f"the reference of body {name!r} is not a pose: a rotation and a translation"
                 )

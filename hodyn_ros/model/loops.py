@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.array import Array
 from hodyn_ros.errors import ModelError
-from hodyn_ros.model.arrays import frozen_array
+from hodyn_ros.model.arrays import frozen_array, is_turn
 from hodyn_ros.model.joint_function import JointFunction
 
 LoopKind = Literal["weld", "ball", "universal", "hinge", "cylinder", "slider", "rod", "spin", "rows"]
@@ -182,7 +182,7 @@ class Loop:
         for field in ("axes", "axes_b"):
             if getattr(self, field) is not None:
                 axes = frozen_array(field, getattr(self, field), (3, 3))
-                if np.abs(axes.T @ axes - np.eye(3)).max() > 1e-9 or np.linalg.det(axes) < 0.0:
+                if not is_turn(axes):
                     raise ModelError(
                         f"loop {self.name!r}: the columns of its {field} must be a right-handed frame"
                     )

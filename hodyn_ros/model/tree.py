@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.lie.se3 import exp_screw, nearest_rotation
-from hodyn_ros.model.arrays import frozen_array, unique_names
+from hodyn_ros.model.arrays import check_parents, frozen_array, is_turn, parent_indices, unique_names
 
 _UNIT_TOLERANCE = 1e-9
 _ROUNDING = 1e-15  # [m^2] of links merged into a body, per mass
@@ -191,12 +191,8 @@ class TreeModel:
         return JointKind.HELICAL if abs(omega @ v) > _UNIT_TOLERANCE else JointKind.REVOLUTE
 
     def _check_topology(self) -> None:
+        check_parents(self.parents, self.body_names)
         for i, parent in enumerate(self.parents):
-            if not -1 <= parent < i:
-                raise ModelError(
-                    f"body {self.body_names[i]!r} (index {i}) has parent {parent}; a parent is -1 (the "
-                    "world) or a body listed before its child"
-                )
             if self.floating_base and i > 0 and parent == -1:
                 raise ModelError(
                     f"body {self.body_names[i]!r} (index {i}) hangs on the world, but the base floats; "
@@ -218,9 +214,7 @@ class TreeModel:
 
     def _check_placements(self) -> None:
         for name, placement in zip(self.body_names, self.placements):
-            rotation = placement[:3, :3]
-            orthogonal = np.allclose(rotation.T @ rotation, np.eye(3), rtol=0.0, atol=_UNIT_TOLERANCE)
-            if not orthogonal or np.linalg.det(rotation) < 0.0:
+            if not is_turn(placement[:3, :3]):
                 raise ModelError(
                     f"the placement of body {name!r} has no proper rotation in its upper left 3×3 block"
                 )
@@ -273,14 +267,6 @@ class TreeModel:
                     f"the inertia of body {name!r} is {kind}: mass {mass:g} kg, principal moments about the "
                     f"centre of mass {np.array2string(moments, precision=6)} kg m^2; all must be positive"
                 )
-
-
-def parent_indices(parents: Sequence[int]) -> tuple[int, ...]:
-    """Return the parents of bodies as integers; ModelError where they are none."""
-    try:
-        return tuple(int(parent) for parent in np.asarray(parents, dtype=int).reshape(-1))
-    except (TypeError, ValueError) as error:
-        raise ModelError(f"parents must be integers, one per body: {error}") from error
 
 
 def _index(what: str, key: str | int, names: tuple[str, ...]) -> int:

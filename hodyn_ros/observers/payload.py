@@ -14,6 +14,12 @@ identification, IEEE RA-L 3(1), 2018; Lee, Wensing and Park, Geometric robot dyn
 method, `1 / (1 + l)` of it with its length l in the metric of `-log det P`. As that is self-concordant and
 the rest is quadratic, such a step lowers the objective, and never leaves the bodies that can be (Nesterov and
 Nemirovskii 1994).
+
+Errors of r grow with the efforts that the load itself needs, as accelerations come from filtered velocities,
+and springs and friction from a model. A share of these efforts, with errors that last as long, widens the
+covariance to `H^-1 (H + J) H^-1`: H is the Hessian of the above, J what the share adds to the variances of r.
+It leaves the estimate alone; lower weights would let a wrong one silence what mends it. Deviations count how
+far the prior has moved the estimate as well, as that holds small inertias away from zero.
 """
 
 from __future__ import annotations
@@ -57,6 +63,9 @@ class PayloadConfig:
         default=0.05,
         within=(1e-4, 100.0),
     )
+    effort_deviation: float = key(
+        "Share of the efforts that the load needs which stays unsure.", default=0.01, within=(0.0, 1.0)
+    )
     forgetting: float = key(
         "Time [s] after which a sample counts for a third; a load that is put down is better restarted.",
         default=30.0,
@@ -71,7 +80,7 @@ class PayloadEstimate:
     Attributes:
         payload: Mass, centre and inertia; a body that can be.
         values: The ten figures: mass [kg], centre [m], inertia xx, yy, zz, xy, xz, yz [kg m^2].
-        deviations: Their standard deviations (10,).
+        deviations: Their standard deviations (10,), with what the prior has moved them by.
         shown: By figure, whether the motion has halved what was open before (10,).
     """
 
@@ -118,11 +127,11 @@ class PayloadEstimator:
         n = robot.n_coordinates
         sums = PER_BODY * (PER_BODY + 1) // 2
         self._state = Layout(
-            q=n, v=n, filtered=PER_BODY * n, smooth=PER_BODY * n, information=sums, pull=PER_BODY,
-            parameters=PER_BODY,
+            q=n, v=n, filtered=PER_BODY * n, smooth=PER_BODY * n, information=sums, spread=sums,
+            pull=PER_BODY, parameters=PER_BODY,
         )  # fmt: skip
         self._prior = np.diag([config.mass * config.size**2] * 3 + [config.mass])
-        self._figures, self._sample = np.zeros((1, 5)), np.zeros((4, n))
+        self._figures, self._sample = np.zeros((1, 6)), np.zeros((4, n))
         self._step = Kernel(*self.trace()).function
         self.restart()
 
@@ -151,6 +160,7 @@ class PayloadEstimator:
             smoothing,
             share if self._elapsed > _SETTLED * (1.0 / config.bandwidth + smoothing) else 0.0,
             exp(-period / self.config.forgetting),
+            self.config.effort_deviation,
         )
         self._sample[:2] = motion
         self._sample[2], self._sample[3] = found.efforts, found.deviations
@@ -161,13 +171,15 @@ class PayloadEstimator:
         """What is known of the load by now."""
         state = self._state.unpack(self._memory[0].tolist())
         parameters = np.array(state["parameters"])
-        information = np.zeros((PER_BODY, PER_BODY))
-        information[np.triu_indices(PER_BODY)] = state["information"]
-        information = information + np.triu(information, 1).T
+        information, spread = _symmetric(state["information"]), _symmetric(state["spread"])
         values, slopes = _figures_of(parameters)
         before = np.linalg.inv(_curvature(self._prior))
-        covariance = np.linalg.inv(information + _curvature(pseudo_inertia(parameters)))
-        deviations = np.sqrt(np.diag(slopes @ covariance @ slopes.T))
+        pseudo = pseudo_inertia(parameters)
+        covariance = np.linalg.inv(information + _curvature(pseudo))
+        pulled = np.tensordot(_BASIS, np.linalg.inv(self._prior) - np.linalg.inv(pseudo))
+        moved = slopes @ covariance @ pulled
+        covariance = covariance + covariance @ spread @ covariance
+        deviations = np.sqrt(np.diag(slopes @ covariance @ slopes.T) + moved**2)
         open_before = np.sqrt(np.diag(slopes @ before @ slopes.T))
         xx, yy, zz, xy, xz, yz = values[4:].tolist()
         payload = Payload(float(values[0]), tuple(values[1:4].tolist()), (xx, xy, xz, yy, yz, zz), self.body)
@@ -184,7 +196,7 @@ class PayloadEstimator:
 
         def trace(sample: Stack, figures: Stack, memory: Stack) -> Stack:
             q, v, efforts, deviations = sample
-            period, bandwidth, smoothing, share, kept = figures[0]
+            period, bandwidth, smoothing, share, kept, unsure = figures[0]
             before = layout.unpack(memory[0])
             middle = [
                 [
@@ -203,10 +215,16 @@ class PayloadEstimator:
             smooth = [b + faded * (a - b) for a, b in zip(before["smooth"], filtered)]
             seen = [smooth[k : k + PER_BODY] for k in range(0, len(smooth), PER_BODY)]
             weights = [share / (d * d) for d in deviations]
+            needed = [unsure * _sum(a * b for a, b in zip(y, before["parameters"])) for y in seen]
+            grown = [w * e * e / (d * d) for w, e, d in zip(weights, needed, deviations)]
             upper = [(a, b) for a in range(PER_BODY) for b in range(a, PER_BODY)]
             information = [
                 kept * old + _sum(w * (y[a] * y[b]) for w, y in zip(weights, seen))
                 for old, (a, b) in zip(before["information"], upper)
+            ]
+            spread = [
+                kept * old + _sum(w * (y[a] * y[b]) for w, y in zip(grown, seen))
+                for old, (a, b) in zip(before["spread"], upper)
             ]
             pull = [
                 kept * old - _sum(w * e * y[a] for w, e, y in zip(weights, efforts, seen))
@@ -217,17 +235,24 @@ class PayloadEstimator:
                 layout.pack(
                     {
                         "q": q, "v": v, "filtered": filtered, "smooth": smooth,
-                        "information": information, "pull": pull, "parameters": found,
+                        "information": information, "spread": spread, "pull": pull, "parameters": found,
                     }
                 )
             ]  # fmt: skip
 
         shapes: list[tuple[str, Shape]] = [
             ("sample", (4, self._robot.n_coordinates)),
-            ("figures", (1, 5)),
+            ("figures", (1, 6)),
             ("memory", (1, layout.size)),
         ]
         return trace, shapes
+
+
+def _symmetric(upper: Sequence[float]) -> Array:
+    """Return the symmetric matrix (10, 10) with these entries from its diagonal on, row by row."""
+    matrix = np.zeros((PER_BODY, PER_BODY))
+    matrix[np.triu_indices(PER_BODY)] = upper
+    return matrix + np.triu(matrix, 1).T
 
 
 def pseudo_inertia(parameters: Sequence[Any] | Array) -> Array:

@@ -143,7 +143,7 @@ private:
       return {"order of a robot", 0.0, static_cast<double>(kMostOrder), static_cast<double>(robot.order)};
     }
     const guard::Vector all(robot.joints);
-    return guard::find_unusable(robot.joints, config.guard, {all, all, all, all}, config.gains);
+    return guard::find_unusable(robot.joints, config.guard, {all, all, all, all, all, all}, config.gains);
   }
 
   // but where the guard has ended in motion: drives have gone on without commands, nobody knows how.
@@ -162,7 +162,8 @@ private:
     const auto row = [this](const double * numbers) { return guard::Vector(numbers, numbers + robot_.joints); };
     return {
       row(robot_.velocity), row(motor ? robot_.motor_effort : robot_.effort),
-      row(motor ? robot_.motor_effort_rate : robot_.effort_rate), row(motor ? robot_.motor_mismatch : robot_.mismatch)};
+      row(motor ? robot_.motor_effort_rate : robot_.effort_rate), row(motor ? robot_.motor_mismatch : robot_.mismatch),
+      row(robot_.lower), row(robot_.upper)};
   }
 
   // The efforts of a motion, for the guard.

@@ -39,7 +39,8 @@ inline Unusable find_unusable(size_t joints, const Config & config, const Limits
   if (joints < 1 || joints > kMostJoints) {
     return {"joints", 1.0, static_cast<double>(kMostJoints), n};
   }
-  const Vector * const limited[] = {&limits.velocity, &limits.effort, &limits.effort_rate, &limits.mismatch};
+  const Vector * const limited[] = {
+    &limits.velocity, &limits.effort, &limits.effort_rate, &limits.mismatch, &limits.lower, &limits.upper};
   for (const Vector * row : limited) {
     if (row->size() != joints) {
       return {"joints with limits", n, n, static_cast<double>(row->size())};
@@ -66,16 +67,16 @@ public:
     const EffortModel & model = {}, const Observer & observer = {})
   : config(allowed),
     unusable(find_unusable(joints, allowed, limits, gains)),
-    velocity_limit_(limits.velocity),
+    limits_(limits),
     fastest_(scaled(limits.velocity, allowed.speed_margin)),
     gains_(gains),
     model_(model),
     observer_(observer),
     measured(joints, config, fastest_),
-    desired(joints, config, fastest_, limits, model_),
+    desired(joints, config, fastest_, limits_, model_),
     issued(joints),
     found(joints),
-    limiter_(limits.effort, known_rates(limits.effort_rate), allowed.effort_step),
+    limiter_(limits_, config.effort_step),
     check_(observer_, fastest_),
     offset_(joints),
     relax_(joints),
@@ -93,7 +94,7 @@ public:
     feedback_(joints)
   {
   }
-  CommandGuard(const CommandGuard &) = delete;  // the streams refer to its own config and model
+  CommandGuard(const CommandGuard &) = delete;  // its parts refer to its own config, limits and model
   CommandGuard & operator=(const CommandGuard &) = delete;
 
   // Take positions and velocities that were measured at an instant; velocities may hold NaN, or be null.
@@ -190,7 +191,8 @@ public:
   const Unusable unusable;
 
 private:  // what the streams refer to comes before them
-  Vector velocity_limit_, fastest_;
+  const Limits limits_;
+  Vector fastest_;
   Gains gains_;
   EffortModel model_;
   Observer observer_;
@@ -224,15 +226,6 @@ private:
       value *= by;
     }
     return values;
-  }
-
-  // Where no rate is known, the step that is always allowed is all that is.
-  static Vector known_rates(Vector rates)
-  {
-    for (double & rate : rates) {
-      rate = rate == kInfinite ? DBL_MIN : rate;
-    }
-    return rates;
   }
 
   size_t joints() const { return fastest_.size(); }
@@ -519,7 +512,7 @@ private:
   {
     for (size_t j = 0; j < joints(); ++j) {
       if (fabs(velocity[j]) > share * fastest_[j]) {
-        return of(Cause::kVelocity, j, velocity[j], share * velocity_limit_[j]);
+        return of(Cause::kVelocity, j, velocity[j], share * limits_.velocity[j]);
       }
     }
     return {};
@@ -685,7 +678,7 @@ private:
       }
       for (size_t j = 0; j < joints(); ++j) {
         const double known = model_ ? effort_[j] : issued.effort[j];
-        const double off = within(issued.effort[j] - known, command_guard::kFirstStep * config.effort_step);
+        const double off = within(issued.effort[j] - known, command_guard::kFirstStep * limiter_.step(j));
         issued.effort[j] = within(known + off, limiter_.limit()[j]);
       }
     } else if (config.first_effort == FirstEffort::kZero) {
@@ -739,17 +732,17 @@ private:
       find_speed(braking_.begin.velocity);
       braking_.begin.position = measured.position;
       for (size_t j = 0; j < joints(); ++j) {
-        braking_.begin.velocity[j] = within(braking_.begin.velocity[j], velocity_limit_[j]);
+        braking_.begin.velocity[j] = within(braking_.begin.velocity[j], limits_.velocity[j]);
         braking_.begin.acceleration[j] = 0.0;
       }
     } else {
       braking_.begin = issued.motion;
       for (size_t j = 0; j < joints(); ++j) {
         braking_.begin.acceleration[j] =
-          within(braking_.begin.acceleration[j], command_guard::kBrakedFrom * velocity_limit_[j]);
+          within(braking_.begin.acceleration[j], command_guard::kBrakedFrom * limits_.velocity[j]);
       }
     }
-    braking_.brake(at, config.deceleration, config.shortest_stop);
+    braking_.brake(at, config.deceleration, limits_, config.shortest_stop);
     brakes_ = true;
     offsets_ = false;
     relax_for_ = command_guard::kRelax;

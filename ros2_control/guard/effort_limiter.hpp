@@ -6,11 +6,12 @@
 
 namespace hodyn_ros::guard
 {
+// Refers to the limits.
 class EffortLimiter
 {
 public:
-  EffortLimiter(const Vector & limit, const Vector & rate_limit, double step)
-  : last(limit.size()), limit_(limit), rate_limit_(rate_limit), step_(step)
+  EffortLimiter(const Limits & limits, double step)
+  : last(limits.effort.size()), limits_(limits), step_(step)
   {
   }
 
@@ -19,7 +20,7 @@ public:
   {
     saturated = rate_limited = false;
     for (size_t j = 0; j < effort.size(); ++j) {
-      const double cut = least_of(most_of(effort[j], -limit_[j]), limit_[j]);
+      const double cut = least_of(most_of(effort[j], -limit()[j]), limit()[j]);
       saturated = saturated || cut != effort[j];
       double result = cut;
       if (known) {
@@ -33,7 +34,8 @@ public:
     known = true;
   }
 
-  const Vector & limit() const { return limit_; }
+  const Vector & limit() const { return limits_.effort; }
+  double step(size_t j) const { return limits_.effort_step(j, step_); }  // in a millisecond [N.m]
 
   Vector last;
   bool known = false;  // whether there was a last one
@@ -42,13 +44,11 @@ public:
 private:
   double reach(size_t j, double elapsed) const
   {
-    if (rate_limit_[j] == kInfinite) {
-      return kInfinite;
-    }
-    return most_of(rate_limit_[j] * elapsed, step_ * least_of(elapsed / effort_limiter::kMillisecond, 1.0));
+    const double often = least_of(elapsed / effort_limiter::kMillisecond, 1.0);
+    return most_of(limits_.believed_effort_rate(j) * elapsed, step_ * often);
   }
 
-  Vector limit_, rate_limit_;
+  const Limits & limits_;
   double step_;
 };
 }  // namespace hodyn_ros::guard

@@ -17,17 +17,17 @@ struct Reference
   Motion deflection;  // by how much the motors are ahead of their links
 };
 
-// Refers to the model.
+// Refers to configuration, limits and model.
 class FeedforwardStream
 {
 public:
   FeedforwardStream(
     size_t joints, const Config & config, const Vector & fastest, const Limits & limits, const EffortModel & model)
   : beside(joints), last_(joints), config_(config), fastest_(fastest),
-    strongest_(limits.effort), mismatch_(limits.mismatch), model_(model), new_beside_(joints),
+    limits_(limits), model_(model), new_beside_(joints),
     motion_(joints), apart_{Vector(joints), Vector(joints)}
   {
-    watches_ = !mismatch_.all([](double most) { return !is_finite(most); });
+    watches_ = !limits_.mismatch.all([](double most) { return !is_finite(most); });
   }
 
   // Take a feedforward; for what cannot be used, or does not continue the one before, `fault` then says why. While it
@@ -50,7 +50,7 @@ public:
       return Taken::kClock;
     }
     // of motions, acceleration alone: a velocity is for the guard to look at
-    if (!possible(reference.positions, 1, 3, fastest_) || !possible(reference.efforts, 0, kAll, strongest_)) {
+    if (!possible(reference.positions, 1, 3, fastest_) || !possible(reference.efforts, 0, kAll, limits_.effort)) {
       return Taken::kNumbers;
     }
     const bool goes_on = 0.0 < since && since <= 2.0 * config_.timeout;
@@ -281,11 +281,11 @@ private:
   {
     const bool from_nothing = !following;  // nothing has been believed yet
     const auto changed = [&](size_t j) { return fabs(new_beside_[j] - (from_nothing ? 0.0 : beside[j])); };
-    const size_t j = largest(beside.size(), [&](size_t i) { return changed(i) - mismatch_[i]; });
-    if (!(from_nothing || has_beside) || !(changed(j) > mismatch_[j])) {
+    const size_t j = largest(beside.size(), [&](size_t i) { return changed(i) - limits_.mismatch[i]; });
+    if (!(from_nothing || has_beside) || !(changed(j) > limits_.mismatch[j])) {
       return {};
     }
-    return Reason{Cause::kEffortStep, static_cast<int>(j), changed(j), mismatch_[j]};
+    return Reason{Cause::kEffortStep, static_cast<int>(j), changed(j), limits_.mismatch[j]};
   }
 
   void compare_efforts(const Series & efforts, double h)
@@ -293,19 +293,19 @@ private:
     if (efforts.rows == 0 || last_.efforts.rows == 0) {
       return;
     }
-    bool explained = true;
     for (size_t j = 0; j < efforts.n; ++j) {
       const double off = fabs(efforts.at(0, j) - taylor(last_.efforts, 0, j, h));
       step = most_of(step, off);
-      explained = explained && off <= config_.effort_step + change(last_.efforts, efforts, h, 0, j);
+      const double allowed = limits_.effort_step(j, config_.effort_step);
+      smooth = smooth && off <= allowed + change(last_.efforts, efforts, h, 0, j);
     }
-    smooth = step <= config_.effort_step || explained;
   }
 
   Reference last_;
   size_t positions_ = 0;
   const Config & config_;
-  Vector fastest_, strongest_, mismatch_;
+  Vector fastest_;
+  const Limits & limits_;
   const EffortModel & model_;
   bool watches_ = false;
   Vector new_beside_;  // as `beside`, of the feedforward that is looked at

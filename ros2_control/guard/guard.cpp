@@ -112,7 +112,8 @@ hodyn_guard * hodyn_guard_make(
   const core::Config config = config_of(setup->config);
   const core::Limits limits = {
     row(setup->velocity, n, core::kInfinite), row(setup->effort, n, core::kInfinite),
-    row(setup->effort_rate, n, core::kInfinite), row(setup->mismatch, n, core::kInfinite)};
+    row(setup->effort_rate, n, core::kInfinite), row(setup->mismatch, n, core::kInfinite),
+    row(setup->lower, n, -core::kInfinite), row(setup->upper, n, core::kInfinite)};
   const core::Gains gains = {row(setup->proportional, n), row(setup->derivative, n)};
   core::Unusable unusable = core::find_unusable(n, config, limits, gains);
   if (memory == nullptr || bytes < sizeof(hodyn_guard)) {

@@ -20,7 +20,7 @@
 #define HODYN_GUARD_ROWS 12
 #endif
 /* That a guard takes, aligned as by malloc. */
-#define HODYN_GUARD_BYTES (2048U + (HODYN_GUARD_JOINTS * (616U + (16U * HODYN_GUARD_ROWS))))
+#define HODYN_GUARD_BYTES (2048U + (HODYN_GUARD_JOINTS * (632U + (16U * HODYN_GUARD_ROWS))))
 
 #ifdef __cplusplus
 extern "C" {
@@ -43,8 +43,8 @@ typedef struct {
 typedef struct {
   size_t joints;
   hodyn_guard_config config;
-  /* limits, and by how much efforts and motion may disagree; null: infinite */
-  const double *velocity, *effort, *effort_rate, *mismatch;
+  /* limits, by how much efforts and motion may disagree, and ends of the range of joints; null: infinite */
+  const double *velocity, *effort, *effort_rate, *mismatch, *lower, *upper;
   const double *proportional, *derivative; /* gains of the feedback; null: none */
   /* Efforts of a motion whose motors are ahead of their links by a deflection, three rows each, in the sense of those of
    * the feedforward; null: none. `context` is handed on. */

@@ -119,11 +119,12 @@ enum {
    * that length nothing is commanded. */
   HODYN_FIGURE_DRIVE_TIMEOUT,
   /* Largest change of a command in a millisecond [N.m or N], unless the rate of the effort in the robot file allows
-   * more. */
+   * more; where it has none, 2 % of the largest effort are allowed as well. */
   HODYN_FIGURE_EFFORT_STEP,
   /* How long [s] efforts may be at their limits before the robot stops. */
   HODYN_FIGURE_SATURATION_TIME,
-  /* Largest deceleration [rad/s^2 or m/s^2] of the reference in a stop. */
+  /* Largest deceleration [rad/s^2 or m/s^2] of the reference in a stop; 0: 7.5, or for fast joints what stops them
+   * from their highest speed within 0.65 s, and up to three times that before a joint leaves its range. */
   HODYN_FIGURE_DECELERATION,
   /* [s] */
   HODYN_FIGURE_SHORTEST_STOP,

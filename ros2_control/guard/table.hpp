@@ -223,13 +223,14 @@ struct Config
   // length nothing is commanded.
   double drive_timeout = 0.1;
   // Largest change of a command in a millisecond [N.m or N], unless the rate of the effort in the robot file allows
-  // more.
+  // more; where it has none, 2 % of the largest effort are allowed as well.
   double effort_step = 2.0;
   // How long [s] efforts may be at their limits before the robot stops.
   double saturation_time = 0.1;
   unsigned stop_on = kEffortLimitExceeded | kVelocityLimitExceeded | kPositionLimitExceeded | kNearSingularity;
-  // Largest deceleration [rad/s^2 or m/s^2] of the reference in a stop.
-  double deceleration = 7.5;
+  // Largest deceleration [rad/s^2 or m/s^2] of the reference in a stop; 0: 7.5, or for fast joints what stops them from
+  // their highest speed within 0.65 s, and up to three times that before a joint leaves its range.
+  double deceleration = 0.0;
   // [s]
   double shortest_stop = 0.1;
   End end = End::kHold;
@@ -264,7 +265,7 @@ constexpr Figure kFigures[] = {
   {"drive_timeout", &Config::drive_timeout, 0.01, 10.0},
   {"effort_step", &Config::effort_step, 0.0, 1000000.0},
   {"saturation_time", &Config::saturation_time, 0.0, 1000.0},
-  {"deceleration", &Config::deceleration, 0.1, 10000.0},
+  {"deceleration", &Config::deceleration, 0.0, 10000.0},
   {"shortest_stop", &Config::shortest_stop, 0.001, kInfinite},
   {"release_after", &Config::release_after, 0.0, 10000.0},
 };
@@ -305,7 +306,7 @@ constexpr double kAtOnceFor = 0.002;
 // times as much as stops a robot, which gets it out of hand sooner
 constexpr double kAtOnce = 4.0;
 // times the mismatch that stops a robot: no effort that is commanded does what it should
-constexpr double kTrip = 2.0;
+constexpr double kTrip = 1.75;
 // times the speed that stops a robot: the stop makes it faster still
 constexpr double kRunsAway = 1.05;
 // [s] from now, when a motion has to keep its speed limit as well
@@ -356,6 +357,8 @@ namespace effort_limiter
 {
 // [s]
 constexpr double kMillisecond = 0.001;
+// [s] in which an effort may come to its limit where nothing says how fast it may change
+constexpr double kFullWithin = 0.05;
 }  // namespace effort_limiter
 
 namespace feedforward_stream
@@ -404,5 +407,11 @@ namespace transitions
 {
 // [s]
 constexpr double kRelief = 0.1;
+// [rad/s^2 or m/s^2] by which joints brake where nothing else is stated,
+constexpr double kGentle = 7.5;
+// [s] and what stops them from their highest speed within this, where that is more
+constexpr double kStandsWithin = 0.65;
+// times as hard it brakes at most before the end of a range
+constexpr double kHarder = 3.0;
 }  // namespace transitions
 }  // namespace hodyn_ros::guard

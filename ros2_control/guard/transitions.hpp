@@ -49,16 +49,31 @@ struct Braking
 {
   explicit Braking(size_t joints) : begin(joints) {}
 
-  // Brake from `begin` by no more than `deceleration` [rad/s^2], and for no less than `shortest` [s].
-  void brake(double from, double deceleration, double shortest)
+  // Brake from `begin` by no more than `stated` [rad/s^2], or, where that is 0, as joints are built for, and for no less
+  // than `shortest` [s].
+  void brake(double from, double stated, const Limits & limits, double shortest)
   {
-    double fastest = 0.0;
-    for (const double speed : begin.velocity) {
-      fastest = most_of(fastest, fabs(speed));
+    double gentle = 0.0, harder = 1.0;
+    for (size_t j = 0; j < begin.velocity.size(); ++j) {
+      const double deceleration = stated > 0.0 ? stated : deceleration_of(limits.velocity[j]);
+      gentle = most_of(gentle, 1.5 * fabs(begin.velocity[j]) / deceleration);
+    }
+    for (size_t j = 0; j < begin.velocity.size() && !(stated > 0.0); ++j) {
+      const double position = begin.position[j], way = 0.5 * gentle * fabs(begin.velocity[j]);
+      const double left = begin.velocity[j] > 0.0 ? limits.upper[j] - position : position - limits.lower[j];
+      if (way > most_of(left, 0.0)) {
+        harder = most_of(harder, way / most_of(left, way / transitions::kHarder));
+      }
     }
     start = from;
-    duration = most_of(shortest, 1.5 * fastest / deceleration);
+    duration = most_of(shortest, gentle / harder);
     relief = least_of(duration, transitions::kRelief);
+  }
+
+  static double deceleration_of(double highest_speed)
+  {
+    const double of_speed = 1.5 * highest_speed / transitions::kStandsWithin;
+    return of_speed == kInfinite ? transitions::kGentle : most_of(transitions::kGentle, of_speed);
   }
 
   double end() const { return start + duration; }

@@ -161,6 +161,22 @@ struct Limits
   Vector effort;       // [N.m]
   Vector effort_rate;  // [N.m/s]
   Vector mismatch;     // of efforts and motion, allowed [N.m]
+  Vector lower, upper;  // ends of the range of the joints [rad], which a stop keeps if it can
+
+  // How fast an effort may change [N.m/s]; where no rate is known, it follows from the size of the drive: what lets a
+  // small robot through would cut the feedback of a large one, which then swings.
+  double believed_effort_rate(size_t j) const
+  {
+    const double rate = effort_rate[j] == kInfinite ? rate_of_size(j) : effort_rate[j];
+    return rate == kInfinite ? DBL_MIN : rate;
+  }
+  // By how much a feedforward may step [N.m]: `least`, or more for large drives.
+  double effort_step(size_t j, double least) const
+  {
+    const double rate = rate_of_size(j);
+    return rate == kInfinite ? least : most_of(least, effort_limiter::kMillisecond * rate);
+  }
+  double rate_of_size(size_t j) const { return effort[j] / effort_limiter::kFullWithin; }
 };
 
 // Gains of the feedback on measured positions and velocities; none where empty.

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from refusals import refused
 from scipy.integrate import solve_ivp
 
 from hodyn_ros import InputError, ModelError, Robot, series_elastic, share
@@ -113,8 +114,7 @@ def test_a_commanded_stiffness_moves_the_motors(samples: tuple[Array, Array]) ->
     theta = train.feedforward(q, torques, stiffness=command).position
     # half the distance of the motors is the stretch sigma / (4 k)
     assert np.allclose(0.5 * (theta[:, 0] - theta[:, 1]), command[:, 0] / 360.0, rtol=1e-12, atol=1e-12)
-    with pytest.raises(InputError, match=r"joint 'pair': a spring goes slack"):
-        train.feedforward(q, torques + 1e4)
+    refused(lambda: train.feedforward(q, torques + 1e4), "joint 'pair': a spring goes slack")
 
 
 @pytest.mark.thorough
@@ -192,8 +192,7 @@ def test_what_cannot_be_computed_is_refused_not_ignored(panda: Robot) -> None:
         DriveSpec(s.stiffness, s.motor_inertia, variable_stiffness=pair) for s in panda.drive_train.specs
     ]
     robot = panda.with_drives(specs)
-    with pytest.raises(InputError, match="14 motors for 7 joints"):
-        FeedforwardModel(robot, 2)
+    refused(lambda: FeedforwardModel(robot, 2), "14 motors for 7 joints")
 
 
 @pytest.mark.parametrize(

@@ -152,16 +152,16 @@ def test_a_batch_is_every_sample_on_its_own() -> None:
 
 def test_what_is_wrong_is_named() -> None:
     assert_refused(
-        (SingularError, lambda: tilting().motion(np.zeros((2, 6))), "propeller 't0' tilts and has no thrust"),
+        (lambda: tilting().motion(np.zeros((2, 6))), "propeller 't0' tilts and has no thrust", SingularError),
         (lambda: tilted().motion(np.zeros(6)), "the base wrench must have shape (orders, 6)"),
-        (ModelError, lambda: PropellerLimits(least=2.0, most=1.0), "thrusts from 2 to 1 N leave none"),
-        (ModelError, lambda: PropellerLimits(tilt_rate=0.0), "limit tilt_rate is 0; make it positive"),
-        (ModelError, lambda: Propeller("a", np.eye(4), 0.0, PropellerLimits(least=-1.0), tilts=True),
-         "propeller 'a' tilts"),
-        (ModelError, lambda: Propeller("a", np.eye(4), 0.0, PropellerLimits(tilt=1.0)),
-         "propeller 'a' does not tilt"),
-        (ModelError, lambda: Propellers([Propeller("a", np.eye(4)), Propeller("a", np.eye(4))]),
-         "names of their own"),
+        (lambda: PropellerLimits(least=2.0, most=1.0), "thrusts from 2 to 1 N leave none", ModelError),
+        (lambda: PropellerLimits(tilt_rate=0.0), "limit tilt_rate is 0; make it positive", ModelError),
+        (lambda: Propeller("a", np.eye(4), 0.0, PropellerLimits(least=-1.0), tilts=True),
+         "propeller 'a' tilts", ModelError),
+        (lambda: Propeller("a", np.eye(4), 0.0, PropellerLimits(tilt=1.0)),
+         "propeller 'a' does not tilt", ModelError),
+        (lambda: Propellers([Propeller("a", np.eye(4)), Propeller("a", np.eye(4))]),
+         "names of their own", ModelError),
     )  # fmt: skip
 
 

@@ -19,11 +19,10 @@ from hodyn_ros.bags.comparison.compare import (
     Comparison,
     Difference,
     TopicComparison,
-    _difference,
     compare,
 )
 from hodyn_ros.bags.comparison.fields import names_of_elements
-from hodyn_ros.bags.comparison.report import print_fields
+from hodyn_ros.bags.comparison.report import print_fields, verdict
 from hodyn_ros.bags.comparison.sources import FEEDFORWARD_TORQUE
 from hodyn_ros.bags.messages import Message, Topic
 from hodyn_ros.bags.reader import Bag
@@ -66,12 +65,11 @@ def test_equal_recordings_agree(tmp_path: Path) -> None:
 
 
 def test_thrusts_are_those_of_propellers() -> None:
-    """Which may be as many as the joints; and a message of an older version has none."""
+    """Which may be as many as the joints."""
     message = SimpleNamespace(joint_names=["shoulder", "elbow"], propeller_names=["left", "right"])
     assert names_of_elements(message, "efforts") == ["shoulder", "elbow"]
     assert names_of_elements(message, "thrusts") == ["left", "right"]
-    assert _difference(None, np.empty(0), 0.0, []) is None
-    assert _difference(np.zeros(2), None, 0.0, []) == (math.inf, math.inf, "only in the first")
+    assert names_of_elements(message, "base_wrenches") == []
 
 
 def test_computation_times_are_left_out(tmp_path: Path) -> None:
@@ -158,18 +156,20 @@ def test_names_are_compared_as_texts(tmp_path: Path) -> None:
     assert {name: found.element for name, found in fields.items()} == {"joint_names[1]": "text"}
 
 
-def test_another_version_of_a_message_is_compared_by_the_fields_of_both(tmp_path: Path) -> None:
-    old = Topic(
-        ANSWERS,
-        FEEDFORWARD_TORQUE,
-        "std_msgs/Header header\nfloat64[] torques\n"
-        + "=" * 80
-        + "\nMSG: std_msgs/Header\nbuiltin_interfaces/Time stamp\nstring frame_id\n"
-        + "=" * 80
-        + "\nMSG: builtin_interfaces/Time\nint32 sec\nuint32 nanosec\n",
-    )
-    begin = answer(0)[: 4 + 8 + 4 + 6]  # encapsulation, stamp, length and text of the frame
-    data = begin + b"\x00\x00" + struct.pack("<I", 1) + struct.pack("<d", 5.0)
+def of_another_version(fields: str) -> Topic:
+    """Return the answers as a bag holds them whose FeedforwardTorque had a header and some other fields."""
+    rule = "=" * 80
+    header = f"{rule}\nMSG: std_msgs/Header\nbuiltin_interfaces/Time stamp\nstring frame_id\n"
+    time = f"{rule}\nMSG: builtin_interfaces/Time\nint32 sec\nuint32 nanosec\n"
+    return Topic(ANSWERS, FEEDFORWARD_TORQUE, f"std_msgs/Header header\n{fields}{header}{time}")
+
+
+HEADER = answer(0)[: 4 + 8 + 4 + 6]  # encapsulation, stamp, length and text of the frame
+
+
+def test_a_version_with_other_fields_is_compared_by_the_fields_of_both(tmp_path: Path) -> None:
+    data = HEADER + b"\x00\x00" + struct.pack("<I", 1) + struct.pack("<d", 5.0)
+    old = of_another_version("float64[] torques\n")
     first = write(tmp_path / "old", "mcap", [Message(ANSWERS, TIME, data)], (old,))
     second = write(tmp_path / "new", "mcap", [Message(ANSWERS, TIME, answer(0))])
     with Bag(first) as one, Bag(second) as other:
@@ -177,6 +177,24 @@ def test_another_version_of_a_message_is_compared_by_the_fields_of_both(tmp_path
     assert fields["torques"].element == "only in the first"
     assert fields["efforts"].element == "only in the second"
     assert "header.stamp.sec" not in fields
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("second_joint", ["elbow", "wrist"])
+def test_fields_that_a_message_has_got_since_are_named_and_not_compared(
+    tmp_path: Path, second_joint: str, swapped: bool
+) -> None:
+    names = struct.pack("<xxII9sxxxI6s", 2, 9, b"shoulder", 6, second_joint.encode())
+    old = of_another_version("string[] joint_names\n")
+    bags = [
+        write(tmp_path / "old", "mcap", [Message(ANSWERS, TIME, HEADER + names)], (old,)),
+        write(tmp_path / "new", "mcap", [Message(ANSWERS, TIME, answer(0))]),
+    ]
+    with Bag(bags[swapped]) as one, Bag(bags[not swapped]) as other:
+        found = compare(one, other)
+    assert found.agree is (second_joint == "elbow")  # the joint of today's answer
+    assert {"efforts", "status"} < found.topics[ANSWERS].added
+    assert f"lack: base_wrench_representation of {ANSWERS}, base_wrenches of" in verdict(found, 0.0)
 
 
 def test_topics_of_one_bag_only_are_named(tmp_path: Path) -> None:

@@ -13,12 +13,13 @@ import pytest
 import yaml
 from bag_samples import START, TOPICS, TYPES, recording, serialised, write
 from places import ROOT
+from refusals import refused
 from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, Reader, StoragePlugin, Writer
 
 from hodyn_ros.bags.comparison.sources import DESIRED_MOTION, FEEDFORWARD_TORQUE, STRING, find_sources
 from hodyn_ros.bags.files.types import learn, recorded_types, ros_types, todays_hash, type_hash
-from hodyn_ros.bags.messages import Message, Topic, stamp_of
+from hodyn_ros.bags.messages import DamagedError, Message, Topic, stamp_of
 from hodyn_ros.bags.reader import Bag
 from hodyn_ros.bags.writer import BagWriter
 from hodyn_ros.errors import InputError
@@ -163,8 +164,7 @@ def test_a_bag_is_not_overwritten(bag: Path, storage: str) -> None:
 
 
 def test_an_unknown_storage_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no storage 'rosbag1'; choose mcap or sqlite3"):
-        BagWriter(tmp_path / "bag", "rosbag1")
+    refused(lambda: BagWriter(tmp_path / "bag", "rosbag1"), "no storage 'rosbag1'; choose mcap or sqlite3")
 
 
 def test_what_is_no_bag_is_refused(tmp_path: Path) -> None:
@@ -173,11 +173,9 @@ def test_what_is_no_bag_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"is no bag: there is no \.mcap or \.db3 file in it"):
         Bag(tmp_path)
     (tmp_path / "text.mcap").write_text("This is a text, and no recording at all.")
-    with pytest.raises(InputError, match=r"text\.mcap' cannot be read"):
-        Bag(tmp_path / "text.mcap")
+    refused(lambda: Bag(tmp_path / "text.mcap"), "text.mcap' cannot be read", DamagedError)
     (tmp_path / "text.db3").write_text("This is a text, and no recording at all." * 10)
-    with pytest.raises(InputError, match=r"text\.db3' cannot be read: .*not a database"):
-        Bag(tmp_path / "text.db3")
+    refused(lambda: Bag(tmp_path / "text.db3"), "text.db3' cannot be read: ... not a database", DamagedError)
 
 
 # bags that were cut off
@@ -310,8 +308,8 @@ def damage(bag: Path) -> None:
 def test_damage_in_the_middle_of_mcap_is_not_taken_for_its_end(tmp_path: Path) -> None:
     path = write(tmp_path / "bag", "mcap", MESSAGES)
     damage(path)
-    with pytest.raises(InputError, match="is damaged, and not only at its end: a chunk has another checksum"):
-        Bag(path)
+    words = "is damaged, and not only at its end: a chunk has another checksum"
+    refused(lambda: Bag(path), words, DamagedError)
 
 
 def test_around_damage_in_the_middle_of_sqlite_all_is_read(tmp_path: Path) -> None:
@@ -400,5 +398,4 @@ def test_renamed_topics_are_found_by_their_types(tmp_path: Path) -> None:
 
 def test_a_message_without_a_header_has_no_stamp() -> None:
     assert stamp_of(MESSAGES[3].data) == START + 1_000_000
-    with pytest.raises(InputError, match="a message of 4 bytes has no header"):
-        stamp_of(b"\x00\x01\x00\x00")
+    refused(lambda: stamp_of(b"\x00\x01\x00\x00"), "a message of 4 bytes has no header", DamagedError)

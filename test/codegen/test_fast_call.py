@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from refusals import assert_refused, refused
 
 from hodyn_ros.codegen import fast_call
 from hodyn_ros.codegen.kernel import Kernel, Stack
@@ -108,31 +109,27 @@ def test_a_subclass_receives_the_result_too(f: Callable[..., Any]) -> None:
     np.testing.assert_array_equal(out, B @ A)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ((), "2 arrays.*'a', 'b'.*found 0"),
-        ((A,), "2 arrays.*'a', 'b'.*found 1"),
+def test_what_does_not_fit_is_named(f: Callable[..., Any]) -> None:
+    assert_refused(
+        ((), "2 arrays ... 'a', 'b' ... found 0"),
+        ((A,), "2 arrays ... 'a', 'b' ... found 1"),
         ((A, B, np.zeros((1, 3))), "found 3"),
         ((A,) * 300, "found 300"),
-        ((B, A), r"a must have shape \(2, 3\), found \(1, 2\)"),
-        ((A, B.T), r"b must have shape \(1, 2\), found \(2, 1\)"),
-        ((A.T, B), r"a must have shape \(2, 3\), found \(3, 2\)"),
-        ((A.ravel(), B), r"a must have shape \(2, 3\), found \(6,\)"),
-        ((A[None], B), r"a must have shape \(2, 3\), found \(1, 2, 3\)"),
-        ((np.float64(1.0), B), r"a must have shape \(2, 3\), found \(1,\)"),
-        ((np.zeros((2, 0)), B), r"a must have shape \(2, 3\), found \(2, 0\)"),
+        ((B, A), "a must have shape (2, 3), found (1, 2)"),
+        ((A, B.T), "b must have shape (1, 2), found (2, 1)"),
+        ((A.T, B), "a must have shape (2, 3), found (3, 2)"),
+        ((A.ravel(), B), "a must have shape (2, 3), found (6,)"),
+        ((A[None], B), "a must have shape (2, 3), found (1, 2, 3)"),
+        ((np.float64(1.0), B), "a must have shape (2, 3), found (1,)"),
+        ((np.zeros((2, 0)), B), "a must have shape (2, 3), found (2, 0)"),
         ((None, B), "a is None; give an array"),
         ((A, None), "b is None; give an array"),
         (("text", B), "a must hold real numbers"),
         ((A, object()), "b must hold real numbers"),
-        ((A + 1j, B), "a must hold real numbers.*complex"),
+        ((A + 1j, B), "a must hold real numbers ... complex"),
         (([[1.0, 2.0, 3.0], [1.0]], B), "a must hold real numbers"),
-    ],
-)
-def test_what_does_not_fit_is_named(f: Callable[..., Any], arguments: tuple[Any, ...], words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        f(*arguments)
+        by=lambda arguments: f(*arguments),
+    )
 
 
 @pytest.mark.parametrize("value", [np.nan, -np.nan, np.inf, -np.inf])
@@ -175,8 +172,7 @@ def test_a_keyword_that_there_is_not(f: Callable[..., Any], keywords: dict[str, 
 
 
 def test_arguments_have_no_names(f: Callable[..., Any]) -> None:
-    with pytest.raises(TypeError, match="unexpected keyword argument"):
-        f(a=A, b=B)
+    refused(lambda: f(a=A, b=B), "unexpected keyword argument", TypeError)
 
 
 @pytest.mark.parametrize(
@@ -209,8 +205,7 @@ def test_arguments_have_no_names(f: Callable[..., Any]) -> None:
     ],
 )
 def test_an_out_that_does_not_fit(f: Callable[..., Any], out: Any) -> None:
-    with pytest.raises(InputError, match="out must be"):
-        f(A, B, out=out)
+    refused(lambda: f(A, B, out=out), "out must be")
 
 
 def test_a_base_without_joints_has_nothing_to_say_of_them() -> None:
@@ -232,8 +227,7 @@ def test_an_error_inside_comes_out(f: Callable[..., Any]) -> None:
         def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
             raise KeyError("from inside")
 
-    with pytest.raises(KeyError, match="from inside"):
-        f(Refuses(), B)
+    refused(lambda: f(Refuses(), B), "from inside", KeyError)
 
 
 def test_references_are_neither_kept_nor_lost(f: Callable[..., Any]) -> None:

@@ -86,6 +86,12 @@ class TestWhatALawSees:
         assert None not in found
         assert len(set(found)) == len(found)
 
+    def test_a_warning_changes_no_key(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Python notes in the module that it was given."""
+        before = key_of_law(panda().tree)
+        monkeypatch.setitem(vars(keys), "__warningregistry__", {"version": 1})
+        assert key_of_law(panda().tree) == before != None  # noqa: E711
+
     def test_operation_order_and_options_count(self) -> None:
         model = panda().tree
         specs = [

@@ -13,8 +13,9 @@ from threading import Thread
 import numpy as np
 import pytest
 from oracles.cases import make_case
+from refusals import refused
 
-from hodyn_ros import InputError, Robot
+from hodyn_ros import Robot
 from hodyn_ros.codegen import object_cache
 from hodyn_ros.codegen.object_cache import ObjectCache
 
@@ -216,8 +217,7 @@ class TestPlace:
             monkeypatch.setenv("HODYN_CACHE_ENTRIES", asked)
             assert ObjectCache.default().most == most  # type: ignore[union-attr]
         monkeypatch.setenv("HODYN_CACHE_ENTRIES", "-1")
-        with pytest.raises(InputError, match="HODYN_CACHE_ENTRIES must be a whole number of entries, found"):
-            ObjectCache.default()
+        refused(lambda: ObjectCache.default(), "HODYN_CACHE_ENTRIES must be a whole number of entries, found")
 
     def test_a_relative_one_is_ignored_as_xdg_wants(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

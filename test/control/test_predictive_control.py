@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from refusals import assert_refused
 from scipy.integrate import solve_ivp
 from scipy.linalg import block_diag, expm
 from scipy.optimize import lsq_linear
@@ -209,20 +210,14 @@ def rigid() -> Robot:
     return PANDA.with_drives(specs)
 
 
-@pytest.mark.parametrize(
-    ("robot", "named"),
-    [
+def test_other_robots_are_refused() -> None:
+    assert_refused(
         (rigid(), "all joints on linear springs"),
-        (
-            PANDA.with_drives([replace(s, motor_friction=FrictionSpec(1.0, 0.0)) for s in TRAIN.specs]),
-            "without friction",
-        ),
+        (PANDA.with_drives([replace(s, motor_friction=FrictionSpec(1.0, 0.0)) for s in TRAIN.specs]),
+         "without friction"),
         (Robot.load(share.find("config", "delta.yaml")), "without loops"),
-    ],
-)
-def test_other_robots_are_refused(robot: Robot, named: str) -> None:
-    with pytest.raises(InputError, match=named):
-        PredictiveControl(robot, MOTION)
+        by=lambda robot: PredictiveControl(robot, MOTION),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

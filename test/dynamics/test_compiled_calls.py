@@ -14,6 +14,7 @@ from hodyn_ros.dynamics import matrices
 from hodyn_ros.dynamics.kinematics.forward_kinematics import forward_kinematics
 from hodyn_ros.dynamics.motion_stack import motion_stack
 from hodyn_ros.dynamics.named_frames import find_frame
+from hodyn_ros.formulations.dynamic_matrices import com_positions
 from hodyn_ros.lie.representations import REPRESENTATIONS, Representation
 from hodyn_ros.lie.se3 import exp
 from hodyn_ros.model.joint_tree import JointTree
@@ -65,10 +66,9 @@ def test_named_frames_and_readable_recursions(robot: Robot, representation: Repr
         close(row[:16].reshape(4, 4), read.pose_of(name))
         close(row[16:].reshape(2, 6), read.twists_of(name))
         jacobian = robot.jacobian(q, body=name, representation=representation, base=base)
-        close(
-            jacobian, matrices.jacobian(bodies, find_frame(robot.model, robot.frames, name), representation)
-        )
-    close(robot.com(q, base), matrices.com(bodies, 2))
+        place = find_frame(robot.model, robot.frames, name)
+        close(jacobian, np.array(matrices.jacobian(bodies, 2, place, representation)))
+    close(robot.com(q, base), np.array(com_positions(bodies, 2)))
 
 
 def test_a_kilometre_from_the_origin_costs_no_digits_near_the_robot() -> None:

@@ -139,6 +139,11 @@ def test_digits_fall_towards_a_singular_pose_and_with_the_order() -> None:
     assert robot.accuracy("inverse_dynamics", beside_its_change(0.3)).holds == 2
 
 
+def test_poses_alone_have_digits() -> None:
+    digits = parallelogram().accuracy("forward_kinematics", beside_its_change(0.3)[:1]).digits
+    assert digits.shape == (1,) and digits[0] > 10.0
+
+
 @pytest.mark.parametrize("name", ["four_bar", "slider_crank", "rssr", "palletiser"])
 @pytest.mark.parametrize("order", some([0, 2, 6], 2))
 def test_ordinary_poses_are_not_even_asked_about(name: str, order: int) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from case_robots import of_tree
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -26,10 +27,6 @@ TOLERANCE = 1e-12
 both_frames = pytest.mark.parametrize("frame", ["spatial", "body_fixed"])
 
 
-def robot_of(tree: Tree) -> Robot:
-    return Robot.from_screws(**tree.arguments())
-
-
 def motion_of(case: Case) -> BaseMotion:
     assert case.base is not None
     return BaseMotion(case.base.pose, case.base.twists, representation=case.base.representation)
@@ -37,7 +34,7 @@ def motion_of(case: Case) -> BaseMotion:
 
 def efforts_of(case: Case, robot: Robot | None = None) -> Array:
     """Return what the default engine finds, the base wrench left of the torques."""
-    robot = robot_of(case.tree) if robot is None else robot
+    robot = of_tree(case.tree) if robot is None else robot
     wrenches = [
         AppliedWrench(load.body, load.values, representation=load.representation) for load in case.loads
     ]
@@ -91,7 +88,7 @@ class TestAgainstExactArithmetic:
     def test_compiled_functions(self, order: int, n_bodies: int) -> None:
         case = make_case(10 + order, n_bodies, order, True)
         base = motion_of(case)
-        found = robot_of(case.tree).compile(order)(case.q, base.pose, base.twists)
+        found = of_tree(case.tree).compile(order)(case.q, base.pose, base.twists)
         assert found.shape == (order + 1, 6 + n_bodies - 1)
         assert relative_errors(found, case.exact_efforts()).max() <= TOLERANCE
 
@@ -99,7 +96,7 @@ class TestAgainstExactArithmetic:
 class TestCompiledFunctions:
     def test_it_is_what_inverse_dynamics_computes(self) -> None:
         case = make_case(20, 5, 2, True)
-        robot, base = robot_of(case.tree), motion_of(case)
+        robot, base = of_tree(case.tree), motion_of(case)
         f = robot.compile(2)
         out = np.empty((3, 10))
         assert f(case.q, base.pose, base.twists, out=out) is out
@@ -108,7 +105,7 @@ class TestCompiledFunctions:
     def test_a_body_without_joints(self) -> None:
         """Arrays with no columns: q (order + 3, 0)."""
         case = make_case(21, 1, 2, True)
-        f, base = robot_of(case.tree).compile(2), motion_of(case)
+        f, base = of_tree(case.tree).compile(2), motion_of(case)
         found = f(np.zeros((5, 0)), base.pose, base.twists)
         assert relative_errors(found, case.exact_efforts()).max() <= TOLERANCE
         np.testing.assert_array_equal(f([[]] * 5, base.pose.tolist(), base.twists.tolist()), found)
@@ -118,7 +115,7 @@ class TestRepresentations:
     @both_frames
     def test_more_twists_than_needed_do_not_matter(self, frame: Frame) -> None:
         case = make_case(33, 4, 1, True, representation=frame)
-        robot, base = robot_of(case.tree), motion_of(case)
+        robot, base = of_tree(case.tree), motion_of(case)
         assert case.base is not None
         more = BaseMotion(case.base.pose, np.vstack([base.twists, np.ones((2, 6))]), representation=frame)
         for first, second in zip(robot.inverse_dynamics(case.q, base), robot.inverse_dynamics(case.q, more)):
@@ -142,12 +139,12 @@ class TestCallsThatFollow:
     @pytest.mark.parametrize("pushed", [False, True], ids=["free", "pushed"])
     def test_torques(self, frame: Frame, pushed: bool) -> None:
         rng = np.random.default_rng(41)
-        robot = robot_of(random_tree(rng, 2, floating_base=True))
+        robot = of_tree(random_tree(rng, 2, floating_base=True))
         state, torques = rng.standard_normal((2, 1)), rng.standard_normal((2, 1))
         wrench = rng.standard_normal((2, 6)) if pushed else None
         for seed in (1, 2):
             base = random_base_motion(seed, 1).in_representation(frame)
-            careful = robot_of(Tree.of(robot.model))
+            careful = of_tree(Tree.of(robot.model))
             for name in ("forward_dynamics", "forward_dynamics_derivatives"):
                 expected = getattr(careful, name)(state.tolist(), torques.tolist(), base, wrench)
                 for _ in range(2):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from case_robots import panda
 from numpy.typing import NDArray
 from oracles import mp_dynamics as mp
 from oracles.cases import make_case
@@ -15,17 +16,13 @@ from oracles.differences import derivative
 from oracles.motions import Frame
 from sweeps import THOROUGH, some
 
-from hodyn_ros import AppliedWrench, BaseMotion, Robot, share
+from hodyn_ros import AppliedWrench, BaseMotion, Robot
 from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Kernel
 from hodyn_ros.engine import direction_lanes
 
 pytestmark = pytest.mark.thorough
 
 Array = NDArray[np.float64]
-
-
-def panda() -> Robot:
-    return Robot.load(share.find("config", "panda.yaml"))
 
 
 def assert_exact(found: Array, expected: Array, tolerance: float) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from case_robots import of_tree
 from hypothesis import given
 from numpy.typing import NDArray
 from oracles import mp_dynamics as mp
@@ -34,10 +35,6 @@ formulations = pytest.mark.parametrize("formulation", FORMULATIONS)
 both_bases = pytest.mark.parametrize("floating_base", [False, True], ids=["fixed", "floating"])
 
 
-def robot_of(tree: Tree) -> Robot:
-    return Robot.from_screws(**tree.arguments())
-
-
 def motion_of(base: Base | None) -> BaseMotion | None:
     return None if base is None else BaseMotion(base.pose, base.twists, representation=base.representation)
 
@@ -48,7 +45,7 @@ def wrenches_of(loads: list[Load]) -> list[AppliedWrench]:
 
 def efforts_of(case: Case, formulation: str | None, robot: Robot | None = None) -> Array:
     """Return torques (order + 1, n), with the base wrench left of them where the base floats."""
-    robot = robot_of(case.tree) if robot is None else robot
+    robot = of_tree(case.tree) if robot is None else robot
     result = robot.inverse_dynamics(
         case.q, motion_of(case.base), wrenches_of(case.loads) or None, formulation=formulation
     )
@@ -69,7 +66,7 @@ def assert_close(found: Array, expected: Array, what: object = "") -> None:
 
 def assert_exact(case: Case) -> None:
     """Hold all formulations against one computation in exact arithmetic, which takes longest."""
-    exact, robot = case.exact_efforts(), robot_of(case.tree)
+    exact, robot = case.exact_efforts(), of_tree(case.tree)
     for formulation in FORMULATIONS:
         assert_close(efforts_of(case, formulation, robot), exact, formulation)
 
@@ -116,7 +113,7 @@ class TestAgainstExactArithmetic:
         shift[:3, 3] = (10.0, -20.0, 5.0)
         q = np.zeros((6, 5))
         q[0] = random_stack(25, 1, 5)[0]
-        torques = robot_of(tree.moved(shift)).inverse_dynamics(q, formulation=formulation)
+        torques = of_tree(tree.moved(shift)).inverse_dynamics(q, formulation=formulation)
         static = mp.to_float(mp.inverse_dynamics(tree, q[:3]).torques)
         assert_close(torques[:1], static)
         np.testing.assert_allclose(torques[1:], 0.0, rtol=0, atol=1e-12 * np.abs(static).max())
@@ -142,7 +139,7 @@ class TestBatches:
     @pytest.mark.parametrize("n_samples", [0, 1, 7])
     def test_a_batch_is_its_samples(self, formulation: str | None, n_samples: int) -> None:
         tree = random_tree(30, 6)
-        robot = robot_of(tree)
+        robot = of_tree(tree)
         batch = random_stack(31, n_samples * 5, 6).reshape(n_samples, 5, 6)
         torques = robot.inverse_dynamics(batch, formulation=formulation)
         assert torques.shape == (n_samples, 3, 6)
@@ -153,7 +150,7 @@ class TestBatches:
     @formulations
     def test_a_batch_over_one_base_motion(self, formulation: str | None) -> None:
         case = make_case(32, 5, 2, True, n_loads=2, representation="body_fixed")
-        robot = robot_of(case.tree)
+        robot = of_tree(case.tree)
         batch = np.stack([case.q, random_motion(33, case.tree, 2), random_motion(34, case.tree, 2)])
         wrenches, torques = robot.inverse_dynamics(
             batch, motion_of(case.base), wrenches_of(case.loads), formulation=formulation
@@ -195,7 +192,7 @@ class TestAppliedWrenches:
         self, formulation: str | None, frame: Frame
     ) -> None:
         case = make_case(50, 5, 3)
-        robot = robot_of(case.tree)
+        robot = of_tree(case.tree)
         values = random_stack(51, 1, 6)
         full = np.concatenate([values, np.zeros((3, 6))])
         expected = robot.inverse_dynamics(
@@ -210,7 +207,7 @@ class TestAppliedWrenches:
     @formulations
     def test_a_body_is_named_or_counted(self, formulation: str | None) -> None:
         case = make_case(52, 4, 2)
-        robot = robot_of(case.tree)
+        robot = of_tree(case.tree)
         values = random_stack(53, 3, 6)
         name = robot.model.body_names[2]
         by_name, by_index = (
@@ -223,7 +220,7 @@ class TestAppliedWrenches:
 class TestArrays:
     @formulations
     def test_any_array_of_the_same_numbers_gives_the_same_torques(self, formulation: str | None) -> None:
-        robot = robot_of(random_tree(60, 4))
+        robot = of_tree(random_tree(60, 4))
         q = np.arange(20.0).reshape(5, 4) % 3
         expected = robot.inverse_dynamics(q, formulation=formulation)
         wide = np.zeros((10, 8))
@@ -241,7 +238,7 @@ class TestArrays:
 
     @formulations
     def test_the_input_stays_and_the_output_is_new(self, formulation: str | None) -> None:
-        robot = robot_of(random_tree(61, 4))
+        robot = of_tree(random_tree(61, 4))
         q = random_stack(62, 5, 4)
         before = q.copy()
         q.setflags(write=False)
@@ -262,11 +259,11 @@ class TestCompiled:
     @pytest.mark.parametrize("order", some(range(6), 0, 1, 5))
     def test_orders_0_to_5_of_seven_bodies(self, order: int) -> None:
         case = make_case(80 + order, 7, order)
-        assert_close(robot_of(case.tree).compile(order)(case.q), case.exact_efforts())
+        assert_close(of_tree(case.tree).compile(order)(case.q), case.exact_efforts())
 
     def test_out_receives_the_torques_and_comes_back(self) -> None:
         case = make_case(91, 5, 2)
-        f = robot_of(case.tree).compile(2)
+        f = of_tree(case.tree).compile(2)
         out = np.full((3, 5), np.nan)
         before = case.q.copy()
         assert f(case.q, out=out) is out
@@ -275,7 +272,7 @@ class TestCompiled:
 
     def test_out_may_lie_in_the_motion(self) -> None:
         case = make_case(92, 5, 2)
-        f = robot_of(case.tree).compile(2)
+        f = of_tree(case.tree).compile(2)
         expected = f(case.q)
         for start in range(3):
             q = case.q.copy()
@@ -283,14 +280,14 @@ class TestCompiled:
 
     def test_the_code_outlives_its_robot(self) -> None:
         cases = [make_case(93 + i, 4 + i, i) for i in range(3)]
-        functions = [robot_of(case.tree).compile(case.order) for case in cases]
+        functions = [of_tree(case.tree).compile(case.order) for case in cases]
         gc.collect()
         for f, case in zip(functions, cases, strict=True):
             assert_close(f(case.q), case.exact_efforts())
 
     def test_threads_share_it(self) -> None:
         case = make_case(96, 6, 2)
-        f = robot_of(case.tree).compile(2)
+        f = of_tree(case.tree).compile(2)
         motions = [random_stack(seed, 5, 6) for seed in range(200)]
         with ThreadPoolExecutor(4) as pool:
             found = list(pool.map(f, motions))
@@ -299,7 +296,7 @@ class TestCompiled:
 
     def test_no_reference_is_lost_or_kept(self) -> None:
         case = make_case(101, 4, 2)
-        f = robot_of(case.tree).compile(2)
+        f = of_tree(case.tree).compile(2)
         q, out = case.q, np.zeros((3, 4))
         strange = q[:4]
         before = [sys.getrefcount(thing) for thing in (q, out, strange)]
@@ -329,5 +326,5 @@ class TestCompiled:
     )
     def test_any_array_of_the_same_numbers_gives_the_same_torques(self, same: Callable[[Array], Any]) -> None:
         case = make_case(102, 4, 2)
-        f = robot_of(case.tree).compile(2)
+        f = of_tree(case.tree).compile(2)
         np.testing.assert_array_equal(f(same(case.q)), f(case.q))

@@ -89,7 +89,7 @@ def test_the_page_adds_an_operation(robot: Robot) -> None:
     assert f"def {operation.name}(" in method and f'"{operation.name}"' in method
     q = np.random.default_rng(3).uniform(-1.0, 1.0, (2, robot.n_coordinates))
     base = BaseMotion(np.eye(4), [[0.3, -0.2, 0.5, 1.0, 2.0, -1.0]]) if robot.tree.floating_base else None
-    trace, arguments = names[operation.name](robot.tree, 0)
+    trace, arguments = names[operation.name.upper()].of_tree(robot.tree, 0)
     given = [array.tolist() for array in (q, *((base.pose, base.twists) if base else ()))]
     assert len(arguments) == len(given)
     velocity = np.concatenate([base.twists[0], q[1]]) if base else q[1]

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from case_robots import robot_of
 from oracles import mp_dynamics as mp
 from oracles import mp_groups
 from oracles.cases import Case, make_case
 from oracles.differences import derivative
 from oracles.motions import Base
 
-from hodyn_ros import BaseMotion, Robot
 from hodyn_ros.dynamics import partials
 from hodyn_ros.dynamics.group_robot import GroupRobot
 from hodyn_ros.formulations.body_jacobians import BodyJacobians, joint_motion
@@ -24,14 +24,6 @@ from hodyn_ros.model.joint_tree import JointTree
 pytestmark = pytest.mark.thorough
 
 ORDER = 2
-
-
-def robot_of(case: Case) -> tuple[Robot, BaseMotion | None]:
-    robot = Robot.from_screws(**case.tree.arguments())
-    base = case.base
-    return robot, None if base is None else BaseMotion(
-        base.pose, base.twists, representation=base.representation
-    )
 
 
 def assert_exact(found: np.ndarray, expected: np.ndarray, tolerance: float = 1e-12) -> None:

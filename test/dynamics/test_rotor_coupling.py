@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from refusals import assert_refused, refused
 from sweeps import THOROUGH, some
 
-from hodyn_ros import DriveSpec, InputError, ModelError, Robot, share
+from hodyn_ros import DriveSpec, ModelError, Robot, share
 from hodyn_ros.dynamics.rotor_coupling import RotorCoupling
 from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.lie.se3 import hat
@@ -256,15 +257,13 @@ def test_damping_and_friction_are_those_of_the_drive() -> None:
 def test_what_is_not_flat_is_refused() -> None:
     robot = carrying()
     specs = list(robot.require_drives().specs)
-    with pytest.raises(ModelError, match="moves the body that carries it"):
-        RotorCoupling(robot.with_drives([*specs[:2], replace(specs[2], rotor=RotorSpec("hand"))]))
-    with pytest.raises(InputError, match="motion up to its derivative 8"):
-        RotorCoupling(robot).feedforward(motion(5), 2)
-    with pytest.raises(InputError, match="measured wrenches"):
-        FeedforwardModel(robot, 2, wrench_bodies=["hand"])
-    with pytest.raises(ModelError, match="has no direction"):
-        RotorSpec("hand", (0.0, 0.0, 0.0))
+    assert_refused(
+        (lambda: RotorCoupling(robot.with_drives([*specs[:2], replace(specs[2], rotor=RotorSpec("hand"))])),
+         "moves the body that carries it", ModelError),
+        (lambda: RotorCoupling(robot).feedforward(motion(5), 2), "motion up to its derivative 8"),
+        (lambda: FeedforwardModel(robot, 2, wrench_bodies=["hand"]), "measured wrenches"),
+        (lambda: RotorSpec("hand", (0.0, 0.0, 0.0)), "has no direction", ModelError),
+    )  # fmt: skip
     leg = Robot.load(share.find("config", "delta.yaml"))
     driven = [DriveSpec(500.0, 0.1, rotor=RotorSpec("base"))] * 3
-    with pytest.raises(ModelError, match="for trees on the ground"):
-        RotorCoupling(leg.with_drives(driven))
+    refused(lambda: RotorCoupling(leg.with_drives(driven)), "for trees on the ground", ModelError)

@@ -25,6 +25,7 @@ from exported_code import (
 )
 from linkages import motion_of, readable_solution, robot_of, three_rps
 from oracles.mechanisms import MECHANISMS, planar_3rrr
+from refusals import refused
 from sweeps import some
 
 from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot, share
@@ -553,8 +554,7 @@ def test_mechanisms_of_the_references(name: str, tmp_path: Path) -> None:
     mechanism = MECHANISMS[name]()
     robot = robot_of(mechanism)
     if not compiles(robot.closure, 1):
-        with pytest.raises(InputError, match="has no compiled inverse dynamics"):
-            c_source(robot, ExportRequest(1))
+        refused(lambda: c_source(robot, ExportRequest(1)), "has no compiled inverse dynamics")
         return
     exported = Exported(robot, 1, tmp_path)
     assert exported.library.robot_self_test() <= 1e-11

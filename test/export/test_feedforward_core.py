@@ -423,12 +423,12 @@ def test_wrong_libraries_are_rejected(library: ctypes.CDLL, panda: Path, tmp_pat
         return compiled_by(CC, flags, sorted(folder.glob("*.c")), folder / "robot.so", "-lm")
 
     assert_refused(
-        (RuntimeError, lambda: Core(library, spoiled("abi", "ROBOT_ABI 4", "ROBOT_ABI 7", "robot_table.h")),
-         "another version of hodyn_ros (interface 7, this is 4"),
-        (RuntimeError, lambda: Core(library, spoiled("no", "hodyn_robot_table", "table_of", "panda_table.c")),
-         "is no robot"),
-        (RuntimeError, lambda: Core(library, spoiled("off", "tau[0] = ", "tau[0] = 1.0001 * ", "panda.c")),
-         "self-test of", "is off by"),
+        (lambda: Core(library, spoiled("abi", "ROBOT_ABI 4", "ROBOT_ABI 7", "robot_table.h")),
+         "another version of hodyn_ros (interface 7, this is 4", RuntimeError),
+        (lambda: Core(library, spoiled("no", "hodyn_robot_table", "table_of", "panda_table.c")),
+         "is no robot", RuntimeError),
+        (lambda: Core(library, spoiled("off", "tau[0] = ", "tau[0] = 1.0001 * ", "panda.c")),
+         "self-test of ... is off by", RuntimeError),
     )  # fmt: skip
 
 
@@ -439,7 +439,7 @@ def test_what_cannot_be_commanded_is_not_exported(tmp_path: Path, monkeypatch: p
         (lambda: export_shared(RobotChoice(str(PANDA)), 1, tmp_path), "no feedforward for the motors"),
     )  # fmt: skip
     monkeypatch.setenv("CC", "false")
-    with pytest.raises(InputError, match="^false .* failed"):
+    with pytest.raises(InputError, match="^false .* failed"):  # and what the compiler says below
         export_shared(RobotChoice(str(TWO_LINK)), 0, tmp_path)
 
 

@@ -241,10 +241,10 @@ def test_what_cannot_be_changes_no_position(
 def test_what_is_wrong_is_said(library: ctypes.CDLL, built: dict[str, tuple[Robot, Path]]) -> None:
     _, path = built["ankle"]
     assert_refused(
-        (RuntimeError, lambda: Transmission(library, path, left_out="position"),
-         "needs handles of the positions of all of ankle_pitch ankle_roll"),
-        (RuntimeError, lambda: Transmission(library, path, "dead"),
-         "transmission 'tested':", "SHA-256 beef, and 'robot_hash' is dead"),
+        (lambda: Transmission(library, path, left_out="position"),
+         "needs handles of the positions of all of ankle_pitch ankle_roll", RuntimeError),
+        (lambda: Transmission(library, path, "dead"),
+         "transmission 'tested': ... SHA-256 beef, and 'robot_hash' is dead", RuntimeError),
     )  # fmt: skip
     assert Transmission(library, path, left_out="effort").failures == 0
 

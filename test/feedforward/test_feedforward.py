@@ -9,6 +9,7 @@ from math import factorial
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from refusals import refused
 
 from hodyn_ros import share
 from hodyn_ros.dynamics.robot import Robot
@@ -113,19 +114,16 @@ def test_a_floating_base_gets_its_wrench() -> None:
     wrenches, efforts = robot.inverse_dynamics(motion(2), base)
     np.testing.assert_array_equal(feedforward.efforts, efforts)
     np.testing.assert_array_equal(feedforward.base_wrenches, wrenches)
-    with pytest.raises(InputError, match="floating base; give its motion"):
-        law.compute(motion(2))
+    refused(lambda: law.compute(motion(2)), "floating base; give its motion")
 
 
 def test_a_base_motion_on_the_ground_is_an_error() -> None:
     law = FeedforwardModel(arm(), 0)
-    with pytest.raises(InputError, match="has a fixed base"):
-        law.compute(motion(0), BaseMotion(np.eye(4), np.zeros((2, 6))))
+    refused(lambda: law.compute(motion(0), BaseMotion(np.eye(4), np.zeros((2, 6)))), "has a fixed base")
 
 
 def test_a_negative_order_is_an_error() -> None:
-    with pytest.raises(InputError, match="order must be"):
-        FeedforwardModel(arm(), -1)
+    refused(lambda: FeedforwardModel(arm(), -1), "order must be")
 
 
 def biggest(stack: Array) -> float:

@@ -36,7 +36,7 @@ from hodyn_ros.guard.effort_limiter import EffortLimiter
 from hodyn_ros.guard.guard_config import End, Fault, GuardConfig, State, StreamError
 from hodyn_ros.guard.guarded_robot import effort_model, effort_observer, guard_limits
 from hodyn_ros.guard.measured_motion import MeasuredMotion
-from hodyn_ros.guard.transitions import Braking, Fading, Motion
+from hodyn_ros.guard.transitions import Braking, Fading, Motion, braking_time
 from hodyn_ros.simulation.closed_loop import GuardedController, run_loop
 
 pytestmark = pytest.mark.thorough
@@ -240,7 +240,9 @@ def test_a_fade_begins_as_it_was_and_ends_at_nothing(value, rate, duration) -> N
 @given(position=numbers, velocity=numbers, acceleration=numbers)
 def test_braking_begins_as_it_was_and_stands(position, velocity, acceleration) -> None:
     begin = Motion(position, velocity, acceleration)
-    braking = Braking.within(begin, 1.0, 7.5, 0.1)
+    unlimited = np.full(2, np.inf)
+    lasts = braking_time(begin, 7.5, unlimited, -unlimited, unlimited)
+    braking = Braking.lasting(begin, 1.0, max(0.1, lasts))
     np.testing.assert_allclose(braking.at(1.0), begin, atol=1e-12)
     end = braking.at(braking.end)
     np.testing.assert_allclose([end.velocity, end.acceleration], 0.0, atol=1e-9)
@@ -249,6 +251,26 @@ def test_braking_begins_as_it_was_and_stands(position, velocity, acceleration) -
     hardest = max(np.abs(braking.at(t).acceleration).max() for t in times)
     assert hardest <= 7.5 + np.abs(acceleration).max() + 1e-9
     check_derivatives(braking, 1.0 + 0.03, 0.1)
+
+
+def test_joints_brake_as_stated_or_as_quick_as_they_are_built_for() -> None:
+    wide, highest = np.full(2, 100.0), np.array([2.6, 13.0])
+    begin = Motion(np.zeros(2), np.array([2.0, -13.0]), np.zeros(2))
+    assert braking_time(begin, 0.0, highest, -wide, wide) == 0.65
+    assert braking_time(begin._replace(velocity=np.array([2.0, 1.0])), 0.0, highest, -wide, wide) == 0.4
+    assert braking_time(begin._replace(velocity=np.zeros(2)), 0.0, highest, wide, -wide) == 0.0
+
+
+@given(position=numbers, velocity=numbers)
+def test_a_stop_keeps_the_range_where_it_can(position, velocity) -> None:
+    begin, highest, end = Motion(position, velocity, np.zeros(2)), np.full(2, 3.0), np.full(2, 2.0)
+    gentle = braking_time(begin, 0.0, highest, -10.0 * end, 10.0 * end)
+    stop = Braking.lasting(begin, 0.0, max(braking_time(begin, 0.0, highest, -end, end), 1e-3))
+    stands = stop.at(stop.end).position
+    hardest = np.abs(stop.duration - max(gentle / 3.0, 1e-3)) < 1e-12
+    outward = (np.sign(velocity) * position > 2.0) & (velocity != 0.0)
+    assert hardest or (np.abs(stands[~outward]) <= np.maximum(2.0, np.abs(position[~outward])) + 1e-9).all()
+    assert gentle / 3.0 - 1e-12 <= stop.duration <= max(gentle, 1e-3)
 
 
 def check_derivatives(way, t: float, scale: float) -> None:

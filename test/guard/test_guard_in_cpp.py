@@ -6,7 +6,7 @@ import ctypes
 import runpy
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from enum import Enum
 from functools import cache
 from typing import NamedTuple
@@ -122,8 +122,7 @@ class Guard:
         numbers += [config.measured, config.efforts_act, config.stop_on]
         chosen = config.end, config.first_effort, config.rejoin
         numbers += [list(type(one)).index(one) for one in chosen]
-        of_limits = limits.velocity, limits.effort, limits.effort_rate, limits.mismatch
-        rows = np.stack([np.broadcast_to(x, (n,)) for x in of_limits])
+        rows = np.stack([np.broadcast_to(getattr(limits, one.name), (n,)) for one in fields(limits)])
         gain_rows = None if gains is None else np.stack([gains.proportional, gains.derivative])
         numbers = pointer(np.array(numbers)), pointer(rows), pointer(gain_rows)
         made = library.guard_new(n, *numbers, self._callback, *self._observer)
@@ -353,7 +352,7 @@ def reached(library: ctypes.CDLL, seed: int) -> Reached:
         saturation_time=0.03,
         efforts_act=seed % 4 != 3,
     )
-    limits = GuardLimits([4.0, 4.5], [30.0, 20.0], [np.inf, 4000.0], [5.0, np.inf])
+    limits = GuardLimits([4.0, 4.5], [30.0, 20.0], [np.inf, 4000.0], [5.0, np.inf], [-0.6, -np.inf], 0.7)
     gains = MotorGains(np.array([150.0, 80.0]), np.array([12.0, 6.0])) if feedback else None
     model, names = two_joints if modelled else None, ["one", "two"]
     observer = observer_of(two_joints, [5.0, np.inf]) if modelled else None

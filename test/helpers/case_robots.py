@@ -1,18 +1,31 @@
-"""The robots of the oracles' cases, and how close two stacks of derivatives are."""
+"""Robots of the oracles' trees and cases, the Panda, and how close two stacks of derivatives are."""
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from oracles.cases import Case
+from oracles.random_trees import Tree
 
-from hodyn_ros import BaseMotion, Robot
+from hodyn_ros import BaseMotion, Robot, share
+
+
+@cache
+def panda() -> Robot:
+    """Return the Panda of the package, which all tests of a worker share with what is compiled for it."""
+    return Robot.load(share.find("config", "panda.yaml"))
+
+
+def of_tree(tree: Tree) -> Robot:
+    """Return the robot of a tree."""
+    return Robot.from_screws(**tree.arguments())
 
 
 def robot_of(case: Case) -> tuple[Robot, BaseMotion | None]:
     """Return the robot of a case, and the motion of its base where that floats."""
-    robot = Robot.from_screws(**case.tree.arguments())
     base = case.base
-    return robot, None if base is None else BaseMotion(
+    return of_tree(case.tree), None if base is None else BaseMotion(
         base.pose, base.twists, representation=base.representation
     )
 

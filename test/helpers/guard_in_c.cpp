@@ -82,7 +82,8 @@ Own * guard_new(
   setup.config.end = static_cast<int>(*numbers++);
   setup.config.first_effort = static_cast<int>(*numbers++);
   setup.config.rejoin = static_cast<int>(*numbers++);
-  for (const double ** row : {&setup.velocity, &setup.effort, &setup.effort_rate, &setup.mismatch}) {
+  for (const double ** row : {
+         &setup.velocity, &setup.effort, &setup.effort_rate, &setup.mismatch, &setup.lower, &setup.upper}) {
     *row = limits;
     limits += n;
   }

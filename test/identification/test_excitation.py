@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from command_line import run
 from measured_arm import measured_arm
-from refusals import assert_refused
+from refusals import assert_refused, refused
 from scipy.optimize import approx_fprime
 
 import hodyn_ros.identification.excitation.search as search_module
@@ -127,5 +127,4 @@ def test_boxes_that_cannot_be_are_refused(text: str, said: str) -> None:
 
 
 def test_a_box_of_a_body_that_is_not_there_is_refused(arm: Robot) -> None:
-    with pytest.raises(InputError, match="no body or frame 'hand'; it has post, upper"):
-        Room(arm, (Box.parse("hand: x ..1"),))
+    refused(lambda: Room(arm, (Box.parse("hand: x ..1"),)), "no body or frame 'hand'; it has post, upper")

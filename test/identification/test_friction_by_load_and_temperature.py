@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import yaml
 from measured_plants import ElasticPlant
-from refusals import assert_refused
+from refusals import assert_refused, refused
 
 from hodyn_ros import Robot
 from hodyn_ros.array import Array
@@ -146,6 +146,6 @@ def test_friction_of_the_file_that_is_not_sought_would_count_twice(robot: Robot)
         for spec in robot.require_drives().specs
     ]
     drives = robot.with_drives(specs)
-    assert_refused(
-        lambda: identify(drives, recording((30.0, 30.5), 1)), "has load,", "ask for it (--friction load)"
+    refused(
+        lambda: identify(drives, recording((30.0, 30.5), 1)), "has load, ... ask for it (--friction load)"
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from case_robots import panda
 from exported_code import CC, compiled_by, needs_c
 from numpy.typing import NDArray
 from oracles.random_trees import random_tree
@@ -23,10 +24,6 @@ from benchmarks.peers.pinocchio_casadi import torques as pinocchio_torques  # no
 from hodyn_ros.interop.casadi import export_casadi, function  # noqa: E402
 
 Array = NDArray[np.float64]
-
-
-def panda() -> Robot:
-    return Robot.load(share.find("config", "panda.yaml"))
 
 
 def small(floating: bool) -> Robot:

@@ -255,8 +255,8 @@ class TestBadRecordings:
         other = recorded(learner, first_errors(learner) + [1.0, 0.0, 0.0])
         assert_refused(
             (lambda: learner.learn([run], begins=[2.0]),
-             "run: left out, it has -2.2 to 1", "does the motion begin"),
-            (lambda: learner.learn([other]), "it is of another motion,", "turn is off by 1"),
+             "run: left out, it has -2.2 to 1 ... does the motion begin"),
+            (lambda: learner.learn([other]), "it is of another motion, ... turn is off by 1"),
         )  # fmt: skip
         both = learner.learn([run, other])
         assert both.history[-1].repetitions == 1 and "another motion" in both.notes[0]
@@ -299,7 +299,7 @@ def test_files(learner: Learner, tmp_path: Path) -> None:
     assert read.history == learned.history and read.step == learned.step
     path.write_text(path.read_text().replace("best:", "beast:", 1))
     assert_refused(
-        (lambda: read_correction(path), "learned.yaml:", "beast: unknown key; did you mean 'best'"),
+        (lambda: read_correction(path), "learned.yaml: ... beast: unknown key; did you mean 'best'"),
         (lambda: read_correction(tmp_path / "nothing.yaml"), "there is no correction"),
     )
 

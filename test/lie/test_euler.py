@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from oracles.motions import random_base, random_stack
+from refusals import assert_refused
 
-from hodyn_ros import BaseMotion, InputError, Robot, SingularError, share
+from hodyn_ros import BaseMotion, Robot, SingularError, share
 from hodyn_ros.lie.euler import euler_base, euler_coordinates, euler_velocity_maps
 
 Array = NDArray[np.float64]
@@ -104,12 +105,11 @@ def test_power_is_the_same_in_both_coordinates() -> None:
 def test_what_has_no_euler_angles_is_told() -> None:
     upright = np.zeros((2, 6))
     upright[0, 4] = np.pi / 2
-    with pytest.raises(SingularError, match="pitch of the base is 90 degrees"):
-        euler_coordinates(euler_base(upright))
-    with pytest.raises(InputError, match=r"the coordinates must have shape \(orders \+ 1, 6\)"):
-        euler_base(np.zeros((1, 6)))
-    with pytest.raises(InputError, match="NaN"):
-        euler_base(np.full((2, 6), np.nan))
+    assert_refused(
+        (lambda: euler_coordinates(euler_base(upright)), "pitch of the base is 90 degrees", SingularError),
+        (lambda: euler_base(np.zeros((1, 6))), "the coordinates must have shape (orders + 1, 6)"),
+        (lambda: euler_base(np.full((2, 6), np.nan)), "NaN"),
+    )
 
 
 @pytest.mark.thorough

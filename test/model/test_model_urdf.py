@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from places import DATA
+from refusals import refused
 from sweeps import examples
 
 from hodyn_ros.errors import InputError, ModelError
@@ -294,11 +295,9 @@ def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
 def test_a_broken_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "broken.urdf"
     path.write_text('<robot name="r"><link name="a">')
-    with pytest.raises(ModelError, match=r"broken\.urdf: not well-formed XML: .*line 1"):
-        read_urdf(path)
+    refused(lambda: read_urdf(path), "broken.urdf: not well-formed XML: ... line 1", ModelError)
     path.write_text('<sdf version="1.7"/>')
-    with pytest.raises(ModelError, match=r"<sdf>.*<robot>"):
-        read_urdf(path)
+    refused(lambda: read_urdf(path), "<sdf> ... <robot>", ModelError)
 
 
 @examples(300)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import assert_refused
 
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
@@ -121,28 +122,20 @@ def test_a_refused_sample_changes_nothing() -> None:
     assert pipeline.settings() == settings
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
+def test_other_texts_are_refused() -> None:
+    assert_refused(
         ("", "not the settings of a dynamics_node"),
         ("[]", "not the settings of a dynamics_node"),
         ('{"version": 2}', "not the settings of a dynamics_node: KeyError"),
-        (
-            '{"version": 2, "robot": {"name": "a"}, "feedforward": {}}',
-            "not the settings of a dynamics_node: TypeError",
-        ),
+        ('{"version": 2, "robot": {"name": "a"}, "feedforward": {}}',
+         "not the settings of a dynamics_node: TypeError"),
         ('{"version": 3}', "the settings have version 3; this hodyn_ros reads 2"),
         ("[" * 100_000, "not the settings of a dynamics_node: RecursionError"),
-        (
-            '{"version": 2, "robot": {"name": "a", "text": 3, "kind": "urdf"}, "feedforward": {}, '
+        ('{"version": 2, "robot": {"name": "a", "text": 3, "kind": "urdf"}, "feedforward": {}, '
             '"new_clock_after": 5.0, "positions": null}',
-            "not the settings of a dynamics_node: AttributeError",
-        ),
-    ],
-)
-def test_other_texts_are_refused(text: str, reason: str) -> None:
-    with pytest.raises(InputError, match=reason):
-        FeedforwardPipeline.from_settings(text)
+         "not the settings of a dynamics_node: AttributeError"),
+        by=FeedforwardPipeline.from_settings,
+    )  # fmt: skip
 
 
 def test_a_path_is_no_robot_description(tmp_path: Path) -> None:

@@ -355,6 +355,7 @@ def test_motor_references_begin_brake_and_return_where_the_robot_stands() -> Non
         assert not speeds[-1].any()
         assert (np.abs(np.diff(speeds, axis=0)) <= 1e-2 * 7.5).all()  # [rad/s^2] as asked for
         # the motion has gone on meanwhile, and is not taken up
+        b.tick(3500)
         measure(3500, np.array(stop[-1].position))
         at(3500)
         reason("start pose invalid")

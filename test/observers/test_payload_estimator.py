@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+from case_robots import panda
 from numpy.typing import NDArray
 from refusals import assert_refused
 from scipy.optimize import minimize
@@ -20,11 +21,6 @@ PERIOD = 4e-3
 LOAD = Payload(0.8, (0.02, -0.03, 0.12), (0.004, 0.0005, 0.0002, 0.005, -0.0003, 0.003))
 FIGURES = np.array([0.8, 0.02, -0.03, 0.12, 0.004, 0.005, 0.003, 0.0005, 0.0002, -0.0003])
 SENSED = Sensed(links=True, joint_torques=True)
-
-
-@cache
-def panda() -> Robot:
-    return Robot.load(share.find("config", "panda.yaml"))
 
 
 @cache
@@ -137,6 +133,29 @@ def test_intervals_hold_what_they_promise() -> None:
     # and they are not wide for that: half as wide, they would not do
     estimate = estimator.estimate
     assert estimate.deviations[0] < 0.05 and estimate.shown[:4].all()
+
+
+def test_errors_that_grow_with_the_load_are_in_its_intervals() -> None:
+    """Of 5 % of the efforts that the load needs at each joint, new ones every 0.1 s."""
+    inside: dict[float, list[Array]] = {0.0: [], 0.05: []}
+    for deviation, counted in inside.items():
+        observer = observer_of(0.005)
+        config = PayloadConfig(error_time=0.1, effort_deviation=deviation)
+        estimator = PayloadEstimator(observer, config)
+        for seed in range(16):
+            observer.restart()
+            estimator.restart()
+            random = np.random.default_rng(seed)
+            for i in range(400):
+                if i % 25 == 0:
+                    off = 0.05 * random.standard_normal(7)
+                motion = moving(PERIOD * i)
+                bare, torque = (robot.inverse_dynamics(motion)[0] for robot in (panda(), loaded()))
+                sample = np.array([*motion[:2], torque + off * (torque - bare)])
+                estimator.update(observer.update(PERIOD * i, sample))
+            low, high = estimator.estimate.intervals.T
+            counted.append((low <= FIGURES) & (high >= FIGURES))
+    assert np.mean(inside[0.0]) < 0.8 and np.mean(inside[0.05]) >= 0.9
 
 
 def test_every_step_is_a_body_that_can_be_whatever_comes() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from command_line import run
 from numpy.typing import NDArray
-from refusals import assert_refused
+from refusals import assert_refused, refused
 from rich.console import Console
 
 from hodyn_ros import InputError, Robot, share
@@ -394,8 +394,7 @@ def test_accelerations_and_jerks_have_limits() -> None:
     )
     cubic = PiecewisePolynomial([0.0, 1.0], [[0.0], [1.0]], [[0.0], [0.0]])
     assert check(pendulum(JointLimit(acceleration=5.0)), cubic).tightest.value == pytest.approx(6.0)
-    with pytest.raises(InputError, match="acceleration"):
-        check(pendulum(JointLimit(jerk=5.0)), cubic)
+    refused(lambda: check(pendulum(JointLimit(jerk=5.0)), cubic), "acceleration")
 
 
 @pytest.mark.parametrize("terminal", [True, False])

@@ -8,12 +8,13 @@ from functools import cache
 
 import numpy as np
 import pytest
+from case_robots import panda
 from numpy.typing import NDArray
 from refusals import assert_refused
 from scipy.interpolate import PPoly
 from sweeps import some
 
-from hodyn_ros import Robot, share
+from hodyn_ros import Robot
 from hodyn_ros.cli.plan import rates_of, uncertainty_of
 from hodyn_ros.control.motor_pd import FeedforwardMode
 from hodyn_ros.model.drive_spec import DriveSpec
@@ -65,11 +66,6 @@ def planned(uncertainty: Uncertainty | None, of_panda: bool = False) -> Trajecto
         return time_optimal(PATH, slide(), uncertainty=uncertainty, pieces=60).law
     path = WaypointSpline([0.0, 1.0], [HOME, HOME + 0.3])
     return time_optimal(path, panda(), uncertainty=uncertainty, pieces=30).law
-
-
-@cache
-def panda() -> Robot:
-    return Robot.load(share.find("config", "panda.yaml"))
 
 
 @pytest.mark.parametrize("error, payload", [(-0.2, 0.0), (0.2, 0.0), (0.0, 0.6)])

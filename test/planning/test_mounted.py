@@ -7,12 +7,14 @@ from functools import cache
 
 import numpy as np
 import pytest
+from case_robots import panda
 from numpy.typing import NDArray
 from places import ROOT
+from refusals import assert_refused, refused
 from sweeps import THOROUGH
 
 from hodyn_ros import Robot, share
-from hodyn_ros.errors import InputError, ModelError
+from hodyn_ros.errors import ModelError
 from hodyn_ros.feedforward.payload import Payload
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.se3 import pose
@@ -33,11 +35,6 @@ Array = NDArray[np.float64]
 HOME = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.0])
 OPPOSITE = pose(np.diag([-1.0, -1.0, 1.0]), np.array([0.8, 0.0, 0.0]))
 ON_TOP = pose(np.eye(3), np.array([0.02, 0.01, 0.05]))
-
-
-@cache
-def panda() -> Robot:
-    return Robot.load(share.find("config", "panda.yaml"))
 
 
 @cache
@@ -129,22 +126,17 @@ def test_frames_rotors_and_limits_keep_their_robots() -> None:
     np.testing.assert_array_equal(robot.limits.effort, np.tile(plain.limits.effort, 2))
 
 
-@pytest.mark.parametrize(
-    ("mounts", "words"),
-    [
+def test_robots_that_cannot_be_mounted() -> None:
+    assert_refused(
         (lambda: [], "give a robot at least"),
         (lambda: [Mount(panda()), Mount(panda())], "panda_link1"),
-        (
-            lambda: [Mount(panda(), "a_"), Mount(panda(), "b_", on="table")],
-            "body 'table' to mount on is unknown",
-        ),
+        (lambda: [Mount(panda(), "a_"), Mount(panda(), "b_", on="table")],
+         "body 'table' to mount on is unknown"),
         (lambda: [Mount(panda(), "a_"), Mount(panda().with_drives(None), "b_")], "has no drives, but others"),
         (lambda: [Mount(panda()), Mount(platform(), "b_")], "only the first robot may: mount it first"),
-    ],
-)
-def test_robots_that_cannot_be_mounted(mounts: object, words: str) -> None:
-    with pytest.raises(ModelError, match=words):
-        mounted(mounts())  # type: ignore[operator]
+        by=lambda mounts: mounted(mounts()),
+        error=ModelError,
+    )  # fmt: skip
 
 
 # plans
@@ -194,5 +186,4 @@ def test_streams_lead_both_arms() -> None:
     motion = planner.sample(np.arange(0.5, planner.ends, 0.002), 5)
     for half in (motion[..., :7], motion[..., 7:]):
         assert used(panda(), np.ascontiguousarray(half)) <= 1.0 + 1e-6
-    with pytest.raises(InputError, match="platform"):
-        TrackingPlanner(platform_with_arm(), np.zeros(12), 0.0)
+    refused(lambda: TrackingPlanner(platform_with_arm(), np.zeros(12), 0.0), "platform")

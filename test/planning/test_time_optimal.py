@@ -197,10 +197,11 @@ def test_paths_that_cannot_be_are_refused_with_the_place(panda: Robot) -> None:
     weak = Robot(panda.model, replace_effort(panda.limits, 1, 5.0), panda.drive_train)
     beyond = [*AWAY[:3], 0.5, *AWAY[4:]]
     assert_refused(
-        (InfeasibleError, lambda: time_optimal(WaypointSpline([0.0, 1.0], [HOME, beyond]), panda),
-         "'panda_joint4' leaves its range at the end of the path: it is at 0.5 rad"),
-        (InfeasibleError, lambda: time_optimal(WaypointSpline([0.0, 1.0], [HOME, AWAY]), weak),
-         "at the end of the path, gravity alone asks for a torque of", "at joint 'panda_joint2'"),
+        (lambda: time_optimal(WaypointSpline([0.0, 1.0], [HOME, beyond]), panda),
+         "'panda_joint4' leaves its range at the end of the path: it is at 0.5 rad", InfeasibleError),
+        (lambda: time_optimal(WaypointSpline([0.0, 1.0], [HOME, AWAY]), weak),
+         "at the end of the path, gravity alone asks for a torque of ... at joint 'panda_joint2'",
+         InfeasibleError),
     )  # fmt: skip
 
 
@@ -295,8 +296,8 @@ def test_it_goes_on_from_a_motion_under_way_and_leads_into_one(panda: Robot) -> 
         reached = jets.to_taylor(found.law.sample(time, 4))
         np.testing.assert_allclose(reached, wanted, rtol=0, atol=1e-9 * np.abs(wanted).max())
     assert_refused(
-        (InfeasibleError, lambda: time_optimal(path, panda, start=(20.0, 0.0, 0.0, 0.0), pieces=20),
-         "start or end slower"),
+        (lambda: time_optimal(path, panda, start=(20.0, 0.0, 0.0, 0.0), pieces=20),
+         "start or end slower", InfeasibleError),
         (lambda: time_optimal(WaypointSpline([0.0, 1.0], [HOME, AWAY]), panda, start=start),
          "the path itself rests at its start"),
     )  # fmt: skip

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from refusals import refused
 
 pytest.importorskip("rclpy", reason="rclpy is not installed; messages come with the ROS build (make)")
 
@@ -23,7 +24,7 @@ from std_msgs.msg import Header
 from sweeps import examples
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from hodyn_ros.errors import InputError, ModelError
+from hodyn_ros.errors import ModelError
 from hodyn_ros.feedforward.feedforward import Feedforward, Status
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
@@ -31,6 +32,7 @@ from hodyn_ros.ros.conversions.fields import JointOrder
 from hodyn_ros.ros.conversions.messages import (
     ARRAYS,
     MOTION_FIELDS,
+    NUMBERS,
     nanoseconds,
     read_base_motion,
     read_desired_motion,
@@ -254,8 +256,7 @@ def test_any_message_is_read_exactly_when_it_is_sound(
 
 
 def test_a_model_with_two_joints_of_one_name_is_an_error() -> None:
-    with pytest.raises(ModelError, match="must differ"):
-        JointOrder(["a", "b", "a"])
+    refused(lambda: JointOrder(["a", "b", "a"]), "must differ", ModelError)
 
 
 # floating base
@@ -355,8 +356,8 @@ def test_a_feedforward_survives_the_way(order: int, joints: JointOrder) -> None:
     assert msg.base_wrench_representation == FeedforwardTorque.WORLD
 
 
-def test_all_arrays_of_a_feedforward_travel() -> None:
-    assert {*Feedforward._fields} - {"status"} == {array.name for array in ARRAYS}
+def test_all_of_a_feedforward_travels() -> None:
+    assert {*Feedforward._fields} == {array.name for array in ARRAYS} | {*NUMBERS}
 
 
 def test_what_was_not_computed_is_empty(joints: JointOrder) -> None:
@@ -433,8 +434,7 @@ def test_extrapolation_takes_the_order_of_the_consumer_and_finite_times_only() -
     np.testing.assert_array_equal(
         extrapolate(msg, 1e-3, JointOrder(SHUFFLED)).efforts, there.efforts[[2, 0, 1]]
     )
-    with pytest.raises(InputError, match="must be finite"):
-        extrapolate(msg, float("nan"))
+    refused(lambda: extrapolate(msg, float("nan")), "must be finite")
 
 
 # standard messages

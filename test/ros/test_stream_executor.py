@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from refusals import refused
 
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
@@ -195,8 +196,7 @@ def test_streams_are_served_while_long_work_is_done_beside_them(context: Context
         interval = sys.getswitchinterval()
         outcomes.append("begun")
         outcomes.append(beside_streams(node, work))
-        with pytest.raises(ZeroDivisionError, match="beside the streams"):
-            beside_streams(node, fail)
+        refused(lambda: beside_streams(node, fail), "beside the streams", ZeroDivisionError)
         outcomes.append(sys.getswitchinterval() == interval)
 
     node.create_timer(0.001, tick, callback_group=StreamGroup())
@@ -231,8 +231,7 @@ def test_an_error_in_a_callback_is_not_swallowed(context: Context) -> None:
     node.create_timer(0.001, fail, callback_group=StreamGroup())
     executor = StreamExecutor(context=context)
     executor.add_node(node)
-    with pytest.raises(ZeroDivisionError, match="in a stream"):
-        executor.spin()
+    refused(lambda: executor.spin(), "in a stream", ZeroDivisionError)
 
 
 def test_simulated_time_runs_at_the_pace_of_the_clock_topic(context: Context) -> None:

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from case_robots import panda
 from numpy.typing import NDArray
 
-from hodyn_ros import InputError, Robot, share
+from hodyn_ros import InputError, Robot
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec, VariableStiffnessSpec
 from hodyn_ros.simulation.plant import Plant
 from hodyn_ros.simulation.simulation import RobotSimulation
@@ -31,10 +32,6 @@ FIGURES: dict[str, dict[str, object]] = {
     "pair": {"variable_stiffness": PAIR},
     "cam": {"variable_stiffness": CAM},
 }
-
-
-def panda() -> Robot:
-    return Robot.load(share.find("config", "panda.yaml"))
 
 
 def mixed(figures: dict[str, object], joints: slice = slice(0, 4, 2)) -> Robot:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from refusals import assert_refused, refused
 
 from benchmarks.chunk_streams import SPACING, Chunk, Fault, Policy, with_fault
 from hodyn_ros import Robot, share
@@ -141,25 +142,20 @@ def test_bounds_come_from_actions_or_from_limits() -> None:
     panda = Robot.load(share.find("config", "panda.yaml"))
     of_robot = ChunkBounds.of_robot(panda, 0.02, noise=0.0)
     np.testing.assert_allclose(of_robot.bend, 2.0 * 0.02 * panda.limits.velocity, rtol=1e-12)
-    with pytest.raises(InputError, match="3 points or more"):
-        ChunkBounds.of_actions([points[:2]], 0.02)
+    refused(lambda: ChunkBounds.of_actions([points[:2]], 0.02), "3 points or more")
     unlimited = replace(panda.limits, velocity=np.full(7, np.inf), joint_names=panda.joint_names)
     with pytest.raises(InputError, match="joint 'panda_joint1' .* neither of its velocity nor"):
         ChunkBounds.of_robot(Robot(panda.model, unlimited, panda.drive_train), 0.02)
 
 
-@pytest.mark.parametrize(
-    ("changed", "words"),
-    [
+def test_bounds_that_cannot_be() -> None:
+    assert_refused(
         ({"bend": np.zeros(7)}, "bend must hold a positive number"),
         ({"spacing": 0.0}, "spacing must be positive"),
         ({"seam": np.inf}, "seam must be positive and finite"),
         ({"repeats": 0}, "repeats must be 1 or more"),
-    ],
-)
-def test_bounds_that_cannot_be(changed: dict[str, object], words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        ChunkBounds(**{"spacing": 0.02, "bend": np.ones(7)} | changed)
+        by=lambda changed: ChunkBounds(**{"spacing": 0.02, "bend": np.ones(7)} | changed),
+    )
 
 
 def test_bounds_fit_the_joints() -> None:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from refusals import refused
 
 from hodyn_ros import Robot, share
 from hodyn_ros.control.motor_pd import MotorGains
@@ -164,11 +165,10 @@ def test_without_measurements_it_brakes_and_is_held_until_asked() -> None:
     assert follower.guard.faults[Fault.NO_MEASUREMENT] == 1
     assert follower.take(*chunk(arm.now), arm.now) is None
     velocities = np.array([each.command.velocity for each in stop])
-    assert np.abs(np.diff(velocities, axis=0)).max() <= 1.2 * QUICK.deceleration * PERIOD
+    assert np.abs(np.diff(velocities, axis=0)).max() <= 1.2 * 7.5 * PERIOD
     np.testing.assert_array_equal(velocities[-1], 0.0)
     assert (stop[-1].command.kp > 0.0).all()
-    with pytest.raises(InputError, match="no motion is followed"):
-        follower.desired(arm.now)
+    refused(lambda: follower.desired(arm.now), "no motion is followed")
     place = arm.run(0.3, chunks=False)[-1].links  # measurements alone do not make it go on
     assert not follower.following
     follower.start()
@@ -236,8 +236,7 @@ def test_at_the_end_nothing_more_is_commanded() -> None:
     [GuardConfig(), GuardConfig(measured=True, end=End.ZERO), GuardConfig(measured=True, efforts_act=True)],
 )
 def test_guards_that_do_not_fit_such_drives(guard: GuardConfig) -> None:
-    with pytest.raises(InputError, match="measured=True.*end=End.HOLD.*efforts_act=False"):
-        ExecutorConfig(guard=guard)
+    refused(lambda: ExecutorConfig(guard=guard), "measured=True ... end=End.HOLD ... efforts_act=False")
 
 
 def test_robots_and_gains_that_do_not_fit() -> None:

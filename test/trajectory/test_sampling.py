@@ -6,9 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from refusals import assert_refused
+from refusals import assert_refused, refused
 
-from hodyn_ros import InputError
 from hodyn_ros.trajectory import Cosines, WaypointSpline
 from hodyn_ros.trajectory.rest import rest_to_rest, through_points
 from hodyn_ros.trajectory.robot_motion import RobotMotion
@@ -43,8 +42,7 @@ def test_the_last_sample_of_a_motion_that_ends_between_two() -> None:
 
 
 def test_a_rate_that_makes_no_sense_is_refused() -> None:
-    with pytest.raises(InputError, match="rate must be positive"):
-        Sampler(RobotMotion.of_joints(SPLINE), 0.0, 2)
+    refused(lambda: Sampler(RobotMotion.of_joints(SPLINE), 0.0, 2), "rate must be positive")
 
 
 def test_ramps_are_put_where_there_is_no_rest() -> None:
@@ -91,7 +89,7 @@ def test_points_that_would_make_a_robot_jump_are_refused() -> None:
     positions = np.array([[1.0], [2.0]])
     assert_refused(
         (lambda: through_points(np.array([0.0, 1.0]), positions, present=np.array([0.5])),
-         "0.5 rad", "from where the robot is held"),
+         "0.5 rad ... from where the robot is held"),
         (lambda: through_points(np.array([0.0, 1.0]), positions, np.array([[0.0], [1.0]])),
          "velocities of the last point must be zero"),
         (lambda: through_points(np.array([0.0, 1.0]), positions, np.array([[1.0], [0.0]])),

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from oracles import mp_trajectories as mp
 from refusals import assert_refused
 
-from hodyn_ros.errors import InputError
 from hodyn_ros.trajectory import (
     Cosines,
     EasedStart,
@@ -123,34 +122,25 @@ def test_smoothness_is_that_of_the_roughest_part() -> None:
     assert EasedStart(rough, 0.5).smoothness == 0
     assert_refused(
         (lambda: EasedStart(MOTION, 0.5, order=3).require_smoothness(4),
-         "snap", "jumps; build it with order=4 or more"),
+         "snap ... jumps; build it with order=4 or more"),
         (lambda: EasedStart(rough, 0.5).require_smoothness(4),
          "velocity (derivative 1) of this EasedStart jumps; make a WaypointSpline"),
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("build", "message"),
-    [
+def test_bad_ramps_are_refused() -> None:
+    assert_refused(
         (lambda: EasedStart(MOTION, 0.0), "ramp_duration must be above zero, found 0"),
         (lambda: EasedStart(MOTION, math.inf), "ramp_duration must be a finite number, found inf"),
         (lambda: EasedStart(MOTION, 1.0, -0.1), "start must lie between 0 and inf s, found -0.1"),
         (lambda: EasedStart(MOTION, 1.0, order=0), "order must be a whole number from 1 to 10, found 0"),
-        (
-            lambda: EasedStart(Cosines([1.0], [1.0], duration=2.0), 1.0, 1.6),
-            "start must lie between 0 and 1.5 s, found 1.6: the trajectory ends at 2 s",
-        ),
+        (lambda: EasedStart(Cosines([1.0], [1.0], duration=2.0), 1.0, 1.6),
+         "start must lie between 0 and 1.5 s, found 1.6: the trajectory ends at 2 s"),
         (lambda: EasedStop(MOTION, 1.0), "stop must be given, because the trajectory has no end"),
         (lambda: EasedStop(MOTION, 1.0, 0.4), "stop must lie between 0.5 s, half of the ramp, and inf s"),
-        (
-            lambda: EasedStop(Cosines([1.0], [1.0], duration=2.0), 1.0, 2.1),
-            "and 2 s, the end of the trajectory",
-        ),
-    ],
-)
-def test_bad_ramps_are_refused(build: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        build()
+        (lambda: EasedStop(Cosines([1.0], [1.0], duration=2.0), 1.0, 2.1),
+         "and 2 s, the end of the trajectory"),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("duration", [2.7, 8.496, 32.4969392347174])

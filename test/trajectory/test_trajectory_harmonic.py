@@ -14,7 +14,6 @@ from oracles import mp_trajectories as mp
 from refusals import assert_refused
 
 from hodyn_ros import share
-from hodyn_ros.errors import InputError
 from hodyn_ros.trajectory import Cosines, FourierSeries, read_trajectory
 
 ORDER = 8
@@ -72,9 +71,9 @@ def test_the_motion_goes_on_without_end_unless_it_has_a_duration() -> None:
     assert np.array_equal(ending.sample(3.0 + 5e-10, 2), ending.sample(3.0, 2))
     assert_refused(
         (lambda: ending.sample([1.0, 3.1], 2),
-         "t = 3.1 s lies beyond the end of this Cosines at 3 s", "EasedStop"),
+         "t = 3.1 s lies beyond the end of this Cosines at 3 s ... EasedStop"),
         (lambda: ending.sample([-0.5, 1.0], 2),
-         "t = -0.5 s lies before the start of this Cosines", "EasedStart"),
+         "t = -0.5 s lies before the start of this Cosines ... EasedStart"),
     )  # fmt: skip
 
 
@@ -87,26 +86,7 @@ def test_arrays_are_copied_and_read_only() -> None:
         motion.amplitudes[0] = 5.0
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"angular_frequency": 0.0}, "angular_frequency must be above zero, found 0"),
-        ({"angular_frequency": math.nan}, "angular_frequency must be a finite number, found nan"),
-        ({"angular_frequency": "fast"}, "angular_frequency must be a number, found 'fast'"),
-        ({"sine": [1.0, 2.0]}, r"sine must have shape \(L, n\), found \(2,\)"),
-        ({"sine": np.zeros((0, 2))}, r"sine must have shape \(L, n\), found \(0, 2\)"),
-        ({"cosine": np.ones((2, 3))}, r"cosine must have shape \(1, 2\), found \(2, 3\)"),
-        ({"cosine": [[1.0, math.inf]]}, r"cosine holds NaN or infinite numbers, first at index \(0, 1\)"),
-        ({"offsets": [1.0]}, r"offsets must have shape \(2,\), found \(1,\)"),
-        ({"offsets": ["a", "b"]}, "offsets must hold real numbers"),
-        ({"duration": -1.0}, "duration must be above zero, found -1"),
-        ({"duration": math.nan}, "duration must be a finite number, found nan"),
-        ({"joint_names": ["a"]}, "joint_names must hold 2 names, one per joint, found .'a'."),
-        ({"joint_names": ["a", "a"]}, "joint 'a' appears twice in joint_names"),
-        ({"joint_names": ["a", ""]}, r"joint_names\[1\] must be a name, found ''"),
-    ],
-)
-def test_bad_figures_are_refused_by_name(fields: dict[str, Any], message: str) -> None:
+def test_bad_figures_are_refused_by_name() -> None:
     good = {
         "angular_frequency": 1.0,
         "sine": np.ones((1, 2)),
@@ -114,24 +94,35 @@ def test_bad_figures_are_refused_by_name(fields: dict[str, Any], message: str) -
         "offsets": np.ones(2),
     }
     FourierSeries(**good)
-    with pytest.raises(InputError, match=message):
-        FourierSeries(**{**good, **fields})
+    assert_refused(
+        ({"angular_frequency": 0.0}, "angular_frequency must be above zero, found 0"),
+        ({"angular_frequency": math.nan}, "angular_frequency must be a finite number, found nan"),
+        ({"angular_frequency": "fast"}, "angular_frequency must be a number, found 'fast'"),
+        ({"sine": [1.0, 2.0]}, "sine must have shape (L, n), found (2,)"),
+        ({"sine": np.zeros((0, 2))}, "sine must have shape (L, n), found (0, 2)"),
+        ({"cosine": np.ones((2, 3))}, "cosine must have shape (1, 2), found (2, 3)"),
+        ({"cosine": [[1.0, math.inf]]}, "cosine holds NaN or infinite numbers, first at index (0, 1)"),
+        ({"offsets": [1.0]}, "offsets must have shape (2,), found (1,)"),
+        ({"offsets": ["a", "b"]}, "offsets must hold real numbers"),
+        ({"duration": -1.0}, "duration must be above zero, found -1"),
+        ({"duration": math.nan}, "duration must be a finite number, found nan"),
+        ({"joint_names": ["a"]}, "joint_names must hold 2 names, one per joint, found ['a']"),
+        ({"joint_names": ["a", "a"]}, "joint 'a' appears twice in joint_names"),
+        ({"joint_names": ["a", ""]}, "joint_names[1] must be a name, found ''"),
+        by=lambda fields: FourierSeries(**{**good, **fields}),
+    )
 
 
-@pytest.mark.parametrize(
-    ("t", "order", "message"),
-    [
-        (math.nan, 2, "t holds NaN or infinite times"),
-        ([0.0, math.inf], 2, "t holds NaN or infinite times"),
-        ([[0.0]], 2, r"t must be one time or an array of shape \(N,\), found \(1, 1\)"),
-        ("now", 2, "t must be one time or an array of times"),
-        (0.0, -1, "order must be a whole number of at least 0, found -1"),
-        (0.0, 2.5, "order must be a whole number of at least 0, found 2.5"),
-    ],
-)
-def test_bad_samples_are_refused(t: Any, order: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        Cosines([1.0], [1.0]).sample(t, order)
+def test_bad_samples_are_refused() -> None:
+    assert_refused(
+        ((math.nan, 2), "t holds NaN or infinite times"),
+        (([0.0, math.inf], 2), "t holds NaN or infinite times"),
+        (([[0.0]], 2), "t must be one time or an array of shape (N,), found (1, 1)"),
+        (("now", 2), "t must be one time or an array of times"),
+        ((0.0, -1), "order must be a whole number of at least 0, found -1"),
+        ((0.0, 2.5), "order must be a whole number of at least 0, found 2.5"),
+        by=lambda given: Cosines([1.0], [1.0]).sample(*given),
+    )
 
 
 def test_the_excitation_of_the_panda_stays_within_its_limits() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import mp_trajectories as mp
+from refusals import assert_refused, refused
 from scipy.interpolate import CubicHermiteSpline, make_interp_spline
 
 from hodyn_ros.errors import InputError
@@ -197,8 +198,7 @@ def test_smoothness_that_does_not_suffice_is_said() -> None:
     ):
         motion.require_smoothness(5)
     WaypointSpline(times, rows[0], order=5).require_smoothness(5)
-    with pytest.raises(InputError, match="can be continuous up to derivative 8"):
-        motion.require_smoothness(9)
+    refused(lambda: motion.require_smoothness(9), "can be continuous up to derivative 8")
 
 
 @pytest.mark.parametrize(
@@ -248,8 +248,7 @@ def test_plain_interpolation_holds_what_its_smoothness_allows() -> None:
     assert np.array_equal(linear.sample(2.0, 1), [[1.0], [0.0]])
     in_motion = PiecewisePolynomial([0.0, 1.0], rows, [[1.0], [1.0]])
     assert in_motion.smoothness == math.inf
-    with pytest.raises(InputError, match="lies beyond the end"):
-        in_motion.sample(2.0, 1)
+    refused(lambda: in_motion.sample(2.0, 1), "lies beyond the end")
 
 
 @pytest.mark.parametrize("kind", [WaypointSpline, PiecewisePolynomial])
@@ -265,32 +264,18 @@ def test_joint_trajectory(kind: type[WaypointSpline] | type[PiecewisePolynomial]
     assert WaypointSpline.from_joint_trajectory(["a", "b"], points, order=6).order == 6
 
 
-@pytest.mark.parametrize(
-    ("names", "points", "message"),
-    [
-        (["a"], [], "the joint trajectory has no points"),
-        (
-            ["a"],
-            [(1.0, [1.0], [], [])],
-            "at least two waypoints, found one; put the present position before it",
-        ),
-        (
-            ["a", "b"],
-            [(0.0, [1.0], [], [])] * 2,
-            r"positions of point 0 must have shape \(2,\), found \(1,\)",
-        ),
-        (["a"], [(0.0, [1.0], [], []), (1.0, [], [], [])], r"positions of point 1 must have shape \(1,\)"),
-        (
-            ["a"],
-            [(0.0, [1.0], [], []), (1.0, [math.nan], [], [])],
-            "positions of point 1 holds NaN or infinite",
-        ),
-        (["a", "a"], [(0.0, [1.0, 2.0], [], []), (1.0, [1.0, 2.0], [], [])], "joint 'a' appears twice"),
-    ],
-)
-def test_bad_joint_trajectories_are_refused(names: list[str], points: list[Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        WaypointSpline.from_joint_trajectory(names, points)
+def test_bad_joint_trajectories_are_refused() -> None:
+    assert_refused(
+        ((["a"], []), "the joint trajectory has no points"),
+        ((["a"], [(1.0, [1.0], [], [])]),
+         "at least two waypoints, found one; put the present position before it"),
+        ((["a", "b"], [(0.0, [1.0], [], [])] * 2), "positions of point 0 must have shape (2,), found (1,)"),
+        ((["a"], [(0.0, [1.0], [], []), (1.0, [], [], [])]), "positions of point 1 must have shape (1,)"),
+        ((["a"], [(0.0, [1.0], [], []), (1.0, [math.nan], [], [])]),
+         "positions of point 1 holds NaN or infinite"),
+        ((["a", "a"], [(0.0, [1.0, 2.0], [], []), (1.0, [1.0, 2.0], [], [])]), "joint 'a' appears twice"),
+        by=lambda given: WaypointSpline.from_joint_trajectory(*given),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", [WaypointSpline, PiecewisePolynomial])

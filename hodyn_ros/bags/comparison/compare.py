@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from array import array
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
@@ -67,6 +68,7 @@ class TopicComparison:
     missing: Alone = field(default_factory=Alone)  # messages that the second bag lacks
     extra: Alone = field(default_factory=Alone)  # those that the first one lacks
     fields: dict[str, Difference] = field(default_factory=dict)  # only those that differ
+    added: frozenset[str] = frozenset()  # fields that only one of two versions of the message has
     gaps: tuple[Gaps | None, Gaps | None] = (None, None)  # what each bag seems to lack
 
     @property
@@ -119,7 +121,8 @@ def compare(
 
     Messages with a header belong together by their stamps, all others by their order. Numbers differ when
     they are further apart than `tolerance`; with a tolerance of 0 every bit counts. The field
-    `computation_time` is left out. Messages of a type that is not known are compared as bytes. Raises
+    `computation_time` is left out, and where a bag was recorded by a version whose messages lack some of the
+    fields of the other one, so are these. Messages of a type that is not known are compared as bytes. Raises
     InputError for a topic that neither bag has, DamagedError for a message that cannot be read.
     """
     bags = first, second
@@ -143,6 +146,7 @@ def compare(
     }
     keys = [_Keys(bag, both, stamped, step) for bag in bags]
     for name, topic in result.topics.items():
+        topic.added = _added(*(of_bag[name] for of_bag in decoders))
         topic.missing, topic.extra = _match(name, keys, first.begin)
         if name in stamped:
             topic.gaps = find_gaps(keys[0].keys[name]), find_gaps(keys[1].keys[name])
@@ -210,6 +214,14 @@ def _decoder(topic: Topic) -> Decoder | None:
         return None
 
 
+def _added(first: Decoder | None, second: Decoder | None) -> frozenset[str]:
+    """Return the fields that came from one version of a message to the other; none where others went."""
+    if first is None or second is None:
+        return frozenset()
+    only_first, only_second = first.fields - second.fields, second.fields - first.fields
+    return frozenset() if only_first and only_second else only_first | only_second
+
+
 def _match(name: str, both: Sequence[_Keys], start: int) -> tuple[Alone, Alone]:
     """Find out which messages of a topic have a partner; return those that have none, for each bag."""
     alone_by_side = []
@@ -254,7 +266,7 @@ def _compare_pair(
     messages = [decoder(message) for decoder, message in zip(decoders, pair) if decoder is not None]
     fields = [dict(flat_fields(message)) for message in messages]
     for name in fields[0] | fields[1]:
-        if name == LEFT_OUT:
+        if name == LEFT_OUT or re.split(r"[.[]", name, maxsplit=1)[0] in topic.added:
             continue
         elements = names_of_elements(messages[0], name)
         difference = _difference(fields[0].get(name), fields[1].get(name), tolerance, elements)
@@ -267,9 +279,6 @@ def _difference(
 ) -> tuple[float, float, str] | None:
     """Return the largest absolute and relative difference of a field, and of what; None for no difference."""
     if a is None or b is None:
-        known = b if a is None else a
-        if isinstance(known, np.ndarray) and not len(known):
-            return None  # a field that has come since, and says nothing
         return math.inf, math.inf, f"only in the {'second' if a is None else 'first'}"
     if isinstance(a, str) or isinstance(b, str):
         return None if a == b else (math.inf, math.inf, "text")

@@ -16,12 +16,15 @@ Value = Numbers | str
 def flat_fields(message: Any, path: str = "") -> Iterator[tuple[str, Value]]:
     """Yield the fields of a message of the library rosbags, by names such as "header.stamp.sec".
 
-    A field of numbers comes as an array (n,), one for a single number; texts come one by one.
+    A field of numbers comes as an array (n,), one for a single number; texts come one by one. Constants are
+    no fields; ROS has them in capitals.
     """
     if isinstance(message, str):
         yield path, message
     elif is_dataclass(message):
         for field in fields(message):
+            if field.name.isupper():
+                continue
             below = f"{path}.{field.name}" if path else field.name
             yield from flat_fields(getattr(message, field.name), below)
     elif isinstance(message, list):
@@ -32,10 +35,13 @@ def flat_fields(message: Any, path: str = "") -> Iterator[tuple[str, Value]]:
 
 
 _OF_PROPELLERS = ("thrusts", "tilts")
+_OF_BODIES = ("base_wrenches", "wrenches")  # components, which may be as many as joints
 
 
 def names_of_elements(message: Any, field: str) -> list[str]:
     """Return the joints or propellers that a field of a message is about; nothing where it names none."""
+    if field in _OF_BODIES:
+        return []
     if field in _OF_PROPELLERS:
         return list(getattr(message, "propeller_names", None) or [])
     return list(getattr(message, "joint_names", None) or getattr(message, "name", None) or [])

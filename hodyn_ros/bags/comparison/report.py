@@ -55,7 +55,7 @@ def print_fields(topic: TopicComparison, console: Console) -> None:
 def verdict(comparison: Comparison, tolerance: float) -> str:
     """Return the outcome in one line."""
     measure = f"within {tolerance:g}" if tolerance else "bit by bit"
-    left_out = f" ({LEFT_OUT} is left out)"
+    left_out = f" ({_left_out(comparison)})"
     firsts = [
         (difference.first, f"{field} of {name}")
         for name, topic in comparison.topics.items()
@@ -76,6 +76,14 @@ def verdict(comparison: Comparison, tolerance: float) -> str:
         f"the recordings differ at their edges only, which --ignore-edges allows; the messages in both agree "
         f"{measure}{left_out}"
     )
+
+
+def _left_out(comparison: Comparison) -> str:
+    """Say which fields were not compared."""
+    added = sorted(f"{field} of {name}" for name, topic in comparison.topics.items() for field in topic.added)
+    if not added:
+        return f"{LEFT_OUT} is left out"
+    return f"{LEFT_OUT} is left out, and what messages of one of the two versions lack: {', '.join(added)}"
 
 
 def _alone(alone: Alone, where: str, ignore_edges: bool) -> str:

@@ -16,7 +16,8 @@ _HEADER = ("header", (Nodetype.NAME, "std_msgs/msg/Header"))
 class Decoder:
     """Reads the messages of a topic, by the definition under which they were recorded.
 
-    `stamped` says whether they begin with a header. Raises InputError for a topic whose type is not known.
+    `fields` are the names of their fields; `stamped` says whether they begin with a header. Raises InputError
+    for a topic whose type is not known.
     """
 
     def __init__(self, topic: Topic) -> None:
@@ -24,7 +25,9 @@ class Decoder:
             raise InputError(f"{topic.name} is written as {topic.serialization!r}; 'cdr' can be read")
         self._type = topic.type
         self._store = recorded_types([topic])
-        self.stamped = self._store.fielddefs[topic.type][1][:1] == [_HEADER]
+        fields = self._store.fielddefs[topic.type][1]
+        self.fields = frozenset(name for name, _ in fields)
+        self.stamped = fields[:1] == [_HEADER]
 
     def __call__(self, message: Message) -> Any:
         """Return a message with its fields; raises DamagedError where its bytes are something else.

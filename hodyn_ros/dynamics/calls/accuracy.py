@@ -17,6 +17,7 @@ from hodyn_ros.digits import (
     Accuracy,
     accuracy,
     asked_for,
+    moving_rows,
     natural_rates,
     rounded,
     rounded_pose,
@@ -149,15 +150,7 @@ def parts_of(answer: Any) -> list[Array]:
     if isinstance(answer, np.ndarray):
         return [answer] if answer.size else []
     if isinstance(answer, Kinematics):
-        return [_moving(answer.poses, answer.twists)]
+        return [moving_rows(answer.poses, answer.twists)]
     if isinstance(answer, BaseMotion):
-        return [_moving(answer.pose, answer.twists)]
+        return [moving_rows(answer.pose, answer.twists)]
     return []
-
-
-def _moving(poses: Array, twists: Array) -> Array:
-    """Return poses and the derivatives of their twists as rows by order."""
-    rows = np.zeros((len(twists) + 1, max(poses.size, twists[0].size if len(twists) else 0)))
-    rows[0, : poses.size] = poses.ravel()
-    rows[1:, : twists[:1].size] = twists.reshape(len(twists), -1)
-    return rows

@@ -10,10 +10,11 @@ from numpy.typing import DTypeLike
 
 from hodyn_ros.checks import into
 from hodyn_ros.codegen.kernel import Call, Function
-from hodyn_ros.dynamics.calls.description import check_order
 from hodyn_ros.dynamics.calls.kinematics import KinematicCalls
 from hodyn_ros.dynamics.calls.matrices import MatrixCalls, too_large
+from hodyn_ros.dynamics.loops.coordinate_motion import batch_size
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
+from hodyn_ros.dynamics.motion_stack import check_order
 from hodyn_ros.dynamics.operations import COMPILED, OPERATIONS, Kind
 from hodyn_ros.engine.kernels import KernelSpec
 from hodyn_ros.errors import InputError
@@ -166,10 +167,7 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         rows = 2 if forward else order + 1 + operation.rates
 
         def compute(*arrays: Array) -> Array:
-            if len(arrays) != count or any(np.ndim(array) != 3 for array in arrays):
-                raise InputError(f"expected {count} batches (N, rows, columns), found {len(arrays)} arrays")
-            rest = list(arrays)
-            samples = len(rest[0])
+            rest, samples = list(arrays), batch_size(arrays, count)
             q = rest.pop(0) if takes_q else np.zeros((samples, rows, 0))
             base = None
             if closure.leader is not None:

@@ -32,8 +32,6 @@ from hodyn_ros.model.propeller import Propeller
 from hodyn_ros.model.tree import TreeModel
 from hodyn_ros.model.uncertainty import RobotUncertainty
 
-HIGHEST_ORDER = 30
-
 
 class RobotProperties:
     """Model, drives and limits of a robot, its names and coordinates."""
@@ -295,15 +293,6 @@ class RobotProperties:
 
 def _names(tree: TreeModel, joints: Sequence[int]) -> tuple[str, ...]:
     return tuple(tree.joint_names[joint] for joint in joints)
-
-
-def check_order(order: int, said: str) -> None:
-    """Reject what would take minutes to compile, and is most likely samples where derivatives belong."""
-    if order > HIGHEST_ORDER:
-        raise InputError(
-            f"{said} {order}, and {HIGHEST_ORDER} is the highest there is; the samples of a batch stand "
-            "before the derivatives: (N, order + 3, n)"
-        )
 
 
 def load_places(

@@ -13,18 +13,17 @@ from hodyn_ros.codegen.kernel import Function
 from hodyn_ros.codegen.sample_loop import each_sample
 from hodyn_ros.digits import is_asked_for, refuse_without_digits
 from hodyn_ros.dynamics.calls.accuracy import AccuracyCalls
-from hodyn_ros.dynamics.calls.description import check_order, load_places
+from hodyn_ros.dynamics.calls.description import load_places
 from hodyn_ros.dynamics.calls.results import BaseAndJoints, base_and_joints
 from hodyn_ros.dynamics.loops.coordinate_motion import (
     coordinate_motion,
     coordinate_motions,
-    drive_row_samples,
     drive_rows,
     samples,
 )
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.mobility import check_pose
-from hodyn_ros.dynamics.motion_stack import applied, fitting_base
+from hodyn_ros.dynamics.motion_stack import applied, check_order, fitting_base
 from hodyn_ros.engine import kernels
 from hodyn_ros.errors import InputError, SingularError
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, BaseRepresentation, twists_to_body
@@ -215,7 +214,7 @@ class ForwardDynamicsCalls(AccuracyCalls):
         count, y, motion = coordinate_motions(closure, state, base, 1)
         if np.ndim(efforts) == 3 and not count:
             raise InputError(f"torques of shape {np.shape(efforts)} are a batch; give as many states")
-        u = drive_row_samples(closure, count, efforts, base_wrench)
+        u = drive_rows(closure, efforts, base_wrench, count)
         table = np.ascontiguousarray(looped.accelerations(y, u, motion, self._loads(wrenches)))
         if wrenches is None and not count:
             self._keep_forward(looped, len(u) - 1)

@@ -8,14 +8,14 @@ from typing import NamedTuple, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import check_finite, check_result, finite_result, real_array
+from hodyn_ros.checks import check_finite, check_result, finite_result
 from hodyn_ros.codegen.kernel import Function
-from hodyn_ros.dynamics.calls.description import RobotProperties, check_order, load_places
+from hodyn_ros.dynamics.calls.description import RobotProperties, load_places
 from hodyn_ros.dynamics.calls.results import BaseAndJoints, base_and_joints
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, coordinate_motions, preload_rows
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.looped_efforts import LoopSolution
-from hodyn_ros.dynamics.motion_stack import applied, fitting_base
+from hodyn_ros.dynamics.motion_stack import applied, check_order, fitting_base, joint_rows
 from hodyn_ros.engine import kernels
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import INVERSE_DYNAMICS
@@ -108,8 +108,9 @@ class InverseDynamicsCalls(RobotProperties):
             return self._looped_inverse(q, base, wrenches, formulation, preload)
         if preload is not None:
             raise self._no_preload()
-        motion = self._motion(q)
+        motion = joint_rows(self.n_coordinates, q, 2)
         order = motion.shape[-2] - 3
+        check_order(order, f"a motion of shape {motion.shape} has order")
         base_motion = fitting_base(self.model, base, order + 2, motion.shape[:-2])
         loads = self._loads(wrenches)
         if formulation is not None:
@@ -288,15 +289,3 @@ class InverseDynamicsCalls(RobotProperties):
         if setting == kernels.KernelSpec():
             self._compiled[order + 3, self.n_coordinates] = kernel.function
         return kernel
-
-    def _motion(self, q: ArrayLike | None) -> Array:
-        n = self.n_coordinates
-        shapes = f"(order + 3, {n}) or (N, order + 3, {n})"
-        motion = real_array("the motion", q, shapes)
-        if motion.ndim not in (2, 3) or motion.shape[-1] != n or motion.shape[-2] < 3:
-            raise InputError(
-                f"the motion must have shape {shapes}: positions, velocities and accelerations at least; "
-                f"found {motion.shape}"
-            )
-        check_order(motion.shape[-2] - 3, f"a motion of shape {motion.shape} has order")
-        return motion

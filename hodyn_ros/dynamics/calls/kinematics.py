@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_result
 from hodyn_ros.codegen.kernel import Function, Kernel
-from hodyn_ros.dynamics.calls.description import HIGHEST_ORDER, RobotProperties
+from hodyn_ros.dynamics.calls.description import RobotProperties
 from hodyn_ros.dynamics.calls.results import CoordinateMotion
 from hodyn_ros.dynamics.kinematics.forward_kinematics import (
     Kinematics,
@@ -24,6 +24,7 @@ from hodyn_ros.dynamics.kinematics.inverse_problem import Bodies, GoalCall, Meth
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motions, drive_values, given_base
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.looped_frames import solve_frames
+from hodyn_ros.dynamics.motion_stack import HIGHEST_ORDER
 from hodyn_ros.engine.recursions.kinematics import frame_motion
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseMotion

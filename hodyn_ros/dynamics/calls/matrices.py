@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property, wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,22 +13,20 @@ from hodyn_ros.checks import finite_result
 from hodyn_ros.codegen.kernel import Kernel
 from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.dynamics import matrices, regressors
+from hodyn_ros.dynamics.calls.description import RobotProperties
+from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.matrices import DynamicMatrices
 from hodyn_ros.dynamics.motion_stack import MotionStack, applied, joint_stack, motion_stack
 from hodyn_ros.dynamics.named_frames import placed
 from hodyn_ros.dynamics.operations import OPERATIONS, RATES
 from hodyn_ros.engine.kernels import KernelSpec
 from hodyn_ros.errors import InputError
-from hodyn_ros.formulations.parameters import dynamic_parameters
+from hodyn_ros.formulations import parameters
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, BaseRepresentation
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.lie.se3 import Array
-from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.joint_tree import JointTree
 from hodyn_ros.model.tree import TreeModel
-
-if TYPE_CHECKING:
-    from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 
 
 def _through_noted_kernel(call: Callable[..., Array]) -> Callable[..., Array]:
@@ -51,25 +48,8 @@ def _through_noted_kernel(call: Callable[..., Array]) -> Callable[..., Array]:
     return noted
 
 
-class MatrixCalls(ABC):
-    """Matrices of a robot by order; `Robot` says what they have in common."""
-
-    _looped: LoopedDynamics | None
-
-    @property
-    @abstractmethod
-    def frames(self) -> Mapping[str, Frame]:
-        """Named frames besides those of the bodies."""
-
-    @property
-    @abstractmethod
-    def model(self) -> TreeModel:
-        """The tree of bodies; InputError where there are couplings and loops besides."""
-
-    @property
-    @abstractmethod
-    def tree(self) -> TreeModel:
-        """The tree of bodies."""
+class MatrixCalls(RobotProperties):
+    """Matrices of a robot by order."""
 
     @cached_property
     def _matrix_kernels(self) -> Kept[Any, Kernel | None]:
@@ -124,7 +104,7 @@ class MatrixCalls(ABC):
 
         Kumar & Mueller (2021), eqs. 39 and 54; compiled.
         """
-        return self._computed("mass_matrix", q, base, matrices.mass_matrix)
+        return self._computed("mass_matrix", q, base)
 
     @_through_noted_kernel
     def coriolis_matrix(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
@@ -132,7 +112,7 @@ class MatrixCalls(ABC):
 
         `M' - 2 C` is skew. Kumar & Mueller (2021), eqs. 39 and 55, Garofalo et al. (2013), eq. 6b; compiled.
         """
-        return self._computed("coriolis_matrix", q, base, matrices.coriolis_matrix)
+        return self._computed("coriolis_matrix", q, base)
 
     @_through_noted_kernel
     def gravity_torque(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
@@ -140,18 +120,17 @@ class MatrixCalls(ABC):
 
         Kumar & Mueller (2021), eqs. 43 and 58; compiled.
         """
-        return self._computed("gravity_torque", q, base, matrices.gravity_torque)
+        return self._computed("gravity_torque", q, base)
 
     def dynamic_matrices(self, q: ArrayLike | None, base: BaseMotion | None = None) -> DynamicMatrices:
         """Compute `mass`, `coriolis` and `gravity` in one go, from `q` (order + 2, n)."""
         if self._looped is not None:
             return self._looped.dynamic_matrices(q, base)
-        rows, m = self._rows_of_all(q, base), self._m
-        return DynamicMatrices(rows[..., :m, :], rows[..., m : 2 * m, :], rows[..., 2 * m, :])
+        return matrices.in_parts(self._rows_of_all(q, base))
 
     @_through_noted_kernel
     def _rows_of_all(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
-        return self._computed("dynamic_matrices", q, base, matrices.rows, call="_rows_of_all")
+        return self._computed("dynamic_matrices", q, base, call="_rows_of_all")
 
     def compile_matrices(self, order: int) -> None:
         """Compile `dynamic_matrices` of one order for this robot, however long that takes.
@@ -194,9 +173,7 @@ class MatrixCalls(ABC):
         result = self._by_noted(q, base, "jacobian", body, representation)
         if result is not None:
             return result
-        return self._of_frame(
-            "jacobian", q, base, body, representation, lambda bodies, _, *of: matrices.jacobian(bodies, *of)
-        )
+        return self._of_frame("jacobian", q, base, body, representation)
 
     def _of_frame(
         self,
@@ -205,12 +182,11 @@ class MatrixCalls(ABC):
         base: BaseMotion | None,
         body: str | int,
         representation: Representation,
-        readable: Callable[..., Array] | None = None,
     ) -> Array:
-        """Compute what an operation of one frame returns; `readable` as of `_computed`."""
+        """Compute what an operation of one frame returns."""
         if self._looped is not None:
             return self._of_loops(self._looped, name, q, base, body, representation)
-        return self._computed_finite(name, q, base, readable, (body, representation))
+        return self._computed_finite(name, q, base, (body, representation))
 
     @_through_noted_kernel
     def com(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
@@ -218,7 +194,7 @@ class MatrixCalls(ABC):
 
         Compiled.
         """
-        return self._computed("com", q, base, matrices.com)
+        return self._computed("com", q, base)
 
     @_through_noted_kernel
     def com_jacobian(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
@@ -226,7 +202,7 @@ class MatrixCalls(ABC):
 
         Garofalo et al. (2013), eq. 7; compiled.
         """
-        return self._computed("com_jacobian", q, base, matrices.com_jacobian)
+        return self._computed("com_jacobian", q, base)
 
     @_through_noted_kernel
     def centroidal_momentum(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
@@ -234,7 +210,7 @@ class MatrixCalls(ABC):
 
         World axes; angular [kg m^2/s], then linear [kg m/s]. Compiled.
         """
-        return self._computed("centroidal_momentum", q, base, matrices.centroidal_momentum)
+        return self._computed("centroidal_momentum", q, base)
 
     @_through_noted_kernel
     def centroidal_momentum_matrix(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
@@ -242,14 +218,14 @@ class MatrixCalls(ABC):
 
         Compiled.
         """
-        return self._computed("centroidal_momentum_matrix", q, base, matrices.centroidal_momentum_matrix)
+        return self._computed("centroidal_momentum_matrix", q, base)
 
     def dynamic_parameters(self) -> Array:
         """Return the parameters (10 bodies,): of every body m, m r, and Ixx, Iyy, Izz, Ixy, Ixz, Iyz.
 
         In body axes, inertias about the origin of the body frame. Garofalo et al. (2013), eq. 9.
         """
-        return dynamic_parameters(self._joint_tree)
+        return parameters.dynamic_parameters(self._joint_tree)
 
     @_through_noted_kernel
     def regressor(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
@@ -257,7 +233,7 @@ class MatrixCalls(ABC):
 
         Shape (order + 1, m, 10 bodies). Garofalo et al. (2013), eq. 16; compiled.
         """
-        return self._computed("regressor", q, base, regressors.regressor)
+        return self._computed("regressor", q, base)
 
     def slotine_li_regressor(
         self,
@@ -294,7 +270,8 @@ class MatrixCalls(ABC):
         rates = regressors.reference_velocities(self.model, stack, reference, base_reference)
         kernel = self._traced_kernel("slotine_li_regressor", stack.order)
         if kernel is None:
-            return regressors.slotine_li_regressor(stack.bodies(self._joint_tree), rates, stack.order)
+            law, bodies = parameters.slotine_li_regressors, stack.bodies(self._joint_tree)
+            return matrices.by_order(law, bodies, stack.order, rates)
         self._note(kernel, stack, (self._m, 10 * self.model.n_bodies), "slotine_li_regressor")
         arguments = [*stack.arguments(), np.ascontiguousarray(np.stack(rates, axis=-2))]
         call = kernel.batch if stack.batch else kernel.function
@@ -311,9 +288,7 @@ class MatrixCalls(ABC):
 
     @_through_noted_kernel
     def _parameter_rows(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
-        return self._computed(
-            "parameter_derivatives", q, base, regressors.parameter_rows, call="_parameter_rows"
-        )
+        return self._computed("parameter_derivatives", q, base, call="_parameter_rows")
 
     @property
     def _m(self) -> int:
@@ -324,24 +299,23 @@ class MatrixCalls(ABC):
         name: str,
         q: ArrayLike | None,
         base: BaseMotion | None,
-        readable: Callable[..., Array] | None = None,
         of: tuple[Any, ...] = (),
         call: str = "",
     ) -> Array:
         """Compute what an operation of a tree returns, and let the next call go straight to its kernel.
 
-        `of`: a frame by name and a representation, of an operation that is of a frame. `readable` computes
-        what takes too long to compile, `readable(bodies, order, [frame, representation])`. `call`: the method
-        that `_through_noted_kernel` knows, by default that of the same name.
+        By its published formula what takes too long to compile. `of`: a frame by name and a representation,
+        of an operation that is of a frame. `call`: the method that `_through_noted_kernel` knows, by default
+        that of the same name.
         """
         operation, tree = OPERATIONS[name], self.model
         stack = motion_stack(tree, q, base, operation.rates, operation.base)
         kernel = self._traced_kernel(name, stack.order, *of)
-        if kernel is None and readable is None:
+        if kernel is None and not operation.published:
             raise too_large(tree, name, stack.order)
         if kernel is None:
-            assert readable is not None
-            return readable(stack.bodies(self._joint_tree), stack.order, *placed(tree, self.frames, of))
+            law, bodies = operation.published_law, stack.bodies(self._joint_tree)
+            return matrices.by_order(law, bodies, stack.order, *placed(tree, self.frames, of))
         rows, columns = kernel.result
         shape = (columns,) if len(operation.shape) == 1 else (rows // (stack.order + 1), columns)
         self._note(kernel, stack, shape, call or name, *of)

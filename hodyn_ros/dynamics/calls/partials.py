@@ -26,7 +26,7 @@ from hodyn_ros.dynamics.calls.matrices import MatrixCalls, called
 from hodyn_ros.dynamics.loops.coordinate_motion import (
     coordinate_motion,
     coordinate_motions,
-    drive_row_samples,
+    drive_rows,
     sample_of,
 )
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
@@ -40,7 +40,7 @@ from hodyn_ros.engine.direction_lanes import (
     matrix_changes,
 )
 from hodyn_ros.engine.kernels import KernelSpec
-from hodyn_ros.engine.matrix_kernels import Loads, load_series, partial_series
+from hodyn_ros.engine.matrix_kernels import Loads, load_series
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array, ad
 from hodyn_ros.model.tree import TreeModel
@@ -129,25 +129,13 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         if changes is not None:
             arrays = [*stack.arguments(), *applied(loads, order, stack.batch)]
             return in_all_directions(changes, arrays, stack.batch)
-        series, brackets = self._partial_series(stack, loads)
-        return partials.assemble(series, brackets)
-
-    def _partial_series(
-        self, stack: MotionStack, loads: Sequence[AppliedWrench]
-    ) -> tuple[Array, list[Array]]:
-        """Return the series of Q's derivatives (..., order + 1, 3, m, m), and the brackets of velocities."""
-        order, m, places = stack.order, self._m, load_places(self.model, loads)
-        kernel = self._matrix_kernel(_partial_series_kernel, order, places)
-        if kernel is not None:
-            series = called(kernel, stack, loads).reshape(*stack.batch, order + 1, 3, m, m)
-        else:
-            series = partials.closed_form_series(stack.bodies(self._joint_tree), order)
-            if loads:
-                pushed = self._matrix_kernel(_load_series_kernel, order, places)
-                assert pushed is not None
-                change = called(pushed, stack, loads)
-                series[..., 0, :, :] += change.reshape(*stack.batch, order + 1, m, m)
-        return series, partials.joint_brackets(self._joint_tree, stack.velocities)
+        series = partials.closed_form_series(stack.bodies(self._joint_tree), order)
+        if loads:
+            pushed = self._matrix_kernel(_load_series_kernel, order, places)
+            assert pushed is not None
+            change = called(pushed, stack, loads)
+            series[..., 0, :, :] += change.reshape(*stack.batch, order + 1, m, m)
+        return partials.assemble(series, partials.joint_brackets(self._joint_tree, stack.velocities))
 
     def forward_dynamics_derivatives(
         self,
@@ -232,7 +220,7 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
             each = arguments.one_by_one()
             return one_by_one(len(each), lambda i: self._hybrid_partials(each[i]))
         stack, loads, known = self._inverse_problem(problem, arguments)
-        return partials.respond(*self._partial_series(stack, loads), known)
+        return partials.respond(self.inverse_dynamics_derivatives(stack.q, stack.base, loads or None), known)
 
     def _inverse_problem(
         self, problem: HybridProblem, arguments: HybridArguments
@@ -267,7 +255,7 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         if many and not of_drives:
             looped = self._need_loops("this")
             count, states, motion = coordinate_motions(looped.closure, state, base, 1)
-            efforts = drive_row_samples(looped.closure, count, inputs, base_wrench)
+            efforts = drive_rows(looped.closure, inputs, base_wrench, count)
             return looped.forward_dynamics_partials(states[:, :2], efforts, motion, self._loads(wrenches))
         if each := arguments.one_by_one():
             return one_by_one(len(each), lambda i: self._looped_partials(each[i], of_drives))
@@ -321,10 +309,6 @@ class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
         y, moving = coordinate_motion(closure, state, base, 1)
         efforts = finite_array("the torques", torques, (len(closure.driven),))
         return looped.linearised(y, moving, efforts)
-
-
-def _partial_series_kernel(model: TreeModel, order: int, loads: Loads) -> Kernel | None:
-    return Kernel.unless_long(*partial_series(model, order, loads))
 
 
 def _load_series_kernel(model: TreeModel, order: int, loads: Loads) -> Kernel:

@@ -13,7 +13,7 @@ from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Kernel, LaneKernel
 from hodyn_ros.codegen.sample_loop import one_by_one
 from hodyn_ros.dynamics.calls.description import load_places
 from hodyn_ros.dynamics.calls.forward_dynamics import HybridArguments, HybridProblem
-from hodyn_ros.dynamics.calls.matrices import too_large
+from hodyn_ros.dynamics.calls.matrices import called, too_large
 from hodyn_ros.dynamics.calls.partials import PartialCalls
 from hodyn_ros.dynamics.calls.results import BaseAndJoints
 from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motions, sample_of
@@ -29,6 +29,12 @@ from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.representations import Representation, check_representation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.tree import TreeModel
+
+_LAWS: dict[str, laws.Law] = {  # by which their numbers of entries are judged
+    "inverse_dynamics_second_derivatives": "inverse",
+    "forward_dynamics_hessian": "hybrid contracted",
+    "forward_dynamics_second_derivatives": "hybrid",
+}
 
 
 class SecondPartialCalls(PartialCalls):
@@ -58,7 +64,7 @@ class SecondPartialCalls(PartialCalls):
         weights = _multiplier(multiplier, (order + 1, self._m), stack.batch)
         places = load_places(self.model, loads)
         arrays = [*stack.arguments(), *applied(loads, order, stack.batch), weights]
-        kernel = self._matrix_kernel(_inverse_hessian, order, places)
+        kernel = self._second_kernel("inverse_dynamics_hessian", order, *([places] if places else []))
         shape = (order + 3, order + 3, self._m, self._m)
         if kernel is not None:
             result = kernel.batch(*arrays) if stack.batch else kernel.function(*arrays)
@@ -89,11 +95,12 @@ class SecondPartialCalls(PartialCalls):
             )
         stack = motion_stack(self.model, q, base, 2)
         order, loads = stack.order, self._loads(wrenches)
-        kernel = self._matrix_kernel(_inverse_second, order, load_places(self.model, loads))
+        places = load_places(self.model, loads)
+        kernel = self._second_kernel(
+            "inverse_dynamics_second_derivatives", order, *([places] if places else [])
+        )
         if kernel is not None:
-            arrays = [*stack.arguments(), *applied(loads, order, stack.batch)]
-            result = kernel.batch(*arrays) if stack.batch else kernel.function(*arrays)
-            return self._all(result, order, stack.batch)
+            return self._all(called(kernel, stack, loads), order, stack.batch)
         return self._of_each(
             order, self._m, lambda unit: self.inverse_dynamics_hessian(q, unit, base, wrenches)
         )
@@ -265,11 +272,14 @@ class SecondPartialCalls(PartialCalls):
         return stack, kernel
 
     def _hybrid_kernel(self, name: str, problem: HybridProblem) -> Kernel | None:
-        of: laws.Law = "hybrid contracted" if name.endswith("hessian") else "hybrid"
-        if laws.has_many_entries(self.model, problem.order, of):
-            return None
         plain = problem.setting == KernelSpec.of(self.model)
-        return self._traced_kernel(name, problem.order, *(() if plain else (problem.setting,)))
+        return self._second_kernel(name, problem.order, *(() if plain else (problem.setting,)))
+
+    def _second_kernel(self, name: str, order: int, *of: Any) -> Kernel | None:
+        """Return the kernel of an operation as `_traced_kernel` does; None of too many entries as well."""
+        law = _LAWS.get(name)
+        many = law is not None and laws.has_many_entries(self.model, order, law)
+        return None if many else self._traced_kernel(name, order, *of)
 
     def _looped_hessian(
         self,
@@ -345,16 +355,6 @@ def _multiplier(values: ArrayLike, shape: tuple[int, ...], batch: tuple[int, ...
         raise InputError(f"the multiplier must have shape {said}, found {array.shape}")
     check_finite("the multiplier", array)
     return np.ascontiguousarray(np.broadcast_to(array, (*batch, *shape)))
-
-
-def _inverse_hessian(model: TreeModel, order: int, loads: Loads) -> Kernel | None:
-    return Kernel.unless_long(*laws.inverse_dynamics_hessian(model, order, loads))
-
-
-def _inverse_second(model: TreeModel, order: int, loads: Loads) -> Kernel | None:
-    if laws.has_many_entries(model, order, "inverse"):
-        return None
-    return Kernel.unless_long(*laws.inverse_dynamics_second_derivatives(model, order, loads))
 
 
 def _inverse_gradient_changes(model: TreeModel, order: int, loads: Loads) -> LaneKernel | None:

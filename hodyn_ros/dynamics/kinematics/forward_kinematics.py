@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import check_finite, finite_result, real_array
-from hodyn_ros.dynamics.motion_stack import fitting_base
+from hodyn_ros.checks import finite_result
+from hodyn_ros.dynamics.motion_stack import fitting_base, joint_stack
 from hodyn_ros.dynamics.named_frames import find_frame, supporting_bodies
 from hodyn_ros.engine.recursions.kinematics import POSE
-from hodyn_ros.errors import InputError
 from hodyn_ros.formulations.body_fixed import BodyFixedMotion
 from hodyn_ros.formulations.hybrid import HybridMotion
 from hodyn_ros.formulations.spatial import SpatialMotion
@@ -186,14 +185,11 @@ def forward_kinematics(
     by_order = np.moveaxis(stack, -2, 0)
     batch = by_order.shape[1:-1]
     motion = _MOTIONS[representation](model, by_order, moving)
-    screws = motion.screws[model.first_jointed_body :]
-    if representation == "body_fixed":
-        screws = [[screw, *[np.zeros(6)] * order] for screw in screws]  # constant
     return Kinematics(
         model=model,
         poses=np.stack([np.broadcast_to(pose, (*batch, 4, 4)) for pose in motion.poses], axis=-3),
         twists=_stacked(motion.twists, order, batch),
-        screws=_stacked(screws, order + 1, batch),
+        screws=_stacked(motion.screws[model.first_jointed_body :], order + 1, batch),
         representation=representation,
         frames={} if frames is None else frames,
     )
@@ -204,12 +200,7 @@ def checked_motion(
 ) -> tuple[Array, BaseMotion | None]:
     """Check what forward kinematics is given; returns the stack, and the motion of a floating base."""
     check_representation(representation)
-    n = model.n_joints
-    shapes = f"(order + 1, {n}) or (N, order + 1, {n})"
-    stack = real_array("the motion", q, shapes)
-    if stack.ndim not in (2, 3) or stack.shape[-1] != n or not stack.shape[-2]:
-        raise InputError(f"the motion must have shape {shapes}, positions first; found {stack.shape}")
-    check_finite("the motion", stack)
+    stack = joint_stack(model, q, 0, "the motion").q
     return stack, fitting_base(model, base, stack.shape[-2] - 1, stack.shape[:-2])
 
 

@@ -2,86 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_finite, finite_array, real_array
+from hodyn_ros.dynamics.motion_stack import check_order, check_twists, joint_rows, required_base
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 
-_HIGHEST_ORDER = 30
 
-
-def coordinate_motion(
+def coordinate_motions(
     closure: Closure, q: ArrayLike | None, base: BaseMotion | None, rates: int
-) -> tuple[Array, BaseMotion | None]:
+) -> tuple[int, Array, BaseMotion | None]:
     """Check the motion of the independent joints, and of platform or base; order r needs r + `rates`.
 
-    `q` (order + rates + 1, k), or None where no joint is a coordinate. Returns the joints' motion, and that
-    of platform or base with as many spatial twists as needed. Raises InputError saying what was expected.
+    `q` (order + rates + 1, k), of a batch (N, ...), or None where no joint is a coordinate; joints or base
+    may be the same for all samples. Returns the number of samples, zero where there is no batch, the motion
+    of the joints (N, ...), and that of platform or base with spatial twists, as many or one. Raises
+    InputError saying what was expected.
     """
     name, k = closure.tree.name, len(closure.joints)
-    _check_base(closure, base)
+    base = _leading(closure, base)
     if q is None:
         if k or base is None:
             raise InputError(
                 f"the coordinates of robot {name!r} are the joints "
                 f"{[closure.tree.joint_names[j] for j in closure.joints]}; give their motion"
             )
-        if len(base.twists) < rates:
-            raise InputError(
-                f"this needs {rates} base twists (the twist and its derivatives), found {len(base.twists)}"
-            )
-        q = np.zeros((len(base.twists) + 1, 0))
-    shape = f"(order + {rates + 1}, {k})"
-    stack = real_array("the motion", q, shape)
-    if stack.ndim != 2 or stack.shape[1] != k or len(stack) <= rates:
-        what = ("positions", "velocities", "accelerations")[: rates + 1]
-        raise InputError(
-            f"the motion must have shape {shape}: {', '.join(what)} at least; found {stack.shape}"
-        )
-    if len(stack) - 1 - rates > _HIGHEST_ORDER:
-        raise InputError(
-            f"a motion of shape {stack.shape} has order {len(stack) - 1 - rates}, and {_HIGHEST_ORDER} is "
-            "the highest there is; the samples of a batch stand before the derivatives"
-        )
+        check_twists(base, rates)
+        q = np.zeros((base.orders + 1, 0))
+    stack = joint_rows(k, q, rates)
+    check_order(stack.shape[-2] - 1 - rates, f"a motion of shape {stack.shape} has order")
     check_finite("the motion", stack)
-    if base is None:
-        return stack, None
-    needed = len(stack) - 1
-    if len(base.twists) < needed:
-        raise InputError(
-            f"this needs {needed} base twists (the twist and its derivatives), found {len(base.twists)}"
-        )
-    return stack, base.in_representation("spatial")
+    counts = {*stack.shape[:-2], *(() if base is None else base.batch)}
+    count = _number(counts) if counts else 0
+    if base is not None:
+        check_twists(base, stack.shape[-2] - 1)
+        base = base.in_representation("spatial")
+    return count, np.broadcast_to(stack, (count, *stack.shape)) if count and stack.ndim == 2 else stack, base
 
 
-def coordinate_motions(
+def coordinate_motion(
     closure: Closure, q: ArrayLike | None, base: BaseMotion | None, rates: int
-) -> tuple[int, Array, BaseMotion | None]:
-    """Check the motions of a batch as `coordinate_motion` does; joints or base may be the same for all.
-
-    Returns the number of samples, zero where there is no batch, the motion of the joints (N, ...) and that of
-    platform or base, as many or one. InputError for no samples, and for two numbers of them.
-    """
-    joints = None if q is None or np.ndim(q) != 3 else real_array("the motion", q, "(N, orders, joints)")
-    of_base = isinstance(base, BaseMotion) and base.batch
-    counts = sorted({*([] if joints is None else [len(joints)]), *(base.batch if base and of_base else [])})
-    if not counts:
-        return 0, *coordinate_motion(closure, q, base, rates)
-    if len(counts) > 1 or not counts[0]:
-        raise InputError(f"a batch holds one sample or more, as many of a base as of joints; found {counts}")
-    first = base.one(0) if base is not None and of_base else base
-    y, leader = coordinate_motion(closure, q if joints is None else joints[0], first, rates)
-    if joints is not None:
-        check_finite("the motion", joints)
-    if base is not None and of_base:
-        leader = base.in_representation("spatial")
-    return counts[0], np.broadcast_to(y, (counts[0], *y.shape)) if joints is None else joints, leader
+) -> tuple[Array, BaseMotion | None]:
+    """Check the motion of one sample as `coordinate_motions` does."""
+    count, y, leader = coordinate_motions(closure, q, base, rates)
+    if count:
+        raise InputError(f"this takes one sample; the motion, or that of the base, holds {count}")
+    return y, leader
 
 
 def sample_of(leader: BaseMotion | None, i: int) -> BaseMotion | None:
@@ -118,64 +91,40 @@ def samples(*arguments: Any) -> list[tuple[Any, ...]]:
     counts = {result for one in arguments if (result := count(one)) is not None}
     if not counts:
         return []
-    if len(counts) > 1 or 0 in counts:
-        raise InputError(
-            f"a batch holds one sample or more, as many of each argument; found {sorted(counts)}"
-        )
     return [
         tuple(
             one if count(one) is None else sample_of(one, i) if isinstance(one, BaseMotion) else one[i]
             for one in arguments
         )
-        for i in range(counts.pop())
+        for i in range(_number(counts))
     ]
 
 
-def drive_rows(closure: Closure, efforts: ArrayLike, base_wrench: ArrayLike | None) -> Array:
-    """Return efforts (order + 1, efforts): the wrench on a base that moves freely, then the drives'."""
-    n = len(closure.driven)
-    drives = real_array("the torques", efforts, f"(order + 1, {n})")
-    if drives.ndim != 2 or drives.shape[1] != n or not len(drives):
-        raise InputError(f"the torques must have shape (order + 1, {n}), found {drives.shape}")
-    if len(drives) > _HIGHEST_ORDER + 1:
-        raise InputError(f"torques of shape {drives.shape} have an order above {_HIGHEST_ORDER}")
-    check_finite("the torques", drives)
-    if not closure.base_given:
-        if base_wrench is not None:
-            raise InputError(f"robot {closure.tree.name!r} has no base to push; give wrenches on its bodies")
-        return drives
-    shape = (len(drives), 6)
-    wrench = np.zeros(shape) if base_wrench is None else finite_array("the base wrench", base_wrench, shape)
-    return np.concatenate([wrench, drives], axis=1)
+def drive_rows(closure: Closure, efforts: ArrayLike, base_wrench: ArrayLike | None, count: int = 0) -> Array:
+    """Return efforts (order + 1, efforts): the wrench on a base that moves freely, then the drives'.
 
-
-def drive_row_samples(
-    closure: Closure, count: int, efforts: ArrayLike, base_wrench: ArrayLike | None
-) -> Array:
-    """Return efforts (N, order + 1, efforts) of a batch as `drive_rows` does; one for all or one for each.
-
-    Of no batch (`count` 0) what `drive_rows` returns.
+    Of a batch of `count` samples (N, order + 1, efforts), either given once for all or one for each.
     """
-    if not count:
-        return drive_rows(closure, efforts, base_wrench)
-    parts: list[Array | None] = []
-    for name, values in (("the torques", efforts), ("the base wrench", base_wrench)):
-        whole = None if values is None or np.ndim(values) != 3 else real_array(name, values, "(N, ...)")
-        if whole is not None and len(whole) != count:
-            raise InputError(f"{name}: a batch of {count} takes as many, or one for all; found {len(whole)}")
-        if whole is not None:
-            check_finite(name, whole)
-        parts.append(whole)
-    drives, pushes = parts
-    first = drive_rows(
-        closure, efforts if drives is None else drives[0], base_wrench if pushes is None else pushes[0]
-    )
-    result = np.tile(first, (count, 1, 1))
-    if drives is not None:
-        result[..., first.shape[1] - drives.shape[2] :] = drives
-    if pushes is not None:
-        result[..., :6] = pushes
-    return result
+    n, batch = len(closure.driven), (count,) if count else ()
+    shape = f"(order + 1, {n})" + (f" or (N, order + 1, {n})" if count else "")
+    drives = real_array("the torques", efforts, shape)
+    if drives.ndim not in (2, 2 + len(batch)) or drives.shape[-1] != n or not drives.shape[-2]:
+        raise InputError(f"the torques must have shape {shape}, found {drives.shape}")
+    if drives.ndim == 3 and len(drives) != count:
+        raise InputError(
+            f"the torques: a batch of {count} takes as many, or one for all; found {len(drives)}"
+        )
+    orders = drives.shape[-2]
+    check_order(orders - 1, f"torques of shape {drives.shape} have order")
+    check_finite("the torques", drives)
+    parts = [drives]
+    if closure.base_given:
+        push = np.zeros((orders, 6)) if base_wrench is None else base_wrench
+        each = batch if np.ndim(push) == 3 else ()
+        parts = [finite_array("the base wrench", push, (*each, orders, 6)), drives]
+    elif base_wrench is not None:
+        raise InputError(f"robot {closure.tree.name!r} has no base to push; give wrenches on its bodies")
+    return np.concatenate([np.broadcast_to(part, (*batch, *part.shape[-2:])) for part in parts], axis=-1)
 
 
 def preload_rows(closure: Closure, preload: ArrayLike | None, order: int) -> Array | None:
@@ -210,23 +159,33 @@ def given_base(closure: Closure, base: BaseMotion | None, orders: int) -> BaseMo
         raise InputError(
             f"robot {closure.tree.name!r} has no prescribed base; its drives alone say how it moves"
         )
-    _check_base(closure, base)
+    base = _leading(closure, base)
     assert base is not None
-    if len(base.twists) < orders:
-        raise InputError(f"this needs {orders} base twists, found {len(base.twists)}")
+    if base.batch:
+        raise InputError("base holds motions of several samples; this takes one")
+    check_twists(base, orders)
     return base.in_representation("spatial")
 
 
-def _check_base(closure: Closure, base: BaseMotion | None) -> None:
-    name = closure.tree.name
-    if base is not None and not isinstance(base, BaseMotion):
-        raise InputError(f"base must be a BaseMotion, found {type(base).__name__}")
-    if base is not None and base.batch:
-        raise InputError("base holds motions of several samples; robots with loops take one")
-    if closure.leader is None:
-        if base is not None:
-            raise InputError(f"robot {name!r} has a fixed base; a base motion does not apply")
-    elif base is None:
-        body = closure.tree.body_names[closure.leader]
-        what = "has a floating base" if closure.base_given else f"is moved by its platform {body!r}"
-        raise InputError(f"robot {name!r} {what}; give its motion as base=BaseMotion(...)")
+def _leading(closure: Closure, base: BaseMotion | None) -> BaseMotion | None:
+    """Return the motion of platform or base, of those that have one; InputError where it is missing."""
+    moves = "has a floating base" if closure.base_given else ""
+    if closure.platform is not None:
+        moves = f"is moved by its platform {closure.tree.body_names[closure.platform.body]!r}"
+    return required_base(closure.tree.name, base, moves)
+
+
+def batch_size(arrays: Sequence[Array], count: int) -> int:
+    """Return how many samples so many arrays (N, rows, columns) hold; InputError for others."""
+    if len(arrays) != count or any(np.ndim(array) != 3 for array in arrays):
+        raise InputError(f"expected batches (N, rows, columns), {count} in all, found {len(arrays)} arrays")
+    return _number({len(array) for array in arrays})
+
+
+def _number(counts: Collection[int]) -> int:
+    """Return the one number of samples; InputError for several, and for none."""
+    if len(counts) > 1 or 0 in counts:
+        raise InputError(
+            f"a batch holds one sample or more, as many of each argument; found {sorted(counts)}"
+        )
+    return next(iter(counts))

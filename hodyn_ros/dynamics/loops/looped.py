@@ -10,9 +10,10 @@ import numpy as np
 from hodyn_ros.checks import check_finite
 from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.codegen.sample_loop import SampleLoop, one_by_one
+from hodyn_ros.digits import moving_rows
 from hodyn_ros.dynamics.kinematics.carriers import last_body
 from hodyn_ros.dynamics.loops.compiled_frames import CompiledFrames
-from hodyn_ros.dynamics.loops.coordinate_motion import drive_values
+from hodyn_ros.dynamics.loops.coordinate_motion import batch_size, drive_values
 from hodyn_ros.dynamics.loops.looped_call import LoopedCall
 from hodyn_ros.dynamics.loops.looped_matrices import LoopedMatrices
 from hodyn_ros.dynamics.loops.looped_partials import LoopedPartials
@@ -104,11 +105,7 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
         loop = None if compiled is None else compiled.samples()
 
         def call(*arrays: Array) -> Array:
-            if len(arrays) != 1 + 2 * self.closure.base_given or any(np.ndim(one) != 3 for one in arrays):
-                raise InputError(f"expected batches (N, rows, columns), found {len(arrays)} arrays")
-            count = len(arrays[0])
-            if not count or any(len(one) != count for one in arrays):
-                raise InputError("a batch holds one sample or more, as many of each argument")
+            count = batch_size(arrays, 1 + 2 * self.closure.base_given)
             for array in arrays:
                 check_finite("the batch", array)
 
@@ -136,11 +133,15 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
         table = None if call is None else call.found(drives, *base)
         if table is None:
             return None
-        row, k, platform, behind = table[0], len(self.closure.joints), None, 0
-        if self.closure.platform is not None:
+        return self._read(order, table)
+
+    def _read(self, order: int, table: Array) -> tuple[Array, BaseMotion | None]:
+        closure, row, platform, behind = self.closure, table[0], None, 0
+        if closure.platform is not None:
             behind = POSE + 6 * order
             twists = row[POSE:behind].reshape(order, 6) if order else _STILL
             platform = BaseMotion.computed(row[:POSE].reshape(4, 4), twists)
+        k = len(closure.joints)
         return row[behind : behind + (order + 1) * k].reshape(order + 1, k), platform
 
     def _drive_call(self, order: int) -> LoopedCall | None:
@@ -160,16 +161,9 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
 
     def _parts(self, order: int, table: Array) -> list[Array]:
         """Return the pose and twists of a platform, and the motion of the coordinates, by order."""
-        row, k, behind, parts = table[0], len(self.closure.joints), 0, []
-        if self.closure.platform is not None:
-            behind = POSE + 6 * order
-            moving = np.zeros((order + 1, POSE))
-            moving[0] = row[:POSE]
-            moving[1:, :6] = row[POSE:behind].reshape(order, 6)
-            parts.append(moving)
-        if k:
-            parts.append(row[behind : behind + (order + 1) * k].reshape(order + 1, k))
-        return parts
+        q, platform = self._read(order, table)
+        parts = [] if platform is None else [moving_rows(platform.pose, platform.twists[:order])]
+        return [*parts, q] if q.size else parts
 
     @property
     def _moved_by_drives(self) -> MovedByDrives:

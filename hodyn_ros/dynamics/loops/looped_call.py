@@ -20,6 +20,7 @@ from hodyn_ros.dynamics.loops.grounded import DriftingFunction
 from hodyn_ros.engine.limbs.direct_kinematics import DirectKinematics
 from hodyn_ros.engine.limbs.kernel import ParallelKernel
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction
+from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.se3 import Array
 
@@ -87,7 +88,11 @@ class LoopedCall:
 
     def found(self, *arrays: Array) -> Array | None:
         """Return the same where the code arrives at once, or None; SingularError where digits are too few."""
-        table: Array = self.function(*arrays, self._memory)
+        try:
+            table: Array = self.function(*arrays, self._memory)
+        except InputError:
+            self._check_number(arrays)
+            raise
         arrived = table.item(self.defect_at) < self.sure or self._counts(table, arrays)
         return table if arrived else None
 
@@ -97,7 +102,11 @@ class LoopedCall:
         memory, defect_at, sure, led = self._memory, self.defect_at, self.sure, self._led
 
         def call(*arrays: Array) -> Array:
-            table: Array = function(*arrays, memory)
+            try:
+                table: Array = function(*arrays, memory)
+            except InputError:
+                self._check_number(arrays, len(still))
+                raise
             return table[rows] if table.item(defect_at) < sure else led(table, *still, *arrays)[rows]
 
         return call
@@ -128,6 +137,12 @@ class LoopedCall:
             code: Any = self.code
             self._loops[key] = OneByOne(rows) if alone else SampleLoop(code, rows, self.sure)
         return self._loops[key]
+
+    def _check_number(self, arrays: Sequence[Array], left_out: int = 0) -> None:
+        """Reject another number of arrays than a caller has, who knows of no memory."""
+        names = [name for name, _ in self.code.arguments[left_out:-1]]
+        if len(arrays) != len(names):
+            raise InputError(f"expected {len(names)} arrays {names}, found {len(arrays)}") from None
 
     def _counts(self, table: Array, arrays: Sequence[Array]) -> bool:
         """Whether a result counts; SingularError where too few of its digits are left."""

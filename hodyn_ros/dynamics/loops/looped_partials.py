@@ -9,31 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
-from hodyn_ros.codegen.kernel import LaneKernel
-from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.dynamics.loops.coordinate_motion import count_of, spatial_arrays
-from hodyn_ros.dynamics.loops.grounded import grounded, is_compiled, loop_code, shifted
+from hodyn_ros.dynamics.loops.grounded import grounded, loop_code, shifted
 from hodyn_ros.dynamics.loops.looped_accelerations import LoopedAccelerations
 from hodyn_ros.dynamics.loops.looped_call import LoopedCall, kept
 from hodyn_ros.dynamics.loops.looped_efforts import LoopedEfforts
 from hodyn_ros.dynamics.matrices import MatrixDerivatives
 from hodyn_ros.dynamics.partials import LinearisedDynamics
-from hodyn_ros.engine.direction_lanes import in_parts
 from hodyn_ros.engine.loops.loop_hessian import LoopHessian
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction, TooLong
 from hodyn_ros.engine.loops.loop_matrices import MATRICES, Matrix
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
-from hodyn_ros.engine.loops.loop_partials import (
-    Differentiated,
-    LoopPartials,
-    acceleration_changes,
-    effort_changes,
-)
+from hodyn_ros.engine.loops.loop_partials import Differentiated, LoopPartials
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import embedding
 from hodyn_ros.formulations.embedding import LoopMotion
@@ -43,9 +35,6 @@ from hodyn_ros.lie.se3 import Ad, Array, ad, inverse
 from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.loops import ROWS
 
-_ROWS = 2**11  # directions of several samples at a time: this code has more numbers than that of trees
-_LONG = 100_000  # operations from which code that repeats itself for each direction is the slower one
-
 
 class LoopedPartials(LoopedEfforts, LoopedAccelerations):
     """Partial derivatives in the independent coordinates.
@@ -53,10 +42,6 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
     Platforms and prescribed bases change by small body-fixed displacements, and by derivatives of their
     body-fixed twist; a wrench on a base is body-fixed.
     """
-
-    @cached_property
-    def _lane_kernels(self) -> Kept[tuple[str, int, LoadPlaces], LaneKernel | None]:
-        return Kept()
 
     def inverse_dynamics_partials(
         self, y: Array, leader: BaseMotion | None, wrenches: Sequence[AppliedWrench] = ()
@@ -68,16 +53,8 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         order, c, places = y.shape[-2] - 3, self.closure.n_coordinates, self.places(wrenches)
         loads = [wrench.up_to(order) for wrench in wrenches]
         self.check_loads(leader, wrenches, order)
-        kernel = None if y.ndim == 2 else self._lane_kernel(effort_changes, order, places)
-        if kernel is None:
-            arrays = [y, *spatial_arrays(leader, order + 2), *loads]
-            return _by_motion(self._changes("efforts", order, places, arrays), c)
-        positions = self._positions_of_samples(y, leader)
-        self.efforts(y, leader, wrenches)
-        units = np.eye((order + 3) * c).reshape(-1, order + 3, c)
-        result = _in_all_directions(kernel, [y, *_motion(leader, order + 2), *loads, positions], [units])
-        result = result.reshape(*y.shape[:-2], order + 3, c, order + 1, -1)
-        return np.moveaxis(result, (-2, -4, -1), (-4, -3, -2))
+        arrays = [y, *spatial_arrays(leader, order + 2), *loads]
+        return _by_motion(self._changes("efforts", order, places, arrays), c)
 
     def efforts_hessian(
         self, y: Array, leader: BaseMotion | None, wrenches: Sequence[AppliedWrench], multiplier: Array
@@ -234,38 +211,13 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         pushes = [on_base] if closure.base_given else []
         loads = [wrench.up_to(order) for wrench in wrenches]
         self.check_loads(leader, wrenches, 0)  # of higher orders, motion is not known yet
-        # directions of a wrench on a base differ from sample to sample
-        kernel = None
-        if drives.ndim == 3 and not pushes:
-            kernel = self._lane_kernel(acceleration_changes, order, places)
-        if kernel is None:
-            arrays = [state[..., :2, :], *spatial_arrays(leader, 1), drives, *pushes, *loads]
-            result = self._changes("accelerations", order, places, arrays)
-        else:
-            result = self._accelerations_of_samples(kernel, state, drives, leader, wrenches)
+        arrays = [state[..., :2, :], *spatial_arrays(leader, 1), drives, *pushes, *loads]
+        result = self._changes("accelerations", order, places, arrays)
         c = closure.n_coordinates
         of_drives = result[..., c:, :]
         if closure.base_given:
             of_drives = np.concatenate([result[..., :6, :], of_drives], axis=-2)
         return result[..., :c, :], of_drives
-
-    def _accelerations_of_samples(
-        self,
-        kernel: LaneKernel,
-        state: Array,
-        efforts: Array,
-        leader: BaseMotion | None,
-        wrenches: Sequence[AppliedWrench],
-    ) -> Array:
-        """Return changes (N, order + 1, coordinates and drives, directions) of a batch of accelerations."""
-        (_, orders, e), c = efforts.shape, self.closure.n_coordinates
-        positions = self._positions_of_samples(state, leader)
-        self.accelerations(state, efforts, leader, wrenches)
-        units = np.eye(2 * c + orders * e)
-        states, pushed = units[:, : 2 * c].reshape(-1, 2, c), units[:, 2 * c :].reshape(-1, orders, e)
-        loads = [wrench.up_to(orders - 1) for wrench in wrenches]
-        shared = [state[..., :2, :], *_motion(leader, 1), efforts, *loads, positions]
-        return np.moveaxis(_in_all_directions(kernel, shared, [states, pushed]), -3, -1)
 
     def _of_matrix(self, part: Matrix, y: Array, leader: BaseMotion | None) -> Array:
         """Return how derivatives of a matrix change with a motion y (order + 2, k): (order + 1, k, h, ...).
@@ -313,23 +265,6 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
             return LoopedCall(self, loop_code(self.closure, order, order + 2, code), held=True)
         return None
 
-    def _lane_kernel(
-        self, make: Callable[..., LaneKernel | None], order: int, places: LoadPlaces
-    ) -> LaneKernel | None:
-        """Return the code of batches, all directions of all samples; None where single calls are faster."""
-        if self.drifts or not is_compiled(self.closure, order):
-            return None
-        made = partial(make, self.closure, self.independence.of_joints, order, places)
-        kernel = self._lane_kernels.made((make.__name__, order, places), made)
-        return None if kernel is None or kernel.operations > _LONG else kernel
-
-    def _positions_of_samples(self, y: Array, leader: BaseMotion | None) -> Array:
-        """Return the positions (N, 1, leading) of a batch; calls go on from where they did before."""
-        start = self.memory.copy()
-        joints, _ = self.joint_motion(y[:, :1], leader)
-        self.memory[:] = start
-        return joints[..., list(self.closure.leading)]
-
     def _platform_as_it_moves(self, state: Array, leader: BaseMotion) -> tuple[BaseMotion, Array]:
         """Return the motion of a platform of which rows leave components to follow, and its displacements.
 
@@ -376,24 +311,6 @@ def _by_motion(changes: Array, count: int) -> Array:
     """Return changes (..., orders, rows, directions) as (..., orders, orders + 2, rows, coordinates)."""
     *batch, orders, rows, _ = changes.shape
     return changes.reshape(*batch, orders, rows, orders + 2, count).swapaxes(-3, -2)
-
-
-def _motion(leader: BaseMotion | None, orders: int) -> list[Array]:
-    if leader is None:
-        return []
-    return [leader.pose, leader.in_representation("body_fixed").twists[..., :orders, :]]
-
-
-def _in_all_directions(kernel: LaneKernel, shared: Sequence[Array], changes: Sequence[Array]) -> Array:
-    """Return changes (N, directions, rows, columns) in all directions, at many motions.
-
-    `shared` (N, ...) of each motion or (...) of all, `changes` (directions, ...) of all.
-    """
-    count = max(len(array) for array in shared if array.ndim == 3)
-    out = np.empty((count, len(changes[0]), *kernel.result))
-    for now, arrays in in_parts(count, shared, changes, _ROWS):
-        kernel.batch(*arrays, out=out[now].reshape(-1, *kernel.result))
-    return out
 
 
 def _in_time(values: Sequence[Array], brackets: Array | None) -> list[list[Array]]:

@@ -37,7 +37,7 @@ from hodyn_ros.engine.series.body import Body, Spatial
 from hodyn_ros.engine.series.canonical import CanonicalBody
 from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.engine.series.turn import Turn
-from hodyn_ros.engine.series.vectors import subtract
+from hodyn_ros.engine.series.vectors import halves, subtract
 from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.tree import JointKind, TreeModel
@@ -157,8 +157,7 @@ def _place_text(name: str, targets: Sequence[Target]) -> Text:
 
 
 def _read(graph: Graph, argument: int, count: int) -> list[Spatial]:
-    numbers = [[graph.input(argument, 6 * k + i) for i in range(6)] for k in range(count)]
-    return [((n[0], n[1], n[2]), (n[3], n[4], n[5])) for n in numbers]
+    return [halves([graph.input(argument, 6 * k + i) for i in range(6)]) for k in range(count)]
 
 
 def _stores(argument: int, wrenches: Sequence[Spatial]) -> list[tuple[int, int, Any]]:

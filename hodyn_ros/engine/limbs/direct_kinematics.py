@@ -11,15 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from math import factorial
 
 from hodyn_ros.codegen.codes import side_by_side, straight_line
 from hodyn_ros.codegen.kernel import Call, Shape, Stack
-from hodyn_ros.codegen.llvm import MachineCode
 from hodyn_ros.codegen.program import Code, Copy, Run, Statement, View, arrays
 from hodyn_ros.engine.limbs.kernel import JUMP, RIGID, LimbCall
 from hodyn_ros.engine.limbs.limb_code import POSE, drive_rates, newton_step_of_drives
-from hodyn_ros.engine.limbs.platform_code import basis_of, center, moved_pose, nearness
+from hodyn_ros.engine.limbs.platform_code import center, moved_pose, nearness
 from hodyn_ros.engine.loops.loop_kernel import LoopTraces
 from hodyn_ros.engine.newton import ITERATIONS_FROM_DRIVES, newton, where_right
 from hodyn_ros.engine.series.orthogonal import Orthogonal
@@ -33,7 +31,7 @@ from hodyn_ros.engine.series.validity import (
     overflow,
     unless_small,
 )
-from hodyn_ros.engine.series.vectors import Scalar, cross, dot, subtract
+from hodyn_ros.engine.series.vectors import Scalar, cross, dot, from_taylor, halves, subtract, taylor
 from hodyn_ros.model.parallel.model import ParallelModel
 
 
@@ -47,7 +45,6 @@ class DirectKinematics(LimbCall):
 
     def __init__(self, model: ParallelModel, order: int) -> None:
         LimbCall.__init__(self, model, order)
-        self._basis = basis_of(model)
         n_memory = model.n_joints + 16
         drives, memory = (order + 1, model.n_driven), (1, n_memory)
         Call.__init__(
@@ -64,10 +61,6 @@ class DirectKinematics(LimbCall):
     def batch_rows(self) -> slice:
         """Rows of the result that batches are of: the only one."""
         return slice(0, 1)
-
-    def in_lanes(self, rows: slice, sure: float = 1.0) -> MachineCode | None:
-        """Return None: lanes hold limbs of one sample."""
-        return None
 
     @property
     def n_positions(self) -> int:
@@ -227,11 +220,11 @@ class DirectKinematics(LimbCall):
 
     def _jacobian(self, rows: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
         """Return the columns of `J_IK` from the wrenches against the drives."""
-        return [[dot(column, row) for row in rows] for column in self._basis.T.tolist()]
+        return [[dot(column, row) for row in rows] for column in self.basis.T.tolist()]
 
     def _twist(self, motion: Sequence[Scalar]) -> list[Scalar]:
         """Return the twist (6,) about the center from its components in the basis."""
-        return [dot(row, motion) for row in self._basis.tolist()]
+        return [dot(row, motion) for row in self.basis.tolist()]
 
     def _solve(self, k: int, drives: Stack, *stacks: Stack) -> Stack:
         """Return coefficient k of the twist for every limb, then how far redundant drives disagree, squared.
@@ -253,7 +246,7 @@ class DirectKinematics(LimbCall):
             more = [*factors.numbers, sum((part[0] for part in parts), singularity)]
         if k >= self.order:
             return [[*([0.0] * (6 * self.widest)), 0.0, *more]]
-        rates = [rate * (1.0 / factorial(k)) for rate in drives[k + 1]]
+        rates = taylor(drives[k + 1], k)
         motion, rest = factors.solve_with_rest([rate - part for rate, part in zip(rates, known)])
         apart: Scalar = 0.0
         if n > delta:
@@ -284,6 +277,6 @@ class DirectKinematics(LimbCall):
         defect = defect + distance_from_rigid(matrix) * (1.0 / RIGID**2)
         row = [*(value for line in matrix for value in line), 0.0, 0.0, 0.0, 1.0]
         for k, stack in enumerate(twists[: self.order]):
-            w, v = stack[0][:3], stack[0][3:6]
-            row += [float(factorial(k)) * value for value in (*w, *subtract(v, cross(w, middle)))]
+            w, v = halves(stack[0])
+            row += from_taylor([*w, *subtract(v, cross(w, middle))], k)
         return [[*row, unless_small(defect) + twists[0][0][-1] * SINGULAR_LENGTH**2 + overflow([row])]]

@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import factorial
 from typing import Any
 
 import numpy as np
 
 from hodyn_ros.codegen.codes import side_by_side, straight_line
 from hodyn_ros.codegen.kernel import Call, Stack
-from hodyn_ros.codegen.llvm import MachineCode
 from hodyn_ros.codegen.program import Code, Copy, Index, Program, Run, Statement, Sum, View, arrays
 from hodyn_ros.codegen.program_llvm import compile_program
 from hodyn_ros.engine.limbs.limb_code import limb_motion, limb_result_size, newton_step
 from hodyn_ros.engine.limbs.limb_constants import LimbConstants, limb_constants
 from hodyn_ros.engine.limbs.platform_code import basis_of, center, drive_series, platform_motion
-from hodyn_ros.engine.loops.loop_motion import to_derivatives
 from hodyn_ros.engine.newton import newton, where_right
 from hodyn_ros.engine.series.validity import CLOSED, SINGULAR_LENGTH, overflow, unless_small
+from hodyn_ros.engine.series.vectors import taylor, to_derivatives
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.parallel.model import ParallelModel
 
@@ -82,6 +80,7 @@ class LimbCall(Call):
 
     def __init__(self, model: ParallelModel, order: int) -> None:
         self.model, self.order = model, order
+        self.basis = basis_of(model)
         self.limbs = [limb_constants(limb, model.platform, center(model)) for limb in model.limbs]
         self.groups = _groups(self.limbs, model.size)
         self.widest = max(len(group) for group in self.groups)
@@ -111,6 +110,9 @@ class LimbCall(Call):
 
     def _check(self, out: Array) -> None:
         """Leave it to `defect_at` to say what is wrong."""
+
+    def in_lanes(self, rows: slice, sure: float = 1.0) -> None:
+        """Return None: lanes hold limbs of one sample."""
 
     def group(self, number: int, states: str, size: int) -> LimbGroup:
         """Return a group of limbs with its states in a buffer, of a size each."""
@@ -142,7 +144,6 @@ class ParallelKernel(LimbCall):
         self.setting = setting
         every, groups, widest = self.limbs, self.groups, self.widest
         motion_size = 12 + 6 * (order + 2)
-        basis = basis_of(model)
 
         def platform(pose: Stack, twists: Stack, *loads: Stack) -> Stack:
             motion, wrench, wrong = platform_motion(model, order, pose, twists, loads)
@@ -178,17 +179,8 @@ class ParallelKernel(LimbCall):
         def end(work: Stack, *stacks: Stack) -> Stack:
             buffers, (memory, *preload) = stacks[: 2 * len(groups)], stacks[2 * len(groups) :]
             wrenches = work[0][widest * motion_size :]
-            platform_wrench = [wrenches[6 * k : 6 * k + 6] for k in range(order + 1)]
-            return self._end(
-                every,
-                groups,
-                basis,
-                platform_wrench,
-                wrenches[-1],
-                buffers,
-                memory[0],
-                preload[0] if preload else None,
-            )
+            given = [taylor(row, k) for k, row in enumerate(preload[0])] if preload else None
+            return self._end(wrenches, buffers, memory[0], given)
 
         n_memory = model.n_joints + 16
         end_shapes = [(1, size) for size in (platform_size, *buffers.values(), n_memory)]
@@ -203,24 +195,20 @@ class ParallelKernel(LimbCall):
         self._finish([*arguments, memory, out], {"work": platform_size, **buffers}, body)
 
     def _end(
-        self,
-        limbs: Sequence[LimbConstants],
-        groups: Sequence[Sequence[int]],
-        basis: Array,
-        platform: Stack,
-        wrong: Any,
-        buffers: Sequence[Stack],
-        memory: Sequence[Any],
-        preload: Stack | None,
+        self, platform: Sequence[Any], buffers: Sequence[Stack], memory: Sequence[Any], preload: Stack | None
     ) -> Stack:
-        """Trace the balance on the platform and the result."""
-        order = self.order
-        defect = wrong * (1.0 / RIGID**2)
+        """Trace the balance on the platform and the result.
+
+        `platform`: coefficients of its wrench, and what is wrong with its motion; `buffers`: states and
+        results of each group of limbs; `preload`: coefficients.
+        """
+        order, limbs = self.order, self.limbs
+        defect = platform[-1] * (1.0 / RIGID**2)
         singularity: Any = 0.0
         wrenches: dict[int, Stack] = {}
         against: dict[int, list[Stack]] = {}
         motion: dict[int, list[list[Any]]] = {}
-        for group, states, results in zip(groups, buffers[::2], buffers[1::2]):
+        for group, states, results in zip(self.groups, buffers[::2], buffers[1::2]):
             for i, l in enumerate(group):
                 limb = limbs[l]
                 n = len(limb.chain)
@@ -232,20 +220,16 @@ class ParallelKernel(LimbCall):
                 singularity = singularity + row[0]
                 rates = [row[1 + k * n : 1 + (k + 1) * n] for k in range(order + 2)]
                 motion[l] = [[state[d], *(rate[d] for rate in rates)] for d in limb.driven]
-                vectors = row[1 + (order + 2) * n :]
-                parts = [vectors[6 * k : 6 * k + 6] for k in range(len(vectors) // 6)]
+                parts = _sixes(row[1 + (order + 2) * n :])
                 split = [parts[k * (order + 1) : (k + 1) * (order + 1)] for k in range(1 + len(limb.driven))]
                 wrenches[l], against[l] = split[0], split[1:]
         every = range(len(limbs))
-        taylor_preload = None
-        if preload is not None:
-            taylor_preload = [[v * (1.0 / factorial(k)) for v in row] for k, row in enumerate(preload)]
         forces, near = drive_series(
-            basis,
-            platform,
+            self.basis,
+            _sixes(platform[:-1]),
             [wrenches[l] for l in every],
             [drive for l in every for drive in against[l]],
-            taylor_preload,
+            preload,
             self.reach,
         )
         singularity = singularity + near
@@ -270,9 +254,9 @@ class ParallelKernel(LimbCall):
         """Rows of the result that batches are of: efforts."""
         return slice(0, self.order + 1)
 
-    def in_lanes(self, rows: slice, sure: float = 1.0) -> MachineCode | None:
-        """Return None: lanes hold limbs of one sample."""
-        return None
+
+def _sixes(values: Sequence[Any]) -> Stack:
+    return [list(values[i : i + 6]) for i in range(0, len(values), 6)]
 
 
 def _groups(limbs: Sequence[LimbConstants], size: float) -> list[list[int]]:

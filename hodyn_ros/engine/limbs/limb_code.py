@@ -9,20 +9,27 @@ C(r,k) J^(k)T w^(r-k)`, and `F^T Q = P_p^T w`.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from math import factorial
+from collections.abc import Mapping, Sequence
 
 from hodyn_ros.codegen.kernel import Stack
 from hodyn_ros.engine.limbs.limb_constants import LimbConstants
-from hodyn_ros.engine.loops.loop_series import NOTHING
-from hodyn_ros.engine.recursions.composite import Axes, Spatial, bracket, combine, plus, power, scaled
+from hodyn_ros.engine.loops.loop_series import NOTHING, Cluster, ClusterMotion
+from hodyn_ros.engine.recursions.composite import Axes, Spatial, combine, plus, power, scaled
 from hodyn_ros.engine.recursions.recursion import Recursion
-from hodyn_ros.engine.series.canonical import CanonicalBody
 from hodyn_ros.engine.series.orthogonal import Column, Orthogonal
-from hodyn_ros.engine.series.turn import Turn
 from hodyn_ros.engine.series.validity import CLOSED, following_step
-from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, dot, scale, subtract
+from hodyn_ros.engine.series.vectors import (
+    Scalar,
+    Vector,
+    add,
+    components,
+    cross,
+    dot,
+    halves,
+    scale,
+    subtract,
+    to_derivatives,
+)
 
 Pose = tuple[Axes, Vector]  # columns of the rotation, translation
 
@@ -68,12 +75,12 @@ def drive_rates(
     *twists, state = stacks
     k = len(twists)
     frame = _pose(constants[0])
-    _, start = _chain(limb.chain, _shifted(state[0][: len(limb.chain)], constants))
-    factors = _factors(start, length)
+    motion = _motion(limb, state[0], constants)
+    factors = _factors(motion, length)
     if not k:
         return [[factors.nearness, *_against_drives(limb, length, frame, factors)]]
     inward = [*(_twist_inward(frame, twist[0]) for twist in twists), NOTHING]
-    rates, _ = _moved(factors, length, start, inward)
+    rates = _moved(motion, factors, length, inward)
     return [[rates[k][drive] for drive in limb.driven]]
 
 
@@ -87,14 +94,15 @@ def _improved(
     frame, attachment = _pose(constants[0]), _pose(constants[0][POSE:])
     goal = _compose(_compose(_inverse(frame), _pose(platform[0])), attachment)
     positions = state[0][: len(limb.chain)]
-    end, screws = _chain(limb.chain, _shifted(positions, constants))
+    motion = _motion(limb, positions, constants)
+    end = motion.place(len(limb.chain) - 1)
     turned: Vector = (0.0, 0.0, 0.0)
     for a, b in zip(end[0], goal[0]):
         turned = add(turned, cross(a, b))
     turned = scale(0.5, turned)
     apart = subtract(goal[1], end[1])
     twist = [*turned, *add(apart, cross(end[1], turned))]
-    factors = _factors(screws, length)
+    factors = _factors(motion, length)
     step = factors.solve(_scaled(twist, 1.0 / length))
     square: Scalar = 0.0
     for body, change in zip(limb.chain, step):
@@ -108,8 +116,7 @@ def _against_drives(limb: LimbConstants, length: float, frame: Pose, factors: Or
     row: list[Scalar] = []
     for drive in limb.driven:
         unit = [float(j == drive) for j in range(len(limb.chain))]
-        w = _scaled(factors.solve_transposed(unit), 1.0 / length)
-        row += _wrench_outward(frame, ((w[0], w[1], w[2]), (w[3], w[4], w[5])))
+        row += _wrench_outward(frame, halves(_scaled(factors.solve_transposed(unit), 1.0 / length)))
     return row
 
 
@@ -137,52 +144,49 @@ def limb_motion(
     """
     frame = _pose(constants[0])
     n = len(limb.chain)
-    positions = _shifted(state[0][:n], constants)
-    _, start = _chain(limb.chain, positions)
-    factors = _factors(start, length)
+    motion = _motion(limb, state[0], constants)
+    factors = _factors(motion, length)
     parts = [platform[0][POSE + 6 * k : POSE + 6 * (k + 1)] for k in range(order + 2)]
-    rates, screws = _moved(factors, length, start, [_twist_inward(frame, part) for part in parts])
-    wrenches = [_wrench(factors, length, screws, _torques(limb, gravity, frame, positions, rates, order))]
+    rates = _moved(motion, factors, length, [_twist_inward(frame, part) for part in parts])
+    torques = _torques(limb, gravity, frame, motion.positions, rates, order)
+    wrenches = [_wrench(factors, length, motion.screws, torques)]
     for drive in limb.driven:
         unit = [[0.0] * n for _ in range(order + 1)]
         unit[0][drive] = 1.0
-        wrenches.append(_wrench(factors, length, screws, unit))
-    row: list[Scalar] = [factors.nearness]
-    for k, rate in enumerate(rates):
-        row += [float(factorial(k)) * value for value in rate]
+        wrenches.append(_wrench(factors, length, motion.screws, unit))
+    row = [factors.nearness, *(value for rate in to_derivatives(rates) for value in rate)]
     for wrench in wrenches:
         for value in wrench:
             row += _wrench_outward(frame, value)
     return [row]
 
 
-def _moved(
-    factors: Orthogonal, length: float, start: Sequence[Spatial], platform: Sequence[Spatial]
-) -> tuple[list[Column], list[list[Spatial]]]:
-    """Return Taylor coefficients of theta', by order, and of the joint screws, by joint.
+def _motion(limb: LimbConstants, positions: Sequence[Scalar], constants: Stack) -> ClusterMotion:
+    """Return the joints of a limb in its frame, at the positions that a state begins with."""
+    joints = [position + shift for position, shift in zip(positions, constants[0][2 * POSE :])]
+    whole = Cluster(-1, tuple(range(len(limb.chain))), (), ())
+    return ClusterMotion(whole, limb.chain, [0.0, 0.0, 0.0], joints, None, None)
 
-    `start`: the screws; `platform`: Taylor coefficients of its twist in the frame of the limb.
+
+def _moved(
+    motion: ClusterMotion, factors: Orthogonal, length: float, platform: Sequence[Spatial]
+) -> list[Column]:
+    """Move a limb with the platform; returns Taylor coefficients of theta', by order.
+
+    `platform`: those of its twist in the frame of the limb.
     """
-    n = len(start)
-    screws: list[list[Spatial]] = [[screw] for screw in start]
-    twists: list[list[Spatial]] = [[] for _ in start]
-    rates: list[Column] = []
-    for k, missing in enumerate(platform):
-        for j in range(n) if k else ():
-            screws[j].append(_bracket_coefficient(twists[j - 1], screws[j], k) if j else NOTHING)
-        known = []
-        for j in range(n):
-            part = NOTHING
-            for i in range(1, k + 1):
-                part = plus(part, scaled(rates[k - i][j], screws[j][i]))
-            known.append(part)
-            missing = plus(missing, scaled(-1.0, part))
-        rates.append(factors.solve(_scaled([*missing[0], *missing[1]], 1.0 / length)))
-        before = NOTHING
-        for j in range(n):
-            before = plus(before, plus(known[j], scaled(rates[k][j], start[j])))
-            twists[j].append(before)
-    return rates, screws
+    last = motion.cluster.bodies[-1]
+    rates: dict[int, Column] = {joint: [] for joint in motion.joints}
+    for k, twist in enumerate(platform):
+        for series in rates.values():
+            series.append(0.0)
+        motion.append(motion.twists, rates)
+        w, v = plus(twist, scaled(-1.0, motion.twists[last][k]))
+        motion.withdraw()
+        for joint, rate in enumerate(factors.solve(_scaled([*w, *v], 1.0 / length))):
+            rates[joint][k] = rate
+        motion.extend(rates)
+    return [list(row) for row in zip(*rates.values())]
 
 
 def _torques(
@@ -198,8 +202,7 @@ def _torques(
     if not n:
         return [[0.0] * len(limb.chain) for _ in range(order + 1)]
     recursion = Recursion(limb.cut, (0.0, 0.0, 0.0))
-    down = (float(gravity[0]), float(gravity[1]), float(gravity[2]))
-    recursion.ground = scale(-1.0, _turn_inward(frame, down))
+    recursion.ground = scale(-1.0, components(frame[0], gravity))
     recursion.start([p + d for p, d in zip(positions, limb.cut_shifts.tolist())], rates[0][:n])
     accelerations = [[(k + 1.0) * rate for rate in rates[k + 1][:n]] for k in range(order + 1)]
     rest = [0.0] * (len(limb.chain) - n)
@@ -207,7 +210,7 @@ def _torques(
 
 
 def _wrench(
-    factors: Orthogonal, length: float, screws: Sequence[Sequence[Spatial]], torques: Stack
+    factors: Orthogonal, length: float, screws: Mapping[int, Sequence[Spatial]], torques: Stack
 ) -> list[Spatial]:
     """Return Taylor coefficients of the wrench `w` with `J^T w = Q`."""
     result: list[Spatial] = []
@@ -217,71 +220,18 @@ def _wrench(
             for i in range(1, k + 1):
                 value = value - power(screws[j][i], result[k - i])
             right.append(value)
-        w = _scaled(factors.solve_transposed(right), 1.0 / length)
-        result.append(((w[0], w[1], w[2]), (w[3], w[4], w[5])))
+        result.append(halves(_scaled(factors.solve_transposed(right), 1.0 / length)))
     return result
 
 
-def _shifted(positions: Sequence[Scalar], constants: Stack) -> list[Scalar]:
-    return [position + shift for position, shift in zip(positions, constants[0][2 * POSE :])]
-
-
-def _factors(screws: Sequence[Spatial], length: float) -> Orthogonal:
+def _factors(motion: ClusterMotion, length: float) -> Orthogonal:
     """Factorise a Jacobian with lengths measured in that of the platform."""
-    return Orthogonal([_scaled([*w, *v], 1.0 / length) for w, v in screws])
+    return Orthogonal([_scaled([*w, *v], 1.0 / length) for (w, v), *_ in motion.screws.values()])
 
 
 def _scaled(screw: Sequence[Scalar], factor: float) -> list[Scalar]:
     """Multiply the linear part of a screw or wrench."""
     return [*screw[:3], *(factor * value for value in screw[3:])]
-
-
-def _chain(bodies: Sequence[CanonicalBody], positions: Sequence[Scalar]) -> tuple[Pose, list[Spatial]]:
-    """Return the pose of the last joint's frame, moved along, and the joint screws, in the limb's frame.
-
-    `positions` are those that `LimbConstants.shifts` has been added to.
-    """
-    x, y, z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
-    columns: tuple[Vector, Vector, Vector] = (x, y, z)
-    place: Vector = (0.0, 0.0, 0.0)
-    screws: list[Spatial] = []
-    for body, position in zip(bodies, positions):
-        place = add(place, combine(columns, body.translation.tolist()))
-        first, second, third = (combine(columns, body.rotation[:, i].tolist()) for i in range(3))
-        axis = third
-        screws.append(
-            (
-                scale(body.rotation_gain, axis),
-                add(
-                    scale(body.translation_gain, axis),
-                    scale(body.rotation_gain, cross(place, axis)),
-                ),
-            )
-        )
-        if body.rotation_gain:
-            turn = Turn(body.rotation_gain * position)
-            columns = (
-                add(scale(turn.cosine, first), scale(turn.sine, second)),
-                subtract(scale(turn.cosine, second), scale(turn.sine, first)),
-                axis,
-            )
-        else:
-            cosine, sine = math.cos(body.offset), math.sin(body.offset)
-            columns = (
-                add(scale(cosine, first), scale(sine, second)),
-                subtract(scale(cosine, second), scale(sine, first)),
-                axis,
-            )
-        place = add(place, scale(body.translation_gain * position, axis))
-    return (columns, place), screws
-
-
-def _bracket_coefficient(twists: Sequence[Spatial], screws: Sequence[Spatial], k: int) -> Spatial:
-    """Return coefficient k of S from `S' = ad_V S`."""
-    result = NOTHING
-    for i in range(k):
-        result = plus(result, bracket(twists[i], screws[k - 1 - i]))
-    return scaled(1.0 / k, result)
 
 
 def _pose(numbers: Sequence[Scalar]) -> Pose:
@@ -290,26 +240,19 @@ def _pose(numbers: Sequence[Scalar]) -> Pose:
     return (x, y, z), place
 
 
-def _turn_inward(pose: Pose, x: Vector) -> Vector:
-    a, b, c = pose[0]
-    return dot(a, x), dot(b, x), dot(c, x)
-
-
 def _compose(a: Pose, b: Pose) -> Pose:
     x, y, z = (combine(a[0], column) for column in b[0])
     return (x, y, z), add(a[1], combine(a[0], b[1]))
 
 
 def _inverse(pose: Pose) -> Pose:
-    a, b, c = pose[0]
-    transposed = tuple((a[i], b[i], c[i]) for i in range(3))
-    back = scale(-1.0, _turn_inward(pose, pose[1]))
-    return (transposed[0], transposed[1], transposed[2]), back
+    x, y, z = zip(*pose[0])
+    return (x, y, z), scale(-1.0, components(pose[0], pose[1]))
 
 
 def _twist_inward(pose: Pose, twist: Sequence[Scalar]) -> Spatial:
-    w, v = (twist[0], twist[1], twist[2]), (twist[3], twist[4], twist[5])
-    return _turn_inward(pose, w), _turn_inward(pose, subtract(v, cross(pose[1], w)))
+    w, v = halves(twist)
+    return components(pose[0], w), components(pose[0], subtract(v, cross(pose[1], w)))
 
 
 def _wrench_outward(pose: Pose, wrench: Spatial) -> list[Scalar]:

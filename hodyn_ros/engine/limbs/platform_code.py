@@ -13,11 +13,22 @@ from hodyn_ros.engine.series.allowed import allowed_twists, distance_from_allowe
 from hodyn_ros.engine.series.applied import AppliedWrench
 from hodyn_ros.engine.series.canonical import CanonicalBody
 from hodyn_ros.engine.series.floating_base import FloatingBase
-from hodyn_ros.engine.series.orthogonal import Column, Orthogonal
+from hodyn_ros.engine.series.orthogonal import Column
 from hodyn_ros.engine.series.series import Series
 from hodyn_ros.engine.series.series_system import SeriesSystem
 from hodyn_ros.engine.series.validity import distance_from_rigid
-from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, dot, scale, subtract
+from hodyn_ros.engine.series.vectors import (
+    Scalar,
+    Vector,
+    add,
+    cross,
+    dot,
+    halves,
+    scale,
+    subtract,
+    taylor,
+    twist_about,
+)
 from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.parallel.model import ParallelModel
@@ -53,8 +64,8 @@ def platform_motion(
     frames: tuple[BaseRepresentation, ...] = ("body_fixed", "spatial")
     acting = [AppliedWrench(0, kind) for _, kind in zip(loads, frames)]
     recursion = Recursion([_canonical(model.platform)], model.gravity.tolist(), base, acting)
-    scaled = [[value * (1.0 / factorial(k)) for value in twist] for k, twist in enumerate(twists)]
-    scaled = [[*t[:3], *add(t[3:], cross(t[:3], middle))] for t in scaled]
+    about = [twist_about(taylor(twist, k), middle) for k, twist in enumerate(twists)]
+    scaled = [[*w, *v] for w, v in about]
     recursion.start((), (), scaled[0])
     recursion.inverse_dynamics(
         [()] * (order + 1),
@@ -74,10 +85,8 @@ def _load(
     values: Sequence[Scalar], k: int, frame: BaseRepresentation, middle: Sequence[float]
 ) -> list[Scalar]:
     """Return the Taylor coefficient of a wrench, about the center if it is one in the world frame."""
-    moment, force = list(values[:3]), list(values[3:])
-    if frame == "spatial":
-        moment = list(subtract(moment, cross(middle, force)))
-    return [value * (1.0 / factorial(k)) for value in (*moment, *force)]
+    moment, force = halves(taylor(values, k))
+    return [*(subtract(moment, cross(middle, force)) if frame == "spatial" else moment), *force]
 
 
 def drive_series(
@@ -95,38 +104,23 @@ def drive_series(
     `limb_motion` give them. Balance on the platform: the wrenches of all drives together are those of
     platform and limbs, in the directions in which it can move.
     """
-    orders = range(len(platform))
-    columns = [basis[:, i].tolist() for i in range(basis.shape[1])]
+    orders, columns = range(len(platform)), basis.T.tolist()
     force = []
     for k in orders:
         total = list(platform[k])
         for limb in limbs:
             total = [a + b for a, b in zip(total, limb[k])]
         force.append([dot(column, total) for column in columns])
-    rows = [[[dot(column, drive[k]) for column in columns] for drive in drives] for k in orders]
-    if len(drives) == len(columns):
-        factors = Orthogonal(rows[0])
-        square: Stack = []
-        for k in orders:
-            right = list(force[k])
-            for i in range(1, k + 1):
-                for row, u in zip(rows[i], square[k - i]):
-                    right = [value - u * entry for value, entry in zip(right, row)]
-            square.append(factors.solve(right))
-        return square, nearness(factors.inverses, reach)
-    near = [[0.0] * len(drives) for _ in orders] if preload is None else preload
-    balance = [
-        [Series([rows[k][a][i] for k in orders]) for a in range(len(drives))] for i in range(len(columns))
-    ]
+    rows = [[[dot(column, drive[k]) for drive in drives] for column in columns] for k in orders]
+    balance = [[Series([row[i][a] for row in rows]) for a in range(len(drives))] for i in range(len(columns))]
     system = SeriesSystem(balance, len(orders))
+    if preload is None or len(drives) == len(columns):
+        return system.solve(force), system.singularity * reach**2
     missing = []
     for k in orders:
-        held = [
-            sum(dot([row[i] for row in rows[l]], near[k - l]) for l in range(k + 1))
-            for i in range(len(columns))
-        ]
+        held = [sum(dot(row, preload[k - l]) for l, row in enumerate(part)) for part in zip(*rows[: k + 1])]
         missing.append([value - part for value, part in zip(force[k], held)])
-    forces = [[a + b for a, b in zip(*parts)] for parts in zip(near, system.solve(missing))]
+    forces = [[a + b for a, b in zip(*parts)] for parts in zip(preload, system.solve(missing))]
     return forces, system.singularity * reach**2
 
 
@@ -135,7 +129,7 @@ def moved_pose(pose: Sequence[Scalar], twist: Sequence[Scalar]) -> list[Scalar]:
 
     Right for turns of less than a radian. What rounding has left of a rotation goes no further.
     """
-    w, v = (twist[0], twist[1], twist[2]), (twist[3], twist[4], twist[5])
+    w, v = halves(twist)
     x, terms = -dot(w, w), range(_TERMS)
     # sin(t) / t, (1 - cos(t)) / t^2 and (t - sin(t)) / t^3 of the angle t
     first, second, third = (

@@ -9,14 +9,14 @@ moved by Q, less what lower multipliers of the loops contribute to it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import factorial
 from typing import Any
 
 from hodyn_ros.codegen.kernel import Stack
-from hodyn_ros.engine.loops.loop_matrices import base_velocity, congruent, distribution, tree_at
-from hodyn_ros.engine.loops.loop_motion import LoopCode, taylor, to_derivatives
+from hodyn_ros.engine.loops.loop_matrices import base_velocity, distribution, tree_at
+from hodyn_ros.engine.loops.loop_motion import LoopCode
 from hodyn_ros.engine.loops.loop_multipliers import Multipliers
 from hodyn_ros.engine.loops.loop_series import NOTHING, TARGET, weighted
+from hodyn_ros.engine.matrix_kernels import congruent
 from hodyn_ros.engine.recursions.articulated import factorise, solve
 from hodyn_ros.engine.recursions.composite import Spatial, power
 from hodyn_ros.engine.recursions.matrices import mass_matrix
@@ -26,7 +26,19 @@ from hodyn_ros.engine.series.block_system import BlockSystem
 from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.engine.series.series import coefficient
 from hodyn_ros.engine.series.validity import overflow
-from hodyn_ros.engine.series.vectors import Scalar, add, cross, dot, scale, subtract, times
+from hodyn_ros.engine.series.vectors import (
+    Scalar,
+    add,
+    cross,
+    dot,
+    from_taylor,
+    halves,
+    scale,
+    subtract,
+    taylor,
+    times,
+    to_derivatives,
+)
 
 
 class AccelerationCode(LoopCode):
@@ -46,10 +58,11 @@ class AccelerationCode(LoopCode):
         n_given = self.closure.n_given
         result = []
         for k, (row, efforts) in enumerate(zip(rows, step.held)):
-            values = [float(factorial(k + 1)) * step.velocities(k + 1)[j] for j in self.closure.driven]
-            values = [*row[: 3 * n_given], *values]
-            for place, effort in zip(self.prescribed, efforts):
-                values[3 * n_given + place] = float(factorial(k)) * effort
+            velocities = step.velocities(k + 1)
+            driven = [velocities[j] for j in self.closure.driven]
+            values = [*row[: 3 * n_given], *from_taylor(driven, k + 1)]
+            for place, effort in zip(self.prescribed, from_taylor(efforts, k)):
+                values[3 * n_given + place] = effort
             result.append(values)
         defect = self.defect(step, stacks[:n_given], result, memory, state[0])
         return [*result, [defect, *[0.0] * (len(result[0]) - 1)]]
@@ -143,7 +156,7 @@ class Step:
         joints, on_base = self._unbalanced(k, [0.0] * 6, applied, efforts)
         first = code.closure.first
         if self.base is not None:
-            wrench = (*on_base[:3],), (*on_base[3:],)
+            wrench = halves(on_base)
             joints = [*(power(base_velocity(code, self.base, i, 0), wrench) for i in range(6)), *joints]
         right = [-dot(column, joints) for column in self.columns]
         result = solve(self.factor, right)

@@ -24,7 +24,7 @@ import numpy as np
 
 from hodyn_ros.codegen.kernel import Stack
 from hodyn_ros.engine.loops.loop_loads import loop_loads
-from hodyn_ros.engine.loops.loop_motion import LoopCode, Velocity, taylor, to_derivatives
+from hodyn_ros.engine.loops.loop_motion import LoopCode, Velocity
 from hodyn_ros.engine.loops.loop_multipliers import HoldingMultipliers, Multipliers
 from hodyn_ros.engine.loops.loop_series import NOTHING, ClusterMotion, weighted
 from hodyn_ros.engine.recursions.recursion import Recursion
@@ -33,7 +33,7 @@ from hodyn_ros.engine.series.block_system import BlockSystem
 from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.engine.series.orthogonal import Orthogonal
 from hodyn_ros.engine.series.validity import overflow
-from hodyn_ros.engine.series.vectors import Scalar, add, cross, dot
+from hodyn_ros.engine.series.vectors import Scalar, add, cross, dot, halves, taylor, to_derivatives
 from hodyn_ros.model.closure import Closure
 
 
@@ -282,7 +282,6 @@ class SharedEfforts:
         n = len(independent) - (0 if allowed is None else allowed.shape[1])
         base = NOTHING
         if allowed is not None:
-            twist = [weighted(row, independent[n:]) for row in allowed]
-            base = (*twist[:3],), (*twist[3:],)
+            base = halves([weighted(row, independent[n:]) for row in allowed])
         self._velocity.withdraw()
         self._velocity.extend(dict(zip(known, independent)), independent[len(known) : n], base)

@@ -15,7 +15,7 @@ from hodyn_ros.engine.large_trees.inverse import load_arguments
 from hodyn_ros.engine.loops.loop_efforts import EffortCode
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces
-from hodyn_ros.engine.loops.loop_partials import MotionChange, with_body_wrench
+from hodyn_ros.engine.loops.loop_partials import MotionChange
 from hodyn_ros.engine.recursions.kinematics import motion_arguments
 from hodyn_ros.engine.second_partials import Coordinates, hessian
 from hodyn_ros.lie.se3 import Array
@@ -57,14 +57,11 @@ class _Code(EffortCode):
             row = []
             for i in range(c):
                 unit = [[float((a, b) == (k, i)) for b in range(c)] for a in range(orders)]
-                changed = MotionChange(self, q, leader, state, unit, "spatial")
+                changed = MotionChange(self, q, leader, state, unit)
                 row.append(changed.by_node)
             fields.append(row)
-        table = self.efforts(changed.q, *changed.leader, *loads, memory, changed.state)
-        result = table[: orders - 2]
-        if closure.base_given and changed.base is not None:
-            result = with_body_wrench(result, changed.base)
-        outputs = [x for row in result for x in row]
+        table = changed.efforts(self, loads, memory)
+        outputs = [x for row in table[: orders - 2] for x in row]
         graph: Graph = next(x.graph for x in outputs if isinstance(x, Traced))
         weights = [x for row in multiplier for x in row]
         blocks = hessian(graph, outputs, weights, Coordinates(fields, self._turning(c)))

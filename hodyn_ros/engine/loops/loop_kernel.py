@@ -14,18 +14,18 @@ from hodyn_ros.codegen.codes import TooLong as TooLong
 from hodyn_ros.codegen.codes import straight_line, uncompiled
 from hodyn_ros.codegen.emit import lane_function_text
 from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Call, Function, Shape, Stack, traced
-from hodyn_ros.codegen.llvm import MachineCode, compile_text
+from hodyn_ros.codegen.llvm import compile_text
 from hodyn_ros.codegen.object_cache import ObjectCache
 from hodyn_ros.codegen.processor import lanes
 from hodyn_ros.codegen.program import Code, Copy, Index, Program, Run, Statement, View, arrays
-from hodyn_ros.codegen.program_llvm import compile_program
+from hodyn_ros.codegen.program_llvm import CompiledProgram, compile_program
 from hodyn_ros.codegen.program_numbers import run
 from hodyn_ros.codegen.tracer import Graph
 from hodyn_ros.engine.kernels import KernelSpec, fits_straight_line, inverse_dynamics
 from hodyn_ros.engine.large_trees.inverse import load_arguments
 from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode
 from hodyn_ros.engine.loops.loop_efforts import EffortCode, solution_width
-from hodyn_ros.engine.loops.loop_lanes import driver_text
+from hodyn_ros.engine.loops.loop_lanes import POSE, lanes_program
 from hodyn_ros.engine.loops.loop_matrices import ProductCode
 from hodyn_ros.engine.loops.loop_motion import LoadPlaces, LoopCode
 from hodyn_ros.engine.loops.loop_products import FromDrivesCode
@@ -102,11 +102,11 @@ class LoopFunction(Call):
         """
         self._code, self._step, self._end, self._n_motion = code, code.newton_step, end, len(motions)
         self._n_positions = n = len(code.closure.leading)
-        keeps_pose = code.closure.leader is not None  # that is given of platform or base
+        self._keeps_pose = keeps_pose = code.closure.leader is not None  # that is given of platform or base
         memory = 1, n + (16 if keeps_pose or finds_pose else 0)
         super().__init__([*motions, *stacks, ("memory", memory)], result)
         self.on_numbers, self._finds_pose = on_numbers, finds_pose
-        self._tree, self._alive = tree, list[Any]()
+        self._tree = tree
         shapes, state = [shape for _, shape in self.arguments], (1, n + 1)
         known = [shape for _, shape in motions]
         passed = arrays(f"a{i}" for i in range(len(shapes)))
@@ -156,42 +156,25 @@ class LoopFunction(Call):
         """Rows of the result that batches are of: by default all but the last."""
         return slice(0, self.result[0] - 1)
 
-    def in_lanes(self, rows: slice, sure: float = 1.0) -> MachineCode | None:
-        """Return the bare C function of `driver_text` for batches, which writes some rows of the result.
+    def in_lanes(self, rows: slice, sure: float = 1.0) -> CompiledProgram | None:
+        """Return the code of `lanes_program` for batches, which writes some rows of the result.
 
         None around the generic code of a large tree.
         """
         if self._tree is not None:
             return None
-        shapes, n = [shape for _, shape in self.arguments], self._n_positions
-        state = 1, n + 1
-        motion = shapes[: min(self._n_motion, 2)]
-        graph, outputs, _ = traced(self._step, [*motion, state])
-        step = self._lane_function(graph, outputs, [*motion, None], [], outputs)
+        shapes, n, leader = [shape for _, shape in self.arguments], self._n_positions, self._keeps_pose
+        state, known = (1, n + 1), shapes[: min(self._n_motion, 2)]
+        graph, outputs, _ = traced(self._step, [*known, state])
+        moving = len(known), ARRIVED
+        step = _lane_code(graph, outputs, [*known, None], [], outputs, moving)
         graph, outputs, (_, columns) = traced(self._end, [*shapes, state])
         stored = outputs[rows.start * columns : rows.stop * columns]
-        end = self._lane_function(
-            graph, outputs, [*shapes[:-1], None, None], stored, [outputs[self.defect_at]]
+        pose = [graph.input(1, i) for i in range(POSE if leader else 0)]
+        end = _lane_code(graph, outputs, [*shapes[:-1], None, None], stored, [outputs[self.defect_at], *pose])
+        return compile_program(
+            lanes_program(len(shapes) - 1, len(known), n, step, end, lanes(), sure, keeps_pose=leader)
         )
-        limits = ARRIVED, ITERATIONS, sure
-        text = driver_text(len(shapes) - 1, self._n_motion, n, step, end, lanes(), limits)
-        program = compile_text(text, "hodyn_samples", None)
-        self._alive.append(program)
-        return program
-
-    def _lane_function(
-        self,
-        graph: Graph,
-        outputs: Sequence[Any],
-        shapes: Sequence[Shape | None],
-        stored: Sequence[Any],
-        kept: Sequence[Any],
-    ) -> int:
-        sizes = [None if shape is None else shape[0] * shape[1] for shape in shapes]
-        text = lane_function_text(graph, outputs, sizes, lanes(), stored, kept)
-        code = compile_text(text, "hodyn_lanes", ObjectCache.default())
-        self._alive.append(code)
-        return code.address
 
     def _with_numbers(self, *arguments: ArrayLike) -> Array:
         """Compute one call as the compiled code does, by what that is traced from."""
@@ -229,6 +212,20 @@ class LoopFunction(Call):
     def _compiled_end(self, trace: Callable[..., Stack], shapes: Sequence[Shape], limit: float) -> Code:
         """Compile what a call ends with."""
         return straight_line(trace, shapes, limit)
+
+
+def _lane_code(
+    graph: Graph,
+    outputs: Sequence[Any],
+    shapes: Sequence[Shape | None],
+    stored: Sequence[Any],
+    kept: Sequence[Any],
+    moving: tuple[int, float] | None = None,
+) -> Code:
+    sizes = [None if shape is None else shape[0] * shape[1] for shape in shapes]
+    text = lane_function_text(graph, outputs, sizes, lanes(), stored, kept, moving)
+    code = compile_text(text, "hodyn_lanes", ObjectCache.default())
+    return Code("hodyn_lanes", code.address, alive=code)
 
 
 def _around_tree(
@@ -411,6 +408,6 @@ class LoopFromDrives(LoopFunction):
             finds_pose=closure.platform is not None,
         )
 
-    def in_lanes(self, rows: slice, sure: float = 1.0) -> MachineCode | None:
-        """Return the bare C function for batches; None where a pose is found, which lanes do not remember."""
+    def in_lanes(self, rows: slice, sure: float = 1.0) -> CompiledProgram | None:
+        """Return the code for batches; None where a pose is found, which lanes do not remember."""
         return None if self._finds_pose else super().in_lanes(rows, sure)

@@ -7,116 +7,76 @@ lane and on its own. Whether the branch was kept is asked of neighbouring sample
 
 from __future__ import annotations
 
-from hodyn_ros.codegen.literals import splat
+from math import inf
+
+from hodyn_ros.codegen.program import (
+    All,
+    Code,
+    Compare,
+    Copy,
+    For,
+    Index,
+    Not,
+    Program,
+    Put,
+    Repeat,
+    Return,
+    Run,
+    Statement,
+    When,
+    arrays,
+    integer,
+)
+from hodyn_ros.engine.newton import ITERATIONS
+from hodyn_ros.engine.series.validity import ARRIVED
+
+POSE = 16  # numbers of a pose, by rows
 
 
-def driver_text(
-    n_arguments: int, n_told: int, n: int, step: int, end: int, lanes: int, limits: tuple[float, int, float]
-) -> str:
-    """Write `i64 @hodyn_samples(ptr argument, i64 step, ..., ptr memory, ptr out, i64 count)`.
+def lanes_program(
+    n_arguments: int,
+    n_known: int,
+    n: int,
+    step: Code,
+    end: Code,
+    lanes: int,
+    sure: float,
+    *,
+    keeps_pose: bool,
+) -> Program:
+    """Return `int64_t hodyn_samples(double *argument, int64_t step, ..., memory, out, int64_t count)`.
 
-    `n_arguments` without the memory, the first `n_told` of them the motion, pose and twists. The codes at the
-    addresses `step` and `end` are of `lane_function_text`: one improves `n` positions, the other writes
-    results, and keeps what must be below a limit. `limits`: from where on Newton's method goes no further,
-    how many steps there are at most, and what must be below. Returns how many samples count before the
-    first block of which one does not; the memory is that of the last of them.
+    `n_arguments` without the memory, the first `n_known` of them motion and pose. The codes are of
+    `lane_function_text`: `step` improves `n` positions of the lanes that have not arrived, `end` writes
+    results, and keeps what must be below `sure` and, where the memory `keeps_pose`, the pose. The program
+    returns how many samples count before the first block of which one does not; the memory is that of the
+    last of them.
     """
-    vector, flags = f"<{lanes} x double>", f"<{lanes} x i1>"
-    arrived, most, sure = limits
-    inputs = "".join(f"ptr %a{i}, i64 %s{i}, " for i in range(n_arguments))
-    of_step = "".join(f"ptr %a{i}, i64 %s{i}, " for i in range(min(n_told, 2)))
-    every = "<" + ", ".join(["i1 true"] * lanes) + ">"
-    places = [
-        (name, k) for name, count in (("state", n + 1), ("new", n + 1), ("before", n)) for k in range(count)
+    memory, out, state, before, kept = arrays(("memory", "out", "state", "before", "kept"))
+    first, count, beside = integer("first"), integer("count"), Index({})
+    pairs = [
+        (view, integer(f"step{i}")) for i, view in enumerate(arrays(f"a{i}" for i in range(n_arguments)))
     ]
-    lines = [
-        f"define i64 @hodyn_samples({inputs}ptr %memory, ptr %out, i64 %count) {{",
-        "entry:",
-        *(f"%{name} = alloca [{n + 1} x {vector}], align 64" for name in ("state", "new", "before")),
-        f"%bad_at = alloca {vector}, align 64",
-        *(f"%{name}{k} = getelementptr {vector}, ptr %{name}, i64 {k}" for name, k in places),
-        *(f"%memory{k} = getelementptr double, ptr %memory, i64 {k}" for k in range(n)),
-        "%last = sub i64 %count, 1",
-        "%any = icmp sgt i64 %count, 0",
-        "br i1 %any, label %block, label %none",
-        "none:",
-        "ret i64 0",
-        "block:",
-        "%first = phi i64 [0, %entry], [%next, %remember]",
+    passed, every = [x for pair in pairs for x in pair], range(lanes)
+    errors = [state.at(n * lanes + lane) for lane in every]
+    block: list[Statement] = [
+        *(Copy(state.at(k * lanes + lane), memory.at(k)) for k in range(n) for lane in every),
+        *(Put(error, inf) for error in errors),
+        Repeat(
+            [Run(step, [*passed[: 2 * n_known], state, beside, first, count - 1, out, state])],
+            Not(All([Not(Compare(error, ">", ARRIVED)) for error in errors])),
+            ITERATIONS,
+        ),
     ]
-    for k in range(n):
-        lines += [
-            f"%start{k} = load double, ptr %memory{k}, align 8",
-            f"%one{k} = insertelement {vector} poison, double %start{k}, i32 0",
-            f"%all{k} = shufflevector {vector} %one{k}, {vector} poison, <{lanes} x i32> zeroinitializer",
-            f"store {vector} %all{k}, ptr %state{k}, align 64",
-        ]
-    lines += [
-        f"store {vector} {splat(0.0, lanes)}, ptr %state{n}, align 64",
-        "br label %newton",
-        "newton:",
-        "%round = phi i64 [0, %block], [%rounds, %newton]",
-        f"%moving = phi {flags} [{every}, %block], [%far, %newton]",
-        f"call void inttoptr (i64 {step} to ptr)({of_step}ptr %state, i64 0, i64 %first, i64 %last, "
-        "ptr %out, ptr %new)",
+    for k in range(0, n * lanes, lanes):  # each sample's memory is of the one before
+        block += [Copy(before.at(k), memory.at(k // lanes)), Copy(before.at(k + 1), state.at(k), lanes - 1)]
+    last = lanes - 1  # spare lanes repeat the last sample
+    block += [
+        Run(end, [*passed, before, beside, state, beside, first, count - 1, out, kept]),
+        When(Not(All([Compare(kept.at(lane), "<", sure) for lane in every])), [Return(first)]),
+        *(Copy(memory.at(k), state.at(k * lanes + last)) for k in range(n)),
+        *(Copy(memory.at(n + i), kept.at((i + 1) * lanes + last)) for i in range(POSE if keeps_pose else 0)),
     ]
-    for k in range(n + 1):
-        lines += [
-            f"%old{k} = load {vector}, ptr %state{k}, align 64",
-            f"%found{k} = load {vector}, ptr %new{k}, align 64",
-            f"%now{k} = select {flags} %moving, {vector} %found{k}, {vector} %old{k}",
-            f"store {vector} %now{k}, ptr %state{k}, align 64",
-        ]
-    lines += [
-        f"%far = fcmp ogt {vector} %now{n}, {splat(arrived, lanes)}",
-        f"%one_is_far = call i1 @llvm.vector.reduce.or.v{lanes}i1({flags} %far)",
-        "%rounds = add i64 %round, 1",
-        f"%early = icmp slt i64 %rounds, {most}",
-        "%again = and i1 %one_is_far, %early",
-        "br i1 %again, label %newton, label %arrived",
-        "arrived:",
-    ]
-    shifted = ", ".join(f"i32 {lane - 1 if lane else lanes}" for lane in range(lanes))
-    for k in range(n):
-        lines += [
-            f"%then{k} = shufflevector {vector} %now{k}, {vector} %all{k}, <{lanes} x i32> <{shifted}>",
-            f"store {vector} %then{k}, ptr %before{k}, align 64",
-        ]
-    lines += [
-        f"call void inttoptr (i64 {end} to ptr)({inputs}ptr %before, i64 0, ptr %state, i64 0, i64 %first, "
-        "i64 %last, ptr %out, ptr %bad_at)",
-        f"%defect = load {vector}, ptr %bad_at, align 64",
-        f"%good = fcmp olt {vector} %defect, {splat(sure, lanes)}",
-        f"%all_good = call i1 @llvm.vector.reduce.and.v{lanes}i1({flags} %good)",
-        "br i1 %all_good, label %remember, label %stop",
-        "stop:",
-        "ret i64 %first",
-        "remember:",
-    ]
-    for k in range(n):  # spare lanes repeat the last sample
-        lines += [
-            f"%kept{k} = extractelement {vector} %now{k}, i32 {lanes - 1}",
-            f"store double %kept{k}, ptr %memory{k}, align 8",
-        ]
-    lines.append(f"%next = add i64 %first, {lanes}")
-    if n_told > 1:
-        lines += [
-            "%end_of_block = sub i64 %next, 1",
-            "%newest = call i64 @llvm.smin.i64(i64 %end_of_block, i64 %last)",
-            "%pose_offset = mul i64 %newest, %s1",
-            "%pose = getelementptr double, ptr %a1, i64 %pose_offset",
-            f"%pose_at = getelementptr double, ptr %memory, i64 {n}",
-            "call void @llvm.memcpy.p0.p0.i64(ptr align 8 %pose_at, ptr align 8 %pose, i64 128, i1 false)",
-        ]
-    lines += [
-        "%more = icmp slt i64 %next, %count",
-        "br i1 %more, label %block, label %done",
-        "done:",
-        "ret i64 %count",
-        "}",
-        "declare i64 @llvm.smin.i64(i64, i64)",
-        "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
-        f"declare i1 @llvm.vector.reduce.or.v{lanes}i1({flags})",
-        f"declare i1 @llvm.vector.reduce.and.v{lanes}i1({flags})",
-    ]
-    return "\n".join(lines) + "\n"
+    local = {"state": (n + 1) * lanes, "before": n * lanes, "kept": (1 + POSE) * lanes}
+    body: list[Statement] = [For(first, count, block, lanes), Return(count)]
+    return Program("hodyn_samples", [*passed, memory, out, count], local, body, returns=True)

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hodyn_ros.codegen.kernel import Stack
-from hodyn_ros.engine.loops.loop_motion import LoopCode, to_derivatives
+from hodyn_ros.engine.loops.loop_motion import LoopCode
 from hodyn_ros.engine.loops.loop_multipliers import Multipliers
 from hodyn_ros.engine.loops.loop_series import NOTHING, Cluster, ClusterMotion, MovingFrame, PlacedRow
 from hodyn_ros.engine.recursions.composite import Spatial, combine, plus, scaled
+from hodyn_ros.engine.series.canonical import inward
 from hodyn_ros.engine.series.floating_base import convolve_vectors
-from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross
+from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, to_derivatives
 from hodyn_ros.lie.se3 import inverse
 from hodyn_ros.model.frames import Frame
 
@@ -58,11 +59,7 @@ def _frame(
     root: int,
 ) -> MovingFrame:
     """Return the canonical frame of a body up to the order of the code."""
-    path, body = [], root
-    while body >= 0:
-        path.append(body)
-        body = code.closure.tree.parents[body]
-    cluster = Cluster(-1, tuple(reversed(path)), (), ())
+    cluster = Cluster(-1, tuple(reversed(inward(code.closure.tree.parents, root))), (), ())
     motion = ClusterMotion(
         cluster, code.bodies, code.center.tolist(), code.positions(leading), *code.places(leader)
     )

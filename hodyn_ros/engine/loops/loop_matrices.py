@@ -8,28 +8,29 @@ joints, and the rows of a platform, which are the body-fixed twist of one that i
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
 from hodyn_ros.codegen.kernel import Shape, Stack
-from hodyn_ros.engine.loops.loop_motion import LoopCode, Velocity, taylor
+from hodyn_ros.engine.loops.loop_motion import LoopCode, Velocity
 from hodyn_ros.engine.loops.loop_series import NOTHING, ClusterMotion
-from hodyn_ros.engine.recursions.composite import Composite, Spatial, plus, scaled
-from hodyn_ros.engine.recursions.matrices import coriolis_matrix, gravity_forces, mass_matrix
+from hodyn_ros.engine.matrix_kernels import CORIOLIS_MATRIX, GRAVITY, MASS_MATRIX, Column, Law, Sums
+from hodyn_ros.engine.recursions.composite import Composite, Rows, Spatial, plus, scaled
 from hodyn_ros.engine.series.block_system import BlockSystem
 from hodyn_ros.engine.series.canonical import CanonicalBody, canonical_bodies
 from hodyn_ros.engine.series.floating_base import FloatingBase, convolve_vectors
-from hodyn_ros.engine.series.series import Series, by_order
+from hodyn_ros.engine.series.series import Series, by_order, coefficient, of_orders
+from hodyn_ros.engine.series.series_system import SeriesSystem
 from hodyn_ros.engine.series.validity import overflow
-from hodyn_ros.engine.series.vectors import ZERO, Scalar, cross, dot, subtract
+from hodyn_ros.engine.series.vectors import ZERO, Scalar, cross, dot, subtract, taylor
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 
 Matrix = Literal["mass_matrix", "coriolis_matrix", "gravity_torque"]
 MATRICES: tuple[Matrix, ...] = get_args(Matrix)
-Column = list[Series | float]  # of F: of a floating base's body-fixed twist, then of all joints
 
 
 def distribution(
@@ -123,22 +124,6 @@ def tree_at(
     return Composite(bodies, gravity, code.positions(leading), velocities, rotation)
 
 
-def congruent(matrix: Stack, columns: Sequence[Column]) -> Stack:
-    """Return `F^T A F` of a symmetric matrix."""
-    n = len(columns)
-    carried = times_columns(matrix, columns)
-    result: Stack = [[0.0] * n for _ in range(n)]
-    for i, column in enumerate(columns):
-        for j in range(i, n):
-            result[i][j] = result[j][i] = dot(column, [row[j] for row in carried])
-    return result
-
-
-def times_columns(matrix: Stack, columns: Sequence[Column]) -> Stack:
-    """Return `A F`."""
-    return [[dot(row, column) for column in columns] for row in matrix]
-
-
 class Moved(NamedTuple):
     """What moves, by Taylor coefficients, from closed positions."""
 
@@ -203,34 +188,109 @@ class ProductCode(LoopCode):
         return by_order(result, self.terms - 1)
 
 
-class MatrixCode(ProductCode):
-    """A matrix in the coordinates, and the gravity of them."""
+class LoopSums(Sums):
+    """Those of a robot with loops, with the columns of F in `z' = F y'`."""
 
-    def __init__(self, closure: Closure, chosen: Array, order: int, part: Matrix) -> None:
-        self.part, self.further = part, int(part == "coriolis_matrix")
-        size = closure.n_coordinates
-        self.vector = part == "gravity_torque"
-        self.shape = (1 if self.vector else size), size
+    def __init__(self, code: SumsCode, moved: Moved) -> None:
+        self.model, self.order, self.inputs = code.closure.tree, code.terms - 1, moved.inputs
+        self.tree, self.singularity = code.tree(moved), 0.0
+        self._code, self._moved = code, moved
+
+    @cached_property
+    def _distribution(self) -> list[Column]:
+        return self._code.distribution(self._moved, self._code.terms + self._code.law.bends)
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        """Those of F."""
+        return [[part_of(x, 0, self._code.terms) for x in column] for column in self._distribution]
+
+    @cached_property
+    def rates(self) -> list[Column]:
+        """Those of F'."""
+        return [[part_of(x, 1, self._code.terms) for x in column] for column in self._distribution]
+
+    @property
+    def accelerations(self) -> list[Series]:
+        """The rates of the velocities of the tree."""
+        moved, terms = self._moved, range(self._code.terms)
+        series = list(moved.rates)
+        if moved.base is not None:
+            twists = [[*w, *v] for w, v in zip(moved.base.angular, moved.base.velocity)]
+            series = [*map(list, zip(*twists)), *series]
+        return [Series([(k + 1.0) * one[k + 1] for k in terms]) for one in series]
+
+    @property
+    def reference(self) -> tuple[Column, Column]:
+        """The velocities of the tree that follow from a reference of the coordinates, and their rates."""
+        (speeds,) = of_orders(self.inputs[0], 1)
+        of_tree = [dot(entries, speeds) for entries in zip(*self._distribution)]
+        velocities, rates = ([part_of(x, i, self._code.terms) for x in of_tree] for i in range(2))
+        return velocities, rates
+
+    def of_efforts(self, rows: Rows) -> Rows:
+        """Return what efforts are linear in, as `F^T S u = F^T Q`; redundant ones are those of least norm."""
+        code, closure, F = self._code, self._code.closure, self.columns
+        terms = range(code.terms)
+        drives = [[column[closure.first + joint] for column in F] for joint in closure.driven]
+        by_joint = np.linalg.norm(code.coupling_matrix * code.scale, axis=1)  # what they are measured in
+        sizes = by_joint[list(closure.driven)].tolist()
+        turns = closure.directions[:3].any(axis=0)  # of base or platform
+        weights = np.where(turns, 1.0, closure.size).tolist() if closure.leader is not None else []
+        of_joints = by_joint[list(closure.joints)].tolist()
+        if closure.base_given:
+            drives = [*([column[i] for column in F] for i in range(6)), *drives]
+            sizes, weights = [*weights, *sizes], [*weights, *of_joints]
+        else:
+            weights = [*of_joints, *weights]
+        if len(sizes) > len(weights):  # all weigh the same
+            sizes = [max(sizes)] * len(sizes)
+        balance = [
+            [drive[h] * (weight / size) for drive, size in zip(drives, sizes)]
+            for h, weight in enumerate(weights)
+        ]
+        system = SeriesSystem(balance, code.terms)
+        columns = []
+        for forces in zip(*rows):
+            acting = [weight * dot(column, forces) for weight, column in zip(weights, F)]
+            result = system.solve([[coefficient(x, k) for x in acting] for k in terms])
+            columns.append([Series([result[k][i] * (1.0 / s) for k in terms]) for i, s in enumerate(sizes)])
+        self.singularity = system.singularity
+        return [list(row) for row in zip(*columns)]
+
+
+class SumsCode(ProductCode):
+    """What a law finds, in the coordinates; `shape` of one order, one number of which is that of a vector."""
+
+    def __init__(
+        self,
+        closure: Closure,
+        chosen: Array,
+        order: int,
+        law: Law,
+        shape: Callable[[Closure], tuple[int, ...]],
+    ) -> None:
+        self.law, self.further = law, law.further
+        *rows, columns = shape(closure)
+        self.vector, self.shape = not rows, (rows[0] if rows else 1, columns)
+        self.inputs = [("the reference", (order + 2, closure.n_coordinates))] if law.referred else ()
         super().__init__(closure, chosen, order)
 
     def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
-        """Return the derivatives, one order after the other."""
-        F = self.distribution(moved, self.count + 1)
-        return self.by_order(self._part(self.tree(moved), F)), 0.0
+        """Return the derivatives, one order after the other, and how near the drives are to failing."""
+        sums = LoopSums(self, moved)
+        return self.by_order(self.law.rows(sums)), sums.singularity
 
-    def _part(self, tree: Composite, F: Sequence[Column]) -> Stack:
-        columns = [[part_of(x, 0, self.terms) for x in column] for column in F]
-        if self.part == "gravity_torque":
-            held = gravity_forces(tree)
-            return [[dot(column, held) for column in columns]]
-        mass = mass_matrix(tree)
-        if self.part == "mass_matrix":
-            return congruent(mass, columns)
-        rates = [[part_of(x, 1, self.terms) for x in column] for column in F]
-        turned = times_columns(coriolis_matrix(tree), columns)
-        bent = times_columns(mass, rates)
-        total = [[a + b for a, b in zip(*rows)] for rows in zip(turned, bent)]
-        return [[dot(column, [row[j] for row in total]) for j in range(len(F))] for column in columns]
+
+def _by_coordinates(closure: Closure) -> tuple[int, ...]:
+    return closure.n_coordinates, closure.n_coordinates
+
+
+MATRIX_LAWS: dict[Matrix, tuple[Law, Callable[[Closure], tuple[int, ...]]]] = {
+    "mass_matrix": (MASS_MATRIX, _by_coordinates),
+    "coriolis_matrix": (CORIOLIS_MATRIX, _by_coordinates),
+    "gravity_torque": (GRAVITY, lambda closure: (closure.n_coordinates,)),
+}
 
 
 def part_of(value: Series | float, derivative: int, terms: int) -> Series | float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from math import factorial
 
 import numpy as np
@@ -20,7 +21,7 @@ from hodyn_ros.engine.loops.loop_series import (
 from hodyn_ros.engine.recursions.composite import Axes, Spatial
 from hodyn_ros.engine.series.allowed import allowed_twists, distance_from_allowed
 from hodyn_ros.engine.series.block_system import BlockSystem
-from hodyn_ros.engine.series.canonical import canonical_bodies
+from hodyn_ros.engine.series.canonical import canonical_bodies, inward
 from hodyn_ros.engine.series.joint_curve import beyond
 from hodyn_ros.engine.series.validity import (
     DOUBLE,
@@ -30,7 +31,16 @@ from hodyn_ros.engine.series.validity import (
     overflow,
     unless_small,
 )
-from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, dot, subtract
+from hodyn_ros.engine.series.vectors import (
+    Scalar,
+    Vector,
+    axes_of,
+    dot,
+    subtract,
+    taylor,
+    to_derivatives,
+    twist_about,
+)
 from hodyn_ros.formulations.closure_rows import PLATFORM_ROWS, rows_of
 from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.se3 import Array
@@ -261,13 +271,11 @@ class LoopCode:
 
     def place(self, pose: Stack) -> tuple[Axes, Vector]:
         """Return the axes of a pose, and its position seen from the point of reference."""
-        x, y, z = ((pose[0][i], pose[1][i], pose[2][i]) for i in range(3))
-        return (x, y, z), subtract((pose[0][3], pose[1][3], pose[2][3]), self.center.tolist())
+        return axes_of(pose), subtract([row[3] for row in pose[:3]], self.center.tolist())
 
     def shifted(self, twist: Sequence[Scalar]) -> Spatial:
         """Return a spatial twist seen from the point of reference."""
-        w: Vector = (twist[0], twist[1], twist[2])
-        return w, add((twist[3], twist[4], twist[5]), cross(w, self.center.tolist()))
+        return twist_about(twist, self.center.tolist())
 
     def _columns(self, cluster: Cluster) -> list[int]:
         """Return the unknown leading joints of a cluster."""
@@ -386,12 +394,7 @@ def _clusters(closure: Closure, chosen: Array, unknown: Sequence[int], of_platfo
             size = closure.size if row.what == "point" else 1.0
             kept.append(PlacedRow(row, target, origin, 0.0, size, -1))
 
-    def path(body: int) -> list[int]:
-        way = []
-        while body >= 0:
-            way.append(body)
-            body = tree.parents[body]
-        return way
+    path = partial(inward, tree.parents)
 
     def columns(row: PlacedRow | FollowerRow) -> set[int]:
         if isinstance(row, FollowerRow):
@@ -423,13 +426,3 @@ def _clusters(closure: Closure, chosen: Array, unknown: Sequence[int], of_platfo
         )
         result.append(Cluster(root, tuple(bodies), tuple(rows), checked))
     return result
-
-
-def taylor(values: Sequence[Scalar], k: int) -> list[Scalar]:
-    """Return a derivative as Taylor coefficient."""
-    return [value * (1.0 / factorial(k)) for value in values]
-
-
-def to_derivatives(coefficients: Stack) -> Stack:
-    """Return the derivatives of Taylor coefficients."""
-    return [[float(factorial(k)) * value for value in row] for k, row in enumerate(coefficients)]

@@ -10,82 +10,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from math import factorial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from hodyn_ros.codegen.differentiate import derivatives
 from hodyn_ros.codegen.emit import kernel_text, lane_function_text
-from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, LaneKernel, Shape, Stack, traced
+from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Shape, Stack, traced
 from hodyn_ros.codegen.llvm import compile_text
 from hodyn_ros.codegen.object_cache import ObjectCache
 from hodyn_ros.codegen.processor import lanes
 from hodyn_ros.codegen.program import Code, Copy, Index, Program, Run, Statement, View, arrays
 from hodyn_ros.codegen.program_llvm import compile_program
 from hodyn_ros.codegen.tracer import Graph, Traced, split
-from hodyn_ros.engine.direction_lanes import wrenches_in_world
 from hodyn_ros.engine.large_trees.inverse import load_arguments
 from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode, Step
 from hodyn_ros.engine.loops.loop_efforts import EffortCode
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction, TooLong
-from hodyn_ros.engine.loops.loop_matrices import Matrix, MatrixCode, base_velocity
-from hodyn_ros.engine.loops.loop_motion import LoadPlaces, LoopCode, Velocity, taylor, to_derivatives
+from hodyn_ros.engine.loops.loop_matrices import MATRIX_LAWS, Matrix, SumsCode, base_velocity
+from hodyn_ros.engine.loops.loop_motion import LoadPlaces, LoopCode, Velocity
 from hodyn_ros.engine.loops.loop_series import NOTHING, ClusterMotion
 from hodyn_ros.engine.recursions.composite import plus, scaled
 from hodyn_ros.engine.recursions.kinematics import motion_arguments
 from hodyn_ros.engine.series.block_system import BlockSystem
 from hodyn_ros.engine.series.dual import Dual, value_of
 from hodyn_ros.engine.series.floating_base import FloatingBase
-from hodyn_ros.engine.series.vectors import Scalar, cross, dot
-from hodyn_ros.lie.motion import BaseRepresentation
+from hodyn_ros.engine.series.vectors import Scalar, cross, dot, from_taylor, halves, taylor, to_derivatives
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.frames import Frame
-
-
-def effort_changes(closure: Closure, chosen: Array, order: int, loads: LoadPlaces = ()) -> LaneKernel | None:
-    """Compile by how much efforts (order + 1, efforts) change, the wrench on a prescribed base body-fixed.
-
-    Arguments: `q (order + 3, k), [pose (4, 4), body-fixed twists (order + 2, 6),] wrenches (order + 1, 6)...,
-    closed positions (1, leading), change (order + 3, coordinates)`. None where the code would be too long.
-    """
-    code = _EffortChanges(closure, chosen, order, loads)
-    return _compiled(code, code.changes, order + 3, load_arguments(loads, order), [])
-
-
-def acceleration_changes(
-    closure: Closure, chosen: Array, order: int, loads: LoadPlaces = ()
-) -> LaneKernel | None:
-    """Compile by how much accelerations of the coordinates, and then of the drives, change by order.
-
-    Arguments: `state (2, k), [pose (4, 4), body-fixed twist (1, 6),] efforts (order + 1, driven), [wrench on
-    a base (order + 1, 6),] wrenches (order + 1, 6)..., closed positions (1, leading), change of the state (2,
-    coordinates), of the efforts (order + 1, efforts)`. What changes of bases and platforms is body-fixed, the
-    wrench on a base and its change spatial. None where the code would be too long.
-    """
-    code = _AccelerationChanges(closure, chosen, order, loads)
-    stacks: list[tuple[str, Shape]] = [("the efforts", (order + 1, len(closure.driven)))]
-    stacks += [("the base wrench", (order + 1, 6))] if closure.base_given else []
-    stacks += load_arguments(loads, order)
-    pushes = [("the change of the efforts", (order + 1, closure.n_efforts))]
-    return _compiled(code, code.changes, 2, stacks, pushes)
-
-
-def _compiled(
-    code: LoopCode,
-    trace: Any,
-    rows: int,
-    stacks: Sequence[tuple[str, Shape]],
-    changes: Sequence[tuple[str, Shape]],
-) -> LaneKernel | None:
-    closure = code.closure
-    arguments = motion_arguments(rows, len(closure.joints), closure.leader is not None)
-    arguments += [*stacks, ("the positions", (1, len(closure.leading)))]
-    arguments += [("the change", (rows, closure.n_coordinates)), *changes]
-    kernel = LaneKernel(trace, arguments)
-    return kernel if kernel.operations <= STRAIGHT_LINE_LIMIT else None
-
 
 Differentiated = Literal["efforts", "accelerations"] | Matrix
 
@@ -94,9 +47,10 @@ class LoopPartials(LoopFunction):
     """Partial derivatives of inverse or forward dynamics of a robot with loops at one order, or of a matrix.
 
     Arguments are those of `LoopKernel` (without a preload), of `LoopAccelerations` or of `LoopProduct`.
-    `changes` of a result are by order (order + 1, rows, directions), what changes and in which directions
-    being as of `effort_changes` or `acceleration_changes`; but a wrench on a base changes body-fixed. Of a
-    matrix rows are its entries, and directions those of the motion that it takes.
+    `changes` of a result are by order (order + 1, rows, directions). Rows are those of the efforts, or of the
+    accelerations of the coordinates and then of the drives, or the entries of a matrix; directions are those
+    of the motion that is taken, by derivative, and behind those of a state the efforts by derivative. What
+    changes of bases and platforms is body-fixed.
 
     With `on_numbers` the same code is computed on numbers that carry their derivatives (`Dual`).
     """
@@ -119,7 +73,7 @@ class LoopPartials(LoopFunction):
             code = _EffortChanges(closure, chosen, order, loads)
             rows, self.shape = order + 3, ((order + 1) * e, (order + 3) * c)
         elif of != "accelerations":
-            code = _MatrixChanges(closure, chosen, order, of)
+            code = _MatrixChanges(closure, chosen, order, *MATRIX_LAWS[of])
             rows = code.count + 1
             self.shape = (order + 1) * code.shape[0] * code.shape[1], rows * c
         else:
@@ -189,19 +143,12 @@ class LoopPartials(LoopFunction):
 class MotionChange:
     """A motion that changes: `q`, `leader` pose and spatial twists with their series `base`, and `state`.
 
-    `change`: how the coordinates and their derivatives change; `frame`: that of the twists which come as
-    arguments. Of `traced` scalars changes are noted `by_node`. Numbers come to carry theirs, and `change` has
-    arrays of those in all directions.
+    `change`: how the coordinates and their derivatives change. Of `traced` scalars changes are noted
+    `by_node`. Numbers come to carry theirs, and `change` has arrays of those in all directions.
     """
 
     def __init__(
-        self,
-        code: LoopCode,
-        q: Stack,
-        leader: Sequence[Stack],
-        state: Stack,
-        change: Stack,
-        frame: BaseRepresentation,
+        self, code: LoopCode, q: Stack, leader: Sequence[Stack], state: Stack, change: Stack
     ) -> None:
         closure = code.closure
         first, n = 6 if closure.base_given else 0, len(closure.joints)
@@ -215,13 +162,22 @@ class MotionChange:
         self.leader, self._follows = list(leader), False
         leading, still = code.leading_positions(q[0], state[0]), None
         if leader:
-            still = _series(leader, frame)
+            still = _series(leader)
             if isinstance(code, AccelerationCode) and closure.drifts:
                 self._follows = True
                 still = _as_it_moves(code, leading, q[1], leader[0], still)
         self.state = [self._closed(code, leading, state[0], still)]
         if still is not None:
             self._move(code, leader[0], still)
+
+    def efforts(self, code: EffortCode, loads: Sequence[Stack], memory: Stack) -> Stack:
+        """Return what `EffortCode.efforts` does, the wrench on a prescribed base body-fixed."""
+        table = code.efforts(self.q, *self.leader, *loads, memory, self.state)
+        if not code.closure.base_given or self.base is None:
+            return table
+        orders = code.order + 1
+        wrenches = self.base.wrenches_to_body([row[:6] for row in table[:orders]])
+        return [*([*wrench, *row[6:]] for wrench, row in zip(wrenches, table)), *table[orders:]]
 
     def moving(self, step: Step) -> FloatingBase | None:
         """Return the motion of platform or base up to its twist, which accelerations extend."""
@@ -232,7 +188,7 @@ class MotionChange:
             base = FloatingBase(self.leader[0], (0.0, 0.0, 0.0), "spatial")
             base.extend(now)
         else:
-            base.remember((now[0], now[1], now[2]), (now[3], now[4], now[5]))
+            base.remember(*halves(now))
         return base
 
     def add(self, values: Stack, changes: Stack) -> Stack:
@@ -303,12 +259,11 @@ class MotionChange:
         return result
 
 
-def _series(leader: Sequence[Stack], frame: BaseRepresentation) -> FloatingBase:
-    """Return the series of a motion from a pose and twists, which then come out in the world frame."""
-    base = FloatingBase(leader[0], (0.0, 0.0, 0.0), frame)
+def _series(leader: Sequence[Stack]) -> FloatingBase:
+    """Return the series of a motion from a pose and spatial twists."""
+    base = FloatingBase(leader[0], (0.0, 0.0, 0.0), "spatial")
     for k, row in enumerate(leader[1]):
         base.extend(taylor(row, k))
-    base.frame = "spatial"
     return base
 
 
@@ -321,7 +276,7 @@ def _as_it_moves(
 ) -> FloatingBase:
     """Return pose and twist that a platform has where components of those given do not count."""
     step = Step(code, leading, velocities, [pose, [base.twist(0)]])
-    return _series([_pose_of_leader(code, step.motions), [step.leader_twist(0)]], "spatial")
+    return _series([_pose_of_leader(code, step.motions), [step.leader_twist(0)]])
 
 
 def _pose_of_leader(code: LoopCode, motions: Sequence[ClusterMotion]) -> Stack:
@@ -335,54 +290,26 @@ def _pose_of_leader(code: LoopCode, motions: Sequence[ClusterMotion]) -> Stack:
 
 
 class _EffortChanges(EffortCode):
-    def changes(self, q: Stack, *stacks: Stack) -> Stack:
-        """Return what `effort_changes` does."""
-        n_given = self.closure.n_given
-        leader, (*loads, positions, change) = stacks[:n_given], stacks[n_given:]
-        changed = MotionChange(self, q, leader, [[*positions[0], 0.0]], change, "body_fixed")
-        return self._effort_changes(changed, loads, positions)[0]
-
     def checked(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the changes from spatial twists, what is wrong, and how near to a singular pose it is."""
         n_given = self.closure.n_given
         leader, (*loads, memory, state, (units,)) = stacks[:n_given], stacks[n_given:]
-        changed = MotionChange(self, q, leader, state, _rows(units, self.closure.n_coordinates), "spatial")
-        result, wrong = self._effort_changes(changed, loads, memory)
-        return [*result, [value_of(row[0]) for row in wrong]]
-
-    def _effort_changes(
-        self, changed: MotionChange, loads: Sequence[Stack], memory: Stack
-    ) -> tuple[Stack, Stack]:
-        table = self.efforts(changed.q, *changed.leader, *loads, memory, changed.state)
-        result = table[: self.order + 1]
-        if self.closure.base_given and changed.base is not None:
-            result = with_body_wrench(result, changed.base)
-        return changed.of(result), table[-2:]
+        changed = MotionChange(self, q, leader, state, _rows(units, self.closure.n_coordinates))
+        *_, defect, singularity = table = changed.efforts(self, loads, memory)
+        return [*changed.of(table[: self.order + 1]), [value_of(row[0]) for row in (defect, singularity)]]
 
 
-class _MatrixChanges(MatrixCode):
+class _MatrixChanges(SumsCode):
     def checked(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the changes from spatial twists, and what is wrong."""
         n_given = self.closure.n_given
         leader, (memory, state, (units,)) = stacks[:n_given], stacks[n_given:]
-        changed = MotionChange(self, q, leader, state, _rows(units, self.closure.n_coordinates), "spatial")
+        changed = MotionChange(self, q, leader, state, _rows(units, self.closure.n_coordinates))
         table = self.matrices(changed.q, *changed.leader, memory, changed.state)
         return [*changed.of(table[:-1]), [value_of(table[-1][0])]]
 
 
 class _AccelerationChanges(AccelerationCode):
-    def changes(self, q: Stack, *stacks: Stack) -> Stack:
-        """Return what `acceleration_changes` does."""
-        closure, n_given = self.closure, self.closure.n_given
-        leader, (*arguments, positions, change, pushed) = stacks[:n_given], stacks[n_given:]
-        changed = MotionChange(self, q, leader, [[*positions[0], 0.0]], change, "body_fixed")
-        first = 6 if closure.base_given else 0
-        changed.add(arguments[0], [row[first:] for row in pushed])
-        if first:
-            changed.add(arguments[1], [row[:6] for row in pushed])
-        step, result = self.steps(changed.q, *changed.leader, *arguments, changed.state)
-        return changed.of(self._table(step, result, changed.moving(step)))
-
     def checked(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the changes of accelerations from spatial twists, and what is wrong.
 
@@ -391,33 +318,31 @@ class _AccelerationChanges(AccelerationCode):
         closure, n_given = self.closure, self.closure.n_given
         leader, (*arguments, memory, state, (units,)) = stacks[:n_given], stacks[n_given:]
         c, first = closure.n_coordinates, 6 if closure.base_given else 0
-        changed = MotionChange(self, q, leader, state, _rows(units[: 2 * c], c), "spatial")
+        changed = MotionChange(self, q, leader, state, _rows(units[: 2 * c], c))
         pushed = _rows(units[2 * c :], closure.n_efforts)
         if first and not changed.traced:
-            base = _series(leader, "spatial")
+            base = _series(leader)
             for k, row in enumerate(self.steps(q, *leader, *arguments, state)[1], 1):
                 base.extend(taylor(row[:6], k))
-            arguments[1] = changed.add(arguments[1], wrenches_in_world(base, pushed))
+            arguments[1] = changed.add(arguments[1], base.wrenches_to_world(pushed))
         arguments[0] = changed.add(arguments[0], [row[first:] for row in pushed])
         step, result = self.steps(changed.q, *changed.leader, *arguments, changed.state)
         table = self._table(step, result, changed.moving(step))
         if first and changed.traced and changed.base is not None:
-            changed.add(arguments[1], wrenches_in_world(changed.base, pushed))
+            changed.add(arguments[1], changed.base.wrenches_to_world(pushed))
         defect = self.defect(step, changed.leader, result, memory, changed.state[0])
         return [*changed.of(table), [value_of(defect)]]
 
     def _table(self, step: Step, result: Stack, base: FloatingBase | None) -> Stack:
         """Return accelerations of the coordinates, and of the driven joints, by order."""
-        drives = [
-            [float(factorial(k)) * velocities[j] for j in self.closure.driven]
-            for k, velocities in ((k, step.velocities(k)) for k in range(1, self.order + 2))
-        ]
+        rates = [from_taylor(step.velocities(k), k) for k in range(1, self.order + 2)]
+        drives = [[row[j] for j in self.closure.driven] for row in rates]
         if base is None:
             return [[*a, *b] for a, b in zip(result, drives)]
         rows = []
         for k, (row, driven) in enumerate(zip(result, drives), 1):
             base.extend(taylor(row[:6], k))
-            twist = [float(factorial(k)) * x for x in (*base.angular[k], *base.velocity[k])]
+            twist = from_taylor([*base.angular[k], *base.velocity[k]], k)
             of_rows = [dot(way, twist) for way in self.closure.directions.T.tolist()]
             parts = (of_rows, row[6:]) if self.closure.base_given else (row[6:], of_rows)
             rows.append([*parts[0], *parts[1], *driven])
@@ -438,15 +363,3 @@ def _side_by_side(directions: int, width: int) -> Array:
 
 def _rows(values: Sequence[Scalar], columns: int) -> Stack:
     return [list(values[i : i + columns]) for i in range(0, len(values), columns)]
-
-
-def with_body_wrench(efforts: Sequence[Sequence[Any]], base: FloatingBase) -> list[list[Any]]:
-    """Return efforts whose first six columns are the base wrench in body axes, not spatial."""
-    series = [[x * (1.0 / factorial(k)) for x in row[:6]] for k, row in enumerate(efforts)]
-    moments = [(row[0], row[1], row[2]) for row in series]
-    forces = [(row[3], row[4], row[5]) for row in series]
-    result = []
-    for k, row in enumerate(efforts):
-        moment, force = base.wrench_to_body(moments, forces, k)
-        result.append([*(x * float(factorial(k)) for x in (*moment, *force)), *row[6:]])
-    return result

@@ -8,33 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from math import factorial
 
 import numpy as np
 
 from hodyn_ros.codegen.kernel import Stack, Traceable
-from hodyn_ros.engine.loops.loop_matrices import (
-    MATRICES,
-    Column,
-    MatrixCode,
-    Moved,
-    ProductCode,
-    part_of,
+from hodyn_ros.engine.loops.loop_matrices import MATRIX_LAWS, Moved, ProductCode, SumsCode
+from hodyn_ros.engine.matrix_kernels import (
+    BY_PARAMETER,
+    COM_JACOBIAN,
+    MOMENTUM,
+    MOMENTUM_MATRIX,
+    REGRESSOR,
+    SLOTINE_LI,
+    Law,
     times_columns,
 )
-from hodyn_ros.engine.matrix_kernels import screws_of
 from hodyn_ros.engine.recursions import kinematics
-from hodyn_ros.engine.recursions.composite import Composite, Rows
-from hodyn_ros.engine.recursions.momentum import com_jacobian as of_com
-from hodyn_ros.engine.recursions.momentum import momentum, momentum_matrix
-from hodyn_ros.engine.recursions.regressor import (
-    PER_BODY,
-    parameter_derivatives,
-    regressor,
-    slotine_li_regressor,
-)
-from hodyn_ros.engine.series.series import Series, coefficient, of_orders
-from hodyn_ros.engine.series.series_system import SeriesSystem
+from hodyn_ros.engine.recursions.regressor import PER_BODY
+from hodyn_ros.engine.series.series import of_orders
 from hodyn_ros.engine.series.vectors import Scalar, dot
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.lie.se3 import Array
@@ -154,40 +145,24 @@ class FrameJacobianCode(ProductCode):
         return self.by_order(times_columns(of_tree, self.distribution(moved, self.terms))), 0.0
 
 
-class CentroidalMomentumCode(ProductCode):
-    """The momentum about the centre of mass."""
-
-    shape, vector, further = (1, 6), True, 1
-
-    def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
-        """Return the momentum of the tree."""
-        return self.by_order([momentum(self.tree(moved))]), 0.0
+def summed(law: Law, shape: Callable[[Closure], tuple[int, ...]]) -> Callable[..., SumsCode]:
+    """Return what makes the code of a law; `shape` of one order of its result, of a vector one number."""
+    return partial(SumsCode, law=law, shape=shape)
 
 
-class _OfVelocities(ProductCode):
-    """What takes velocities to something, which the sums of the tree have for its own."""
-
-    def __init__(
-        self,
-        closure: Closure,
-        chosen: Array,
-        order: int,
-        of_tree: Callable[[Composite], Rows],
-        n_rows: int,
-    ) -> None:
-        self.shape = n_rows, closure.n_coordinates
-        self._of_tree = of_tree
-        super().__init__(closure, chosen, order)
-
-    def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
-        """Return that of the tree times F."""
-        result = self._of_tree(self.tree(moved))
-        return self.by_order(times_columns(result, self.distribution(moved, self.terms))), 0.0
-
-
-com_jacobian = partial(_OfVelocities, of_tree=of_com, n_rows=3)
-centroidal_momentum_matrix = partial(_OfVelocities, of_tree=momentum_matrix, n_rows=6)
-mass_matrix, coriolis_matrix, gravity_torque = (partial(MatrixCode, part=part) for part in MATRICES)
+mass_matrix, coriolis_matrix, gravity_torque = (summed(*law) for law in MATRIX_LAWS.values())
+com_jacobian = summed(COM_JACOBIAN, lambda closure: (3, closure.n_coordinates))
+centroidal_momentum = summed(MOMENTUM, lambda closure: (6,))
+centroidal_momentum_matrix = summed(MOMENTUM_MATRIX, lambda closure: (6, closure.n_coordinates))
+regressor = summed(REGRESSOR, lambda closure: (closure.n_efforts, PER_BODY * closure.tree.n_bodies))
+slotine_li = summed(SLOTINE_LI, lambda closure: (closure.n_coordinates, PER_BODY * closure.tree.n_bodies))
+by_parameter = summed(
+    BY_PARAMETER,
+    lambda closure: (
+        PER_BODY * closure.tree.n_bodies * (2 * closure.n_coordinates + 1),
+        closure.n_coordinates,
+    ),
+)
 
 
 class DriveJacobianCode(ProductCode):
@@ -199,102 +174,6 @@ class DriveJacobianCode(ProductCode):
 
     def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
         """Return the rows of F that drives act on."""
-        return self.by_order(_driven(self, self.distribution(moved, self.terms))), 0.0
-
-
-def _driven(code: ProductCode, F: Sequence[Column]) -> list[Column]:
-    closure = code.closure
-    return [[column[closure.first + joint] for column in F] for joint in closure.driven]
-
-
-class SlotineLiCode(ProductCode):
-    """Y in the coordinates, with `F^T Y_tree` of the velocities `F w` of the tree."""
-
-    further = 1
-
-    def __init__(self, closure: Closure, chosen: Array, order: int) -> None:
-        self.shape = closure.n_coordinates, PER_BODY * closure.tree.n_bodies
-        self.inputs = [("the reference", (order + 2, closure.n_coordinates))]
-        self._screws = screws_of(closure.tree)
-        super().__init__(closure, chosen, order)
-
-    def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
-        """Return the derivatives, one order after the other."""
-        (reference,) = moved.inputs
-        (speeds,) = of_orders(reference, 1)
-        F = self.distribution(moved, self.terms + 1)
-        of_tree = [dot(entries, speeds) for entries in zip(*F)]
-        terms = range(self.terms)
-        velocities = [Series([coefficient(x, k) for k in terms]) for x in of_tree]
-        rates = [Series([(k + 1.0) * coefficient(x, k + 1) for k in terms]) for x in of_tree]
-        result = slotine_li_regressor(self.tree(moved), velocities, rates, self._screws)
-        columns = [[part_of(x, 0, self.terms) for x in column] for column in F]
-        return self.by_order([[dot(column, row) for row in zip(*result)] for column in columns]), 0.0
-
-
-class ParameterCode(ProductCode):
-    """Derivatives of M, C and g by parameter: what moves a body is `F` times what moves it in the tree."""
-
-    further = 1
-
-    def __init__(self, closure: Closure, chosen: Array, order: int) -> None:
-        c = closure.n_coordinates
-        self.shape = PER_BODY * closure.tree.n_bodies * (2 * c + 1), c
-        self._screws = screws_of(closure.tree)
-        super().__init__(closure, chosen, order)
-
-    def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
-        """Return those of M, of C and of g, one order after the other."""
-        coordinates = [
-            ([part_of(x, 0, self.terms) for x in column], [part_of(x, 1, self.terms) for x in column])
-            for column in self.distribution(moved, self.terms + 1)
-        ]
-        mass, coriolis, gravity = parameter_derivatives(self.tree(moved), self._screws, coordinates)
-        return self.by_order([row for matrix in (*mass, *coriolis, gravity) for row in matrix]), 0.0
-
-
-class RegressorCode(ProductCode):
-    """Y with `u = Y pi`: as `F^T S u = F^T Q`, and `Q = Y_tree pi`."""
-
-    further = 2
-
-    def __init__(self, closure: Closure, chosen: Array, order: int) -> None:
-        self.shape = closure.n_efforts, PER_BODY * closure.tree.n_bodies
-        self._screws = screws_of(closure.tree)
-        super().__init__(closure, chosen, order)
-
-    def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
-        """Return the derivatives, one order after the other, and how near the drives are to failing."""
-        closure, tree, terms = self.closure, self.tree(moved), range(self.terms)
-        rates = [Series([(k + 1.0) * rate[k + 1] for k in terms]) for rate in moved.rates]
-        if moved.base is not None:
-            twists = [[*w, *v] for w, v in zip(moved.base.angular, moved.base.velocity)]
-            of_base = [Series([(k + 1.0) * twists[k + 1][i] for k in terms]) for i in range(6)]
-            rates = [*of_base, *rates]
-        of_tree = regressor(tree, rates, self._screws)
-        F = self.distribution(moved, self.terms)
-        drives = _driven(self, F)
-        by_joint = np.linalg.norm(self.coupling_matrix * self.scale, axis=1)  # what they are measured in
-        sizes = by_joint[list(closure.driven)].tolist()
-        turns = closure.directions[:3].any(axis=0)  # of base or platform
-        weights = np.where(turns, 1.0, closure.size).tolist() if closure.leader is not None else []
-        of_joints = by_joint[list(closure.joints)].tolist()
-        if closure.base_given:
-            drives = [*([column[i] for column in F] for i in range(6)), *drives]
-            sizes, weights = [*weights, *sizes], [*weights, *of_joints]
-        else:
-            weights = [*of_joints, *weights]
-        if len(sizes) > len(weights):  # all weigh the same
-            sizes = [max(sizes)] * len(sizes)
-        balance = [
-            [drive[h] * (weight / size) for drive, size in zip(drives, sizes)]
-            for h, weight in enumerate(weights)
-        ]
-        system = SeriesSystem(balance, self.terms)
-        columns = []
-        for forces in zip(*of_tree):
-            acting = [weight * dot(column, forces) for weight, column in zip(weights, F)]
-            result = system.solve([[coefficient(x, k) for x in acting] for k in terms])
-            columns.append([[x * (factorial(k) / s) for x, s in zip(result[k], sizes)] for k in terms])
-        rows = [[column[k][i] for column in columns] for k in terms for i in range(closure.n_efforts)]
-        return rows, system.singularity
+        closure, F = self.closure, self.distribution(moved, self.terms)
+        rows = [[column[closure.first + joint] for column in F] for joint in closure.driven]
+        return self.by_order(rows), 0.0

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hodyn_ros.engine.recursions.composite import Axes, Spatial, bracket, combine, plus, power, scaled
-from hodyn_ros.engine.series.canonical import CanonicalBody
+from hodyn_ros.engine.series.canonical import CanonicalBody, inward
 from hodyn_ros.engine.series.floating_base import convolve_vectors
 from hodyn_ros.engine.series.joint_curve import curve, slopes
 from hodyn_ros.engine.series.vectors import ZERO, Scalar, Vector, add, convolve, cross, dot, scale, subtract
@@ -64,14 +64,6 @@ class Cluster:
     rows: tuple[PlacedRow | FollowerRow, ...]
     checked: tuple[PlacedRow | FollowerRow, ...]  # rows that depend on the others
 
-    def path(self, parents: Sequence[int], body: int) -> tuple[int, ...]:
-        """Return a body and all inward of it, up to the root."""
-        path = []
-        while body >= 0 and body != self.root:
-            path.append(body)
-            body = parents[body]
-        return tuple(path)
-
 
 class MovingFrame:
     """A frame fixed to a body, by Taylor coefficients of its point and axes."""
@@ -107,7 +99,7 @@ class ClusterMotion:
     ) -> None:
         self.cluster = cluster
         self._bodies = bodies
-        self._positions = positions
+        self.positions = positions
         self._rates: Mapping[int, Sequence[Scalar]] = {}
         self._center = np.asarray(center)
         self._places: dict[int, tuple[Axes, Vector]] = {-1: (UNITS, ZERO)}
@@ -141,7 +133,7 @@ class ClusterMotion:
         self._supports: list[tuple[set[int], set[int]]] = []  # of rows between bodies
         for row in cluster.rows:
             ends = () if isinstance(row, FollowerRow) else (row.a.body, row.b.body)
-            of_a, of_b = (set(cluster.path(parents, end)) for end in ends) if ends else (set(), set())
+            of_a, of_b = (set(inward(parents, end, cluster.root)) for end in ends) if ends else (set(), set())
             self._supports.append((of_a, of_b))
         joints = [bodies[body].joint for body in self.screws]
         joints += [
@@ -166,6 +158,10 @@ class ClusterMotion:
         while len(frame.point) <= k:
             frame.extend(twists)
         return frame
+
+    def place(self, body: int) -> tuple[Axes, Vector]:
+        """Return axes and position of the canonical frame of a body."""
+        return self._places[body]
 
     def _known(self, body: int) -> int:
         return -1 if body == self.cluster.root else body
@@ -220,7 +216,7 @@ class ClusterMotion:
         """Return by how much a row is open [m or rad]."""
         if isinstance(row, FollowerRow):
             joint, of, function = row.follower
-            return self._positions[joint] - curve(function, self._positions[of], 1)[0]
+            return self.positions[joint] - curve(function, self.positions[of], 1)[0]
         return open_by(row, self.frame(row.a), self.frame(row.b))
 
     def wrench(self, row: int, k: int) -> Spatial:
@@ -238,7 +234,7 @@ class ClusterMotion:
         placed = self.cluster.rows[row]
         assert isinstance(placed, FollowerRow)
         of = placed.follower.of
-        motion = [self._positions[of], *(rate / (i + 1.0) for i, rate in enumerate(self._rates.get(of, ())))]
+        motion = [self.positions[of], *(rate / (i + 1.0) for i, rate in enumerate(self._rates.get(of, ())))]
         return slopes(placed.follower.function, motion[: k + 1])
 
     def residual(

@@ -24,7 +24,6 @@ from hodyn_ros.engine.recursions.frame_goals import (
     ROUNDING,
     GoalCode,
     Goals,
-    base_twist,
     damped_step,
     largest,
 )
@@ -32,7 +31,7 @@ from hodyn_ros.engine.series.block_system import BlockSystem
 from hodyn_ros.engine.series.floating_base import convolve_vectors
 from hodyn_ros.engine.series.orthogonal import Orthogonal
 from hodyn_ros.engine.series.validity import CLOSED, distance_from_rigid, overflow
-from hodyn_ros.engine.series.vectors import Scalar, add, cross, dot, scale
+from hodyn_ros.engine.series.vectors import Scalar, add, cross, dot, scale, taylor, twist_about
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 
@@ -160,7 +159,7 @@ class TaskCode(LoopCode):
                 free = place in self._movable
                 rates[column].append(0.0 if free else q[k + 1][place] * (1.0 / (factorial(k) * ratio)))
             self.find_rates(motions, systems, rates, base_twists[k], k)
-            of_base = base_twist(leader[1][k], k, center) if leader else NOTHING
+            of_base = twist_about(taylor(leader[1][k], k), center) if leader else NOTHING
             right = self._tree.asked(tree, moving, wanted, self._of_tree(rates), of_base, k)
             if self._redundant:
                 # W y' = J^T l, differentiated: what lower multipliers leave behind, and the next of them

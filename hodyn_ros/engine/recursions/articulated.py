@@ -15,7 +15,18 @@ from hodyn_ros.engine.series.applied import AppliedWrench
 from hodyn_ros.engine.series.body import Body, Spatial
 from hodyn_ros.engine.series.canonical import CanonicalBody
 from hodyn_ros.engine.series.floating_base import FloatingBase
-from hodyn_ros.engine.series.vectors import ZERO, Scalar, Vector, add, cross, dot, scale, subtract, times
+from hodyn_ros.engine.series.vectors import (
+    ZERO,
+    Scalar,
+    Vector,
+    add,
+    cross,
+    dot,
+    halves,
+    scale,
+    subtract,
+    times,
+)
 
 Block = list[list[Scalar]]
 
@@ -281,11 +292,11 @@ class ArticulatedRecursion(Recursion):
         assert self.base is not None
         base = self.bodies[0]
         if not self.base_prescribed:
-            self.base_wrenches.append(((inputs[0], inputs[1], inputs[2]), (inputs[3], inputs[4], inputs[5])))
+            self.base_wrenches.append(halves(inputs))
             moments, forces = zip(*self.base_wrenches)
             moment, force = self.base.wrench_to_body(moments, forces, k)
-            solved = solve(self.base_factor, [*subtract(moment, bias[0]), *subtract(force, bias[1])])
-            spin, a = (solved[0], solved[1], solved[2]), (solved[3], solved[4], solved[5])
+            missing = [*subtract(moment, bias[0]), *subtract(force, bias[1])]
+            spin, a = halves(solve(self.base_factor, missing))
             self.base.extend_from_acceleration(k, spin, a)
             base.angular.append(self.base.angular[k + 1])
             base.linear.append(a)

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from hodyn_ros.engine.series.canonical import CanonicalBody
+from hodyn_ros.engine.series.canonical import CanonicalBody, inward
 from hodyn_ros.engine.series.series import Series, coefficient
 from hodyn_ros.engine.series.vectors import ZERO, Scalar, Vector, add, cross, dot, scale, subtract, times
 
@@ -60,7 +60,7 @@ class Composite:
         velocities: Sequence[Series],
         rotation: Sequence[Sequence[Scalar]] | None = None,
     ) -> None:
-        self.constants = list(bodies)
+        self.constants, self._parents = list(bodies), [body.parent for body in bodies]
         self.ground: Spatial = (ZERO, (-float(gravity[0]), -float(gravity[1]), -float(gravity[2])))
         self.velocities = list(velocities)
         self.size = len(self.velocities)
@@ -204,11 +204,7 @@ class Composite:
 
     def path(self, j: int) -> list[int]:
         """Return body j and all inward of it."""
-        path = []
-        while j >= 0:
-            path.append(j)
-            j = self.placed[j].parent
-        return path
+        return inward(self._parents, j)
 
 
 @dataclass(frozen=True)

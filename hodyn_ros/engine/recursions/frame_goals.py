@@ -18,10 +18,24 @@ from hodyn_ros.digits import FEWEST
 from hodyn_ros.engine.loops.loop_series import Cluster, ClusterMotion, MovingFrame
 from hodyn_ros.engine.recursions.articulated import factorise, solve
 from hodyn_ros.engine.recursions.composite import Spatial, power
-from hodyn_ros.engine.series.canonical import canonical_bodies
+from hodyn_ros.engine.series.canonical import canonical_bodies, inward
 from hodyn_ros.engine.series.floating_base import FloatingBase, convolve_vectors
 from hodyn_ros.engine.series.orthogonal import Orthogonal
-from hodyn_ros.engine.series.vectors import ZERO, Scalar, Vector, add, cross, dot, scale, subtract
+from hodyn_ros.engine.series.vectors import (
+    ZERO,
+    Scalar,
+    Vector,
+    add,
+    axes_of,
+    cross,
+    dot,
+    from_taylor,
+    halves,
+    scale,
+    subtract,
+    taylor,
+    twist_about,
+)
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.tree import JointKind, TreeModel
@@ -78,16 +92,8 @@ class GoalCode:
 
     def __init__(self, model: TreeModel, goals: Goals, order: int) -> None:
         self.model, self.goals, self.order = model, goals, order
-        carriers: set[int] = set()
-        self.paths: list[set[int]] = []
-        for frame in goals.frames:
-            path, body = set(), frame.body
-            while body >= 0:
-                path.add(body)
-                body = model.parents[body]
-            self.paths.append(path)
-            carriers |= path
-        self._bodies = tuple(sorted(carriers))
+        self.paths = [set(inward(model.parents, frame.body)) for frame in goals.frames]
+        self._bodies = tuple(sorted(set().union(*self.paths)))
         self.joints = [model.joint_of(b) for b in self._bodies if b >= model.first_jointed_body]
         self.movable = [j for j in self.joints if j not in goals.independent]
         self.carrier = {model.joint_of(b): b for b in self._bodies if b >= model.first_jointed_body}
@@ -221,9 +227,8 @@ class GoalCode:
         center: list[Scalar] = self.model.placements[0, :3, 3].tolist()
         if pose is None:
             return ClusterMotion(cluster, self._canonical, center, q, None, None), center
-        x, y, z = ((pose[0][i], pose[1][i], pose[2][i]) for i in range(3))
-        at = [pose[i][3] for i in range(3)]
-        return ClusterMotion(cluster, self._canonical, [0.0] * 3, q, ((x, y, z), ZERO), None), at
+        place, at = (axes_of(pose), ZERO), [row[3] for row in pose[:3]]
+        return ClusterMotion(cluster, self._canonical, [0.0] * 3, q, place, None), at
 
     def moving_frame(self, motion: ClusterMotion, frame: Frame, k: int = 0) -> MovingFrame:
         """Return a frame up to coefficient k at least."""
@@ -286,16 +291,15 @@ class GoalCode:
             goal = FloatingBase(pose, ZERO, "body_fixed")
             series: list[Spatial] = []
             for k in range(self.order):
-                values = [x * (1.0 / factorial(k)) for x in twists[f * self.order + k]]
-                w: Vector = (values[0], values[1], values[2])
-                v: Vector = (values[3], values[4], values[5])
+                values = taylor(twists[f * self.order + k], k)
+                w, v = halves(values)
                 if self.goals.representation == "spatial":
                     goal.world_angular.append(w)
                     lever = convolve_vectors(cross, goal.world_angular, goal.position, k)
-                    v = add(add(v, cross(w, (center[0], center[1], center[2]))), lever)
+                    v = add(twist_about(values, center)[1], lever)
                     goal.position.append(scale(1.0 / (k + 1), v))
                 elif self.goals.representation == "body_fixed":
-                    goal.extend([*w, *v])
+                    goal.extend(values)
                     w, v = goal.in_world_axes(k)
                 series.append((w, v))
             result.append(series)
@@ -354,7 +358,7 @@ class GoalCode:
             for j in self.joints:
                 free = inputs is None or j in self.movable
                 rates[j].append(0.0 if inputs is None or free else inputs[k][j] * (1.0 / factorial(k)))
-            base = base_twist(base_twists[k], k, center) if base_twists else (ZERO, ZERO)
+            base = twist_about(taylor(base_twists[k], k), center) if base_twists else (ZERO, ZERO)
             right = self.asked(motion, moving, wanted, rates, base, k)
             values, missing = self._solve_order(motion, moving, equations, right, wrenches, k)
             if len(equations.rows) > len(self.movable):
@@ -362,10 +366,9 @@ class GoalCode:
             for j, x, root in zip(self.movable, values, equations.roots):
                 rates[j][k] = x / root
             motion.extend(rates, base)
-            row: list[Scalar] = [0.0] * self.model.n_joints
-            for j in self.joints:
-                row[j] = float(factorial(k)) * rates[j][k]
-            result.append(row)
+            result.append(
+                from_taylor([rates[j][k] if j in rates else 0.0 for j in range(self.model.n_joints)], k)
+            )
         return result, lost
 
     def asked(
@@ -458,17 +461,9 @@ def _column(targets: Stack, f: int) -> list[Scalar]:
     return [targets[4 * f + i][3] for i in range(3)]
 
 
-def base_twist(twist: Sequence[Scalar], k: int, center: Sequence[Scalar]) -> Spatial:
-    """Return derivative k of a spatial twist as Taylor coefficient, seen from a point."""
-    values = [value * (1.0 / factorial(k)) for value in twist]
-    w: Vector = (values[0], values[1], values[2])
-    return w, add((values[3], values[4], values[5]), cross(w, center))
-
-
 def _missing(frame: MovingFrame, target: Stack, center: Sequence[Scalar]) -> Spatial:
     """Return turn and shift to a target: `2 sin(angle / 2)` about the axis [rad], and the distance [m]."""
-    axes = [series[0] for series in frame.axes]
-    goal = [(target[0][i], target[1][i], target[2][i]) for i in range(3)]
+    axes, goal = [series[0] for series in frame.axes], axes_of(target)
     twice = add(add(cross(axes[0], goal[0]), cross(axes[1], goal[1])), cross(axes[2], goal[2]))
     trace = dot(axes[0], goal[0]) + dot(axes[1], goal[1]) + dot(axes[2], goal[2])
     turn = scale(1.0 / np.sqrt(1.0 + trace), twice)
@@ -480,10 +475,10 @@ def _distance(
     frame: MovingFrame, target: Stack, center: Sequence[Scalar], rows: slice, unit: float
 ) -> Scalar:
     """Return the square of the distance to a target, the tolerance being one, and more for no pose."""
-    axes = [series[0] for series in frame.axes]
+    axes, goal = [series[0] for series in frame.axes], axes_of(target)
     turned: Scalar = 0.0
     for i in range(3):
-        apart = subtract(axes[i], [target[0][i], target[1][i], target[2][i]])
+        apart = subtract(axes[i], goal[i])
         turned = turned + dot(apart, apart)
     shift = subtract([row[3] - c for row, c in zip(target, center)], frame.point[0])
     point = [row[3] * (1.0 / unit) for row in target[:3]]

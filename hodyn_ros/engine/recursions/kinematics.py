@@ -8,16 +8,26 @@ axes and origin of each frame.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import factorial
 
 import numpy as np
 
 from hodyn_ros.codegen.kernel import Shape, Stack, Traceable
 from hodyn_ros.engine.loops.loop_series import Cluster, ClusterMotion, MovingFrame
 from hodyn_ros.engine.recursions.composite import Spatial
-from hodyn_ros.engine.series.canonical import canonical_bodies
+from hodyn_ros.engine.series.canonical import canonical_bodies, inward
 from hodyn_ros.engine.series.floating_base import convolve_vectors
-from hodyn_ros.engine.series.vectors import ZERO, Scalar, Vector, add, cross, dot
+from hodyn_ros.engine.series.vectors import (
+    ZERO,
+    Scalar,
+    Vector,
+    add,
+    axes_of,
+    cross,
+    dot,
+    taylor,
+    to_derivatives,
+    twist_about,
+)
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.lie.se3 import Ad, Array, inverse
 from hodyn_ros.model.frames import Frame
@@ -64,10 +74,7 @@ def frame_jacobian(model: TreeModel, order: int, frame: Frame, representation: R
     def trace(q: Stack, *base: Stack) -> Stack:
         moved = _Moved(model, order, q, base)
         columns: list[Stack] = []
-        body, path = frame.body, set()
-        while body >= 0:
-            path.add(body)
-            body = model.parents[body]
+        path = inward(model.parents, frame.body)
         nothing = [[0.0] * 6] * (order + 1)
         if model.floating_base:
             for series in moved.base_screws():
@@ -102,7 +109,7 @@ def com(model: TreeModel, order: int) -> Traceable:
             for k, row in enumerate(total):
                 total[k] = [x + share * y for x, y in zip(row, frame.point[k])]
         total[0] = [x + c for x, c in zip(total[0], moved.center)]
-        return [[float(factorial(k)) * x for x in row] for k, row in enumerate(total)]
+        return to_derivatives(total)
 
     return trace, arguments(model, order)
 
@@ -130,18 +137,13 @@ class _Moved:
         self.center: Sequence[Scalar] = model.placements[0, :3, 3].tolist()
         if of_base:
             pose = of_base[0]
-            x, y, z = ((pose[0][i], pose[1][i], pose[2][i]) for i in range(3))
-            base, self.center = ((x, y, z), ZERO), [pose[i][3] for i in range(3)]
+            base, self.center = (axes_of(pose), ZERO), [row[3] for row in pose[:3]]
         start = [0.0] * 3 if of_base else self.center
         self.motion = ClusterMotion(cluster, canonical_bodies(model), start, q[0], base, None)
-        rates = {j: [q[k + 1][j] * (1.0 / factorial(k)) for k in range(order)] for j in range(model.n_joints)}
+        rates = dict(enumerate(zip(*(taylor(row, k) for k, row in enumerate(q[1 : order + 1])))))
         for k in range(order):
-            self.motion.extend(rates, self._twist(of_base[1][k], k) if of_base else (ZERO, ZERO))
-
-    def _twist(self, twist: Sequence[Scalar], k: int) -> Spatial:
-        values = [value * (1.0 / factorial(k)) for value in twist]
-        w: Vector = (values[0], values[1], values[2])
-        return w, add((values[3], values[4], values[5]), cross(w, self.center))
+            twist = twist_about(taylor(of_base[1][k], k), self.center) if of_base else (ZERO, ZERO)
+            self.motion.extend(rates, twist)
 
     def frame(self, frame: Frame, k: int) -> MovingFrame:
         """Return axes and origin of a frame on a body up to coefficient k."""
@@ -176,7 +178,7 @@ class _Moved:
         if representation == "body_fixed":
             parts = [[part[i] for part in result] for i in range(2)]
             result = [(_in_axes(moving, parts[0], k), _in_axes(moving, parts[1], k)) for k in range(count)]
-        return [[float(factorial(k)) * value for value in (*w, *v)] for k, (w, v) in enumerate(result)]
+        return to_derivatives([[*w, *v] for w, v in result])
 
     def own_screw(self, frame: Frame, representation: Representation) -> Stack:
         """Return derivatives (order + 1, 6) of the screw of the joint that moves a frame's body."""

@@ -21,7 +21,7 @@ from hodyn_ros.engine.recursions.composite import (
     power,
     scaled,
 )
-from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, dot, scale, times
+from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, dot, halves, scale, times
 from hodyn_ros.lie.motion import BaseRepresentation
 
 
@@ -100,7 +100,7 @@ def applied_loads(
     at = tree.constants[0].translation.tolist() if center is None else list(center)
     loads = []
     for (body, frame), values in zip(places, wrenches):
-        moment, force = (values[0], values[1], values[2]), (values[3], values[4], values[5])
+        moment, force = halves(values)
         if frame == "spatial":
             seen: Spatial = add(moment, cross(force, at)), force
         else:

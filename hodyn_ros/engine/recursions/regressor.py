@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hodyn_ros.engine.recursions.composite import Axes, Composite, Rows, Spatial, plus, scaled
-from hodyn_ros.engine.series.vectors import ZERO, Scalar, Vector, add, cross, dot, subtract
+from hodyn_ros.engine.series.vectors import ZERO, Scalar, Vector, add, components, cross, dot, subtract
 
 PER_BODY = 10
 
@@ -144,18 +144,14 @@ def _entries(screw: Spatial, twist: Spatial, reference: Spatial, motion: Spatial
 
 def _seen(screw: Spatial, axes: Axes, position: Vector) -> Spatial:
     """Return a screw in a frame given by its axes and position."""
-    return _components(screw[0], axes), _components(add(screw[1], cross(screw[0], position)), axes)
-
-
-def _components(x: Vector, axes: Axes) -> Vector:
-    return dot(axes[0], x), dot(axes[1], x), dot(axes[2], x)
+    return components(axes, screw[0]), components(axes, add(screw[1], cross(screw[0], position)))
 
 
 def _motion(
     twist: Spatial, acceleration: Spatial, axes: Axes, position: Vector
 ) -> tuple[Vector, list[Vector], list[Vector]]:
     """Return a, the rows of B, and the columns of `I w' + w × I w` by parameter, in the body's frame."""
-    w, spin = _components(twist[0], axes), _components(acceleration[0], axes)
+    w, spin = components(axes, twist[0]), components(axes, acceleration[0])
     velocity = add(twist[1], cross(twist[0], position))
     a = add(add(acceleration[1], cross(acceleration[0], position)), cross(twist[0], velocity))
     x, y, z = w
@@ -174,7 +170,7 @@ def _motion(
         (sz + xy, zz - xx, sx - yz),
         (yy - zz, sz - xy, sy + xz),
     ]
-    return _components(a, axes), field, turning
+    return components(axes, a), field, turning
 
 
 def _transposed_times(rows: Sequence[Vector], x: Vector) -> Vector:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hodyn_ros.engine.series.body import Body, Spatial
 from hodyn_ros.engine.series.floating_base import FloatingBase
-from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, scale, subtract, times
+from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, halves, scale, subtract, times
 from hodyn_ros.lie.motion import BaseRepresentation
 
 
@@ -25,7 +25,7 @@ class AppliedWrench:
 
     def extend(self, bodies: Sequence[Body], base: FloatingBase | None, wrench: Sequence[Scalar]) -> Spatial:
         """Append a coefficient and return it about the origin of the body, in its axes."""
-        self._wrench.append(((wrench[0], wrench[1], wrench[2]), (wrench[3], wrench[4], wrench[5])))
+        self._wrench.append(halves(wrench))
         k = len(self._wrench) - 1
         moment, force = self._wrench[k]
         if self.frame == "spatial":

@@ -9,6 +9,7 @@ without changing any result.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,6 +42,15 @@ class CanonicalBody:
     first_moment: Array
     second_moment: Array
     body_in_frame: Array  # (4, 4) the user's body frame, seen from this one
+
+
+def inward(parents: Sequence[int], body: int, root: int = -1) -> list[int]:
+    """Return a body and all inward of it, up to below a root, by default the ground."""
+    path = []
+    while body >= 0 and body != root:
+        path.append(body)
+        body = parents[body]
+    return path
 
 
 def canonical_bodies(model: TreeModel, *, regroup: bool = True) -> list[CanonicalBody]:

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, scale, subtract, times
+from hodyn_ros.engine.series.vectors import (
+    Scalar,
+    Vector,
+    add,
+    cross,
+    from_taylor,
+    halves,
+    scale,
+    subtract,
+    taylor,
+    times,
+)
 from hodyn_ros.lie.motion import BaseRepresentation
 
 Matrix = tuple[Vector, Vector, Vector]
@@ -45,8 +56,7 @@ class FloatingBase:
     def extend(self, twist: Sequence[Scalar]) -> None:
         """Append a coefficient of the twist and find the pose one coefficient further."""
         k = len(self.angular)
-        w: Vector = (twist[0], twist[1], twist[2])
-        v: Vector = (twist[3], twist[4], twist[5])
+        w, v = halves(twist)
         if self.frame == "spatial":
             self.remember(w, v)
             w = self._to_body(self.world_angular, k)
@@ -93,6 +103,17 @@ class FloatingBase:
             subtract(moments[i], convolve_vectors(cross, self.position, forces, i)) for i in range(k + 1)
         ]
         return self._to_body(moved, k), self._to_body(forces, k)
+
+    def wrenches_to_world(self, wrenches: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
+        """Return body-fixed wrenches by derivative, as they are in the world."""
+        moments, forces = zip(*(halves(taylor(row, k)) for k, row in enumerate(wrenches)))
+        return [from_taylor(self.wrench_to_world(moments, forces, k), k) for k in range(len(moments))]
+
+    def wrenches_to_body(self, wrenches: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
+        """Return wrenches in the world by derivative, as they are body-fixed."""
+        moments, forces = zip(*(halves(taylor(row, k)) for k, row in enumerate(wrenches)))
+        turned = [self.wrench_to_body(moments, forces, k) for k in range(len(moments))]
+        return [from_taylor([*moment, *force], k) for k, (moment, force) in enumerate(turned)]
 
     def _append(self, w: Vector, v: Vector) -> None:
         self.angular.append(w)

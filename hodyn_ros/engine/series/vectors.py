@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import factorial
 from typing import Any
 
 Scalar = Any
@@ -42,6 +43,44 @@ def dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
 def times(matrix: Sequence[Sequence[Scalar]], x: Sequence[Scalar]) -> Vector:
     """Multiply a 3×3 matrix, given by rows, with a vector."""
     return (dot(matrix[0], x), dot(matrix[1], x), dot(matrix[2], x))
+
+
+def halves(values: Sequence[Scalar]) -> tuple[Vector, Vector]:
+    """Return both vectors of a twist or wrench (6,)."""
+    a, b, c, d, e, f = values[:6]
+    return (a, b, c), (d, e, f)
+
+
+def axes_of(pose: Sequence[Sequence[Scalar]]) -> tuple[Vector, Vector, Vector]:
+    """Return the axes of a frame: the columns of the rotation of a pose that is given by rows."""
+    x, y, z = zip(*(row[:3] for row in pose[:3]))
+    return x, y, z
+
+
+def components(axes: Sequence[Vector], x: Sequence[Scalar]) -> Vector:
+    """Return a vector in the axes of a frame."""
+    return dot(axes[0], x), dot(axes[1], x), dot(axes[2], x)
+
+
+def twist_about(twist: Sequence[Scalar], point: Sequence[Scalar]) -> tuple[Vector, Vector]:
+    """Return a twist in world axes about the world origin (6,) as it is about a point."""
+    w, v = halves(twist)
+    return w, add(v, cross(w, point))
+
+
+def taylor(values: Sequence[Scalar], k: int) -> list[Scalar]:
+    """Return derivative k as Taylor coefficient."""
+    return [value * (1.0 / factorial(k)) for value in values]
+
+
+def from_taylor(values: Sequence[Scalar], k: int) -> list[Scalar]:
+    """Return Taylor coefficient k as derivative."""
+    return [value * float(factorial(k)) for value in values]
+
+
+def to_derivatives(coefficients: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
+    """Return the derivatives by order from the Taylor coefficients."""
+    return [from_taylor(row, k) for k, row in enumerate(coefficients)]
 
 
 def convolve(a: Sequence[Scalar], b: Sequence[Scalar], k: int) -> Scalar:

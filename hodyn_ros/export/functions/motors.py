@@ -8,11 +8,12 @@ from random import Random
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hodyn_ros.actuation.compiled_motors import MotorMotion
 from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.actuation.springs.damped_spring import DampedSpring
-from hodyn_ros.codegen.kernel import Shape, Stack, traced
+from hodyn_ros.codegen.kernel import Shape, Stack
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.rotor_coupling import RotorCoupling
 from hodyn_ros.errors import InputError
@@ -31,7 +32,7 @@ from hodyn_ros.export.c_function import (
     spread,
 )
 from hodyn_ros.export.request import ExportRequest
-from hodyn_ros.export.straight_line import StraightLine, Tables, checked_length
+from hodyn_ros.export.straight_line import Tables, TracedLines
 from hodyn_ros.lie.jets import to_taylor
 from hodyn_ros.lie.se3 import Array
 
@@ -151,27 +152,22 @@ def _motor_function(
             rows.append(drives.advanced(*stacks)[0])
         return rows
 
-    graph, outputs, (_, n) = traced(trace, list(arguments.values()))
-    operations = checked_length(graph, outputs, f"the drives of order {request.order}")
-    count = len(outputs) - k
+    code = TracedLines(trace, arguments, f"the drives of order {request.order}", tables)
+    count, (_, n) = len(code.outputs) - k, code.shape
     results = {"position": (drives.positions, n), "effort": (count // n - drives.positions, n)}
-    code = StraightLine(graph, list(arguments), [*outputs, *graph.conditions], tables)
-    lines = list(code.lines)
-    conditions = [f"({code.text(margin)} >= 0.0)" for margin in graph.conditions]
+    lines, conditions = list(code.lines), code.conditions
     fails, helpers, memory = bool(conditions) or k > 0, {}, {}
     if k:
         lines = [*_start(list(inputs), k), *lines]
-        lines += [f"  next[{i}] = {code.text(value)};" for i, value in enumerate(outputs[count:])]
+        lines += code.stores({"next": np.arange(count, count + k)})
         helpers["settle"] = _settle(drives, inputs, tables)
         memory["deflection"] = _memory(drives)
     if fails:
-        conditions += finite_conditions({**inputs, **({"next": (1, k)} if k else {})})
-        lines += [f"  if (!({' && '.join(conditions)})) {{", f"    return {macro}_FAILED;", "  }"]
+        lines += _unless(conditions, {**inputs, **({"next": (1, k)} if k else {})}, macro)
         helpers.update(ALL_FINITE)
     if k:
         lines += [*copied("memory->deflection", "next", k), "  memory->begun = 1;"]
-    places = [f"{name}[{i}]" for name, (rows, _) in results.items() for i in range(rows * n)]
-    lines += [f"  {place} = {code.text(value)};" for place, value in zip(places, outputs)]
+    lines += code.stores(_places(results))
     if fails:
         lines.append(f"  return {macro}_OK;")
     return CFunction(
@@ -184,9 +180,21 @@ def _motor_function(
         _cases(drives, dynamics, motion, fails),
         remembers=memory,
         fails=fails,
-        operations=operations,
+        operations=code.operations,
         helpers=helpers,
     )
+
+
+def _places(results: dict[str, Shape]) -> dict[str, NDArray[Any]]:
+    """Return the places of results whose rows come one after the other."""
+    ends = np.cumsum([rows * columns for rows, columns in results.values()])
+    return dict(zip(results, np.split(np.arange(ends[-1]), ends[:-1])))
+
+
+def _unless(conditions: Sequence[str], finite: dict[str, Shape], macro: str) -> list[str]:
+    """Write that a call fails where a condition does not hold or a number is not finite."""
+    every = [*conditions, *finite_conditions(finite)]
+    return [f"  if (!({' && '.join(every)})) {{", f"    return {macro}_FAILED;", "  }"]
 
 
 def _start(inputs: Sequence[str], k: int) -> list[str]:
@@ -204,15 +212,14 @@ def _start(inputs: Sequence[str], k: int) -> list[str]:
 
 
 def _settle(drives: _Drives, inputs: dict[str, Shape], tables: Tables) -> list[str]:
-    graph, outputs, _ = traced(drives.settled, list(inputs.values()))
-    code = StraightLine(graph, list(inputs), outputs, tables)
+    code = TracedLines(drives.settled, inputs, "settle", tables)
     parameters = [*(f"const double *{name}" for name in inputs), "double *deflection"]
     return [
         f"static void settle({', '.join(parameters)})",
         "{",
         *[f"  (void){name};" for name in inputs],
         *code.lines,
-        *[f"  deflection[{i}] = {code.text(value)};" for i, value in enumerate(outputs)],
+        *code.stores({"deflection": np.arange(len(code.outputs))}),
         "}",
     ]
 
@@ -387,22 +394,19 @@ def rotor_feedforward(robot: Robot, request: ExportRequest, tables: Tables) -> C
     def trace(q: Stack) -> Stack:
         return [row for part in rotors.traced_feedforward(q, order) for row in part]
 
-    graph, outputs, _ = traced(trace, [(highest + 1, n)])
-    operations = checked_length(graph, outputs, f"the feedforward of order {order}")
-    code = StraightLine(graph, ["q"], [*outputs, *graph.conditions], tables)
-    places = [f"{name}[{i}]" for name, (rows, _) in results.items() for i in range(rows * n)]
-    stores = [f"  {place} = {code.text(value)};" for place, value in zip(places, outputs)]
+    inputs = {"q": (highest + 1, n)}
+    code = TracedLines(trace, inputs, f"the feedforward of order {order}", tables)
     lines, macro = list(code.lines), request.prefix.upper()
-    fails = bool(graph.conditions)
+    fails = bool(code.conditions)
     if fails:
-        conditions = [f"({code.text(margin)} >= 0.0)" for margin in graph.conditions]
-        conditions += finite_conditions({"q": (highest + 1, n)})
-        lines += [f"  if (!({' && '.join(conditions)})) {{", f"    return {macro}_FAILED;", "  }"]
-        stores.append(f"  return {macro}_OK;")
+        lines += _unless(code.conditions, inputs, macro)
+    lines += code.stores(_places(results))
+    if fails:
+        lines.append(f"  return {macro}_OK;")
     return CFunction(
         request.prefix,
         BOTH,
-        {"q": (highest + 1, n)},
+        inputs,
         results,
         [
             words.motion(highest),
@@ -412,10 +416,10 @@ def rotor_feedforward(robot: Robot, request: ExportRequest, tables: Tables) -> C
             "Rotors turn with the bodies that carry them, in torques and efforts.",
             *(["Fails where a spring would have to give what it cannot: beyond its table."] if fails else []),
         ],
-        [*lines, *stores],
+        lines,
         _rotor_cases(robot, rotors, order, highest, fails),
         fails=fails,
-        operations=operations,
+        operations=code.operations,
         helpers=ALL_FINITE if fails else {},
     )
 

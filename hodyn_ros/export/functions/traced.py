@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hodyn_ros.codegen.kernel import Kernel, Shape, Traceable, traced
+from hodyn_ros.codegen.kernel import Kernel, Traceable
 from hodyn_ros.export.c_function import Cases, CFunction
-from hodyn_ros.export.straight_line import StraightLine, Tables, checked_length
+from hodyn_ros.export.straight_line import Tables, TracedLines
 from hodyn_ros.lie.se3 import Array
 
 Call = list[Array]  # what a function takes
@@ -26,20 +26,18 @@ def traced_function(
 ) -> CFunction:
     """Write a function `<prefix>_<name>` that computes the one matrix of a trace, and test it by `calls`."""
     trace, arguments = traceable
-    shapes: list[Shape] = [shape for _, shape in arguments]
-    graph, outputs, matrix = traced(trace, shapes)
-    operations = checked_length(graph, outputs, name)
-    code = StraightLine(graph, list(inputs), outputs, tables)
-    stores = [f"  {results[0]}[{i}] = {code.text(output)};" for i, output in enumerate(outputs)]
+    shapes = {own: shape for own, (_, shape) in zip(inputs, arguments)}
+    code = TracedLines(trace, shapes, name, tables)
+    stores = code.stores({results[0]: np.arange(len(code.outputs))})
     expected = np.array([Kernel(trace, arguments).function(*call) for call in calls])
     of_cases = {name: np.array(values) for name, values in zip(inputs, zip(*calls))}
     return CFunction(
         prefix,
         name,
-        dict(zip(inputs, shapes)),
-        {results[0]: matrix},
+        shapes,
+        {results[0]: code.shape},
         about,
         [*code.lines, *stores],
         Cases(of_cases, {results[0]: expected}),
-        operations=operations,
+        operations=code.operations,
     )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hodyn_ros.codegen.kernel import Shape, Stack, traced
 from hodyn_ros.codegen.tracer import split
-from hodyn_ros.export.straight_line import StraightLine, Tables, checked_length
+from hodyn_ros.export.straight_line import StraightLine, Tables, TracedLines, checked_length
 
 Places = NDArray[np.int_]
 
@@ -36,16 +36,9 @@ def once(
     tables: Tables,
 ) -> Body:
     """Write code whose results stand at places of what `end` returns."""
-    graph, outputs, _ = traced(end, list(arguments.values()))
-    operations = checked_length(graph, outputs, what)
-    code = StraightLine(graph, list(arguments), outputs, tables)
-    stores = [
-        f"  {name}[{i}] = {code.text(outputs[place])};"
-        for name, places in results.items()
-        for i, place in enumerate(places.flat)
-    ]
-    near = None if singularity_at is None else code.text(outputs[singularity_at])
-    return Body(code.lines, code.text(outputs[defect_at]), near, stores, operations, {})
+    code = TracedLines(end, arguments, what, tables)
+    near = None if singularity_at is None else code.text(singularity_at)
+    return Body(code.lines, code.text(defect_at), near, code.stores(results), code.operations, {})
 
 
 class Columns(NamedTuple):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 
 from hodyn_ros.codegen.kernel import Shape
@@ -9,26 +12,19 @@ from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.named_frames import find_frame, placed
 from hodyn_ros.dynamics.operations import OPERATIONS
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.engine.loops.loop_kernel import (
-    LoopAccelerations,
-    LoopKernel,
-    LoopProduct,
-    TooLong,
-    compiles,
-)
+from hodyn_ros.engine.loops.loop_kernel import LoopAccelerations, LoopKernel, LoopProduct
 from hodyn_ros.engine.recursions.kinematics import POSE
 from hodyn_ros.errors import InputError
 from hodyn_ros.export import words
-from hodyn_ros.export.loops.plan import Plan, about_motion, check_compiled, closure_of, inputs_of, leader_of
+from hodyn_ros.export.loops.plan import Plan, about_motion, closure_of, compiled, inputs_of, leader_of
 from hodyn_ros.export.request import ExportRequest
 
 
 def inverse_dynamics(robot: Robot, request: ExportRequest, what: str) -> Plan:
     """Plan efforts and the motion of the drives."""
-    closure, order = closure_of(robot), request.order
-    check_compiled(robot, compiles(closure, order), f"inverse dynamics of order {order}")
-    looped = LoopedDynamics(closure)
-    kernel = LoopKernel(closure, looped.independence.of_joints, order, request.loads(robot.tree))
+    closure, order, loads = closure_of(robot), request.order, request.loads(robot.tree)
+    said = f"inverse dynamics of order {order}"
+    looped, kernel = compiled(robot, order, said, partial(LoopKernel, order=order, loads=loads))
     first = 6 if closure.base_given else 0
     result = np.arange(kernel.result[0] * kernel.result[1]).reshape(kernel.result)
     places = {"tau": result[kernel.efforts, first:], "motion": result[kernel.drives, first:]}
@@ -53,15 +49,10 @@ def inverse_dynamics(robot: Robot, request: ExportRequest, what: str) -> Plan:
 
 def forward_dynamics(robot: Robot, request: ExportRequest, what: str) -> Plan:
     """Plan accelerations of the coordinates, and of platform or base."""
-    closure, order = closure_of(robot), request.order
-    looped = LoopedDynamics(closure)
-    inputs, about = forward_inputs(robot, looped, request)
-    what = f"forward dynamics of order {order}"
-    try:
-        kernel = LoopAccelerations(closure, looped.independence.of_joints, order, request.loads(robot.tree))
-    except TooLong:
-        check_compiled(robot, False, what)
-        raise
+    closure, order, loads = closure_of(robot), request.order, request.loads(robot.tree)
+    inputs, about = forward_inputs(robot, request)
+    said = f"forward dynamics of order {order}"
+    looped, kernel = compiled(robot, order, said, partial(LoopAccelerations, order=order, loads=loads))
     result = np.arange(kernel.result[0] * kernel.result[1]).reshape(kernel.result)[:-1]
     places = {}
     if closure.leader is not None:
@@ -79,14 +70,11 @@ def forward_dynamics(robot: Robot, request: ExportRequest, what: str) -> Plan:
     )
 
 
-def forward_inputs(
-    robot: Robot, looped: LoopedDynamics, request: ExportRequest
-) -> tuple[dict[str, Shape], list[str]]:
+def forward_inputs(robot: Robot, request: ExportRequest) -> tuple[dict[str, Shape], list[str]]:
     """Return what forward dynamics follows from, and what is said about it."""
-    closure, order = looped.closure, request.order
-    if looped.independence.idle:
-        raise InputError(looped.independence.idle)
-    check_compiled(robot, compiles(closure, order), f"forward dynamics of order {order}")
+    closure, order = closure_of(robot), request.order
+    if idle := LoopedDynamics(closure).independence.idle:
+        raise InputError(idle)
     inputs: dict[str, Shape] = {"state": (2, len(closure.joints))}
     about = ["state: positions and velocities of the coordinates."] if closure.joints else []
     if closure.leader is not None:
@@ -103,9 +91,8 @@ def forward_inputs(
 def joint_motion(robot: Robot, request: ExportRequest, what: str) -> Plan:
     """Plan the motion of all joints."""
     closure, order = closure_of(robot), request.order
-    check_compiled(robot, compiles(closure, max(order - 2, 0), "joints"), f"joint motion of order {order}")
-    looped = LoopedDynamics(closure)
-    kernel = LoopKernel(closure, looped.independence.of_joints, order, (), "joints")
+    said = f"joint motion of order {order}"
+    looped, kernel = compiled(robot, max(order - 2, 0), said, partial(LoopKernel, order=order, what="joints"))
     rows, n = kernel.result
     about = [*about_motion(closure, order), words.joints("joints", closure.tree.joint_names, order)]
     places = {"joints": np.arange((rows - 1) * n).reshape(-1, n)}
@@ -123,14 +110,12 @@ def of_motion(robot: Robot, request: ExportRequest, what: str) -> Plan:
             raise InputError(f"loops hold {of[0]!r} where it is; choose a frame that moves")
     name = operation.in_c or what
     said = f"{name.replace('_', ' ')} of order {order}"
-    check_compiled(robot, compiles(closure, order), said)
-    looped = LoopedDynamics(closure)
     frames = placed(robot.tree, robot.frames, of)
-    try:
-        kernel = LoopProduct(operation.loops_law(closure, looped.independence.of_joints, order, *frames))
-    except TooLong:
-        check_compiled(robot, False, said)
-        raise
+
+    def make(*loops: Any) -> LoopProduct:
+        return LoopProduct(operation.loops_law(*loops, order, *frames))
+
+    looped, kernel = compiled(robot, order, said, make)
     rows, columns = kernel.result
     further = kernel.arguments[0][1][0] - 1  # the highest derivative of the motion
     table = np.arange((rows - 1) * columns).reshape(-1, np.prod(kernel.shape))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -12,11 +13,10 @@ from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.looped_partials import by_order
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.engine.loops.loop_hessian import LoopHessian
-from hodyn_ros.engine.loops.loop_kernel import TooLong, compiles
 from hodyn_ros.engine.loops.loop_partials import LoopPartials
 from hodyn_ros.export.loops.bodies import Body, Columns, along_directions
 from hodyn_ros.export.loops.operations import forward_inputs
-from hodyn_ros.export.loops.plan import Plan, about_motion, check_compiled, closure_of, inputs_of
+from hodyn_ros.export.loops.plan import Plan, about_motion, closure_of, compiled, inputs_of
 from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.export.straight_line import Tables
 from hodyn_ros.lie.se3 import Array
@@ -88,13 +88,7 @@ def inverse_hessian(robot: Robot, request: ExportRequest, what: str) -> Plan:
     closure, order = closure_of(robot), request.order
     c = closure.n_coordinates
     said = f"second derivatives of inverse dynamics of order {order}"
-    check_compiled(robot, compiles(closure, order), said)
-    looped = LoopedDynamics(closure)
-    try:
-        kernel = LoopHessian(closure, looped.independence.of_joints, order)
-    except TooLong:
-        check_compiled(robot, False, said)
-        raise
+    looped, kernel = compiled(robot, order, said, partial(LoopHessian, order=order))
     about = [
         *about_motion(closure, order + 2),
         f"multiplier: of the efforts and their derivatives up to order {order}.",
@@ -112,7 +106,7 @@ def forward_derivatives(robot: Robot, request: ExportRequest, what: str) -> Plan
     """Plan partial derivatives of accelerations."""
     closure, order = closure_of(robot), request.order
     c, e = closure.n_coordinates, closure.n_efforts
-    inputs, about = forward_inputs(robot, LoopedDynamics(closure), request)
+    inputs, about = forward_inputs(robot, request)
     looped, kernel = _partials(robot, "accelerations", order)
     about += [
         f"derivatives: matrix ({c}, {e}) by rows of acceleration derivative r (0 to {order}) by "
@@ -129,15 +123,8 @@ def _partials(
     robot: Robot, of: Literal["efforts", "accelerations"], order: int
 ) -> tuple[LoopedDynamics, LoopPartials]:
     """Compile partial derivatives; InputError where there is no such code."""
-    closure = closure_of(robot)
     said = f"partial derivatives of {'inverse' if of == 'efforts' else 'forward'} dynamics of order {order}"
-    check_compiled(robot, compiles(closure, order), said)
-    looped = LoopedDynamics(closure)
-    try:
-        return looped, LoopPartials(closure, looped.independence.of_joints, order, of)
-    except TooLong:
-        check_compiled(robot, False, said)
-        raise
+    return compiled(robot, order, said, partial(LoopPartials, order=order, of=of))
 
 
 def _changed(closure: Closure) -> str:

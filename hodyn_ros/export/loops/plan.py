@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hodyn_ros.codegen.kernel import Shape
+from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.engine.limbs.direct_kinematics import DirectKinematics
-from hodyn_ros.engine.loops.loop_kernel import LoopFunction, LoopTraces
+from hodyn_ros.engine.loops.loop_kernel import LoopFunction, LoopTraces, TooLong, compiles
 from hodyn_ros.engine.series.validity import DOUBLE, Tolerances
 from hodyn_ros.errors import InputError
 from hodyn_ros.export import motions, words
@@ -22,6 +24,8 @@ from hodyn_ros.export.straight_line import Tables
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.se3 import Array, exp
 from hodyn_ros.model.closure import Closure
+
+_Kernel = TypeVar("_Kernel", bound=LoopFunction)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +107,20 @@ def check_compiled(robot: Robot, compiled: bool, what: str) -> None:
             f"robot {robot.name!r} has no compiled {what} that could be exported; docs/loops.md says which "
             "robots with loops have none"
         )
+
+
+def compiled(
+    robot: Robot, order: int, what: str, make: Callable[[Closure, Array], _Kernel]
+) -> tuple[LoopedDynamics, _Kernel]:
+    """Return a robot's dynamics and the code of its loops; InputError where there is none."""
+    closure = closure_of(robot)
+    check_compiled(robot, compiles(closure, order), what)
+    looped = LoopedDynamics(closure)
+    try:
+        return looped, make(closure, looped.independence.of_joints)
+    except TooLong:
+        check_compiled(robot, False, what)
+        raise
 
 
 def inputs_of(closure: Closure, order: int) -> dict[str, Shape]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -68,19 +68,6 @@ class ParallelModel:
         if not any(limb.driven for limb in models):
             raise ModelError("no joint is driven; name the driven joints of the limbs in `driven`")
         return cls(models, the_platform, as_dof(platform_dof), down, str(name))
-
-    def with_gravity(self, gravity: ArrayLike) -> ParallelModel:
-        """Return the same robot under another gravity (3,) [m/s^2], given as a vector that points down."""
-        down = frozen_array("gravity", gravity, (3,))
-        limbs = [
-            replace(
-                limb,
-                chain=limb.chain.with_gravity(down),
-                cut=None if limb.cut is None else limb.cut.with_gravity(down),
-            )
-            for limb in self.limbs
-        ]
-        return replace(self, limbs=tuple(limbs), gravity=down)
 
     @property
     def delta(self) -> int:

@@ -116,10 +116,9 @@ def _platform_path(robot: Robot, path: FramePath, frame: str) -> JointPath:
         middle = 0.5 * (places[1:] + places[:-1])
         found, wanted = motion.sample(middle, 0).pose, path.at(middle, 0)[0]
         assert found is not None
-        off = np.linalg.norm(found[:, :3, 3] - wanted[:, :3, 3], axis=1)
-        turned = np.linalg.norm(found[:, :3, :3] - wanted[:, :3, :3], axis=(1, 2)) / np.sqrt(2.0)
-        if max(off.max(), turned.max()) <= _TOLERANCE or count > _MOST:
-            return JointPath(motion, (float(off.max()), float(turned.max())), ())
+        deviation = _apart(found, wanted)
+        if max(deviation) <= _TOLERANCE or count > _MOST:
+            return JointPath(motion, deviation, ())
         count *= 2
 
 
@@ -197,10 +196,15 @@ def _deviation(
     """Return by how much the frame is off its path midway between nodes, and turned [m, rad]."""
     middle = 0.5 * (places[1:] + places[:-1])
     wanted, _ = path.at(middle, 0)
-    found = robot.forward_kinematics(spline.sample(middle, 0)).pose_of(frame)
+    off, turned = _apart(robot.forward_kinematics(spline.sample(middle, 0)).pose_of(frame), wanted)
+    return off, 0.0 if task == "position" else turned
+
+
+def _apart(found: Array, wanted: Array) -> tuple[float, float]:
+    """Return by how much the farthest of poses (N, 4, 4) are off others, and turned [m, rad]."""
     off = np.linalg.norm(found[:, :3, 3] - wanted[:, :3, 3], axis=1)
     turned = np.linalg.norm(found[:, :3, :3] - wanted[:, :3, :3], axis=(1, 2)) / np.sqrt(2.0)
-    return float(off.max()), 0.0 if task == "position" else float(turned.max())
+    return float(off.max()), float(turned.max())
 
 
 def _near_singular(

@@ -7,8 +7,9 @@ coefficients bound it, and twice what it misses at a sixth and a seventh sample 
 
 from __future__ import annotations
 
+from math import comb
+
 import numpy as np
-from numpy.polynomial import polynomial
 
 from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
@@ -28,32 +29,12 @@ _GAP = 1e-9  # of a span: derivative 5 jumps at its ends
 HOLDS = 1.0 + 1e-9  # usage of limits that hold: to rounding
 
 
-def _to_bernstein() -> Array:
-    """Return the matrix from values at the nodes to Bernstein coefficients of degree 4."""
-    count = len(_NODES)
-    degree = count - 1
-    basis = np.empty((count, count))
-    for i in range(count):
-        one = polynomial.polymul(
-            polynomial.polypow([0.0, 1.0], i), polynomial.polypow([1.0, -1.0], degree - i)
-        )
-        basis[:, i] = _binomial(degree, i) * polynomial.polyval(_NODES, one)
-    return np.asarray(np.linalg.inv(basis))
-
-
-def _binomial(n: int, k: int) -> float:
-    result = 1.0
-    for i in range(k):
-        result *= (n - i) / (i + 1)
-    return result
-
-
-_TO_HULL = _to_bernstein()
-_TO_CHECKS = polynomial.polyvander(_CHECKS, len(_NODES) - 1) @ np.linalg.inv(
-    polynomial.polyvander(_NODES, len(_NODES) - 1)
+_POWERS = range(len(_NODES))
+# from values at the nodes to Bernstein coefficients, and to values at the checks
+_TO_HULL = np.linalg.inv(
+    np.column_stack([comb(_POWERS[-1], k) * _NODES**k * _NODES[::-1] ** (_POWERS[-1] - k) for k in _POWERS])
 )
-
-
+_TO_CHECKS = np.vander(_CHECKS, len(_NODES)) @ np.linalg.inv(np.vander(_NODES))
 _TO_HULL_AND_CHECKS = np.concatenate([_TO_HULL, _TO_CHECKS])
 _PLACES = len(_NODES) + len(_CHECKS)  # in a span at which efforts are computed
 _TOGETHER = 128  # spans

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sensor_msgs.msg import JointState
@@ -20,7 +20,7 @@ from hodyn_ros.ros.conversions.fields import (
     repeated,
 )
 from hodyn_ros.ros.conversions.layout import Layout, Places, StreamReader
-from hodyn_ros.ros.conversions.messages import ARRAYS, known_status, read_feedforward_torque
+from hodyn_ros.ros.conversions.messages import ARRAYS, NUMBERS, read_feedforward_torque
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason
 
 _LARGEST = 1e300  # sum of squares of a message up to which none of its parts overflows
@@ -68,7 +68,7 @@ class FeedforwardReader(StreamReader[Feedforward]):
     """Reads the feedforwards of some joints."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        super().__init__(FeedforwardTorque)
+        super().__init__(FeedforwardTorque, NUMBERS)
         self._joints = JointSubset(names)
 
     def from_message(self, msg: FeedforwardTorque) -> Feedforward:
@@ -84,7 +84,7 @@ class FeedforwardReader(StreamReader[Feedforward]):
         places = self._joints.places(msg.joint_names)
         numbers = {array: layout.numbers(*array.all_fields) for array in ARRAYS}
         self._checked = np.concatenate(list(numbers.values()))
-        self._status = layout.status
+        self._singles = [(name, layout.singles[name], read) for name, read in NUMBERS.items()]
         self._stacks = {}
         for array, whole in numbers.items():
             rows = whole.reshape(-1, columns[array.of]) if columns[array.of] else _NO_PLACES
@@ -95,8 +95,9 @@ class FeedforwardReader(StreamReader[Feedforward]):
         checked = numbers.take(self._checked)
         if not np.vdot(checked, checked) < _LARGEST:  # which overflows without a warning
             return None
-        stacks = {name: numbers.take(places) for name, places in self._stacks.items()}
-        return Feedforward(**stacks, status=known_status(self._status(data)))
+        stacks: dict[str, Any] = {name: numbers.take(places) for name, places in self._stacks.items()}
+        singles = {name: read(single.read(data)) for name, single, read in self._singles}
+        return Feedforward(**stacks, **singles)
 
 
 class StateReader(StreamReader[State]):

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, Generic, TypeVar
+from collections.abc import Collection, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -30,8 +30,26 @@ Content = TypeVar("Content")
 STAMP = slice(4, 12)  # of every message that begins with a header
 _PACKED_STAMP = struct.Struct("<iI")
 _LITTLE_ENDIAN = b"\0\1"  # the first two of the four bytes; the others may say how many are left at the end
-_FORMATS = {"uint8": "B", "int32": "i", "uint32": "I", "double": "d"}
-_CHANGING = ("header.stamp.sec", "header.stamp.nanosec", "status")  # of what is no float64
+_FORMATS = {
+    "boolean": "?", "octet": "B", "uint8": "B", "int8": "b", "uint16": "H", "int16": "h", "uint32": "I",
+    "int32": "i", "uint64": "Q", "int64": "q", "float": "f", "double": "d",
+}  # fmt: skip
+_STAMP_FIELDS = ("header.stamp.sec", "header.stamp.nanosec")
+
+
+class Single(NamedTuple):
+    """Where a field that is one number stands in the bytes of a message, and how."""
+
+    offset: int
+    format: str  # of `struct`
+
+    def read(self, data: bytes) -> Any:
+        """Return the number."""
+        return struct.unpack_from(self.format, data, self.offset)[0]
+
+    def write(self, data: memoryview, number: Any) -> None:
+        """Put a number in its place."""
+        struct.pack_into(self.format, data, self.offset, number)
 
 
 def deserialised(data: bytes, kind: Any) -> Any:
@@ -62,11 +80,16 @@ def instant(stamp: bytes) -> int:
 
 
 class Layout:
-    """Where the numbers of a serialised message stand."""
+    """Where the numbers of a serialised message stand.
 
-    def __init__(self, msg: Any, options: bytes) -> None:
+    Those in `changing`, and the stamp, may change from message to message, as all float64 may; other numbers
+    are part of how it is laid out.
+    """
+
+    def __init__(self, msg: Any, options: bytes, changing: Collection[str] = ()) -> None:
         self.data = bytearray(_LITTLE_ENDIAN + options)
-        self.scalars: dict[str, int] = {}  # offsets by field
+        self.singles: dict[str, Single] = {}  # by field
+        self._changing = {*changing, *_STAMP_FIELDS}
         self._numbers: dict[str, range] = {}  # places among the float64 behind the first four bytes, by field
         self._same = bytearray(b"\1\1\1\1")  # 1 for each byte that is as it is from message to message
         self._meant = bytearray(b"\1\1\1\1")  # 1 for each byte that means something
@@ -76,9 +99,9 @@ class Layout:
         self._expected = int.from_bytes(self.data, "little") & self._mask
 
     @classmethod
-    def of(cls, msg: Any, data: bytes) -> Layout | None:
+    def of(cls, msg: Any, data: bytes, changing: Collection[str] = ()) -> Layout | None:
         """Return the layout of a message that came as `data`; None where that is laid out in another way."""
-        layout = cls(msg, data[2:4])
+        layout = cls(msg, data[2:4], changing)
         differences = int.from_bytes(data, "little") ^ int.from_bytes(layout.data, "little")
         return layout if layout.fits(data) and not differences & _mask(layout._meant) else None
 
@@ -89,8 +112,8 @@ class Layout:
 
     @property
     def number_fields(self) -> set[str]:
-        """The fields that hold numbers, which may change from message to message."""
-        return set(self._numbers)
+        """The fields that hold numbers: those of float64, and single ones of any kind."""
+        return {*self._numbers, *self.singles}
 
     def numbers(self, *fields: str) -> Places:
         """Return the places of the numbers in some fields, one field after the other."""
@@ -99,10 +122,6 @@ class Layout:
     def float64s(self, data: bytes) -> Array:
         """Return the memory of a message that fits, for `numbers` to choose from."""
         return np.frombuffer(data, np.float64, self.words, 4)
-
-    def status(self, data: bytes) -> int:
-        """Return the field `status` of a message that fits."""
-        return int.from_bytes(data[self.scalars["status"] :][:4], "little")
 
     def _add_message(self, msg: Any, name: str) -> None:
         for field, kind in msg.get_fields_and_field_types().items():
@@ -123,11 +142,13 @@ class Layout:
             text = value.encode() + b"\0"
             self._add_bytes(struct.pack("<I", len(text)), 4)
             self._add_bytes(text, 1)
-        elif kind == "double":
-            self._add_numbers([value], name)
         elif kind in _FORMATS:
             raw = struct.pack("<" + _FORMATS[kind], value)
-            self.scalars[name] = self._add_bytes(raw, len(raw), same=name not in _CHANGING)
+            if kind == "double":
+                self._add_numbers([value], name)
+            else:
+                self._add_bytes(raw, len(raw), same=name not in self._changing)
+            self.singles[name] = Single(len(self.data) - len(raw), "<" + _FORMATS[kind])
         else:
             self._add_message(value, f"{name}.")
 
@@ -150,11 +171,14 @@ def _mask(marks: bytearray) -> int:
 
 
 class StreamReader(ABC, Generic[Content]):
-    """Reads serialised messages of one type: those laid out as the one before from their bytes alone."""
+    """Reads serialised messages of one type: those laid out as the one before from their bytes alone.
 
-    def __init__(self, kind: Any) -> None:
+    `changing`: its fields of one number, other than float64, that change from message to message.
+    """
+
+    def __init__(self, kind: Any, changing: Collection[str] = ()) -> None:
         self.header = Header()  # of the last message that was taken apart; all since have its frame
-        self._kind = kind
+        self._kind, self._changing = kind, changing
         self._layout: Layout | None = None
 
     def read(self, data: bytes) -> tuple[bytes, Content]:
@@ -166,7 +190,7 @@ class StreamReader(ABC, Generic[Content]):
                 return data[STAMP], content
         msg = deserialised(data, self._kind)
         content = self.from_message(msg)
-        self.header, self._layout = msg.header, Layout.of(msg, data)
+        self.header, self._layout = msg.header, Layout.of(msg, data, self._changing)
         if self._layout is not None:
             self.learn(self._layout, msg)
         return packed(msg.header.stamp), content

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
@@ -68,9 +68,19 @@ ARRAYS = (
     ArrayFields("tilts", (), "tilts", "propeller"),
 )
 
+_STATUS_BITS = sum(bit.value for bit in Status)
+
+
+def _known_status(bits: int) -> Status:
+    """Return those bits of a message that are known here."""
+    return Status(bits & _STATUS_BITS)
+
+
+# All single numbers of a feedforward, each in the field of its name, and what is made of one that was read.
+NUMBERS: Mapping[str, Callable[[Any], Any]] = {"status": _known_status}
+
 _NONE = array("d")
 _EMPTY_FEEDFORWARD = FeedforwardTorque()
-_STATUS_BITS = sum(bit.value for bit in Status)
 
 
 class TrajectoryPoints(NamedTuple):
@@ -238,7 +248,8 @@ def write_feedforward_torque(
         msg.base_wrench_representation = FeedforwardTorque.WORLD
     if propellers:
         msg.propeller_names = list(propellers)
-    msg.status = int(feedforward.status)
+    for name in NUMBERS:
+        setattr(msg, name, getattr(feedforward, name))
     msg.computation_time = computation_time
     return msg
 
@@ -273,7 +284,7 @@ def read_feedforward_torque(msg: FeedforwardTorque, joints: JointOrder) -> Feedf
     """Return the feedforward with its joints in the model's order; MessageRejected where malformed."""
     places = joints.places(msg.joint_names)
     columns = {"component": 6, "propeller": len(msg.propeller_names)}
-    stacks = {}
+    stacks: dict[str, Any] = {}
     for name, fields, higher, of in ARRAYS:
         rest = getattr(msg, higher) if higher else _NONE
         if of == "joint":
@@ -288,12 +299,8 @@ def read_feedforward_torque(msg: FeedforwardTorque, joints: JointOrder) -> Feedf
                 f"{name} or their derivatives are as large as {np.abs(stack).max():.0e}; send real ones",
             )
         stacks[name] = stack
-    return Feedforward(**stacks, status=known_status(msg.status))
-
-
-def known_status(bits: int) -> Status:
-    """Return those bits of a message that are known here."""
-    return Status(bits & _STATUS_BITS)
+    numbers = {name: read(getattr(msg, name)) for name, read in NUMBERS.items()}
+    return Feedforward(**stacks, **numbers)
 
 
 def read_joint_trajectory(msg: JointTrajectory, joints: JointOrder) -> TrajectoryPoints:

@@ -6,7 +6,6 @@ way, by `messages`, which checks its names and lengths.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from itertools import chain
 from typing import NamedTuple
@@ -25,6 +24,7 @@ from hodyn_ros.ros.conversions.layout import STAMP, Layout, StreamReader, unpack
 from hodyn_ros.ros.conversions.messages import (
     ARRAYS,
     MOTION_FIELDS,
+    NUMBERS,
     base_motion,
     read_base_motion,
     read_desired_motion,
@@ -135,7 +135,7 @@ class AnswerWriter:
         stacks.append(_NO_WRENCHES if wrenches is None else wrenches)
         shape = frame_id, wrenches is None, *[stack.shape for stack in stacks]
         if shape == self._shape and self._prepared is not None:
-            return self._prepared.filled(stamp, stacks, computation_time, feedforward.status)
+            return self._prepared.filled(stamp, stacks, feedforward, computation_time)
         header = Header(stamp=unpacked(stamp), frame_id=frame_id)
         msg = self.message(header, feedforward, wrenches, computation_time)
         data: bytes = serialize_message(msg)
@@ -147,6 +147,8 @@ class AnswerWriter:
 _NO_WRENCHES = np.empty((0, 0, 6))
 _SENT = tuple((array.name, None if array.higher else len(array.fields)) for array in ARRAYS)  # orders of each
 _FILLED = (*(array.all_fields for array in ARRAYS), ("wrenches",))  # what each array fills in
+# numbers that stay as they are in an answer of the same shape
+_STAYING = ("base_wrench_representation", "wrench_representation")
 
 
 class _PreparedAnswer:
@@ -158,25 +160,29 @@ class _PreparedAnswer:
         self._numbers = memory[1:]
         self._bytes = memory.data.cast("B")[4 : 4 + len(layout.data)]
         self._bytes[:] = layout.data
-        stale = layout.number_fields - {"computation_time", *chain.from_iterable(_FILLED)}
+        known = {"header.stamp.sec", "header.stamp.nanosec", "computation_time", *NUMBERS, *_STAYING}
+        stale = layout.number_fields - {*known, *chain.from_iterable(_FILLED)}
         if stale:
             raise TypeError(f"nothing fills in {sorted(stale)} of an answer: it would keep the first numbers")
         places = [layout.numbers(*fields) for fields in _FILLED]
         # one store for all numbers, as each one costs as much
         self._filled = [k for k, each in enumerate(places) if len(each)]
         self._places = np.concatenate(places)
-        (self._computation_time,) = layout.numbers("computation_time")
-        self._status = layout.scalars["status"]
+        self._computation_time = layout.singles["computation_time"]
+        self._singles = [(layout.singles[name], name) for name in NUMBERS]
 
     @classmethod
     def of(cls, msg: FeedforwardTorque, data: bytes) -> _PreparedAnswer | None:
         """Prepare for answers like a message that is `data`; None where that is laid out in another way."""
-        layout = Layout.of(msg, data)
+        layout = Layout.of(msg, data, NUMBERS)
         return None if layout is None else cls(layout)
 
-    def filled(self, stamp: bytes, stacks: Sequence[Array], computation_time: float, status: int) -> bytes:
+    def filled(
+        self, stamp: bytes, stacks: Sequence[Array], feedforward: Feedforward, computation_time: float
+    ) -> bytes:
         self._bytes[STAMP] = stamp
         self._numbers[self._places] = np.concatenate([stacks[k].ravel() for k in self._filled])
-        self._numbers[self._computation_time] = computation_time
-        struct.pack_into("<I", self._bytes, self._status, status)
+        self._computation_time.write(self._bytes, computation_time)
+        for single, name in self._singles:
+            single.write(self._bytes, getattr(feedforward, name))
         return bytes(self._bytes)

@@ -6,12 +6,13 @@ from typing import get_args
 
 import numpy as np
 import pytest
+from case_robots import of_tree
 from hypothesis import given
 from numpy.typing import NDArray
 from oracles import mp_dynamics as mp
 from oracles.cases import Case, cases, make_case
 from oracles.motions import random_stack
-from oracles.random_trees import Tree, random_tree
+from oracles.random_trees import random_tree
 from places import CONFIG, DATA
 from sweeps import examples
 
@@ -35,14 +36,10 @@ representations = pytest.mark.parametrize("representation", REPRESENTATIONS)
 both_bases = pytest.mark.parametrize("floating_base", [False, True], ids=["fixed", "floating"])
 
 
-def robot_of(tree: Tree) -> Robot:
-    return Robot.from_screws(**tree.arguments())
-
-
 def kinematics_of(case: Case, representation: Representation) -> Kinematics:
     base = case.base and BaseMotion(case.base.pose, case.base.twists, representation=case.base.representation)
     # the motion of a case goes one order above the twists of its base
-    return robot_of(case.tree).forward_kinematics(case.q, base, representation)
+    return of_tree(case.tree).forward_kinematics(case.q, base, representation)
 
 
 def exact_motion(case: Case) -> mp.Kinematics:
@@ -99,7 +96,7 @@ class TestAgainstExactArithmetic:
         case = make_case(1, 7, 3, floating_base, branching=0.0)
         motion, offset = exact_motion(case), np.eye(4)
         offset[:3, 3] = (0.1, -0.2, 0.3)
-        robot = Robot(robot_of(case.tree).model, frames={"tool": Frame(5, offset)})
+        robot = Robot(of_tree(case.tree).model, frames={"tool": Frame(5, offset)})
         base = case.base and BaseMotion(case.base.pose, case.base.twists)
         found = robot.forward_kinematics(case.q, base, "hybrid").jacobian_of("tool")
         point = motion.poses[5][:, :, :3] @ mp.exact(offset[:3, 3]) + motion.poses[5][:, :, 3]
@@ -201,7 +198,7 @@ class TestNamedFrames:
     def test_frames_of_the_world_stand_still(self, representation: Representation) -> None:
         placement = np.eye(4)
         placement[:3, 3] = (1.0, 2.0, 3.0)
-        robot = Robot(robot_of(random_tree(11, 3)).model, frames={"table": Frame(-1, placement)})
+        robot = Robot(of_tree(random_tree(11, 3)).model, frames={"table": Frame(-1, placement)})
         motion = robot.forward_kinematics(random_stack(12, 3, 3), representation=representation)
         np.testing.assert_array_equal(motion.pose_of("table"), placement)
         np.testing.assert_array_equal(motion.twists_of("table"), np.zeros((2, 6)))
@@ -212,7 +209,7 @@ class TestNamedFrames:
 class TestBatches:
     def test_a_batch_is_its_samples(self) -> None:
         case, representation = make_case(13, 6, 1, True), "hybrid"
-        robot = Robot(robot_of(case.tree).model, frames={"tool": Frame(4, case.tree.placements[1])})
+        robot = Robot(of_tree(case.tree).model, frames={"tool": Frame(4, case.tree.placements[1])})
         base = case.base and BaseMotion(
             case.base.pose, case.base.twists, representation=case.base.representation
         )
@@ -236,10 +233,10 @@ class TestBatches:
     def test_positions_alone_are_enough(self) -> None:
         tree, representation = random_tree(15, 4), "hybrid"
         q = random_stack(16, 3, 4)
-        alone = robot_of(tree).forward_kinematics(q[:1], representation=representation)
+        alone = of_tree(tree).forward_kinematics(q[:1], representation=representation)
         assert alone.order == 0
         assert alone.twists.shape == (0, 4, 6)
-        whole = robot_of(tree).forward_kinematics(q, representation=representation)
+        whole = of_tree(tree).forward_kinematics(q, representation=representation)
         np.testing.assert_array_equal(alone.poses, whole.poses)
         np.testing.assert_array_equal(alone.screws, whole.screws[:1])
         assert alone.twists_of(3).shape == (0, 6)

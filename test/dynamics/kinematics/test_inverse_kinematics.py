@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from case_robots import of_tree
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -33,10 +34,6 @@ POSE, TWIST = 1e-12, 1e-11
 
 frames = pytest.mark.parametrize("frame", ["spatial", "body_fixed"])
 seeds = st.integers(0, 2**32 - 1)
-
-
-def robot_of(tree: Tree) -> Robot:
-    return Robot.from_screws(**tree.arguments())
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +104,7 @@ class TestDeterminedArms:
     )
     @examples(12, share=6)
     def test_random_chains_of_six_joints(self, frame: Any, seed: int, kinds: tuple[str, ...]) -> None:
-        robot = robot_of(random_tree(seed, 6, branching=0.0, kinds=kinds))
+        robot = of_tree(random_tree(seed, 6, branching=0.0, kinds=kinds))
         q = random_stack(seed, 5, 6)
         assume(condition(robot, q) < 100.0)
         pose, twists = goal(robot, q, frame, 5)
@@ -139,7 +136,7 @@ class TestDeterminedArms:
         far = random_pose(np.random.default_rng(5))
         far[:3, 3] = (300.0, -200.0, 100.0)
         q = random_stack(6, 4, 6)
-        here, there = robot_of(tree), robot_of(tree.moved(far))
+        here, there = of_tree(tree), of_tree(tree.moved(far))
         assert condition(here, q) < 100.0
         expected = here.inverse_kinematics(
             *goal(here, q, "body_fixed", 5), representation="body_fixed", seed=q[0] + 0.05
@@ -151,7 +148,7 @@ class TestDeterminedArms:
 
     def test_a_body_on_a_floating_base(self) -> None:
         tree = random_tree(7, 7, floating_base=True, branching=0.0, kinds=("revolute",))
-        robot, q = robot_of(tree), random_stack(8, 4, 6)
+        robot, q = of_tree(tree), random_stack(8, 4, 6)
         moving = random_base(9, 2, "body_fixed")
         base = BaseMotion(moving.pose, moving.twists, representation="body_fixed")
         pose, twists = goal(robot, q, "spatial", 6, base)
@@ -309,7 +306,7 @@ class TestSingularPoses:
         screws, placements = tree.screws.copy(), tree.placements.copy()
         screws[~slides, 3:] *= 1e-6
         placements[:, :3, 3] *= 1e-6
-        large, small = robot_of(tree), robot_in(screws, placements)
+        large, small = of_tree(tree), robot_in(screws, placements)
         q = random_stack(30, 3, 6)
         assert condition(large, q) < 100.0
         pose, twists = goal(large, q, "spatial", 5)
@@ -339,7 +336,7 @@ class TestFewerJoints:
     @pytest.mark.parametrize("task", ["position", "orientation"])
     @frames
     def test_half_a_task_for_three_joints(self, task: Any, frame: Any) -> None:
-        robot = robot_of(random_tree(34, 3, branching=0.0, kinds=("revolute",)))
+        robot = of_tree(random_tree(34, 3, branching=0.0, kinds=("revolute",)))
         q = random_stack(21, 5, 3)
         pose, twists = goal(robot, q, frame, 2)
         found = robot.inverse_kinematics(pose, twists, representation=frame, seed=q[0] + 0.05, task=task)
@@ -351,7 +348,7 @@ class TestTrees:
     def test_joints_off_the_way_stay_where_they_are(self) -> None:
         tree = random_tree(23, 9, branching=0.0, kinds=("revolute",))
         parents = (*tree.parents[:6], 1, 6, 2)  # two side branches
-        robot = robot_of(Tree(**{**tree.arguments(), "parents": parents}))
+        robot = of_tree(Tree(**{**tree.arguments(), "parents": parents}))
         q = random_stack(24, 4, 9)
         pose, twists = goal(robot, q, "spatial", "body6")
         start = q[0] + 0.05
@@ -363,7 +360,7 @@ class TestTrees:
     def test_a_named_frame_can_be_the_tool(self) -> None:
         tree = random_tree(25, 6, branching=0.0, kinds=("revolute",))
         offset = random_pose(np.random.default_rng(26), 0.2)
-        robot = Robot(robot_of(tree).model, frames={"tool": Frame(5, offset), "table": Frame(-1, offset)})
+        robot = Robot(of_tree(tree).model, frames={"tool": Frame(5, offset), "table": Frame(-1, offset)})
         q = random_stack(27, 4, 6)
         pose, twists = goal(robot, q, "body_fixed", "tool")
         found = robot.inverse_kinematics(

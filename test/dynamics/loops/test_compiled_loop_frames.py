@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from case_robots import closeness
 from conditioning import SLACK, largest, moved_back_by_rounding
 from linkages import robot_of, shipped
 from numpy.typing import NDArray
@@ -36,12 +37,6 @@ MOVED = [
     ("humanoid_leg", "sole", "pose"),
 ]
 FEW = MOVED[1], MOVED[3], MOVED[4], MOVED[6]
-
-
-def relative(found: Array, expected: Array) -> float:
-    """Return the largest error of a derivative, relative to the size of that derivative."""
-    assert found.shape == expected.shape
-    return float((np.abs(found - expected).max(axis=1) / np.abs(expected).max(axis=1)).max())
 
 
 def robot_named(name: str) -> Robot:
@@ -127,12 +122,12 @@ def test_several_frames_and_more_coordinates_than_components(
     expected, _, there = readable(
         robot, poses, twists, "spatial", list(bodies), list(tasks), seed=found[0], **given
     )
-    assert relative(found, expected) < 1e-11
+    assert closeness(found, expected) < 1e-11
     np.testing.assert_allclose(after, there, rtol=0.0, atol=1e-11)
     for i in independent:
         np.testing.assert_allclose(found[:, i], y[:, i], rtol=0.0, atol=1e-15)
     again = robot.inverse_kinematics(poses, twists, body=list(bodies), task=list(tasks), **given)
-    assert relative(again, found) < 1e-11  # from where it is
+    assert closeness(again, found) < 1e-11  # from where it is
     least, _, _ = readable(robot, poses, twists, "spatial", list(bodies), list(tasks), seed=seed, **given)
     assert np.linalg.norm(found[0] - seed) < 1.1 * np.linalg.norm(least[0] - seed)
     reached = robot.forward_kinematics(found, base)
@@ -143,7 +138,7 @@ def test_several_frames_and_more_coordinates_than_components(
         if order:
             at = reached.in_representation("hybrid").twists_of(body)
             wanted = moved.in_representation("hybrid").twists_of(body)
-            assert relative(at[:, rows[task]], wanted[:, rows[task]]) < 1e-9
+            assert closeness(at[:, rows[task]], wanted[:, rows[task]]) < 1e-9
 
 
 @cache
@@ -214,8 +209,8 @@ def test_of_platforms(name: str, order: int) -> None:
         assert joints.shape == (order + 1, 0) and platform is not None
         np.testing.assert_allclose(platform.pose, expected.pose, rtol=0.0, atol=1e-13)
         if order:
-            assert relative(platform.twists, expected.twists) < 1e-11
-            assert relative(platform.twists, twists) < 1e-13
+            assert closeness(platform.twists, expected.twists) < 1e-11
+            assert closeness(platform.twists, twists) < 1e-13
         np.testing.assert_allclose(robot.positions, after, atol=1e-12)
 
 
@@ -233,11 +228,11 @@ def test_further_calls_with_arrays_find_their_kernel(monkeypatch: pytest.MonkeyP
     with monkeypatch.context() as patched:
         patched.setattr(inverse_problem, "read_targets", fail)
         again = robot.inverse_kinematics(pose, twists, body="sole", seed=y[0], base=base)
-        assert relative(again, first) < 1e-13
-        assert relative(robot.inverse_kinematics(pose, twists, body="sole", base=base), first) < 1e-13
+        assert closeness(again, first) < 1e-13
+        assert closeness(robot.inverse_kinematics(pose, twists, body="sole", base=base), first) < 1e-13
     lists = pose.tolist(), base.in_representation("body_fixed")
     turned = robot.inverse_kinematics(lists[0], twists, body="sole", seed=list(y[0]), base=lists[1])
-    assert relative(turned, first) < 1e-12
+    assert closeness(turned, first) < 1e-12
 
 
 class TestCompiledCalls:
@@ -255,10 +250,10 @@ class TestCompiledCalls:
             given = moved.pose_of(frame), np.ascontiguousarray(moved.twists_of(frame)[:order])
             call = robot.compile(order, "inverse_kinematics", [frame], representation)
             found = call(seed, *given, *others)
-            assert relative(found, y) < 1e-12
+            assert closeness(found, y) < 1e-12
             out = np.empty_like(found)
             assert call(seed.tolist(), *given, *others, out=out) is out
-            assert relative(out, y) < 1e-12
+            assert closeness(out, y) < 1e-12
             np.testing.assert_array_equal(seed, y[:1] + 0.01)
 
     @pytest.mark.parametrize(
@@ -281,8 +276,8 @@ class TestCompiledCalls:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(compiled_frames, "solve_frames", None)
             found = call(y[:1] + 0.01, poses, twists, *others)
-        assert relative(found, y) < 1e-12
-        assert relative(call((y[:1] + 0.01).tolist(), poses, twists, *others), y) < 1e-12
+        assert closeness(found, y) < 1e-12
+        assert closeness(call((y[:1] + 0.01).tolist(), poses, twists, *others), y) < 1e-12
         far = poses.copy()
         far[3::4, 3] = 1.0
         far[2, 3] += 20.0
@@ -297,7 +292,7 @@ class TestCompiledCalls:
         pose, twists = moved.pose_of("tool"), moved.twists_of("tool")
         robot.reset()
         call = robot.compile(1, "inverse_kinematics", ["tool"])
-        assert relative(call(y[:1] - np.array([0.6, 0.0, 0.2, 1.0]), pose, twists), y) < 1e-11
+        assert closeness(call(y[:1] - np.array([0.6, 0.0, 0.2, 1.0]), pose, twists), y) < 1e-11
         before = robot.positions
         far = pose.copy()
         far[2, 3] += 20.0

@@ -16,7 +16,6 @@ from sweeps import some
 
 from hodyn_ros import AppliedWrench, BaseMotion, Robot, share
 from hodyn_ros.codegen import sample_loop
-from hodyn_ros.dynamics.loops import looped_partials
 from hodyn_ros.engine.loops import loop_kernel
 from hodyn_ros.errors import ConvergenceError
 from hodyn_ros.lie.se3 import exp
@@ -165,13 +164,9 @@ def test_partial_derivatives_of_batches_are_those_of_the_samples(name: str, orde
             assert np.abs(whole[i] - right).max() <= 1e-11 * np.abs(right).max()
 
 
-def test_partial_derivatives_are_computed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partial_derivatives_name_the_sample_that_fails() -> None:
     mechanism = MECHANISMS["palletiser"]()
     given, robot = Samples(mechanism), robot_of(mechanism)
-    found = robot.inverse_dynamics_derivatives(given.q)
-    monkeypatch.setattr(looped_partials, "_ROWS", 40)
-    robot.reset()
-    np.testing.assert_array_equal(robot.inverse_dynamics_derivatives(given.q), found)
     given.q[7, 0, 0] = 1e9
     state, prescribed = (given.q[:, :2], given.efforts), {"prescribed": robot.driven_joints[:1]}
     for call in (

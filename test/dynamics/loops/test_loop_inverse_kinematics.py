@@ -6,6 +6,7 @@ from math import factorial
 
 import numpy as np
 import pytest
+from case_robots import closeness
 from linkages import robot_of, shipped, three_rps
 from numpy.typing import NDArray
 from oracles.mechanisms import four_bar
@@ -16,12 +17,6 @@ from hodyn_ros import BaseMotion, Robot, SingularError
 pytestmark = pytest.mark.thorough
 
 Array = NDArray[np.float64]
-
-
-def relative(found: Array, expected: Array) -> float:
-    """Return the largest error of a derivative, relative to the size of that derivative."""
-    assert found.shape == expected.shape
-    return float((np.abs(found - expected).max(axis=1) / np.abs(expected).max(axis=1)).max())
 
 
 def motion(robot: Robot, orders: int, shift: float = 0.0) -> Array:
@@ -41,7 +36,7 @@ def test_of_a_foot_on_linkages_beside_a_base_that_moves() -> None:
     moved = robot.forward_kinematics(y, base)
     pose, twists = moved.pose_of("foot"), moved.twists_of("foot")
     found = robot.inverse_kinematics(pose, twists, body="foot", seed=y[0] - 0.1, base=base)
-    assert relative(found, y) < 1e-12
+    assert closeness(found, y) < 1e-12
 
 
 class TestRedundant:
@@ -56,12 +51,12 @@ class TestRedundant:
         expected = arm.inverse_kinematics(pose, twists, seed=q[0], weights=weights)
         seed, many = np.append(q[0], 0.02), np.append(weights, 1.0)
         found = robot.inverse_kinematics(pose, twists, body="panda_link7", seed=seed, weights=many)
-        assert relative(found[:, :7], expected) < 1e-12
+        assert closeness(found[:, :7], expected) < 1e-12
         assert found[:, 7].tolist() == [0.02, 0.0, 0.0, 0.0]
         held = robot.inverse_kinematics(
             pose, twists, body="panda_link7", seed=seed, independent={"panda_joint3": q[:, 2]}
         )
-        assert relative(held[:, :7], q) < 1e-11
+        assert closeness(held[:, :7], q) < 1e-11
 
     def test_the_least_velocities_are_differentiated(self) -> None:
         robot = shipped("humanoid_leg.yaml")
@@ -111,7 +106,7 @@ class TestPlatforms:
         )
         assert joints.shape == (5, 0) and platform is not None
         np.testing.assert_allclose(platform.pose, moved.pose_of("body6"), atol=1e-12)
-        assert relative(platform.twists, moved.twists_of("body6")) < 1e-11
+        assert closeness(platform.twists, moved.twists_of("body6")) < 1e-11
 
     def test_of_limbs(self) -> None:
         robot = shipped("gough_stewart_6ups.yaml")

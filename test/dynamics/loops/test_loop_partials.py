@@ -16,7 +16,7 @@ from oracles.motions import random_stack
 from sweeps import some
 
 from hodyn_ros import AppliedWrench, BaseMotion, ParallelRobot, Robot, share
-from hodyn_ros.dynamics.loops import grounded, looped_partials
+from hodyn_ros.dynamics.loops import grounded
 from hodyn_ros.lie.motion import wrenches_to_world
 from hodyn_ros.lie.se3 import exp, inverse, log
 from hodyn_ros.model.frames import from_rpy
@@ -292,11 +292,8 @@ def test_of_batches() -> None:
             assert np.abs(found - expected).max() < 1e-12 * np.abs(expected).max()
 
 
-@pytest.mark.parametrize("longest", [0, 10**9], ids=["sample by sample", "all directions of all samples"])
 @pytest.mark.parametrize("name", ["palletiser", "planar_3rrr"])
-def test_batches_by_either_code(name: str, longest: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which of the two a batch takes depends on its length alone; samples far apart are approached."""
-    monkeypatch.setattr(looped_partials, "_LONG", longest)
+def test_samples_of_a_batch_that_lie_far_apart(name: str) -> None:
     robot = Robot.load(share.find("config", f"{name}.yaml"))
     rng, (home, pose) = np.random.default_rng(3), robot.home
     q = 0.3 * rng.normal(size=(6, 4, len(home)))

@@ -149,8 +149,24 @@ def _prepare() -> None:
         if program:  # what becomes __main__ must not be there already
             del sys.modules[module.name]
     inspect.getmodule(inspect.currentframe())  # rclpy asks with its first line of log, and it takes long
+    _read_and_note()
     gc.collect()
     gc.freeze()
+
+
+def _read_and_note() -> None:
+    """Let this process know what each program finds out first, and finds to be the same."""
+    from hodyn_ros import Robot, share
+    from hodyn_ros.codegen.keys import key_of
+
+    Robot.load(share.find("config", "panda.yaml"))  # the schema of robot files
+    key_of(key_of)  # the digest of all sources
+    try:
+        from rcl_interfaces.msg import ParameterEvent
+        from rclpy.type_support import check_for_type_support
+    except ImportError:
+        return
+    check_for_type_support(ParameterEvent)  # with the parser of messages
 
 
 def _serve(requests: socket.socket) -> dict[str, Any] | None:

@@ -10,6 +10,7 @@ import pinocchio
 import pytest
 from numpy.typing import NDArray
 from oracles.cases import relative_errors
+from refusals import refused
 
 from hodyn_ros import BaseMotion, Constraints, Coupling, InputError, Loop, Robot
 from hodyn_ros.errors import ModelError
@@ -89,8 +90,7 @@ class TestMimic:
         robot = Robot.from_urdf(HAND)
         y = np.random.default_rng(2).uniform(-0.5, 0.5, (7, 4, 2))
         np.testing.assert_allclose(robot.inverse_dynamics(y)[3], robot.inverse_dynamics(y[3]), rtol=1e-12)
-        with pytest.raises(InputError, match="one sample or more"):
-            robot.inverse_dynamics(y[:0])
+        refused(lambda: robot.inverse_dynamics(y[:0]), "one sample or more")
 
     def test_of_fixed_joints_nothing_follows(self) -> None:
         fixed = HAND.replace('<joint name="nail" type="revolute">', '<joint name="nail" type="fixed">')
@@ -135,8 +135,7 @@ class TestInertias:
     def test_points_on_their_axis_are_refused(self) -> None:
         text = f'<robot name="r">{link("a")}{link("b")}{link("c", 0.7, 0.0)}' + joint("i", "a", "b")
         text += joint("j", "b", "c", '<axis xyz="0.1 0.02 -0.03"/>') + "</robot>"
-        with pytest.raises(ModelError, match=r"joints \['j'\] can move without moving any mass"):
-            Robot.from_urdf(text)
+        refused(lambda: Robot.from_urdf(text), "joints ['j'] can move without moving any mass", ModelError)
 
     def test_bodies_without_mass_may_follow(self) -> None:
         text = HAND.replace(link("tip"), '<link name="tip"/>')
