@@ -160,6 +160,7 @@ def _solved(
     moving = spreads > 0.0
     pull = np.diag(1.0 / spreads[moving])
     normal = np.zeros((size, size))
+    delay = now.effort_delay  # that rates are of
     for _ in range(_INNER):
         blocks, left, beside = [], [], []  # last: what the rates of efforts have beside the certain ones
         x = now.vector
@@ -172,7 +173,7 @@ def _solved(
                 modelled = triangle[:, :-1] @ coefficients(model, now.parameters, spring, key.joint)
             blocks.append(block)
             beside.append(triangle[:, -2] if key.spring is None else np.zeros(len(block)))
-            left.append(triangle[:, -1] - modelled)
+            left.append(triangle[:, -1] - modelled - beside[-1] * (now.effort_delay - delay))
         rows = np.concatenate(blocks)
         normal = rows.T @ rows
         system = np.concatenate([rows[:, moving], pull])
