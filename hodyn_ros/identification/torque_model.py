@@ -32,7 +32,6 @@ _BY_LOAD, _BY_TEMPERATURE = (
 _LARGEST_SHARE = 0.5  # spread of Coulomb friction by load
 _WARMING = 30.0  # [K] by which all viscous friction may be gone: spread of that by temperature
 _STEEPEST = 0.2  # [1/K] by which viscous friction falls
-_CORNER = 0.25  # how far about a sharpness of one laws on both sides of it are mixed
 _SHARPNESS = 0.0  # of Coulomb friction in robot files
 _UNKNOWN_LENGTH = 0.1  # [m] of a body of which nothing is known
 
@@ -323,28 +322,20 @@ class SpringFigures:
 def coulomb(velocity: Array, shape: Array) -> Array:
     """Return Coulomb friction of size one, and its derivatives by log s and by m (3, N, n).
 
-    With the transition speed s and the sharpness m as rows of `shape` (2, n), x = v / s: the law of robot
-    files x / sqrt(x^2 + 1) at m = 0, the ramp between -1 and 1 at 2, and nearly tanh(x) at 1, which is
-    between the two: shares of the neighbours are straight lines in m, with a parabola at the corner. All turn
-    with the same slope. What is as sharp as the last two is whole some transition speeds away; of the first
-    two alone, a ramp was made that is larger than one at a distance, and friction came out too small.
+    With the transition speed s and the sharpness m as rows of `shape` (2, n), x = v / s: the parabola in m
+    through the law of robot files x / sqrt(x^2 + 1) at m = 0, tanh(x) at 1, and the ramp between -1 and 1 at
+    2. All turn with the same slope. Of the first two laws alone, a ramp was made that is larger than one at a
+    distance, and friction came out too small; with a corner at one, noise of m made friction too large.
     """
     speed, m = shape
     x = velocity / speed
-    root, tanh, ramp = x / np.sqrt(1.0 + x**2), np.tanh(x), np.clip(x, -1.0, 1.0)
-    slopes = (1.0 + x**2) ** -1.5, 1.0 - tanh**2, (np.abs(x) < 1.0).astype(np.float64)
-    (soft, by_soft), (sharp, by_sharp) = _share(1.0 - m), _share(m - 1.0)
-    value, slope = (
-        tanh_like + soft * (root_like - tanh_like) + sharp * (ramp_like - tanh_like)
-        for root_like, tanh_like, ramp_like in ((root, tanh, ramp), slopes)
-    )
-    return np.array([value, -x * slope, by_sharp * (ramp - tanh) - by_soft * (root - tanh)])
-
-
-def _share(m: Array) -> tuple[Array, Array]:
-    """Return max(m, 0) with its corner rounded, and the derivative."""
-    inside = np.clip(m + _CORNER, 0.0, 2.0 * _CORNER)
-    return inside**2 / (4.0 * _CORNER) + np.maximum(m - _CORNER, 0.0), inside / (2.0 * _CORNER)
+    tanh = np.tanh(x)
+    laws = np.array([x / np.sqrt(1.0 + x**2), tanh, np.clip(x, -1.0, 1.0)])
+    slopes = np.array([(1.0 + x**2) ** -1.5, 1.0 - tanh**2, np.abs(x) < 1.0])
+    shares = np.array([0.5 * (m - 1.0) * (m - 2.0), m * (2.0 - m), 0.5 * m * (m - 1.0)])[:, None]
+    by_sharpness = np.array([m - 1.5, 2.0 - 2.0 * m, m - 0.5])[:, None]
+    slope, change = (shares * slopes).sum(axis=0), (by_sharpness * laws).sum(axis=0)
+    return np.array([(shares * laws).sum(axis=0), -x * slope, change])
 
 
 def turnover(velocity: Array, shape: Array) -> Array:

@@ -16,11 +16,11 @@ def law(sharpness: float) -> np.ndarray:
     return coulomb(VELOCITY, np.array([[SPEED], [sharpness]]))
 
 
-def test_the_ends_are_the_law_of_files_and_a_ramp() -> None:
+def test_the_law_of_files_tanh_and_a_ramp_are_met() -> None:
     x = VELOCITY / SPEED
     np.testing.assert_allclose(law(0.0)[0], x / np.hypot(x, 1.0), rtol=1e-13)
     np.testing.assert_allclose(law(2.0)[0], np.clip(x, -1.0, 1.0), rtol=1e-13)
-    assert np.abs(law(1.0)[0] - np.tanh(x)).max() < 0.02
+    np.testing.assert_allclose(law(1.0)[0], np.tanh(x), rtol=1e-13)
 
 
 @pytest.mark.parametrize("sharpness", [-0.4, 0.3, 0.9, 1.1, 1.6, 2.3])
@@ -37,11 +37,11 @@ def test_derivatives_are_those_of_differences(sharpness: float) -> None:
     np.testing.assert_allclose(turnover(VELOCITY, shape), (ahead - behind) / 2e-7, atol=1e-4)
 
 
-def test_how_a_ramp_turns_over_does_not_change_how_large_friction_is() -> None:
-    """Sharper laws are whole from five transition speeds on; with two laws alone they were 1 % larger."""
+def test_how_a_ramp_turns_over_hardly_changes_how_large_friction_is() -> None:
+    """From five transition speeds on; with two laws alone, the sharpest were 2 % larger."""
     far = np.abs(VELOCITY) > 5.0 * SPEED
-    for sharpness in (1.25, 1.6, 2.0, 3.0):
-        np.testing.assert_allclose(np.abs(law(sharpness)[0][far]), 1.0, atol=1e-4)
+    for sharpness in (1.0, 1.25, 1.6, 2.0):
+        np.testing.assert_allclose(np.abs(law(sharpness)[0][far]), 1.0, atol=0.0026)
 
 
 def test_noise_of_the_velocity_is_no_friction_that_sticks() -> None:
