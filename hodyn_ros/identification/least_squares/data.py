@@ -85,7 +85,7 @@ class Data:
         """Choose the frequencies up to which efforts and deflections are compared with the model.
 
         Efforts up to where noise of the encoders, twice differentiated, gives as much torque as noise of the
-        efforts has, or a third of it where all gears are rigid; springs up to where the load swings on them.
+        efforts has, or a third of it where no gear has two encoders; springs up to where the load swings.
         Beyond, noise of the model would be taken for motion, and inertias, damping and stiffness come out too
         small: of inertias by the sum over all amplitudes of noise^2 beside that of motion^2, so by the fifth
         power of the frequency. An elastic joint with one encoder is compared below the bandwidth of the
@@ -103,8 +103,8 @@ class Data:
             own = _white_part(self.recording.efforts.values[:, j])
             loud = own / (whole[j] * max(encoder[j], 1e-12)) * np.sqrt(1.0 / (rate * period))
             alike, quiet = (np.sqrt(share * loud) / (2.0 * np.pi) for share in (1.0, _QUIET))
-            # where the motion ends before, noise of its encoders does; near resonances of springs more is
-            # told of delays than noise of inertias spoils
+            # near resonances of springs more is told of delays than noise of inertias spoils; and slow motion
+            # has no noise of encoders beyond its bandwidth
             noisy = quiet < self.fastest and not self.elastic
             below = max(quiet if noisy else alike, min(self.bandwidths))
             rigid = np.isinf(model.specs[j].stiffness)
