@@ -76,7 +76,6 @@ class Data:
         self.slow_efforts: dict[int, LowPass] = {}  # by joint, see `compare`
         self.slow_deflections: dict[int, LowPass] = {}
         self.reversals_left_out = np.zeros(len(recording.joint_names))  # share of the samples of each effort
-        self.slower = np.zeros(len(recording.joint_names))  # [rad/s] below which friction sticks
         self.ripples = np.zeros(len(recording.joint_names))  # in a turn of each link; 0 where there are none
         self.curves: dict[int, Curve] = {}  # by joint, of springs that are no lines
         self._calm = without_outliers(recording.efforts, min(bands)) if self.elastic else recording.efforts
@@ -155,11 +154,9 @@ class Data:
             residual = fast(self.efforts[:, j] - predicted[:, j])
             out = ~self.slow_efforts[j].used
             for i in np.flatnonzero(turned_by[j]):
-                of_one, below, sticks = unexplained(
+                of_one, sticks = unexplained(
                     speeds[:, i], residual, transitions[i], friction[i], shaken[:, i], reach, independent
                 )
-                if sticks:
-                    self.slower[i] = max(self.slower[i], below)
                 if sticks or coarse:
                     sticking[i] |= sticks
                     hidden[i] |= of_one.any()

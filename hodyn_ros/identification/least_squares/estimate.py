@@ -109,8 +109,7 @@ def estimate(
             break
         for each in runs:
             each.instrument_is_slow = each.vibrates
-        below = np.max([each.slower for each in runs], axis=0)
-        now, start = now.turning_sharply(below), start.turning_sharply(below)
+        now, start = now.turning_sharply(model, sticking), start.turning_sharply(model, sticking)
         told = np.diag(covariance)[now.of_shape] * np.tile(~sticking, 2)
         of_held = np.where(spreads[now.of_shape] > 0.0, told, of_held)
         spreads[now.of_shape] *= np.tile(~hidden, 2)

@@ -24,8 +24,8 @@ def unexplained(
     shaken: Array,
     reach: int,
     independent: float,
-) -> tuple[NDArray[np.bool_], float, bool]:
-    """Return which samples (N,) are slower than friction is explained, below what speed, and if it sticks.
+) -> tuple[NDArray[np.bool_], bool]:
+    """Return which samples (N,) are slower than friction is explained by its law, and whether it sticks.
 
     These and `reach` samples about them. `speed` (N,) is that of the motor, `residual` (N,) what a first fit
     does not explain of its effort, `shaken` (N,) the deviation of friction that noise of the velocity makes;
@@ -35,15 +35,14 @@ def unexplained(
     controller answers to the same counts.
     """
     structure = np.ones(2 * reach + 1, dtype=bool)
-    limits = transition * _SHELLS
-    zones = [binary_dilation(np.abs(speed) < each, structure) for each in limits]
-    few = sum(zone.mean() <= _MOST for zone in zones)
+    zones = [binary_dilation(np.abs(speed) < each, structure) for each in transition * _SHELLS]
+    zones = [zone for zone in zones if zone.mean() <= _MOST]
     nothing = np.zeros(len(speed), dtype=bool)
-    if not few:
-        return nothing, 0.0, False
-    usual = float((1.4826 * np.median(np.abs(residual[~zones[few - 1]]))) ** 2)  # outliers hardly count
-    result, below, inner, worst, beyond = nothing, 0.0, nothing, 0.0, 0.0
-    for zone, limit in zip(zones[:few], limits):
+    if not zones:
+        return nothing, False
+    usual = float((1.4826 * np.median(np.abs(residual[~zones[-1]]))) ** 2)  # outliers hardly count
+    result, inner, worst, beyond = nothing, nothing, 0.0, 0.0
+    for zone in zones:
         shell = zone & ~inner
         inner = zone
         if not shell.any():
@@ -52,8 +51,8 @@ def unexplained(
         left, made = float(np.mean(residual[shell] ** 2)), float(np.mean(shaken[shell] ** 2))
         sure = _MORE + _SURE * np.sqrt(2.0 / count)
         if left > sure * usual:
-            result, below, worst = zone, float(limit), max(worst, left)
+            result, worst = zone, max(worst, left)
         if left > sure * (usual + made):
             beyond = max(beyond, left - made)
     hidden = worst > (_COARSE * coulomb) ** 2
-    return (result if hidden else nothing), below, beyond > (_PART * coulomb) ** 2
+    return (result if hidden else nothing), beyond > (_PART * coulomb) ** 2

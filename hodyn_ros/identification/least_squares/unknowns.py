@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hodyn_ros.array import Array
+from hodyn_ros.identification.torque_model import TorqueModel
 
-_WHOLE = 4.0  # transition speeds from which on friction that turns over sharply is whole: tanh(4) = 0.9993
+_SHARP = 1.0  # of friction whose turnover is left out
 
 
 @dataclass(eq=False)
@@ -45,10 +47,10 @@ class Unknowns:
         """Where in the vector a figure of the i-th spring is."""
         return self.of_springs.start + kind * self.springs.shape[1] + i
 
-    def turning_sharply(self, speeds: Array) -> Unknowns:
-        """Return them with friction that is whole from `speeds` (n,) [rad/s] on, where they are not zero."""
-        sharp = np.vstack([np.maximum(speeds, 1e-12) / _WHOLE, np.ones(len(speeds))])
-        return replace(self, friction_shape=np.where(speeds > 0.0, sharp, self.friction_shape))
+    def turning_sharply(self, model: TorqueModel, joints: NDArray[np.bool_]) -> Unknowns:
+        """Return them with friction of some joints (n,) that turns over sharply at the speeds of the file."""
+        sharp = np.vstack([model.friction_shape[0], np.full(model.n, _SHARP)])
+        return replace(self, friction_shape=np.where(joints, sharp, self.friction_shape))
 
     def moved(self, step: Array) -> Unknowns:
         """Return the unknowns a step further."""
