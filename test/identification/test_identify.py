@@ -141,7 +141,7 @@ def test_transition_speeds_are_written_with_the_friction_that_they_belong_to(
 def test_the_speed_in_the_file_is_that_of_the_nearest_law(sharpness: float) -> None:
     def apart(ratio: float) -> float:
         def square(x: float) -> float:
-            exact = coulomb(np.array([x]), np.array([[1.0], [sharpness]]))[0, 0]
+            exact = coulomb(np.array([x]), np.array([1.0, sharpness]))[0, 0]
             return float((x / np.hypot(x, ratio) - exact) ** 2)
 
         return float(sum(quad(square, *ends)[0] for ends in ((0.0, 3.0), (3.0, 30.0), (30.0, np.inf))))
