@@ -23,7 +23,7 @@ from hodyn_ros import Robot, share
 from hodyn_ros.codegen.kernel import Function
 from hodyn_ros.codegen.sample_loop import SampleLoop
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
-from hodyn_ros.engine.kernels import KernelSpec
+from hodyn_ros.engine.kernel_spec import KernelSpec
 from hodyn_ros.trajectory import read_motion
 
 _SAMPLES = 100_000
@@ -134,23 +134,23 @@ def _peer_row(times: Times, library: str, peer: tuple[str, Contender, Contender]
 
 def _others(robot: Robot) -> dict[str, tuple[Contender, Contender]]:
     """Return batches of other calls, each beside its kernel in a compiled loop."""
-    names = robot.model.body_names
+    names, tree = robot.model.body_names, robot._need_tree("this")
     kernels: dict[str, Function | None] = {
-        "forward dynamics": robot._kernel("hybrid", 0, KernelSpec()),
-        "partials of inverse dynamics, r = 0": robot._traced_kernel("inverse_dynamics_derivatives", 0),
-        "partials of forward dynamics, r = 0": robot._traced_kernel("forward_dynamics_derivatives", 0),
-        "kinematics of the last body, r = 2": robot._traced_kernel(
+        "forward dynamics": tree.kernel("forward_dynamics", 0, KernelSpec()),
+        "partials of inverse dynamics, r = 0": tree.traced_kernel("inverse_dynamics_derivatives", 0),
+        "partials of forward dynamics, r = 0": tree.traced_kernel("forward_dynamics_derivatives", 0),
+        "kinematics of the last body, r = 2": tree.traced_kernel(
             "forward_kinematics", 2, names[-1:], "body_fixed"
         ),
         **{
-            f"kinematics of all bodies, r = {r}": robot._traced_kernel(
+            f"kinematics of all bodies, r = {r}": tree.traced_kernel(
                 "forward_kinematics", r, names, "spatial"
             )
             for r in (0, 2, 4)
         },
-        "Jacobian of the last body, r = 2": robot._traced_kernel("jacobian", 2, names[-1], "spatial"),
+        "Jacobian of the last body, r = 2": tree.traced_kernel("jacobian", 2, names[-1], "spatial"),
         **{
-            f"{what.replace('_', ' ')}, r = {r}": robot._traced_kernel(what, r)
+            f"{what.replace('_', ' ')}, r = {r}": tree.traced_kernel(what, r)
             for what in ("mass_matrix", "coriolis_matrix", "gravity_torque", "regressor")
             for r in (0, 2)
         },
@@ -179,8 +179,7 @@ def _with_loops() -> dict[str, tuple[Contender, Contender]]:
         path = read_motion(share.find("config", f"{file}_motion.yaml")).for_joints(robot.joint_names)
         times = 0.3 + 1e-3 * np.arange(_FEWER)
         q = np.array([path.sample(float(t), _ORDER + 2).joints for t in times])
-        looped = robot._looped
-        assert looped is not None
+        looped = robot._need_loops("this")
         torques = np.array(robot.inverse_dynamics(q))[:, :1]
         looped.accelerations(q[:, :2], torques, None)  # which compiles, as the others do
         robot.inverse_dynamics(q[0])

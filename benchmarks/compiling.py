@@ -13,7 +13,7 @@ from benchmarks.stage import Stage
 from benchmarks.stopwatch import Figure
 from benchmarks.table import Bound, Row, Section
 from hodyn_ros.engine import kernels
-from hodyn_ros.engine.kernels import KernelSpec
+from hodyn_ros.engine.kernel_spec import KernelSpec
 
 
 def measure(stage: Stage) -> Section:

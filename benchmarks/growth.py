@@ -12,6 +12,7 @@ from benchmarks.stage import Stage
 from benchmarks.stopwatch import Contender, Figure, Times, python_call
 from benchmarks.table import Bound, Row, Section
 from hodyn_ros import BaseMotion, Robot
+from hodyn_ros.engine.kernel_spec import KernelSpec
 from hodyn_ros.engine.large_trees.inverse import TreeKernel
 
 _LENGTHS = (10, 20, 50, 100, 200, 500, 1000)
@@ -98,7 +99,7 @@ def _contenders(name: str, robot: Robot, order: int) -> list[Contender]:
         arguments |= {"pose": base.pose, "twists": base.twists}
     else:
         right = np.asarray(robot.inverse_dynamics(q, formulation="body_fixed"))
-    generic = TreeKernel(robot.model, order, "spatial" if robot.model.floating_base else None)
+    generic = TreeKernel(robot.model, order, KernelSpec.of(robot.model))
     contenders = []
     for contender, f in ((name, robot.compile(order)), (_generic(name), generic.function)):
         check(contender, f(*arguments.values()), right)

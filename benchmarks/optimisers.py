@@ -20,7 +20,7 @@ from hodyn_ros import Robot
 from hodyn_ros.codegen.llvm import compile_text
 from hodyn_ros.interop.casadi_functions import External, externals
 from hodyn_ros.interop.casadi_library import library, write_library
-from hodyn_ros.interop.traced_function import TracedFunction
+from hodyn_ros.interop.robot_functions import function_of
 from hodyn_ros.simulation.gradients import MotionParameters, ParametricSimulation
 
 _NODES = 24
@@ -133,7 +133,7 @@ def _motions(robot: Robot, count: int) -> tuple[Array, Array]:
 
 def _ours(name: str, robot: Robot, part: str, count: int, copy: int) -> Contender:
     """Return a call of one external function as solvers ask for it, its outputs side by side."""
-    functions = externals(TracedFunction.of(robot, "inverse_dynamics", 0), f"arm{copy}", count)
+    functions = externals(function_of(robot, "inverse_dynamics", 0), f"arm{copy}", count)
     own = next(one for one in functions if one.name == f"{part}arm{copy}")
     loaded = ctypes.CDLL(str(write_library(library(functions))))
     address = ctypes.cast(getattr(loaded, own.name), ctypes.c_void_p).value

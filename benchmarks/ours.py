@@ -14,7 +14,7 @@ from benchmarks.stopwatch import Array, Contender
 from hodyn_ros import BaseMotion, Robot
 from hodyn_ros.codegen.kernel import Function
 from hodyn_ros.engine import kernels
-from hodyn_ros.engine.kernels import KernelSpec
+from hodyn_ros.engine.kernel_spec import KernelSpec
 
 SAMPLES = (
     16  # arguments that calls in compiled code take in turn; together they stay in the first-level cache

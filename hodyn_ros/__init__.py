@@ -19,11 +19,10 @@ if TYPE_CHECKING:
     from hodyn_ros.actuation.compiled_motors import MotorMotion
     from hodyn_ros.actuation.drive_train import DriveTrain
     from hodyn_ros.actuation.propellers import Propellers
-    from hodyn_ros.dynamics.calls.inverse_dynamics import DriveState
-    from hodyn_ros.dynamics.calls.results import BaseAndJoints, CoordinateMotion
     from hodyn_ros.dynamics.group_robot import GroupRobot
     from hodyn_ros.dynamics.kinematics.forward_kinematics import Kinematics
     from hodyn_ros.dynamics.parallel_robot import ParallelRobot
+    from hodyn_ros.dynamics.results import BaseAndJoints, CoordinateMotion, DriveState
     from hodyn_ros.dynamics.robot import Robot
     from hodyn_ros.errors import (
         ConvergenceError,
@@ -81,14 +80,14 @@ __all__ = [
 # Each is imported when it is asked for, as all of them take a second, and a command or a node needs few.
 _HOMES = {
     "AppliedWrench": "lie.motion",
-    "BaseAndJoints": "dynamics.calls.results",
+    "BaseAndJoints": "dynamics.results",
     "BaseMotion": "lie.motion",
     "Constraints": "model.loops",
     "ConvergenceError": "errors",
-    "CoordinateMotion": "dynamics.calls.results",
+    "CoordinateMotion": "dynamics.results",
     "Coupling": "model.loops",
     "DriveSpec": "model.drive_spec",
-    "DriveState": "dynamics.calls.inverse_dynamics",
+    "DriveState": "dynamics.results",
     "DriveTrain": "actuation.drive_train",
     "FigureWarning": "errors",
     "GroupRobot": "dynamics.group_robot",

@@ -10,13 +10,11 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError, OverflowingError
-from hodyn_ros.lie.se3 import Array, pose, without_rounding
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
-
-_ORTHOGONAL = 1e-9  # by which the columns of a rotation may fail to be orthonormal
 
 
 def real_array(name: str, values: ArrayLike | None, shape: str) -> Array:
@@ -52,32 +50,6 @@ def finite_array(name: str, values: ArrayLike | None, shape: tuple[int, ...]) ->
     array = shaped_array(name, values, shape)
     check_finite(name, array)
     return array
-
-
-def rigid_pose(name: str, values: ArrayLike) -> Array:
-    """Return a homogeneous matrix (4, 4) with its rotation made exact, lest its rounding look like strain."""
-    array = finite_array(name, values, (4, 4))
-    rotation = array[:3, :3]
-    orthogonal = np.abs(rotation.T @ rotation - np.eye(3)).max() <= _ORTHOGONAL
-    if not orthogonal or np.linalg.det(rotation) < 0.0 or not np.array_equal(array[3], (0.0, 0.0, 0.0, 1.0)):
-        raise InputError(f"{name} must be a homogeneous matrix: a rotation, a translation, and (0, 0, 0, 1)")
-    return pose(without_rounding(rotation), array[:3, 3])
-
-
-def rigid_poses(name: str, values: ArrayLike) -> Array:
-    """Return homogeneous matrices (4, 4), or a batch (N, 4, 4), as `rigid_pose` does."""
-    array = real_array(name, values, "(4, 4) or (N, 4, 4)")
-    if array.ndim != 3:
-        return rigid_pose(name, array)
-    check_finite(name, array)
-    rotation, last = array[:, :3, :3], np.array([0.0, 0.0, 0.0, 1.0])
-    if array.shape[1:] != (4, 4) or not len(array):
-        raise InputError(f"{name} must have shape (4, 4) or (N, 4, 4), found {array.shape}")
-    strained = np.abs(np.swapaxes(rotation, 1, 2) @ rotation - np.eye(3)).max(axis=(1, 2)) > _ORTHOGONAL
-    wrong = strained | (np.linalg.det(rotation) < 0.0) | (array[:, 3] != last).any(axis=1)
-    if wrong.any():
-        return rigid_pose(f"{name} of sample {int(np.argmax(wrong))}", array[np.argmax(wrong)])
-    return pose(without_rounding(rotation), array[:, :3, 3])
 
 
 def check_out(out: Any, shape: tuple[int, ...], dtype: DTypeLike = np.float64) -> None:

@@ -292,12 +292,18 @@ def traced(trace: Callable[..., Stack], shapes: Sequence[Shape]) -> tuple[Graph,
     return graph, [value for row in result for value in row], (len(result), len(result[0]))
 
 
-def _run(trace: Callable[..., Stack], shapes: Sequence[Shape]) -> tuple[Graph, Stack]:
+def inputs_of(shapes: Sequence[Shape]) -> tuple[Graph, list[Stack]]:
+    """Return a graph, and scalars that stand for the numbers of arguments."""
     graph = Graph()
-    stacks = [
+    stacks: list[Stack] = [
         [[graph.input(a, row * columns + column) for column in range(columns)] for row in range(rows)]
         for a, (rows, columns) in enumerate(shapes)
     ]
+    return graph, stacks
+
+
+def _run(trace: Callable[..., Stack], shapes: Sequence[Shape]) -> tuple[Graph, Stack]:
+    graph, stacks = inputs_of(shapes)
     return graph, trace(*stacks)
 
 

@@ -10,7 +10,7 @@ from math import ceil
 import numpy as np
 
 from hodyn_ros.array import Array
-from hodyn_ros.dynamics.calls.inverse_dynamics import DriveState
+from hodyn_ros.dynamics.results import DriveState
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import ConvergenceError, InputError
 from hodyn_ros.lie.exponential import body_twists, coordinate_rates, differential

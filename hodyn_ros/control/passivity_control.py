@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from hodyn_ros.array import Array
 from hodyn_ros.control.links import Links
 from hodyn_ros.control.measurement import Measurement
-from hodyn_ros.dynamics.calls.inverse_dynamics import DriveState
+from hodyn_ros.dynamics.results import DriveState
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import ConvergenceError, InputError
 

@@ -20,7 +20,7 @@ from typing import IO
 import hodyn_ros
 from hodyn_ros import share
 from hodyn_ros.errors import HodynError
-from hodyn_ros.launching.description import ending
+from hodyn_ros.launching.processes import ending
 from hodyn_ros.parent import PARENT
 
 # Domains above 101 would use ports that Linux hands out to other programs; 0 is everybody's default.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import check_finite, finite_array, finite_result, real_array, rigid_pose
+from hodyn_ros.checks import check_finite, finite_array, finite_result, real_array
 from hodyn_ros.dynamics import matrices, partials
 from hodyn_ros.dynamics.matrices import DynamicMatrices, MatrixDerivatives
 from hodyn_ros.dynamics.partials import LinearisedDynamics
@@ -19,6 +19,7 @@ from hodyn_ros.formulations import parameters
 from hodyn_ros.formulations.body_jacobians import BodyJacobians, JointMotion
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.representations import Representation, check_representation
+from hodyn_ros.lie.rigid import rigid_pose
 from hodyn_ros.lie.se3 import Array, exp, log
 from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.joint_tree import JointTree

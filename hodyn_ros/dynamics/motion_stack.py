@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_finite, real_array
+from hodyn_ros.engine.kernel_spec import Loads
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations.body_jacobians import BodyJacobians, joint_motion
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, BaseRepresentation
@@ -153,3 +154,16 @@ def check_twists(base: BaseMotion, needed: int) -> None:
         raise InputError(
             f"this needs {needed} base twists (the twist and its derivatives), found {base.orders}"
         )
+
+
+def load_places(tree: TreeModel, loads: Sequence[AppliedWrench]) -> Loads:
+    """Return where wrenches act: the bodies, and the frames that they are given in."""
+    return tuple((tree.body_index(load.body), load.representation) for load in loads)
+
+
+def too_large(tree: TreeModel, what: str, order: int) -> InputError:
+    """Say that code would take too long to compile."""
+    return InputError(
+        f"robot {tree.name!r} is too large to compile {what} of order {order} in seconds; the call "
+        f"robot.{what}(...) computes it"
+    )

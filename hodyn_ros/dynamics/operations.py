@@ -18,7 +18,6 @@ if TYPE_CHECKING:  # names of operations are known before NumPy is loaded, as fo
     from collections.abc import Callable, Sequence
 
     from hodyn_ros.codegen.kernel import Function, Traceable
-    from hodyn_ros.dynamics.calls.description import RobotProperties
     from hodyn_ros.engine.loops.loop_matrices import ProductCode
     from hodyn_ros.lie.representations import Representation
     from hodyn_ros.lie.se3 import Array
@@ -110,11 +109,6 @@ class Operation:
     def published_law(self) -> Callable[..., Sequence[Array]]:
         """What computes the operation of a tree in NumPy, one order after the other."""
         return _named(self.published)
-
-    def call_of(self, robot: RobotProperties) -> Callable[..., Any]:
-        """Return the call of a robot that has the name of the operation."""
-        call: Callable[..., Any] = getattr(robot, self.name)
-        return call
 
     def of_frames(
         self, asked: Sequence[str | int] | None, bodies: Sequence[str], representation: Representation

@@ -7,13 +7,16 @@ through them by the product rule.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import comb
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from hodyn_ros.checks import check_finite, real_array
 from hodyn_ros.dynamics.motion_stack import in_place
+from hodyn_ros.errors import InputError
 from hodyn_ros.formulations.body_jacobians import BodyJacobians
 from hodyn_ros.formulations.state_derivatives import partial_derivatives
 from hodyn_ros.lie.leibniz import product_derivative
@@ -121,3 +124,22 @@ def linearise(partials: Array, bracket: Array, n: int) -> LinearisedDynamics:
     solved = np.linalg.solve(mass, np.hstack([by_position, by_velocity, np.eye(m)[:, m - n :]]))
     A[m:], B[m:] = -solved[:, : 2 * m], solved[:, 2 * m :]
     return LinearisedDynamics(A, B)
+
+
+def of_each(order: int, m: int, hessian: Callable[[Array], Array]) -> Array:
+    """Return second derivatives of all m results by order from those of one after the other."""
+    units = np.eye((order + 1) * m).reshape(-1, order + 1, m)
+    values = np.stack([hessian(unit) for unit in units], axis=-5)
+    whole = values.reshape(*values.shape[:-5], order + 1, m, *values.shape[-4:])
+    result: Array = np.ascontiguousarray(np.moveaxis(whole, -5, -3))
+    return result
+
+
+def multiplier_rows(values: ArrayLike, shape: tuple[int, ...], batch: tuple[int, ...]) -> Array:
+    """Return a multiplier (shape), or one for every sample of a batch."""
+    said = f"{shape}" + (f" or {(*batch, *shape)}" if batch else "")
+    array = real_array("the multiplier", values, said)
+    if array.shape not in (shape, (*batch, *shape)):
+        raise InputError(f"the multiplier must have shape {said}, found {array.shape}")
+    check_finite("the multiplier", array)
+    return np.ascontiguousarray(np.broadcast_to(array, (*batch, *shape)))

@@ -60,7 +60,7 @@ class Robot(
 
         One with loops is a new one in any case: it remembers where it has been.
         """
-        if tree is self._tree and self._looped is None:
+        if tree is self._tree and self.closure is None:
             return self
         closure = None if self.closure is None else replace(self.closure, tree=tree)
         return Robot(**{**self._parts, "model": tree, "closure": closure})

@@ -21,7 +21,8 @@ import numpy as np
 from hodyn_ros.actuation.compiled_motors import MotorMotion
 from hodyn_ros.codegen.kernel import Stack
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.engine.kernels import KernelSpec, inverse_dynamics_trace
+from hodyn_ros.engine.kernel_spec import KernelSpec
+from hodyn_ros.engine.kernels import inverse_dynamics_trace
 from hodyn_ros.engine.recursions.kinematics import POSE, frame_motion
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.lie.jets import Array, multiply, to_derivatives, to_taylor

@@ -13,26 +13,18 @@ import numpy as np
 
 from hodyn_ros.codegen.differentiate import derivatives
 from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Kernel, LaneKernel, Shape, Stack
-from hodyn_ros.engine.kernels import (
-    KernelSpec,
-    hybrid_dynamics_trace,
-    inverse_dynamics_trace,
-    solved_efforts,
-    solved_motion,
-)
+from hodyn_ros.engine.kernel_spec import KernelSpec, Loads, hybrid_arguments, tree_arguments
+from hodyn_ros.engine.kernels import solved_efforts, solved_motion
 from hodyn_ros.engine.matrix_kernels import bracket_rows, dynamic_matrices
 from hodyn_ros.engine.recursions.recursion import Recursion
 from hodyn_ros.engine.series.vectors import cross, dot, from_taylor, halves, to_derivatives
-from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.tree import TreeModel
 
 _ROWS = 4096  # directions at a time, of all samples together
 
 
-def inverse_dynamics_changes(
-    model: TreeModel, order: int, loads: tuple[tuple[int, BaseRepresentation], ...] = ()
-) -> LaneKernel | None:
+def inverse_dynamics_changes(model: TreeModel, order: int, loads: Loads = ()) -> LaneKernel | None:
     """Compile `q (order + 3, n), ..., change (order + 3, m) -> change of Q (order + 1, m)`.
 
     With a floating base its pose (4, 4) and body-fixed twists (order + 2, 6) follow q, its six entries stand
@@ -53,7 +45,7 @@ def inverse_dynamics_changes(
             changes |= _changes(inputs[1], [row[:6] for row in change[1:]])
         return _changed(result, changes)
 
-    return _compiled(model, order + 3, trace, inverse_dynamics_trace(model, order, setting)[1])
+    return _compiled(model, order + 3, trace, tree_arguments(model, order + 3, loads))
 
 
 def hybrid_dynamics_changes(model: TreeModel, order: int, setting: KernelSpec) -> LaneKernel | None:
@@ -84,7 +76,7 @@ def hybrid_dynamics_changes(model: TreeModel, order: int, setting: KernelSpec) -
                 row[:0] = body_wrench(recursion, k) if setting.base_prescribed else rates
         return _changed(result, changes)
 
-    return _compiled(model, order + 3, trace, hybrid_dynamics_trace(model, order, setting)[1])
+    return _compiled(model, order + 3, trace, hybrid_arguments(model, order, setting))
 
 
 def matrix_changes(model: TreeModel, order: int) -> LaneKernel | None:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from hodyn_ros.codegen.kernel import Kernel, Shape, Stack, Traceable
-from hodyn_ros.engine.large_trees.forward import TreeHybridKernel, hybrid_arguments
-from hodyn_ros.engine.large_trees.inverse import TreeKernel, load_arguments
+from hodyn_ros.codegen.kernel import Kernel, Stack, Traceable
+from hodyn_ros.engine.kernel_spec import PLAIN, KernelSpec, hybrid_arguments, tree_arguments
+from hodyn_ros.engine.large_trees.forward import TreeHybridKernel
+from hodyn_ros.engine.large_trees.inverse import TreeKernel
 from hodyn_ros.engine.recursions.articulated import ArticulatedRecursion
 from hodyn_ros.engine.recursions.recursion import Recursion
 from hodyn_ros.engine.series.applied import AppliedWrench
 from hodyn_ros.engine.series.canonical import canonical_bodies
 from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.engine.series.vectors import from_taylor, taylor, to_derivatives
-from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.model.tree import TreeModel
 
 _STRAIGHT_LINE_LIMIT = 500
@@ -24,32 +23,12 @@ _STEEP = (
 )
 
 
-@dataclass(frozen=True)
-class KernelSpec:
-    """What a kernel of dynamics is made for, besides robot and order.
-
-    `base`: the representation of a floating base's twists; None for a fixed base. `loads`: body and frame of
-    every applied wrench. `prescribed`: joints of hybrid dynamics whose motion is given; `base_prescribed`
-    likewise.
-    """
-
-    base: BaseRepresentation | None = None
-    loads: tuple[tuple[int, BaseRepresentation], ...] = ()
-    prescribed: tuple[int, ...] = ()
-    base_prescribed: bool = False
-
-    @classmethod
-    def of(cls, model: TreeModel, loads: tuple[tuple[int, BaseRepresentation], ...] = ()) -> KernelSpec:
-        """Return that of a tree: nothing prescribed, twists of a floating base in the world frame."""
-        return cls(base="spatial" if model.floating_base else None, loads=loads)
-
-
 def fits_straight_line(model: TreeModel, order: int) -> bool:
     """Say whether straight-line code compiles in a second or two; it grows with bodies and order squared."""
     return model.n_bodies * (order + 2) ** 2 <= _STRAIGHT_LINE_LIMIT
 
 
-def inverse_dynamics(model: TreeModel, order: int, setting: KernelSpec = KernelSpec()) -> Kernel | TreeKernel:
+def inverse_dynamics(model: TreeModel, order: int, setting: KernelSpec = PLAIN) -> Kernel | TreeKernel:
     """Compile `q (order + 3, n), ... -> torques (order + 1, n)`.
 
     Straight-line code, or the generic code where that would grow too long.
@@ -60,10 +39,10 @@ def inverse_dynamics(model: TreeModel, order: int, setting: KernelSpec = KernelS
     """
     if fits_straight_line(model, order):
         return Kernel(*inverse_dynamics_trace(model, order, setting))
-    return TreeKernel(model, order, setting.base, setting.loads)
+    return TreeKernel(model, order, setting)
 
 
-def inverse_dynamics_trace(model: TreeModel, order: int, setting: KernelSpec = KernelSpec()) -> Traceable:
+def inverse_dynamics_trace(model: TreeModel, order: int, setting: KernelSpec = PLAIN) -> Traceable:
     """Return what `inverse_dynamics` compiles."""
 
     def trace(q: Stack, *stacks: Stack) -> Stack:
@@ -71,10 +50,7 @@ def inverse_dynamics_trace(model: TreeModel, order: int, setting: KernelSpec = K
         wrenches = [recursion.base_wrench(k) if setting.base else [] for k in range(order + 1)]
         return [[*wrench, *row] for wrench, row in zip(to_derivatives(wrenches), torques)]
 
-    arguments: list[tuple[str, Shape]] = [("q", (order + 3, model.n_joints))]
-    if setting.base:
-        arguments += [("pose", (4, 4)), ("twists", (order + 2, 6))]
-    return trace, [*arguments, *load_arguments(setting.loads, order)]
+    return trace, tree_arguments(model, order + 3, setting.loads)
 
 
 def solved_efforts(
@@ -96,9 +72,7 @@ def solved_efforts(
     return recursion, to_derivatives(torques)
 
 
-def hybrid_dynamics(
-    model: TreeModel, order: int, setting: KernelSpec = KernelSpec()
-) -> Kernel | TreeHybridKernel:
+def hybrid_dynamics(model: TreeModel, order: int, setting: KernelSpec = PLAIN) -> Kernel | TreeHybridKernel:
     """Compile `state (2, n), given (order + 1, n), ... -> found (order + 1, n)`.
 
     `given` are accelerations of prescribed joints and torques of the others by order, `found` the reverse:
@@ -109,13 +83,11 @@ def hybrid_dynamics(
     """
     fits = model.n_bodies * max((order + 2) ** 2, _STEEP) <= _STRAIGHT_LINE_LIMIT
     if not fits:
-        return TreeHybridKernel(
-            model, order, setting.base, setting.loads, setting.prescribed, setting.base_prescribed
-        )
+        return TreeHybridKernel(model, order, setting)
     return Kernel(*hybrid_dynamics_trace(model, order, setting))
 
 
-def hybrid_dynamics_trace(model: TreeModel, order: int, setting: KernelSpec = KernelSpec()) -> Traceable:
+def hybrid_dynamics_trace(model: TreeModel, order: int, setting: KernelSpec = PLAIN) -> Traceable:
     """Return what `hybrid_dynamics` compiles."""
 
     def trace(state: Stack, inputs: Stack, *stacks: Stack) -> Stack:
@@ -130,8 +102,7 @@ def hybrid_dynamics_trace(model: TreeModel, order: int, setting: KernelSpec = Ke
             rows.append([*of_base, *from_taylor(result[k], k)])
         return rows
 
-    arguments = hybrid_arguments(model, order, setting.base, setting.loads, setting.base_prescribed)
-    return trace, arguments
+    return trace, hybrid_arguments(model, order, setting)
 
 
 def solved_motion(

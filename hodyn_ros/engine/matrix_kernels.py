@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from math import comb
 from typing import Any
 
-from hodyn_ros.codegen.kernel import Shape, Stack, Traceable
-from hodyn_ros.engine.large_trees.inverse import load_arguments
+from hodyn_ros.codegen.kernel import Stack, Traceable
+from hodyn_ros.engine.kernel_spec import Loads, tree_arguments
 from hodyn_ros.engine.recursions import matrices, momentum
 from hodyn_ros.engine.recursions.composite import Composite, Rows, Spatial
 from hodyn_ros.engine.recursions.partials import Load, add_load, applied_loads, partial_derivatives
@@ -20,12 +20,8 @@ from hodyn_ros.engine.recursions.regressor import parameter_derivatives, regress
 from hodyn_ros.engine.series.canonical import canonical_bodies
 from hodyn_ros.engine.series.series import Series, by_order, derivative
 from hodyn_ros.engine.series.vectors import dot, halves, taylor
-from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.model.joint_tree import JointTree
 from hodyn_ros.model.tree import TreeModel
-
-Loads = Sequence[tuple[int, BaseRepresentation]]  # body and frame of every applied wrench
-
 
 Column = Sequence[Series | Any]  # velocities of a tree by one coordinate
 
@@ -125,7 +121,7 @@ class Law:
 
         size = model.n_joints + (6 if model.floating_base else 0)
         reference = [("the reference", (order + 2, size))] if self.referred else []
-        return trace, [*_arguments(model, order + self.further), *reference]
+        return trace, [*tree_arguments(model, order + self.further + 1), *reference]
 
 
 def _gravity(sums: Sums) -> Rows:
@@ -178,7 +174,7 @@ def dynamic_matrices(model: TreeModel, order: int) -> Traceable:
             mass[k] = _plus_transposed(coriolis[k - 1])
         return [row for k in orders for part in (mass, coriolis, gravity) for row in part[k]]
 
-    return trace, _arguments(model, order + 1)
+    return trace, tree_arguments(model, order + 2)
 
 
 def inverse_dynamics_derivatives(model: TreeModel, order: int, loads: Loads = ()) -> Traceable:
@@ -218,7 +214,7 @@ def inverse_dynamics_derivatives(model: TreeModel, order: int, loads: Loads = ()
                     stack.append(entries)
         return stack
 
-    return trace, [*_arguments(model, order + 2), *load_arguments(loads, order)]
+    return trace, tree_arguments(model, order + 3, loads)
 
 
 def _carried_displacements(twists: Stack, order: int) -> list[list[Stack]]:
@@ -255,7 +251,6 @@ def screws_of(model: TreeModel) -> list[list[Spatial]]:
 
 def load_series(model: TreeModel, order: int, loads: Loads) -> Traceable:
     """Trace what applied wrenches add to dQ/dq, arguments as of `inverse_dynamics_derivatives`."""
-    arguments = [*_arguments(model, order + 2), *load_arguments(loads, order)]
     size = model.n_joints + (6 if model.floating_base else 0)
 
     def trace(q: Stack, *inputs: Stack) -> Stack:
@@ -266,7 +261,7 @@ def load_series(model: TreeModel, order: int, loads: Loads) -> Traceable:
             add_load(tree, load, total)
         return by_order(total, order)
 
-    return trace, arguments
+    return trace, tree_arguments(model, order + 3, loads)
 
 
 def _applied(
@@ -329,10 +324,3 @@ def _plus_transposed(rows: Stack) -> Stack:
 
 def _derivatives(row: Sequence[Any], k: int) -> list[Any]:
     return [derivative(value, k) for value in row]
-
-
-def _arguments(model: TreeModel, rates: int) -> list[tuple[str, Shape]]:
-    arguments: list[tuple[str, Shape]] = [("q", (rates + 1, model.n_joints))]
-    if model.floating_base:
-        arguments += [("pose", (4, 4)), ("twists", (rates, 6))]
-    return arguments

@@ -8,7 +8,8 @@ from math import factorial
 from typing import Any
 
 from hodyn_ros.codegen.kernel import Stack, Traceable
-from hodyn_ros.engine.kernels import KernelSpec, hybrid_dynamics_trace, solved_motion
+from hodyn_ros.engine.kernel_spec import KernelSpec, hybrid_arguments
+from hodyn_ros.engine.kernels import solved_motion
 from hodyn_ros.engine.matrix_kernels import bracket_rows
 from hodyn_ros.engine.recursions.articulated import ArticulatedRecursion
 from hodyn_ros.engine.recursions.composite import Composite, Rows
@@ -95,7 +96,7 @@ def hybrid_dynamics_derivatives(model: TreeModel, order: int, setting: KernelSpe
         answer = traced_responses(model, order, setting, state, inputs, *stacks).results
         return [row for blocks in answer for block in blocks for row in block]
 
-    return trace, hybrid_dynamics_trace(model, order, setting or KernelSpec.of(model))[1]
+    return trace, hybrid_arguments(model, order, setting or KernelSpec.of(model))
 
 
 def _motion(

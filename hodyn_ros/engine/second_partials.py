@@ -22,10 +22,15 @@ from hodyn_ros.codegen.differentiate import Scalar, derivatives, gradient
 from hodyn_ros.codegen.kernel import Shape, Stack, Traceable
 from hodyn_ros.codegen.tracer import Graph, Traced
 from hodyn_ros.engine.direction_lanes import body_wrench, displaced
-from hodyn_ros.engine.kernels import KernelSpec, hybrid_dynamics_trace, inverse_dynamics_trace, solved_efforts
-from hodyn_ros.engine.matrix_kernels import Loads
+from hodyn_ros.engine.kernel_spec import (
+    KernelSpec,
+    Loads,
+    hybrid_arguments,
+    motion_arguments,
+    tree_arguments,
+)
+from hodyn_ros.engine.kernels import solved_efforts
 from hodyn_ros.engine.partial_kernels import Responses, traced_responses
-from hodyn_ros.engine.recursions import kinematics
 from hodyn_ros.engine.recursions.composite import Rows
 from hodyn_ros.engine.recursions.kinematics import frame_motion
 from hodyn_ros.engine.series.floating_base import FloatingBase
@@ -176,7 +181,7 @@ def inverse_dynamics_hessian(model: TreeModel, order: int, loads: Loads = ()) ->
         *inputs, multiplier = stacks
         return _rows(_inverse(model, order, loads, q, inputs).contracted(multiplier))
 
-    return _with_multiplier(_inverse_arguments(model, order, loads), order, size_of(model), trace)
+    return _with_multiplier(tree_arguments(model, order + 3, loads), order, size_of(model), trace)
 
 
 def inverse_dynamics_second_derivatives(model: TreeModel, order: int, loads: Loads = ()) -> Traceable:
@@ -186,7 +191,7 @@ def inverse_dynamics_second_derivatives(model: TreeModel, order: int, loads: Loa
         return _all_rows(_inverse(model, order, loads, q, inputs).each())
 
     _few_entries(model, order, "inverse_dynamics_second_derivatives", "inverse")
-    return trace, _inverse_arguments(model, order, loads)
+    return trace, tree_arguments(model, order + 3, loads)
 
 
 def inverse_dynamics_gradient_changes(model: TreeModel, order: int, loads: Loads = ()) -> Traceable:
@@ -215,10 +220,6 @@ def inverse_dynamics_gradient_changes(model: TreeModel, order: int, loads: Loads
 def size_of(model: TreeModel) -> int:
     """Return the number of velocities."""
     return model.n_joints + (6 if model.floating_base else 0)
-
-
-def _inverse_arguments(model: TreeModel, order: int, loads: Loads) -> list[tuple[str, Shape]]:
-    return inverse_dynamics_trace(model, order, _setting(model, loads))[1]
 
 
 def _setting(model: TreeModel, loads: Loads) -> KernelSpec:
@@ -252,7 +253,7 @@ def hybrid_dynamics_hessian(model: TreeModel, order: int, setting: KernelSpec | 
         return _rows(_answered(answer, law.contracted(weights, held)))
 
     _few_entries(model, order, "forward_dynamics_hessian", "hybrid contracted")
-    arguments = hybrid_dynamics_trace(model, order, setting or KernelSpec.of(model))[1]
+    arguments = hybrid_arguments(model, order, setting or KernelSpec.of(model))
     return _with_multiplier(arguments, order, size_of(model), trace)
 
 
@@ -276,7 +277,7 @@ def hybrid_dynamics_second_derivatives(
         return _all_rows(result)
 
     _few_entries(model, order, "forward_dynamics_second_derivatives", "hybrid")
-    return trace, hybrid_dynamics_trace(model, order, setting or KernelSpec.of(model))[1]
+    return trace, hybrid_arguments(model, order, setting or KernelSpec.of(model))
 
 
 def _weights(answer: Responses, multiplier: Stack) -> Stack:
@@ -304,14 +305,13 @@ def _along(
 ) -> _Law:
     """Return inverse dynamics along the motion that results, what changes it being that motion alone."""
     loads = stacks[3 if model.floating_base else 0 :]
-    places = list(answer.setting.loads)
-    base = answer.recursion.base
+    places, base = answer.setting.loads, answer.recursion.base
     q = [*state, *answer.accelerations]
     if base is None:
         return _inverse(model, order, places, q, loads)
     twists = to_derivatives([[*base.angular[k], *base.velocity[k]] for k in range(order + 2)])
     if not answer.setting.base_prescribed:  # it stays as it is where the base moves
-        places, loads = [*places, (0, "spatial")], (*loads, stacks[2])
+        places, loads = (*places, (0, "spatial")), (*loads, stacks[2])
     return _inverse(model, order, places, q, [stacks[0], twists, *loads])
 
 
@@ -368,7 +368,7 @@ def frame_motion_derivatives(
         result = [[derivatives(law.graph, outputs, field) for field in row] for row in law.by.fields]
         return [[one[x] for one in row] for x in range(len(outputs)) for row in result]
 
-    return trace, kinematics.arguments(model, order)
+    return trace, motion_arguments(order + 1, model.n_joints, model.floating_base)
 
 
 def frame_motion_hessian(
@@ -383,7 +383,10 @@ def frame_motion_hessian(
         *inputs, multiplier = stacks
         return _rows(_frames(model, order, frames, representation, q, inputs).contracted(multiplier))
 
-    return trace, [*kinematics.arguments(model, order), ("the multiplier", (len(frames), 16 + 6 * order))]
+    return trace, [
+        *motion_arguments(order + 1, model.n_joints, model.floating_base),
+        ("the multiplier", (len(frames), 16 + 6 * order)),
+    ]
 
 
 def _frames(

@@ -72,14 +72,13 @@ def c_source(robot: Robot, request: ExportRequest, origin: str = "") -> CSource:
     request = request.of(robot)
     wanted, prefix, order, period = request.what, request.prefix, request.order, request.period
     tables = Tables(small=request.target is not None)
-    of_robot = tree_function if robot.closure is None else loop_function
     functions: list[CFunction] = []
     notes = []
     for each in wanted:
         if each == OBSERVER:
             functions += observer_functions(robot, request, tables)
             continue
-        write = propeller_function if each == THRUSTS else of_robot
+        write = propeller_function if each == THRUSTS else robot_function
         functions.append(write(robot, request, each, tables))
         if each == "inverse_dynamics" and robot.drive_train is not None:
             reason = left_out(robot, order, prefix)
@@ -93,6 +92,12 @@ def c_source(robot: Robot, request: ExportRequest, origin: str = "") -> CSource:
         notes.append("the period counts for nothing: no damped spring remembers longer than that.")
     head = f"{_title(wanted)} of robot {robot.name!r} with time derivatives up to order {order}"
     return composed(robot, request, functions, tables, head, origin, notes)
+
+
+def robot_function(robot: Robot, request: ExportRequest, what: str, tables: Tables) -> CFunction:
+    """Write one operation of a robot."""
+    write = tree_function if robot.closure is None else loop_function
+    return write(robot, request, what, tables)
 
 
 def composed(

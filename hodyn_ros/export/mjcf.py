@@ -69,7 +69,7 @@ class _Writer:
     made_up: list[int] = field(default_factory=list)  # bodies with other mass or inertia than the robot's
 
     def __post_init__(self) -> None:
-        self.tree, self.closure = self.robot.tree, self.robot.closure
+        self.tree, self.closure = self.robot.tree, self.robot.structure
         self.root = Element("mujoco", model=self.robot.name)
         self.drives = self._drives()
 
@@ -134,8 +134,7 @@ class _Writer:
     @cached_property
     def _on_ground(self) -> set[int]:
         """The bodies that loops weld to the ground."""
-        loops = () if self.closure is None else self.closure.loops
-        sides = [(loop.a.body, loop.b.body) for loop in loops if loop.kind == "weld"]
+        sides = [(loop.a.body, loop.b.body) for loop in self.closure.loops if loop.kind == "weld"]
         return {max(pair) for pair in sides if min(pair) < 0}
 
     def _massless(self, body: int) -> bool:
@@ -304,7 +303,7 @@ class _Writer:
 
     def _loops(self, elements: Sequence[Element]) -> None:
         """Write the loops; `elements` of the world and of all bodies."""
-        for loop in self.closure.loops if self.closure else ():
+        for loop in self.closure.loops:
             if loop.kind == "spin":
                 self.notes.append(f"loop {loop.name!r}: the spin that it stops is left free")
             elif loop.kind == "rod":
@@ -362,8 +361,6 @@ class _Writer:
         return name
 
     def _couplings(self) -> None:
-        if self.closure is None:
-            return
         for name, of, coefficients in _coupled(self.tree, self.closure):
             if len(coefficients) > _QUARTIC:
                 raise InputError(
@@ -375,7 +372,7 @@ class _Writer:
 
     def _home(self) -> None:
         """Write the positions at which couplings and loops are closed, motors at their links."""
-        if self.closure is None:
+        if self.robot.closure is None:
             return
         tree, joints = self.tree, self.closure.home
         base = []

@@ -13,15 +13,14 @@ import numpy as np
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.export.c_function import CFunction, copied
-from hodyn_ros.export.c_source import CSource, c_source, composed
+from hodyn_ros.export.c_source import CSource, c_source, composed, robot_function
 from hodyn_ros.export.c_text import number, string
 from hodyn_ros.export.functions.motors import BOTH, left_out
 from hodyn_ros.export.functions.observer import step_functions
 from hodyn_ros.export.functions.traced import traced_function
-from hodyn_ros.export.loops.c_code import loop_function
+from hodyn_ros.export.header import name_arrays
 from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.export.straight_line import Tables
-from hodyn_ros.export.trees import tree_function
 from hodyn_ros.guard.guarded_robot import guard_limits, motor_trace, stiff_observer
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.observers.effort_observer import effort_equations
@@ -91,8 +90,7 @@ def _efforts(robot: Robot, name: str, origin: str) -> CSource:
     """Write the efforts of links and of motors, of motions of both."""
     train, tables, bare = robot.drive_train, Tables(), robot.with_drives(None)
     request = ExportRequest(0, f"{name}_efforts").of(bare)
-    write = tree_function if robot.closure is None else loop_function
-    functions = [write(bare, request, "inverse_dynamics", tables)]
+    functions = [robot_function(bare, request, "inverse_dynamics", tables)]
     if train is not None:
         random = np.random.default_rng(1)
         calls = [[random.uniform(-1.0, 1.0, (rows, train.n_joints)) for rows in (3, 3, 1)] for _ in range(5)]
@@ -146,12 +144,12 @@ def _table(
         members.append(f"  double observed[2][{size}]; /* by an observer, in turn, */")
         members.append("  int newest;               /* and which one last */")
     rows = min(_MOTION, main.results["position"][0]) if main.name == BOTH else _MOTION
-    names = "driven_names" if robot.closure is not None else "joint_names"
+    driven, _ = name_arrays(robot, code.name)[-1]
     coordinates = f"{code.name}_joint_names" if robot.joint_names else "0"
     figures = [
         *("HODYN_ROBOT_ABI", "sizeof(hodyn_robot)", string(robot.name), string(digest)),
         *map(str, (order, robot.n_coordinates, n, rows, int(main.name == BOTH))),
-        *(coordinates, f"{code.name}_{names}"),
+        *(coordinates, driven),
         *(f"limit_{name}" for name in _LIMITS),
         *(
             "sizeof(memory_of_all)",

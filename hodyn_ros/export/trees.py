@@ -14,7 +14,7 @@ from hodyn_ros.codegen.kernel import Shape, Traceable
 from hodyn_ros.dynamics.named_frames import placed
 from hodyn_ros.dynamics.operations import OPERATIONS, Operation
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.engine.kernels import KernelSpec
+from hodyn_ros.engine.kernel_spec import KernelSpec
 from hodyn_ros.export import motions, words
 from hodyn_ros.export.c_function import Cases, CFunction, rounded, spread
 from hodyn_ros.export.request import ExportRequest

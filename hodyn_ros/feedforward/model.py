@@ -8,7 +8,7 @@ import numpy as np
 
 from hodyn_ros.array import Array
 from hodyn_ros.checks import check_result
-from hodyn_ros.dynamics.calls.inverse_dynamics import DriveState
+from hodyn_ros.dynamics.results import DriveState
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.rotor_coupling import RotorCoupling
 from hodyn_ros.engine.kernels import fits_straight_line

@@ -10,7 +10,7 @@ import numpy as np
 from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.codegen.kernel import Kernel, Stack, Traceable
 from hodyn_ros.control.links import Links
-from hodyn_ros.dynamics.calls.inverse_dynamics import DriveState
+from hodyn_ros.dynamics.results import DriveState
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.payload import Payload

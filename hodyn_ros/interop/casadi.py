@@ -8,6 +8,7 @@ from typing import Any
 
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.robot_choice import RobotChoice
+from hodyn_ros.engine.traced_function import TracedFunction
 from hodyn_ros.errors import InputError
 from hodyn_ros.export.c_text import checked_name, name_from
 from hodyn_ros.export.request import ExportRequest
@@ -15,7 +16,7 @@ from hodyn_ros.extras import needed
 from hodyn_ros.interop.casadi_functions import externals
 from hodyn_ros.interop.casadi_library import library, makes_libraries, write_library
 from hodyn_ros.interop.casadi_source import source
-from hodyn_ros.interop.traced_function import TracedFunction
+from hodyn_ros.interop.robot_functions import function_of
 from hodyn_ros.lie.representations import Representation
 
 # A Hessian costs about as much as so many of its directions.
@@ -46,7 +47,7 @@ def function(
     CasADi generates can be linked with it. Raises InputError for what is not offered.
     """
     casadi = needed("casadi")
-    traced = TracedFunction.of(robot, what, order, frames, representation)
+    traced = function_of(robot, what, order, frames, representation)
     if isinstance(samples, bool) or not isinstance(samples, int) or samples < 1:
         raise InputError(f"samples must be a positive whole number, found {samples!r}")
     called = checked_name(f"{name_from(robot.name)}_{what}_{order}" if name is None else name)
@@ -79,7 +80,7 @@ def export_casadi(choice: RobotChoice, request: ExportRequest, out: Path) -> lis
     paths = []
     out.mkdir(parents=True, exist_ok=True)
     for each in request.what:
-        traced = TracedFunction.of(robot, each, order, request.frames or None, request.representation)
+        traced = function_of(robot, each, order, request.frames or None, request.representation)
         called = checked_name(f"{prefix}_{each}_{order}")
         functions = externals(traced, called)
         subject = each.replace("_", " ").capitalize()

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hodyn_ros.codegen.differentiate import Scalar, derivatives
-from hodyn_ros.codegen.kernel import Shape
+from hodyn_ros.codegen.kernel import Shape, Stack
 from hodyn_ros.codegen.tracer import Graph
-from hodyn_ros.interop.traced_function import Matrix, TracedFunction, is_zero
+from hodyn_ros.engine.traced_function import TracedFunction, flat, is_zero
 
 
 @dataclass(frozen=True)
@@ -100,14 +100,14 @@ def externals(function: TracedFunction, name: str, samples: int = 1) -> list[Ext
 
 def _value(function: TracedFunction, name: str, given: list[Block], result: Block) -> External:
     graph, stacks = function.start()
-    return External(name, (*given,), (result,), graph, (function.values(stacks),))
+    return External(name, (*given,), (result,), graph, (flat(function.law(*stacks)),))
 
 
 def _jacobian(
     function: TracedFunction, name: str, given: list[Block], result: Block, nominal: Block
 ) -> External:
     graph, stacks = function.start()
-    found = function.jacobian(graph, stacks)
+    found = function.jacobian(*stacks)
     outputs, values = _split(found, function.sizes, f"jac_{result.name}", [one.name for one in given])
     return External(f"jac_{name}", (*given, nominal), (*outputs,), graph, (*values,))
 
@@ -117,8 +117,8 @@ def _forward(
 ) -> External:
     further = [shape for _, shape in function.arguments]
     graph, stacks = function.start(function.result[1], *further)
-    changes = [x for stack in stacks[len(given) + 1 :] for row in stack for x in row]
-    found = function.change(graph, stacks[: len(given)], changes)
+    changes = flat(*stacks[len(given) + 1 :])
+    found = flat(function.change(*stacks[: len(given)], [changes]))
     seeds = [Block(f"fwd_{one.name}", one.shape) for one in given]
     output = Block(f"fwd_{result.name}", result.shape)
     return External(f"fwd1_{name}", (*given, nominal, *seeds), (output,), graph, (found,))
@@ -128,7 +128,8 @@ def _reverse(
     function: TracedFunction, name: str, given: list[Block], result: Block, nominal: Block
 ) -> External:
     graph, stacks = function.start(function.result[1], function.result[1])
-    found = iter(function.gradient(graph, stacks[: len(given)], _weights(stacks[-1])))
+    (slopes,) = function.gradient(*stacks[: len(given)], stacks[-1])
+    found = iter(slopes)
     values = [[next(found) for _ in range(size)] for size in function.sizes]
     seed = Block(f"adj_{result.name}", result.shape)
     outputs = [Block(f"adj_{one.name}", one.shape) for one in given]
@@ -144,9 +145,9 @@ def _hessian(
     """
     outs = [Block(f"out_adj_{one.name}", one.shape) for one in given]
     graph, stacks = function.start(function.result[1], function.result[1])
-    own, weights = stacks[: len(given)], _weights(stacks[-1])
-    second = function.hessian(graph, own, weights)
-    first = [list(column) for column in zip(*function.jacobian(graph, own))]
+    own = stacks[: len(given)]
+    second = function.hessian(own, flat(stacks[-1]))
+    first = [list(column) for column in zip(*function.jacobian(*own))]
     size = function.size
     rows = [[*a, *[0.0] * size, *b] for a, b in zip(second, first)]
     names = [*(one.name for one in given), nominal.name, f"adj_{result.name}"]
@@ -172,14 +173,14 @@ def _forward_of_reverse(
     further = [function.result[1], function.result[1], *shapes]  # result, weights, gradients
     graph, stacks = function.start(*further, *shapes, function.result[1], function.result[1])
     own, count = stacks[: len(given)], len(given)
-    weights, first = _weights(stacks[count + 1]), 2 * count + 2
-    slopes = function.gradient(graph, own, weights)
+    first = 2 * count + 2
+    (slopes,) = function.gradient(*own, stacks[count + 1])
     by = [*own, stacks[count + 1]]
     changed = [*stacks[first : first + count], stacks[first + count + 1]]
     fields = {
         x.number: change
         for stack, changes in zip(by, changed, strict=True)
-        for x, change in zip(_weights(stack), _weights(changes))
+        for x, change in zip(flat(stack), flat(changes))
     }
     found = iter(derivatives(graph, slopes, fields))
     values = [[next(found) for _ in range(size)] for size in function.sizes]
@@ -191,7 +192,7 @@ def _forward_of_reverse(
 
 
 def _split(
-    rows: Matrix, sizes: Sequence[int], name: str, others: Sequence[str]
+    rows: Stack, sizes: Sequence[int], name: str, others: Sequence[str]
 ) -> tuple[list[Block], list[list[Scalar]]]:
     """Cut a matrix into blocks of so many columns, with the numbers that are there by columns."""
     blocks, values, start = [], [], 0
@@ -206,10 +207,6 @@ def _split(
         values.append(numbers)
         start += size
     return blocks, values
-
-
-def _weights(stack: list[list[Scalar]]) -> list[Scalar]:
-    return [x for row in stack for x in row]
 
 
 def _turned(shape: Shape) -> Shape:

@@ -16,7 +16,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.export.c_text import comment_block
 from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.export.straight_line import Tables, TracedLines
-from hodyn_ros.interop.traced_function import law_of
+from hodyn_ros.interop.robot_functions import law_of
 
 _THREADS = 128  # of a block at most, so that each may use many registers
 

@@ -12,7 +12,7 @@ from hodyn_ros.codegen.kernel import Kernel
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.extras import needed
 from hodyn_ros.interop.kernels import DerivativeKernels
-from hodyn_ros.interop.traced_function import TracedFunction
+from hodyn_ros.interop.robot_functions import function_of
 from hodyn_ros.interop.xla_handler import handler
 from hodyn_ros.lie.representations import Representation
 
@@ -41,7 +41,7 @@ def function(
     are asked for that would take long to compile, then.
     """
     jax = needed("jax")
-    kernels = DerivativeKernels(TracedFunction.of(robot, what, order, frames, representation))
+    kernels = DerivativeKernels(function_of(robot, what, order, frames, representation))
     traced = kernels.function
     shapes = [shape for _, shape in traced.arguments]
     size, n = traced.size, kernels.n_arguments

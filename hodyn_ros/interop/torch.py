@@ -12,7 +12,7 @@ from hodyn_ros.codegen.kernel import Kernel, Shape
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.extras import needed
 from hodyn_ros.interop.kernels import DerivativeKernels
-from hodyn_ros.interop.traced_function import TracedFunction
+from hodyn_ros.interop.robot_functions import function_of
 from hodyn_ros.lie.representations import Representation
 
 _numbers = count()
@@ -38,7 +38,7 @@ def function(
     Raises InputError for what is not offered, and for numbers that are not finite.
     """
     torch = needed("torch")
-    kernels = DerivativeKernels(TracedFunction.of(robot, what, order, frames, representation))
+    kernels = DerivativeKernels(function_of(robot, what, order, frames, representation))
     traced = kernels.function
     n, prefix = kernels.n_arguments, f"hodyn_ros::{what}_{next(_numbers)}"
     shapes, row = [shape for _, shape in traced.arguments], (1, n)

@@ -3,7 +3,7 @@
 The names here are for launch files; `launch/panda.launch.py` shows how.
 """
 
-from hodyn_ros.launching.description import Argument, Command, Launch, Node, Process, Values, joined
+from hodyn_ros.launching.description import Launch, joined
 from hodyn_ros.launching.parts import (
     command_arguments,
     commanded_simulation,
@@ -27,6 +27,7 @@ from hodyn_ros.launching.parts import (
     viewing,
     viewing_arguments,
 )
+from hodyn_ros.launching.processes import Argument, Command, Node, Process, Values
 from hodyn_ros.launching.read import read_launch
 
 __all__ = [

@@ -2,109 +2,15 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from math import inf, isinf
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hodyn_ros.errors import InputError
-from hodyn_ros.share import PACKAGE
+from hodyn_ros.launching.processes import Argument, Process, Values
 
 if TYPE_CHECKING:
     from launch import LaunchDescription
-
-# The values of all arguments of a launch file, by name, each of the type of its default.
-Values = Mapping[str, Any]
-
-# What a process ends with that cannot start with what it was given; starting it again would not help.
-CANNOT_START = 1
-
-_SWITCH = {"true": True, "false": False}
-
-
-@dataclass(frozen=True)
-class Argument:
-    """An argument of a launch file, given as `name:=value`; its value has the type of `default`.
-
-    `choices` are the only values that are taken; a number lies between `low` and `high`.
-    """
-
-    name: str
-    default: str | float | bool
-    meaning: str
-    choices: tuple[str, ...] = ()
-    low: float = -inf
-    high: float = inf
-
-    @property
-    def default_text(self) -> str:
-        """The default as it would be given."""
-        return str(self.default).lower() if isinstance(self.default, bool) else str(self.default)
-
-    @property
-    def offered(self) -> tuple[str, ...]:
-        """The only values that are taken; empty where there are others."""
-        return tuple(_SWITCH) if isinstance(self.default, bool) else self.choices
-
-    @property
-    def description(self) -> str:
-        """The meaning, with the range of a number."""
-        return self.meaning if isinf(self.low) else f"{self.meaning} From {self.low:g} to {self.high:g}."
-
-    def value(self, text: str) -> str | float | bool:
-        """Return the value that a text stands for. Raises InputError for one that is not taken."""
-        if self.offered and text not in self.offered:
-            raise InputError(f"argument {self.name!r} is {text!r}; give one of {', '.join(self.offered)}")
-        if isinstance(self.default, bool):
-            return _SWITCH[text]
-        return text if isinstance(self.default, str) else self._number(type(self.default), text)
-
-    def _number(self, kind: type[int] | type[float], text: str) -> float:
-        try:
-            number = kind(text)
-        except ValueError:
-            number = float("nan")
-        if not self.low <= number <= self.high:  # nan fits nowhere
-            wanted = "a whole number" if kind is int else "a number"
-            raise InputError(
-                f"argument {self.name!r} is {text!r}; give {wanted} from {self.low:g} to {self.high:g}"
-            )
-        return number
-
-
-@dataclass(frozen=True)
-class Node:
-    """A process that is a node. All end when one ends that is `required`, unless it is to `respawn`.
-
-    `namespace` is absolute; with an empty `name` the node has the one that it gives itself. `parameters` are
-    files and values, of which later ones count more.
-    """
-
-    executable: str
-    namespace: str = "/"
-    parameters: tuple[Path | Mapping[str, Any], ...] = ()
-    package: str = PACKAGE
-    name: str = ""
-    remappings: Mapping[str, str] = field(default_factory=dict)
-    arguments: tuple[str, ...] = ()
-    log_level: str = ""
-    required: bool = True
-    respawn: bool = False
-
-
-@dataclass(frozen=True)
-class Command:
-    """A process that is not a node; the others go on when it ends."""
-
-    name: str
-    command: tuple[str, ...]
-    required: bool = False
-    respawn: bool = False
-
-
-Process = Node | Command
 
 
 @dataclass(frozen=True)
@@ -141,21 +47,10 @@ class Launch:
         """Return the same for `ros2 launch`, which has to be installed."""
         from hodyn_ros.launching.ros2_launch import description  # what it needs is not on PyPI
 
-        return description(self)
+        return description(self.arguments, self.start)
 
 
 def joined(outer: str, inner: str) -> str:
     """Return the absolute name of the namespace `inner` in `outer`; one that begins with / stands alone."""
     parts = inner.split("/") if inner.startswith("/") else [*outer.split("/"), *inner.split("/")]
     return "/" + "/".join(filter(None, parts))
-
-
-def ending(process: str, code: int) -> str:
-    """Say how a process has ended, from its exit code or, negative, the signal that has ended it."""
-    if code >= 0:
-        return f"{process} has ended with exit code {code}"
-    try:
-        name = signal.Signals(-code).name
-    except ValueError:
-        name = "unknown to this system"
-    return f"{process} has been ended by signal {-code} ({name})"

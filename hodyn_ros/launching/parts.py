@@ -14,8 +14,9 @@ from typing import Any
 from hodyn_ros import share
 from hodyn_ros.bags.qos_overrides import overrides
 from hodyn_ros.errors import InputError
-from hodyn_ros.launching.description import Argument, Command, Launch, Node, Process, Values, joined
+from hodyn_ros.launching.description import Launch, joined
 from hodyn_ros.launching.installed import installed
+from hodyn_ros.launching.processes import Argument, Command, Node, Process, Values
 
 # What rosbag2 records beside the topics of the namespace.
 _COMMON_TOPICS = ("/clock", "/diagnostics", "/parameter_events", "/tf", "/tf_static")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +20,7 @@ from launch_ros.actions import Node as LaunchNode
 from launch_ros.parameter_descriptions import ParameterFile, ParameterValue
 
 from hodyn_ros.errors import HodynError
-from hodyn_ros.launching.description import (
-    CANNOT_START,
-    Argument,
-    Command,
-    Launch,
-    Process,
-    ending,
-)
+from hodyn_ros.launching.processes import CANNOT_START, Argument, Command, Process, ending
 from hodyn_ros.parent import PARENT
 
 RESPAWN_DELAY = 1.0  # [s]
@@ -37,10 +30,17 @@ class LaunchEndedError(HodynError):
     """A process has ended that the others need; raised inside a launch, it makes it end with 1."""
 
 
-def description(launch: Launch) -> LaunchDescription:
-    """Return arguments to declare, and an action that starts everything once they are known."""
+Start = Callable[[Mapping[str, str], str], list[Process]]
+
+
+def description(arguments: Sequence[Argument], start: Start) -> LaunchDescription:
+    """Return arguments to declare, and an action that starts everything once they are known.
+
+    `start(values by name, namespace around)` returns what is to be started.
+    """
+    names = [argument.name for argument in arguments]
     return LaunchDescription(
-        [*map(_declared, launch.arguments), OpaqueFunction(function=_start, args=[launch])]
+        [*map(_declared, arguments), OpaqueFunction(function=_start, args=[names, start])]
     )
 
 
@@ -53,12 +53,12 @@ def _declared(argument: Argument) -> DeclareLaunchArgument:
     )
 
 
-def _start(context: LaunchContext, launch: Launch) -> list[Action]:
+def _start(context: LaunchContext, names: Sequence[str], start: Start) -> list[Action]:
     configured = context.launch_configurations
-    arguments = {argument.name: configured[argument.name] for argument in launch.arguments}
+    arguments = {name: configured[name] for name in names}
     # where a group of actions around this one has pushed a namespace
     within = configured.get("ros_namespace", "/")
-    return [_action(process) for process in launch.start(arguments, within)]
+    return [_action(process) for process in start(arguments, within)]
 
 
 def _action(process: Process) -> Action:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import yaml
 
-from hodyn_ros.launching.description import CANNOT_START, Command, Process, ending
 from hodyn_ros.launching.installed import executable
+from hodyn_ros.launching.processes import CANNOT_START, Command, Process, ending
 from hodyn_ros.parent import PARENT
 from hodyn_ros.share import PACKAGE
 

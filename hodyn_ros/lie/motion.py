@@ -9,10 +9,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import rigid_poses
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.compiled import compiled
 from hodyn_ros.lie.leibniz import product_derivative
+from hodyn_ros.lie.rigid import rigid_poses
 from hodyn_ros.lie.se3 import Ad, Array, ad, hat, inverse
 
 Stack = Sequence[Array] | Array  # derivatives by order

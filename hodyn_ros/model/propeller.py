@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 
 from hodyn_ros.array import Array
-from hodyn_ros.checks import rigid_pose
 from hodyn_ros.errors import ModelError
+from hodyn_ros.lie.rigid import rigid_pose
 from hodyn_ros.model.keys import Entry, key
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
@@ -151,14 +152,6 @@ class ObservationPipeline:
         last, longest = self.stamps.last, 1e9 * self._config.observer.longest_gap
         return self.observer.starting or last is None or not 0 < stamp - last <= longest
 
-    def together(self, held: Mapping[str, tuple[bytes, Any]]) -> Measured | None:
-        """Return what messages of all topics hold, as read; None where they are not of one instant."""
-        instants = [instant(stamp) for stamp, _ in held.values()]
-        if max(instants) - min(instants) > 1e9 * self._config.stamp_tolerance:
-            return None
-        rows = np.concatenate([held[name][1] for name in self.readers if name != BASE])
-        return Measured(held[LINKS][0], rows, held[BASE][1] if BASE in held else None)
-
     def take(self, measured: Measured) -> Said:
         """Observe a sample. Raises MessageRejected or HodynError for one that does not count then."""
         now, observer = instant(measured.stamp), self.observer
@@ -288,3 +281,73 @@ def observer_config(data: Mapping[str, Any]) -> ObserverConfig:
     fields: dict[str, Any] = data["observer"]
     lists = {name: tuple(values) for name, values in fields.items() if isinstance(values, list)}
     return ObserverConfig(**{**fields, **lists})
+
+
+class State(NamedTuple):
+    """What one message says, until it belongs to a sample."""
+
+    came: int  # [ns]
+    instant: int  # its stamp [ns]
+    stamp: bytes  # as it travels
+    content: Any  # rows of joints, or the motion of the base
+
+
+class Pairs:
+    """Puts states of links, motors and base of one instant together, in the order of those of the links.
+
+    Each topic keeps its order, but not beside others: where a machine holds up a node, or a recorder, many
+    messages of one come before those of the next. So they wait, by topic.
+
+    Attributes:
+        alone: How many states no other belonged to.
+    """
+
+    def __init__(self, topics: Iterable[str], wait: float) -> None:
+        """`topics`: that of links first; `wait`: longest time [s] that a state waits."""
+        self.alone, self._wait = 0, 1e9 * wait
+        self._waiting: dict[str, deque[State]] = {topic: deque() for topic in topics}
+        self._newest = dict.fromkeys(self._waiting, -1)  # stamps [ns]
+
+    def take(
+        self, topic: str, came: int, data: bytes, pipeline: ObservationPipeline
+    ) -> Iterator[tuple[int, Measured]]:
+        """Yield the samples that a message completes which came at a time [ns], and when their links' came.
+
+        Raises MessageRejected for a message that cannot be read.
+        """
+        stamp, content = pipeline.readers[topic].read(data)
+        state, queue = State(came, instant(stamp), stamp, content), self._waiting[topic]
+        if state.instant < self._newest[topic]:  # a clock that starts again, for others as well
+            for waiting in self._waiting.values():
+                self._drop(waiting, len(waiting))
+            self._newest = dict.fromkeys(self._waiting, -1)
+        queue.append(state)
+        self._newest[topic] = state.instant
+        while came - queue[0].came > self._wait:
+            self._drop(queue, 1)
+        links, *others = self._waiting
+        while self._waiting[links]:
+            first = self._waiting[links][0]
+            lacking = [other for other in others if not self._has_partner(other, first.instant, pipeline)]
+            if any(self._newest[other] <= first.instant for other in lacking):
+                return  # it may still come
+            if lacking:
+                self._drop(self._waiting[links], 1)
+                continue
+            held = {name: waiting.popleft().content for name, waiting in self._waiting.items()}
+            base = held.pop(BASE, None)
+            yield first.came, Measured(first.stamp, np.concatenate(list(held.values())), base)
+
+    def _has_partner(self, topic: str, stamp: int, pipeline: ObservationPipeline) -> bool:
+        """Leave out what is before the nearest to a stamp [ns] on a topic; whether that is near enough."""
+        queue = self._waiting[topic]
+        apart = [abs(state.instant - stamp) for state in queue]
+        if not apart or min(apart) > 1e9 * pipeline.config.stamp_tolerance:
+            return False
+        self._drop(queue, apart.index(min(apart)))
+        return True
+
+    def _drop(self, queue: deque[State], count: int) -> None:
+        for _ in range(count):
+            queue.popleft()
+        self.alone += count

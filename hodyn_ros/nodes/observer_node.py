@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -38,6 +39,7 @@ from hodyn_ros.nodes.observation_pipeline import (
     Measured,
     ObservationConfig,
     ObservationPipeline,
+    Pairs,
 )
 from hodyn_ros.observers import ObserverConfig
 from hodyn_ros.observers.payload import PayloadConfig
@@ -48,10 +50,12 @@ from hodyn_ros.ros.parameters.robot_file import robot_file
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.streams.lifecycle import StreamLifecycle
 from hodyn_ros.ros.streams.qos import latched_qos, stream_qos
-from hodyn_ros.ros.streams.rejections import MessageRejected, Reason
+from hodyn_ros.ros.streams.rejections import MessageRejected, Reason, Rejections
 from hodyn_ros.ros.streams.stamp_filter import StampFilter
 from hodyn_ros.ros.streams.stream_executor import beside_streams
 from hodyn_ros.ros.triggers import serve_triggers
+
+_WAIT = 1.0  # [s] that a state of links waits for that of motors
 
 
 class ObserverNode(StreamLifecycle):
@@ -60,8 +64,8 @@ class ObserverNode(StreamLifecycle):
     def __init__(self) -> None:
         super().__init__("observer_node", SETTINGS, STRUCTURAL)
         self._pipeline: ObservationPipeline | None = None
-        self._waiting: dict[str, tuple[bytes, Any]] = {}  # the newest of each topic that has no partner yet
-        self._published, self._contacts, self._unpaired = Stream(), 0, 0
+        self._pairs: Pairs | None = None
+        self._published, self._contacts = Stream(), 0
         self._last: ExternalEffortsMessage | None = None
         self._efforts_publisher = self.events.publisher(ExternalEffortsMessage, OUT, stream_qos())
         self._contacts_publisher = self.events.publisher(ContactEvent, CONTACTS, stream_qos())
@@ -92,6 +96,7 @@ class ObserverNode(StreamLifecycle):
         )
         stamps = StampFilter(value(self, "new_clock_after"))
         self._pipeline = pipeline = ObservationPipeline(RobotFiles.from_file(path), robot, config, stamps)
+        self._pairs = Pairs(pipeline.readers, _WAIT)
         self._diagnostics.hardware_id = robot.name
         rows = pipeline.observer.rows
         self.get_logger().info(
@@ -100,12 +105,12 @@ class ObserverNode(StreamLifecycle):
 
     def unload(self) -> None:
         """Forget the robot; another can be configured."""
-        self._pipeline = None
+        self._pipeline = self._pairs = None
 
     def begin(self) -> None:
         """Observe from now on, whatever the stamps before."""
-        self._waiting.clear()
         if self._pipeline is not None:
+            self._pairs = Pairs(self._pipeline.readers, _WAIT)
             self._pipeline.begin()
 
     # parameters and services
@@ -163,27 +168,26 @@ class ObserverNode(StreamLifecycle):
     # samples
 
     def _take(self, topic: str, data: bytes) -> None:
-        pipeline = self._pipeline
-        if pipeline is None or not self.running or topic not in pipeline.readers:
+        pipeline, pairs = self._pipeline, self._pairs
+        if pipeline is None or pairs is None or not self.running or topic not in pipeline.readers:
             return
         try:
-            waiting = self._waiting
-            read = pipeline.readers[topic].read(data)
-            self._unpaired += topic in waiting
-            waiting[topic] = read
-            whole = None if len(waiting) < len(pipeline.readers) else pipeline.together(waiting)
-            if whole is not None:
-                waiting.clear()
-                self._observe(pipeline, whole)
+            for _, measured in pairs.take(topic, time.monotonic_ns(), data, pipeline):
+                self._observe(pipeline, measured, self.rejections[topic])
         except MessageRejected as rejected:
             self.rejections[topic].add(rejected)
-        except HodynError as error:  # a spring beyond its law, loops that do not close, numbers too large
-            self.rejections[topic].add(MessageRejected(Reason.UNREACHABLE, str(error)))
 
-    def _observe(self, pipeline: ObservationPipeline, measured: Measured) -> None:
+    def _observe(self, pipeline: ObservationPipeline, measured: Measured, rejections: Rejections) -> None:
         """Publish what follows from a sample."""
         first = pipeline.begun
-        said = pipeline.take(measured)
+        try:
+            said = pipeline.take(measured)
+        except MessageRejected as rejected:
+            rejections.add(rejected)
+            return
+        except HodynError as error:  # a spring beyond its law, loops that do not close, numbers too large
+            rejections.add(MessageRejected(Reason.UNREACHABLE, str(error)))
+            return
         if pipeline.begun != first:
             self._tell_settings(pipeline, "all")
         if said.payload is not None:
@@ -205,9 +209,9 @@ class ObserverNode(StreamLifecycle):
     @property
     def troubles(self) -> int:
         """How much was wrong with samples so far."""
-        gaps = 0 if self._pipeline is None else self._pipeline.observer.restarts
-        saturated = 0 if self._pipeline is None else self._pipeline.screen.saturated
-        return self.rejected + self._unpaired + self.events.total + gaps + saturated
+        pipeline, pairs = self._pipeline, self._pairs
+        counted = self.rejected + self.events.total + (0 if pairs is None else pairs.alone)
+        return counted + (0 if pipeline is None else pipeline.observer.restarts + pipeline.screen.saturated)
 
     def _report(self) -> Report:
         pipeline = self._pipeline
@@ -222,7 +226,7 @@ class ObserverNode(StreamLifecycle):
             "in contact": contact,
             "largest ratio": self._last.largest_ratio if self._last else "",
             "begun anew": observer.restarts if observer else "",
-            "states without a partner": self._unpaired,
+            "states without a partner": self._pairs.alone if self._pairs else "",
             "commands beyond what drives give": pipeline.screen.saturated if pipeline else "",
             "rejected": self.rejected,
             **self.rejected_by_topic(),

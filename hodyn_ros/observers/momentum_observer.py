@@ -16,12 +16,8 @@ from hodyn_ros.checks import finite_array, shaped_array
 from hodyn_ros.codegen.kernel import Kernel, Stack, Traceable
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.rotor_coupling import RotorCoupling
-from hodyn_ros.engine.kernels import (
-    KernelSpec,
-    fits_straight_line,
-    inverse_dynamics,
-    inverse_dynamics_trace,
-)
+from hodyn_ros.engine.kernel_spec import KernelSpec
+from hodyn_ros.engine.kernels import fits_straight_line, inverse_dynamics, inverse_dynamics_trace
 from hodyn_ros.engine.series.vectors import cross, subtract
 from hodyn_ros.errors import HodynError, InputError
 from hodyn_ros.lie.motion import BaseMotion

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from scipy.linalg import block_diag
 
 from hodyn_ros.array import Array
-from hodyn_ros.checks import rigid_pose
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import ModelError
+from hodyn_ros.lie.rigid import rigid_pose
 from hodyn_ros.lie.se3 import Ad
 from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.drive_spec import DriveSpec

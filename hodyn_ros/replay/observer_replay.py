@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,6 +27,7 @@ from hodyn_ros.nodes.observation_pipeline import (
     PAYLOAD,
     Measured,
     ObservationPipeline,
+    Pairs,
     observer_config,
 )
 from hodyn_ros.outputs import complete_and_new
@@ -41,7 +42,7 @@ _SAID = {
     CONTACTS: "hodyn_ros/msg/ContactEvent",
     PAYLOAD: "hodyn_ros/msg/PayloadEstimate",
 }
-_WAIT = 10_000_000_000  # [ns] by which a recorder that was held up may record what belongs together apart
+_WAIT = 10.0  # [s] by which a recorder that was held up may record what belongs together apart
 
 
 class Change(NamedTuple):
@@ -98,13 +99,6 @@ def _folder(settings: str) -> str:
     return settings.removesuffix(SETTINGS).rpartition("/")[0]
 
 
-class Sample(NamedTuple):
-    """What was measured at one instant, and when it was recorded."""
-
-    time: int  # [ns]
-    measured: Measured
-
-
 @dataclass
 class Outcome:
     """What came of a replay, in numbers of samples and answers."""
@@ -141,7 +135,7 @@ class ObserverReplay:
         answers = self._recorded.get(OUT)
         self.outcome = Outcome(recorded=0 if answers is None else len(answers))
         self.rejections = Rejections(log, self._topic(OUT).lstrip("/"), clock=self._clock)
-        self._unanswered: deque[Sample] = deque(maxlen=2)
+        self._unanswered: deque[tuple[int, Measured]] = deque(maxlen=2)
         self._seen: int | None = None  # stamp [ns] of the sample before
         self._begun = False  # whether the recording has come to where the node began
         self._serialise = {name: Serialiser(kind) for name, kind in _SAID.items()}
@@ -161,7 +155,7 @@ class ObserverReplay:
         with complete_and_new(out) as part, BagWriter(part, self._bag.storage) as writer:
             for one in topics.values():
                 writer.add(one)
-            pairs = Pairs({self._topic(name): name for name in self._pipeline.readers})
+            pairs = Pairs(self._pipeline.readers, _WAIT)
             for i, message in enumerate(self._bag.messages()):
                 if message.topic not in own:
                     writer.write(*message)
@@ -173,44 +167,47 @@ class ObserverReplay:
     def _answers(self, pairs: Pairs, message: Message) -> Iterator[tuple[str, int, bytes]]:
         """Yield what is said of the samples that a message completes."""
         self._now = 1e-9 * message.time
+        topic = message.topic.removeprefix(f"{self._folder}/")
+        if topic not in self._pipeline.readers or self._topic(topic) != message.topic:
+            return
         try:
-            for sample in pairs.take(message, self._pipeline):
-                yield from self._observed(sample)
+            for time, measured in pairs.take(topic, message.time, message.data, self._pipeline):
+                yield from self._observed(time, measured)
         except MessageRejected as rejected:
             self.rejections.add(rejected)
 
-    def _observed(self, sample: Sample) -> Iterator[tuple[str, int, bytes]]:
-        """Yield what is said of a sample: topic, time [ns], bytes."""
+    def _observed(self, time: int, measured: Measured) -> Iterator[tuple[str, int, bytes]]:
+        """Yield what is said of a sample that was recorded at a time [ns]: topic, time [ns], bytes."""
         self.outcome.samples += 1
-        stamp = instant(sample.measured.stamp)
-        self._now = 1e-9 * sample.time
-        self._go_on(stamp, sample.time)
+        stamp = instant(measured.stamp)
+        self._now = 1e-9 * time
+        self._go_on(stamp, time)
         if not self._begun:
             return
         answers = self._recorded.get(OUT)
         found = None if answers is None else answers.find(stamp)
         if answers is not None and found is None:
-            self._unanswered.append(sample)  # the node has begun anew with it, or never had it
+            self._unanswered.append((time, measured))  # the node has begun anew with it, or never had it
             return
         pipeline = self._pipeline
         if pipeline.begins(stamp):
             needed = 1 if pipeline.observer.sensed.rates else 2
             for before in list(self._unanswered)[-needed:]:
-                yield from self._said(before, before.time)
+                yield from self._said(*before)
         self._unanswered.clear()
-        yield from self._said(sample, sample.time if found is None else found[0])
+        yield from self._said(time if found is None else found[0], measured)
         self.outcome.matched += found is not None
 
-    def _said(self, sample: Sample, time: int) -> Iterator[tuple[str, int, bytes]]:
+    def _said(self, time: int, measured: Measured) -> Iterator[tuple[str, int, bytes]]:
         try:
-            said = self._pipeline.take(sample.measured)
+            said = self._pipeline.take(measured)
         except MessageRejected as rejected:
             self.rejections.add(rejected)
             return
         except HodynError as error:
             self.rejections.add(MessageRejected(Reason.UNREACHABLE, str(error)))
             return
-        stamp = instant(sample.measured.stamp)
+        stamp = instant(measured.stamp)
         self.outcome.answers += said.efforts is not None
         for name, message in ((PAYLOAD, said.payload), (OUT, said.efforts), (CONTACTS, said.contact)):
             if message is None:
@@ -247,45 +244,3 @@ class ObserverReplay:
 
     def _clock(self) -> float:
         return self._now
-
-
-class Pairs:
-    """Puts states of links, motors and base of one instant together, in the order of those of the links."""
-
-    def __init__(self, topics: Mapping[str, str]) -> None:
-        self._topics = topics  # names by topic, that of links first
-        self._waiting: dict[str, deque[tuple[int, bytes, Any]]] = {name: deque() for name in topics.values()}
-        self._newest = dict.fromkeys(self._waiting, -1)  # stamps [ns]
-
-    def take(self, message: Message, pipeline: ObservationPipeline) -> Iterator[Sample]:
-        """Yield what a message completes. Raises MessageRejected for one that cannot be read."""
-        name = self._topics.get(message.topic)
-        if name is None:
-            return
-        queue = self._waiting[name]
-        queue.append((message.time, *pipeline.readers[name].read(message.data)))
-        while message.time - queue[0][0] > _WAIT:
-            queue.popleft()
-        self._newest[name] = instant(queue[-1][1])
-        links, *others = self._waiting
-        first = self._waiting[links]
-        while first:
-            time, stamp, rows = first[0]
-            partners = {other: self._partner(other, instant(stamp), pipeline) for other in others}
-            held = {name: found for name, found in partners.items() if found is not None}
-            if any(self._newest[name] <= instant(stamp) for name in others if name not in held):
-                return  # one may still come, as each topic keeps its order
-            first.popleft()
-            whole = pipeline.together({links: (stamp, rows), **held}) if len(held) == len(others) else None
-            if whole is not None:
-                yield Sample(time, whole)
-
-    def _partner(self, name: str, stamp: int, pipeline: ObservationPipeline) -> tuple[bytes, Any] | None:
-        """Return the state on a topic that is nearest to a stamp [ns], and leave out those before it."""
-        queue, near = self._waiting[name], 1e9 * pipeline.config.stamp_tolerance
-        apart = [abs(instant(held[1]) - stamp) for held in queue]
-        if not apart or min(apart) > near:
-            return None
-        for _ in range(apart.index(min(apart))):
-            queue.popleft()
-        return queue[0][1:]

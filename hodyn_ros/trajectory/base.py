@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
 from hodyn_ros.trajectory.checks import whole_number
-from hodyn_ros.trajectory.pieces import Pieces, in_time
+from hodyn_ros.trajectory.pieces import Pieces
 
 # Times are forgiven this much beyond an end [s]: the resolution of a ROS stamp.
 TIME_RESOLUTION = 1e-9
@@ -69,8 +69,10 @@ class Trajectory(ABC):
     @property
     def pieces(self) -> Pieces | None:
         """The polynomials, of time or of a parameter, that the motion is made of; None: it is not."""
-        degree = self.polynomial_degree
-        return None if degree is None else in_time(self, degree)
+        degree, points = self.polynomial_degree, self.breakpoints
+        if degree is None or points is None:
+            return None
+        return Pieces(points, degree, self._held_derivatives, np.ones_like, lambda u: u, lambda times: times)
 
     def sample(self, t: ArrayLike, order: int) -> Array:
         """Return the positions and their time derivatives up to `order` at the times `t` [s].

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from hodyn_ros.array import Array
-
-if TYPE_CHECKING:
-    from hodyn_ros.trajectory.base import Trajectory
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,13 +27,3 @@ class Pieces:
     def degree_of(self, order: int) -> int:
         """Return the degree of P_k at most."""
         return max(self.degree - order, 0) + self.speed_degree * (order // 2)
-
-
-def in_time(trajectory: Trajectory, degree: int) -> Pieces | None:
-    """Return the pieces of a motion whose columns are polynomials of time; None where it knows no edges."""
-    points = trajectory.breakpoints
-    if points is None:
-        return None
-    return Pieces(
-        points, degree, trajectory._held_derivatives, np.ones_like, lambda u: u, lambda times: times
-    )

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.array import Array
-from hodyn_ros.checks import rigid_pose
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseMotion, BaseRepresentation
+from hodyn_ros.lie.rigid import rigid_pose
 from hodyn_ros.lie.se3 import Ad
 from hodyn_ros.trajectory.base import Trajectory
 from hodyn_ros.trajectory.pose_coordinates import COORDINATES, poses_and_twists

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from hodyn_ros.array import Array
 from hodyn_ros.dynamics.named_frames import find_frame
@@ -32,6 +31,8 @@ _SHOWN = 3  # groups that MuJoCo's viewer shows at first; those behind them are 
 
 def read_geoms(path: Path, robot: Robot) -> Iterator[Visual]:
     """Return the geoms of an MJCF that MuJoCo's viewer shows at first; neither planes nor height fields."""
+    from scipy.spatial.transform import Rotation
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FigureWarning)  # they were said when the robot was read
         model, _ = compile_mjcf(path)

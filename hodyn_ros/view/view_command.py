@@ -13,9 +13,9 @@ from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import InputError
 from hodyn_ros.trajectory.files.reader import read_motion
 from hodyn_ros.view.browser import Browser
+from hodyn_ros.view.looks import read_looks
 from hodyn_ros.view.scene import Scene
 from hodyn_ros.view.track import Instant, Track, drive_limits, track_of_motion
-from hodyn_ros.view.visuals import read_looks
 
 _BAG_ENDS = (".mcap", ".db3", ".zstd")
 _USUAL = 1.0 / 3.0  # share of the limits of efforts that motions use

@@ -1,4 +1,4 @@
-"""How the bodies of a robot look: the `<visual>` of its URDF with its meshes, or the geoms of its MJCF."""
+"""The shapes that bodies carry: the `<visual>` of a URDF with its meshes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,10 @@ import numpy as np
 
 from hodyn_ros.array import Array
 from hodyn_ros.dynamics.named_frames import find_frame
-from hodyn_ros.dynamics.read_robot import format_of, kind_of
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.model.frames import from_rpy
-from hodyn_ros.model.readers.document import read_document
 from hodyn_ros.model.readers.files import read_file
-from hodyn_ros.model.readers.robot_entries import MjcfFile, UrdfFile
 from hodyn_ros.model.readers.urdf import MOST_BYTES, parse_urdf
 
 GREY = (0.72, 0.74, 0.78)
@@ -37,23 +34,8 @@ class Visual(NamedTuple):
     mesh: tuple[Array, Array] | None = None  # corners (N, 3) [m] and triangles (M, 3), where there is no file
 
 
-class Looks(NamedTuple):
-    """The shapes of a robot, and what could not be shown."""
-
-    visuals: tuple[Visual, ...]
-    missing: tuple[str, ...]
-
-
-def read_looks(path: Path, robot: Robot) -> Looks:
-    """Return the shapes of the robot that a file describes: a URDF, an MJCF, or one that names one."""
-    shown = _shown_by(path)
-    if shown is None:
-        return Looks((), ())
-    if format_of(shown) == "mjcf":
-        from hodyn_ros.view.geoms import read_geoms
-
-        return Looks(tuple(read_geoms(shown, robot)), ())
-    urdf = shown
+def read_visuals(urdf: Path, robot: Robot) -> tuple[list[Visual], list[str]]:
+    """Return the shapes that a URDF has of a robot, and what could not be shown."""
     root = parse_urdf(read_file(urdf, MOST_BYTES, "the URDF"))
     colours = {m.get("name"): m for m in root.iter("material") if m.find("color") is not None}
     visuals, missing = [], []
@@ -65,18 +47,7 @@ def read_looks(path: Path, robot: Robot) -> Looks:
                 missing.append(str(error))
             except (TypeError, ValueError) as error:
                 missing.append(f"<visual> of link {link.get('name')!r}: {error}")
-    return Looks(tuple(visuals), tuple(dict.fromkeys(missing)))
-
-
-def _shown_by(path: Path) -> Path | None:
-    """Return the URDF or MJCF that a file is, or that it names."""
-    if format_of(path) != "yaml":
-        return path
-    document = read_document(path, kind_of)
-    root, folder = document.root, document.path.parent
-    if isinstance(root, UrdfFile):
-        return folder / root.urdf
-    return folder / root.mjcf if isinstance(root, MjcfFile) else None
+    return visuals, missing
 
 
 def _visual(

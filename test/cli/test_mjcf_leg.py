@@ -14,8 +14,8 @@ from spring_leg import spring_leg
 
 from hodyn_ros import ModelError, Robot
 from hodyn_ros.errors import FigureWarning
+from hodyn_ros.view.looks import read_looks
 from hodyn_ros.view.scene import Scene
-from hodyn_ros.view.visuals import read_looks
 
 pytestmark = pytest.mark.thorough
 

@@ -6,6 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
@@ -22,13 +24,16 @@ from hodyn_ros.codegen.kernel import Kernel, straight_module
 from hodyn_ros.codegen.keys import key_of
 from hodyn_ros.codegen.llvm import Module
 from hodyn_ros.dynamics.operations import OPERATIONS
-from hodyn_ros.engine.kernels import KernelSpec, hybrid_dynamics_trace, inverse_dynamics_trace
+from hodyn_ros.engine.kernel_spec import KernelSpec
+from hodyn_ros.engine.kernels import hybrid_dynamics_trace, inverse_dynamics_trace
 from hodyn_ros.engine.loops.loop_efforts import EffortCode
 from hodyn_ros.engine.recursions.recursion import Recursion
 from hodyn_ros.engine.series import canonical
 from hodyn_ros.engine.series.validity import DOUBLE
 from hodyn_ros.feedforward.arm_feedforward import ArmFeedforward
 from hodyn_ros.feedforward.limits import FeedforwardLimits
+from hodyn_ros.interop.robot_functions import function_of
+from hodyn_ros.lie.se3 import Array
 
 CONFIG = ROOT / "config"
 
@@ -269,6 +274,76 @@ class TestFound:
                 file.unlink()
         q = np.random.default_rng(0).uniform(-1.0, 1.0, (3, 7))
         np.testing.assert_array_equal(Kernel(*law).function(q), first.function(q))
+
+
+class TestFoundOfLoops:
+    """Batches in lanes and partial derivatives are found for the same robot, and never for another."""
+
+    @pytest.fixture
+    def written(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """The names of functions that have written a module."""
+        names: list[str] = []
+        make = Module.__init__
+
+        def noted(module: Module, write: Any, *arguments: Any) -> None:
+            make(module, write, *arguments)
+            if module._text is not None:
+                names.append(write.__name__)
+
+        monkeypatch.setattr(Module, "__init__", noted)
+        monkeypatch.setattr(keys, "_sources", keys._Sources())  # which knows of no other code
+        monkeypatch.setattr(keys._sources, "_began", time.time() + 60.0)
+        return names
+
+    @pytest.mark.parametrize(
+        "writers, compute",
+        [
+            ({"_step_in_lanes", "_end_in_lanes"}, lambda robot, q: robot.compile_batch(0)(q)),
+            ({"still", "moving"}, lambda robot, q: robot.inverse_dynamics_derivatives(q[0])),
+            ({"still", "moving"}, lambda robot, q: robot.forward_dynamics_derivatives(q[0, :2], q[0, 2:])),
+            ({"still", "moving"}, lambda robot, q: robot.matrix_derivatives(q[0, :2]).mass_by_position),
+        ],
+    )
+    def test_the_same_robot_and_another(
+        self,
+        writers: set[str],
+        compute: Callable[[Robot, Array], Array],
+        written: list[str],
+        monkeypatch: pytest.MonkeyPatch,
+        tmp_path: Path,
+    ) -> None:
+        text = (CONFIG / "ankle_linkage.yaml").read_text()
+        heavier = text.replace("mass: {value: 1.2,", "mass: {value: 1.3,")
+        assert heavier != text
+        q = np.tile(np.random.default_rng(0).uniform(-0.1, 0.1, (3, 2)), (64, 1, 1))
+
+        def computed(content: str) -> tuple[Array, set[str]]:
+            written.clear()
+            (tmp_path / "robot.yaml").write_text(content)
+            return compute(Robot.load(tmp_path / "robot.yaml"), q), set(written)
+
+        first, new = computed(text)
+        assert writers <= new
+        again, new = computed(text)
+        assert not writers & new
+        np.testing.assert_array_equal(again, first)
+        other, new = computed(heavier)
+        assert writers <= new
+        assert np.abs(other - first).max() > 1e-3 * np.abs(first).max()
+        monkeypatch.setenv("HODYN_CACHE_DIR", "")
+        np.testing.assert_array_equal(computed(heavier)[0], other)
+
+
+@pytest.mark.parametrize("name", ["law", "jacobian", "gradient", "change", "curvature", "second"])
+def test_functions_for_other_libraries(name: str) -> None:
+    """Each law has its key, which changes with the robot."""
+    model = Robot.from_screws(**make_case(70, 2, 1).tree.arguments())
+    heavier = model.with_tree(replace(model.tree, masses=changed(model.tree.masses)))
+    found = [key_of(getattr(function_of(robot, "com", 0), name)) for robot in (model, model, heavier)]
+    assert found[0] == found[1] != None  # noqa: E711
+    assert found[0] != found[2]
+    others = ["law", "jacobian", "gradient", "change", "curvature", "second"]
+    assert len({key_of(getattr(function_of(model, "com", 0), each)) for each in others}) == len(others)
 
 
 EDITED = """

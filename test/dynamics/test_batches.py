@@ -14,6 +14,7 @@ from sweeps import THOROUGH
 
 from hodyn_ros import BaseMotion, Robot, share
 from hodyn_ros.dynamics.operations import OPERATIONS
+from hodyn_ros.dynamics.trees.tree_partials import TreePartials
 
 pytestmark = pytest.mark.thorough
 
@@ -66,7 +67,7 @@ def test_robots_too_large_for_compiled_partials_take_batches(monkeypatch: pytest
     q, torques = stacks(robot, 2), stacks(robot, 1)
     pushes = np.array([random_stack(50 + seed, 1, 6) for seed in range(COUNT)])
     expected = robot.forward_dynamics_derivatives(q, torques, whole, pushes)
-    monkeypatch.setattr(Robot, "_partial_kernel", lambda *_: None)
+    monkeypatch.setattr(TreePartials, "_partial_kernel", lambda *_: None)
     monkeypatch.setattr(Robot, "_screw_kernel", lambda *_: None)
     assert_same(robot.forward_dynamics_derivatives(q, torques, whole, pushes), list(expected))
     alone = [
@@ -123,7 +124,7 @@ def test_batches_of_float32_lose_some_of_its_roundings(what: Any) -> None:
     for order in ORDERS[what] if THOROUGH else ORDERS[what][:2][-1:]:
         whole, halves = (robot.compile_batch(order, what, dtype=kind) for kind in (np.float64, np.float32))
         of = OPERATIONS[what].of_frames(None, robot.tree.body_names, "spatial")
-        shapes = [shape for _, shape in robot._code_of_tree(order, what, of).arguments]
+        shapes = [shape for _, shape in robot._need_tree("this").code(what, order, of).arguments]
         arrays = [rng.uniform(-1.0, 1.0, (count, *shape)).astype(np.float32) for shape in shapes]
         doubles = [array.astype(np.float64) for array in arrays]
         right = whole(*doubles)

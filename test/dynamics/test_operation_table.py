@@ -27,6 +27,7 @@ from oracles.subjects import LimbSubject, LoopSubject, Subject, TreeSubject
 from sweeps import THOROUGH, some
 
 from hodyn_ros import BaseMotion, InputError, Robot
+from hodyn_ros.dynamics.calls.description import call_of
 from hodyn_ros.dynamics.operations import OPERATIONS, Operation
 from hodyn_ros.lie.representations import REPRESENTATIONS, Representation
 
@@ -389,7 +390,7 @@ def numbers(found: Any, order: int) -> Array:
 def called(s: Subject, operation: Operation, order: int) -> Array:
     robot = s.robot()
     places, named, _ = given(robot, s, operation, order)
-    return numbers(operation.call_of(robot)(*places, **named), order)
+    return numbers(call_of(robot, operation)(*places, **named), order)
 
 
 def slower(x: Any, rates: int = 0) -> Any:
@@ -413,7 +414,7 @@ def ways(
     places, named, arrays = given(robot, s, operation, order)
     if operation.frames != "none":
         named["representation"] = kind
-    call = operation.call_of(robot)
+    call = call_of(robot, operation)
     first = numbers(call(*places, **named), order)
     yield "the call", first
     yield "the call again, which knows its code now", numbers(call(*places, **named), order)

@@ -16,7 +16,7 @@ from hodyn_ros.dynamics import operations
 from hodyn_ros.dynamics.named_frames import placed
 from hodyn_ros.dynamics.operations import OPERATIONS, Operation
 from hodyn_ros.engine import matrix_kernels
-from hodyn_ros.engine.kernels import KernelSpec
+from hodyn_ros.engine.kernel_spec import KernelSpec
 from hodyn_ros.engine.series.vectors import dot
 
 EACH = pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)

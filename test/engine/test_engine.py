@@ -22,6 +22,7 @@ from hodyn_ros.codegen import emit
 from hodyn_ros.codegen.kernel import Kernel
 from hodyn_ros.dynamics.read_robot import read_robot
 from hodyn_ros.engine import kernels
+from hodyn_ros.engine.kernel_spec import KernelSpec
 from hodyn_ros.engine.large_trees.inverse import TreeKernel
 from hodyn_ros.engine.recursions.articulated import ArticulatedRecursion
 from hodyn_ros.engine.recursions.recursion import Recursion
@@ -300,7 +301,7 @@ class TestGenericCode:
             tree = random_tree(30 + seed, 6, kinds=kinds, branching=0.4)
             q = random_stack(40 + seed, order + 3, 6)
             straight = Robot.from_screws(**tree.arguments()).compile(order)
-            generic = TreeKernel(model_of(tree), order, None).function
+            generic = TreeKernel(model_of(tree), order, KernelSpec()).function
             assert relative_errors(generic(q), straight(q)).max() <= 1e-13
 
     @pytest.mark.parametrize("frame", ["spatial", "body_fixed"])
@@ -311,7 +312,7 @@ class TestGenericCode:
             robot = Robot.from_screws(**case.tree.arguments())
             motion = BaseMotion(case.base.pose, case.base.twists, representation=frame)
             expected = np.hstack(robot.inverse_dynamics(case.q, motion))
-            generic = TreeKernel(robot.model, 1, frame).function
+            generic = TreeKernel(robot.model, 1, KernelSpec(frame)).function
             found = generic(case.q, motion.pose, motion.twists)
             assert relative_errors(found, expected).max() <= 1e-13
 

@@ -54,7 +54,7 @@ def test_hybrid_dynamics_is_that_of_straight_line_code(
         straight = kernels.hybrid_dynamics(robot.model, ORDER, setting)
         assert isinstance(straight, Kernel)
         expected = straight.function(*arguments, *wrenches)
-        generic = TreeHybridKernel(robot.model, ORDER, frame, loads, prescribed, base_prescribed)
+        generic = TreeHybridKernel(robot.model, ORDER, setting)
         found = generic.function(*arguments, *wrenches)
         scale = np.abs(expected).max(axis=1, keepdims=True)
         assert (np.abs(found - expected) <= 1e-11 * scale).all()  # as above
@@ -90,13 +90,13 @@ def test_applied_wrenches_are_those_of_straight_line_code(
         (
             motion,
             kernels.inverse_dynamics(robot.model, ORDER, setting),
-            TreeKernel(robot.model, ORDER, frame, loads),
+            TreeKernel(robot.model, ORDER, setting),
             1e-13,
         ),
         (
             state,
             kernels.hybrid_dynamics(robot.model, ORDER, setting),
-            TreeHybridKernel(robot.model, ORDER, frame, loads),
+            TreeHybridKernel(robot.model, ORDER, setting),
             1e-11,  # as above
         ),
     ):

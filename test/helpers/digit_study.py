@@ -157,8 +157,7 @@ def _edges(name: str) -> tuple[Robot, list[tuple[Array, Array]]]:
     home, rng, k = robot.home[0], np.random.default_rng(3), robot.n_coordinates
     if name == "parallelogram":
         return robot, [(np.array([-0.6]), np.array([-1.0])), (np.array([-0.6]), np.array([1.0]))]
-    looped, edges = robot._looped, []
-    assert looped is not None
+    looped, edges = robot._need_loops("this"), []
     for i in range(10 if k > 1 else 2):
         way = rng.normal(size=k) if k > 1 else np.array([1.0 - 2.0 * i])
         way /= np.linalg.norm(way)
@@ -242,7 +241,7 @@ def loop_efforts_by_code(rng: np.random.Generator, order: int, name: str) -> Tri
     accuracy = robot.accuracy("inverse_dynamics", q)
     with _unrefused():
         found = robot.inverse_dynamics(q)
-    kernel = robot._looped.effort_call(order).code  # type: ignore[union-attr]
+    kernel = robot._need_loops("this").effort_call(order).code
     exact = mp_kernels.result(kernel, [q], robot.positions)
     return Trial([found], [exact[: order + 1]], accuracy)
 
@@ -257,7 +256,7 @@ def loop_accelerations(rng: np.random.Generator, order: int, name: str) -> Trial
     accuracy = robot.accuracy("forward_dynamics", q[:2], efforts)
     with _unrefused():
         found = robot.forward_dynamics(q[:2], efforts)
-    kernel = robot._looped.forward_call(order).code  # type: ignore[union-attr]
+    kernel = robot._need_loops("this").forward_call(order).code
     exact = mp_kernels.result(kernel, [q[:2], efforts], robot.positions)
     return Trial([found], [exact[:-1]], accuracy)
 
@@ -268,7 +267,7 @@ def joint_motion(rng: np.random.Generator, order: int, name: str) -> Trial:
     accuracy = robot.accuracy("joint_motion", q)
     with _unrefused():
         found = robot.joint_motion(q)
-    kernel = robot._looped.joint_call(order).code  # type: ignore[union-attr]
+    kernel = robot._need_loops("this").joint_call(order).code
     exact = mp_kernels.result(kernel, [q], robot.positions)
     return Trial([found], [exact[:-1]], accuracy)
 
@@ -281,8 +280,7 @@ def _platform(name: str) -> tuple[Any, Robot, list[tuple[float, Array]]]:
     """Return a platform, and poses where limbs are stretched or drives fail, with the ways there."""
     oracle = parallel_robots.planar_3rrr(0.1) if name == "planar_3rrr" else parallel_robots.gough_stewart()
     robot = ParallelRobot.from_screws(**oracle.arguments())
-    rng, edges, looped = np.random.default_rng(4), [], robot._looped
-    assert looped is not None
+    rng, edges, looped = np.random.default_rng(4), [], robot._need_loops("this")
     for _ in range(10 if THOROUGH else 2):
         way = oracle.dof @ rng.normal(size=oracle.dof.shape[1])
         if name == "gough_stewart":  # whose drives fail where it has turned about its axis

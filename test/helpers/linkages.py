@@ -60,8 +60,7 @@ def readable_solution(
     preload: Array | None = None,
 ) -> LoopSolution:
     """Return what `solve` does, by the readable formulation alone."""
-    looped = robot._looped
-    assert looped is not None
+    looped = robot._need_loops("this")
     y, given = coordinate_motion(looped.closure, q, base, 2)
     moved, margins = looped.begin(y, given)
     looped.remember(moved, y[0], given)

@@ -19,7 +19,7 @@ from hodyn_ros import Robot, share
 from hodyn_ros.dynamics.operations import EXPORTED_OF_TREES, OPERATIONS
 from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.interop.cuda import cuda_source
-from hodyn_ros.interop.traced_function import law_of
+from hodyn_ros.interop.robot_functions import law_of
 
 Array = NDArray[np.float64]
 HOST = """

@@ -9,7 +9,8 @@ import pytest
 from hodyn_ros import share
 from hodyn_ros.errors import InputError
 from hodyn_ros.launching import Argument, Launch, Node, parts, read_launch
-from hodyn_ros.launching.description import ending, joined
+from hodyn_ros.launching.description import joined
+from hodyn_ros.launching.processes import ending
 
 FILES = [name for name in share.available("launch") if name.endswith(".launch.py")]
 

@@ -14,7 +14,7 @@ from refusals import assert_refused
 from sweeps import some
 
 from hodyn_ros import BaseMotion, InputError, Robot, share
-from hodyn_ros.dynamics.calls.inverse_dynamics import DriveState
+from hodyn_ros.dynamics.results import DriveState
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.planning.check import Report, check
 from hodyn_ros.planning.retime import retime

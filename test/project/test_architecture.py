@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from places import ROOT
@@ -32,18 +33,31 @@ LAYERS = (
 LEVEL = {name: level for level, names in enumerate(reversed(LAYERS)) for name in names}
 
 
-def imported(path: Path) -> Iterator[str]:
-    """Yield the folders of the package that a file imports from."""
+@cache
+def modules_of(path: Path) -> set[str]:
+    """Return the modules of the package that a file imports from, those for type checkers alone as well."""
+    names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("hodyn_ros"):
-            names = [node.module or ""]
-            if names == ["hodyn_ros"]:
-                names = [f"hodyn_ros.{alias.name}" for alias in node.names]
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                names.add(name if name in MODULES else str(node.module))
         elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names if alias.name.startswith("hodyn_ros")]
-        else:
-            continue
-        yield from (name.split(".")[1] for name in names if "." in name)
+            names.update(alias.name for alias in node.names)
+    return names & set(MODULES)
+
+
+def module_name(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+MODULES = {module_name(path): path for path in sorted(SOURCES.rglob("*.py"))}
+
+
+def imported(path: Path) -> set[str]:
+    """Return the folders of the package that a file imports from."""
+    parts = (module.split(".") for module in modules_of(path))
+    return {part[1] for part in parts if len(part) > 1}
 
 
 def test_every_folder_has_its_place() -> None:
@@ -53,14 +67,26 @@ def test_every_folder_has_its_place() -> None:
 
 def test_imports_run_one_way() -> None:
     wrong = []
-    for path in sorted(SOURCES.rglob("*.py")):
+    for path in MODULES.values():
         own = path.relative_to(SOURCES).parts[0]
-        if own not in LEVEL:
-            continue  # what all share: errors, checks of arrays, files that are shipped
+        if own == "__init__.py":
+            continue  # hands on what others ask for
+        level = LEVEL.get(own, -1)  # what all share stands below all folders: errors, checks of arrays
         for folder in imported(path):
-            if folder in LEVEL and folder != own and LEVEL[folder] >= LEVEL[own]:
+            if folder in LEVEL and folder != own and LEVEL[folder] >= level:
                 wrong.append(f"{path.relative_to(SOURCES)} imports from {folder}")
     assert not wrong
+
+
+def test_no_file_leads_back_to_itself() -> None:
+    """Nor do imports within functions, or for type checkers alone, close a circle."""
+    graph = {module: modules_of(path) for module, path in MODULES.items()}
+    circle: list[str] = []
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        circle = error.args[1]
+    assert not circle, " imports from ".join(reversed(circle))
 
 
 def test_what_keys_of_machine_code_are_made_from_is_whole() -> None:

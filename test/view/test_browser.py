@@ -15,9 +15,9 @@ from sweeps import THOROUGH
 
 from hodyn_ros import InputError, Robot, share
 from hodyn_ros.trajectory import read_motion
+from hodyn_ros.view.looks import read_looks
 from hodyn_ros.view.scene import Scene
 from hodyn_ros.view.track import DriveLimit, Instant, drive_limits, track_of_motion
-from hodyn_ros.view.visuals import read_looks
 
 if TYPE_CHECKING:  # viser takes long to import, and every worker of the tests reads this file
     from hodyn_ros.view.browser import Browser, Player

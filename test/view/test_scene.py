@@ -11,10 +11,11 @@ from hodyn_ros import Robot, share
 from hodyn_ros.dynamics.kinematics.skeleton import robot_lines
 from hodyn_ros.trajectory import read_motion
 from hodyn_ros.view.bars import bars, shares
+from hodyn_ros.view.looks import read_looks
 from hodyn_ros.view.meshes import triangles
 from hodyn_ros.view.scene import Scene
 from hodyn_ros.view.track import DriveLimit, Instant, Track, drive_limits, track_of_motion
-from hodyn_ros.view.visuals import find_mesh, read_looks
+from hodyn_ros.view.visuals import find_mesh
 
 Q = np.array([0.3, -0.5, 0.2, -2.0, 0.4, 1.5, 0.1])
 

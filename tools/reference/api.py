@@ -15,7 +15,7 @@ SUBJECTS = {
         "Base motions, wrenches, results, errors",
         "lie.motion",
         "dynamics.kinematics.forward_kinematics.Kinematics",
-        "dynamics.calls.inverse_dynamics.DriveState",
+        "dynamics.results.DriveState",
         "dynamics.loops.looped_efforts.LoopSolution",
         "errors",
     ),

@@ -23,7 +23,7 @@ from hodyn_ros.digits import (
     rounded_pose,
     sizes_by_order,
 )
-from hodyn_ros.dynamics.calls.description import RobotProperties
+from hodyn_ros.dynamics.calls.description import RobotProperties, call_of
 from hodyn_ros.dynamics.kinematics.forward_kinematics import Kinematics
 from hodyn_ros.dynamics.loops.digit_check import begun_beside, natural_loads
 from hodyn_ros.dynamics.operations import OPERATIONS, WITH_ACCURACY
@@ -54,7 +54,7 @@ class AccuracyCalls(RobotProperties):
         """
         if call not in WITH_ACCURACY:
             raise InputError(f"there is no accuracy of {call!r}; ask for one of {sorted(WITH_ACCURACY)}")
-        method, rng = OPERATIONS[call].call_of(self), np.random.default_rng(0)
+        method, rng = call_of(self, OPERATIONS[call]), np.random.default_rng(0)
         bound = inspect.signature(method).bind(*arguments, **named)
         values = {name: _of_one_sample(name, value) for name, value in bound.arguments.items()}
         with asked_for(), self._from_here() as memory:
@@ -63,8 +63,8 @@ class AccuracyCalls(RobotProperties):
             rounded_answers: list[list[Array] | None] = []
             for _ in range(DRAWS):
                 beside = {name: self._rounded(name, value, rng) for name, value in values.items()}
-                if memory is not None and left is not None and self.closure is not None:
-                    memory[:] = begun_beside(self.closure, left, rng)
+                if memory is not None and left is not None:
+                    memory[:] = begun_beside(self._structure, left, rng)
                 try:
                     rounded_answers.append(parts_of(method(**beside)))
                 except HodynError:
@@ -77,7 +77,7 @@ class AccuracyCalls(RobotProperties):
     @contextmanager
     def _from_here(self) -> Iterator[Array | None]:
         """Give the memory of a robot with loops, which is what it was where this fails."""
-        memory = None if self._looped is None else self._looped.memory
+        memory = self._dynamics.memory
         before = None if memory is None else memory.copy()
         try:
             yield memory

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from hodyn_ros.checks import into
-from hodyn_ros.codegen.kernel import Call, Function
+from hodyn_ros.dynamics.calls.description import call_of
 from hodyn_ros.dynamics.calls.kinematics import KinematicCalls
-from hodyn_ros.dynamics.calls.matrices import MatrixCalls, too_large
-from hodyn_ros.dynamics.loops.coordinate_motion import batch_size
-from hodyn_ros.dynamics.loops.looped import LoopedDynamics
+from hodyn_ros.dynamics.calls.matrices import MatrixCalls
 from hodyn_ros.dynamics.motion_stack import check_order
 from hodyn_ros.dynamics.operations import COMPILED, OPERATIONS, Kind
-from hodyn_ros.engine.kernels import KernelSpec
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.representations import Representation, check_representation
 from hodyn_ros.lie.se3 import Array
 
@@ -62,11 +56,7 @@ class CompileCalls(KinematicCalls, MatrixCalls):
         order = self._checked_order(order, what, frames, representation)
         of = OPERATIONS[what].of_frames(frames, self._tree.body_names, representation)
         self._check_offered(what, OPERATIONS[what].compiled)
-        if self._looped is None:
-            return self._code_of_tree(order, what, of).function
-        if OPERATIONS[what].loops:
-            return into(self._looped.compile_product(what, order, *of))
-        return into(OPERATIONS[what].make_loops_call(self._looped, order, *of))
+        return self._dynamics.compiled(what, order, of)
 
     def compile_batch(
         self,
@@ -97,31 +87,7 @@ class CompileCalls(KinematicCalls, MatrixCalls):
             raise InputError(f"there are no compiled batches of {what}")
         of = OPERATIONS[what].of_frames(frames, self._tree.body_names, representation)
         self._check_offered(what, OPERATIONS[what].batched)
-        if self._looped is not None:
-            if kind != np.float64:
-                raise InputError(f"robot {self.name!r} has loops, which batches of float64 are for")
-            if OPERATIONS[what].takes == "drives":
-                return _in_one_thread(self._looped.compile_drives_of_samples(order))
-            return _in_one_thread(self._batches_of_loops(self._looped, order, what, of))
-        kernel = self._code_of_tree(order, what, of)
-        assert isinstance(kernel, Function)
-
-        def batch(*arrays: Array, out: Array | None = None, threads: int | None = None) -> Array:
-            if len(arrays) != len(kernel.arguments) or np.ndim(arrays[0]) != 3 or not len(arrays[0]):
-                raise InputError(
-                    f"expected batches of {[name for name, _ in kernel.arguments]}, (N, rows, columns) each"
-                )
-            for (name, shape), array in zip(kernel.arguments, arrays):
-                expected = (len(arrays[0]), *shape)
-                fits = isinstance(array, np.ndarray) and array.dtype == kind and array.shape == expected
-                if not (fits and array.flags.c_contiguous and array.flags.aligned):
-                    result = f"{getattr(array, 'dtype', type(array).__name__)} of shape {np.shape(array)}"
-                    raise InputError(
-                        f"{name} must be a C-contiguous {kind.name} array of shape {expected}, found {result}"
-                    )
-            return kernel.batch(*arrays, out=out, threads=threads)
-
-        return batch
+        return self._dynamics.compiled_batch(what, order, of, call_of(self, OPERATIONS[what]), kind)
 
     def _checked_order(
         self, order: int, what: str, frames: Sequence[str | int] | None, representation: str
@@ -142,52 +108,3 @@ class CompileCalls(KinematicCalls, MatrixCalls):
             self._need_loops(what)
         if "loops" not in robots:
             self._need_tree(what)
-
-    def _code_of_tree(self, order: int, what: str, of: tuple[Any, ...]) -> Call:
-        """Return the code of an operation of a tree."""
-        operation = OPERATIONS[what]
-        kernel: Call | None
-        if operation.kernel:
-            kernel = self._kernel(what, order, KernelSpec.of(self.model))
-        elif operation.takes == "poses":
-            kernel = self._inverse_kinematics.compiled(order, *of)
-        else:
-            kernel = self._traced_kernel(what, order, *of)
-        if kernel is None:
-            raise too_large(self.model, what, order)
-        return kernel
-
-    def _batches_of_loops(
-        self, looped: LoopedDynamics, order: int, what: str, of: tuple[Any, ...]
-    ) -> Callable[..., Array]:
-        closure, operation = looped.closure, OPERATIONS[what]
-        forward = operation.takes == "state"
-        takes_q = bool(closure.joints) or not operation.q_left_out
-        count = takes_q + closure.n_given + forward + (forward and closure.base_given)
-        rows = 2 if forward else order + 1 + operation.rates
-
-        def compute(*arrays: Array) -> Array:
-            rest, samples = list(arrays), batch_size(arrays, count)
-            q = rest.pop(0) if takes_q else np.zeros((samples, rows, 0))
-            base = None
-            if closure.leader is not None:
-                pose, twists = rest.pop(0), rest.pop(0)
-                base = BaseMotion(pose, twists if np.shape(twists)[1] else np.zeros((samples, 1, 6)))
-            if np.shape(q)[1] != rows or (forward and np.shape(rest[0])[1] != order + 1):
-                raise InputError(f"expected motions of {rows} rows, found {np.shape(q)[1]}")
-            result: Any
-            if operation.loops:
-                result = looped.computed(what, q, base, *of)
-            else:
-                result = operation.call_of(self)(q, *rest[:forward], base, *rest[forward:])
-            if isinstance(result, tuple):
-                result = np.concatenate(result, axis=2)
-            return np.ascontiguousarray(result.reshape(samples, -1, result.shape[-1]))
-
-        return compute
-
-
-def _in_one_thread(call: Callable[..., Array]) -> Callable[..., Array]:
-    """Return a call of batches that takes `out` and, as those in several threads do, `threads`."""
-    written = into(call)
-    return lambda *arrays, out=None, threads=None: written(*arrays, out=out)

@@ -14,14 +14,12 @@ from hodyn_ros.actuation.propellers import Propellers
 from hodyn_ros.checks import finite_array
 from hodyn_ros.codegen.kernel import Function
 from hodyn_ros.codegen.object_cache import Kept
-from hodyn_ros.dynamics.calls.results import BaseAndJoints
 from hodyn_ros.dynamics.loops.closing import home
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
-from hodyn_ros.dynamics.mobility import check_mobility
-from hodyn_ros.dynamics.operations import OPERATIONS
-from hodyn_ros.engine.kernels import KernelSpec
+from hodyn_ros.dynamics.operations import Operation
+from hodyn_ros.dynamics.trees.tree import TreeDynamics
 from hodyn_ros.errors import InputError, ModelError
-from hodyn_ros.lie.motion import AppliedWrench, BaseRepresentation
+from hodyn_ros.lie.motion import AppliedWrench
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.arrays import counted
 from hodyn_ros.model.closure import Closure
@@ -54,11 +52,13 @@ class RobotProperties:
         """
         self._uncertainty = RobotUncertainty() if uncertainty is None else uncertainty
         self._tree = model
-        self._looped = None if closure is None else LoopedDynamics(closure, frames or {})
-        self._structure = Closure.of_tree(model) if closure is None else closure
+        self._dynamics: TreeDynamics | LoopedDynamics
+        if closure is None:
+            self._dynamics, self._structure = TreeDynamics(model, frames or {}), Closure.of_tree(model)
+        else:
+            self._dynamics, self._structure = LoopedDynamics(closure, frames or {}), closure
         self._joint_names = _names(model, self._structure.joints)
         self._driven_joints = _names(model, self._structure.driven)
-        self._massless = [] if closure is not None else check_mobility(model)
         self._limits = limits if limits is not None else JointLimits.unlimited(len(self.driven_joints))
         if coordinate_limits is None and self.driven_joints == self.joint_names:
             coordinate_limits = self._limits
@@ -68,12 +68,10 @@ class RobotProperties:
             raise ModelError(f"robot {model.name!r} has propellers, but a base that does not float")
         self._propellers = Propellers.of(propellers) if propellers else None
         self._frames: Mapping[str, Frame] = MappingProxyType(dict(frames or {}))
-        # inverse dynamics by shape of the motion, or of the twists
-        self._compiled: Kept[tuple[int, ...], Callable[..., Any]] = Kept()
-        self._compiled_with_base: Kept[Any, Callable[..., Any]] = Kept()  # by shape and frame of the twists
-        self._kernels: Kept[tuple[str, int, KernelSpec], Function] = Kept()
-        self._forward: Kept[Any, Callable[..., Array]] = Kept()  # forward dynamics by shapes
-        self._forward_with_base: Kept[Any, Callable[..., BaseAndJoints]] = Kept()  # by shape and frame
+        fast = self._dynamics.fast
+        self._fast_inverse, self._fast_inverse_with_base = fast.inverse, fast.inverse_with_base
+        self._fast_forward, self._fast_forward_with_base = fast.forward, fast.forward_with_base
+        self._fast_partials, self._again = fast.partials, fast.again
         self._moving: Kept[Any, Callable[..., Array]] = Kept()  # kinematics by shape and representation
         self._frame_kernels: Kept[Any, Function | None] = Kept()
 
@@ -126,15 +124,14 @@ class RobotProperties:
     @property
     def home(self) -> tuple[Array, Array | None]:
         """Positions (n,) at the zero configuration, and the pose (4, 4) of base or platform there."""
-        if self._looped is None:
-            return np.zeros(self.n_coordinates), np.eye(4) if self._tree.floating_base else None
-        start = home(self._looped.closure)
+        start = home(self._structure)
         return start.y, start.pose
 
     @property
     def positions(self) -> Array | None:
         """What a robot with loops remembers of its last success (N,), for `reset`; None without loops."""
-        return None if self._looped is None else self._looped.memory[0].copy()
+        memory = self._dynamics.memory
+        return None if memory is None else memory[0].copy()
 
     def reset(self, positions: ArrayLike | None = None) -> None:
         """Find positions of a robot with loops from the zero configuration again, on its branch.
@@ -172,12 +169,12 @@ class RobotProperties:
 
         Raises InputError for one with couplings or loops: what asks for it does not know them.
         """
-        if self._looped is not None:
-            raise InputError(
-                f"robot {self._tree.name!r} has couplings or loops, which this does not know yet; "
-                "docs/loops.md lists what does"
-            )
-        return self._tree
+        if self.closure is None:
+            return self._tree
+        raise InputError(
+            f"robot {self._tree.name!r} has couplings or loops, which this does not know yet; docs/loops.md "
+            "lists what does"
+        )
 
     @property
     def tree(self) -> TreeModel:
@@ -187,7 +184,7 @@ class RobotProperties:
     @property
     def closure(self) -> Closure | None:
         """Couplings, loops, coordinates and drives; None for a robot that is no more than a tree."""
-        return None if self._looped is None else self._looped.closure
+        return self._structure if isinstance(self._dynamics, LoopedDynamics) else None
 
     @property
     def structure(self) -> Closure:
@@ -213,12 +210,12 @@ class RobotProperties:
 
         Raises InputError for one with couplings or loops, of which not all joints are coordinates.
         """
-        if self._looped is not None:
-            raise InputError(
-                f"robot {self.name!r} has couplings or loops: take `n_coordinates`, the number of columns of "
-                "q, or `tree.n_joints`, that of all joints"
-            )
-        return self._tree.n_joints
+        if self.closure is None:
+            return self._tree.n_joints
+        raise InputError(
+            f"robot {self.name!r} has couplings or loops: take `n_coordinates`, the number of columns of q, "
+            "or `tree.n_joints`, that of all joints"
+        )
 
     @property
     def driven_joints(self) -> tuple[str, ...]:
@@ -237,7 +234,7 @@ class RobotProperties:
     @property
     def overconstrained_loops(self) -> tuple[str, ...]:
         """Loops with dependent rows, where only the sum of their loads is unique, not the shares."""
-        return () if self._looped is None else self._looped.redundant
+        return self._dynamics.redundant
 
     @property
     def gravity(self) -> Array:
@@ -251,21 +248,14 @@ class RobotProperties:
         return self.drive_train
 
     def _need_loops(self, what: str) -> LoopedDynamics:
-        if self._looped is None:
-            raise InputError(f"{what} is for robots with couplings or loops; {self._tree.name!r} has none")
-        return self._looped
+        if isinstance(self._dynamics, LoopedDynamics):
+            return self._dynamics
+        raise InputError(f"{what} is for robots with couplings or loops; {self._tree.name!r} has none")
 
-    def _need_tree(self, what: str) -> None:
-        if self._looped is not None:
-            raise InputError(f"{what} is for robots without couplings and loops; {self.name!r} has some")
-
-    def _no_preload(self) -> InputError:
-        return InputError(f"a preload needs more drives than coordinates; robot {self.name!r} has as many")
-
-    def _kernel(self, name: str, order: int, setting: KernelSpec) -> Function:
-        """Return the code of inverse or forward dynamics, by the name of the operation."""
-        make = OPERATIONS[name].make_kernel
-        return self._kernels.made((name, order, setting), lambda: make(self.model, order, setting))
+    def _need_tree(self, what: str) -> TreeDynamics:
+        if isinstance(self._dynamics, TreeDynamics):
+            return self._dynamics
+        raise InputError(f"{what} is for robots without couplings and loops; {self.name!r} has some")
 
     def _loads(self, wrenches: Sequence[AppliedWrench] | AppliedWrench | None) -> tuple[AppliedWrench, ...]:
         if wrenches is None:
@@ -295,8 +285,7 @@ def _names(tree: TreeModel, joints: Sequence[int]) -> tuple[str, ...]:
     return tuple(tree.joint_names[joint] for joint in joints)
 
 
-def load_places(
-    model: TreeModel, loads: Sequence[AppliedWrench]
-) -> tuple[tuple[int, BaseRepresentation], ...]:
-    """Return where wrenches act: the bodies, and the frames that they are given in."""
-    return tuple((model.body_index(load.body), load.representation) for load in loads)
+def call_of(robot: RobotProperties, operation: Operation) -> Callable[..., Any]:
+    """Return the call of a robot that has the name of an operation."""
+    call: Callable[..., Any] = getattr(robot, operation.name)
+    return call

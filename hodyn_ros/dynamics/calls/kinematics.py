@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,21 +11,18 @@ from numpy.typing import ArrayLike
 from hodyn_ros.checks import finite_result
 from hodyn_ros.codegen.kernel import Function, Kernel
 from hodyn_ros.dynamics.calls.description import RobotProperties
-from hodyn_ros.dynamics.calls.results import CoordinateMotion
 from hodyn_ros.dynamics.kinematics.forward_kinematics import (
     Kinematics,
     checked_motion,
     forward_kinematics,
     unpacked,
 )
-from hodyn_ros.dynamics.kinematics.inverse_kinematics import InverseKinematics
 from hodyn_ros.dynamics.kinematics.inverse_problem import Bodies, GoalCall, Method, Tasks
-from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motions, drive_values, given_base
+from hodyn_ros.dynamics.loops.coordinate_motion import drive_values, given_base
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
-from hodyn_ros.dynamics.loops.looped_frames import solve_frames
 from hodyn_ros.dynamics.motion_stack import HIGHEST_ORDER
+from hodyn_ros.dynamics.results import CoordinateMotion
 from hodyn_ros.engine.recursions.kinematics import frame_motion
-from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.representations import Representation, check_representation
 from hodyn_ros.lie.se3 import Array
@@ -50,14 +46,11 @@ class KinematicCalls(RobotProperties):
         `twists_of` and `jacobian_of`. Mueller (2020), Algorithm 1; Ali et al., Algorithm 1. Raises InputError
         saying what was expected. Compiled, but for robots too large to compile in seconds.
         """
-        joints = q if self._looped is None else self._looped.compiled_joint_motion(q, base)
+        joints = self._dynamics.found_joints(q, base)
         if type(joints) is np.ndarray:
             order, floats = len(joints) - 1, self._tree.floating_base
             compiled = self._moving.get((joints.shape, representation))
-            if floats or self._looped is not None:
-                fits = not floats or (type(base) is BaseMotion and not base.batch and base.orders >= order)
-            else:
-                fits = base is None
+            fits = not floats or (type(base) is BaseMotion and not base.batch and base.orders >= order)
             if compiled is not None and fits:
                 moving = (base.pose, base.twists_in("spatial", order)) if floats and base is not None else ()
                 table = compiled(joints, *moving)
@@ -68,9 +61,8 @@ class KinematicCalls(RobotProperties):
     def _forward_kinematics(
         self, q: ArrayLike | None, base: BaseMotion | None, representation: Representation
     ) -> Kinematics:
-        if self._looped is not None:
-            check_representation(representation)
-            q, base = self._joints_of_loops(self._looped, q, base)
+        check_representation(representation)
+        q, base = self._dynamics.tree_motion(q, base)
         tree = self._tree
         stack, moving = checked_motion(tree, q, base, representation)
         order = stack.shape[-2] - 1
@@ -130,30 +122,7 @@ class KinematicCalls(RobotProperties):
         go on from the result.
         """
         call = GoalCall(pose, twists, base, body, representation, seed, task, weights, method, independent)
-        if self._looped is None:
-            return self._inverse_kinematics(call)
-        result = self._looped.compiled_frames.again(call)
-        if result is not None:
-            return result
-        moved = self._looped_inverse_kinematics(self._looped, call)
-        return moved.joints if moved.base is None else moved
-
-    @finite_result
-    def _looped_inverse_kinematics(self, looped: LoopedDynamics, call: GoalCall) -> CoordinateMotion:
-        targets, base = call.targets(self._tree), call.base
-        if looped.closure.base_given:
-            base = given_base(looped.closure, base, targets.order)
-        elif base is not None:
-            raise InputError(f"robot {self.name!r} has no base that moves as prescribed; leave `base` out")
-        motion = looped.compiled_frames.solve(call, targets, base)
-        if motion is None:
-            motion = solve_frames(looped, targets, call.seed, call.redundancy, base)
-        joints, platform = motion
-        return CoordinateMotion(platform, joints)
-
-    @cached_property
-    def _inverse_kinematics(self) -> InverseKinematics:
-        return InverseKinematics(self.model, self.frames)
+        return self._dynamics.inverse_kinematics(call)
 
     def joint_motion(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
         """Compute the motion (order + 1, joints) of all joints of the tree from that of the coordinates.
@@ -162,20 +131,7 @@ class KinematicCalls(RobotProperties):
         `order` twists. A batch of either has an axis of samples in front. `tree.joint_names` has their order.
         Errors as of `solve_loops`.
         """
-        result = None if self._looped is None else self._looped.compiled_joint_motion(q, base)
-        return self._joint_motion(q, base) if result is None else result
-
-    @finite_result
-    def _joint_motion(self, q: ArrayLike | None, base: BaseMotion | None) -> Array:
-        if self._looped is None:
-            return checked_motion(self._tree, q, base, "spatial")[0]
-        return self._joints_of_loops(self._looped, q, base)[0]
-
-    def _joints_of_loops(
-        self, looped: LoopedDynamics, q: ArrayLike | None, base: BaseMotion | None
-    ) -> tuple[Array, BaseMotion | None]:
-        _, y, leader = coordinate_motions(looped.closure, q, base, 0)
-        return looped.joint_motion(y, leader)
+        return self._dynamics.all_joints(q, base)
 
     def drive_jacobian(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
         """Compute what the driven joints move by the coordinates, (order + 1, driven, coordinates).

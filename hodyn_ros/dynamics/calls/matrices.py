@@ -2,48 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from functools import cached_property, wraps
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_result
-from hodyn_ros.codegen.kernel import Kernel
-from hodyn_ros.codegen.object_cache import Kept
-from hodyn_ros.dynamics import matrices, regressors
+from hodyn_ros.dynamics import matrices
 from hodyn_ros.dynamics.calls.description import RobotProperties
-from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.matrices import DynamicMatrices
-from hodyn_ros.dynamics.motion_stack import MotionStack, applied, joint_stack, motion_stack
-from hodyn_ros.dynamics.named_frames import placed
-from hodyn_ros.dynamics.operations import OPERATIONS, RATES
-from hodyn_ros.engine.kernels import KernelSpec
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import parameters
-from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, BaseRepresentation
+from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.joint_tree import JointTree
-from hodyn_ros.model.tree import TreeModel
 
 
 def _through_noted_kernel(call: Callable[..., Array]) -> Callable[..., Array]:
-    """Let a call go straight to its kernel where that has served the same shape before.
-
-    `call(self, q, base)` notes the kernel by `_note`.
-    """
-    checked, name = finite_result(call), call.__name__
+    """Let a call go straight to its kernel where that has served the same shape before."""
+    name = call.__name__
 
     @wraps(call)
     def noted(self: MatrixCalls, q: ArrayLike, base: BaseMotion | None = None) -> Array:
-        result = self._by_noted(q, base, name)
-        if result is not None:
-            return result
-        if self._looped is not None:
-            return self._of_loops(self._looped, name, q, base)
-        return checked(self, q, base)
+        result: Array | None = self._again(q, base, name)
+        return call(self, q, base) if result is None else result
 
     return noted
 
@@ -51,60 +36,13 @@ def _through_noted_kernel(call: Callable[..., Array]) -> Callable[..., Array]:
 class MatrixCalls(RobotProperties):
     """Matrices of a robot by order."""
 
-    @cached_property
-    def _matrix_kernels(self) -> Kept[Any, Kernel | None]:
-        return Kept()
-
-    @cached_property
-    def _noted(
-        self,
-    ) -> Kept[tuple[Any, ...], tuple[Callable[..., Array], tuple[int, ...], BaseRepresentation]]:
-        """Functions, shapes of their results and frames of base twists, by shape of the motion and call."""
-        return Kept()
-
-    def _note(self, kernel: Kernel, stack: MotionStack, shape: tuple[int, ...], *call: Any) -> None:
-        """Let the next call with one sample of these shapes go straight to its kernel."""
-        if not stack.batch:
-            orders = stack.base and stack.base.orders
-            noted = kernel.function, (stack.order + 1, *shape), stack.frame
-            self._noted[(stack.q.shape, orders, *call)] = noted
-
-    def _of_loops(
-        self, looped: LoopedDynamics, name: str, q: Any, base: BaseMotion | None, *of: Any
-    ) -> Array:
-        """Compute what an operation of a robot with loops returns, and let the next call go to its code."""
-        result = looped.computed(name, q, base, *of)
-        if np.ndim(q) != 3 and not (base and base.batch):
-            orders, rows = base and base.orders, len(result) + RATES[name]
-            code = looped.compile_product(name, len(result) - 1, *of)
-            key = (rows, len(looped.closure.joints)), orders, name, *of
-            self._noted[key] = code, result.shape, "spatial"
-        return result
-
-    def _by_noted(self, q: Any, base: BaseMotion | None, *call: Any, more: Sequence[Array] = ()) -> Any:
-        """Return what a kernel noted for a call computes of one sample; None where there is none."""
-        if q is None and type(base) is BaseMotion:  # of a robot that a platform moves
-            q = np.empty((base.orders + 1, 0))
-        if type(q) is not np.ndarray or not (base is None or type(base) is BaseMotion):
-            return None
-        result = self._noted.get((q.shape, base and base.orders, *call))
-        if result is None or (base is not None and base.batch):
-            return None
-        function, shape, frame = result
-        motion = () if base is None else (base.pose, base.twists_in(frame, len(q) - 1))
-        return function(q, *motion, *more).reshape(shape)
-
-    @cached_property
-    def _joint_tree(self) -> JointTree:
-        return JointTree.of(self.tree)
-
     @_through_noted_kernel
     def mass_matrix(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
         """Compute the mass matrix and its time derivatives, `q` (order + 1, n) -> (order + 1, m, m).
 
         Kumar & Mueller (2021), eqs. 39 and 54; compiled.
         """
-        return self._computed("mass_matrix", q, base)
+        return self._dynamics.computed("mass_matrix", q, base)
 
     @_through_noted_kernel
     def coriolis_matrix(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
@@ -112,7 +50,7 @@ class MatrixCalls(RobotProperties):
 
         `M' - 2 C` is skew. Kumar & Mueller (2021), eqs. 39 and 55, Garofalo et al. (2013), eq. 6b; compiled.
         """
-        return self._computed("coriolis_matrix", q, base)
+        return self._dynamics.computed("coriolis_matrix", q, base)
 
     @_through_noted_kernel
     def gravity_torque(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
@@ -120,17 +58,11 @@ class MatrixCalls(RobotProperties):
 
         Kumar & Mueller (2021), eqs. 43 and 58; compiled.
         """
-        return self._computed("gravity_torque", q, base)
+        return self._dynamics.computed("gravity_torque", q, base)
 
     def dynamic_matrices(self, q: ArrayLike | None, base: BaseMotion | None = None) -> DynamicMatrices:
         """Compute `mass`, `coriolis` and `gravity` in one go, from `q` (order + 2, n)."""
-        if self._looped is not None:
-            return self._looped.dynamic_matrices(q, base)
-        return matrices.in_parts(self._rows_of_all(q, base))
-
-    @_through_noted_kernel
-    def _rows_of_all(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
-        return self._computed("dynamic_matrices", q, base, call="_rows_of_all")
+        return self._dynamics.dynamic_matrices(q, base)
 
     def compile_matrices(self, order: int) -> None:
         """Compile `dynamic_matrices` of one order for this robot, however long that takes.
@@ -140,12 +72,8 @@ class MatrixCalls(RobotProperties):
         """
         if isinstance(order, bool) or not isinstance(order, (int, np.integer)) or order < 0:
             raise InputError(f"the order must be 0 or a positive integer, found {order!r}")
-        if self._looped is not None:
-            self._looped.compile_matrices(int(order))
-            self._noted.clear()
-            return
-        law = OPERATIONS["dynamic_matrices"].tree_law(self.model, int(order))
-        self._matrix_kernels["dynamic_matrices", int(order)] = Kernel(*law)
+        self._dynamics.compile_matrices(int(order))
+        self._dynamics.fast.of_motion.clear()
 
     @finite_result
     def coefficient_matrices(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
@@ -170,23 +98,10 @@ class MatrixCalls(RobotProperties):
         "body_fixed" (body axes, body origin) or "hybrid" (world axes, body origin).
         Garofalo et al. (2013), eqs. 27-29; compiled.
         """
-        result = self._by_noted(q, base, "jacobian", body, representation)
+        result = self._again(q, base, "jacobian", body, representation)
         if result is not None:
             return result
-        return self._of_frame("jacobian", q, base, body, representation)
-
-    def _of_frame(
-        self,
-        name: str,
-        q: ArrayLike | None,
-        base: BaseMotion | None,
-        body: str | int,
-        representation: Representation,
-    ) -> Array:
-        """Compute what an operation of one frame returns."""
-        if self._looped is not None:
-            return self._of_loops(self._looped, name, q, base, body, representation)
-        return self._computed_finite(name, q, base, (body, representation))
+        return self._dynamics.computed("jacobian", q, base, body, representation)
 
     @_through_noted_kernel
     def com(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
@@ -194,7 +109,7 @@ class MatrixCalls(RobotProperties):
 
         Compiled.
         """
-        return self._computed("com", q, base)
+        return self._dynamics.computed("com", q, base)
 
     @_through_noted_kernel
     def com_jacobian(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
@@ -202,7 +117,7 @@ class MatrixCalls(RobotProperties):
 
         Garofalo et al. (2013), eq. 7; compiled.
         """
-        return self._computed("com_jacobian", q, base)
+        return self._dynamics.computed("com_jacobian", q, base)
 
     @_through_noted_kernel
     def centroidal_momentum(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
@@ -210,7 +125,7 @@ class MatrixCalls(RobotProperties):
 
         World axes; angular [kg m^2/s], then linear [kg m/s]. Compiled.
         """
-        return self._computed("centroidal_momentum", q, base)
+        return self._dynamics.computed("centroidal_momentum", q, base)
 
     @_through_noted_kernel
     def centroidal_momentum_matrix(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
@@ -218,14 +133,14 @@ class MatrixCalls(RobotProperties):
 
         Compiled.
         """
-        return self._computed("centroidal_momentum_matrix", q, base)
+        return self._dynamics.computed("centroidal_momentum_matrix", q, base)
 
     def dynamic_parameters(self) -> Array:
         """Return the parameters (10 bodies,): of every body m, m r, and Ixx, Iyy, Izz, Ixy, Ixz, Iyz.
 
         In body axes, inertias about the origin of the body frame. Garofalo et al. (2013), eq. 9.
         """
-        return parameters.dynamic_parameters(self._joint_tree)
+        return parameters.dynamic_parameters(JointTree.of(self.tree))
 
     @_through_noted_kernel
     def regressor(self, q: ArrayLike, base: BaseMotion | None = None) -> Array:
@@ -233,7 +148,7 @@ class MatrixCalls(RobotProperties):
 
         Shape (order + 1, m, 10 bodies). Garofalo et al. (2013), eq. 16; compiled.
         """
-        return self._computed("regressor", q, base)
+        return self._dynamics.computed("regressor", q, base)
 
     def slotine_li_regressor(
         self,
@@ -250,101 +165,17 @@ class MatrixCalls(RobotProperties):
         """
         rates = _reference_rates(q, qr, base, base_reference)
         if rates is not None:
-            result = self._by_noted(q, base, "slotine_li_regressor", more=[rates])
+            result = self._again(q, base, "slotine_li_regressor", more=[rates])
             if result is not None:
                 return result
-        if self._looped is not None:
-            return self._looped.slotine_li_regressor(q, base, qr, base_reference)
-        return self._slotine_li_regressor(q, qr, base, base_reference)
-
-    @finite_result
-    def _slotine_li_regressor(
-        self,
-        q: ArrayLike | None,
-        qr: ArrayLike | None,
-        base: BaseMotion | None,
-        base_reference: ArrayLike | None,
-    ) -> Array:
-        stack = motion_stack(self.model, q, base, 1)
-        reference = joint_stack(self.model, qr, 2, "the reference")
-        rates = regressors.reference_velocities(self.model, stack, reference, base_reference)
-        kernel = self._traced_kernel("slotine_li_regressor", stack.order)
-        if kernel is None:
-            law, bodies = parameters.slotine_li_regressors, stack.bodies(self._joint_tree)
-            return matrices.by_order(law, bodies, stack.order, rates)
-        self._note(kernel, stack, (self._m, 10 * self.model.n_bodies), "slotine_li_regressor")
-        arguments = [*stack.arguments(), np.ascontiguousarray(np.stack(rates, axis=-2))]
-        call = kernel.batch if stack.batch else kernel.function
-        return call(*map(np.ascontiguousarray, arguments)).reshape(*stack.batch, stack.order + 1, self._m, -1)
+        return self._dynamics.slotine_li_regressor(q, qr, base, base_reference)
 
     def parameter_derivatives(self, q: ArrayLike | None, base: BaseMotion | None = None) -> DynamicMatrices:
         """Compute the derivatives of M, C and g by every dynamic parameter, `q` (order + 2, n).
 
         Shapes (order + 1, 10 bodies, m, m) and (order + 1, 10 bodies, m). Garofalo et al. (2013), eq. 13.
         """
-        if self._looped is not None:
-            return self._looped.parameter_derivatives(q, base)
-        return regressors.by_parameter(self._parameter_rows(q, base))
-
-    @_through_noted_kernel
-    def _parameter_rows(self, q: ArrayLike | None, base: BaseMotion | None = None) -> Array:
-        return self._computed("parameter_derivatives", q, base, call="_parameter_rows")
-
-    @property
-    def _m(self) -> int:
-        return self.model.n_joints + (6 if self.model.floating_base else 0)
-
-    def _computed(
-        self,
-        name: str,
-        q: ArrayLike | None,
-        base: BaseMotion | None,
-        of: tuple[Any, ...] = (),
-        call: str = "",
-    ) -> Array:
-        """Compute what an operation of a tree returns, and let the next call go straight to its kernel.
-
-        By its published formula what takes too long to compile. `of`: a frame by name and a representation,
-        of an operation that is of a frame. `call`: the method that `_through_noted_kernel` knows, by default
-        that of the same name.
-        """
-        operation, tree = OPERATIONS[name], self.model
-        stack = motion_stack(tree, q, base, operation.rates, operation.base)
-        kernel = self._traced_kernel(name, stack.order, *of)
-        if kernel is None and not operation.published:
-            raise too_large(tree, name, stack.order)
-        if kernel is None:
-            law, bodies = operation.published_law, stack.bodies(self._joint_tree)
-            return matrices.by_order(law, bodies, stack.order, *placed(tree, self.frames, of))
-        rows, columns = kernel.result
-        shape = (columns,) if len(operation.shape) == 1 else (rows // (stack.order + 1), columns)
-        self._note(kernel, stack, shape, call or name, *of)
-        return called(kernel, stack).reshape(*stack.batch, stack.order + 1, *shape)
-
-    _computed_finite = finite_result(_computed)
-
-    def _traced_kernel(self, name: str, order: int, *of: Any) -> Kernel | None:
-        """Return the kernel of an operation by its law; None where it takes too long to compile.
-
-        `of`: names of frames and a representation, of what is of frames; else what the law takes.
-        """
-        operation, tree = OPERATIONS[name], self.tree
-
-        def make() -> Kernel | None:
-            further = of if operation.frames == "none" else placed(tree, self.frames, of)
-            return Kernel.unless_long(*operation.tree_law(tree, order, *further))
-
-        return self._matrix_kernels.made((name, order, *of), make)
-
-    def _partial_kernel(self, order: int, setting: KernelSpec) -> Kernel | None:
-        plain = setting == KernelSpec.of(self.model)
-        return self._traced_kernel("forward_dynamics_derivatives", order, *(() if plain else (setting,)))
-
-    def _matrix_kernel(
-        self, make: Callable[..., Kernel | None], order: int, *arrays: Hashable
-    ) -> Kernel | None:
-        key = (make, order, *arrays)
-        return self._matrix_kernels.made(key, lambda: make(self.model, order, *arrays))
+        return self._dynamics.parameter_derivatives(q, base)
 
 
 def _reference_rates(q: Any, qr: Any, base: BaseMotion | None, base_reference: Any) -> Array | None:
@@ -358,17 +189,3 @@ def _reference_rates(q: Any, qr: Any, base: BaseMotion | None, base_reference: A
     if type(base_reference) is not np.ndarray or base_reference.shape != (len(q), 6):
         return None
     return np.concatenate([base_reference, qr[1:]], axis=1)
-
-
-def too_large(tree: TreeModel, what: str, order: int) -> InputError:
-    """Say that code would take too long to compile."""
-    return InputError(
-        f"robot {tree.name!r} is too large to compile {what} of order {order} in seconds; the call "
-        f"robot.{what}(...) computes it"
-    )
-
-
-def called(kernel: Kernel, stack: MotionStack, loads: Sequence[AppliedWrench] = ()) -> Array:
-    """Call a kernel with one sample or a batch."""
-    arguments = [*stack.arguments(), *applied(loads, stack.order, stack.batch)]
-    return kernel.batch(*arguments) if stack.batch else kernel.function(*arguments)

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import check_finite, finite_array, real_array, rigid_pose
+from hodyn_ros.checks import check_finite, finite_array, real_array
 from hodyn_ros.dynamics.kinematics.carriers import CarriedMotion, Carriers, carriers_of, last_body
 from hodyn_ros.dynamics.kinematics.pose_solver import Frames, Task, components, solve_poses
 from hodyn_ros.dynamics.kinematics.rate_solver import check_accuracy, solve_rates
@@ -17,6 +17,7 @@ from hodyn_ros.dynamics.motion_stack import fitting_base
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.representations import Representation, check_representation, convert_screws
+from hodyn_ros.lie.rigid import rigid_pose
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.tree import TreeModel

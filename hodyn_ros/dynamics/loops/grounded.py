@@ -15,8 +15,8 @@ import numpy as np
 
 from hodyn_ros.codegen.kernel import Shape
 from hodyn_ros.dynamics.loops.closing import home
+from hodyn_ros.engine.kernel_spec import Loads
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction, TooLong, compiles
-from hodyn_ros.engine.loops.loop_motion import LoadPlaces
 from hodyn_ros.formulations.embedding import Place
 from hodyn_ros.lie.se3 import Ad, Array, exp, inverse
 from hodyn_ros.model.closure import Closure, PlatformRows
@@ -138,7 +138,7 @@ def is_compiled(closure: Closure, order: int) -> bool:
     return compiles(closure, order)
 
 
-def shifted(loads: LoadPlaces, shift: int) -> LoadPlaces:
+def shifted(loads: Loads, shift: int) -> Loads:
     """Return where wrenches act if bodies come `shift` later."""
     return tuple((body + shift, frame) for body, frame in loads)
 

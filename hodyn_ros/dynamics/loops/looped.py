@@ -4,20 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
-from hodyn_ros.checks import check_finite
+from hodyn_ros.checks import check_finite, finite_result, into
 from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.codegen.sample_loop import SampleLoop, one_by_one
 from hodyn_ros.digits import moving_rows
 from hodyn_ros.dynamics.kinematics.carriers import last_body
+from hodyn_ros.dynamics.kinematics.inverse_problem import GoalCall
 from hodyn_ros.dynamics.loops.compiled_frames import CompiledFrames
-from hodyn_ros.dynamics.loops.coordinate_motion import batch_size, drive_values
+from hodyn_ros.dynamics.loops.coordinate_motion import (
+    batch_size,
+    coordinate_motions,
+    drive_values,
+    given_base,
+)
 from hodyn_ros.dynamics.loops.looped_call import LoopedCall
+from hodyn_ros.dynamics.loops.looped_frames import solve_frames
 from hodyn_ros.dynamics.loops.looped_matrices import LoopedMatrices
 from hodyn_ros.dynamics.loops.looped_partials import LoopedPartials
 from hodyn_ros.dynamics.loops.moved_by_drives import MovedByDrives
+from hodyn_ros.dynamics.operations import OPERATIONS
+from hodyn_ros.dynamics.results import CoordinateMotion
 from hodyn_ros.engine.limbs.direct_kinematics import DirectKinematics
 from hodyn_ros.engine.loops.loop_kernel import LoopFromDrives
 from hodyn_ros.engine.recursions.kinematics import POSE
@@ -42,6 +53,89 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
     def compiled_frames(self) -> CompiledFrames:
         """Inverse kinematics of single frames in compiled code."""
         return CompiledFrames(self)
+
+    def found_joints(self, q: ArrayLike | None, base: BaseMotion | None) -> Array | None:
+        """Return the motion of all joints by compiled code; None where that does not find it."""
+        return self.compiled_joint_motion(q, base)
+
+    def tree_motion(self, q: ArrayLike | None, base: BaseMotion | None) -> tuple[Array, BaseMotion | None]:
+        """Return the motion of all joints, and of a floating base of the tree."""
+        _, y, leader = coordinate_motions(self.closure, q, base, 0)
+        return self.joint_motion(y, leader)
+
+    def all_joints(self, q: ArrayLike | None, base: BaseMotion | None) -> Array:
+        """Compute what `Robot.joint_motion` returns."""
+        result = self.compiled_joint_motion(q, base)
+        return finite_result(self.tree_motion)(q, base)[0] if result is None else result
+
+    def inverse_kinematics(self, call: GoalCall) -> Array | CoordinateMotion:
+        """Compute what `Robot.inverse_kinematics` returns."""
+        result = self.compiled_frames.again(call)
+        if result is not None:
+            return result
+        moved = self._inverse_kinematics(call)
+        return moved.joints if moved.base is None else moved
+
+    @finite_result
+    def _inverse_kinematics(self, call: GoalCall) -> CoordinateMotion:
+        tree, base = self.closure.tree, call.base
+        targets = call.targets(tree)
+        if self.closure.base_given:
+            base = given_base(self.closure, base, targets.order)
+        elif base is not None:
+            raise InputError(f"robot {tree.name!r} has no base that moves as prescribed; leave `base` out")
+        motion = self.compiled_frames.solve(call, targets, base)
+        if motion is None:
+            motion = solve_frames(self, targets, call.seed, call.redundancy, base)
+        joints, platform = motion
+        return CoordinateMotion(platform, joints)
+
+    def compiled(self, what: str, order: int, of: tuple[Any, ...]) -> Callable[..., Array]:
+        """Return the fastest callable of an operation."""
+        if OPERATIONS[what].loops:
+            return into(self.compile_product(what, order, *of))
+        return into(OPERATIONS[what].make_loops_call(self, order, *of))
+
+    def compiled_batch(
+        self, what: str, order: int, of: tuple[Any, ...], call: Callable[..., Any], kind: DTypeLike
+    ) -> Callable[..., Array]:
+        """Return the fastest callable of an operation of batches, whose `call` is that of the robot."""
+        if np.dtype(kind) != np.float64:
+            raise InputError(f"robot {self.closure.tree.name!r} has loops, which batches of float64 are for")
+        if OPERATIONS[what].takes == "drives":
+            written = into(self.compile_drives_of_samples(order))
+        else:
+            written = into(self._batches(what, order, of, call))
+        return lambda *arrays, out=None, threads=None: written(*arrays, out=out)  # in one thread
+
+    def _batches(
+        self, what: str, order: int, of: tuple[Any, ...], call: Callable[..., Any]
+    ) -> Callable[..., Array]:
+        closure, operation = self.closure, OPERATIONS[what]
+        forward = operation.takes == "state"
+        takes_q = bool(closure.joints) or not operation.q_left_out
+        count = takes_q + closure.n_given + forward + (forward and closure.base_given)
+        rows = 2 if forward else order + 1 + operation.rates
+
+        def compute(*arrays: Array) -> Array:
+            rest, samples = list(arrays), batch_size(arrays, count)
+            q = rest.pop(0) if takes_q else np.zeros((samples, rows, 0))
+            base = None
+            if closure.leader is not None:
+                pose, twists = rest.pop(0), rest.pop(0)
+                base = BaseMotion(pose, twists if np.shape(twists)[1] else np.zeros((samples, 1, 6)))
+            if np.shape(q)[1] != rows or (forward and np.shape(rest[0])[1] != order + 1):
+                raise InputError(f"expected motions of {rows} rows, found {np.shape(q)[1]}")
+            result: Any
+            if operation.loops:
+                result = self.computed(what, q, base, *of)
+            else:
+                result = call(q, *rest[:forward], base, *rest[forward:])
+            if isinstance(result, tuple):
+                result = np.concatenate(result, axis=2)
+            return np.ascontiguousarray(result.reshape(samples, -1, result.shape[-1]))
+
+        return compute
 
     def compile_inverse_kinematics(
         self, order: int, names: Sequence[str | int], representation: Representation

@@ -3,25 +3,129 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import inf
+from typing import NamedTuple
 
 import numpy as np
 
-from hodyn_ros.dynamics.loops.coordinate_motion import count_of, spatial_arrays
+from hodyn_ros.checks import finite_result
+from hodyn_ros.codegen.sample_loop import each_sample
+from hodyn_ros.dynamics.hybrid_arguments import HybridArguments
+from hodyn_ros.dynamics.loops.coordinate_motion import (
+    coordinate_motion,
+    coordinate_motions,
+    count_of,
+    drive_rows,
+    spatial_arrays,
+)
 from hodyn_ros.dynamics.loops.grounded import loop_code, shifted
 from hodyn_ros.dynamics.loops.looped_call import LoopedCall, kept
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
+from hodyn_ros.dynamics.results import BaseAndJoints, base_and_joints
+from hodyn_ros.engine.kernel_spec import Loads
 from hodyn_ros.engine.loops.loop_kernel import LoopAccelerations, LoopFunction
-from hodyn_ros.engine.loops.loop_motion import LoadPlaces
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
+from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, twists_to_body
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
+
+
+class LoopedProblem(NamedTuple):
+    """What hybrid dynamics takes but wrenches."""
+
+    state: Array  # (2, k)
+    values: Array  # (order + 1, efforts)
+    prescribed: list[int]  # of the efforts
+    motion: BaseMotion | None  # of platform or base, spatial
 
 
 class LoopedAccelerations(LoopedMotion):
     """Forward and hybrid dynamics in the independent coordinates."""
 
-    def hybrid_dynamics(
+    sure_order = inf  # results near singular poses are refused where too few digits are left
+
+    @finite_result
+    def forward_dynamics(self, arguments: HybridArguments) -> Array | BaseAndJoints:
+        """Compute what `Robot.forward_dynamics` returns."""
+        closure = self.closure
+        state, efforts, base, base_wrench, loads, *_ = arguments
+        count, y, motion = coordinate_motions(closure, state, base, 1)
+        if np.ndim(efforts) == 3 and not count:
+            raise InputError(f"torques of shape {np.shape(efforts)} are a batch; give as many states")
+        u = drive_rows(closure, efforts, base_wrench, count)
+        table = np.ascontiguousarray(self.accelerations(y, u, motion, loads))
+        if not loads and not count:
+            self._keep_forward(len(u) - 1)
+        if motion is None or base is None:
+            return table
+        twists, joints = base_and_joints(table)
+        if base.representation == "body_fixed":
+            first = np.broadcast_to(motion.twists[..., :1, :], (*twists.shape[:-2], 1, 6))
+            whole = np.moveaxis(np.concatenate([first, twists], axis=-2), -2, 0)
+            twists = np.ascontiguousarray(np.moveaxis(twists_to_body(base.pose, whole)[1:], 0, -2))
+        return BaseAndJoints(twists, joints)
+
+    def _keep_forward(self, order: int) -> None:
+        """Let further calls of an order, with arrays and a spatial base motion, find their code."""
+        closure, call = self.closure, self.compile_forward(order)
+        states, efforts = (2, len(closure.joints)), (order + 1, len(closure.driven))
+        if closure.leader is None:
+            self.fast.forward[states, efforts] = call
+        else:
+
+            def function(state: Array, torques: Array, pose: Array, twist: Array, *push: Array) -> Array:
+                return call(state, pose, twist, torques, *push)
+
+            checked, pushed = self.forward_dynamics, closure.base_given
+            self.fast.note_forward(states, efforts, "spatial", checked, function, pushed)
+
+    @finite_result
+    def hybrid_dynamics(self, arguments: HybridArguments) -> Array | BaseAndJoints:
+        """Compute what `Robot.hybrid_dynamics` returns."""
+        if each := arguments.one_by_one():
+            results = each_sample(len(each), lambda i: self.hybrid_dynamics(each[i]))
+            if isinstance(results[0], tuple):
+                return BaseAndJoints(*map(np.array, zip(*results)))
+            return np.array(results)
+        problem, base = self._hybrid_problem(arguments), arguments.base
+        table, twists = self.moved_and_driven(*problem, arguments.wrenches)
+        first = 6 if self.closure.base_given else 0
+        joints = np.ascontiguousarray(table[:, first:])
+        if base is None or twists is None:
+            return joints
+        if arguments.prescribe_base:
+            return BaseAndJoints(np.ascontiguousarray(table[:, :6]), joints)
+        if base.representation == "body_fixed":
+            twists = twists_to_body(base.pose, twists)
+        return BaseAndJoints(np.ascontiguousarray(twists[1:]), joints)
+
+    def _hybrid_problem(self, arguments: HybridArguments) -> LoopedProblem:
+        """Check what hybrid dynamics of a robot with loops is given."""
+        state, inputs, base, base_wrench, _, prescribed, prescribe_base = arguments
+        closure, first = self.closure, 6 if self.closure.base_given else 0
+        if prescribe_base and not first:
+            raise InputError(f"robot {self.closure.tree.name!r} has no base to prescribe; name driven joints")
+        y, motion = coordinate_motion(closure, state, base, 1)
+        values = drive_rows(closure, inputs, base_wrench)
+        moved = {first + self._driven_place(joint) for joint in prescribed}
+        if prescribe_base and motion is not None:
+            if len(motion.twists) < len(values) + 1:
+                raise InputError(f"this needs {len(values) + 1} base twists, found {len(motion.twists)}")
+            values[:, :6] = motion.twists[1 : len(values) + 1]
+            moved |= set(range(6))
+        return LoopedProblem(y[:2], values, sorted(moved), motion)
+
+    def _driven_place(self, joint: str | int) -> int:
+        """Return where a joint, by name or by its index among the driven ones, stands among these."""
+        tree = self.closure.tree
+        names = [tree.joint_names[place] for place in self.closure.driven]
+        if isinstance(joint, str) and joint in names:
+            return names.index(joint)
+        if isinstance(joint, (int, np.integer)) and not isinstance(joint, bool) and 0 <= joint < len(names):
+            return int(joint)
+        raise InputError(f"prescribed names {joint!r}; the driven joints of {tree.name!r} are {names}")
+
+    def moved_and_driven(
         self,
         state: Array,
         values: Array,
@@ -75,7 +179,7 @@ class LoopedAccelerations(LoopedMotion):
 
     @kept
     def forward_call(
-        self, order: int, loads: LoadPlaces = (), drives: tuple[int, ...] | None = None
+        self, order: int, loads: Loads = (), drives: tuple[int, ...] | None = None
     ) -> LoopedCall:
         """Return the code of forward dynamics, or of hybrid dynamics where the motion of `drives` is given.
 

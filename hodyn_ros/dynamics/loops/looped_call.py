@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial, wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +17,7 @@ from hodyn_ros.checks import check_result, finite_array
 from hodyn_ros.codegen.sample_loop import Remembering, SampleLoop, one_by_one
 from hodyn_ros.dynamics.loops.digit_check import DigitCheck
 from hodyn_ros.dynamics.loops.grounded import DriftingFunction
+from hodyn_ros.dynamics.loops.looped_position import LoopedPosition
 from hodyn_ros.engine.limbs.direct_kinematics import DirectKinematics
 from hodyn_ros.engine.limbs.kernel import ParallelKernel
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction
@@ -24,10 +25,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.se3 import Array
 
-if TYPE_CHECKING:
-    from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
-
-_Robot = TypeVar("_Robot", bound="LoopedMotion")
+_Robot = TypeVar("_Robot", bound=LoopedPosition)
 _Parameters = ParamSpec("_Parameters")
 _Made = TypeVar("_Made")
 LoopCodes = LoopFunction | DriftingFunction | ParallelKernel | DirectKinematics
@@ -62,7 +60,7 @@ class LoopedCall:
 
     def __init__(
         self,
-        robot: LoopedMotion,
+        robot: LoopedPosition,
         code: LoopCodes,
         check: DigitCheck | None = None,
         *,
@@ -82,7 +80,7 @@ class LoopedCall:
         return self.code.near if isinstance(self.code, DriftingFunction) else self.code
 
     def __call__(self, *arrays: Array) -> Array:
-        """Return all rows of one sample; errors as of `LoopedMotion.begin`, and SingularError."""
+        """Return all rows of one sample; errors as of `LoopedPosition.begin`, and SingularError."""
         table: Array = self.function(*arrays, self._memory)
         return table if table.item(self.defect_at) < self.sure else self._led(table, *arrays)
 

@@ -8,18 +8,27 @@ from functools import cache, cached_property
 from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from hodyn_ros.checks import check_result, finite_result
 from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.dynamics.loops.closing import home
-from hodyn_ros.dynamics.loops.coordinate_motion import count_of, spatial_arrays
+from hodyn_ros.dynamics.loops.coordinate_motion import (
+    coordinate_motion,
+    coordinate_motions,
+    count_of,
+    preload_rows,
+    spatial_arrays,
+)
 from hodyn_ros.dynamics.loops.grounded import SHIFT, is_compiled, loop_code, shifted
 from hodyn_ros.dynamics.loops.independence import conditions
 from hodyn_ros.dynamics.loops.looped_call import LoopCodes, LoopedCall, kept
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.dynamics.loops.platform_dynamics import sums_of
+from hodyn_ros.dynamics.results import BaseAndJoints, DriveState, base_and_joints
+from hodyn_ros.engine.kernel_spec import Loads
 from hodyn_ros.engine.limbs.kernel import ParallelKernel
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction, LoopKernel
-from hodyn_ros.engine.loops.loop_motion import LoadPlaces
 from hodyn_ros.errors import InputError, SingularError
 from hodyn_ros.formulations import embedding
 from hodyn_ros.formulations.embedding import LoopMotion, Place
@@ -57,8 +66,77 @@ class LoopedEfforts(LoopedMotion):
     """Inverse dynamics in the independent coordinates."""
 
     @cached_property
-    def _singularity_at_home(self) -> Kept[tuple[int, LoadPlaces, bool], float]:
+    def _singularity_at_home(self) -> Kept[tuple[int, Loads, bool], float]:
         return Kept()
+
+    @finite_result
+    def inverse_dynamics(
+        self,
+        q: ArrayLike | None,
+        base: BaseMotion | None,
+        loads: Sequence[AppliedWrench],
+        formulation: str | None,
+        preload: ArrayLike | None,
+    ) -> Array | BaseAndJoints:
+        """Compute what `Robot.inverse_dynamics` returns."""
+        closure = self.closure
+        if formulation is not None:
+            if formulation not in ("embedding", "limb_decomposition"):
+                raise InputError(
+                    f"robots with loops have no formulation {formulation!r}; leave it out, or choose "
+                    "'embedding', or 'limb_decomposition' for a platform on limbs"
+                )
+            y, leader = coordinate_motion(closure, q, base, 2)
+            if formulation == "embedding":
+                preloaded = preload_rows(closure, preload, len(y) - 3)
+                efforts = self.by_embedding(y, leader, loads, preloaded)
+                return base_and_joints(efforts) if closure.base_given else efforts
+            if leader is None:
+                raise InputError(f"robot {closure.tree.name!r} has no platform for 'limb_decomposition'")
+            shortened = BaseMotion(leader.pose, leader.twists[: len(y) - 1])
+            return self.by_limbs(shortened, loads, preload_rows(closure, preload, len(y) - 3))
+        one_base = base is None or not isinstance(base, BaseMotion) or not base.batch
+        count, y, leader = coordinate_motions(closure, q, base, 2)
+        order = y.shape[-2] - 3
+        preloaded = preload_rows(closure, preload, order)
+        if self.only_coupled and one_base and (count or not self.is_compiled(order)):
+            result = self.follow(y, leader, loads)
+        else:
+            result = self.efforts(y, leader, loads, preloaded)
+            if not count and not loads and preload is None:
+                self._keep_compiled(order)
+        check_result(result)
+        return base_and_joints(result) if closure.base_given else result
+
+    def drive_state(
+        self,
+        q: ArrayLike | None,
+        base: BaseMotion | None,
+        loads: Sequence[AppliedWrench],
+        preload: ArrayLike | None,
+    ) -> DriveState:
+        """Compute what `Robot.drive_state` returns."""
+        closure = self.closure
+        count, y, leader = coordinate_motions(closure, q, base, 2)
+        order, first = y.shape[-2] - 3, 6 if closure.base_given else 0
+        preloaded = preload_rows(closure, preload, order)
+        table = self.drive_table(y, leader, loads, preloaded)
+        check_result(table[..., :-2, :])
+        return DriveState(
+            np.ascontiguousarray(table[..., order + 1 : -2, first:]),
+            np.ascontiguousarray(table[..., : order + 1, first:]),
+            np.ascontiguousarray(table[..., : order + 1, :6]) if first else None,
+            self.is_near_singular(order, table, loads, preloaded is not None),
+        )
+
+    def _keep_compiled(self, order: int) -> None:
+        """Let further calls of an order, with arrays and a spatial base motion that fits, find their code."""
+        shape, compiled = (order + 3, len(self.closure.joints)), self.compile(order)
+        if self.closure.leader is None:
+            self.fast.inverse[shape] = compiled
+        else:
+            pair = self.closure.base_given
+            self.fast.note_inverse(compiled, shape, order + 2, "spatial", pair=pair)
 
     def solve(
         self,
@@ -109,7 +187,7 @@ class LoopedEfforts(LoopedMotion):
         )
 
     @kept
-    def _solution_call(self, order: int, loads: LoadPlaces, preload: bool) -> LoopedCall:
+    def _solution_call(self, order: int, loads: Loads, preload: bool) -> LoopedCall:
         """Return the code of a solution."""
         closure, chosen = self.closure, self.independence
 
@@ -231,12 +309,12 @@ class LoopedEfforts(LoopedMotion):
         nearest = table[-1, 0] if table.ndim == 2 else table[:, -1, 0].max()
         return bool(nearest > self.near_singular_from(order, self.places(wrenches), preload))
 
-    def near_singular_from(self, order: int, loads: LoadPlaces = (), preload: bool = False) -> float:
+    def near_singular_from(self, order: int, loads: Loads = (), preload: bool = False) -> float:
         """Return how large the first number of the last row of `drive_table` is where poses are near."""
         key = order, loads, preload  # each kernel has its own measure
         return self._singularity_at_home.made(key, lambda: self._at_home(*key)) / _NEAR**2
 
-    def _at_home(self, order: int, loads: LoadPlaces, preload: bool) -> float:
+    def _at_home(self, order: int, loads: Loads, preload: bool) -> float:
         start, elsewhere = home(self.closure), self.known
         self.known = start
         base = None if start.pose is None else BaseMotion(start.pose, np.zeros((order + 2, 6)))
@@ -253,7 +331,7 @@ class LoopedEfforts(LoopedMotion):
         return float(table[-1, 0])
 
     @kept
-    def effort_call(self, order: int, loads: LoadPlaces = (), preload: bool = False) -> LoopedCall:
+    def effort_call(self, order: int, loads: Loads = (), preload: bool = False) -> LoopedCall:
         """Return the code of efforts, of platforms on limbs that which computes limbs side by side."""
         closure, chosen = self.closure, self.independence.of_joints
 

@@ -47,7 +47,11 @@ class LoopedMatrices(LoopedMotion):
         `of`: the name of a frame and a representation, of what is of a frame.
         """
         count, y, leader = coordinate_motions(self.closure, q, base, RATES[name])
-        return self._product(name, count, y, leader, *of)
+        result = self._product(name, count, y, leader, *of)
+        if not count:
+            code = self.compile_product(name, len(result) - 1, *of)
+            self.fast.note(y, base, (name, *of), code, result)
+        return result
 
     @kept
     def product_call(self, name: str, order: int, *of: Any) -> LoopedCall:
@@ -117,8 +121,8 @@ class LoopedMatrices(LoopedMotion):
     def slotine_li_regressor(
         self,
         q: ArrayLike | None,
-        base: BaseMotion | None,
         reference: ArrayLike | None,
+        base: BaseMotion | None,
         twists: ArrayLike | None,
     ) -> Array:
         """Compute Y with `M w' + C w + g = Y[0] @ dynamic_parameters()`, w the reference of the coordinates.
@@ -132,8 +136,9 @@ class LoopedMatrices(LoopedMotion):
 
         def alone(i: int) -> Array:
             own = [None if one is None else np.asarray(one) for one in (reference, twists)]
-            own = [one[i] if one is not None and one.ndim == 3 else one for one in own]
-            return self.slotine_li_regressor(np.ascontiguousarray(y[i]), sample_of(leader, i), *own)
+            joints, rates = [one[i] if one is not None and one.ndim == 3 else one for one in own]
+            moved = np.ascontiguousarray(y[i])
+            return self.slotine_li_regressor(moved, joints, sample_of(leader, i), rates)
 
         return one_by_one(count, alone)
 

@@ -9,26 +9,41 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import fields
 from functools import partial
 from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from hodyn_ros.dynamics.loops.coordinate_motion import count_of, spatial_arrays
+from hodyn_ros.checks import finite_array, finite_result
+from hodyn_ros.codegen.sample_loop import each_sample, one_by_one
+from hodyn_ros.dynamics.hybrid_arguments import HybridArguments, check_prescribed
+from hodyn_ros.dynamics.loops.coordinate_motion import (
+    coordinate_motion,
+    coordinate_motions,
+    count_of,
+    drive_rows,
+    sample_of,
+    spatial_arrays,
+)
 from hodyn_ros.dynamics.loops.grounded import grounded, loop_code, shifted
 from hodyn_ros.dynamics.loops.looped_accelerations import LoopedAccelerations
 from hodyn_ros.dynamics.loops.looped_call import LoopedCall, kept
 from hodyn_ros.dynamics.loops.looped_efforts import LoopedEfforts
 from hodyn_ros.dynamics.matrices import MatrixDerivatives
-from hodyn_ros.dynamics.partials import LinearisedDynamics
+from hodyn_ros.dynamics.motion_stack import too_large
+from hodyn_ros.dynamics.partials import LinearisedDynamics, multiplier_rows, of_each
+from hodyn_ros.dynamics.results import BaseAndJoints
+from hodyn_ros.engine.kernel_spec import Loads
 from hodyn_ros.engine.loops.loop_hessian import LoopHessian
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction, TooLong
 from hodyn_ros.engine.loops.loop_matrices import MATRICES, Matrix
-from hodyn_ros.engine.loops.loop_motion import LoadPlaces
 from hodyn_ros.engine.loops.loop_partials import Differentiated, LoopPartials
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import embedding
 from hodyn_ros.formulations.embedding import LoopMotion
+from hodyn_ros.formulations.second_derivatives import answered, hybrid_weights
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Ad, Array, ad, inverse
@@ -42,6 +57,142 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
     Platforms and prescribed bases change by small body-fixed displacements, and by derivatives of their
     body-fixed twist; a wrench on a base is body-fixed.
     """
+
+    @finite_result
+    def matrix_derivatives(self, q: ArrayLike | None, base: BaseMotion | None) -> MatrixDerivatives:
+        """Compute what `Robot.matrix_derivatives` returns."""
+        count, y, moving = coordinate_motions(self.closure, q, base, 1)
+        if not count:
+            return self.matrix_partials(y, moving)
+        each = each_sample(count, lambda i: self.matrix_partials(y[i], sample_of(moving, i)))
+        return MatrixDerivatives(
+            *(np.array([getattr(one, part.name) for one in each]) for part in fields(MatrixDerivatives))
+        )
+
+    @finite_result
+    def inverse_dynamics_derivatives(
+        self, q: ArrayLike | None, base: BaseMotion | None, loads: Sequence[AppliedWrench]
+    ) -> Array:
+        """Compute what `Robot.inverse_dynamics_derivatives` returns."""
+        count, y, moving = coordinate_motions(self.closure, q, base, 2)
+        result = self.inverse_dynamics_partials(y, moving, loads)
+        if not count and not loads:
+            call, name = self.inverse_partials_call(len(result) - 1), ("inverse_dynamics_derivatives",)
+            self.fast.note(y, base, name, call, result)
+        return result
+
+    @finite_result
+    def forward_dynamics_derivatives(self, arguments: HybridArguments) -> Array:
+        """Compute what `Robot.forward_dynamics_derivatives` returns."""
+        state, inputs, base, base_wrench, loads, *_ = arguments
+        of_states = state is not None and np.ndim(state) == 3
+        if of_states or (isinstance(base, BaseMotion) and base.batch):
+            count, states, motion = coordinate_motions(self.closure, state, base, 1)
+            efforts = drive_rows(self.closure, inputs, base_wrench, count)
+            return self.forward_dynamics_partials(states[:, :2], efforts, motion, loads)
+        if each := arguments.one_by_one():
+            return one_by_one(len(each), lambda i: self.forward_dynamics_derivatives(each[i]))
+        y, values, _, motion = self._hybrid_problem(arguments)
+        result = self.forward_dynamics_partials(y, values, motion, loads)
+        if not loads and base_wrench is None:
+            torques = (len(values), len(self.closure.driven))
+            call, leader = self.forward_partials_call(len(values) - 1), self.closure.base_given
+
+            def compute(state: Array, torques: Array, *of_base: Array) -> Array:
+                return call(state, *of_base[:2], torques, *of_base[2:][:leader])
+
+            self.fast.partials[y.shape, torques, base and "spatial"] = compute, result.shape
+        return result
+
+    @finite_result
+    def hybrid_dynamics_derivatives(self, arguments: HybridArguments) -> Array:
+        """Compute what `Robot.hybrid_dynamics_derivatives` returns."""
+        check_prescribed(arguments.prescribed)
+        if each := arguments.one_by_one():
+            return one_by_one(len(each), lambda i: self.hybrid_dynamics_derivatives(each[i]))
+        return self.hybrid_dynamics_partials(*self._hybrid_problem(arguments), arguments.wrenches)
+
+    @finite_result
+    def linearised_dynamics(
+        self, state: ArrayLike | None, torques: ArrayLike, base: BaseMotion | None
+    ) -> LinearisedDynamics:
+        """Compute what `Robot.linearised_dynamics` returns."""
+        closure = self.closure
+        if state is not None:
+            state = finite_array("the state", state, (2, len(closure.joints)))
+        y, moving = coordinate_motion(closure, state, base, 1)
+        return self.linearised(y, moving, finite_array("the torques", torques, (len(closure.driven),)))
+
+    def inverse_dynamics_hessian(
+        self,
+        q: ArrayLike | None,
+        multiplier: ArrayLike,
+        base: BaseMotion | None,
+        loads: Sequence[AppliedWrench],
+    ) -> Array:
+        """Compute what `Robot.inverse_dynamics_hessian` returns."""
+        count, y, moving = coordinate_motions(self.closure, q, base, 2)
+        order, batch = y.shape[-2] - 3, (count,) if count else ()
+        weights = multiplier_rows(multiplier, (order + 1, self.closure.n_efforts), batch)
+
+        def alone(y: Array, weights: Array, moving: BaseMotion | None) -> Array:
+            result = self.efforts_hessian(y, moving, loads, weights)
+            if result is None:
+                raise too_large(self.closure.tree, "inverse_dynamics_hessian", order)
+            return result
+
+        if not count:
+            return alone(y, weights, moving)
+        return one_by_one(count, lambda i: alone(y[i], weights[i], sample_of(moving, i)))
+
+    def inverse_dynamics_second_derivatives(
+        self, q: ArrayLike | None, base: BaseMotion | None, loads: Sequence[AppliedWrench]
+    ) -> Array:
+        """Compute what `Robot.inverse_dynamics_second_derivatives` returns."""
+        order = coordinate_motions(self.closure, q, base, 2)[1].shape[-2] - 3
+        return of_each(
+            order,
+            self.closure.n_efforts,
+            lambda unit: self.inverse_dynamics_hessian(q, unit, base, loads),
+        )
+
+    def hybrid_dynamics_hessian(self, arguments: HybridArguments, multiplier: ArrayLike) -> Array:
+        """Compute what `Robot.forward_dynamics_hessian` returns, by coordinates and efforts."""
+        if len(arguments.prescribed) or arguments.prescribe_base:
+            raise InputError("second derivatives of hybrid dynamics are of robots without loops")
+        closure = self.closure
+        if closure.n_efforts != closure.n_coordinates or closure.drifts:
+            raise InputError(
+                f"second derivatives of forward dynamics need as many drives as coordinates, and a platform "
+                f"all of whose twist its rows say; robot {closure.tree.name!r} is not so"
+            )
+        if each := arguments.one_by_one():
+            weights = multiplier_rows(multiplier, np.shape(multiplier)[-2:], (len(each),))
+            return one_by_one(len(each), lambda i: self.hybrid_dynamics_hessian(each[i], weights[i]))
+        state, base = arguments.state, arguments.base
+        result = self.forward_dynamics(arguments)
+        joints = result.joints if isinstance(result, BaseAndJoints) else result
+        order, before = len(joints) - 1, np.empty((2, 0)) if state is None else np.asarray(state)
+        q, moving = np.concatenate([before, joints]), base
+        if base is not None and isinstance(result, BaseAndJoints):
+            twists = np.concatenate([base.twists[:1], result.base])
+            moving = BaseMotion(base.pose, twists, representation=base.representation)
+        weights = multiplier_rows(multiplier, (order + 1, closure.n_coordinates), ())
+        responses = self.forward_dynamics_derivatives(arguments)
+        loads = list(arguments.wrenches)
+        if arguments.base_wrench is not None:
+            loads.append(AppliedWrench(0, np.asarray(arguments.base_wrench)))
+        nu = hybrid_weights(responses, weights, ())
+        return answered(self.inverse_dynamics_hessian(q, nu, moving, loads), responses, ())
+
+    def hybrid_dynamics_second_derivatives(self, arguments: HybridArguments) -> Array:
+        """Compute what `Robot.forward_dynamics_second_derivatives` returns."""
+        order = np.shape(arguments.inputs)[-2] - 1
+        return of_each(
+            order,
+            self.closure.n_coordinates,
+            lambda unit: self.hybrid_dynamics_hessian(arguments, unit),
+        )
 
     def inverse_dynamics_partials(
         self, y: Array, leader: BaseMotion | None, wrenches: Sequence[AppliedWrench] = ()
@@ -100,14 +251,14 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
     ) -> Array:
         """Return the derivatives (order + 1, order + 3, efforts, efforts) of what hybrid dynamics returns.
 
-        Arguments as of `hybrid_dynamics`, columns as of `forward_dynamics_partials`. With A the derivatives
+        Arguments as of `moved_and_driven`, columns as of `forward_dynamics_partials`. With A the derivatives
         of the driven joints' accelerations q_a by the efforts, which are the same at every order, efforts of
         the prescribed joints p change by
 
             A_pp du_p^(k) = dq_p^(k+2) - what follows from all else that changes
         """
         closure, (orders, e) = self.closure, values.shape
-        solution, twists = self.hybrid_dynamics(state, values, prescribed, leader, wrenches)
+        solution, twists = self.moved_and_driven(state, values, prescribed, leader, wrenches)
         efforts = values.copy()
         efforts[:, list(prescribed)] = solution[:, list(prescribed)]
         drives = efforts[:, e - len(closure.driven) :]
@@ -229,7 +380,7 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         changes = self._changes(part, len(y) - 2, (), [y[:rows], *spatial_arrays(leader, rows - 1)])
         return np.moveaxis(changes.reshape(len(y) - 1, -1, c, rows, c), (3, 4), (1, 2))
 
-    def _changes(self, of: Differentiated, order: int, places: LoadPlaces, arrays: Sequence[Array]) -> Array:
+    def _changes(self, of: Differentiated, order: int, places: Loads, arrays: Sequence[Array]) -> Array:
         """Return changes (order + 1, rows, directions), of a batch (N, ...) one sample after the other."""
         call = self.partial_call(of, order, places)
         table = call.run(count_of(arrays[0]), arrays, slice(0, call.code.result[0] - 1))
@@ -237,7 +388,7 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         return result
 
     @kept
-    def partial_call(self, of: Differentiated, order: int, places: LoadPlaces = ()) -> LoopedCall:
+    def partial_call(self, of: Differentiated, order: int, places: Loads = ()) -> LoopedCall:
         """Return the code of how efforts, accelerations or a matrix change, of single calls."""
         chosen, accelerations = self.independence.of_joints, of == "accelerations"
         if self.independence.idle and accelerations:
@@ -252,7 +403,7 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         return LoopedCall(self, made, held=of == "efforts", derivative=derivative)
 
     @kept
-    def _hessian_call(self, order: int, places: LoadPlaces) -> LoopedCall | None:
+    def _hessian_call(self, order: int, places: Loads) -> LoopedCall | None:
         """Return the code of second derivatives of efforts; None where that would be too long."""
         chosen = self.independence.of_joints
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.codegen.sample_loop import naming_sample
+from hodyn_ros.engine.kernel_spec import Loads
 from hodyn_ros.engine.limbs.direct_kinematics import DirectKinematics
 from hodyn_ros.engine.limbs.kernel import LimbKernelSpec, ParallelKernel
-from hodyn_ros.engine.loops.loop_motion import LoadPlaces
 from hodyn_ros.errors import ConvergenceError, InputError
 from hodyn_ros.formulations import limb_decomposition
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, twists_to_body, wrenches_to_body
@@ -35,7 +35,7 @@ class PlatformDynamics:
         self._kernels: Kept[tuple[int, LimbKernelSpec], ParallelKernel] = Kept()
         self._direct: Kept[int, DirectKinematics] = Kept()
 
-    def compiles(self, order: int, loads: LoadPlaces = ()) -> bool:
+    def compiles(self, order: int, loads: Loads = ()) -> bool:
         """Whether there is a kernel of an order for wrenches on these bodies."""
         return order <= _HIGHEST_ORDER and all(body == 0 for body, _ in loads)
 

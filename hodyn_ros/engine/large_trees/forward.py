@@ -7,17 +7,16 @@ of the bodies.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from functools import lru_cache
 from math import factorial
 from typing import Any
 
-from hodyn_ros.codegen.kernel import Shape
 from hodyn_ros.codegen.object_cache import KEPT
 from hodyn_ros.codegen.program import Code, Run, Statement, View, arrays
-from hodyn_ros.engine.large_trees.inverse import TreeFunction, load_arguments, tree_code, write_pose
+from hodyn_ros.engine.kernel_spec import KernelSpec, hybrid_arguments
+from hodyn_ros.engine.large_trees.inverse import TreeFunction, tree_code, write_pose
 from hodyn_ros.engine.large_trees.steps import Steps
-from hodyn_ros.engine.large_trees.tree_loads import APPLIED, Loads, each_load, load_texts, scratch
+from hodyn_ros.engine.large_trees.tree_loads import APPLIED, each_load, load_texts, scratch
 from hodyn_ros.engine.large_trees.tree_loops import (
     BASE_CONSTANTS,
     OUT,
@@ -237,28 +236,7 @@ def _hybrid_code(
 class TreeHybridKernel(TreeFunction):
     """Forward and hybrid dynamics by the generic code, with the arguments of `kernels.hybrid_dynamics`."""
 
-    def __init__(
-        self,
-        model: TreeModel,
-        order: int,
-        frame: BaseRepresentation | None,
-        loads: Loads = (),
-        prescribed: Collection[int] = (),
-        base_prescribed: bool = False,
-    ) -> None:
-        arguments = hybrid_arguments(model, order, frame, loads, base_prescribed)
-        columns = model.n_joints + (6 if frame else 0)
-        code = _hybrid_code(order, frame, bool(loads), bool(prescribed), base_prescribed)
-        super().__init__(model, arguments, (order + 1, columns), code, loads, prescribed)
-
-
-def hybrid_arguments(
-    model: TreeModel, order: int, frame: BaseRepresentation | None, loads: Loads, base_prescribed: bool
-) -> list[tuple[str, Shape]]:
-    """Return names and shapes of what hybrid dynamics takes."""
-    n = model.n_joints
-    arguments: list[tuple[str, Shape]] = [("state", (2, n)), ("inputs", (order + 1, n))]
-    if frame:
-        what = "base_twist_derivatives" if base_prescribed else "base_wrench"
-        arguments += [("pose", (4, 4)), ("twist", (1, 6)), (what, (order + 1, 6))]
-    return [*arguments, *load_arguments(loads, order)]
+    def __init__(self, model: TreeModel, order: int, setting: KernelSpec) -> None:
+        loaded, prescribed = bool(setting.loads), bool(setting.prescribed)
+        code = _hybrid_code(order, setting.base, loaded, prescribed, setting.base_prescribed)
+        super().__init__(model, hybrid_arguments(model, order, setting), order, code, setting)

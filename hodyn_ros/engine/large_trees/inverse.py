@@ -8,7 +8,7 @@ body.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from math import factorial
 
@@ -20,10 +20,10 @@ from hodyn_ros.codegen.object_cache import KEPT, ObjectCache
 from hodyn_ros.codegen.program import Code, Copy, Index, Program, Run, Statement, View, arrays
 from hodyn_ros.codegen.program_llvm import compile_program, llvm_text
 from hodyn_ros.codegen.sincos import sincos_function
+from hodyn_ros.engine.kernel_spec import KernelSpec, tree_arguments
 from hodyn_ros.engine.large_trees.steps import Steps
 from hodyn_ros.engine.large_trees.tree_loads import (
     APPLIED,
-    Loads,
     each_load,
     load_constants,
     load_plan,
@@ -204,23 +204,23 @@ def tree_code(program: Program, steps: Sequence[Text]) -> Code:
 class TreeFunction(Function):
     """A function of one robot through generic code, which gets the robot's plan and constants.
 
-    The last arguments are applied wrenches where there are `loads`. `prescribed` are the joints that take the
-    steps `PRESCRIBED`.
+    The last arguments are applied wrenches where there are loads. Joints that are prescribed take the steps
+    `PRESCRIBED`.
     """
 
     def __init__(
         self,
         model: TreeModel,
         arguments: Sequence[tuple[str, Shape]],
-        result: Shape,
+        order: int,
         code: Code,
-        loads: Loads = (),
-        prescribed: Collection[int] = (),
+        setting: KernelSpec,
     ) -> None:
+        loads, columns = setting.loads, model.n_joints + (6 if setting.base else 0)
         bodies = canonical_bodies(model)
         plan = [
             (
-                KINDS.index(kind) + len(KINDS) * (body.joint in prescribed) if kind in KINDS else -1,
+                KINDS.index(kind) + len(KINDS) * (body.joint in setting.prescribed) if kind in KINDS else -1,
                 body.parent + 1,
             )
             for kind, body in zip(model.kinds, bodies)
@@ -233,22 +233,21 @@ class TreeFunction(Function):
         local, body = {}, list[Statement]()
         plain = len(inputs) - len(loads)
         if loads:
-            rows, columns = arguments[-1][1]
-            local["applied"] = len(loads) * rows * columns
+            size = 6 * (order + 1)
+            local["applied"] = len(loads) * size
             data |= {
                 "load_plan": load_plan(model, bodies, loads),
                 "placements": load_constants(bodies, loads),
             }
             passed = arrays(("applied", "load_plan", "placements"))
-            body = [
-                Copy(passed[0].at(i * rows * columns), wrench, rows * columns)
-                for i, wrench in enumerate(inputs[plain:])
-            ]
+            body = [Copy(passed[0].at(i * size), wrench, size) for i, wrench in enumerate(inputs[plain:])]
         everything = [*inputs[:plain], *passed, OUT, PLAN, CONSTANTS]
         body.append(Run(code, [*everything, Index.of(model.n_bodies), Index.of(model.n_joints)]))
         program = Program("hodyn_kernel", [*inputs, OUT], local, body, data)
         self._alive = program  # what its text points to
-        super().__init__(compile_text(llvm_text(program), program.name, None), arguments, result)
+        super().__init__(
+            compile_text(llvm_text(program), program.name, None), arguments, (order + 1, columns)
+        )
 
     @cached_property
     def batch_code(self) -> MachineCode:
@@ -259,18 +258,6 @@ class TreeFunction(Function):
 class TreeKernel(TreeFunction):
     """Inverse dynamics by the generic code, with the arguments of `kernels.inverse_dynamics`."""
 
-    def __init__(
-        self, model: TreeModel, order: int, frame: BaseRepresentation | None, loads: Loads = ()
-    ) -> None:
-        arguments: list[tuple[str, Shape]] = [("q", (order + 3, model.n_joints))]
-        if frame:
-            arguments += [("pose", (4, 4)), ("twists", (order + 2, 6))]
-        arguments += load_arguments(loads, order)
-        columns = model.n_joints + (6 if frame else 0)
-        code = _inverse_code(order, frame, bool(loads))
-        super().__init__(model, arguments, (order + 1, columns), code, loads)
-
-
-def load_arguments(loads: Loads, order: int) -> list[tuple[str, Shape]]:
-    """Return names and shapes of applied wrenches."""
-    return [(f"wrench on body {body}", (order + 1, 6)) for body, _ in loads]
+    def __init__(self, model: TreeModel, order: int, setting: KernelSpec) -> None:
+        code = _inverse_code(order, setting.base, bool(setting.loads))
+        super().__init__(model, tree_arguments(model, order + 3, setting.loads), order, code, setting)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from hodyn_ros.codegen.emit import function_text
 from hodyn_ros.codegen.program import Choose, Code, For, Look, Run, Statement, View, arrays, integer
 from hodyn_ros.codegen.tracer import Graph
+from hodyn_ros.engine.kernel_spec import Loads
 from hodyn_ros.engine.large_trees.tree_loops import BASE_CONSTANTS, RECORDS, base_of
 from hodyn_ros.engine.large_trees.tree_loops import CONSTANTS as LOOP_CONSTANTS
 from hodyn_ros.engine.large_trees.tree_memory import (
@@ -38,11 +39,9 @@ from hodyn_ros.engine.series.canonical import CanonicalBody
 from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.engine.series.turn import Turn
 from hodyn_ros.engine.series.vectors import halves, subtract
-from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.tree import JointKind, TreeModel
 
-Loads = Sequence[tuple[int, BaseRepresentation]]  # body and frame of each
 Target = tuple[int, int, int]  # order, index of the moment, of the force
 
 APPLIED = arrays(("applied", "applied_plan", "applied_constants"))

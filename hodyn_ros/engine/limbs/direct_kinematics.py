@@ -15,6 +15,7 @@ from functools import partial
 from hodyn_ros.codegen.codes import side_by_side, straight_line
 from hodyn_ros.codegen.kernel import Call, Shape, Stack
 from hodyn_ros.codegen.program import Code, Copy, Run, Statement, View, arrays
+from hodyn_ros.codegen.program_numbers import traced_by
 from hodyn_ros.engine.limbs.kernel import JUMP, RIGID, LimbCall
 from hodyn_ros.engine.limbs.limb_code import POSE, drive_rates, newton_step_of_drives
 from hodyn_ros.engine.limbs.platform_code import center, moved_pose, nearness
@@ -75,51 +76,9 @@ class DirectKinematics(LimbCall):
     def traces(self, tolerances: Tolerances = DOUBLE) -> LoopTraces:
         """Return what it does, one limb after the other; there is no code with other tolerances."""
         assert tolerances is DOUBLE
-        return LoopTraces(self._one_step, self._one_end, self.defect_at, ITERATIONS_FROM_DRIVES)
-
-    def _one_step(self, drives: Stack, state: Stack) -> Stack:
-        n, pose = self.model.n_joints, [state[0][self.model.n_joints : self.n_positions]]
-        states = self._states(pose, state[0])
-        positions: list[Scalar] = [0.0] * n
-        for limb, result in enumerate(self._of_limbs(states)):
-            for place, position in zip(self.places(limb), result):
-                positions[place] = position
-        *moved, error = self._move(drives, pose, *states)[0]
-        return [[*positions, *moved[:POSE], error]]
-
-    def _one_end(self, drives: Stack, memory: Stack, state: Stack) -> Stack:
-        pose = [state[0][self.model.n_joints : self.n_positions]]
-        states = self._states(pose, state[0])
-        twists: list[Stack] = []
-        for k in range(max(self.order, 1)):
-            inputs = [pose, *([stack[0][:6]] for stack in twists)]
-            rates = [self._of_group(g, drive_rates, inputs, stack[0]) for g, stack in enumerate(states)]
-            twists.append(self._solve(k, drives, *twists[:1], *rates))
-        return self._end(drives, memory, [[*pose[0], state[0][-1]]], *states, *twists)
-
-    def _states(self, pose: Stack, positions: Sequence[Scalar]) -> list[Stack]:
-        """Return what a step of each limb towards a pose finds, by group."""
-        result = []
-        for g, group in enumerate(self.groups):
-            begin = [positions[place] for limb in group for place in self.places(limb)]
-            result.append(self._of_group(g, newton_step_of_drives, [pose], begin))
-        return result
-
-    def _of_group(
-        self,
-        g: int,
-        trace: Callable[..., Stack],
-        inputs: Sequence[Stack],
-        states: Sequence[Scalar],
-    ) -> Stack:
-        """Return what a trace does of each limb of a group, in a row; `states`: one after the other."""
-        group, row = self.groups[g], []
-        size = len(states) // len(group)
-        for i, limb in enumerate(group):
-            constants: Stack = [[float(x) for x in self.limbs[limb].numbers]]
-            state = [list(states[i * size : (i + 1) * size])]
-            row += trace(self.limbs[group[0]], self.model.length, constants, *inputs, state)[0]
-        return [row]
+        step = traced_by(self._step, self.n_positions + 1)
+        end = traced_by(self._after, self.result[1])
+        return LoopTraces(step, end, self.defect_at, ITERATIONS_FROM_DRIVES)
 
     def _compile(self, drives: Shape, memory: Shape) -> None:
         """Write and compile the program."""
@@ -146,12 +105,8 @@ class DirectKinematics(LimbCall):
             for g, group in enumerate(limbs)
         ]
         move = Run(straight_line(self._move, [drives, pose, *states]), [led_by, at, *of_limbs, at])
-        body: list[Statement] = [
-            Run(straight_line(self._begin, [memory]), [remembered, at]),
-            *(copy for group in limbs for copy in group.recall(remembered)),
-            newton([*steps, move], at.at(pose[1] - 1), ITERATIONS_FROM_DRIVES),
-            *steps,  # to where the platform has gone last
-        ]
+        error = at.at(pose[1] - 1)
+        body: list[Statement] = [*steps]  # to where the platform has gone last
         twists: list[View] = []
         for k in range(max(order, 1)):
             rates = [View(f"rates{g}_{k}") for g in range(len(groups))]
@@ -168,11 +123,27 @@ class DirectKinematics(LimbCall):
         end = straight_line(self._end, [drives, memory, pose, *states, solved, *[twist] * (len(twists) - 1)])
         remember = [copy for group in limbs for copy in group.remember(remembered)]
         remember.append(Copy(remembered.at(model.n_joints), out, 16))
-        body += [
-            Run(end, [led_by, remembered, at, *of_limbs, *twists, out]),
+        body.append(Run(end, [led_by, remembered, at, *of_limbs, *twists, out]))
+        whole: list[Statement] = [
+            Run(straight_line(self._begin, [memory]), [remembered, at]),
+            *(copy for group in limbs for copy in group.recall(remembered)),
+            newton([*steps, move], error, ITERATIONS_FROM_DRIVES),
+            *body,
             where_right(out.at(self.defect_at), remember),
         ]
-        self._finish([led_by, remembered, out], local, body)
+        self._finish([led_by, remembered, out], local, whole)
+        # the same from positions that are given, and to those after a step
+        positions, n = View("positions"), model.n_joints
+        given = [copy for group in limbs for copy in group.recall(positions)]
+        given += [Copy(at.at(i * POSE), positions.at(n), POSE) for i in range(self.widest)]
+        given.append(Copy(error, positions.at(self.n_positions)))
+        left = [copy for group in limbs for copy in group.remember(out)]
+        left += [Copy(out.at(n), at, POSE), Copy(out.at(self.n_positions), error)]
+        self._step = self._program([led_by, positions, out], local, [*given, *steps, move, *left])
+        before = View("before")  # positions as well: all of a memory that counts
+        given.append(Copy(remembered, before, self.n_positions))
+        local = local | {remembered.buffer: memory[1]}
+        self._after = self._program([led_by, before, positions, out], local, [*given, *body])
 
     def _state_size(self, group: Sequence[int]) -> int:
         limb = self.limbs[group[0]]

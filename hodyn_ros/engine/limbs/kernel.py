@@ -119,11 +119,17 @@ class LimbCall(Call):
         places = [self.places(limb) for limb in self.groups[number]]
         return LimbGroup(View(f"constants{number}"), View(states), size, places)
 
-    def _finish(self, arguments: Sequence[View], local: Mapping[str, int], body: Sequence[Statement]) -> None:
-        """Compile the program that calls the codes of the robot."""
+    def _program(
+        self, arguments: Sequence[View], local: Mapping[str, int], body: Sequence[Statement]
+    ) -> Program:
+        """Return a program that calls the codes of the robot."""
         numbers = [np.array([self.limbs[limb].numbers for limb in group]) for group in self.groups]
         constants = {f"constants{g}": values for g, values in enumerate(numbers)}
-        self.compiled = compile_program(Program("hodyn_kernel", arguments, local, body, constants))
+        return Program("hodyn_kernel", arguments, local, body, constants)
+
+    def _finish(self, arguments: Sequence[View], local: Mapping[str, int], body: Sequence[Statement]) -> None:
+        """Compile the program that calls the codes of the robot."""
+        self.compiled = compile_program(self._program(arguments, local, body))
         self._bind(self.compiled.address)
 
 

@@ -11,12 +11,10 @@ from collections.abc import Sequence
 
 from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Stack
 from hodyn_ros.codegen.tracer import Graph, Traced
-from hodyn_ros.engine.large_trees.inverse import load_arguments
+from hodyn_ros.engine.kernel_spec import Loads, load_arguments, motion_arguments
 from hodyn_ros.engine.loops.loop_efforts import EffortCode
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction
-from hodyn_ros.engine.loops.loop_motion import LoadPlaces
 from hodyn_ros.engine.loops.loop_partials import MotionChange
-from hodyn_ros.engine.recursions.kinematics import motion_arguments
 from hodyn_ros.engine.second_partials import Coordinates, hessian
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
@@ -30,7 +28,7 @@ class LoopHessian(LoopFunction):
     3, coordinates, coordinates). A wrench on a base is body-fixed.
     """
 
-    def __init__(self, closure: Closure, chosen: Array, order: int, loads: LoadPlaces = ()) -> None:
+    def __init__(self, closure: Closure, chosen: Array, order: int, loads: Loads = ()) -> None:
         """Trace and compile; raise TooLong where the code would be too long."""
         c = closure.n_coordinates
         self.shape = order + 3, order + 3, c, c

@@ -14,23 +14,20 @@ from hodyn_ros.codegen.codes import TooLong as TooLong
 from hodyn_ros.codegen.codes import straight_line, uncompiled
 from hodyn_ros.codegen.emit import lane_function_text
 from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Call, Function, Shape, Stack, traced
-from hodyn_ros.codegen.llvm import compile_text
-from hodyn_ros.codegen.object_cache import ObjectCache
+from hodyn_ros.codegen.llvm import Facts, Module
 from hodyn_ros.codegen.processor import lanes
 from hodyn_ros.codegen.program import Code, Copy, Index, Program, Run, Statement, View, arrays
 from hodyn_ros.codegen.program_llvm import CompiledProgram, compile_program
 from hodyn_ros.codegen.program_numbers import run
-from hodyn_ros.codegen.tracer import Graph
-from hodyn_ros.engine.kernels import KernelSpec, fits_straight_line, inverse_dynamics
-from hodyn_ros.engine.large_trees.inverse import load_arguments
+from hodyn_ros.engine.kernel_spec import KernelSpec, Loads, load_arguments, motion_arguments
+from hodyn_ros.engine.kernels import fits_straight_line, inverse_dynamics
 from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode
 from hodyn_ros.engine.loops.loop_efforts import EffortCode, solution_width
 from hodyn_ros.engine.loops.loop_lanes import POSE, lanes_program
 from hodyn_ros.engine.loops.loop_matrices import ProductCode
-from hodyn_ros.engine.loops.loop_motion import LoadPlaces, LoopCode
+from hodyn_ros.engine.loops.loop_motion import LoopCode
 from hodyn_ros.engine.loops.loop_products import FromDrivesCode
 from hodyn_ros.engine.newton import ITERATIONS, newton, where_right
-from hodyn_ros.engine.recursions.kinematics import motion_arguments
 from hodyn_ros.engine.series.validity import ARRIVED, DOUBLE, Tolerances
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseRepresentation
@@ -165,13 +162,8 @@ class LoopFunction(Call):
             return None
         shapes, n, leader = [shape for _, shape in self.arguments], self._n_positions, self._keeps_pose
         state, known = (1, n + 1), shapes[: min(self._n_motion, 2)]
-        graph, outputs, _ = traced(self._step, [*known, state])
-        moving = len(known), ARRIVED
-        step = _lane_code(graph, outputs, [*known, None], [], outputs, moving)
-        graph, outputs, (_, columns) = traced(self._end, [*shapes, state])
-        stored = outputs[rows.start * columns : rows.stop * columns]
-        pose = [graph.input(1, i) for i in range(POSE if leader else 0)]
-        end = _lane_code(graph, outputs, [*shapes[:-1], None, None], stored, [outputs[self.defect_at], *pose])
+        step = _lane_code(_step_in_lanes, self._step, [*known, state], lanes())
+        end = _lane_code(_end_in_lanes, self._end, [*shapes, state], lanes(), rows, self.defect_at, leader)
         return compile_program(
             lanes_program(len(shapes) - 1, len(known), n, step, end, lanes(), sure, keeps_pose=leader)
         )
@@ -214,18 +206,32 @@ class LoopFunction(Call):
         return straight_line(trace, shapes, limit)
 
 
-def _lane_code(
-    graph: Graph,
-    outputs: Sequence[Any],
-    shapes: Sequence[Shape | None],
-    stored: Sequence[Any],
-    kept: Sequence[Any],
-    moving: tuple[int, float] | None = None,
-) -> Code:
-    sizes = [None if shape is None else shape[0] * shape[1] for shape in shapes]
-    text = lane_function_text(graph, outputs, sizes, lanes(), stored, kept, moving)
-    code = compile_text(text, "hodyn_lanes", ObjectCache.default())
+def _lane_code(write: Callable[..., tuple[str, Facts]], *arguments: Any) -> Code:
+    code = Module(write, *arguments).compile("hodyn_lanes")
     return Code("hodyn_lanes", code.address, alive=code)
+
+
+def _step_in_lanes(trace: Callable[..., Stack], shapes: Sequence[Shape], width: int) -> tuple[str, Facts]:
+    """Write a step of lanes that have not arrived; the last argument, the state, lies side by side."""
+    graph, outputs, _ = traced(trace, shapes)
+    sizes = [*(a * b for a, b in shapes[:-1]), None]
+    return lane_function_text(graph, outputs, sizes, width, [], outputs, (len(sizes) - 1, ARRIVED)), ()
+
+
+def _end_in_lanes(
+    trace: Callable[..., Stack],
+    shapes: Sequence[Shape],
+    width: int,
+    rows: slice,
+    defect_at: int,
+    keeps_pose: bool,
+) -> tuple[str, Facts]:
+    """Write what stores rows of the result, and keeps what is wrong and a pose; memory and state are last."""
+    graph, outputs, (_, columns) = traced(trace, shapes)
+    sizes = [*(a * b for a, b in shapes[:-2]), None, None]
+    stored = outputs[rows.start * columns : rows.stop * columns]
+    kept = [outputs[defect_at], *(graph.input(1, i) for i in range(POSE if keeps_pose else 0))]
+    return lane_function_text(graph, outputs, sizes, width, stored, kept), ()
 
 
 def _around_tree(
@@ -273,7 +279,7 @@ class LoopKernel(LoopFunction):
         closure: Closure,
         chosen: Array,
         order: int,
-        loads: LoadPlaces = (),
+        loads: Loads = (),
         what: What = "efforts",
         *,
         preload: bool = False,
@@ -344,7 +350,7 @@ class LoopAccelerations(LoopFunction):
         closure: Closure,
         chosen: Array,
         order: int,
-        loads: LoadPlaces = (),
+        loads: Loads = (),
         prescribed: Sequence[int] | None = None,
         *,
         on_numbers: bool = False,

@@ -9,6 +9,7 @@ from math import factorial
 import numpy as np
 
 from hodyn_ros.codegen.kernel import Stack
+from hodyn_ros.engine.kernel_spec import Loads
 from hodyn_ros.engine.loops.loop_series import (
     NOTHING,
     TARGET,
@@ -42,12 +43,9 @@ from hodyn_ros.engine.series.vectors import (
     twist_about,
 )
 from hodyn_ros.formulations.closure_rows import PLATFORM_ROWS, rows_of
-from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.frames import Frame
-
-LoadPlaces = tuple[tuple[int, BaseRepresentation], ...]  # body and frame of every applied wrench
 
 # what makes a result unusable, one and more together count as 1
 _FORCED = 1e-3  # by which rows that depend on others may be open
@@ -64,7 +62,7 @@ class LoopCode:
         closure: Closure,
         chosen: Array,
         order: int,
-        loads: LoadPlaces,
+        loads: Loads,
         preloaded: bool = False,
     ) -> None:
         self.closure, self.order, self.loads, self.preloaded = closure, order, loads, preloaded

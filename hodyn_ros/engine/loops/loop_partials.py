@@ -9,29 +9,28 @@ time, in lanes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Literal
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, Literal
 
 import numpy as np
 
 from hodyn_ros.codegen.differentiate import derivatives
 from hodyn_ros.codegen.emit import kernel_text, lane_function_text
 from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Shape, Stack, traced
-from hodyn_ros.codegen.llvm import compile_text
-from hodyn_ros.codegen.object_cache import ObjectCache
+from hodyn_ros.codegen.llvm import Facts, Module
 from hodyn_ros.codegen.processor import lanes
 from hodyn_ros.codegen.program import Code, Copy, Index, Program, Run, Statement, View, arrays
 from hodyn_ros.codegen.program_llvm import compile_program
-from hodyn_ros.codegen.tracer import Graph, Traced, split
-from hodyn_ros.engine.large_trees.inverse import load_arguments
+from hodyn_ros.codegen.tracer import Graph, Split, Traced, split
+from hodyn_ros.engine.kernel_spec import Loads, load_arguments, motion_arguments
 from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode, Step
 from hodyn_ros.engine.loops.loop_efforts import EffortCode
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction, TooLong
 from hodyn_ros.engine.loops.loop_matrices import MATRIX_LAWS, Matrix, SumsCode, base_velocity
-from hodyn_ros.engine.loops.loop_motion import LoadPlaces, LoopCode, Velocity
+from hodyn_ros.engine.loops.loop_motion import LoopCode, Velocity
 from hodyn_ros.engine.loops.loop_series import NOTHING, ClusterMotion
 from hodyn_ros.engine.recursions.composite import plus, scaled
-from hodyn_ros.engine.recursions.kinematics import motion_arguments
 from hodyn_ros.engine.series.block_system import BlockSystem
 from hodyn_ros.engine.series.dual import Dual, value_of
 from hodyn_ros.engine.series.floating_base import FloatingBase
@@ -61,7 +60,7 @@ class LoopPartials(LoopFunction):
         chosen: Array,
         order: int,
         of: Differentiated,
-        loads: LoadPlaces = (),
+        loads: Loads = (),
         *,
         on_numbers: bool = False,
     ) -> None:
@@ -112,21 +111,18 @@ class LoopPartials(LoopFunction):
     def _compiled_end(self, trace: Callable[..., Stack], shapes: Sequence[Shape], limit: float) -> Code:
         """Compile what changes nothing once, and what follows from changes in all directions."""
         (rows, directions), width = self.shape, lanes()
-        graph, outputs, _ = traced(trace, [*shapes, (1, directions)])
-        if graph.count_operations(outputs) > limit:
+        parts = _Parts(trace, (*shapes, (1, directions)), rows)
+        once = Module(parts.still, limit)
+        operations, n, n_wrong = once.facts
+        if operations > limit:
             raise TooLong
-        kept, moving, changes = split(graph, outputs, len(shapes))
-        wrong = outputs[rows:]
-        cache, n = ObjectCache.default(), len(kept)
-        once = compile_text(kernel_text(graph, [*kept, *wrong], len(shapes)), "hodyn_kernel", cache)
-        text = lane_function_text(moving, changes[:rows], [0, None], width, [], changes[:rows])
-        each = compile_text(text, "hodyn_lanes", cache)
+        still, each = once.compile("hodyn_kernel"), Module(parts.moving, width).compile("hodyn_lanes")
         units = _side_by_side(directions, width)
         passed, out, nothing = arrays(f"a{i}" for i in range(len(shapes))), View("out"), Index({})
         fixed, changed, size = View("kept"), View("changes"), rows * width
         body: list[Statement] = [
-            Run(Code("hodyn_kernel", once.address, alive=once), [*passed, fixed]),
-            Copy(out.at(self.parts * size), fixed.at(n), len(wrong)),
+            Run(Code("hodyn_kernel", still.address, alive=still), [*passed, fixed]),
+            Copy(out.at(self.parts * size), fixed.at(n), n_wrong),
         ]
         in_lanes = Code("hodyn_lanes", each.address, alive=each)
         for part in range(self.parts):
@@ -135,9 +131,48 @@ class LoopPartials(LoopFunction):
                 Run(in_lanes, [fixed, nothing, unit, nothing, nothing, nothing, out, changed]),
                 Copy(out.at(part * size), changed, size),
             ]
-        local = {"kept": n + len(wrong), "changes": size}
+        local = {"kept": n + n_wrong, "changes": size}
         whole = compile_program(Program("hodyn_kernel", [*passed, out], local, body, {"units": units}))
         return Code("hodyn_kernel", whole.address, alive=whole)
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """A trace whose last argument are directions, taken apart: what follows from them, and all else.
+
+    The first `rows` numbers of its result follow from them.
+    """
+
+    trace: Callable[..., Stack]
+    shapes: tuple[Shape, ...]
+    rows: int
+
+    @cached_property
+    def _whole(self) -> tuple[Graph, list[Any]]:
+        graph, outputs, _ = traced(self.trace, self.shapes)
+        return graph, outputs
+
+    @cached_property
+    def _split(self) -> Split:
+        return split(*self._whole, len(self.shapes) - 1)
+
+    def still(self, limit: float) -> tuple[str, Facts]:
+        """Write what directions do not change, then what is no change; nothing beyond a limit of operations.
+
+        Facts are the operations of the whole trace, and how many numbers there are of the two.
+        """
+        graph, outputs = self._whole
+        operations, rest = graph.count_operations(outputs), outputs[self.rows :]
+        if operations > limit:
+            return "", (operations, 0, 0)
+        kept = self._split.kept
+        text = kernel_text(graph, [*kept, *rest], len(self.shapes) - 1)
+        return text, (operations, len(kept), len(rest))
+
+    def moving(self, width: int) -> tuple[str, Facts]:
+        """Write the changes, in so many directions at a time."""
+        changes = self._split.outputs[: self.rows]
+        return lane_function_text(self._split.graph, changes, [0, None], width, [], changes), ()
 
 
 class MotionChange:

@@ -22,6 +22,7 @@ from hodyn_ros.engine.recursions.frame_goals import (
     ACCURACY,
     DAMPING,
     ROUNDING,
+    Equations,
     GoalCode,
     Goals,
     damped_step,
@@ -145,12 +146,9 @@ class TaskCode(LoopCode):
         """Append all coefficients of the velocities of the leading joints; return what is wrong with them."""
         velocities = self._velocities(motions, systems)
         table = [self._along(tree, moving, velocity.leading) for velocity in velocities]
-        roots = [np.sqrt(w) for w in self._weights(q)]
-        if not self._redundant:  # weights do not matter, and columns of one size keep the digits
-            roots = [np.sqrt(dot(column, column)) for column in table]
-        jacobians = [_over(table, roots)]  # by order, columns
-        rows = [list(row) for row in zip(*jacobians[0])]
-        factors = Orthogonal(rows if self._redundant else jacobians[0])
+        weighted = [np.sqrt(w) for w in self._weights(q)]
+        equations = Equations.of(table, weighted, redundant=self._redundant)
+        roots, jacobians = equations.roots, list[Stack]()  # of higher orders, columns
         multipliers: list[list[Scalar]] = []
         defect = self._rounding_of_rates(motions, systems, table)
         base_twists = self.twists(leader)
@@ -161,19 +159,13 @@ class TaskCode(LoopCode):
             self.find_rates(motions, systems, rates, base_twists[k], k)
             of_base = twist_about(taylor(leader[1][k], k), center) if leader else NOTHING
             right = self._tree.asked(tree, moving, wanted, self._of_tree(rates), of_base, k)
-            if self._redundant:
-                # W y' = J^T l, differentiated: what lower multipliers leave behind, and the next of them
-                known = [0.0] * len(roots)
-                for matrix, earlier in zip(jacobians[1:], reversed(multipliers)):
-                    known = [x + dot(column, earlier) for x, column in zip(known, matrix)]
-                rest = [b - dot(row, known) for b, row in zip(right, rows)]
-                multipliers.append(factors.solve_normal(rest))
-                result = [a + b for a, b in zip(known, factors.solve_transposed(rest))]
-            else:
-                result = factors.solve(right)
-                if len(rows) > len(result):
-                    missing = [b - dot(row, result) for b, row in zip(right, rows)]
-                    defect = defect + self._tree.lost(missing, right, wanted, k)
+            known: list[Scalar] = [0.0] * len(roots)
+            for matrix, earlier in zip(jacobians, reversed(multipliers)):
+                known = [x + dot(column, earlier) for x, column in zip(known, matrix)]
+            result, following, missing = equations.solve(right, known)
+            multipliers.append(following)
+            if missing:
+                defect = defect + self._tree.lost(missing, right, wanted, k)
             for velocity, x, root in zip(velocities, result, roots):
                 for column, series in enumerate(velocity.leading):
                     rates[column][k] = rates[column][k] + series[0] * (x / root)
@@ -184,7 +176,7 @@ class TaskCode(LoopCode):
                 for velocity in velocities:
                     velocity.extend({})
                 table = [self._along(tree, moving, velocity.leading) for velocity in velocities]
-                jacobians.append(_over(table, roots))
+                jacobians.append([[x / root for x in column] for column, root in zip(table, roots)])
         return defect
 
     def _split(self, targets: Stack) -> tuple[list[Stack], Stack]:
@@ -297,7 +289,3 @@ class TaskMotion(LoopFunction):
             ("the twists", (frames * order, 6)),
         ]
         super().__init__(code, motion, [], (order + 2, k), code.coordinates, limit=STRAIGHT_LINE_LIMIT)
-
-
-def _over(columns: Sequence[Sequence[Scalar]], roots: Sequence[Scalar]) -> list[list[Scalar]]:
-    return [[x / root for x in column] for column, root in zip(columns, roots)]

@@ -64,13 +64,42 @@ class Goals:
 
 
 @dataclass(frozen=True, eq=False)
-class _Equations:
+class Equations:
     """The rows of the Jacobian that count, lengths in their unit, columns divided by `roots`, and factors."""
 
     rows: list[list[Scalar]]
     roots: list[Scalar]
     redundant: bool
     factors: Orthogonal
+
+    @classmethod
+    def of(
+        cls, columns: Sequence[Sequence[Scalar]], roots: Sequence[Scalar], *, redundant: bool
+    ) -> Equations:
+        """Factorise a Jacobian by its columns; `roots` are those of weights where these matter.
+
+        Where the solution is determined they do not, and columns of one size keep its digits.
+        """
+        roots = list(roots) if redundant else [np.sqrt(dot(column, column)) for column in columns]
+        scaled = [[x / root for x in column] for column, root in zip(columns, roots)]
+        rows = [list(row) for row in zip(*scaled)]
+        return cls(rows, roots, redundant, Orthogonal(rows if redundant else scaled))
+
+    def solve(
+        self, right: Sequence[Scalar], known: Sequence[Scalar]
+    ) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+        """Return a coefficient of the rates times `roots`, its multipliers, and what of the rows is left.
+
+        `known`: what multipliers of lower coefficients leave behind, `W q' = S^T l` differentiated. There are
+        multipliers of redundant joints only, and what is left where there are more rows than joints.
+        """
+        if not self.redundant:
+            result = self.factors.solve(right)
+            left = self.rows if len(self.rows) > len(result) else []
+            return result, [], [b - dot(row, result) for b, row in zip(right, left)]
+        rest = [b - dot(row, known) for b, row in zip(right, self.rows)]
+        multipliers = self.factors.solve_normal(rest)
+        return [a + b for a, b in zip(known, self.factors.solve_transposed(rest))], multipliers, []
 
     @property
     def condition_square(self) -> Scalar:
@@ -272,16 +301,9 @@ class GoalCode:
 
     def _equations(
         self, motion: ClusterMotion, moving: Sequence[MovingFrame], weights: Sequence[Scalar] | None
-    ) -> _Equations:
-        if self.redundant:
-            roots = self._roots(weights)
-            rows = self._scaled_rows(motion, moving, roots)
-            return _Equations(rows, roots, True, Orthogonal(rows))
-        # where the solution is determined the weights do not matter, and columns of one size keep its digits
-        rows = self._scaled_rows(motion, moving, [1.0] * len(self.movable))
-        roots = [np.sqrt(dot(column, column)) for column in zip(*rows)]
-        rows = [[x / root for x, root in zip(row, roots)] for row in rows]
-        return _Equations(rows, roots, False, Orthogonal(list(zip(*rows))))
+    ) -> Equations:
+        columns = list(zip(*self._scaled_rows(motion, moving, [1.0] * len(self.movable))))
+        return Equations.of(columns, self._roots(weights), redundant=self.redundant)
 
     def wanted(self, targets: Stack, twists: Stack, center: Sequence[Scalar]) -> list[list[Spatial]]:
         """Return by frame the Taylor coefficients of its hybrid twist."""
@@ -341,7 +363,7 @@ class GoalCode:
         self,
         motion: ClusterMotion,
         moving: Sequence[MovingFrame],
-        equations: _Equations,
+        equations: Equations,
         wanted: Sequence[Sequence[Spatial]],
         base_twists: Stack,
         inputs: Stack | None,
@@ -361,7 +383,7 @@ class GoalCode:
             base = twist_about(taylor(base_twists[k], k), center) if base_twists else (ZERO, ZERO)
             right = self.asked(motion, moving, wanted, rates, base, k)
             values, missing = self._solve_order(motion, moving, equations, right, wrenches, k)
-            if len(equations.rows) > len(self.movable):
+            if missing:
                 lost = lost + self.lost(missing, right, wanted, k)
             for j, x, root in zip(self.movable, values, equations.roots):
                 rates[j][k] = x / root
@@ -401,19 +423,16 @@ class GoalCode:
         self,
         motion: ClusterMotion,
         moving: Sequence[MovingFrame],
-        equations: _Equations,
+        equations: Equations,
         right: Sequence[Scalar],
         wrenches: Sequence[list[Spatial]],
         k: int,
     ) -> tuple[list[Scalar], list[Scalar]]:
         """Return coefficient k of the rates times `roots`, and what of the rows is left."""
+        known = self._known(motion, moving, equations, wrenches, k) if equations.redundant else []
+        result, multipliers, missing = equations.solve(right, known)
         if not equations.redundant:
-            result = equations.factors.solve(right)
-            return result, [b - dot(row, result) for b, row in zip(right, equations.rows)]
-        known = self._known(motion, moving, equations, wrenches, k)
-        rest = [b - dot(row, known) for b, row in zip(right, equations.rows)]
-        multipliers = equations.factors.solve_normal(rest)
-        result = [a + b for a, b in zip(known, equations.factors.solve_transposed(rest))]
+            return result, missing
         first = 0
         for frame, rows, series in zip(moving, self.goals.rows, wrenches):
             count = rows.stop - rows.start
@@ -431,7 +450,7 @@ class GoalCode:
         self,
         motion: ClusterMotion,
         moving: Sequence[MovingFrame],
-        equations: _Equations,
+        equations: Equations,
         wrenches: Sequence[Sequence[Spatial]],
         k: int,
     ) -> list[Scalar]:

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hodyn_ros.codegen.kernel import Shape, Stack, Traceable
+from hodyn_ros.codegen.kernel import Stack, Traceable
+from hodyn_ros.engine.kernel_spec import motion_arguments
 from hodyn_ros.engine.loops.loop_series import Cluster, ClusterMotion, MovingFrame
 from hodyn_ros.engine.recursions.composite import Spatial
 from hodyn_ros.engine.series.canonical import canonical_bodies, inward
@@ -62,7 +63,7 @@ def frame_motion(
             rows.append(row)
         return rows
 
-    return trace, arguments(model, order)
+    return trace, motion_arguments(order + 1, model.n_joints, model.floating_base)
 
 
 def frame_jacobian(model: TreeModel, order: int, frame: Frame, representation: Representation) -> Traceable:
@@ -92,7 +93,7 @@ def frame_jacobian(model: TreeModel, order: int, frame: Frame, representation: R
                 columns.append(nothing)
         return [[column[k][i] for column in columns] for k in range(order + 1) for i in range(6)]
 
-    return trace, arguments(model, order)
+    return trace, motion_arguments(order + 1, model.n_joints, model.floating_base)
 
 
 def com(model: TreeModel, order: int) -> Traceable:
@@ -111,20 +112,7 @@ def com(model: TreeModel, order: int) -> Traceable:
         total[0] = [x + c for x, c in zip(total[0], moved.center)]
         return to_derivatives(total)
 
-    return trace, arguments(model, order)
-
-
-def arguments(model: TreeModel, order: int) -> list[tuple[str, Shape]]:
-    """Return names and shapes of what the kernels take."""
-    return motion_arguments(order + 1, model.n_joints, model.floating_base)
-
-
-def motion_arguments(
-    rows: int, joints: int, base_moves: bool, name: str = "the motion"
-) -> list[tuple[str, Shape]]:
-    """Return names and shapes of a motion (rows, joints), and of that of a base or platform."""
-    of_base: list[tuple[str, Shape]] = [("the pose", (4, 4)), ("the twists", (rows - 1, 6))]
-    return [(name, (rows, joints)), *(of_base if base_moves else ())]
+    return trace, motion_arguments(order + 1, model.n_joints, model.floating_base)
 
 
 class _Moved:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import rigid_pose
 from hodyn_ros.errors import InputError, ModelError
+from hodyn_ros.lie.rigid import rigid_pose
 from hodyn_ros.lie.se3 import Array, spatial_inertia
 from hodyn_ros.model.arrays import frozen_array, known_fields
 from hodyn_ros.model.readers.assembly import Link, merged_inertia

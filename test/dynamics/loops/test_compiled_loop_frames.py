@@ -16,10 +16,9 @@ from oracles.motions import random_stack
 from sweeps import some
 
 from hodyn_ros import BaseMotion, ConvergenceError, InputError, Robot
-from hodyn_ros.dynamics.calls import kinematics as calls
 from hodyn_ros.dynamics.kinematics import inverse_problem
 from hodyn_ros.dynamics.kinematics.inverse_problem import Redundancy, read_targets
-from hodyn_ros.dynamics.loops import compiled_frames
+from hodyn_ros.dynamics.loops import compiled_frames, looped
 from hodyn_ros.dynamics.loops.looped_frames import solve_frames
 from hodyn_ros.lie.se3 import exp
 
@@ -65,8 +64,7 @@ def readable(
     base: BaseMotion | None = None,
 ) -> Any:
     """Return what the readable form finds, and what the robot remembers then; it is left as it was."""
-    looped, before = robot._looped, robot.positions
-    assert looped is not None
+    looped, before = robot._need_loops("this"), robot.positions
     targets = read_targets(robot.tree, *arguments)
     found = solve_frames(looped, targets, seed, Redundancy(weights, independent=independent), base)
     after = robot.positions
@@ -81,7 +79,7 @@ def only_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: Any) -> Any:
         raise AssertionError("this is not compiled")
 
-    monkeypatch.setattr(calls, "solve_frames", fail)
+    monkeypatch.setattr(looped, "solve_frames", fail)
 
 
 @pytest.mark.usefixtures("only_compiled")

@@ -111,8 +111,8 @@ class TestCompiledAccelerations:
     )
     def test_platforms_on_limbs_under_wrenches(self, name: str) -> None:
         robot, rng, order = shipped(name), np.random.default_rng(5), 2
-        looped, pose = robot._looped, robot.home[1]
-        assert looped is not None and looped.platform is not None and pose is not None
+        looped, pose = robot._need_loops("this"), robot.home[1]
+        assert looped.platform is not None and pose is not None
         twist = rng.normal(size=(1, 6)) * (looped.platform.model.dof.any(axis=1))
         given = BaseMotion(pose, twist).in_representation("spatial")
         force = rng.normal(size=(order + 1, 6)) * (0.0, 0.0, 0.0, 1.0, 1.0, 1.0)

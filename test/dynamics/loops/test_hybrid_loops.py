@@ -105,10 +105,11 @@ def test_computed_with_numbers_as_in_compiled_code(
             base.pose, base.twists @ along @ along.T, representation="body_fixed"
         ).in_representation("spatial")
     state = robot.drive_state(q, base, wrench_on(robot))
+    given = 1 + len(state.efforts)
     arguments = (
         None if q is None else q[:2],
         state.efforts + random_stack(6, *state.efforts.shape),
-        None if base is None else BaseMotion(base.pose, base.twists[: 3 if prescribe_base else 1]),
+        None if base is None else BaseMotion(base.pose, base.twists[: given if prescribe_base else 1]),
         None if prescribe_base else state.base_wrench,
         wrench_on(robot),
     )

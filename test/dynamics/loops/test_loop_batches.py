@@ -58,9 +58,7 @@ def sample(base: BaseMotion | None, i: int) -> BaseMotion | None:
 
 
 def looped_of(robot: Robot) -> Any:
-    looped = robot._looped
-    assert looped is not None
-    return looped
+    return robot._need_loops("this")
 
 
 @pytest.mark.parametrize(

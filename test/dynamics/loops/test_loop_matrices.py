@@ -8,6 +8,7 @@ from linkages import motion_of, robot_of, shipped
 from numpy.typing import NDArray
 from oracles.mechanisms import MECHANISMS
 from oracles.motions import random_stack
+from refusals import refused
 from sweeps import some
 
 from hodyn_ros import BaseMotion, Robot, share
@@ -20,6 +21,7 @@ from hodyn_ros.lie.se3 import exp
 pytestmark = pytest.mark.thorough
 
 Array = NDArray[np.float64]
+DRIFTS = "planar 3-RRR"  # the rest of its platform's twist follows from the rows, and is refused here
 NAMES = ["RSSR", "flying cam", "planar_3rrr"]
 
 
@@ -116,14 +118,13 @@ def test_matrices_change_as_their_derivatives_say(cases: dict[str, Case], name: 
             )
 
 
-@pytest.mark.parametrize("name", some(MECHANISMS, "flying cam", "hinged 3-RRR"))
+@pytest.mark.parametrize("name", some([n for n in MECHANISMS if n != DRIFTS], "flying cam", "hinged 3-RRR"))
 def test_derivatives_computed_with_numbers_are_those_of_compiled_code(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mechanism = MECHANISMS[name]()
     robot = robot_of(mechanism)
-    looped, order = robot._looped, 0 if name == "6-UPS" else 1  # else it would be too long
-    assert looped is not None
+    looped, order = robot._need_loops("this"), 0 if name == "6-UPS" else 1  # else it would be too long
     y, base = motion_of(mechanism, order)
     if base is not None:
         base = BaseMotion(base.pose, base.twists[: order + 1], representation=base.representation)
@@ -136,13 +137,20 @@ def test_derivatives_computed_with_numbers_are_those_of_compiled_code(
         close(a, b)
 
 
+def test_a_platform_whose_twist_follows_in_part_is_refused() -> None:
+    mechanism = MECHANISMS[DRIFTS]()
+    y, base = motion_of(mechanism, 0)
+    assert base is not None
+    robot, still = robot_of(mechanism), BaseMotion(base.pose, base.twists[:1])
+    refused(lambda: robot.matrix_derivatives(y[:2], still), "matrix_derivatives takes no such platform")
+
+
 def test_large_matrices_can_be_compiled_all_the_same(
     cases: dict[str, Case], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = Robot.load(share.find("config", "planar_3rrr.yaml"))  # shares no compiled matrices
     case, again = Case("planar_3rrr", own), cases["planar_3rrr"]
-    looped = case.robot._looped
-    assert looped is not None
+    looped = case.robot._need_loops("this")
     with monkeypatch.context() as large:
         large.setattr(grounded, "compiles", lambda *_: False)
         expected = case.robot.dynamic_matrices(*case.motion(1))
@@ -160,8 +168,7 @@ def test_products_computed_with_numbers_are_those_of_compiled_code(
 ) -> None:
     mechanism, compiled = MECHANISMS[name](), 0
     robot, plain = robot_of(mechanism), robot_of(mechanism)
-    looped = robot._looped
-    assert looped is not None and plain._looped is not None
+    looped = robot._need_loops("this")
     for order in (0, 2):
         y, base = motion_of(mechanism, order)
         body = robot.tree.body_names[-1]
@@ -176,8 +183,8 @@ def test_products_computed_with_numbers_are_those_of_compiled_code(
             found = looped.computed(call, y[:rows], moved, *others)
             with monkeypatch.context() as without_code:
                 without_code.setattr(grounded, "compiles", lambda *_: False)
-                expected = plain._looped.computed(call, y[:rows], moved, *others)
-            assert plain._looped.product_call(call, order, *others).code.on_numbers
+                expected = plain._need_loops("this").computed(call, y[:rows], moved, *others)
+            assert plain._need_loops("this").product_call(call, order, *others).code.on_numbers
             assert found.shape == expected.shape, call
             sizes = np.abs(expected).reshape(order + 1, -1).max(axis=1)
             errors = np.abs(found - expected).reshape(order + 1, -1).max(axis=1)

@@ -241,7 +241,7 @@ def test_compiled_code_finds_what_numbers_with_derivatives_do(
     """All directions in lanes, against `Dual` in the same recursions."""
     case = case_of(name)
     found = computed(case)
-    calls = case.robot._looped.calls  # type: ignore[union-attr]
+    calls = case.robot._need_loops("this").calls
     assert sum(key[0] == "partial_call" for key in calls) == 2
     monkeypatch.setattr(grounded, "compiles", lambda *_: False)
     calls.clear()

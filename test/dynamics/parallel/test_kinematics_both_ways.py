@@ -89,8 +89,7 @@ def test_a_platform_that_moves_is_found_by_its_limbs_alone() -> None:
             drives = np.ascontiguousarray(f(pose, twists)[:, list(robot.closure.driven)])
             row = g(drives)[0]
             assert np.abs(row[:16] - pose.ravel()).max() < 1e-13
-        assert robot._looped is not None
-        assert robot._looped._by_drives is None
+        assert robot._need_loops("this")._by_drives is None
 
 
 def test_a_call_that_fails_leaves_the_robot_where_it_was() -> None:

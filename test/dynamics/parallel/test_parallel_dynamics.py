@@ -17,8 +17,8 @@ from oracles.random_trees import Tree
 from sweeps import THOROUGH, some
 
 from hodyn_ros import AppliedWrench, BaseMotion, DriveTrain, InputError, ParallelRobot, Robot, series_elastic
-from hodyn_ros.dynamics.calls.inverse_dynamics import DriveState
 from hodyn_ros.dynamics.loops.looped_call import LoopedCall
+from hodyn_ros.dynamics.results import DriveState
 from hodyn_ros.feedforward.payload import Payload
 from hodyn_ros.formulations import limb_decomposition
 from hodyn_ros.lie.leibniz import product_derivative
@@ -381,11 +381,16 @@ def test_batches_under_wrenches(name: str, monkeypatch: pytest.MonkeyPatch) -> N
         assert relative_errors(forces, alone).max() < 1e-12
     start = BaseMotion(batch.pose, batch.twists[:, :1], representation=batch.representation)
     robot.forward_dynamics(None, found[0], start.one(0), wrenches=wrenches)  # compiles
+    estimates = [
+        robot.accuracy("forward_dynamics", None, forces, start.one(i), wrenches=wrenches).errors[0]
+        for i, forces in enumerate(found)
+    ]
     if frames[1] == "spatial":
         monkeypatch.setattr(LoopedCall, "__call__", None)  # of single samples: it must not be called
     moved, _ = robot.forward_dynamics(None, found, start, wrenches=wrenches)
-    for twists, expected in zip(moved, batch.twists[:, 1:]):
-        assert relative_errors(twists, expected).max() < 1e-9
+    for twists, expected, estimate in zip(moved, batch.twists[:, 1:], estimates):
+        # a last digit of the forces alone moves order 3 of the 3-RRR by 7e-10 of its size
+        assert (np.abs(twists - expected).max(axis=1) < 10.0 * estimate).all()
     if frames[1] == "body_fixed":
         turned = AppliedWrench("platform", np.tile([0.0, 0.0, 1.0, 0.0, 0.0, 0.0], (3, 1)))
         with pytest.raises(InputError):

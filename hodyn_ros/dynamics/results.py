@@ -27,6 +27,17 @@ class CoordinateMotion(NamedTuple):
     joints: Array  # (orders, n) of the joints that are coordinates
 
 
+class DriveState(NamedTuple):
+    """What the drives do, by derivative order; of a batch with an axis of samples in front."""
+
+    motion: Array  # (order + 3, driven) positions of the driven joints and their derivatives [rad or m, /s^k]
+    efforts: Array  # (order + 1, driven) [N.m/s^k or N/s^k]
+    base_wrench: Array | None  # (order + 1, 6) on a prescribed base, in the world frame
+    near_singularity: (
+        bool  # whether the pose, or one of them, is close to a singular one; efforts may be large
+    )
+
+
 def base_and_joints(table: Array) -> BaseAndJoints:
     """Split what a kernel returns for a floating base into the base's columns and those of the joints."""
     return BaseAndJoints(np.ascontiguousarray(table[..., :6]), np.ascontiguousarray(table[..., 6:]))

@@ -1,0 +1,72 @@
+"""The code of a tree, by operation and order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+from hodyn_ros.codegen.kernel import Function, Kernel
+from hodyn_ros.codegen.object_cache import Kept
+from hodyn_ros.dynamics.fast_calls import FastCalls
+from hodyn_ros.dynamics.mobility import check_mobility
+from hodyn_ros.dynamics.motion_stack import MotionStack, applied
+from hodyn_ros.dynamics.named_frames import placed
+from hodyn_ros.dynamics.operations import OPERATIONS
+from hodyn_ros.engine.kernel_spec import KernelSpec
+from hodyn_ros.lie.motion import AppliedWrench
+from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.frames import Frame
+from hodyn_ros.model.joint_tree import JointTree
+from hodyn_ros.model.tree import TreeModel
+
+
+class TreeCode:
+    """What is compiled of a robot without couplings and loops; m velocities, those of a base first."""
+
+    def __init__(self, tree: TreeModel, frames: Mapping[str, Frame] = MappingProxyType({})) -> None:
+        self.tree, self.frames, self.fast = tree, frames, FastCalls()
+        self.n, self.m = tree.n_joints, tree.n_joints + (6 if tree.floating_base else 0)
+        self.massless = check_mobility(tree)
+        self._kernels: Kept[tuple[str, int, KernelSpec], Function] = Kept()
+        self._traced: Kept[Any, Kernel | None] = Kept()
+
+    @cached_property
+    def joint_tree(self) -> JointTree:
+        """The tree as published formulations take it."""
+        return JointTree.of(self.tree)
+
+    def kernel(self, name: str, order: int, setting: KernelSpec) -> Function:
+        """Return the code of inverse or forward dynamics, by the name of the operation."""
+        make = OPERATIONS[name].make_kernel
+        return self._kernels.made((name, order, setting), lambda: make(self.tree, order, setting))
+
+    def traced_kernel(self, name: str, order: int, *of: Any) -> Kernel | None:
+        """Return the kernel of an operation by its law; None where it takes too long to compile.
+
+        `of`: names of frames and a representation, of what is of frames; else what the law takes.
+        """
+        operation, tree = OPERATIONS[name], self.tree
+
+        def make() -> Kernel | None:
+            further = of if operation.frames == "none" else placed(tree, self.frames, of)
+            return Kernel.unless_long(*operation.tree_law(tree, order, *further))
+
+        return self._traced.made((name, order, *of), make)
+
+    def derived_kernel(
+        self, make: Callable[..., Kernel | None], order: int, *arrays: Hashable
+    ) -> Kernel | None:
+        """Return the kernel that a function makes of the tree, an order and what more it takes."""
+        return self._traced.made((make, order, *arrays), lambda: make(self.tree, order, *arrays))
+
+    def compile_long(self, name: str, order: int) -> None:
+        """Compile an operation by its law, however long that takes."""
+        self._traced[name, order] = Kernel(*OPERATIONS[name].tree_law(self.tree, order))
+
+
+def called(kernel: Kernel, stack: MotionStack, loads: Sequence[AppliedWrench] = ()) -> Array:
+    """Call a kernel with one sample or a batch."""
+    arguments = [*stack.arguments(), *applied(loads, stack.order, stack.batch)]
+    return kernel.batch(*arguments) if stack.batch else kernel.function(*arguments)

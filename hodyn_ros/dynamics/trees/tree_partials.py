@@ -1,0 +1,162 @@
+"""Partial derivatives of inverse and forward dynamics of a tree, and of its matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hodyn_ros.checks import finite_array, finite_result
+from hodyn_ros.codegen.kernel import Kernel
+from hodyn_ros.codegen.sample_loop import one_by_one
+from hodyn_ros.dynamics import matrices, partials
+from hodyn_ros.dynamics.hybrid_arguments import HybridArguments
+from hodyn_ros.dynamics.matrices import MatrixDerivatives
+from hodyn_ros.dynamics.motion_stack import MotionStack, applied, fitting_base, load_places, motion_stack
+from hodyn_ros.dynamics.partials import LinearisedDynamics
+from hodyn_ros.dynamics.trees.tree_accelerations import HybridProblem, TreeAccelerations
+from hodyn_ros.dynamics.trees.tree_code import called
+from hodyn_ros.engine.direction_lanes import (
+    hybrid_dynamics_changes,
+    in_all_directions,
+    inverse_dynamics_changes,
+    matrix_changes,
+)
+from hodyn_ros.engine.kernel_spec import KernelSpec, Loads
+from hodyn_ros.engine.matrix_kernels import load_series
+from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
+from hodyn_ros.lie.se3 import Array, ad
+from hodyn_ros.model.tree import TreeModel
+
+
+class TreePartials(TreeAccelerations):
+    """Partial derivatives of a tree."""
+
+    @finite_result
+    def matrix_derivatives(self, q: ArrayLike | None, base: BaseMotion | None) -> MatrixDerivatives:
+        """Compute what `Robot.matrix_derivatives` returns."""
+        stack = motion_stack(self.tree, q, base, 1)
+        changes = self.derived_kernel(matrix_changes, stack.order)
+        if changes is None:
+            return matrices.matrix_derivatives(stack.bodies(self.joint_tree), stack.order)
+        m, first = self.m, self.m - self.n
+        result = in_all_directions(changes, stack.arguments(), stack.batch)
+        result = result.reshape(*stack.batch, stack.order + 1, 2 * m + 1, 2, m, m)
+        by_position, by_velocity = (np.moveaxis(result[..., k, :, :], -1, -3) for k in range(2))
+        mass, coriolis, gravity = by_position[..., :m, :], by_position[..., m:-1, :], by_position[..., -1, :]
+        by_rate = by_velocity[..., m:-1, :]
+        # where a base is changes gravity alone
+        mass[..., :first, :, :] = coriolis[..., :first, :, :] = 0.0
+        for r in range(1, stack.order + 1):  # a time derivative of C takes dC/dq along
+            by_rate[..., r, :, :, :] -= r * coriolis[..., r - 1, :, :, :]
+        return MatrixDerivatives(mass, coriolis, by_rate, gravity)
+
+    @finite_result
+    def inverse_dynamics_derivatives(
+        self, q: ArrayLike | None, base: BaseMotion | None, loads: Sequence[AppliedWrench]
+    ) -> Array:
+        """Compute what `Robot.inverse_dynamics_derivatives` returns."""
+        stack = motion_stack(self.tree, q, base, 2)
+        order, m, places = stack.order, self.m, load_places(self.tree, loads)
+        kernel = self.traced_kernel("inverse_dynamics_derivatives", order, *([places] if places else []))
+        if kernel is not None:
+            shape = (order + 1, order + 3, m, m)
+            result: Array = called(kernel, stack, loads).reshape(*stack.batch, *shape)
+            if not loads and not stack.batch:
+                call = ("inverse_dynamics_derivatives",)
+                self.fast.note(stack.q, base, call, kernel.function, result, stack.frame)
+            return result
+        changes = self.derived_kernel(inverse_dynamics_changes, order, places)
+        if changes is not None:
+            arrays = [*stack.arguments(), *applied(loads, order, stack.batch)]
+            return in_all_directions(changes, arrays, stack.batch)
+        series = partials.closed_form_series(stack.bodies(self.joint_tree), order)
+        if loads:
+            pushed = self.derived_kernel(_load_series_kernel, order, places)
+            assert pushed is not None
+            change = called(pushed, stack, loads)
+            series[..., 0, :, :] += change.reshape(*stack.batch, order + 1, m, m)
+        return partials.assemble(series, partials.joint_brackets(self.joint_tree, stack.velocities))
+
+    @finite_result
+    def hybrid_dynamics_derivatives(self, arguments: HybridArguments) -> Array:
+        """Compute what `Robot.hybrid_dynamics_derivatives` returns."""
+        problem, base = self._hybrid_problem(arguments), arguments.base
+        order, m, n = problem.order, self.m, self.n
+        shape = (order + 1, order + 3, m, m)
+        kernel = self._partial_kernel(order, problem.setting)
+        if kernel is not None:
+            plain = problem.setting == KernelSpec(base=None if base is None else base.representation)
+            if plain and not problem.batch and not self.massless:
+                self.fast.partials[(2, n), (order + 1, n), base and base.representation] = (
+                    kernel.function,
+                    shape,
+                )
+            return problem.call(kernel).reshape(*problem.batch, *shape)
+        if problem.setting.base == "spatial":
+            assert base is not None
+            arguments = arguments._replace(base=base.in_representation("body_fixed"))
+            problem = self._hybrid_problem(arguments)
+        changes = self.derived_kernel(hybrid_dynamics_changes, order, problem.setting)
+        if changes is not None:
+            return in_all_directions(changes, problem.arrays, problem.batch)
+        if arguments.base_wrench is not None and np.ndim(arguments.base_wrench) == 3:
+            each = arguments.one_by_one()
+            return one_by_one(len(each), lambda i: self.hybrid_dynamics_derivatives(each[i]))
+        stack, loads, known = self._inverse_problem(problem, arguments)
+        return partials.respond(self.inverse_dynamics_derivatives(stack.q, stack.base, loads), known)
+
+    def _partial_kernel(self, order: int, setting: KernelSpec) -> Kernel | None:
+        plain = setting == KernelSpec.of(self.tree)
+        return self.traced_kernel("forward_dynamics_derivatives", order, *(() if plain else (setting,)))
+
+    def _inverse_problem(
+        self, problem: HybridProblem, arguments: HybridArguments
+    ) -> tuple[MotionStack, list[AppliedWrench], list[int]]:
+        """Return the motion that hybrid dynamics finds, what acts along it, and which columns are known."""
+        stack, first = self._solved_motion(problem), self.m - self.n
+        loads, push, setting = list(arguments.wrenches), arguments.base_wrench, problem.setting
+        if stack.base is not None and not setting.base_prescribed and push is not None:
+            loads.append(AppliedWrench(0, np.asarray(push)))
+        of_base = range(first) if setting.base_prescribed else ()
+        return stack, loads, [*of_base, *(first + joint for joint in setting.prescribed)]
+
+    def _solved_motion(self, problem: HybridProblem) -> MotionStack:
+        """Return the motion that hybrid dynamics finds."""
+        setting, (state, inputs, *of_base) = problem.setting, problem.arrays
+        result = problem.call(self.kernel("forward_dynamics", problem.order, setting))
+        accelerations = np.array(result[..., self.m - self.n :])
+        accelerations[..., setting.prescribed] = inputs[..., setting.prescribed]
+        base = None
+        if setting.base is not None:
+            rates = of_base[2] if setting.base_prescribed else result[..., :6]
+            twists = np.concatenate([of_base[1], rates], axis=-2)
+            base = BaseMotion(of_base[0], twists, representation=setting.base)
+        return motion_stack(self.tree, np.concatenate([state, accelerations], axis=-2), base, 2)
+
+    def forward_dynamics_derivatives(self, arguments: HybridArguments) -> Array:
+        """Compute what `Robot.forward_dynamics_derivatives` returns."""
+        return self.hybrid_dynamics_derivatives(arguments)
+
+    @finite_result
+    def linearised_dynamics(
+        self, state: ArrayLike | None, torques: ArrayLike, base: BaseMotion | None
+    ) -> LinearisedDynamics:
+        """Compute what `Robot.linearised_dynamics` returns."""
+        n, m = self.n, self.m
+        values = finite_array("the state", state, (2, n))
+        effort = finite_array("the torques", torques, (n,))
+        motion = fitting_base(self.tree, base, 1)
+        arguments = HybridArguments(values, effort[None], base)
+        by_position, by_velocity, by_torque = self.hybrid_dynamics_derivatives(arguments)[0]
+        A, B = np.zeros((2 * m, 2 * m)), np.zeros((2 * m, n))
+        A[:m, m:] = np.eye(m)
+        if motion is not None:  # displacements e change by e' = dw - [w, e]
+            A[:6, :6] = -ad(motion.twists_in("body_fixed", 1)[0])
+        A[m:, :m], A[m:, m:], B[m:] = by_position, by_velocity, by_torque[:, m - n :]
+        return LinearisedDynamics(A, B)
+
+
+def _load_series_kernel(model: TreeModel, order: int, loads: Loads) -> Kernel:
+    return Kernel(*load_series(model, order, loads))

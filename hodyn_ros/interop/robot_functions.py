@@ -1,0 +1,93 @@
+"""Operations of a robot as traced functions, which other libraries differentiate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hodyn_ros.codegen.kernel import Shape, Stack, inputs_of
+from hodyn_ros.dynamics.named_frames import placed
+from hodyn_ros.dynamics.operations import OPERATIONS, Operation
+from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.engine.kernel_spec import KernelSpec
+from hodyn_ros.engine.second_partials import has_many_entries
+from hodyn_ros.engine.traced_function import TracedFunction
+from hodyn_ros.errors import InputError
+from hodyn_ros.lie.representations import Representation, check_representation
+
+# by the law of an operation of a tree, or as `hodyn_ros.engine.kernels` has them
+OFFERED = (
+    "inverse_dynamics",
+    "forward_dynamics",
+    "forward_kinematics",
+    "jacobian",
+    "com",
+    "mass_matrix",
+    "coriolis_matrix",
+    "gravity_torque",
+)
+_RESULTS = {
+    "inverse_dynamics": "tau",
+    "forward_dynamics": "acceleration",
+    "forward_kinematics": "frames",
+    "gravity_torque": "gravity",
+    "mass_matrix": "mass",
+    "coriolis_matrix": "coriolis",
+}
+
+
+def function_of(
+    robot: Robot,
+    what: str,
+    order: int,
+    frames: Sequence[str | int] | None = None,
+    representation: Representation = "spatial",
+) -> TracedFunction:
+    """Return an operation of a robot without loops, with arguments as of `Robot.compile`.
+
+    Raises InputError for what is not offered.
+    """
+    if what not in OFFERED:
+        raise InputError(f"there is no {what!r} for other libraries; choose one of {', '.join(OFFERED)}")
+    if isinstance(order, bool) or not isinstance(order, int) or order < 0:
+        raise InputError(f"the order must be 0 or a positive integer, found {order!r}")
+    if robot.closure is not None:
+        raise InputError(
+            f"robot {robot.name!r} has couplings or loops, whose positions are found by iteration; "
+            "functions for other libraries are of robots without"
+        )
+    check_representation(representation)
+    operation, model = OPERATIONS[what], robot.model
+    if frames is not None and operation.frames == "none":
+        raise InputError(f"{what} has no frames; leave them out")
+    law, arguments, names = law_of(robot, operation, order, frames, representation)
+    jacobian_law, hessian_law = None, None
+    if what in ("inverse_dynamics", "forward_dynamics") and not model.floating_base:
+        jacobian_law = OPERATIONS[f"{what}_derivatives"].tree_law(model, order)[0]
+        if what == "forward_dynamics" and not has_many_entries(model, order, "hybrid contracted"):
+            hessian_law = OPERATIONS[f"{what}_hessian"].tree_law(model, order)[0]
+    shapes = tuple((name, shape) for name, (_, shape) in zip(names, arguments))
+    _, stacks = inputs_of([shape for _, shape in shapes])
+    found = law(*stacks)
+    result = _RESULTS.get(what, what), (len(found), len(found[0]))
+    return TracedFunction(what, shapes, result, law, jacobian_law, hessian_law)
+
+
+def law_of(
+    robot: Robot,
+    operation: Operation,
+    order: int,
+    frames: Sequence[str | int] | None,
+    representation: Representation,
+) -> tuple[Callable[..., Stack], list[tuple[str, Shape]], list[str]]:
+    """Return what is traced of a tree, with its arguments and short names of these."""
+    model, state = robot.model, operation.takes == "state"
+    further: tuple[Any, ...] = (KernelSpec.of(model),)
+    if not operation.kernel:
+        of = operation.of_frames(frames, model.body_names, representation)
+        further = placed(model, robot.frames, of)
+    law, arguments = operation.tree_law(model, order, *further)
+    names = ["state", "tau"] if state else ["q"]
+    if model.floating_base:
+        names += ["pose", "twist", "base_wrench"] if state else ["pose", "twists"]
+    return law, arguments, [*names, *(["multiplier"] if operation.weighted else [])]
