@@ -322,16 +322,27 @@ class SpringFigures:
 def coulomb(velocity: Array, shape: Array) -> Array:
     """Return Coulomb friction of size one, and its derivatives by log s and by m (3, N, n).
 
-    `f = (1 - m) v / sqrt(v^2 + s^2) + m tanh(v / s)`, with the transition speed s and the sharpness m as
-    rows of
-    `shape` (2, n): 0 is the law of robot files, 1 the other one that is common. Both turn with the same
-    slope.
+    With the transition speed s and the sharpness m as rows of `shape` (2, n), x = v / s: the parabola in m
+    through the law of robot files x / sqrt(x^2 + 1) at m = 0, tanh(x) at 1, and the ramp between -1 and 1 at
+    2. All turn with the same slope. Of the first two laws alone, a ramp was made that is larger than one at a
+    distance, and friction came out too small; with a corner at one, noise of m made friction too large.
     """
-    speed, sharpness = shape
+    speed, m = shape
     x = velocity / speed
-    root, tanh = x / np.sqrt(1.0 + x**2), np.tanh(x)
-    by_speed = -(1.0 - sharpness) * root / (1.0 + x**2) - sharpness * x * (1.0 - tanh**2)
-    return np.array([root + sharpness * (tanh - root), by_speed, tanh - root])
+    tanh = np.tanh(x)
+    laws = np.array([x / np.sqrt(1.0 + x**2), tanh, np.clip(x, -1.0, 1.0)])
+    slopes = np.array([(1.0 + x**2) ** -1.5, 1.0 - tanh**2, np.abs(x) < 1.0])
+    shares = np.array([0.5 * (m - 1.0) * (m - 2.0), m * (2.0 - m), 0.5 * m * (m - 1.0)])[:, None]
+    by_sharpness = np.array([m - 1.5, 2.0 - 2.0 * m, m - 0.5])[:, None]
+    slope, change = (shares * slopes).sum(axis=0), (by_sharpness * laws).sum(axis=0)
+    return np.array([(shares * laws).sum(axis=0), -x * slope, change])
+
+
+def turnover(velocity: Array, shape: Array) -> Array:
+    """Return the slope of `coulomb` (N, n), per rad/s, where friction does not rest."""
+    rest = np.abs(velocity) < 1e-9 * shape[0]
+    moving = np.where(rest, 1e-9 * shape[0], velocity)
+    return np.asarray(-coulomb(moving, shape)[1] / moving)
 
 
 def file_transition(speed: float, sharpness: float) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -16,9 +17,12 @@ from hodyn_ros.identification.bandwidth import best_data
 from hodyn_ros.identification.base_parameters import base_parameters
 from hodyn_ros.identification.consistency import are_bodies, nearest_bodies, pseudo_inertias
 from hodyn_ros.identification.least_squares.data import Data
-from hodyn_ros.identification.least_squares.residuals import correlation_length
+from hodyn_ros.identification.least_squares.estimate import _solved as solved
+from hodyn_ros.identification.least_squares.residuals import Key, correlation_length
+from hodyn_ros.identification.least_squares.unknowns import Unknowns
 from hodyn_ros.identification.recording import Channel
 from hodyn_ros.identification.smoothing import smooth
+from hodyn_ros.identification.springs.deflection import KINDS
 from hodyn_ros.identification.torque_model import Motion, TorqueModel
 from hodyn_ros.lie.jets import Array
 
@@ -110,3 +114,42 @@ def test_what_is_a_body_already_stays() -> None:
     np.testing.assert_allclose(
         np.trace(pseudo_inertias(prior)[0, :3, :3]), 0.5 * (0.4 + 0.5 + 0.6), rtol=1e-15
     )
+
+
+@pytest.mark.parametrize("share", [0.3, 0.7, 1.5])
+def test_a_step_solves_what_the_instrumental_variable_of_the_delay_says(share: float) -> None:
+    """Z' (y - J x) = 0 in one call, also where certain rates tell less than half of the delay."""
+    instrument, rates, wanted, found, covariance = step_of_the_delay(share)
+    np.testing.assert_allclose(found, wanted, rtol=1e-9)
+    inverse = np.linalg.inv(instrument.T @ rates)
+    want = inverse @ (instrument.T @ instrument) @ inverse.T
+    np.testing.assert_allclose(covariance, want, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("share", [0.05, -0.5])
+def test_a_delay_that_certain_rates_do_not_tell_moves_little_and_is_said_to_be_unsure(share: float) -> None:
+    instrument, rates, wanted, found, covariance = step_of_the_delay(share)
+    own = np.linalg.inv(instrument.T @ instrument)[-1, -1]
+    of_one_step = np.linalg.lstsq(instrument, rates @ wanted, rcond=None)[0][-1]
+    np.testing.assert_allclose(found[-1], 10.0 * of_one_step, rtol=1e-9)
+    np.testing.assert_allclose(covariance[-1, -1], 100.0 * own, rtol=1e-9)
+
+
+def step_of_the_delay(share: float) -> tuple[Array, Array, Array, Array, Array]:
+    """Return Z and J (40, 4), the root of Z' (y - J x), and what `solved` finds with its covariance.
+
+    Three parameters and the delay of one joint, of which Z sees a `share`.
+    """
+    random = np.random.default_rng(4)
+    instrument = random.standard_normal((40, 4))
+    beside_all = np.linalg.qr(instrument, mode="complete")[0][:, 4:] @ random.standard_normal((36, 2))
+    beside = instrument @ np.r_[random.standard_normal(3), share - 1.0] + beside_all[:, 0]
+    rates = instrument + np.outer(beside, np.r_[0.0, 0.0, 0.0, 1.0])
+    wanted = random.standard_normal(4)
+    target = rates @ wanted + beside_all[:, 1]
+    triangle = np.column_stack([instrument[:, :3], np.zeros((40, 2)), instrument[:, 3], beside, target])
+    start = Unknowns(np.zeros(3), np.zeros((KINDS, 0)), 0.0, np.array([[0.01], [0.0]]))
+    spreads = np.r_[np.full(3, np.inf), 0.0, 0.0, np.inf]
+    now, _, covariance, _ = solved(cast(TorqueModel, None), [(Key(0, 0), triangle)], start, start, spreads)
+    places = [0, 1, 2, 5]
+    return instrument, rates, wanted, now.vector[places], covariance[np.ix_(places, places)]

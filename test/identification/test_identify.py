@@ -27,7 +27,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.identification import Channel, Identified, JointRecording, Options, identify
 from hodyn_ros.identification.robot_file import robot_text
 from hodyn_ros.identification.springs.deflection import LAG
-from hodyn_ros.identification.torque_model import TorqueModel, file_transition
+from hodyn_ros.identification.torque_model import TorqueModel, coulomb, file_transition
 from hodyn_ros.identification.validation import rates, validate
 
 pytestmark = pytest.mark.thorough
@@ -137,12 +137,11 @@ def test_transition_speeds_are_written_with_the_friction_that_they_belong_to(
     assert path.read_text().count("at a sharpness of") == found.robot.n_coordinates
 
 
-@pytest.mark.parametrize("sharpness", [0.0, 0.4, 1.0, 1.5])
+@pytest.mark.parametrize("sharpness", [0.0, 0.4, 1.0, 1.5, 2.0])
 def test_the_speed_in_the_file_is_that_of_the_nearest_law(sharpness: float) -> None:
     def apart(ratio: float) -> float:
         def square(x: float) -> float:
-            root = x / np.hypot(x, 1.0)
-            exact = root + sharpness * (np.tanh(x) - root)
+            exact = coulomb(np.array([x]), np.array([1.0, sharpness]))[0, 0]
             return float((x / np.hypot(x, ratio) - exact) ** 2)
 
         return float(sum(quad(square, *ends)[0] for ends in ((0.0, 3.0), (3.0, 30.0), (30.0, np.inf))))

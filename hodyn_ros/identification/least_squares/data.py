@@ -21,11 +21,12 @@ from hodyn_ros.identification.smoothing import (
 )
 from hodyn_ros.identification.springs.curve import Curve
 from hodyn_ros.identification.springs.deflection import DELAY, parts, without_outliers
-from hodyn_ros.identification.torque_model import Motion, TorqueModel
+from hodyn_ros.identification.torque_model import Motion, TorqueModel, turnover
 
 MOST_ROWS = 20_000  # samples of a channel that are used; of longer recordings every second, third, ...
 _OF_RATES = 4.0  # of the motion's highest frequency: up to where rates are those of the motion
 _POSES = 20  # at which inertias are looked at
+_QUIET = 1.0 / 3.0  # of the noise of efforts, that noise of encoders gives of torque at most
 
 
 class Data:
@@ -43,8 +44,10 @@ class Data:
         self.elastic: list[int] = np.flatnonzero(recording.both_sides).tolist()
         bands = [s.bandwidth for s in (self.motors, self.links) if s is not None]
         self.bandwidths = tuple(bands)
-        told = [_as_fast_as_it_tells(channel) for channel in (recording.motors, recording.links)]
-        self._fast_motors, self._fast_links = map(_faster, told, (self.motors, self.links))
+        channels = recording.motors, recording.links
+        told = [_as_fast_as_it_tells(channel) for channel in channels]
+        fast = told if self.elastic else [_octave_faster(*each) for each in zip(channels, told)]
+        self._fast_motors, self._fast_links = map(_faster, fast, (self.motors, self.links))
         self.of_deflections = min(bands) if self._fast_motors is None else self._fast_motors.bandwidth
         self.fastest = min(s.bandwidth for s in (self._fast_motors, self._fast_links) if s is not None)
         begin, end = recording.interval
@@ -81,9 +84,11 @@ class Data:
         """Choose the frequencies up to which efforts and deflections are compared with the model.
 
         Efforts up to where noise of the encoders, twice differentiated, gives as much torque as noise of the
-        efforts has; springs up to where the load swings on them. Beyond, noise of the model would be taken
-        for motion, and inertias, damping and stiffness come out too small. An elastic joint with one encoder
-        is compared below the bandwidth of the motion alone: above it motor and link may move apart.
+        efforts has, or a third of it where no gear has two encoders; springs up to where the load swings.
+        Beyond, noise of the model would be taken for motion, and inertias, damping and stiffness come out too
+        small: of inertias by the sum over all amplitudes of noise^2 beside that of motion^2, so by the fifth
+        power of the frequency. An elastic joint with one encoder is compared below the bandwidth of the
+        motion alone: above it motor and link may move apart.
         """
         self.instrument_is_slow = False
         some = self.effort_times[:: max(1, len(self.effort_times) // _POSES)]
@@ -96,7 +101,11 @@ class Data:
         for j in np.flatnonzero(self.recording.efforts.measured).tolist():
             own = _white_part(self.recording.efforts.values[:, j])
             loud = own / (whole[j] * max(encoder[j], 1e-12)) * np.sqrt(1.0 / (rate * period))
-            below = max(np.sqrt(loud) / (2.0 * np.pi), min(self.bandwidths))
+            alike, quiet = (np.sqrt(share * loud) / (2.0 * np.pi) for share in (1.0, _QUIET))
+            # near resonances of springs more is told of delays than noise of inertias spoils; and slow motion
+            # has no noise of encoders beyond its bandwidth
+            noisy = quiet < self.fastest and not self.elastic
+            below = max(quiet if noisy else alike, min(self.bandwidths))
             rigid = np.isinf(model.specs[j].stiffness)
             band = below if rigid or j in self.elastic else min(self.bandwidths)
             self.slow_efforts[j] = self._low_pass(self.effort_times, band)
@@ -112,6 +121,15 @@ class Data:
             np.std(channel.values - fast.sample(channel.times, 0)[0], axis=0) for channel, fast in present
         ]
         return np.nanmax(noise, axis=0), max(float(np.median(np.diff(each.times))) for each, _ in present)
+
+    def _shaking(self) -> Array:
+        """Return the standard deviation of the fast velocity of motors, or links (n,), by noise of encoders.
+
+        Of white noise with deviation s at times h apart, below B: s (2 B h)^(1/2) 2 pi B / 3^(1/2).
+        """
+        encoder, period = self._encoder_noise()
+        band = self.fastest
+        return encoder * np.sqrt(2.0 * band * period) * 2.0 * np.pi * band / np.sqrt(3.0)
 
     def leave_reversals_out(
         self, model: TorqueModel, now: Unknowns, coarse: bool
@@ -129,6 +147,7 @@ class Data:
         reach = round(0.5 * len(times) / (times[-1] - times[0]) / fast.bandwidth)
         independent = min(1.0, 2.0 * fast.bandwidth * (times[-1] - times[0]) / len(times))
         transitions, friction = model.friction_shape[0], np.abs(now.parameters[model.place(2)])
+        shaken = friction * turnover(speeds, now.friction_shape) * self._shaking()
         sticking, hidden = np.zeros((2, model.n), dtype=bool)
         shares = self.reversals_left_out.copy()
         for j in np.flatnonzero(self.recording.efforts.measured).tolist():
@@ -136,7 +155,7 @@ class Data:
             out = ~self.slow_efforts[j].used
             for i in np.flatnonzero(turned_by[j]):
                 of_one, sticks = unexplained(
-                    speeds[:, i], residual, transitions[i], friction[i], reach, independent
+                    speeds[:, i], residual, transitions[i], friction[i], shaken[:, i], reach, independent
                 )
                 if sticks or coarse:
                     sticking[i] |= sticks
@@ -228,6 +247,20 @@ def _as_fast_as_it_tells(channel: Channel | None) -> Smooth | None:
         return None if channel is None else smooth(channel, beyond_motion=True)
     except InputError:  # gaps between stamps
         return None
+
+
+def _octave_faster(channel: Channel | None, told: Smooth | None) -> Smooth | None:
+    """Return a motion of twice the bandwidth, where samples are dense enough.
+
+    What is as loud as its noise is cut off by cross-validation, and with it corners where friction of a rigid
+    gear has turned over: motors start to move against it within milliseconds. Efforts are compared where the
+    noise that comes in is small. Springs are not: deflections are small beside the motion.
+    """
+    if channel is None or told is None:
+        return told
+    rate = (len(channel.times) - 1) / (channel.times[-1] - channel.times[0])
+    twice = 2.0 * told.bandwidth
+    return smooth(channel, twice) if 2.0 * twice * SAMPLES_PER_KNOT <= rate else told
 
 
 def _faster(one: Smooth | None, other: Smooth | None) -> Smooth | None:

@@ -79,17 +79,23 @@ def estimate(
     noise: dict[Key, Noise] = {}
     of_held = np.zeros(of_shape.size)  # variances of shapes that are no longer looked at
     for look in range(_LOOKS):
+        nearest, least = now, np.inf
         for turn in range(_TURNS):
             _, systems = linearised(model, runs, now, noise)
-            before = now.vector
-            now, normal, covariance = _solved(model, systems, now, start, spreads)
+            moved, information, spread, far = _solved(model, systems, now, start, spreads)
+            if look > 0 and far > least:  # the step was too long; in the first look noise changes as well
+                now = now.moved(0.5 * (nearest.vector - now.vector))
+                continue
+            nearest, least, now, normal, covariance = now, far, moved, information, spread
             if look == 0:
                 left = residuals(model, runs, now, noise)
                 noise = {key: each.white_noise() for key, each in left.items()}
             if progress is not None:
                 progress((look + (turn + 1) / _TURNS) / _LOOKS)
-            if (np.abs(now.vector - before) <= _CONVERGED * np.sqrt(np.diag(covariance))).all():
+            if (np.abs(now.vector - nearest.vector) <= _CONVERGED * np.sqrt(np.diag(covariance))).all():
                 break
+        else:
+            now = nearest
         rows, systems = linearised(model, runs, now, noise, whole=True)
         if look == 1:  # near enough that what is left tells, and one look to come
             _seek_holds(model, runs, rows, systems, now)
@@ -146,20 +152,24 @@ def _solved(
     now: Unknowns,
     start: Unknowns,
     spreads: Array,
-) -> tuple[Unknowns, Array, Array]:
+) -> tuple[Unknowns, Array, Array, float]:
     """Solve the bilinear problem by Gauss-Newton.
 
-    Return the unknowns, the information of the rows alone, and the covariance. Of the delay of efforts the
-    rows hold an instrumental variable Z; derivatives are J = Z + E, and E is zero but for that delay, so that
-    (Z^T J)^-1 follows from (Z^T Z)^-1 by one product (Sherman & Morrison, 1950), and the covariance is
-    (Z^T J)^-1 (Z^T Z) (J^T Z)^-1. `spreads` are those of all unknowns about the prior: zero where they are
-    held, infinite where it says nothing.
+    Return the unknowns, the information of the rows alone, the covariance, and how far the solution was at
+    the start, in deviations: with an instrumental variable no square falls, but this does. Of the delay of
+    efforts the rows hold an instrumental variable Z; derivatives are J = Z + E, and E is zero but for that
+    delay, so that (Z^T J)^-1 follows from (Z^T Z)^-1 by one product (Sherman & Morrison, 1950), and the
+    covariance is (Z^T J)^-1 (Z^T Z) (J^T Z)^-1. Every step counts E: with Z alone, steps grow from one to the
+    next where Z tells less than half of the delay. `spreads` are those of all unknowns about the prior: zero
+    where they are held, infinite where it says nothing.
     """
     size = len(spreads)
     moving = spreads > 0.0
     pull = np.diag(1.0 / spreads[moving])
     normal = np.zeros((size, size))
-    for _ in range(_INNER):
+    delay = now.effort_delay  # at which rows were taken
+    far, told = 0.0, 1.0  # the latter: share of what rates have beside the certain ones that counts
+    for inner in range(_INNER):
         blocks, left, beside = [], [], []  # last: what the rates of efforts have beside the certain ones
         x = now.vector
         for key, triangle in systems:
@@ -171,7 +181,7 @@ def _solved(
                 modelled = triangle[:, :-1] @ coefficients(model, now.parameters, spring, key.joint)
             blocks.append(block)
             beside.append(triangle[:, -2] if key.spring is None else np.zeros(len(block)))
-            left.append(triangle[:, -1] - modelled)
+            left.append(triangle[:, -1] - modelled - told * beside[-1] * (now.effort_delay - delay))
         rows = np.concatenate(blocks)
         normal = rows.T @ rows
         system = np.concatenate([rows[:, moving], pull])
@@ -181,13 +191,16 @@ def _solved(
         step, rest = np.zeros((2, size))
         solution = np.linalg.lstsq(system / size_of, both, rcond=1e-13)[0] / size_of[:, None]
         step[moving], rest[moving] = solution.T
-        rest /= max(1.0 + rest[-1], _LEAST_SHARE)
+        if inner == 0:
+            far = float(np.linalg.norm(system @ step[moving]))
+        told = min(1.0, (1.0 - _LEAST_SHARE) / max(-rest[-1], 1e-12))
+        rest *= told / (1.0 + told * rest[-1])
         step -= rest * step[-1]
         step[now.of_shape] = np.clip(step[now.of_shape], -_LARGEST_STEP, _LARGEST_STEP)
         now = now.moved(step)
     change = np.eye(size)  # from least squares to the instrumental variable of the delay
     change[:, -1] -= rest
-    return now, normal, change @ _covariance(normal, spreads) @ change.T
+    return now, normal, change @ _covariance(normal, spreads) @ change.T, far
 
 
 def _by_unknowns(model: TorqueModel, key: Key, rows: Array, now: Unknowns) -> Array:
