@@ -9,10 +9,12 @@ from linkages import motion_of, robot_of
 from numpy.typing import NDArray
 from oracles import mechanisms, mp_loops
 from oracles import mp_dynamics as mp
+from oracles.cases import relative_errors
 from sweeps import THOROUGH, some
 
-from hodyn_ros import Robot, SingularError
+from hodyn_ros import BaseMotion, Robot, SingularError, share
 from hodyn_ros.digits import FEWEST, asked_for
+from hodyn_ros.dynamics.loops.digit_check import DigitCheck
 from hodyn_ros.lie.euler import euler_accuracy, euler_base, euler_coordinates
 
 pytestmark = pytest.mark.thorough
@@ -156,6 +158,22 @@ def test_ordinary_poses_are_not_even_asked_about(name: str, order: int) -> None:
         robot.inverse_dynamics(q)
         table, call = looped.drive_table(q, None), looped.effort_call(order)
         assert table.item(call.defect_at) < call.sure
+
+
+def test_more_drives_than_coordinates_are_not_asked_about(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its drives have to fit each other, also where it is found out what a generic motion leaves."""
+    robot = Robot.load(share.find("config", "planar_3rrr.yaml"))
+    directions, pose = robot._need_loops("this").closure.directions, robot.home[1]
+    assert pose is not None and directions.shape[1] < len(robot.driven_joints)
+    twists = np.random.default_rng(0).uniform(-0.5, 0.5, (4, directions.shape[1])) @ directions.T
+    base = BaseMotion(pose, twists, representation="body_fixed")
+    drives = robot.drive_state(None, base).motion
+    monkeypatch.setattr(DigitCheck, "refuse", None)  # it must not be called
+    found = robot.motion_from_drives(drives).base
+    assert found is not None
+    assert relative_errors(found.in_representation("body_fixed").twists, twists).max() < 1e-10
 
 
 @pytest.mark.parametrize("call", ["joint_motion", "solve_loops", "forward_dynamics"])

@@ -23,7 +23,7 @@ from hodyn_ros.digits import (
 from hodyn_ros.dynamics.loops.closing import Known
 from hodyn_ros.engine.series.validity import SINGULAR_LENGTH, singularity_of
 from hodyn_ros.errors import HodynError
-from hodyn_ros.formulations.embedding import LoopMotion, Place
+from hodyn_ros.formulations.embedding import LoopMotion, Place, follow
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure, robot_size
@@ -34,6 +34,7 @@ _EPSILON = float(np.finfo(np.float64).eps)
 _SWAY = 1.25  # factor by which what says how near a singular pose is may grow far from one
 
 What = Literal["efforts", "accelerations", "joints", "drives"]
+_OF_DRIVES = "the motion of the drives"
 _NAMES = {
     "efforts": "the inverse dynamics",
     "accelerations": "the forward dynamics",
@@ -80,12 +81,12 @@ class DigitCheck:
             arrays.append(self.parts(other) if other.item(self.defect_at) < 1.0 else None)
         return accuracy(result, arrays, self._natural(result, arguments), CLOSING)
 
-    def sure(self, place: Place, basis: Array) -> float:
+    def sure(self, place: Place, basis: Array, rows: Array) -> float:
         """Return below which number at `defect_at` enough digits are left that nothing has to be asked.
 
         By what is left at a generic place of a motion as fast as the robot is large: an error grows with a
         power of the distance from a singular pose, the higher the higher the order. `basis` (6, delta): the
-        body-fixed twists that a platform can have.
+        body-fixed twists that a platform can have; `rows`: the independent loop rows.
         """
         closure = self.closure
         pose = None
@@ -93,6 +94,10 @@ class DigitCheck:
             pose = LoopMotion(closure, place).body_pose(closure.leader)
         memory = memory_of(closure, Known(place, place.joints[list(closure.joints)], pose))
         arguments = [self._generic(name, shape, place, pose, basis) for name, shape in self.arguments]
+        names = [name for name, _ in self.arguments]
+        if _OF_DRIVES in names and closure.n_efforts > closure.n_coordinates:  # which others have to fit
+            motion = arguments[names.index(_OF_DRIVES)]
+            motion[:] = self._fitting_drives(len(motion), place, pose, basis, rows)
         try:
             table = self.function(*arguments, memory)
         except HodynError:
@@ -111,7 +116,7 @@ class DigitCheck:
     ) -> Array:
         closure, rng = self.closure, np.random.default_rng(1)
         moving = rng.uniform(-1.0, 1.0, shape)
-        if name in ("the motion", "the state", "the motion of the drives"):
+        if name in ("the motion", "the state", _OF_DRIVES):
             joints = list(closure.driven if "drives" in name else closure.joints)
             moving *= self._position_sizes(name)
             moving[0] = place.joints[joints]
@@ -130,9 +135,23 @@ class DigitCheck:
             moving *= 0.0
         return np.ascontiguousarray(moving)
 
+    def _fitting_drives(
+        self, orders: int, place: Place, pose: Array | None, basis: Array, rows: Array
+    ) -> Array:
+        """Return positions and rates (orders, drives) of drives that a generic motion of the robot has."""
+        closure = self.closure
+        y = self._generic("the motion", (orders, len(closure.joints)), place, pose, basis)
+        leader = None
+        if pose is not None:
+            twists = self._generic("the twists", (orders - 1, 6), place, pose, basis)
+            leader = BaseMotion(pose, twists)
+        moved = LoopMotion(closure, place, pose)
+        follow(rows, moved, y, leader)
+        return moved.joint_motion()[:, list(closure.driven)]
+
     def _rounded(self, name: str, array: Array, rng: np.random.Generator) -> Array:
         array = np.asarray(array, dtype=np.float64)
-        if name in ("the motion", "the state", "the motion of the drives"):
+        if name in ("the motion", "the state", _OF_DRIVES):
             return rounded(array, rng, self._position_sizes(name))
         if name == "the pose":
             return rounded_pose(array, rng)
@@ -155,7 +174,7 @@ class DigitCheck:
         """Return the sizes of all derivatives of the motion given, from the first on."""
         rows: list[Array] = []
         for name, array in arguments.items():
-            if name in ("the motion", "the state", "the motion of the drives"):
+            if name in ("the motion", "the state", _OF_DRIVES):
                 rows.append(np.abs(array[1:]) / self._position_sizes(name))
             elif name == "the twists":
                 shifted = np.array(array, dtype=np.float64)

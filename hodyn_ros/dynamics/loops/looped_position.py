@@ -186,7 +186,7 @@ class LoopedPosition:
         """Return below which number at `defect_at` results need no check of their digits."""
         place = self.independence.generic
         basis = np.eye(6) if self.platform is None else self.platform.model.dof
-        return 0.0 if place is None else check.sure(place, basis)
+        return 0.0 if place is None else check.sure(place, basis, self.independence.rows)
 
     @cached_property
     def redundant(self) -> tuple[str, ...]:
