@@ -205,8 +205,8 @@ def test_what_was_seen_once_is_seen_by_the_guard(name: str) -> None:
     assert not found.beyond, str(found)
     reasons = [change.reason for change in bench.record.transitions if change.reason.fault is not None]
     if row.faults:
-        assert reasons and reasons[0].fault in row.faults, str(found)
-        assert not row.joint or reasons[0].joint == row.joint, str(found)
+        seen = [reason for reason in reasons if reason.fault in row.faults]  # efforts may disagree before
+        assert seen and (not row.joint or {reason.joint for reason in reasons} == {row.joint}), str(found)
         assert bench.guard.state in (State.STOPPING, State.STOPPED)  # and does not go on by itself
 
 
