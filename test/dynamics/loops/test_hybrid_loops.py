@@ -115,7 +115,7 @@ def test_computed_with_numbers_as_in_compiled_code(
     )
     prescribed: Any = {"prescribed": robot.driven_joints[1:2], "prescribe_base": prescribe_base}
     with monkeypatch.context() as without_code:
-        without_code.setattr(grounded, "compiles", lambda *_: False)
+        without_code.setattr(grounded, "compiles", lambda *_, **__: False)
         expected: Any = robot.hybrid_dynamics(*arguments, **prescribed)
     found: Any = robot_of(name).hybrid_dynamics(*arguments, **prescribed)
     if base is None:

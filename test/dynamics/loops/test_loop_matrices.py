@@ -130,7 +130,7 @@ def test_derivatives_computed_with_numbers_are_those_of_compiled_code(
         base = BaseMotion(base.pose, base.twists[: order + 1], representation=base.representation)
     found = vars(robot.matrix_derivatives(y[: order + 2], base)).values()
     assert not looped.partial_call("mass_matrix", order).code.on_numbers
-    monkeypatch.setattr(grounded, "compiles", lambda *_: False)
+    monkeypatch.setattr(grounded, "compiles", lambda *_, **__: False)
     looped.calls.clear()
     expected = vars(robot.matrix_derivatives(y[: order + 2], base)).values()
     for a, b in zip(found, expected, strict=True):
@@ -152,7 +152,7 @@ def test_large_matrices_can_be_compiled_all_the_same(
     case, again = Case("planar_3rrr", own), cases["planar_3rrr"]
     looped = case.robot._need_loops("this")
     with monkeypatch.context() as large:
-        large.setattr(grounded, "compiles", lambda *_: False)
+        large.setattr(grounded, "compiles", lambda *_, **__: False)
         expected = case.robot.dynamic_matrices(*case.motion(1))
     assert all(looped.product_call(name, 0).code.on_numbers for name in MATRICES)
     case.robot.compile_matrices(0)
@@ -182,7 +182,7 @@ def test_products_computed_with_numbers_are_those_of_compiled_code(
             compiled += 1
             found = looped.computed(call, y[:rows], moved, *others)
             with monkeypatch.context() as without_code:
-                without_code.setattr(grounded, "compiles", lambda *_: False)
+                without_code.setattr(grounded, "compiles", lambda *_, **__: False)
                 expected = plain._need_loops("this").computed(call, y[:rows], moved, *others)
             assert plain._need_loops("this").product_call(call, order, *others).code.on_numbers
             assert found.shape == expected.shape, call
