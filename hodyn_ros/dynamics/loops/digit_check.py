@@ -143,7 +143,7 @@ class DigitCheck:
         y = self._generic("the motion", (orders, len(closure.joints)), place, pose, basis)
         leader = None
         if pose is not None:
-            twists = self._generic("the twists", (orders - 1, 6), place, pose, basis)
+            twists = self._generic("the twists", (max(orders - 1, 1), 6), place, pose, basis)
             leader = BaseMotion(pose, twists)
         moved = LoopMotion(closure, place, pose)
         follow(rows, moved, y, leader)
