@@ -42,7 +42,7 @@ def measure(stage: Stage) -> Section:
         "frame Jacobian": (
             "pin.computeFrameJacobian(m, d, q, frame)",
             robot.compile(0, "jacobian", [body], "body_fixed"),
-            f"robot.jacobian(x, {body!r}, 'body')",
+            f"robot.jacobian(x, body={body!r}, representation='body_fixed')",
             (one,),
             1.0,
         ),

@@ -124,7 +124,7 @@ def _calls(contender: Contender) -> int:
         run(1)
     calls = 1
     while True:
-        seconds = contender.runs[0](calls)
+        seconds = min(contender.runs[0](calls) for _ in range(2))  # a first call may do more than the others
         if seconds >= 0.5 * _SLOT:
             return max(1, round(calls * _SLOT / seconds))
         calls *= 4
