@@ -308,6 +308,12 @@ class Pairs:
         self._waiting: dict[str, deque[State]] = {topic: deque() for topic in topics}
         self._newest = dict.fromkeys(self._waiting, -1)  # stamps [ns]
 
+    def forget(self) -> None:
+        """Let nothing wait any more."""
+        for waiting in self._waiting.values():
+            self._drop(waiting, len(waiting))
+        self._newest = dict.fromkeys(self._waiting, -1)
+
     def take(
         self, topic: str, came: int, data: bytes, pipeline: ObservationPipeline
     ) -> Iterator[tuple[int, Measured]]:
@@ -318,9 +324,7 @@ class Pairs:
         stamp, content = pipeline.readers[topic].read(data)
         state, queue = State(came, instant(stamp), stamp, content), self._waiting[topic]
         if state.instant < self._newest[topic]:  # a clock that starts again, for others as well
-            for waiting in self._waiting.values():
-                self._drop(waiting, len(waiting))
-            self._newest = dict.fromkeys(self._waiting, -1)
+            self.forget()
         queue.append(state)
         self._newest[topic] = state.instant
         while came - queue[0].came > self._wait:
@@ -340,12 +344,13 @@ class Pairs:
 
     def _has_partner(self, topic: str, stamp: int, pipeline: ObservationPipeline) -> bool:
         """Leave out what is before the nearest to a stamp [ns] on a topic; whether that is near enough."""
-        queue = self._waiting[topic]
-        apart = [abs(state.instant - stamp) for state in queue]
-        if not apart or min(apart) > 1e9 * pipeline.config.stamp_tolerance:
-            return False
-        self._drop(queue, apart.index(min(apart)))
-        return True
+        queue, apart = self._waiting[topic], []
+        for state in queue:
+            apart.append(abs(state.instant - stamp))
+            if state.instant >= stamp:
+                break  # those behind it are farther away
+        self._drop(queue, apart.index(min(apart)) if apart else 0)  # farther from any later stamp, too
+        return bool(queue) and abs(queue[0].instant - stamp) <= 1e9 * pipeline.config.stamp_tolerance
 
     def _drop(self, queue: deque[State], count: int) -> None:
         for _ in range(count):

@@ -64,7 +64,7 @@ class ObserverNode(StreamLifecycle):
     def __init__(self) -> None:
         super().__init__("observer_node", SETTINGS, STRUCTURAL)
         self._pipeline: ObservationPipeline | None = None
-        self._pairs: Pairs | None = None
+        self._pairs = Pairs((), _WAIT)
         self._published, self._contacts = Stream(), 0
         self._last: ExternalEffortsMessage | None = None
         self._efforts_publisher = self.events.publisher(ExternalEffortsMessage, OUT, stream_qos())
@@ -105,12 +105,12 @@ class ObserverNode(StreamLifecycle):
 
     def unload(self) -> None:
         """Forget the robot; another can be configured."""
-        self._pipeline = self._pairs = None
+        self._pipeline = None
 
     def begin(self) -> None:
         """Observe from now on, whatever the stamps before."""
         if self._pipeline is not None:
-            self._pairs = Pairs(self._pipeline.readers, _WAIT)
+            self._pairs.forget()
             self._pipeline.begin()
 
     # parameters and services
@@ -168,11 +168,11 @@ class ObserverNode(StreamLifecycle):
     # samples
 
     def _take(self, topic: str, data: bytes) -> None:
-        pipeline, pairs = self._pipeline, self._pairs
-        if pipeline is None or pairs is None or not self.running or topic not in pipeline.readers:
+        pipeline = self._pipeline
+        if pipeline is None or not self.running or topic not in pipeline.readers:
             return
         try:
-            for _, measured in pairs.take(topic, time.monotonic_ns(), data, pipeline):
+            for _, measured in self._pairs.take(topic, time.monotonic_ns(), data, pipeline):
                 self._observe(pipeline, measured, self.rejections[topic])
         except MessageRejected as rejected:
             self.rejections[topic].add(rejected)
@@ -209,8 +209,7 @@ class ObserverNode(StreamLifecycle):
     @property
     def troubles(self) -> int:
         """How much was wrong with samples so far."""
-        pipeline, pairs = self._pipeline, self._pairs
-        counted = self.rejected + self.events.total + (0 if pairs is None else pairs.alone)
+        pipeline, counted = self._pipeline, self.rejected + self.events.total + self._pairs.alone
         return counted + (0 if pipeline is None else pipeline.observer.restarts + pipeline.screen.saturated)
 
     def _report(self) -> Report:
@@ -226,7 +225,7 @@ class ObserverNode(StreamLifecycle):
             "in contact": contact,
             "largest ratio": self._last.largest_ratio if self._last else "",
             "begun anew": observer.restarts if observer else "",
-            "states without a partner": self._pairs.alone if self._pairs else "",
+            "states without a partner": self._pairs.alone,
             "commands beyond what drives give": pipeline.screen.saturated if pipeline else "",
             "rejected": self.rejected,
             **self.rejected_by_topic(),

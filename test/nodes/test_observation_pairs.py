@@ -73,3 +73,11 @@ def test_what_waits_in_vain_is_dropped(pipeline: ObservationPipeline) -> None:
     pairs = Pairs(pipeline.readers, 0.01)
     assert not taken(pipeline, pairs, [(LINKS, SECOND + PERIOD * i) for i in range(30)])
     assert pairs.alone == 30 - 11
+
+
+def test_what_is_forgotten_counts_and_belongs_to_nothing_any_more(pipeline: ObservationPipeline) -> None:
+    pairs = Pairs(pipeline.readers, 1.0)
+    assert not taken(pipeline, pairs, [(LINKS, SECOND)])
+    pairs.forget()
+    assert not taken(pipeline, pairs, [(MOTORS, SECOND)])
+    assert pairs.alone == 1
