@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from hodyn_ros.codegen.kernel import Stack
 from hodyn_ros.codegen.program import (
     All,
     Choose,
@@ -30,11 +29,8 @@ from hodyn_ros.codegen.program import (
 )
 
 
-def run(program: Program, arguments: Sequence[Any], kind: type = float) -> int:
-    """Carry out a program on arrays, flat and written to in place, and integers; returns what it returns.
-
-    `kind` is that of its own arrays, `object` where it is carried out on scalars of another kind.
-    """
+def run(program: Program, arguments: Sequence[Any]) -> int:
+    """Carry out a program on arrays, flat and written to in place, and integers; returns what it returns."""
     integers: dict[str, int] = {}
     buffers = {name: np.asarray(values).reshape(-1) for name, values in program.constants.items()}
     for argument, value in zip(program.arguments, arguments, strict=True):
@@ -44,20 +40,8 @@ def run(program: Program, arguments: Sequence[Any], kind: type = float) -> int:
             buffers[argument.buffer] = value
     interpreter = _Interpreter(buffers, integers)
     for name, size in program.local.items():
-        buffers[name] = np.full(interpreter.whole(Index.of(size)), np.nan, kind)
+        buffers[name] = np.full(interpreter.whole(Index.of(size)), np.nan)
     return interpreter.body(program.body) or 0
-
-
-def traced_by(program: Program, size: int) -> Callable[..., Stack]:
-    """Return a program without conditions, which writes its last array, as a function of scalars to a row."""
-
-    def trace(*stacks: Stack) -> Stack:
-        arrays = [np.array([x for row in stack for x in row], object) for stack in stacks]
-        out = np.empty(size, object)
-        run(program, [*arrays, out], object)
-        return [out.tolist()]
-
-    return trace
 
 
 class _Interpreter:

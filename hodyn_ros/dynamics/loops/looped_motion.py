@@ -124,7 +124,7 @@ class LoopedMotion(LoopedPosition):
     ) -> Array:
         """Return efforts (..., order + 1, 6 + n or n) of the tree, compiled: joints (..., order + 3, n)."""
         tree, order = self.closure.tree, joints.shape[-2] - 3
-        setting = KernelSpec(base="spatial" if tree.floating_base else None, loads=self.places(wrenches))
+        setting = KernelSpec.of(tree, self.places(wrenches))
         kernel = self._tree_kernels.made((order, setting), lambda: inverse_dynamics(tree, order, setting))
         arrays = [] if base is None else [base.pose, np.ascontiguousarray(base.twists[: order + 2])]
         arrays += [load.up_to(order) for load in wrenches]
