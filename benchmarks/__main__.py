@@ -81,7 +81,7 @@ _WORKS: dict[str, Callable[[Stage], Section]] = {
 
 
 def main(
-    quick: Annotated[bool, typer.Option(help="Fewer orders and rounds: about a minute.")] = False,
+    quick: Annotated[bool, typer.Option(help="Fewer orders and rounds: some minutes.")] = False,
     only: Annotated[list[str], typer.Option(help=f"Only these: {', '.join(_WORKS)}.")] = [],  # noqa: B006
     write_docs: Annotated[bool, typer.Option(help="Write table and picture into docs/.")] = False,
     strict: Annotated[bool, typer.Option(help="Exit with 1 where a figure is missed.")] = False,
