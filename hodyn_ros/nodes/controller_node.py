@@ -14,7 +14,7 @@ and an empty one where no more follow, for the driver to brake and hold the robo
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from functools import partial
 
 from std_msgs.msg import Float64MultiArray
 
@@ -35,71 +35,48 @@ from hodyn_ros.ros.conversions.fields import float64s
 from hodyn_ros.ros.feedforward_consumer import FeedforwardConsumer
 from hodyn_ros.ros.guarded_loads import GuardedLoads
 from hodyn_ros.ros.parameters.guard_parameters import GRAVITY, guard_config, guard_settings, with_gravity
-from hodyn_ros.ros.parameters.parameters import ParameterSpec, choice, value
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, choice, parameters, value
 from hodyn_ros.ros.parameters.robot_file import robot_of_file
 from hodyn_ros.ros.process import run
 
 SETTINGS = (
-    ParameterSpec(
-        "robot_config",
-        "",
-        "Robot to control: path of a YAML file, or the name of a shipped one such as panda.yaml.",
-        read_only=True,
-    ),
-    ParameterSpec(
-        "feedforward",
-        "elastic",
-        "Feedforward in addition to feedback: none; rigid, torques as if the joints were stiff; offset, the "
-        "same, with motors that lead by torque over stiffness; elastic, torques and motions of the motors "
-        "that the drives require. Drives with friction at links, or damped or nonlinear springs, need "
-        "elastic.",
-        read_only=True,
-    ),
-    ParameterSpec(
-        "natural_frequency",
-        30.0,
-        "Natural frequency of the feedback on each motor [rad/s]; Kp = B w^2.",
-        low=0.0,
-        high=1000.0,
-        read_only=True,
-    ),
-    ParameterSpec(
-        "damping_ratio",
-        1.0,
-        "Damping ratio of the feedback on each motor; Kd = 2 zeta B w.",
-        low=0.0,
-        high=10.0,
-        read_only=True,
-    ),
-    ParameterSpec(
-        "proportional_gains",
-        [],
-        "Gains [N.m/rad or N/m], one per joint, instead of natural_frequency; with derivative_gains.",
-        read_only=True,
-    ),
-    ParameterSpec("derivative_gains", [], "Gains [N.m s/rad or N s/m], one per joint.", read_only=True),
-    ParameterSpec(
-        "patience",
-        0.0015,
-        "How long [s] to wait for a measurement before a command is sent without: one and a half periods.",
-        low=0.0001,
-        high=1.0,
-        read_only=True,
-    ),
-    ParameterSpec(
-        "latency",
-        0.005,
-        "How old [s] measurements may be on average; with more delay feedback oscillates.",
-        low=0.0001,
-        high=1.0,
-        read_only=True,
-    ),
-    ParameterSpec(
-        "end_command",
-        "empty",
-        "How the end of commands is announced to the driver once the robot stands: empty, a command without "
-        "efforts, so that it brakes and holds the robot; none.",
-        read_only=True,
+    *parameters(
+        robot_config=ParameterSpec(
+            "", "Robot to control: path of a YAML file, or the name of a shipped one such as panda.yaml."
+        ),
+        feedforward=ParameterSpec(
+            "elastic",
+            "Feedforward in addition to feedback: none; rigid, torques as if the joints were stiff; "
+            "offset, the same, with motors that lead by torque over stiffness; elastic, torques and "
+            "motions of the motors that the drives require. Drives with friction at links, or damped or "
+            "nonlinear springs, need elastic.",
+        ),
+        natural_frequency=ParameterSpec(
+            30.0, "Natural frequency of the feedback on each motor [rad/s]; Kp = B w^2.", within=(0.0, 1000.0)
+        ),
+        damping_ratio=ParameterSpec(
+            1.0, "Damping ratio of the feedback on each motor; Kd = 2 zeta B w.", within=(0.0, 10.0)
+        ),
+        proportional_gains=ParameterSpec(
+            [], "Gains [N.m/rad or N/m], one per joint, instead of natural_frequency; with derivative_gains."
+        ),
+        derivative_gains=ParameterSpec([], "Gains [N.m s/rad or N s/m], one per joint."),
+        patience=ParameterSpec(
+            0.0015,
+            "How long [s] to wait for a measurement before a command is sent without: one and a half "
+            "periods.",
+            within=(0.0001, 1.0),
+        ),
+        latency=ParameterSpec(
+            0.005,
+            "How old [s] measurements may be on average; with more delay feedback oscillates.",
+            within=(0.0001, 1.0),
+        ),
+        end_command=ParameterSpec(
+            "empty",
+            "How the end of commands is announced to the driver once the robot stands: empty, a command "
+            "without efforts, so that it brakes and holds the robot; none.",
+        ),
     ),
     GRAVITY,
     *guard_settings(lead=0.0007, end=End.HOLD.value, measurement_timeout=0.05, tracking_error=0.2),
@@ -189,10 +166,7 @@ class ControllerNode(FeedforwardConsumer):
         }
 
 
-def main(args: Sequence[str] | None = None) -> int:
-    """Run controller_node as a process."""
-    return run(ControllerNode, args)
-
+main = partial(run, ControllerNode)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -234,10 +234,7 @@ class DynamicsNode(StreamLifecycle):
         return Report(OK, "answering" if answered else "waiting for the first desired motion", values)
 
 
-def main(args: Sequence[str] | None = None) -> int:
-    """Run dynamics_node as a process."""
-    return run(DynamicsNode, args)
-
+main = partial(run, DynamicsNode)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -12,7 +12,7 @@ robot stands; `effort_commands` (std_msgs/Float64MultiArray) out, to be remapped
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from functools import partial
 
 from std_msgs.msg import Float64MultiArray
 
@@ -25,7 +25,7 @@ from hodyn_ros.guard.guard_config import End, State
 from hodyn_ros.ros.conversions.fields import float64s
 from hodyn_ros.ros.forward_commands import FORWARD_SETTINGS, ForwardCommands
 from hodyn_ros.ros.parameters.guard_parameters import ENDS, guard_settings
-from hodyn_ros.ros.parameters.parameters import ParameterSpec, choice
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, choice, parameters
 from hodyn_ros.ros.process import run
 
 _SIDES = ("link", "motor")
@@ -40,19 +40,18 @@ SETTINGS = (
         )
         if setting.name != "end"
     ),
-    ParameterSpec(
-        "end",
-        End.ZERO.value,
-        "What is sent when the robot stops: zero, efforts that fade to zero; hold, those of standstill; "
-        "silent, nothing from the stop on, for drives with a timeout of their own.",
-        read_only=True,
-    ),
-    ParameterSpec(
-        "efforts",
-        "link",
-        "Which efforts are sent: link, those of the inverse dynamics, for drives that control the torque at "
-        "the joint; motor, what the motors have to produce, for drives that control the motor's.",
-        read_only=True,
+    *parameters(
+        end=ParameterSpec(
+            End.ZERO.value,
+            "What is sent when the robot stops: zero, efforts that fade to zero; hold, those of "
+            "standstill; silent, nothing from the stop on, for drives with a timeout of their own.",
+        ),
+        efforts=ParameterSpec(
+            "link",
+            "Which efforts are sent: link, those of the inverse dynamics, for drives that control the "
+            "torque at the joint; motor, what the motors have to produce, for drives that control the "
+            "motor's.",
+        ),
     ),
 )
 
@@ -92,10 +91,7 @@ class ForwardEffortNode(ForwardCommands):
         return {"efforts": "motor" if self._motor else "link"}
 
 
-def main(args: Sequence[str] | None = None) -> int:
-    """Run forward_effort_node as a process."""
-    return run(ForwardEffortNode, args)
-
+main = partial(run, ForwardEffortNode)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -44,7 +43,7 @@ from hodyn_ros.ros.conversions.joint_rows import RowsReader
 from hodyn_ros.ros.conversions.layout import instant
 from hodyn_ros.ros.conversions.messages import nanoseconds, read_desired_motion
 from hodyn_ros.ros.diagnostics import OK, WARN, Report, Stream
-from hodyn_ros.ros.parameters.parameters import ParameterSpec, config_of, specs_of, value
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, config_of, live_parameters, specs_of, value
 from hodyn_ros.ros.parameters.robot_file import robot_file
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.streams.lifecycle import StreamLifecycle
@@ -54,51 +53,44 @@ from hodyn_ros.ros.triggers import serve_triggers
 from hodyn_ros.trajectory.base import Trajectory
 
 SETTINGS = (
-    ParameterSpec(
-        "robot_config",
-        "",
-        "Robot that repeats the motion: path of a YAML file, or the name of a shipped one.",
+    *live_parameters(
+        robot_config=ParameterSpec(
+            "", "Robot that repeats the motion: path of a YAML file, or the name of a shipped one."
+        ),
+        trajectory=ParameterSpec(
+            "", "Motion that repeats, from rest to rest: path of a YAML file, or the name of a shipped one."
+        ),
+        correction=ParameterSpec("", "File of what was learnt before, to go on from; empty: nothing."),
+        out=ParameterSpec(
+            "", "File that what was learnt is written to after each repetition; empty: none is."
+        ),
+        link_encoders=ParameterSpec(
+            True,
+            "Whether joint_states are measured at the links; otherwise links are seen through motor_states.",
+        ),
+        natural_frequency=ParameterSpec(
+            30.0,
+            "Natural frequency of the feedback on each motor [rad/s], as controller_node has it.",
+            within=(0.0, 1000.0),
+        ),
+        damping_ratio=ParameterSpec(
+            1.0, "Damping ratio of the feedback on each motor, as controller_node has it.", within=(0.0, 10.0)
+        ),
     ),
-    ParameterSpec(
-        "trajectory",
-        "",
-        "Motion that repeats, from rest to rest: path of a YAML file, or the name of a shipped one.",
+    *specs_of(LearningConfig, live=True),
+    *live_parameters(
+        fade=ParameterSpec(
+            0.5, "How long [s] a change of the correction takes to fade in.", within=(0.05, 10.0)
+        ),
+        patience=ParameterSpec(
+            0.05,
+            "How long [s] a feedforward may be ahead of the last desired motion; then the correction fades.",
+            within=(0.001, 1.0),
+        ),
+        autostart=ParameterSpec(
+            True, "Configure, activate, play and learn at once; otherwise when asked to."
+        ),
     ),
-    ParameterSpec("correction", "", "File of what was learnt before, to go on from; empty: nothing."),
-    ParameterSpec(
-        "out", "", "File that what was learnt is written to after each repetition; empty: none is."
-    ),
-    ParameterSpec(
-        "link_encoders",
-        True,
-        "Whether joint_states are measured at the links; otherwise links are seen through motor_states.",
-    ),
-    ParameterSpec(
-        "natural_frequency",
-        30.0,
-        "Natural frequency of the feedback on each motor [rad/s], as controller_node has it.",
-        low=0.0,
-        high=1000.0,
-    ),
-    ParameterSpec(
-        "damping_ratio",
-        1.0,
-        "Damping ratio of the feedback on each motor, as controller_node has it.",
-        low=0.0,
-        high=10.0,
-    ),
-    *specs_of(LearningConfig),
-    ParameterSpec(
-        "fade", 0.5, "How long [s] a change of the correction takes to fade in.", low=0.05, high=10.0
-    ),
-    ParameterSpec(
-        "patience",
-        0.05,
-        "How long [s] a feedforward may be ahead of the last desired motion; then the correction fades.",
-        low=0.001,
-        high=1.0,
-    ),
-    ParameterSpec("autostart", True, "Configure, activate, play and learn at once; otherwise when asked to."),
 )
 
 MOTION, IN, OUT = "desired_motion", "feedforward_torque", "corrected_feedforward_torque"
@@ -510,10 +502,7 @@ def _sum(values: Any, added: Array) -> Any:
     return float64s(np.frombuffer(values) + added)
 
 
-def main(args: Sequence[str] | None = None) -> int:
-    """Run learning_node as a process."""
-    return run(LearningNode, args)
-
+main = partial(run, LearningNode)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -13,6 +13,7 @@ import math
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,23 +35,16 @@ from hodyn_ros.ros.conversions.messages import (
     read_joint_state,
 )
 from hodyn_ros.ros.diagnostics import OK
-from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, value
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, parameters, value
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.streams.qos import stream_qos
 from hodyn_ros.ros.streams.stream_executor import StreamGroup
 from hodyn_ros.simulation.recording import Recording
 
-SETTINGS = (
-    ParameterSpec("file", "", "Where the recording goes, a NumPy archive (.npz).", read_only=True),
-    ParameterSpec("orders", 5, "Orders of the desired motion that are kept.", low=1, high=9, read_only=True),
-    ParameterSpec(
-        "timeout",
-        60.0,
-        "How long to wait for the nodes to be ready [s].",
-        low=1.0,
-        high=600.0,
-        read_only=True,
-    ),
+SETTINGS = parameters(
+    file=ParameterSpec("", "Where the recording goes, a NumPy archive (.npz)."),
+    orders=ParameterSpec(5, "Orders of the desired motion that are kept.", within=(1, 9)),
+    timeout=ParameterSpec(60.0, "How long to wait for the nodes to be ready [s].", within=(1.0, 600.0)),
 )
 
 NODES = ("trajectory_node", "dynamics_node", "controller_node", "simulator_node")
@@ -221,10 +215,7 @@ def say(**facts: object) -> None:
     print(json.dumps(facts), flush=True)
 
 
-def main(args: Sequence[str] | None = None) -> int:
-    """Run monitor as a process."""
-    return run(Monitor, args)
-
+main = partial(run, Monitor)
 
 if __name__ == "__main__":
     sys.exit(main())

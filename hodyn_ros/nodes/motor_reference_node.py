@@ -13,7 +13,7 @@ message with the instant they are for; `/diagnostics` at 1 Hz. All are reflected
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from functools import partial
 
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -76,10 +76,7 @@ class MotorReferenceNode(ForwardCommands):
         return {}
 
 
-def main(args: Sequence[str] | None = None) -> int:
-    """Run motor_reference_node as a process."""
-    return run(MotorReferenceNode, args)
-
+main = partial(run, MotorReferenceNode)
 
 if __name__ == "__main__":
     sys.exit(main())

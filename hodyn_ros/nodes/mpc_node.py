@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -43,7 +42,7 @@ from hodyn_ros.ros.conversions.layout import instant, packed
 from hodyn_ros.ros.conversions.messages import time_message
 from hodyn_ros.ros.conversions.serialised import AnswerWriter, MotionReader
 from hodyn_ros.ros.diagnostics import OK, WARN, Report, Stream
-from hodyn_ros.ros.parameters.parameters import ParameterSpec, value
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, parameters, value
 from hodyn_ros.ros.parameters.robot_file import robot_of_file
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.streams.lifecycle import StreamLifecycle
@@ -52,59 +51,36 @@ from hodyn_ros.ros.streams.qos import stream_qos
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason
 from hodyn_ros.ros.streams.stamp_filter import StampFilter
 
-SETTINGS = (
-    ParameterSpec(
-        "robot_config",
+SETTINGS = parameters(
+    robot_config=ParameterSpec(
         "",
-        "Robot to control: path of a YAML file, or the name of a shipped one such as panda.yaml; an arm with "
-        "linear springs in all joints.",
-        read_only=True,
+        "Robot to control: path of a YAML file, or the name of a shipped one such as panda.yaml; an arm "
+        "with linear springs in all joints.",
     ),
-    ParameterSpec(
-        "period",
+    period=ParameterSpec(
         0.001,
-        "Time [s] from one measurement, and the command that answers it, to the next. A command is held for "
-        "as long, which a quick spring does not forgive: 1 ms for a Panda.",
-        low=0.0001,
-        high=0.01,
-        read_only=True,
+        "Time [s] from one measurement, and the command that answers it, to the next. A command is held "
+        "for as long, which a quick spring does not forgive: 1 ms for a Panda.",
+        within=(0.0001, 0.01),
     ),
-    ParameterSpec(
-        "natural_frequency",
-        80.0,
-        "How fast deviations of the links are to vanish [rad/s].",
-        low=1.0,
-        high=1000.0,
-        read_only=True,
+    natural_frequency=ParameterSpec(
+        80.0, "How fast deviations of the links are to vanish [rad/s].", within=(1.0, 1000.0)
     ),
-    ParameterSpec(
-        "velocity_lag",
+    velocity_lag=ParameterSpec(
         0.0,
         "Age [s] of measured velocities: half a period where they are differences of positions.",
-        low=0.0,
-        high=0.01,
-        read_only=True,
+        within=(0.0, 0.01),
     ),
-    ParameterSpec(
-        "delay",
+    delay=ParameterSpec(
         0.15,
         "How much later [s] than desired_motion says the robot moves; at least the 109 periods that are "
         "looked ahead, and by how much samples come irregularly.",
-        low=0.01,
-        high=2.0,
-        read_only=True,
+        within=(0.01, 2.0),
     ),
-    ParameterSpec(
-        "observer_bandwidth",
-        150.0,
-        "How fast efforts from outside are recognised [1/s].",
-        low=0.1,
-        high=1000.0,
-        read_only=True,
+    observer_bandwidth=ParameterSpec(
+        150.0, "How fast efforts from outside are recognised [1/s].", within=(0.1, 1000.0)
     ),
-    ParameterSpec(
-        "autostart", True, "Configure and activate at the start, without a lifecycle manager.", read_only=True
-    ),
+    autostart=ParameterSpec(True, "Configure and activate at the start, without a lifecycle manager."),
 )
 
 IN, OUT, LINKS, MOTORS, COMMANDS = (
@@ -424,10 +400,7 @@ class MpcNode(StreamLifecycle):
         return Report(WARN, "no prediction: measurements or commands are missing, or come too late", values)
 
 
-def main(args: Sequence[str] | None = None) -> int:
-    """Run mpc_node as a process."""
-    return run(MpcNode, args)
-
+main = partial(run, MpcNode)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -250,10 +250,7 @@ class ObserverNode(StreamLifecycle):
         return Report(OK, "in contact" if contact else "observing", values)
 
 
-def main(args: Sequence[str] | None = None) -> int:
-    """Run observer_node as a process."""
-    return run(ObserverNode, args)
-
+main = partial(run, ObserverNode)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -22,21 +23,17 @@ from hodyn_ros.bags.messages import Message, Topic
 from hodyn_ros.bags.reader import Bag
 from hodyn_ros.errors import InputError
 from hodyn_ros.ros.diagnostics import OK, WARN, Diagnostics, Report, Stream
-from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, value
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, parameters, value
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.streams.offered_qos import offered
 from hodyn_ros.ros.streams.recording_time import RecordingTime
 from hodyn_ros.ros.streams.stream_executor import StreamGroup
 
-SETTINGS = (
-    ParameterSpec("file", "", "Folder of the bag, which must not exist yet.", read_only=True),
-    ParameterSpec("storage", "mcap", "How the bag is stored: mcap or sqlite3.", read_only=True),
-    ParameterSpec(
-        "topics",
-        [],
-        "Topics to record; empty: what `hodyn replay` needs and the course of the motion.",
-        read_only=True,
-        element=str,
+SETTINGS = parameters(
+    file=ParameterSpec("", "Folder of the bag, which must not exist yet."),
+    storage=ParameterSpec("mcap", "How the bag is stored: mcap or sqlite3."),
+    topics=ParameterSpec(
+        [], "Topics to record; empty: what `hodyn replay` needs and the course of the motion.", element=str
     ),
 )
 
@@ -247,10 +244,7 @@ def matching(profiles: Sequence[QoSProfile]) -> QoSProfile:
     )
 
 
-def main(args: Sequence[str] | None = None) -> int:
-    """Run recorder as a process."""
-    return run(Recorder, args)
-
+main = partial(run, Recorder)
 
 if __name__ == "__main__":
     sys.exit(main())

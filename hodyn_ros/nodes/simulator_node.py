@@ -20,7 +20,8 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -37,7 +38,7 @@ from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.ros.conversions.fields import float64s
 from hodyn_ros.ros.conversions.messages import time_message
 from hodyn_ros.ros.diagnostics import ERROR, OK, WARN, Diagnostics, Report, Stream
-from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, value
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, parameters, value
 from hodyn_ros.ros.parameters.robot_file import robot_of_file
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.streams.fixed_rate import FixedRate, last_due
@@ -47,44 +48,31 @@ from hodyn_ros.ros.streams.stream_executor import StreamGroup
 from hodyn_ros.simulation.simulation import STEP_LIMIT, RobotSimulation
 from hodyn_ros.trajectory.files.reader import read_motion
 
-SETTINGS = (
-    ParameterSpec(
-        "robot_config",
-        "",
-        "Robot to simulate: path of a YAML file, or the name of a shipped one such as panda.yaml.",
-        read_only=True,
+SETTINGS = parameters(
+    robot_config=ParameterSpec(
+        "", "Robot to simulate: path of a YAML file, or the name of a shipped one such as panda.yaml."
     ),
-    ParameterSpec("rate", 1000.0, "States published per second [Hz].", low=1.0, high=2000.0, read_only=True),
-    ParameterSpec(
-        "damping_time",
+    rate=ParameterSpec(1000.0, "States published per second [Hz].", within=(1.0, 2000.0)),
+    damping_time=ParameterSpec(
         2e-4,
-        "Damping beside the springs over their stiffness [s]: D = K t, where the robot's file gives none of "
-        "its own. Assumed; no real joint is without, "
-        "and in a joint without any, feedback that comes late makes the spring swing ever more.",
-        low=0.0,
-        high=0.1,
-        read_only=True,
+        "Damping beside the springs over their stiffness [s]: D = K t, where the robot's file gives none "
+        "of its own. Assumed; no real joint is without, and in a joint without any, feedback that comes "
+        "late makes the spring swing ever more.",
+        within=(0.0, 0.1),
     ),
-    ParameterSpec(
-        "command_timeout",
+    command_timeout=ParameterSpec(
         0.0,
         "Time [s] after the last command at which the brakes engage, as in a driver; 0: never.",
-        low=0.0,
-        high=10.0,
-        read_only=True,
+        within=(0.0, 10.0),
     ),
-    ParameterSpec(
-        "initial_position",
+    initial_position=ParameterSpec(
         [],
-        "Coordinates at the start [rad or m], one per joint of a tree; empty: where `trajectory` starts, or "
-        "home.",
-        read_only=True,
+        "Coordinates at the start [rad or m], one per joint of a tree; empty: where `trajectory` starts, "
+        "or home.",
     ),
-    ParameterSpec(
-        "trajectory",
+    trajectory=ParameterSpec(
         "",
         "Trajectory whose start is the initial position: path of a YAML file, or the name of a shipped one.",
-        read_only=True,
     ),
 )
 
@@ -309,10 +297,7 @@ class SimulatorNode(Node):
         return Report(OK, "following commands", values)
 
 
-def main(args: Sequence[str] | None = None) -> int:
-    """Run simulator_node as a process."""
-    return run(SimulatorNode, args)
-
+main = partial(run, SimulatorNode)
 
 if __name__ == "__main__":
     sys.exit(main())

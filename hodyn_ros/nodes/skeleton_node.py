@@ -9,7 +9,7 @@ Topics: `desired_motion` (DesiredMotion) in; `skeleton` (visualization_msgs/Mark
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from functools import partial
 
 from geometry_msgs.msg import Point
 from rclpy.node import Node
@@ -23,25 +23,20 @@ from hodyn_ros.msg import DesiredMotion
 from hodyn_ros.ros.conversions.fields import JointOrder
 from hodyn_ros.ros.conversions.messages import read_base_motion, read_desired_motion, warm_up_poses
 from hodyn_ros.ros.diagnostics import OK, WARN, Diagnostics, Report
-from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, value
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, parameters, value
 from hodyn_ros.ros.parameters.robot_file import robot_file
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.streams.qos import overridable, sensor_qos, stream_qos
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason, Rejections
 from hodyn_ros.ros.streams.stream_executor import StreamGroup
 
-SETTINGS = (
-    ParameterSpec(
-        "robot_config",
-        "",
-        "Robot to draw: path of a YAML file, or the name of a shipped one such as panda.yaml.",
-        read_only=True,
+SETTINGS = parameters(
+    robot_config=ParameterSpec(
+        "", "Robot to draw: path of a YAML file, or the name of a shipped one such as panda.yaml."
     ),
-    ParameterSpec("rate", 30.0, "Pictures per second [Hz].", low=1.0, high=100.0, read_only=True),
-    ParameterSpec(
-        "frame_id", "world", "Frame of the lines where the motion does not name one.", read_only=True
-    ),
-    ParameterSpec("width", 0.015, "Width of the lines [m].", low=0.001, high=1.0, read_only=True),
+    rate=ParameterSpec(30.0, "Pictures per second [Hz].", within=(1.0, 100.0)),
+    frame_id=ParameterSpec("world", "Frame of the lines where the motion does not name one."),
+    width=ParameterSpec(0.015, "Width of the lines [m].", within=(0.001, 1.0)),
 )
 
 
@@ -110,10 +105,7 @@ class SkeletonNode(Node):
         return Report(OK, "drawing", values)
 
 
-def main(args: Sequence[str] | None = None) -> int:
-    """Run skeleton_node as a process."""
-    return run(SkeletonNode, args)
-
+main = partial(run, SkeletonNode)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
@@ -48,7 +49,15 @@ from hodyn_ros.ros.conversions.messages import (
     write_desired_motion,
 )
 from hodyn_ros.ros.diagnostics import OK, WARN, Diagnostics, Report, Stream
-from hodyn_ros.ros.parameters.parameters import ParameterSpec, choice, config_of, declare, specs_of, value
+from hodyn_ros.ros.parameters.parameters import (
+    ParameterSpec,
+    choice,
+    config_of,
+    declare,
+    parameters,
+    specs_of,
+    value,
+)
 from hodyn_ros.ros.parameters.robot_file import robot_of_file
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.streams.fixed_rate import FixedRate, last_due
@@ -59,47 +68,34 @@ from hodyn_ros.ros.streams.stream_executor import StreamGroup
 from hodyn_ros.trajectory.robot_motion import MotionSample
 
 SETTINGS = (
-    ParameterSpec(
-        "robot_config",
-        "",
-        "Robot that is meant: path of a YAML file, or the name of a shipped one such as panda.yaml.",
-        read_only=True,
+    *parameters(
+        robot_config=ParameterSpec(
+            "", "Robot that is meant: path of a YAML file, or the name of a shipped one such as panda.yaml."
+        ),
+        mode=ParameterSpec(
+            Mode.TRACK.value,
+            "track: single points are predicted, and followed as soon as limits allow, as chunks are; "
+            "approximate: it stays in the hull of the points; interpolate: it passes through them, later; "
+            "latest: as late as `delay` allows.",
+        ),
     ),
-    ParameterSpec(
-        "mode",
-        Mode.TRACK.value,
-        "track: single points are predicted, and followed as soon as limits allow, as chunks are; "
-        "approximate: it stays in the hull of the points; interpolate: it passes through them, later; "
-        "latest: as late as `delay` allows.",
-        read_only=True,
-    ),
-    *specs_of(StreamConfig, read_only=True),
-    ParameterSpec(
-        "acceleration",
-        [],
-        "Limits of the joints [rad/s^2 or m/s^2], one each; empty: those of the robot's file.",
-        read_only=True,
-    ),
-    ParameterSpec(
-        "jerk",
-        [],
-        "Limits of the joints [rad/s^3 or m/s^3], one each; empty: those of the robot's file.",
-        read_only=True,
-    ),
-    ParameterSpec(
-        "order",
-        4,
-        "Highest time derivative that is published; 4 is snap, and the last that does not jump.",
-        low=0,
-        high=8,
-        read_only=True,
-    ),
-    ParameterSpec("rate", 1000.0, "Samples per second [Hz].", low=1.0, high=2000.0, read_only=True),
-    ParameterSpec(
-        "wait_for_robot",
-        False,
-        "Begin where joint_states have the robot; otherwise at the first point of the stream.",
-        read_only=True,
+    *specs_of(StreamConfig),
+    *parameters(
+        acceleration=ParameterSpec(
+            [], "Limits of the joints [rad/s^2 or m/s^2], one each; empty: those of the robot's file."
+        ),
+        jerk=ParameterSpec(
+            [], "Limits of the joints [rad/s^3 or m/s^3], one each; empty: those of the robot's file."
+        ),
+        order=ParameterSpec(
+            4,
+            "Highest time derivative that is published; 4 is snap, and the last that does not jump.",
+            within=(0, 8),
+        ),
+        rate=ParameterSpec(1000.0, "Samples per second [Hz].", within=(1.0, 2000.0)),
+        wait_for_robot=ParameterSpec(
+            False, "Begin where joint_states have the robot; otherwise at the first point of the stream."
+        ),
     ),
 )
 
@@ -418,10 +414,7 @@ class StreamNode(Node):
         return Report(OK, "standing: no new points" if self.stopped else "following", values)
 
 
-def main(args: Sequence[str] | None = None) -> int:
-    """Run stream_node as a process."""
-    return run(StreamNode, args)
-
+main = partial(run, StreamNode)
 
 if __name__ == "__main__":
     sys.exit(main())

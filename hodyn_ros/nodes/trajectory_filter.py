@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -39,7 +39,7 @@ from hodyn_ros.planning.effort_trajectory import EffortFilter
 from hodyn_ros.ros.conversions.joint_state_buffer import JointStateBuffer
 from hodyn_ros.ros.diagnostics import OK, WARN, Diagnostics, Report, Stream
 from hodyn_ros.ros.parameters.dynamics_settings import LOAD_SETTINGS
-from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, value
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, parameters, value
 from hodyn_ros.ros.parameters.robot_file import robot_file
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.streams.qos import overridable, sensor_qos, stream_qos
@@ -53,77 +53,51 @@ if TYPE_CHECKING:
     from hodyn_ros.nodes.filtering.trajectory_proxy import TrajectoryProxy
 
 SETTINGS = (
-    ParameterSpec(
-        "robot_config",
-        "",
-        "Robot to compute: path of a YAML file, or the name of a shipped one such as panda.yaml.",
-        read_only=True,
+    *parameters(
+        robot_config=ParameterSpec(
+            "", "Robot to compute: path of a YAML file, or the name of a shipped one such as panda.yaml."
+        ),
+        joints=ParameterSpec(
+            [], "Joints that the controller moves, in its order; empty: all joints of the robot.", element=str
+        ),
+        controller=ParameterSpec(
+            "joint_trajectory_controller", "Controller whose action follow_joint_trajectory takes the goals."
+        ),
+        efforts=ParameterSpec(
+            "link",
+            "Efforts to fill in: link, what the joints transmit; motor, what the motors produce, with "
+            "their inertias and springs.",
+        ),
+        period=ParameterSpec(0.01, "Time between two points at most [s].", within=(0.0005, 1.0)),
+        ease=ParameterSpec(
+            0.1,
+            "An end at rest gets no jump of the acceleration; given points nearer to it than this [s] are "
+            "then left out. 0: accelerations as they are given.",
+            within=(0.0, 10.0),
+        ),
+        limits=ParameterSpec(
+            "reject",
+            "How a trajectory beyond a limit of the robot is treated: reject, or pass with a warning.",
+        ),
+        max_departure=ParameterSpec(
+            0.2,
+            "How far [rad or m] the smooth motion may be from the interpolation of the controller; 0: any "
+            "distance.",
+            within=(0.0, 100.0),
+        ),
+        start_tolerance=ParameterSpec(
+            0.05,
+            "How far [rad or m] a first point at time 0 may be from the position in joint_states; 0: any "
+            "distance.",
+            within=(0.0, 100.0),
+        ),
+        stop_duration=ParameterSpec(
+            0.5,
+            "How long [s] a canceled or replaced goal takes to come to rest on its path.",
+            within=(0.05, 10.0),
+        ),
     ),
-    ParameterSpec(
-        "joints",
-        [],
-        "Joints that the controller moves, in its order; empty: all joints of the robot.",
-        read_only=True,
-        element=str,
-    ),
-    ParameterSpec(
-        "controller",
-        "joint_trajectory_controller",
-        "Controller whose action follow_joint_trajectory takes the goals.",
-        read_only=True,
-    ),
-    ParameterSpec(
-        "efforts",
-        "link",
-        "Efforts to fill in: link, what the joints transmit; motor, what the motors produce, with their "
-        "inertias and springs.",
-        read_only=True,
-    ),
-    ParameterSpec(
-        "period", 0.01, "Time between two points at most [s].", low=0.0005, high=1.0, read_only=True
-    ),
-    ParameterSpec(
-        "ease",
-        0.1,
-        "An end at rest gets no jump of the acceleration; given points nearer to it than this [s] are then "
-        "left out. 0: accelerations as they are given.",
-        low=0.0,
-        high=10.0,
-        read_only=True,
-    ),
-    ParameterSpec(
-        "limits",
-        "reject",
-        "How a trajectory beyond a limit of the robot is treated: reject, or pass with a warning.",
-        read_only=True,
-    ),
-    ParameterSpec(
-        "max_departure",
-        0.2,
-        "How far [rad or m] the smooth motion may be from the interpolation of the controller; 0: any "
-        "distance.",
-        low=0.0,
-        high=100.0,
-        read_only=True,
-    ),
-    ParameterSpec(
-        "start_tolerance",
-        0.05,
-        "How far [rad or m] a first point at time 0 may be from the position in joint_states; 0: any "
-        "distance.",
-        low=0.0,
-        high=100.0,
-        read_only=True,
-    ),
-    ParameterSpec(
-        "stop_duration",
-        0.5,
-        "How long [s] a canceled or replaced goal takes to come to rest on its path.",
-        low=0.05,
-        high=10.0,
-        read_only=True,
-    ),
-    *(replace(setting, read_only=True) for setting in LOAD_SETTINGS),
+    *(replace(setting, live=False) for setting in LOAD_SETTINGS),
 )
 
 
@@ -324,10 +298,8 @@ class TrajectoryFilter(Node):
         super().destroy_node()
 
 
-def main(args: Sequence[str] | None = None) -> int:
-    """Run trajectory_filter as a process."""
-    return run(TrajectoryFilter, args, SingleThreadedExecutor)  # serves the controller's answers as they come
-
+# which serves the controller's answers as they come
+main = partial(run, TrajectoryFilter, make_executor=SingleThreadedExecutor)
 
 if __name__ == "__main__":
     sys.exit(main())

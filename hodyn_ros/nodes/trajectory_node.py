@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -45,7 +44,7 @@ from hodyn_ros.ros.conversions.messages import (
     write_desired_motion,
 )
 from hodyn_ros.ros.diagnostics import ERROR, OK, WARN, Diagnostics, Report, Stream
-from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, value
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, parameters, value
 from hodyn_ros.ros.parameters.trajectory_target import TrajectoryTarget
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.streams.fixed_rate import FixedRate, last_due
@@ -59,108 +58,69 @@ from hodyn_ros.trajectory.rest import through_points
 from hodyn_ros.trajectory.robot_motion import MotionSample, RobotMotion
 from hodyn_ros.trajectory.splines.start import Away, away_from_start
 
-SETTINGS = (
-    ParameterSpec(
-        "trajectory",
+SETTINGS = parameters(
+    trajectory=ParameterSpec(
         "",
-        "Motion to publish: path of a YAML file, or the name of a shipped one such as panda_excitation.yaml; "
-        "empty: wait for a JointTrajectory on joint_trajectory.",
-        read_only=True,
+        "Motion to publish: path of a YAML file, or the name of a shipped one such as "
+        "panda_excitation.yaml; empty: wait for a JointTrajectory on joint_trajectory.",
     ),
-    ParameterSpec(
-        "robot_config",
+    robot_config=ParameterSpec(
         "",
         "Robot of the motion: path of a YAML file, or the name of a shipped one. Needed for "
         "joint_trajectory, and for a file that does not name its joints.",
-        read_only=True,
     ),
-    ParameterSpec(
-        "order", 4, "Highest time derivative that is published; 4 is snap.", low=0, high=8, read_only=True
-    ),
-    ParameterSpec("rate", 1000.0, "Samples per second [Hz].", low=1.0, high=2000.0, read_only=True),
-    ParameterSpec(
-        "ramp",
+    order=ParameterSpec(4, "Highest time derivative that is published; 4 is snap.", within=(0, 8)),
+    rate=ParameterSpec(1000.0, "Samples per second [Hz].", within=(1.0, 2000.0)),
+    ramp=ParameterSpec(
         2.0,
-        "How long [s] a motion from a file that does not start or end at rest takes to reach full speed, and "
-        "to stop; 0: no ramps.",
-        low=0.0,
-        high=60.0,
-        read_only=True,
+        "How long [s] a motion from a file that does not start or end at rest takes to reach full speed, "
+        "and to stop; 0: no ramps.",
+        within=(0.0, 60.0),
     ),
-    ParameterSpec(
-        "duration",
+    duration=ParameterSpec(
         0.0,
         "How long [s] a motion from a file runs at full speed between the ramps; 0: to its end.",
-        low=0.0,
-        high=86400.0,
-        read_only=True,
+        within=(0.0, 86400.0),
     ),
-    ParameterSpec(
-        "frame_id",
-        "world",
-        "Frame that the poses of a platform or of a floating base are given in.",
-        read_only=True,
+    frame_id=ParameterSpec("world", "Frame that the poses of a platform or of a floating base are given in."),
+    auto_start=ParameterSpec(
+        True, "Start as soon as there is a motion; otherwise hold its first position until ~/start is called."
     ),
-    ParameterSpec(
-        "auto_start",
-        True,
-        "Start as soon as there is a motion; otherwise hold its first position until ~/start is called.",
-        read_only=True,
-    ),
-    ParameterSpec(
-        "start_when_answered",
+    start_when_answered=ParameterSpec(
         False,
         "With auto_start: hold the first position until a feedforward_torque has come, so that no part of "
         "the motion is lost on a dynamics_node that is still loading.",
-        read_only=True,
     ),
-    ParameterSpec(
-        "start_when_commanded",
+    start_when_commanded=ParameterSpec(
         False,
         "With auto_start: hold the first position until effort_commands have come, so that no part of the "
         "motion is lost on a controller_node that has not joined it yet.",
-        read_only=True,
     ),
-    ParameterSpec(
-        "wait_for_robot",
-        False,
-        "Hold the first position, and reject ~/start, until joint_states have the robot near to it.",
-        read_only=True,
+    wait_for_robot=ParameterSpec(
+        False, "Hold the first position, and reject ~/start, until joint_states have the robot near to it."
     ),
-    ParameterSpec(
-        "start_within",
+    start_within=ParameterSpec(
         0.05,
         "With wait_for_robot: how far [rad or m] each joint may be from the first position, including the "
         "deflection of elastic joints.",
-        low=0.0001,
-        high=10.0,
-        read_only=True,
+        within=(0.0001, 10.0),
     ),
-    ParameterSpec(
-        "repeat_after",
+    repeat_after=ParameterSpec(
         0.0,
         "A motion that ends where it begins starts again after it has rested for so long [s]; 0: once.",
-        low=0.0,
-        high=3600.0,
-        read_only=True,
+        within=(0.0, 3600.0),
     ),
-    ParameterSpec(
-        "ease",
+    ease=ParameterSpec(
         0.1,
-        "A joint_trajectory gets no jump of the acceleration at its ends; given points nearer to them than "
-        "this [s] are then left out. 0: such a trajectory is rejected.",
-        low=0.0,
-        high=10.0,
-        read_only=True,
+        "A joint_trajectory gets no jump of the acceleration at its ends; given points nearer to them "
+        "than this [s] are then left out. 0: such a trajectory is rejected.",
+        within=(0.0, 10.0),
     ),
-    ParameterSpec(
-        "override_ramp",
+    override_ramp=ParameterSpec(
         0.3,
         "How long [s] a change of the speed by ~/override, ~/pause, ~/resume and ~/back takes at least; "
         "longer, where the limits of robot_config ask for it.",
-        low=0.05,
-        high=5.0,
-        read_only=True,
+        within=(0.05, 5.0),
     ),
 )
 
@@ -574,10 +534,7 @@ def _check_repeats(motion: RobotMotion) -> None:
         )
 
 
-def main(args: Sequence[str] | None = None) -> int:
-    """Run trajectory_node as a process."""
-    return run(TrajectoryNode, args)
-
+main = partial(run, TrajectoryNode)
 
 if __name__ == "__main__":
     sys.exit(main())

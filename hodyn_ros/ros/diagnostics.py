@@ -24,12 +24,10 @@ STALE: bytes = DiagnosticStatus.STALE
 
 PERIOD = 1.0  # [s] at most
 SETTING = ParameterSpec(
-    "diagnostic_updater.period",  # as nodes with a diagnostic_updater name it
     PERIOD,
     "Time between two reports on /diagnostics [s].",
-    low=0.02,
-    high=PERIOD,
-    read_only=True,
+    within=(0.02, PERIOD),
+    name="diagnostic_updater.period",
 )
 PACKAGE_KEY, PACKAGE = "package", "hodyn_ros"  # first among the values, so that `hodyn top` knows its nodes
 

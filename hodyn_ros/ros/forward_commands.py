@@ -10,46 +10,36 @@ from hodyn_ros.ros.controller_activity import ControllerActivity
 from hodyn_ros.ros.feedforward_consumer import FeedforwardConsumer
 from hodyn_ros.ros.guarded_loads import GuardedLoads
 from hodyn_ros.ros.parameters.guard_parameters import GRAVITY, guard_config, guarded_robot
-from hodyn_ros.ros.parameters.parameters import ParameterSpec, value
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, parameters, value
 from hodyn_ros.ros.streams.fixed_rate import FixedRate, last_due
 
 FORWARD_SETTINGS = (
-    ParameterSpec(
-        "joints",
-        [],
-        "Joints to command, in the order of the controller that takes the commands.",
-        read_only=True,
-        element=str,
-    ),
-    ParameterSpec(
-        "robot_config",
-        "",
-        "Robot whose limits are kept, and whose dynamics give the efforts of a stop: path of a YAML file, or "
-        "the name of a shipped one; empty: no limits are known.",
-        read_only=True,
+    *parameters(
+        joints=ParameterSpec(
+            [], "Joints to command, in the order of the controller that takes the commands.", element=str
+        ),
+        robot_config=ParameterSpec(
+            "",
+            "Robot whose limits are kept, and whose dynamics give the efforts of a stop: path of a YAML "
+            "file, or the name of a shipped one; empty: no limits are known.",
+        ),
     ),
     GRAVITY,
-    ParameterSpec(
-        "controllers",
-        [],
-        "Controllers that take the commands: nothing is sent until all of them are active, then commands "
-        "fade in; empty: not checked.",
-        read_only=True,
-        element=str,
-    ),
-    ParameterSpec(
-        "controller_manager",
-        "controller_manager",
-        "Name of the controller manager of these controllers.",
-        read_only=True,
-    ),
-    ParameterSpec(
-        "rate",
-        1000.0,
-        "Commands per second [Hz]; 0: one for each feedforward, and 100 per second when none come.",
-        low=0.0,
-        high=2000.0,
-        read_only=True,
+    *parameters(
+        controllers=ParameterSpec(
+            [],
+            "Controllers that take the commands: nothing is sent until all of them are active, then "
+            "commands fade in; empty: not checked.",
+            element=str,
+        ),
+        controller_manager=ParameterSpec(
+            "controller_manager", "Name of the controller manager of these controllers."
+        ),
+        rate=ParameterSpec(
+            1000.0,
+            "Commands per second [Hz]; 0: one for each feedforward, and 100 per second when none come.",
+            within=(0.0, 2000.0),
+        ),
     ),
 )
 

@@ -12,41 +12,35 @@ from pathlib import Path
 from rclpy.node import Node
 
 from hodyn_ros.errors import InputError
-from hodyn_ros.ros.parameters.parameters import ParameterSpec, choice, declare, value
+from hodyn_ros.ros.parameters.parameters import (
+    ParameterSpec,
+    choice,
+    declare,
+    parameters,
+    value,
+)
 from hodyn_ros.scheduling import priority_of
 
 _AUTOMATIC, _FROZEN = "automatic", "frozen"
 _LOCK_PRESENT, _LOCK_FUTURE = 1, 2  # MCL_CURRENT, MCL_FUTURE of mlockall
 _UNCOLLECTED = 5000  # objects made and not yet looked at, before one collects between two samples
 
-REALTIME_SETTINGS = (
-    ParameterSpec(
-        "realtime.priority",
+REALTIME_SETTINGS = parameters(
+    "realtime.",
+    priority=ParameterSpec(
         0,
         "Priority of all threads under SCHED_FIFO, 1 of those that compute beside samples; 0: ordinary "
         "scheduling.",
-        low=0,
-        high=99,
-        read_only=True,
+        within=(0, 99),
     ),
-    ParameterSpec(
-        "realtime.lock_memory",
-        False,
-        "Keep all memory of the process in RAM, so that no sample waits for a disk.",
-        read_only=True,
+    lock_memory=ParameterSpec(
+        False, "Keep all memory of the process in RAM, so that no sample waits for a disk."
     ),
-    ParameterSpec(
-        "realtime.cpu_affinity",
-        [],
-        "Processors that the process may run on, by number; not given: all.",
-        read_only=True,
-    ),
-    ParameterSpec(
-        "realtime.garbage_collection",
+    cpu_affinity=ParameterSpec([], "Processors that the process may run on, by number; not given: all."),
+    garbage_collection=ParameterSpec(
         _AUTOMATIC,
-        "automatic: Python collects garbage at any time; frozen: only right after a sample, and only objects "
-        "made since the start.",
-        read_only=True,
+        "automatic: Python collects garbage at any time; frozen: only right after a sample, and only "
+        "objects made since the start.",
     ),
 )
 

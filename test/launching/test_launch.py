@@ -286,7 +286,7 @@ def test_numeric_arguments_have_the_ranges_of_the_parameters() -> None:
     arguments = declared("gough_stewart.launch.py")
     for name in ("duration", "rate", "order"):
         setting = settings[name]
-        assert arguments[name].description.endswith(f"From {setting.low:g} to {setting.high:g}.")
+        assert arguments[name].description.endswith("From {:g} to {:g}.".format(*setting.within))
 
 
 def test_the_slowest_rate_of_the_panda_is_taken_by_all_nodes() -> None:

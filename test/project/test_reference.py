@@ -108,7 +108,7 @@ def test_every_parameter_of_every_node_has_a_row() -> None:
         rows = {line.split("`")[1]: line for line in section.splitlines() if line.startswith("| `")}
         assert set(rows) == {setting.name for setting in module.SETTINGS}
         for setting in module.SETTINGS:
-            assert ("| live |" in rows[setting.name]) is not setting.read_only
+            assert ("| live |" in rows[setting.name]) is setting.live
 
 
 def test_every_command_and_option_is_there() -> None:

@@ -51,9 +51,9 @@ def parameter_page() -> str:
 def _table(settings: Sequence[ParameterSpec]) -> str:
     rows = []
     for setting in settings:
-        bounds = "" if setting.low is None else f"{setting.low:g} … {setting.high:g}"
+        bounds = "" if setting.within is None else "{:g} … {:g}".format(*setting.within)
         default = f'"{setting.default}"' if isinstance(setting.default, str) else setting.default
         kind = setting.type.name.lower().replace("_", " ")
-        live = "" if setting.read_only else "live"
+        live = "live" if setting.live else ""
         rows.append([code(setting.name), kind, code(default), bounds, live, plain(setting.description)])
     return table(["parameter", "type", "default", "range", "set", "meaning"], rows)

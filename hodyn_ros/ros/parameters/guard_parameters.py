@@ -11,7 +11,7 @@ from hodyn_ros.feedforward.config import FeedforwardConfig
 from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.guard.guard_config import End, FirstEffort, GuardConfig, Rejoin
 from hodyn_ros.ros.parameters.dynamics_settings import LOAD_TAKING
-from hodyn_ros.ros.parameters.parameters import ParameterSpec, choice, config_of, specs_of, value
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, choice, config_of, parameters, specs_of, value
 
 # What `stop_on` names, by the bits of a feedforward's status.
 _STATUS = {
@@ -34,28 +34,25 @@ _REJOINS = tuple(rejoin.value for rejoin in Rejoin)
 def guard_settings(*, end: str, **defaults: float) -> tuple[ParameterSpec, ...]:
     """Return the parameters; their defaults are those of `GuardConfig` but for those given."""
     return (
-        *specs_of(GuardConfig, read_only=True, **defaults),
+        *specs_of(GuardConfig, **defaults),
         *LOAD_TAKING,
-        ParameterSpec(
-            "stop_on",
-            "effort velocity position singularity",
-            "What of a feedforward's status the robot stops for: some of "
-            f"{', '.join(_STATUS)}, with spaces between; or {NOTHING}.",
-            read_only=True,
-        ),
-        ParameterSpec(
-            "end",
-            end,
-            "What is commanded once the robot stands: hold, the efforts (and the feedback) go on; zero, "
-            "they go to zero.",
-            read_only=True,
-        ),
-        ParameterSpec(
-            "rejoin",
-            Rejoin.GAP.value,
-            "When a robot that has stopped may join a motion by itself: never, only when the service ~/start "
-            "asks for it; gap, after an end or a gap of the stream of feedforwards alone; always.",
-            read_only=True,
+        *parameters(
+            stop_on=ParameterSpec(
+                "effort velocity position singularity",
+                "What of a feedforward's status the robot stops for: some of "
+                f"{', '.join(_STATUS)}, with spaces between; or {NOTHING}.",
+            ),
+            end=ParameterSpec(
+                end,
+                "What is commanded once the robot stands: hold, the efforts (and the feedback) go on; "
+                "zero, they go to zero.",
+            ),
+            rejoin=ParameterSpec(
+                Rejoin.GAP.value,
+                "When a robot that has stopped may join a motion by itself: never, only when the service "
+                "~/start asks for it; gap, after an end or a gap of the stream of feedforwards alone; "
+                "always.",
+            ),
         ),
     )
 
@@ -85,11 +82,10 @@ def guard_config(
 
 
 GRAVITY = ParameterSpec(
-    "gravity",
     [],
-    "Gravity [m/s^2] in the world frame that efforts count with while the robot stops, as in dynamics_node; "
-    "empty: that of the robot's file.",
-    read_only=True,
+    "Gravity [m/s^2] in the world frame that efforts count with while the robot stops, as in "
+    "dynamics_node; empty: that of the robot's file.",
+    name="gravity",
 )
 
 

@@ -10,45 +10,42 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.observers import ObserverConfig, Sensed
 from hodyn_ros.observers.payload import PayloadConfig
 from hodyn_ros.ros.parameters.dynamics_settings import AUTOSTART, LOAD_SETTINGS, NEW_CLOCK_AFTER
-from hodyn_ros.ros.parameters.parameters import ParameterSpec, specs_of
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, live_parameters, parameters, specs_of
 
-_OBSERVER = tuple(specs_of(ObserverConfig))
-_STRUCTURE = (
-    ParameterSpec(
-        "robot_config",
+_OBSERVER = tuple(specs_of(ObserverConfig, live=True))
+_STRUCTURE = parameters(
+    robot_config=ParameterSpec(
         "",
-        "Robot to observe: path of a YAML file, or the name of a shipped one such as panda.yaml. Fixed while "
-        "the node is configured; clean it up to load another.",
+        "Robot to observe: path of a YAML file, or the name of a shipped one such as panda.yaml. Fixed "
+        "while the node is configured; clean it up to load another.",
+        live=True,
     ),
-    ParameterSpec(
-        "measured",
+    measured=ParameterSpec(
         [],
         "What is measured: position, velocity of links on joint_states; motor_position, motor_velocity on "
         "motor_states; motor_effort on motor_states, or on joint_states where motors have no positions; "
         "joint_torque on joint_states. Empty: both sides of springs and the efforts of their motors; of "
         "rigid robots position, velocity and motor_effort. Fixed while the node is configured.",
+        live=True,
         element=str,
     ),
-    ParameterSpec(
-        "stamp_tolerance",
+    stamp_tolerance=ParameterSpec(
         0.0005,
         "Time [s] by which stamps of joint_states, motor_states and odom may differ, to count as one sample.",
-        low=0.0,
-        high=0.1,
-        read_only=True,
+        within=(0.0, 0.1),
     ),
 )
 USUAL_LOAD = "usual_load_"  # before the fields of PayloadConfig
 _ESTIMATE = (
-    ParameterSpec(
-        "payload_rate",
-        0.0,
-        "How often [Hz] it is said on the topic payload what the robot carries beside payload_mass; 0: "
-        "never, and nothing is computed.",
-        low=0.0,
-        high=100.0,
+    *live_parameters(
+        payload_rate=ParameterSpec(
+            0.0,
+            "How often [Hz] it is said on the topic payload what the robot carries beside payload_mass; "
+            "0: never, and nothing is computed.",
+            within=(0.0, 100.0),
+        )
     ),
-    *(replace(spec, name=USUAL_LOAD + spec.name) for spec in specs_of(PayloadConfig)),
+    *(replace(spec, name=USUAL_LOAD + spec.name) for spec in specs_of(PayloadConfig, live=True)),
 )
 SETTINGS = (
     *_STRUCTURE,

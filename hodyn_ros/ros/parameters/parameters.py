@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -31,18 +31,16 @@ Value = bool | int | float | str | list[float] | list[str]
 class ParameterSpec:
     """One parameter: its default (which gives the type), what it means with its unit, and what it may be.
 
-    `low` and `high` bound a number, both included. `read_only` parameters are set at the start of the node
-    only. The default of a list is the empty one, meaning "not given", of numbers or, with `element=str`, of
-    texts.
+    A number lies `within` two, both included. Only a `live` one may be set while the node runs. The default
+    of a list is the empty one, meaning "not given", of numbers or, with `element=str`, of texts.
     """
 
-    name: str
     default: Value
     description: str
-    low: float | None = None
-    high: float | None = None
-    read_only: bool = False
+    within: tuple[float, float] | None = None
+    live: bool = False
     element: type[float] | type[str] = float
+    name: str = ""
 
     @property
     def type(self) -> Parameter.Type:
@@ -57,19 +55,16 @@ class ParameterSpec:
             name=self.name,
             type=self.type.value,
             description=self.description,
-            read_only=self.read_only,
+            read_only=not self.live,
             # an empty list says nothing about its type, so rclpy would never let a list be emptied again
             dynamic_typing=isinstance(self.default, list),
         )
-        if self.low is None or self.high is None:
-            return descriptor
-        if isinstance(self.default, int):
-            low, high = int(self.low), int(self.high)
+        if self.within is not None and isinstance(self.default, int):
+            low, high = map(int, self.within)
             descriptor.integer_range = [IntegerRange(from_value=low, to_value=high, step=0)]
-        else:
-            descriptor.floating_point_range = [
-                FloatingPointRange(from_value=float(self.low), to_value=float(self.high), step=0.0)
-            ]
+        elif self.within is not None:
+            least, most = map(float, self.within)
+            descriptor.floating_point_range = [FloatingPointRange(from_value=least, to_value=most, step=0.0)]
         return descriptor
 
     def fits(self, parameter: Parameter[Any]) -> bool:
@@ -83,10 +78,20 @@ class ParameterSpec:
     def takes(self) -> str:
         """Return in words what values are taken."""
         kind = self.type.name.lower().replace("_", " ")
-        return kind if self.low is None else f"{kind} from {self.low:g} to {self.high:g}"
+        return kind if self.within is None else f"{kind} from {self.within[0]:g} to {self.within[1]:g}"
 
 
-def specs_of(config: type[Any], read_only: bool = False, **defaults: Value) -> tuple[ParameterSpec, ...]:
+def parameters(prefix: str = "", /, **specs: ParameterSpec) -> tuple[ParameterSpec, ...]:
+    """Return parameters by their names, which begin with a prefix."""
+    return tuple(replace(spec, name=prefix + name) for name, spec in specs.items())
+
+
+def live_parameters(**specs: ParameterSpec) -> tuple[ParameterSpec, ...]:
+    """Return parameters by their names, all of which may be set while the node runs."""
+    return tuple(replace(spec, live=True) for spec in parameters(**specs))
+
+
+def specs_of(config: type[Any], live: bool = False, **defaults: Value) -> tuple[ParameterSpec, ...]:
     """Return a parameter for each described field of a dataclass, with its default or that of `defaults`."""
     specs = []
     for entry in fields(config):
@@ -95,8 +100,8 @@ def specs_of(config: type[Any], read_only: bool = False, **defaults: Value) -> t
         if "description" in said:
             value = list(default) if isinstance(default, tuple) else default
             element = str if str(entry.type) == "tuple[str, ...]" else float
-            bounds = said.get("minimum"), said.get("maximum")
-            specs.append(ParameterSpec(entry.name, value, said["description"], *bounds, read_only, element))
+            within = (said["minimum"], said["maximum"]) if "maximum" in said else None
+            specs.append(ParameterSpec(value, said["description"], within, live, element, entry.name))
     return tuple(specs)
 
 
