@@ -22,6 +22,7 @@ from hodyn_ros.bags.async_bag_writer import AsyncBagWriter
 from hodyn_ros.bags.messages import Message, Topic
 from hodyn_ros.bags.reader import Bag
 from hodyn_ros.errors import InputError
+from hodyn_ros.ros.access import RECORDED
 from hodyn_ros.ros.diagnostics import OK, WARN, Diagnostics, Report, Stream
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, parameters, value
 from hodyn_ros.ros.process import run
@@ -37,24 +38,6 @@ SETTINGS = parameters(
     ),
 )
 
-TOPICS = (
-    "desired_motion",
-    "feedforward_torque",
-    "dynamics_node/settings",
-    "observer_node/observer_settings",
-    "odom",
-    "robot_description",
-    "joint_states",
-    "motor_states",
-    "effort_commands",
-    "external_efforts",
-    "contacts",
-    "payload",
-    "/parameter_events",
-    "/diagnostics",
-    "/tf",
-    "/tf_static",
-)
 WRENCH = "geometry_msgs/msg/WrenchStamped"  # external wrenches: any topic of this type in the namespace
 
 _DEPTH = 5000  # messages of a topic that may wait while the machine holds up the process
@@ -73,7 +56,7 @@ class Recorder(Node):
         if not value(self, "file"):
             raise InputError("parameter 'file' is empty; say where the bag goes")
         self._file = Path(value(self, "file"))
-        self._names = {self.resolve_topic_name(name) for name in value(self, "topics") or TOPICS}
+        self._names = {self.resolve_topic_name(name) for name in value(self, "topics") or RECORDED}
         self._wrenches = not value(self, "topics")
         self._namespace = f"{self.get_namespace().rstrip('/')}/"
         self._simulated = bool(self.get_parameter("use_sim_time").value)

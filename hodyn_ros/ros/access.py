@@ -37,122 +37,81 @@ EVERY_NODE = Access(
         "~/set_parameters_atomically",
     ),
 )
-_MANAGER = ("controller_manager/activity", "/diagnostics")  # which controllers are active
-_RECORDED = (
-    *("desired_motion", "feedforward_torque", "joint_states", "motor_states", "effort_commands"),
-    *("external_efforts", "contacts", "payload", "odom"),
+_STATES = (  # of a lifecycle node
+    "~/change_state",
+    "~/get_available_states",
+    "~/get_available_transitions",
+    "~/get_state",
+    "~/get_transition_graph",
 )
+_LOADS = ("~/take_payload", "~/drop_payload")
+_MANAGER = ("controller_manager/activity", "/diagnostics")  # which controllers are active
+
+RECORDED = (
+    *("desired_motion", "feedforward_torque", "dynamics_node/settings", "observer_node/observer_settings"),
+    *("odom", "robot_description", "joint_states", "motor_states", "effort_commands"),
+    *("external_efforts", "contacts", "payload"),
+    *("/parameter_events", "/diagnostics", "/tf", "/tf_static"),
+)
+"""What `recorder` hears, beside external wrenches."""
+
+
+def _lifecycle(
+    publishes: tuple[str, ...], subscribes: tuple[str, ...], serves: tuple[str, ...] = ()
+) -> Access:
+    return Access((*publishes, "~/transition_event"), subscribes, (*serves, *_STATES))
+
+
+def _commanding(publishes: tuple[str, ...], *measured_and_more: str) -> Access:
+    """Return what a node uses that follows feedforwards behind a guard."""
+    subscribes = ("feedforward_torque", "payload", *measured_and_more)
+    return Access(publishes, subscribes, ("~/start", *_LOADS))
+
 
 NODES = {
-    "dynamics_node": Access(
-        publishes=("feedforward_torque", "~/settings", "~/transition_event"),
-        subscribes=("desired_motion", "robot_description", "external_wrench/*", "payload"),
-        serves=(
-            "~/take_payload",
-            "~/drop_payload",
-            "~/change_state",
-            "~/get_available_states",
-            "~/get_available_transitions",
-            "~/get_state",
-            "~/get_transition_graph",
-        ),
+    "dynamics_node": _lifecycle(
+        ("feedforward_torque", "~/settings"),
+        ("desired_motion", "robot_description", "external_wrench/*", "payload"),
+        _LOADS,
     ),
     "trajectory_node": Access(
-        publishes=("desired_motion",),
-        subscribes=(
-            "joint_trajectory",
-            "joint_states",
-            "feedforward_torque",
-            "effort_commands",
-            "~/override",
-        ),
-        serves=("~/start", "~/pause", "~/resume", "~/back"),
+        ("desired_motion",),
+        ("joint_trajectory", "joint_states", "feedforward_torque", "effort_commands", "~/override"),
+        ("~/start", "~/pause", "~/resume", "~/back"),
     ),
     "stream_node": Access(
-        publishes=("desired_motion",),
-        subscribes=("joint_trajectory", "joint_targets", "pose_targets", "joint_states"),
+        ("desired_motion",), ("joint_trajectory", "joint_targets", "pose_targets", "joint_states")
     ),
-    "controller_node": Access(
-        publishes=("effort_commands",),
-        subscribes=("feedforward_torque", "payload", "motor_states"),
-        serves=("~/start", "~/take_payload", "~/drop_payload"),
+    "controller_node": _commanding(("effort_commands",), "motor_states"),
+    "forward_effort_node": _commanding(("effort_commands",), "joint_states", *_MANAGER),
+    "motor_reference_node": _commanding(
+        ("position_commands", "velocity_commands", "effort_commands", "motor_references"),
+        "joint_states",
+        *_MANAGER,
     ),
-    "forward_effort_node": Access(
-        publishes=("effort_commands",),
-        subscribes=("feedforward_torque", "payload", "joint_states", *_MANAGER),
-        serves=("~/start", "~/take_payload", "~/drop_payload"),
+    "learning_node": _lifecycle(
+        ("corrected_feedforward_torque",),
+        ("desired_motion", "feedforward_torque", "joint_states", "motor_states"),
+        ("~/start", "~/stop", "~/forget"),
     ),
-    "motor_reference_node": Access(
-        publishes=("position_commands", "velocity_commands", "effort_commands", "motor_references"),
-        subscribes=("feedforward_torque", "payload", "joint_states", *_MANAGER),
-        serves=("~/start", "~/take_payload", "~/drop_payload"),
+    "observer_node": _lifecycle(
+        ("external_efforts", "contacts", "payload", "~/observer_settings"),
+        ("joint_states", "motor_states", "odom"),
+        ("~/restart", "~/restart_payload", "~/payload"),
     ),
-    "learning_node": Access(
-        publishes=("corrected_feedforward_torque", "~/transition_event"),
-        subscribes=("desired_motion", "feedforward_torque", "joint_states", "motor_states"),
-        serves=(
-            "~/start",
-            "~/stop",
-            "~/forget",
-            "~/change_state",
-            "~/get_available_states",
-            "~/get_available_transitions",
-            "~/get_state",
-            "~/get_transition_graph",
-        ),
-    ),
-    "observer_node": Access(
-        publishes=(
-            "external_efforts",
-            "contacts",
-            "payload",
-            "~/observer_settings",
-            "~/transition_event",
-        ),  # fmt: skip
-        subscribes=("joint_states", "motor_states", "odom"),
-        serves=(
-            "~/restart",
-            "~/restart_payload",
-            "~/payload",
-            "~/change_state",
-            "~/get_available_states",
-            "~/get_available_transitions",
-            "~/get_state",
-            "~/get_transition_graph",
-        ),
-    ),
-    "mpc_node": Access(
-        publishes=("feedforward_torque", "~/transition_event"),
-        subscribes=("desired_motion", "joint_states", "motor_states", "effort_commands"),
-        serves=(
-            "~/change_state",
-            "~/get_available_states",
-            "~/get_available_transitions",
-            "~/get_state",
-            "~/get_transition_graph",
-        ),
+    "mpc_node": _lifecycle(
+        ("feedforward_torque",), ("desired_motion", "joint_states", "motor_states", "effort_commands")
     ),
     "trajectory_filter": Access(
-        publishes=("filtered_joint_trajectory",),
-        subscribes=("~/joint_trajectory", "joint_states", "joint_trajectory_controller/controller_state"),
-        serves=("~/retime",),
+        ("filtered_joint_trajectory",),
+        ("~/joint_trajectory", "joint_states", "joint_trajectory_controller/controller_state"),
+        ("~/retime",),
         provides=("~/follow_joint_trajectory", "~/retime"),
         uses=("joint_trajectory_controller/follow_joint_trajectory",),
     ),
-    "simulator_node": Access(publishes=("joint_states", "motor_states"), subscribes=("effort_commands",)),
-    "skeleton_node": Access(publishes=("skeleton",), subscribes=("desired_motion",)),
-    "recorder": Access(
-        subscribes=(
-            *_RECORDED,
-            "dynamics_node/settings",
-            "observer_node/observer_settings",
-            "robot_description",
-            "external_wrench/*",
-            "/diagnostics",
-            "/tf",
-            "/tf_static",
-        )
-    ),
+    "simulator_node": Access(("joint_states", "motor_states"), ("effort_commands",)),
+    "skeleton_node": Access(("skeleton",), ("desired_motion",)),
+    "recorder": Access(subscribes=(*RECORDED, "external_wrench/*")),
 }
 
 
