@@ -42,7 +42,7 @@ from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, paramete
 from hodyn_ros.ros.parameters.robot_file import robot_of_file
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.streams.fixed_rate import FixedRate, last_due
-from hodyn_ros.ros.streams.qos import overridable, stream_qos
+from hodyn_ros.ros.streams.qos import advertise, stream_qos, subscribe
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason, Rejections
 from hodyn_ros.ros.streams.stream_executor import StreamGroup
 from hodyn_ros.simulation.simulation import STEP_LIMIT, RobotSimulation
@@ -113,17 +113,11 @@ class SimulatorNode(Node):
         self._commands, self._states = Stream(), Stream()
         self._command_timeout: float = value(self, "command_timeout") or np.inf
         self._rejections = Rejections(self.get_logger().warning, "effort_commands")
-        options = {"qos_overriding_options": overridable(publisher=True)}
-        self._joint_states = self.create_publisher(JointState, "joint_states", stream_qos(), **options)
-        self._motor_states = self.create_publisher(JointState, "motor_states", stream_qos(), **options)
+        self._joint_states = advertise(self, JointState, "joint_states", stream_qos())
+        self._motor_states = advertise(self, JointState, "motor_states", stream_qos())
         streams = StreamGroup()
-        self._subscription = self.create_subscription(
-            Float64MultiArray,
-            "effort_commands",
-            self._take,
-            stream_qos(),
-            callback_group=streams,
-            qos_overriding_options=overridable(),
+        self._subscription = subscribe(
+            self, Float64MultiArray, "effort_commands", self._take, stream_qos(), streams
         )
         self._timer = self.create_timer(
             1.0 / self._fixed_rate.rate, self._publish_due, callback_group=streams

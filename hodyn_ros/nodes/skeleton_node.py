@@ -26,7 +26,7 @@ from hodyn_ros.ros.diagnostics import OK, WARN, Diagnostics, Report
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, parameters, value
 from hodyn_ros.ros.parameters.robot_file import robot_file
 from hodyn_ros.ros.process import run
-from hodyn_ros.ros.streams.qos import overridable, sensor_qos, stream_qos
+from hodyn_ros.ros.streams.qos import advertise, sensor_qos, stream_qos, subscribe
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason, Rejections
 from hodyn_ros.ros.streams.stream_executor import StreamGroup
 
@@ -53,17 +53,10 @@ class SkeletonNode(Node):
         self._newest: DesiredMotion | None = None
         self._drawn = 0
         self._rejections = Rejections(self.get_logger().warning, "desired_motion")
-        self._publisher = self.create_publisher(
-            Marker, "skeleton", stream_qos(1), qos_overriding_options=overridable(publisher=True)
-        )
+        self._publisher = advertise(self, Marker, "skeleton", stream_qos(1))
         streams = StreamGroup()
-        self._subscription = self.create_subscription(
-            DesiredMotion,
-            "desired_motion",
-            self._take,
-            sensor_qos(),
-            callback_group=streams,
-            qos_overriding_options=overridable(),
+        self._subscription = subscribe(
+            self, DesiredMotion, "desired_motion", self._take, sensor_qos(), streams
         )
         self._diagnostics = Diagnostics(self, self._report)
         self._timer = self.create_timer(1.0 / value(self, "rate"), self._draw, callback_group=streams)

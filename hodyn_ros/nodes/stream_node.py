@@ -61,7 +61,7 @@ from hodyn_ros.ros.parameters.parameters import (
 from hodyn_ros.ros.parameters.robot_file import robot_of_file
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.streams.fixed_rate import FixedRate, last_due
-from hodyn_ros.ros.streams.qos import overridable, sensor_qos, stream_qos
+from hodyn_ros.ros.streams.qos import advertise, sensor_qos, stream_qos, subscribe
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason, Rejections
 from hodyn_ros.ros.streams.stamp_filter import StampFilter
 from hodyn_ros.ros.streams.stream_executor import StreamGroup
@@ -148,9 +148,7 @@ class StreamNode(Node):
             topic: Rejections(self.get_logger().warning, topic, "followed, though wrong") for topic in topics
         }
         self._stamps = {topic: StampFilter() for topic in topics}
-        self._publisher = self.create_publisher(
-            DesiredMotion, _OUT, stream_qos(), qos_overriding_options=overridable(publisher=True)
-        )
+        self._publisher = advertise(self, DesiredMotion, _OUT, stream_qos())
         self._inputs: list[Subscription] = []
         self._present: JointStateBuffer | None = None
         if self._coordinates.moves_platform:
@@ -171,8 +169,7 @@ class StreamNode(Node):
         self._timer = self.create_timer(1.0 / self._rate, self._publish_due, callback_group=StreamGroup())
 
     def _listen(self, kind: type, topic: str, take: Callable[..., None], qos: QoSProfile) -> None:
-        listener = self.create_subscription(kind, topic, take, qos, qos_overriding_options=overridable())
-        self._inputs.append(listener)
+        self._inputs.append(subscribe(self, kind, topic, take, qos))
 
     def _limited(self, robot: Robot) -> Robot:
         """Return the robot with the limits that parameters give."""

@@ -42,7 +42,7 @@ from hodyn_ros.ros.parameters.dynamics_settings import LOAD_SETTINGS
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, parameters, value
 from hodyn_ros.ros.parameters.robot_file import robot_file
 from hodyn_ros.ros.process import run
-from hodyn_ros.ros.streams.qos import overridable, sensor_qos, stream_qos
+from hodyn_ros.ros.streams.qos import advertise, sensor_qos, stream_qos, subscribe
 from hodyn_ros.ros.streams.rejections import MessageRejected, Rejections
 from hodyn_ros.scheduling import give_way
 from hodyn_ros.trajectory.splines.start import PresentState
@@ -118,28 +118,11 @@ class TrajectoryFilter(Node):
         self._violating = 0
         self._rejections = Rejections(self.get_logger().warning, "trajectory")
         self._rejected_states = Rejections(self.get_logger().warning, "joint_states")
-        self._publisher = self.create_publisher(
-            JointTrajectory,
-            "filtered_joint_trajectory",
-            stream_qos(10),
-            qos_overriding_options=overridable(publisher=True),
-        )
+        self._publisher = advertise(self, JointTrajectory, "filtered_joint_trajectory", stream_qos(10))
+        group = ReentrantCallbackGroup()
         self._kept = [
-            self.create_subscription(
-                JointTrajectory,
-                "~/joint_trajectory",
-                self._take,
-                stream_qos(10),
-                callback_group=ReentrantCallbackGroup(),
-                qos_overriding_options=overridable(),
-            ),
-            self.create_subscription(
-                JointState,
-                "joint_states",
-                self._take_state,
-                sensor_qos(1),
-                qos_overriding_options=overridable(),
-            ),
+            subscribe(self, JointTrajectory, "~/joint_trajectory", self._take, stream_qos(10), group),
+            subscribe(self, JointState, "joint_states", self._take_state, sensor_qos(1)),
         ]
         self._retiming = Retiming(self, self._efforts, self._present.state, self._computed_beside)
         self._proxy = self._open_proxy()

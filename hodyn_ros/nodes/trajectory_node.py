@@ -49,7 +49,7 @@ from hodyn_ros.ros.parameters.trajectory_target import TrajectoryTarget
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.streams.fixed_rate import FixedRate, last_due
 from hodyn_ros.ros.streams.one_publisher import identity, publishers_of
-from hodyn_ros.ros.streams.qos import overridable, sensor_qos, stream_qos
+from hodyn_ros.ros.streams.qos import advertise, sensor_qos, stream_qos, subscribe
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason, Rejections
 from hodyn_ros.ros.streams.stream_executor import StreamGroup, beside_streams
 from hodyn_ros.ros.triggers import serve_triggers
@@ -163,12 +163,8 @@ class TrajectoryNode(Node):
         self._names = list(self._robot.joint_names or (motion.joint_names if motion else None) or ())
         self._frame_id: str = value(self, "frame_id") if self._moves_base else ""
         self._rejections = Rejections(self.get_logger().warning, IN)
-        self._publisher = self.create_publisher(
-            DesiredMotion, OUT, stream_qos(), qos_overriding_options=overridable(publisher=True)
-        )
-        self._subscription = self.create_subscription(
-            JointTrajectory, IN, self._take, 1, qos_overriding_options=overridable()
-        )
+        self._publisher = advertise(self, DesiredMotion, OUT, stream_qos())
+        self._subscription = subscribe(self, JointTrajectory, IN, self._take, 1)
         self._served = serve_triggers(
             self,
             start=self._start_by_hand,
@@ -176,9 +172,7 @@ class TrajectoryNode(Node):
             resume=lambda: self._override(abs(self._last_speed)),
             back=lambda: self._override(-abs(self._last_speed)),
         )
-        self._overrides = self.create_subscription(
-            Float64, "~/override", self._take_override, 1, qos_overriding_options=overridable()
-        )
+        self._overrides = subscribe(self, Float64, "~/override", self._take_override, 1)
         self._answers: Subscription | None = None  # until the first one
         if value(self, "start_when_answered"):
             self._answers = self.create_subscription(
@@ -207,9 +201,7 @@ class TrajectoryNode(Node):
                 "joint_states say nothing; leave it out"
             )
         self._rejected_states = Rejections(self.get_logger().warning, "joint_states")
-        self._states = self.create_subscription(
-            JointState, "joint_states", self._take_state, sensor_qos(), qos_overriding_options=overridable()
-        )
+        self._states = subscribe(self, JointState, "joint_states", self._take_state, sensor_qos())
         return JointStateBuffer(self._names, _STALE)
 
     # motions

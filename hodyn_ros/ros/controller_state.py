@@ -16,7 +16,7 @@ from rclpy.serialization import deserialize_message
 from rclpy.task import Future
 
 from hodyn_ros.ros.conversions.messages import nanoseconds
-from hodyn_ros.ros.streams.qos import overridable, sensor_qos
+from hodyn_ros.ros.streams.qos import sensor_qos, subscribe
 
 # [s] A controller that has said nothing for longer is not active.
 _PATIENCE = 0.5
@@ -50,15 +50,8 @@ class ControllerState:
         self._waiting: dict[Future[Any], Callable[[Reference], bool]] = {}
         self._group = group
         self.topic = f"{controller}/controller_state"
-        self._subscription = node.create_subscription(
-            JointTrajectoryControllerState,
-            self.topic,
-            self._take,
-            sensor_qos(1),
-            callback_group=group,
-            qos_overriding_options=overridable(),
-            raw=True,
-        )
+        kind = JointTrajectoryControllerState
+        self._subscription = subscribe(node, kind, self.topic, self._take, sensor_qos(1), group, raw=True)
 
     @property
     def age(self) -> float:

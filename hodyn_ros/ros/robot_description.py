@@ -10,7 +10,7 @@ from std_msgs.msg import String
 
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.robot_files import RobotFiles
-from hodyn_ros.ros.streams.qos import latched_qos, overridable
+from hodyn_ros.ros.streams.qos import latched_qos, subscribe
 
 TOPIC = "robot_description"
 _PATIENCE = 10.0  # [s] between two lines about waiting
@@ -29,9 +29,7 @@ class DescriptionSubscriber:
     def listen(self, wanted: bool) -> None:
         """Begin or end to listen."""
         if wanted and self._subscription is None:
-            self._subscription = self._node.create_subscription(
-                String, TOPIC, self._take, latched_qos(), qos_overriding_options=overridable()
-            )
+            self._subscription = subscribe(self._node, String, TOPIC, self._take, latched_qos())
         elif not wanted and self._subscription is not None:
             self._node.destroy_subscription(self._subscription)
             self._subscription, self.text = None, None

@@ -20,7 +20,7 @@ from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.feedforward.wrench_frames import wrench_frames
 from hodyn_ros.ros.diagnostics import Stream
 from hodyn_ros.ros.streams.one_publisher import OnePublisher, publishers_of
-from hodyn_ros.ros.streams.qos import overridable, sensor_qos
+from hodyn_ros.ros.streams.qos import sensor_qos, subscribe
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason, Rejections
 from hodyn_ros.ros.streams.stream_executor import StreamGroup
 
@@ -109,14 +109,8 @@ class _Source:
         self._frame = model.wrench_frame
         self._frames: Mapping[str, Array] = wrench_frames(robot, body, model.wrench_frame)
         self._clock = node.get_clock()
-        self.subscription: Any = node.create_subscription(
-            WrenchStamped,
-            TOPIC + body,
-            self._take,
-            sensor_qos(),
-            callback_group=StreamGroup(),
-            qos_overriding_options=overridable(),
-        )
+        topic, group = TOPIC + body, StreamGroup()
+        self.subscription = subscribe(node, WrenchStamped, topic, self._take, sensor_qos(), group)
 
     def fits(self, model: FeedforwardModel) -> bool:
         """Return whether a model needs the wrench of this source, in the same frame."""

@@ -12,6 +12,11 @@ Everything is overridable per topic by parameters of the node, for instance
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.callback_groups import CallbackGroup
+from rclpy.node import Node
 from rclpy.qos import (
     QoSDurabilityPolicy,
     QoSHistoryPolicy,
@@ -68,3 +73,23 @@ def overridable(publisher: bool = False) -> QoSOverridingOptions:
     if publisher:
         policies.append(QoSPolicyKind.LIFESPAN)
     return QoSOverridingOptions(policies)
+
+
+def subscribe(
+    node: Node,
+    kind: Any,
+    topic: str,
+    callback: Callable[..., Any],
+    qos: QoSProfile | int,
+    group: CallbackGroup | None = None,
+    **options: Any,
+) -> Any:
+    """Return a subscription whose profile parameters may override."""
+    return node.create_subscription(
+        kind, topic, callback, qos, callback_group=group, qos_overriding_options=overridable(), **options
+    )
+
+
+def advertise(node: Node, kind: Any, topic: str, qos: QoSProfile) -> Any:
+    """Return a publisher whose profile parameters may override."""
+    return node.create_publisher(kind, topic, qos, qos_overriding_options=overridable(publisher=True))

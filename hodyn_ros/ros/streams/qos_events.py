@@ -14,7 +14,7 @@ from rclpy.publisher import Publisher
 from rclpy.qos import QoSCompatibility, QoSProfile, qos_check_compatible, qos_policy_name_from_kind
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
-from hodyn_ros.ros.streams.qos import overridable
+from hodyn_ros.ros.streams.qos import overridable, subscribe
 
 _PERIOD = 1.0  # [s] between two lines about one kind of event of one topic
 _LOOKS = 3  # for the names of nodes, which on a busy machine come later than the event
@@ -55,16 +55,8 @@ class QosEvents:
 
         Messages of Python would take most of the time of a fast topic.
         """
-        made = self._node.create_subscription(
-            kind,
-            topic,
-            callback,
-            qos,
-            raw=raw,
-            callback_group=group,
-            event_callbacks=self._of_subscription(topic),
-            qos_overriding_options=overridable(),
-        )
+        events = self._of_subscription(topic)
+        made = subscribe(self._node, kind, topic, callback, qos, group, raw=raw, event_callbacks=events)
         self._watched[topic] = made
         return made
 
