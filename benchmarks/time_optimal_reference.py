@@ -22,8 +22,7 @@ from benchmarks.plans import REFERENCE, panda, random_path
 from benchmarks.stopwatch import Array
 from hodyn_ros import Robot
 from hodyn_ros.planning.limit_set import LimitSet
-from hodyn_ros.planning.time_optimal.joint_rates import torque_factors
-from hodyn_ros.planning.time_optimal.path_dynamics import PathDynamics
+from hodyn_ros.planning.time_optimal.path_dynamics import PathDynamics, torque_factors
 from hodyn_ros.planning.time_optimal.path_usage import PathUsage
 from hodyn_ros.planning.time_optimal.planner import time_optimal
 from hodyn_ros.trajectory import RobotMotion, WaypointSpline

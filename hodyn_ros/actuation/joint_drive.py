@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from hodyn_ros.actuation.friction import Friction
-from hodyn_ros.actuation.rigid import Rigid
 from hodyn_ros.actuation.springs.agonist_antagonist import AgonistAntagonist
 from hodyn_ros.actuation.springs.cam import Cam
 from hodyn_ros.actuation.springs.damped_spring import DampedSpring
 from hodyn_ros.actuation.springs.hardening_spring import HardeningSpring
 from hodyn_ros.actuation.springs.linear_spring import LinearSpring
 from hodyn_ros.actuation.springs.tabulated_spring import TabulatedSpring
-from hodyn_ros.actuation.transmission import Transmission
+from hodyn_ros.actuation.transmission import Loads, Transmission
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array, derivative
+from hodyn_ros.lie.jets import derivative
 from hodyn_ros.model.drive_spec import DriveLimits, DriveSpec, FrictionSpec
 
 
@@ -188,3 +188,18 @@ def _transmission(spec: DriveSpec) -> Transmission:
 
 def _friction(spec: FrictionSpec) -> Friction:
     return Friction(**{each.name: getattr(spec, each.name) for each in fields(Friction)})
+
+
+@dataclass(frozen=True)
+class Rigid(Transmission):
+    """No spring: `theta = q`."""
+
+    gained: ClassVar[int] = 2
+
+    def motor_positions(self, q: Array, torque: Array, stiffness: Array | None = None) -> Array:
+        """Return `theta = q`, two orders further than the torque."""
+        return q[None, : len(torque) + self.gained]
+
+    def loads(self, q: Array, theta: Array) -> Loads:
+        """Reject: positions do not determine the torque of a rigid drive."""
+        raise InputError("the torque of a rigid drive does not follow from positions")

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hodyn_ros.array import Array
 from hodyn_ros.checks import finite_array
 from hodyn_ros.control.links import Links
 from hodyn_ros.control.measurement import Measurement
-from hodyn_ros.control.poles import gains_from_poles
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.jets import Array, to_derivatives, to_taylor
+from hodyn_ros.lie.jets import to_derivatives, to_taylor
 from hodyn_ros.lie.motion import BaseMotion
 
 _RIGID, _DAMPED, _SPRINGS = 2, 3, 4  # derivative of the links on which motors act
@@ -186,3 +186,37 @@ class FeedbackLinearisation:
             for drive, column in zip(self._train.drives, velocities.T)
         ]
         return to_derivatives(np.stack(columns, axis=1))
+
+
+def gains_from_poles(poles: Sequence[complex], degree: int) -> Array:
+    """Return `k` (degree,) so that `e^(degree) + sum_i k_i e^(i) = 0` has these poles.
+
+    `poles` (degree,) [1/s], with negative real parts, complex ones with their conjugates. They are the roots
+    of the polynomial whose coefficients are the gains.
+
+    >>> gains_from_poles([-1.0, -2.0], 2)
+    array([2., 3.])
+    """
+    values = np.asarray(poles, dtype=np.complex128).ravel()
+    if len(values) != degree:
+        raise InputError(f"{degree} poles are needed, one for each derivative fed back, found {len(values)}")
+    if not np.isfinite(values).all() or not (values.real < 0.0).all():
+        raise InputError(f"all poles must be finite with negative real parts, found {list(values)}")
+    coefficients = np.poly(values)
+    size = np.abs(coefficients)
+    if (np.abs(np.imag(coefficients)) > 1e-9 * size).any():
+        raise InputError(f"complex poles must come with their conjugates, found {list(values)}")
+    return np.ascontiguousarray(np.real(coefficients)[:0:-1])
+
+
+def butterworth_poles(degree: int, bandwidth: float) -> Array:
+    """Return poles (degree,) evenly on a half circle of radius `bandwidth` [rad/s]: quick, hardly swinging.
+
+    >>> butterworth_poles(2, 10.0).round(3)
+    array([-7.071+7.071j, -7.071-7.071j])
+    """
+    angles = np.pi * (2.0 * np.arange(1, degree + 1) + degree - 1.0) / (2.0 * degree)
+    poles = bandwidth * np.exp(1j * angles)
+    real = np.abs(poles.imag) < 1e-12 * bandwidth
+    result: Array = np.where(real, poles.real, poles)
+    return result

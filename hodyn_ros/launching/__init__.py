@@ -3,7 +3,7 @@
 The names here are for launch files; `launch/panda.launch.py` shows how.
 """
 
-from hodyn_ros.launching.description import Launch, joined
+from hodyn_ros.launching.description import Launch, joined, read_launch
 from hodyn_ros.launching.parts import (
     command_arguments,
     commanded_simulation,
@@ -28,7 +28,6 @@ from hodyn_ros.launching.parts import (
     viewing_arguments,
 )
 from hodyn_ros.launching.processes import Argument, Command, Node, Process, Values
-from hodyn_ros.launching.read import read_launch
 
 __all__ = [
     "Argument",

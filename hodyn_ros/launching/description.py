@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from hodyn_ros import share
 from hodyn_ros.errors import InputError
 from hodyn_ros.launching.processes import Argument, Process, Values
 
@@ -54,3 +57,25 @@ def joined(outer: str, inner: str) -> str:
     """Return the absolute name of the namespace `inner` in `outer`; one that begins with / stands alone."""
     parts = inner.split("/") if inner.startswith("/") else [*outer.split("/"), *inner.split("/")]
     return "/" + "/".join(filter(None, parts))
+
+
+def read_launch(file: str | PathLike[str]) -> Launch:
+    """Return what a launch file starts; `file` is a path, or the name of a shipped one.
+
+    Raises InputError for a file that cannot be read, or that is written for `ros2 launch` alone.
+    """
+    path = share.find("launch", file)
+    if path.suffix != ".py":
+        raise InputError(f"{path} is for ros2 launch alone; only launch files in Python can be read here")
+    try:
+        launch = runpy.run_path(str(path)).get("LAUNCH")
+    except ModuleNotFoundError as error:
+        raise InputError(f"{path} needs {error.name}, which is not installed") from None
+    except SyntaxError as error:
+        raise InputError(f"{path} is not Python: {error}") from None
+    if not isinstance(launch, Launch):
+        raise InputError(
+            f"{path} has no LAUNCH of hodyn_ros.launching and is for ros2 launch alone; "
+            "docs/launch.md shows how to write one for both"
+        )
+    return launch

@@ -39,7 +39,7 @@ from hodyn_ros.learning.playback import PathPlace, Phase, Playback, check_fits
 from hodyn_ros.learning.response import check_robot
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.ros.conversions.fields import JointOrder, float64s
-from hodyn_ros.ros.conversions.joint_rows import RowsReader
+from hodyn_ros.ros.conversions.joint_subset import RowsReader
 from hodyn_ros.ros.conversions.layout import instant
 from hodyn_ros.ros.conversions.messages import nanoseconds, read_desired_motion
 from hodyn_ros.ros.diagnostics import OK, WARN, Report, Stream

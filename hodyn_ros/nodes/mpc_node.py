@@ -29,15 +29,14 @@ from std_msgs.msg import Float64MultiArray
 
 from hodyn_ros.array import Array
 from hodyn_ros.control.measurement import Measurement
-from hodyn_ros.control.motion_preview import MotionPreview
-from hodyn_ros.control.predictive_control import PredictiveConfig, PredictiveControl
+from hodyn_ros.control.predictive_control import MotionPreview, PredictiveConfig, PredictiveControl
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import HodynError, InputError
 from hodyn_ros.feedforward.feedforward import Feedforward, Status
 from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.observers import MomentumObserver, ObserverConfig, Sensed
-from hodyn_ros.ros.conversions.joint_rows import RowsReader
+from hodyn_ros.ros.conversions.joint_subset import RowsReader
 from hodyn_ros.ros.conversions.layout import instant, packed
 from hodyn_ros.ros.conversions.messages import time_message
 from hodyn_ros.ros.conversions.serialised import AnswerWriter, MotionReader

@@ -30,7 +30,7 @@ from hodyn_ros.observers import ExternalEfforts, MomentumObserver, ObserverConfi
 from hodyn_ros.observers.payload import PayloadConfig, PayloadEstimator
 from hodyn_ros.observers.screen import SampleScreen
 from hodyn_ros.ros.conversions.fields import float64s
-from hodyn_ros.ros.conversions.joint_rows import RowsReader
+from hodyn_ros.ros.conversions.joint_subset import RowsReader
 from hodyn_ros.ros.conversions.layout import StreamReader, instant, unpacked
 from hodyn_ros.ros.conversions.odometry import OdometryReader
 from hodyn_ros.ros.parameters.observer_settings import sensed

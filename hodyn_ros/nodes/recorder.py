@@ -15,19 +15,19 @@ from pathlib import Path
 from typing import Any
 
 from rclpy.clock import Clock, ClockType
+from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.qos import QoSDurabilityPolicy, QoSHistoryPolicy, QoSProfile, QoSReliabilityPolicy
+from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
 
-from hodyn_ros.bags.async_bag_writer import AsyncBagWriter
 from hodyn_ros.bags.messages import Message, Topic
 from hodyn_ros.bags.reader import Bag
+from hodyn_ros.bags.writer import AsyncBagWriter
 from hodyn_ros.errors import InputError
 from hodyn_ros.ros.access import RECORDED
 from hodyn_ros.ros.diagnostics import OK, WARN, Diagnostics, Report, Stream
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, parameters, value
 from hodyn_ros.ros.process import run
-from hodyn_ros.ros.streams.offered_qos import offered
-from hodyn_ros.ros.streams.recording_time import RecordingTime
 from hodyn_ros.ros.streams.stream_executor import StreamGroup
 
 SETTINGS = parameters(
@@ -225,6 +225,51 @@ def matching(profiles: Sequence[QoSProfile]) -> QoSProfile:
         history=QoSHistoryPolicy.KEEP_LAST,
         depth=_DEPTH,
     )
+
+
+def offered(profile: QoSProfile) -> Qos:
+    """Return a profile in the form of the library rosbags, for players that shall offer the same."""
+    return Qos(
+        QosHistory(profile.history.value),
+        profile.depth,
+        QosReliability(profile.reliability.value),
+        QosDurability(profile.durability.value),
+        _time(profile.deadline),
+        _time(profile.lifespan),
+        QosLiveliness(profile.liveliness.value),
+        _time(profile.liveliness_lease_duration),
+        profile.avoid_ros_namespace_conventions,
+    )
+
+
+def _time(duration: Duration) -> QosTime:
+    return QosTime(*divmod(int(duration.nanoseconds), 1_000_000_000))
+
+
+class RecordingTime:
+    """Makes times that go on where a clock goes back, as simulated time does when its simulation is reset.
+
+    Whoever plays or sorts a bag goes by these times; what followed a reset would be mixed with what came
+    before it, or would all have one time. `shift` [ns] is how far the times are ahead of the clock, `steps`
+    how often it went back.
+
+    >>> time = RecordingTime()
+    >>> [time(now) for now in (5, 7, 1, 2)], time.shift, time.steps
+    ([5, 7, 7, 8], 6, 1)
+    """
+
+    def __init__(self) -> None:
+        self.shift = 0
+        self.steps = 0
+        self._last: int | None = None
+
+    def __call__(self, now: int) -> int:
+        """Return the time [ns] of the recording when the clock shows `now` [ns]."""
+        if self._last is not None and now < self._last:
+            self.shift += self._last - now
+            self.steps += 1
+        self._last = now
+        return now + self.shift
 
 
 main = partial(run, Recorder)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from rclpy.node import Node
@@ -14,7 +15,6 @@ from hodyn_ros.guard.carried_load import CarriedLoad
 from hodyn_ros.guard.guarded_robot import StiffRobot, effort_model, effort_observer
 from hodyn_ros.msg import PayloadEstimate
 from hodyn_ros.observers.effort_observer import EffortObserver
-from hodyn_ros.ros.load_source import LoadSource
 from hodyn_ros.ros.parameters.parameters import value
 from hodyn_ros.ros.streams.qos import stream_qos
 from hodyn_ros.ros.streams.stream_executor import beside_streams
@@ -71,3 +71,40 @@ class GuardedLoads:
         model = effort_model(robot.with_tree(load.on_tree(robot)), self._names, motor=self._motor)
         assert model is not None  # there is one without a load
         return model
+
+
+OLDEST = 2.0  # [s] since an estimate came, that a load may be taken by it
+_NEEDED = ("mass", "centre x", "centre y", "centre z")
+
+
+class LoadSource:
+    """Holds the last estimate of a topic; nothing follows from it until it is asked for."""
+
+    def __init__(self, topic: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._topic, self._clock = topic, clock
+        self._last: PayloadEstimate | None = None
+        self._came_at = 0.0
+
+    def take(self, message: PayloadEstimate) -> None:
+        """Take the newest estimate."""
+        self._last, self._came_at = message, self._clock()
+
+    def load(self, most: float) -> Payload:
+        """Return the load of at most `most` [kg] that the robot carries by the last estimate.
+
+        Raises InputError where none has come lately, the motion has not shown mass and centre, or the figures
+        are not those of a load.
+        """
+        last, age = self._last, self._clock() - self._came_at
+        if last is None:
+            raise InputError(f"nothing has come on {self._topic}; let observer_node run with a payload_rate")
+        if age > OLDEST:
+            raise InputError(
+                f"the last estimate on {self._topic} came {age:.3g} s ago; is the observer running?"
+            )
+        hidden = [name for name in _NEEDED if name in last.hidden]
+        if hidden:
+            raise InputError(f"the motion has not yet shown {', '.join(hidden)} of the load")
+        if not last.mass <= most:
+            raise InputError(f"the load has {last.mass:.3g} kg, and payload_limit allows {most:g} kg")
+        return Payload(last.mass, tuple(last.centre), tuple(last.inertia), last.header.frame_id)

@@ -18,7 +18,6 @@ from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.engine.kernels import driven_step
 from hodyn_ros.errors import ConvergenceError, InputError, SingularError
 from hodyn_ros.simulation.plant import Law, Plant
-from hodyn_ros.simulation.runge_kutta import runge_kutta
 
 # Step times angular frequency. Runge-Kutta's fourth order is stable up to 2.8; at 0.3 it turns an oscillation
 # by 7e-5 too little in each radian, and takes 5e-6 of its amplitude in each step.
@@ -332,3 +331,18 @@ class RobotSimulation:
             faulty = int(np.flatnonzero(~np.isfinite(array))[0])
             raise InputError(f"{name} holds {array[faulty]} for {names[faulty]!r}; give finite numbers")
         return array
+
+
+def runge_kutta(rates: Callable[[Array, float], Array], state: Array, step: float, count: int) -> Array:
+    """Return the state after `count` steps of `step` [s].
+
+    `rates` gives its time derivative from the state and the time since the start [s].
+    """
+    for i in range(count):
+        time = i * step
+        first = rates(state, time)
+        second = rates(state + 0.5 * step * first, time + 0.5 * step)
+        third = rates(state + 0.5 * step * second, time + 0.5 * step)
+        fourth = rates(state + step * third, time + step)
+        state = state + step / 6.0 * (first + 2.0 * second + 2.0 * third + fourth)
+    return state

@@ -20,8 +20,8 @@ from hodyn_ros.bags.comparison.compare import (
     Difference,
     TopicComparison,
     compare,
+    names_of_elements,
 )
-from hodyn_ros.bags.comparison.fields import names_of_elements
 from hodyn_ros.bags.comparison.report import print_fields, verdict
 from hodyn_ros.bags.comparison.sources import FEEDFORWARD_TORQUE
 from hodyn_ros.bags.messages import Message, Topic

@@ -11,10 +11,14 @@ from numpy.typing import NDArray
 from refusals import assert_refused, refused
 
 from hodyn_ros import ConvergenceError, Robot, share
-from hodyn_ros.control.feedback_linearisation import FeedbackLinearisation, relative_degree
+from hodyn_ros.control.feedback_linearisation import (
+    FeedbackLinearisation,
+    butterworth_poles,
+    gains_from_poles,
+    relative_degree,
+)
 from hodyn_ros.control.measurement import Measurement
 from hodyn_ros.control.passivity_control import PassivityRegulator
-from hodyn_ros.control.poles import butterworth_poles, gains_from_poles
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec, VariableStiffnessSpec, series_elastic
 from hodyn_ros.simulation.model_errors import with_scaled_inertia, with_stiffness
 from hodyn_ros.simulation.plant import Plant

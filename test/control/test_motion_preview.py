@@ -7,7 +7,7 @@ import pytest
 from refusals import refused
 
 from hodyn_ros import InputError
-from hodyn_ros.control.motion_preview import MotionPreview
+from hodyn_ros.control.predictive_control import MotionPreview
 
 QUARTICS = np.polynomial.Polynomial([0.3, -1.0, 2.0, 4.0, -7.0]), np.polynomial.Polynomial([1.0, 2.0])
 

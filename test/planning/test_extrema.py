@@ -12,8 +12,8 @@ from sweeps import THOROUGH, some
 from hodyn_ros import InputError, Robot, share
 from hodyn_ros.lie.jets import Array
 from hodyn_ros.planning.check import check
-from hodyn_ros.planning.extrema import Extrema, find_extrema, has_extrema
 from hodyn_ros.planning.limit_set import LimitSet
+from hodyn_ros.planning.motion_peaks import Extrema, find_extrema, has_extrema
 from hodyn_ros.planning.peaks import RoughError, Samples, find_peaks
 from hodyn_ros.planning.time_optimal import time_optimal
 from hodyn_ros.trajectory import (

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from hodyn_ros import Robot, share
 from hodyn_ros.errors import InputError
 from hodyn_ros.planning.limit_set import LimitSet
-from hodyn_ros.planning.override import HOLDS, OverridableSampler, moved, override
-from hodyn_ros.planning.path_clock import PathClock
+from hodyn_ros.planning.override import HOLDS, OverridableSampler, PathClock, moved, override
 from hodyn_ros.planning.time_optimal import time_optimal
 from hodyn_ros.trajectory import WaypointSpline
 from hodyn_ros.trajectory.robot_motion import MotionSample, RobotMotion

@@ -14,7 +14,7 @@ from hodyn_ros.planning.streams.approach import Approach, Bounds, State
 from hodyn_ros.planning.streams.points import Taken
 from hodyn_ros.planning.streams.stream_config import Mode, PointsError, StreamConfig, Trouble
 from hodyn_ros.planning.streams.stream_coordinates import StreamCoordinates
-from hodyn_ros.planning.streams.target_estimator import TargetEstimator
+from hodyn_ros.planning.streams.tracked_target import TargetEstimator
 from hodyn_ros.planning.streams.tracking_planner import STEP, TrackingPlanner
 from hodyn_ros.planning.time_optimal import time_optimal
 from hodyn_ros.trajectory import WaypointSpline

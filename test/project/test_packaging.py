@@ -28,7 +28,7 @@ from hodyn_ros.extras import missing_extra
 LAUNCH = ("launch", "launch_ros")
 # Not on PyPI either; the nodes that use them do without where they are missing.
 OPTIONAL = {
-    "controller_manager_msgs": {Path("hodyn_ros/ros/controller_activity.py")},
+    "controller_manager_msgs": {Path("hodyn_ros/ros/forward_commands.py")},
     "control_msgs": {
         Path("hodyn_ros/nodes/filtering/trajectory_proxy.py"),
         Path("hodyn_ros/ros/controller_state.py"),

@@ -13,7 +13,7 @@ from refusals import assert_refused
 
 from hodyn_ros import InputError, Robot, share
 from hodyn_ros.simulation.gradients import MotionParameters, ParametricSimulation
-from hodyn_ros.simulation.runge_kutta import runge_kutta
+from hodyn_ros.simulation.simulation import runge_kutta
 
 Array = NDArray[np.float64]
 COUNT, STEP = 12, 0.01

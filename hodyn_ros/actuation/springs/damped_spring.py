@@ -1,4 +1,11 @@
-"""A series elastic drive whose spring is damped, so that its deflection has a memory."""
+"""A series elastic drive whose spring is damped, so that its deflection has a memory.
+
+`phi` has the phi functions of exponential integration, which solve linear equations driven by polynomials
+exactly:
+
+`phi_k(-z) = integral from 0 to 1 of exp(-z (1 - s)) s^(k-1) / (k-1)! ds`, `phi_0(-z) = exp(-z)`; Hochbruck &
+Ostermann, Exponential integrators, Acta Numerica 19 (2010), eqs. 2.10 and 2.11.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +15,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from hodyn_ros.actuation.springs.phi_functions import phi_functions
 from hodyn_ros.actuation.transmission import Loads, Transmission, require_not_negative, require_positive
-from hodyn_ros.lie.jets import Array, derivative, to_derivatives, to_taylor
+from hodyn_ros.array import Array
+from hodyn_ros.lie.jets import derivative, to_derivatives, to_taylor
 
 # Stiffness times time over damping, from which on exp(-z) is below the rounding of one.
 SETTLED = 36.8
@@ -91,3 +98,28 @@ class DampedSpring(Transmission):
         delta = self.deflection(q, theta)
         torque = self.stiffness * delta[:-1] + self.damping * derivative(delta)
         return Loads(torque, torque[None])
+
+
+# Gauss' quadrature with so many points is exact to rounding for z up to the bound; beyond it, the recurrence
+# phi_{k+1} = (1/k! - phi_k) / z loses no digits that matter.
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
+_BOUND = 30.0
+
+
+def phi_functions(z: float, count: int) -> Array:
+    """Return `phi_0(-z) ... phi_{count-1}(-z)` (count,) for z >= 0.
+
+    >>> phi_functions(1.0, 2).round(6)
+    array([0.367879, 0.632121])
+    """
+    result = np.empty(count)
+    result[0] = np.exp(-z)
+    if z <= _BOUND:
+        s = 0.5 * (_NODES + 1.0)
+        decay = 0.5 * _WEIGHTS * np.exp(-z * (1.0 - s))
+        for k in range(1, count):
+            result[k] = decay @ s ** (k - 1) / factorial(k - 1)
+        return result
+    for k in range(1, count):
+        result[k] = (1.0 / factorial(k - 1) - result[k - 1]) / z
+    return result

@@ -7,13 +7,13 @@ import re
 from array import array
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from itertools import zip_longest
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hodyn_ros.bags.comparison.fields import Numbers, Value, flat_fields, names_of_elements
 from hodyn_ros.bags.comparison.gaps import Gaps, find_gaps
 from hodyn_ros.bags.files.decoder import Decoder
 from hodyn_ros.bags.messages import Message, Topic, stamp_of
@@ -304,3 +304,41 @@ def _distance(a: Numbers, b: Numbers) -> Numbers:
     distance[(a == b) | (np.isnan(a) & np.isnan(b))] = 0.0
     distance[np.isnan(distance)] = math.inf
     return distance
+
+
+Numbers = NDArray[Any]
+Value = Numbers | str
+
+
+def flat_fields(message: Any, path: str = "") -> Iterator[tuple[str, Value]]:
+    """Yield the fields of a message of the library rosbags, by names such as "header.stamp.sec".
+
+    A field of numbers comes as an array (n,), one for a single number; texts come one by one. Constants are
+    no fields; ROS has them in capitals.
+    """
+    if isinstance(message, str):
+        yield path, message
+    elif is_dataclass(message):
+        for field in fields(message):
+            if field.name.isupper():
+                continue
+            below = f"{path}.{field.name}" if path else field.name
+            yield from flat_fields(getattr(message, field.name), below)
+    elif isinstance(message, list):
+        for place, part in enumerate(message):
+            yield from flat_fields(part, f"{path}[{place}]")
+    else:
+        yield path, np.atleast_1d(np.asarray(message))
+
+
+_OF_PROPELLERS = ("thrusts", "tilts")
+_OF_BODIES = ("base_wrenches", "wrenches")  # components, which may be as many as joints
+
+
+def names_of_elements(message: Any, field: str) -> list[str]:
+    """Return the joints or propellers that a field of a message is about; nothing where it names none."""
+    if field in _OF_BODIES:
+        return []
+    if field in _OF_PROPELLERS:
+        return list(getattr(message, "propeller_names", None) or [])
+    return list(getattr(message, "joint_names", None) or getattr(message, "name", None) or [])

@@ -24,9 +24,8 @@ from hodyn_ros.planning.streams.joining import fading, joining, within
 from hodyn_ros.planning.streams.points import Taken, beyond_limits, checked
 from hodyn_ros.planning.streams.span_limits import HOLDS, SpanLimits, torque_accelerations
 from hodyn_ros.planning.streams.stream_config import PointsError, StreamConfig, Trouble
-from hodyn_ros.planning.streams.target_estimator import TargetEstimator
 from hodyn_ros.planning.streams.target_path import TargetPath
-from hodyn_ros.planning.streams.tracked_target import ExpectedTarget, KnownTarget
+from hodyn_ros.planning.streams.tracked_target import ExpectedTarget, KnownTarget, TargetEstimator
 from hodyn_ros.planning.streams.uniform_spline import DEGREE, PlannedMotion
 
 STEP = 0.008  # [s] between two control points of the motion
