@@ -15,8 +15,7 @@ from hodyn_ros import share
 from hodyn_ros.bags.qos_overrides import overrides
 from hodyn_ros.errors import InputError
 from hodyn_ros.launching.description import Launch, joined
-from hodyn_ros.launching.installed import installed
-from hodyn_ros.launching.processes import Argument, Command, Node, Process, Values
+from hodyn_ros.launching.processes import Argument, Command, Node, Process, Values, installed
 
 # What rosbag2 records beside the topics of the namespace.
 _COMMON_TOPICS = ("/clock", "/diagnostics", "/parameter_events", "/tf", "/tf_static")

@@ -7,9 +7,8 @@ from typing import Any
 
 from hodyn_ros import share
 from hodyn_ros.errors import InputError
-from hodyn_ros.launching.installed import installed
 from hodyn_ros.launching.parts import dynamics_node, existing, node
-from hodyn_ros.launching.processes import Argument, Node, Values
+from hodyn_ros.launching.processes import Argument, Node, Values, installed
 
 _NEEDED = ("controller_manager", "joint_state_broadcaster", "robot_state_publisher")
 

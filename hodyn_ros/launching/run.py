@@ -16,8 +16,7 @@ from rich.console import Console
 
 from hodyn_ros.errors import InputError
 from hodyn_ros.launching.description import read_launch
-from hodyn_ros.launching.installed import executable
-from hodyn_ros.launching.processes import CANNOT_START, Command, Process, ending
+from hodyn_ros.launching.processes import CANNOT_START, Command, Process, ending, executable
 from hodyn_ros.parent import PARENT
 from hodyn_ros.ros_presence import require_ros
 from hodyn_ros.share import PACKAGE

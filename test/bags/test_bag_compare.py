@@ -13,7 +13,7 @@ import pytest
 from bag_samples import START, TOPICS, feedforward, header, recording, serialised, write
 from rich.console import Console
 
-from hodyn_ros.bags.comparison.commands import run_compare
+from hodyn_ros.bags.comparison.commands import print_fields, run_compare, verdict
 from hodyn_ros.bags.comparison.compare import (
     Alone,
     Comparison,
@@ -22,7 +22,6 @@ from hodyn_ros.bags.comparison.compare import (
     compare,
     names_of_elements,
 )
-from hodyn_ros.bags.comparison.report import print_fields, verdict
 from hodyn_ros.bags.comparison.sources import FEEDFORWARD_TORQUE
 from hodyn_ros.bags.messages import Message, Topic
 from hodyn_ros.bags.reader import Bag

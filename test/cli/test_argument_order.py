@@ -9,7 +9,7 @@ import typer
 from command_line import run
 
 from hodyn_ros.cli.app import app
-from hodyn_ros.cli.robot_first import describes_robot
+from hodyn_ros.cli.arguments import describes_robot
 
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 ARGUMENTS = {

@@ -30,8 +30,8 @@ from hodyn_ros.engine.loops.loop_efforts import EffortCode
 from hodyn_ros.engine.recursions.recursion import Recursion
 from hodyn_ros.engine.series import canonical
 from hodyn_ros.engine.series.validity import DOUBLE
-from hodyn_ros.feedforward.arm_feedforward import ArmFeedforward
 from hodyn_ros.feedforward.limits import FeedforwardLimits
+from hodyn_ros.feedforward.model import ArmFeedforward
 from hodyn_ros.interop.robot_functions import function_of
 from hodyn_ros.lie.se3 import Array
 

@@ -21,7 +21,7 @@ from visualization_msgs.msg import Marker
 
 from hodyn_ros import share
 from hodyn_ros.bags.qos_overrides import overrides
-from hodyn_ros.launching.installed import installed
+from hodyn_ros.launching.processes import installed
 from hodyn_ros.msg import FeedforwardTorque
 from hodyn_ros.nodes import trajectory_node
 from hodyn_ros.ros.conversions.messages import time_message

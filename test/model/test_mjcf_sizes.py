@@ -10,8 +10,7 @@ from refusals import refused
 
 from hodyn_ros import Robot
 from hodyn_ros.errors import ModelError
-from hodyn_ros.model.readers.mjcf_file import compile_mjcf
-from hodyn_ros.model.readers.mjcf_sizes import MOST_COPIES, check_sizes
+from hodyn_ros.model.readers.mjcf_file import MOST_COPIES, check_sizes, compile_mjcf
 
 ARM = '<body name="a"><joint name="j"/><geom size="0.1"/><site name="s"/></body>'
 FIELD = '<hfield name="h" nrow="{}" ncol="{}" size="1 1 1 1"/>'

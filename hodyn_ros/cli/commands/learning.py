@@ -16,9 +16,9 @@ from hodyn_ros.cli.arguments import (
     Settings,
     TrajectoryFile,
     chosen_robot,
+    robot_first,
 )
 from hodyn_ros.cli.figures import identified_figures, print_figures
-from hodyn_ros.cli.robot_first import robot_first
 from hodyn_ros.errors import InputError
 
 

@@ -19,9 +19,9 @@ from hodyn_ros.cli.arguments import (
     TrajectoryFile,
     chosen_robot,
     drawable,
+    robot_first,
 )
 from hodyn_ros.cli.figures import check_figures, fail, plan_figures, print_figures
-from hodyn_ros.cli.robot_first import robot_first
 
 
 @robot_first

@@ -7,9 +7,16 @@ from typing import Annotated, cast
 
 import typer
 
-from hodyn_ros.cli.arguments import FloatingBase, Json, Picture, RobotFile, Settings, chosen_robot
+from hodyn_ros.cli.arguments import (
+    FloatingBase,
+    Json,
+    Picture,
+    RobotFile,
+    Settings,
+    chosen_robot,
+    robot_first,
+)
 from hodyn_ros.cli.figures import print_figures, sheet_figures
-from hodyn_ros.cli.robot_first import robot_first
 from hodyn_ros.dynamics.operations import EXPORTED_OF_TREES, EXPORTED_WITH_LOOPS
 from hodyn_ros.errors import InputError
 from hodyn_ros.ros_presence import require_ros
