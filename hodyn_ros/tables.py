@@ -82,6 +82,12 @@ def console(stderr: bool = False) -> Console:
     return result if result.is_terminal else Console(width=max(result.width, _WIDEST), stderr=stderr)
 
 
+def say(console: Console, *lines: str, style: str = "") -> None:
+    """Print lines as they are, however long: what looks like markup is none, and no number is coloured."""
+    for line in lines:
+        console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
 @contextmanager
 def progress_bar(console: Console, what: str) -> Iterator[Callable[[float], None]]:
     """Show a bar with the time that is left on a terminal, and yield what sets it to a share from 0 to 1."""

@@ -14,7 +14,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.planning.check import Report, check
 from hodyn_ros.planning.report import certainty, findings_table, percent, print_whole, verdict
 from hodyn_ros.planning.retime import retime
-from hodyn_ros.tables import progress_bar
+from hodyn_ros.tables import progress_bar, say
 from hodyn_ros.trajectory.files.reader import read_motion
 from hodyn_ros.trajectory.files.retimed_file import retimed_text
 from hodyn_ros.trajectory.robot_motion import RobotMotion
@@ -39,13 +39,8 @@ def run_check(
     with progress_bar(console, "checking") as progress:
         report = check(machine, motion, duration, tolerance, progress)
     print_whole(console, findings_table(report))
-    if picture is not None:
-        from hodyn_ros.planning.picture import draw_usage
-
-        title = f"{Path(trajectory).name} on {machine.name}: what it uses of the limits"
-        console.print(f"wrote {draw_usage(report, title, picture)}", soft_wrap=True)
-    console.print(verdict(report), soft_wrap=True)
-    console.print(certainty(report), soft_wrap=True)
+    draw(report, f"{Path(trajectory).name} on {machine.name}: what it uses of the limits", picture, console)
+    say(console, verdict(report), certainty(report))
     return report
 
 
@@ -67,31 +62,34 @@ def run_retime(
     limit = f"{retimed.column.quantity} of {retimed.column.joint} at {retimed.time:.4f} s"
     speed, report = _written(source, machine, retimed.speed, duration, tolerance, out)
     if speed == 1.0:
-        console.print(
-            f"nothing to slow down: at most {percent(retimed.usage)} are used, by the {limit}", soft_wrap=True
-        )
+        say(console, f"nothing to slow down: at most {percent(retimed.usage)} are used, by the {limit}")
     else:
-        console.print(
+        say(
+            console,
             f"slowed to {speed:.9f} of its speed, so it lasts {1.0 / speed:.6f} times as long; the {limit} "
             "is at its limit",
-            soft_wrap=True,
         )
-    console.print(f"wrote {out}", soft_wrap=True)
+    say(console, f"wrote {out}")
+    how = f"{Path(trajectory).name} on {machine.name}, at {100.0 * speed:.2f} % of its speed"
+    draw(report, how, picture, console)
+    say(console, f"checked as it was written: {verdict(report)}")
+
+
+def draw(report: Report, title: str, picture: Path | None, console: Console) -> None:
+    """Draw what a motion uses of the limits, where a picture is asked for."""
     if picture is not None:
         from hodyn_ros.planning.picture import draw_usage
 
-        title = f"{Path(trajectory).name} on {machine.name}, at {100.0 * speed:.2f} % of its speed"
-        console.print(f"wrote {draw_usage(report, title, picture)}", soft_wrap=True)
-    console.print(f"checked as it was written: {verdict(report)}", soft_wrap=True)
+        say(console, f"wrote {draw_usage(report, title, picture)}")
 
 
 def read_machine(robot: RobotChoice, console: Console) -> Robot:
     """Read a robot whose motors are held to limits, and say what of its file these leave out."""
     machine = robot.robot()
     if machine.drive_train is not None and any(spec.rotor for spec in machine.drive_train.specs):
-        console.print(
+        say(
+            console,
             "note: limits are held without the turning of rotors with the links (`rotor` of the drives)",
-            soft_wrap=True,
         )
     return machine
 

@@ -8,13 +8,14 @@ import yaml
 from rich.console import Console
 
 from hodyn_ros import share
+from hodyn_ros.cli.check_and_retime import draw
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.identification.excitation import Excitation, ExcitationOptions, excite
 from hodyn_ros.outputs import complete
 from hodyn_ros.planning.check import check
 from hodyn_ros.planning.report import percent, verdict
-from hodyn_ros.tables import number, progress_bar
+from hodyn_ros.tables import number, progress_bar, say
 from hodyn_ros.trajectory.files.reader import read_trajectory
 
 
@@ -37,30 +38,23 @@ def run_excite(
     with complete(out) as path:
         path.write_text(_text(best, machine, options), encoding="utf-8")
     motion = read_trajectory(out)
-
-    def say(line: str) -> None:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-
     say(
+        console,
         f"{machine.name}: condition {number(best.condition)} of {len(best.parameters)} base parameters; "
-        f"that of random motions within the limits is {number(best.random)} (median)"
+        f"that of random motions within the limits is {number(best.random)} (median)",
     )
     if other is not None:
         until = min(other.duration, motion.duration)
         its = best.measure(other, until)
         say(
+            console,
             f"{compare}: condition {number(its)} in {until:g} s, {number(its / best.condition, 3)} times as "
-            "large"
+            "large",
         )
-    say(f"{percent(best.usage)} are used of the limits and boxes: {best.limit}")
+    say(console, f"{percent(best.usage)} are used of the limits and boxes: {best.limit}")
     report = check(machine, motion)
-    if picture is not None:
-        from hodyn_ros.planning.picture import draw_usage
-
-        title = f"{out.name} on {machine.name}: what it uses of the limits"
-        say(f"wrote {draw_usage(report, title, picture)}")
-    say(f"wrote {out}")
-    say(f"checked as it was written: {verdict(report)}")
+    draw(report, f"{out.name} on {machine.name}: what it uses of the limits", picture, console)
+    say(console, f"wrote {out}", f"checked as it was written: {verdict(report)}")
 
 
 def _text(best: Excitation, machine: Robot, options: ExcitationOptions) -> str:

@@ -16,7 +16,7 @@ from hodyn_ros.identification.result import Figure, Identified
 from hodyn_ros.identification.robot_file import robot_text
 from hodyn_ros.identification.validation import validate
 from hodyn_ros.outputs import complete
-from hodyn_ros.tables import number, progress_bar, table
+from hodyn_ros.tables import number, progress_bar, say, table
 
 
 def run_identify(
@@ -53,14 +53,13 @@ def run_identify(
         runs.append(Run.of(other.source, validate(result, prior, other, options.bandwidth), band))
     for run in runs:
         _print_fits(run, console)
-    for note in result.notes:
-        console.print(f"- {note}", markup=False, highlight=False, style="yellow", soft_wrap=True)
+    say(console, *(f"- {note}" for note in result.notes), style="yellow")
     with complete(out) as path:
         path.write_text(robot_text(result), encoding="utf-8")
     from hodyn_ros.identification.reporting.report import write_report
 
     written = [out, *write_report(result, runs, report)]
-    console.print(f"written: {', '.join(map(str, written))}", soft_wrap=True, highlight=False)
+    say(console, f"written: {', '.join(map(str, written))}")
     return result
 
 

@@ -20,7 +20,7 @@ from hodyn_ros.learning import Learned, Learner, LearningConfig, read_correction
 from hodyn_ros.learning.begins import begins_in_bag
 from hodyn_ros.learning.response import check_robot
 from hodyn_ros.pictures import joint_style, legend_below, plain, save_picture
-from hodyn_ros.tables import number, progress_bar, table
+from hodyn_ros.tables import number, progress_bar, say, table
 from hodyn_ros.trajectory.base import Trajectory
 from hodyn_ros.trajectory.files.reader import read_motion
 
@@ -77,7 +77,7 @@ def run_learn(
     written = [write_correction(learned, model.name, out)]
     if picture is not None:
         written.append(draw(learned, f"{model.name} on {Path(motion).name}", picture))
-    console.print(f"written: {', '.join(map(str, written))}", soft_wrap=True, highlight=False)
+    say(console, f"written: {', '.join(map(str, written))}")
     return learned
 
 
@@ -155,7 +155,5 @@ def _print(learned: Learned, name: str, console: Console) -> None:
             f"seen through the model, without link encoders: {', '.join(learned.seen)}; an error of the "
             "stiffness does not show"
         )
-    for line in said:
-        console.print(line, highlight=False, soft_wrap=True, markup=False)
-    for note in learned.notes:
-        console.print(f"- {note}", markup=False, highlight=False, style="yellow", soft_wrap=True)
+    say(console, *said)
+    say(console, *(f"- {note}" for note in learned.notes), style="yellow")

@@ -32,7 +32,7 @@ from hodyn_ros.extras import needed
 from hodyn_ros.observers.payload import NAMES
 from hodyn_ros.pictures import plain, save_picture
 from hodyn_ros.simulation.pictures import windowed_rms
-from hodyn_ros.tables import FittingTable, number, table
+from hodyn_ros.tables import FittingTable, number, say, table
 
 _KNOWN = {
     EXACT: "all",
@@ -72,7 +72,7 @@ def run_model_errors(out: Path, console: Console, mujoco: bool) -> dict[str, Any
     figures = {"simulator": "mujoco" if mujoco else "hodyn_ros", **summary(found)}
     (out / "model_errors.json").write_text(json.dumps(figures, indent=2) + "\n")
     picture = draw(found, title, out / "model_errors.png")
-    console.print(f"written: {picture}, {out / 'model_errors.json'}", soft_wrap=True, highlight=False)
+    say(console, f"written: {picture}, {out / 'model_errors.json'}")
     return figures
 
 

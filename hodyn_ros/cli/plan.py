@@ -21,7 +21,7 @@ from hodyn_ros.planning.space.frame_path_file import is_frame_path, path_text, r
 from hodyn_ros.planning.time_optimal.insensitive import Uncertainty
 from hodyn_ros.planning.time_optimal.planner import TimeOptimal, time_optimal
 from hodyn_ros.planning.time_optimal.report import bindings_table, outcome
-from hodyn_ros.tables import progress_bar
+from hodyn_ros.tables import progress_bar, say
 from hodyn_ros.trajectory.files.reader import read_motion
 from hodyn_ros.trajectory.files.retimed_file import timed_text
 
@@ -120,8 +120,8 @@ def run_plan(
         found, speed = read_frame_path(source, machine)
         motion = found.motion
         for near in found.near:
-            console.print(f"{near}; {_HELPS}", soft_wrap=True)
-        console.print(f"off the path by {1e6 * found.deviation[0]:.2g} µm at most", soft_wrap=True)
+            say(console, f"{near}; {_HELPS}")
+        say(console, f"off the path by {1e6 * found.deviation[0]:.2g} µm at most")
     with progress_bar(console, "searching the fastest speed") as progress:
         timed = time_optimal(
             motion,
@@ -141,12 +141,12 @@ def run_plan(
         out.write_text(path_text(found, f"From {Path(path).name}, by its way in m."), encoding="utf-8")
         source = out
     out.write_text(timed_text(source, timed.timing, note), encoding="utf-8")
-    console.print(f"wrote {out}", soft_wrap=True)
+    say(console, f"wrote {out}")
     if picture is not None:
         from hodyn_ros.planning.time_optimal.picture import draw_plan
 
         title = f"{Path(path).name} on {machine.name}: what is used of the limits"
-        console.print(f"wrote {draw_plan(timed, title, picture)}", soft_wrap=True)
-    console.print(outcome(timed), soft_wrap=True)
-    console.print(f"checked as it was written: {verdict(check(machine, read_motion(out)))}", soft_wrap=True)
+        say(console, f"wrote {draw_plan(timed, title, picture)}")
+    as_written = verdict(check(machine, read_motion(out)))
+    say(console, outcome(timed), f"checked as it was written: {as_written}")
     return timed

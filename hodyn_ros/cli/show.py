@@ -12,7 +12,7 @@ from hodyn_ros.cli.robot_sheet import Sheet, read_sheet
 from hodyn_ros.dynamics.kinematics.skeleton import robot_lines
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.robot_choice import RobotChoice
-from hodyn_ros.tables import table
+from hodyn_ros.tables import say, table
 
 
 def run_show(robot: RobotChoice, picture: Path | None, console: Console) -> Sheet:
@@ -31,7 +31,7 @@ def run_show(robot: RobotChoice, picture: Path | None, console: Console) -> Shee
     for line in sheet.notes:
         console.print(line, markup=False, highlight=False)
     if picture is not None:
-        console.print(f"wrote {draw_robot(robot.robot(), picture)}", soft_wrap=True, highlight=False)
+        say(console, f"wrote {draw_robot(robot.robot(), picture)}")
     return sheet
 
 

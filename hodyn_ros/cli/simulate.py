@@ -29,7 +29,7 @@ from hodyn_ros.simulation.tracking_study import (
     TrackingStudy,
     all_runs,
 )
-from hodyn_ros.tables import progress_bar, table
+from hodyn_ros.tables import progress_bar, say, table
 from hodyn_ros.trajectory.files.reader import read_motion
 
 Outcomes = Mapping[FeedforwardMode, Outcome]
@@ -88,7 +88,7 @@ def run_simulate(
     if sensor_record is not None and first is not None:
         path, instruments = sensor_record
         written.append(instruments.measure(first, config.settling).save(path, model.joint_names))
-    console.print(f"written: {', '.join(map(str, written))}", soft_wrap=True, highlight=False)
+    say(console, f"written: {', '.join(map(str, written))}")
     return figures
 
 

@@ -19,6 +19,7 @@ from hodyn_ros.errors import HodynError
 from hodyn_ros.ros_presence import require_ros
 from hodyn_ros.simulation.pictures import plot_demo
 from hodyn_ros.simulation.recording import Recording
+from hodyn_ros.tables import say
 
 MODES = tuple(mode.value for mode in FeedforwardMode)
 ROBOT, TRAJECTORY = "panda.yaml", "panda_excitation.yaml"
@@ -95,7 +96,7 @@ def run_demo(duration: float, out: Path, rate: float, console: Console) -> dict[
             console.print(f"- {line}", style="red")
     else:
         console.print(verdict(figures))
-    console.print(f"written: {out / 'demo.png'}, {out / 'summary.json'}", soft_wrap=True)
+    say(console, f"written: {out / 'demo.png'}, {out / 'summary.json'}")
     return summary
 
 

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import yaml
@@ -20,6 +21,7 @@ from hodyn_ros.launching.processes import CANNOT_START, Command, Process, ending
 from hodyn_ros.parent import PARENT
 from hodyn_ros.ros_presence import require_ros
 from hodyn_ros.share import PACKAGE
+from hodyn_ros.tables import say
 
 
 def run_launch(file: str, arguments: Sequence[str], console: Console) -> bool:
@@ -30,9 +32,7 @@ def run_launch(file: str, arguments: Sequence[str], console: Console) -> bool:
     """
     processes = read_launch(file).start(_arguments(arguments))
     require_ros("hodyn run")
-    return supervise(
-        processes, lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True)
-    )
+    return supervise(processes, partial(say, console))
 
 
 def show_arguments(file: str, console: Console) -> None:

@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import Progress
 
 from hodyn_ros.bags.comparison.commands import warn
 from hodyn_ros.bags.comparison.sources import DESIRED_MOTION, find_sources, topics_of_type
@@ -17,6 +16,7 @@ from hodyn_ros.outputs import complete_and_new
 from hodyn_ros.replay.observer_replay import ObserverReplay, observers_in
 from hodyn_ros.replay.replay import AS_RECORDED, Changes, Replay
 from hodyn_ros.ros.streams.rejections import Rejections
+from hodyn_ros.tables import progress_bar, say
 
 _Step = Callable[[Path, Path], None]  # from one bag to the next
 
@@ -56,7 +56,7 @@ def _answered(
     """Compute the feedforward of a bag again; `out` is what becomes of it in the end."""
     with Bag(path) as bag:
         sources = find_sources(bag, namespace, topic)
-        replay = Replay(bag, sources, changes, partial(_log, console))
+        replay = Replay(bag, sources, changes, partial(say, console))
         if replay.gaps is not None:
             warn(f"'{path}' has {replay.gaps} on {sources.desired_motion}", console)
         _write(replay.write, sources.desired_motion, there, console)
@@ -67,38 +67,28 @@ def _answered(
     ]
     if outcome.without_settings:
         lines.append(f"left out {outcome.without_settings} samples from before the first settings in the bag")
-    _say([*lines, *_rejected(replay.rejections)], console)
+    say(console, *lines, *_rejected(replay.rejections))
 
 
 def _observed(settings: str, out: Path, console: Console, path: Path, there: Path) -> None:
     """Compute what an observer_node said again, likewise."""
     with Bag(path) as bag:
-        replay = ObserverReplay(bag, settings, partial(_log, console))
+        replay = ObserverReplay(bag, settings, partial(say, console))
         _write(replay.write, replay.topic, there, console)
     outcome = replay.outcome
     line = (
         f"observed {outcome.samples} samples again; {outcome.answers} messages of {replay.topic} in '{out}', "
         f"{outcome.matched} of the {outcome.recorded} recorded ones among them"
     )
-    _say([line, *_rejected(replay.rejections)], console)
+    say(console, line, *_rejected(replay.rejections))
 
 
 def _write(
     write: Callable[[Path, Callable[[float], object]], None], what: str, out: Path, console: Console
 ) -> None:
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(f"replaying {what}", total=1.0)
-        write(out, lambda share_done: bar.update(task, completed=share_done))
+    with progress_bar(console, f"replaying {what}") as progress:
+        write(out, progress)
 
 
 def _rejected(rejections: Rejections) -> list[str]:
     return [f"rejected {rejections.total} samples: {rejections.reasons()}"] if rejections.total else []
-
-
-def _log(console: Console, line: str) -> None:
-    console.print(line, soft_wrap=True, markup=False)
-
-
-def _say(lines: list[str], console: Console) -> None:
-    for line in lines:
-        console.print(line, soft_wrap=True, highlight=False, markup=False)

@@ -11,6 +11,7 @@ from hodyn_ros import share
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import InputError
+from hodyn_ros.tables import say
 from hodyn_ros.trajectory.files.reader import read_motion
 from hodyn_ros.view.browser import Browser
 from hodyn_ros.view.looks import read_looks
@@ -42,8 +43,8 @@ def run_view(
     browser = Browser(scene, drive_limits(machine), _largest(machine, track), host, port)
     for line in (*looks.missing, *browser.missing, "" if track is None else track.note):
         if line:
-            console.print(f"note: {line}", soft_wrap=True, highlight=False, markup=False)
-    console.print(f"{machine.name} is at {browser.url} (Ctrl+C ends it)", soft_wrap=True, highlight=False)
+            say(console, f"note: {line}")
+    say(console, f"{machine.name} is at {browser.url} (Ctrl+C ends it)")
     if live:
         from hodyn_ros.view.live import TOPICS, LiveRobot
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.measure import Measurement
-from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
@@ -22,6 +21,7 @@ from hodyn_ros.bags.comparison.compare import (
     compare,
 )
 from hodyn_ros.bags.reader import Bag
+from hodyn_ros.tables import progress_bar, say
 
 
 def run_compare(
@@ -37,28 +37,23 @@ def run_compare(
     with Bag(first) as one, Bag(second) as other:
         for bag in (one, other):
             warn(bag.warning, console)
-        with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-            task = bar.add_task("comparing", total=1.0)
-            comparison = compare(
-                one, other, tolerance, topics, lambda done: bar.update(task, completed=done), ignore_edges
-            )
+        with progress_bar(console, "comparing") as progress:
+            comparison = compare(one, other, tolerance, topics, progress, ignore_edges)
     for name, topic in comparison.topics.items():
         who = [f"'{first}' has", f"'{second}' has"]
         if topic.gaps[0] == topic.gaps[1]:
             who = ["both have"]
         for words, gaps in zip(who, topic.gaps):
             warn(f"{words} {gaps} on {name}" if gaps else "", console)
-        console.print(counts(name, topic, ignore_edges), soft_wrap=True, highlight=False, markup=False)
+        say(console, counts(name, topic, ignore_edges))
         if topic.fields:
             print_fields(topic, console)
     for path, names in ((first, comparison.only_first), (second, comparison.only_second)):
         if names:
-            console.print(
-                f"only in '{path}': {', '.join(names)}", soft_wrap=True, highlight=False, markup=False
-            )
+            say(console, f"only in '{path}': {', '.join(names)}")
     if picture is not None:
         _draw(comparison, f"{second.name} against {first.name}", picture, console)
-    console.print(verdict(comparison, tolerance), soft_wrap=True, highlight=False, markup=False)
+    say(console, verdict(comparison, tolerance))
     return comparison
 
 
@@ -66,7 +61,7 @@ def warn(text: str, console: Console) -> None:
     """Print a warning in one line, if there is one."""
     if text:
         line = " ".join(text.split())
-        console.print(f"warning: {line}", style="yellow", soft_wrap=True, highlight=False, markup=False)
+        say(console, f"warning: {line}", style="yellow")
 
 
 def _draw(comparison: Comparison, title: str, picture: Path, console: Console) -> None:
@@ -74,7 +69,7 @@ def _draw(comparison: Comparison, title: str, picture: Path, console: Console) -
 
     if any(topic.differs for topic in comparison.topics.values()):
         path = draw_differences(comparison, title, picture)
-        console.print(f"wrote {path}", soft_wrap=True, markup=False)
+        say(console, f"wrote {path}")
     else:
         console.print("there is no difference to draw")
 
@@ -115,7 +110,7 @@ def print_fields(topic: TopicComparison, console: Console) -> None:
             break_long_words=False,
             break_on_hyphens=False,
         )
-        console.print(text, soft_wrap=True, highlight=False, markup=False)
+        say(console, text)
 
 
 def verdict(comparison: Comparison, tolerance: float) -> str:
