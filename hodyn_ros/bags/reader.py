@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 
 from hodyn_ros.bags.files.mcap_file import McapFile
 from hodyn_ros.bags.files.metadata import Metadata, read_metadata
@@ -101,9 +100,7 @@ class Bag:
     def __enter__(self) -> Bag:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

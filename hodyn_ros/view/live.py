@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from types import TracebackType
 
 import numpy as np
 import rclpy
@@ -103,9 +102,7 @@ class LiveRobot:
     def __enter__(self) -> LiveRobot:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._executor.shutdown(timeout_sec=1.0)
         self._node.destroy_node()
         self._context.try_shutdown()
