@@ -28,7 +28,7 @@ class CompiledMotors:
     """A function from motion (..., orders, n) and torques (..., orders', n) to the motors, compiled.
 
     `compute` is traced, on arrays of the tracer's scalars, at the first call with each pair of orders; it
-    checks the shapes. Its conditions (`hodyn_ros.actuation.conditions`) are computed along. Without
+    checks the shapes. Its conditions (`hodyn_ros.actuation.transmission`) are computed along. Without
     `batches`, single samples alone are computed here.
     """
 

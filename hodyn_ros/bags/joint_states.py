@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hodyn_ros.bags.files.decoder import Decoder
+from hodyn_ros.bags.files.types import Decoder
 from hodyn_ros.bags.reader import Bag
 
 JOINT_STATE = "sensor_msgs/msg/JointState"

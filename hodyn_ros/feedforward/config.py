@@ -10,9 +10,8 @@ import numpy as np
 
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.feedforward.model import FeedforwardModel
+from hodyn_ros.feedforward.model import WRENCH_FRAMES, FeedforwardModel, WrenchFrame
 from hodyn_ros.feedforward.payload import Payload
-from hodyn_ros.feedforward.wrench_frames import WRENCH_FRAMES, WrenchFrame
 from hodyn_ros.model.keys import key
 from hodyn_ros.model.limits import JointLimits
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
+from typing import Literal
 
 import numpy as np
 
@@ -18,10 +19,32 @@ from hodyn_ros.engine.kernels import fits_straight_line, inverse_dynamics_trace
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.feedforward import Feedforward, Status
 from hodyn_ros.feedforward.limits import FeedforwardLimits, limit_status
-from hodyn_ros.feedforward.wrench_frames import WRENCH_FRAMES, WrenchFrame
-from hodyn_ros.lie.motion import BASE_REPRESENTATIONS, AppliedWrench, BaseMotion
+from hodyn_ros.lie.motion import BASE_REPRESENTATIONS, AppliedWrench, BaseMotion, BaseRepresentation
+from hodyn_ros.lie.se3 import Ad, inverse
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.model.tree import TreeModel
+
+WORLD = "world"
+WrenchFrame = Literal["world", "body"]
+WRENCH_FRAMES: dict[WrenchFrame, BaseRepresentation] = {"world": "spatial", "body": "body_fixed"}
+
+
+def wrench_frames(robot: Robot, body: str, frame: WrenchFrame) -> Mapping[str, Array]:
+    """Return by name the matrices (6, 6) that take wrenches on a body into its representation `frame`.
+
+    With "world" that is the world alone; with "body" the body itself, and the named frames that are fixed to
+    it: `W_b = Ad_C^{-T} W_f`, C the pose of such a frame in the body.
+    """
+    same = np.eye(6)
+    if frame == "world":
+        return {WORLD: same}
+    frames = {body: same}
+    carrier = robot.tree.body_index(body)
+    for name, place in robot.frames.items():
+        if place.body == carrier:
+            frames.setdefault(name, Ad(inverse(place.pose)).T)
+    return frames
+
 
 _ROTORS_LIMIT = 2000  # seven joints, each carrying the motor of the next one: 36 000 operations at order 2
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from hodyn_ros.array import Array
 from hodyn_ros.bags.comparison.sources import DESIRED_MOTION
-from hodyn_ros.bags.files.decoder import Decoder
+from hodyn_ros.bags.files.types import Decoder
 from hodyn_ros.bags.joint_states import increasing
 from hodyn_ros.bags.reader import Bag
 from hodyn_ros.trajectory.base import Trajectory

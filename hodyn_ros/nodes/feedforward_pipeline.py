@@ -18,9 +18,9 @@ from hodyn_ros.errors import ConvergenceError, HodynError, InputError, Overflowi
 from hodyn_ros.feedforward.config import FeedforwardConfig
 from hodyn_ros.feedforward.feedforward import Feedforward
 from hodyn_ros.feedforward.load_fade import LoadFade
+from hodyn_ros.feedforward.model import WRENCH_FRAMES
 from hodyn_ros.feedforward.payload import NO_LOAD, Payload
 from hodyn_ros.feedforward.robot_files import RobotFiles
-from hodyn_ros.feedforward.wrench_frames import WRENCH_FRAMES
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.ros.conversions.layout import instant
 from hodyn_ros.ros.conversions.messages import nanoseconds, warm_up_poses

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from hodyn_ros.array import Array
 from hodyn_ros.planning.limit_set import LimitSet
 from hodyn_ros.planning.peaks import Peaks
-from hodyn_ros.trajectory.pieces import Pieces
+from hodyn_ros.trajectory.base import Pieces
 from hodyn_ros.trajectory.robot_motion import RobotMotion
 
 

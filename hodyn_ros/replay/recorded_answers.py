@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hodyn_ros.array import Array
-from hodyn_ros.bags.files.decoder import Decoder
+from hodyn_ros.bags.files.types import Decoder
 from hodyn_ros.bags.messages import stamp_of
 from hodyn_ros.bags.reader import Bag
 from hodyn_ros.ros.conversions.messages import read_wrenches

@@ -16,8 +16,7 @@ from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.filtered_wrench import FilteredWrench
-from hodyn_ros.feedforward.model import FeedforwardModel
-from hodyn_ros.feedforward.wrench_frames import wrench_frames
+from hodyn_ros.feedforward.model import FeedforwardModel, wrench_frames
 from hodyn_ros.ros.diagnostics import Stream
 from hodyn_ros.ros.streams.one_publisher import OnePublisher, publishers_of
 from hodyn_ros.ros.streams.qos import sensor_qos, subscribe

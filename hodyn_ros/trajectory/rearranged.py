@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
-from hodyn_ros.trajectory.base import Trajectory
+from hodyn_ros.trajectory.base import Pieces, Trajectory
 from hodyn_ros.trajectory.checks import frozen_array, unique_names
-from hodyn_ros.trajectory.pieces import Pieces
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hodyn_ros.array import Array
-from hodyn_ros.trajectory.base import Trajectory
+from hodyn_ros.trajectory.base import Pieces, Trajectory
 from hodyn_ros.trajectory.checks import real_number
-from hodyn_ros.trajectory.pieces import Pieces
 
 
 @dataclass(frozen=True, eq=False)

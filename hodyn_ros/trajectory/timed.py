@@ -13,10 +13,9 @@ from numpy.typing import ArrayLike
 from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie import jets
-from hodyn_ros.trajectory.base import Trajectory
+from hodyn_ros.trajectory.base import Pieces, Trajectory
 from hodyn_ros.trajectory.checks import frozen_array
 from hodyn_ros.trajectory.easing import EasedStart, EasedStop
-from hodyn_ros.trajectory.pieces import Pieces
 
 if TYPE_CHECKING:
     from scipy.interpolate import BSpline, PPoly

@@ -9,7 +9,7 @@ import numpy as np
 
 from hodyn_ros.array import Array
 from hodyn_ros.bags.comparison.sources import FEEDFORWARD_TORQUE, Sources, find_sources
-from hodyn_ros.bags.files.decoder import Decoder
+from hodyn_ros.bags.files.types import Decoder
 from hodyn_ros.bags.joint_states import JOINT_STATE, JointStates, increasing, read_joint_states
 from hodyn_ros.bags.reader import Bag
 from hodyn_ros.dynamics.robot import Robot

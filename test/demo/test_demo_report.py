@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from hodyn_ros.demo.report import summary_table, verdict, what_was_too_slow
+from hodyn_ros.demo.run import summary_table, verdict, what_was_too_slow
 
 RMS = {"none": 0.0241, "rigid": 1.09e-3, "offset": 4e-5, "elastic": 1.3e-5}
 

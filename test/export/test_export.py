@@ -35,7 +35,7 @@ from ros_processes import child_environment
 from sweeps import THOROUGH
 
 from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot, share
-from hodyn_ros.actuation.conditions import is_positive
+from hodyn_ros.actuation.transmission import is_positive
 from hodyn_ros.codegen.kernel import Kernel, Stack, traced
 from hodyn_ros.codegen.tracer import Operation
 from hodyn_ros.dynamics.operations import EXPORTED_OF_TREES

@@ -22,8 +22,8 @@ from hodyn_ros.codegen.llvm import MachineCode
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.feedforward.config import FeedforwardConfig
+from hodyn_ros.feedforward.model import wrench_frames
 from hodyn_ros.feedforward.robot_files import RobotFiles
-from hodyn_ros.feedforward.wrench_frames import wrench_frames
 from hodyn_ros.lie.motion import AppliedWrench
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline

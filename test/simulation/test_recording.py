@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
 
-from hodyn_ros.demo.report import summarise
+from hodyn_ros.demo.run import summarise
 from hodyn_ros.simulation.recording import Recording, latencies, nearest_places, tracking
 from hodyn_ros.trajectory import Cosines
 

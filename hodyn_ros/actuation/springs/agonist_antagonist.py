@@ -7,8 +7,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from hodyn_ros.actuation.conditions import is_positive, require
-from hodyn_ros.actuation.transmission import Loads, Transmission, commanded_stiffness, require_positive
+from hodyn_ros.actuation.transmission import (
+    Loads,
+    Transmission,
+    commanded_stiffness,
+    is_positive,
+    require,
+    require_positive,
+)
 from hodyn_ros.lie.jets import Array, multiply, power
 
 

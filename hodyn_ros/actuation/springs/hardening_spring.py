@@ -6,9 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hodyn_ros.actuation.conditions import Scalar, require, worst
 from hodyn_ros.actuation.springs.series_solution import reverted
-from hodyn_ros.actuation.transmission import Loads, Transmission, require_not_negative, require_positive
+from hodyn_ros.actuation.transmission import (
+    Loads,
+    Scalar,
+    Transmission,
+    require,
+    require_not_negative,
+    require_positive,
+    worst,
+)
 from hodyn_ros.lie.jets import Array, multiply
 
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hodyn_ros.actuation.conditions import Scalar, require, worst
 from hodyn_ros.actuation.springs.series_solution import reverted
-from hodyn_ros.actuation.transmission import Loads, Transmission, set_frozen
+from hodyn_ros.actuation.transmission import Loads, Scalar, Transmission, require, set_frozen, worst
 from hodyn_ros.codegen.tracer import Traced
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.jets import Array, compose

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hodyn_ros.bags.comparison.gaps import Gaps, find_gaps
-from hodyn_ros.bags.files.decoder import Decoder
+from hodyn_ros.bags.files.types import Decoder
 from hodyn_ros.bags.messages import Message, Topic, stamp_of
 from hodyn_ros.bags.reader import Bag
 from hodyn_ros.errors import InputError

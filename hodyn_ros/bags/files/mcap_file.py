@@ -19,8 +19,7 @@ from mcap.opcode import Opcode
 from mcap.records import Channel, Schema
 
 from hodyn_ros.bags.files.unpacking import LONGEST, unpacked
-from hodyn_ros.bags.messages import LATEST, DamagedError, Message, Topic
-from hodyn_ros.bags.qos import read_qos
+from hodyn_ros.bags.messages import LATEST, DamagedError, Message, Topic, read_qos
 
 _MAGIC = b"\x89MCAP0\r\n"
 _FRAME = struct.Struct("<BQ")  # kind and length of a record

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hodyn_ros.bags.files.sqlite_pages import PAGE_SIZES, page_size, rows_of_messages
-from hodyn_ros.bags.messages import LATEST, DamagedError, Message, Topic
-from hodyn_ros.bags.qos import read_qos
+from hodyn_ros.bags.messages import LATEST, DamagedError, Message, Topic, read_qos
 
 _JOURNALS = ("-journal", "-wal")
 _HEADER = b"SQLite format 3\0"

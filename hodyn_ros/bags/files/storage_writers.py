@@ -10,8 +10,7 @@ from pathlib import Path
 
 from mcap.writer import CompressionType, Writer
 
-from hodyn_ros.bags.messages import MSG, Topic
-from hodyn_ros.bags.qos import write_qos
+from hodyn_ros.bags.messages import MSG, Topic, write_qos
 
 _TABLES = """
 CREATE TABLE schema(schema_version INTEGER PRIMARY KEY, ros_distro TEXT NOT NULL);

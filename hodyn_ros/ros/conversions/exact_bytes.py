@@ -6,8 +6,7 @@ from typing import Any
 
 from rclpy.serialization import deserialize_message, serialize_message
 
-from hodyn_ros.bags.files.decoder import Decoder
-from hodyn_ros.bags.files.types import learn, ros_types
+from hodyn_ros.bags.files.types import Decoder, learn, ros_types
 from hodyn_ros.bags.messages import DamagedError, Message, Topic
 
 
