@@ -17,8 +17,7 @@ from hodyn_ros.codegen.kernel import Kernel
 from hodyn_ros.codegen.llvm import MachineCode, compile_text
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.extras import needed
-from hodyn_ros.interop.kernels import DerivativeKernels
-from hodyn_ros.interop.robot_functions import function_of
+from hodyn_ros.interop.robot_functions import DerivativeKernels, function_of
 from hodyn_ros.lie.representations import Representation
 
 _numbers = count()

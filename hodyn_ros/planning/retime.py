@@ -14,8 +14,8 @@ from hodyn_ros.planning.along import DemandAlong
 from hodyn_ros.planning.limit_set import Column, LimitSet
 from hodyn_ros.planning.peaks import TOLERANCE, Peaks
 from hodyn_ros.trajectory.base import Trajectory
+from hodyn_ros.trajectory.combined import ScaledTime
 from hodyn_ros.trajectory.robot_motion import RobotMotion
-from hodyn_ros.trajectory.scaled import ScaledTime
 
 SLOWEST = 1e-3
 _STEPS = 96  # of the scan, down to the slowest

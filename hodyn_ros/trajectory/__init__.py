@@ -1,12 +1,11 @@
 """Motions sampled with their time derivatives; they know nothing of ROS."""
 
 from hodyn_ros.trajectory.base import Trajectory
+from hodyn_ros.trajectory.combined import ScaledTime, SideBySide
 from hodyn_ros.trajectory.easing import EasedStart, EasedStop
 from hodyn_ros.trajectory.files.reader import read_motion, read_trajectory
 from hodyn_ros.trajectory.harmonic import Cosines, FourierSeries
 from hodyn_ros.trajectory.robot_motion import RobotMotion
-from hodyn_ros.trajectory.scaled import ScaledTime
-from hodyn_ros.trajectory.side_by_side import SideBySide
 from hodyn_ros.trajectory.splines.blended import BlendedLines
 from hodyn_ros.trajectory.splines.piecewise import PiecewisePolynomial
 from hodyn_ros.trajectory.splines.spline import WaypointSpline

@@ -13,7 +13,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.lie import jets
 from hodyn_ros.trajectory.base import Trajectory
 from hodyn_ros.trajectory.checks import real_number, whole_number
-from hodyn_ros.trajectory.splines.bernstein import derivatives
+from hodyn_ros.trajectory.splines.piecewise import derivatives
 
 if TYPE_CHECKING:
     from scipy.interpolate import BPoly

@@ -15,10 +15,9 @@ from hodyn_ros.lie.motion import BaseMotion, BaseRepresentation
 from hodyn_ros.lie.rigid import rigid_pose
 from hodyn_ros.lie.se3 import Ad
 from hodyn_ros.trajectory.base import Trajectory
+from hodyn_ros.trajectory.combined import Rearranged, SideBySide
 from hodyn_ros.trajectory.pose_coordinates import COORDINATES, poses_and_twists
-from hodyn_ros.trajectory.rearranged import Rearranged
 from hodyn_ros.trajectory.rest import rest_to_rest
-from hodyn_ros.trajectory.side_by_side import SideBySide
 
 
 class MotionSample(NamedTuple):

@@ -13,7 +13,7 @@ from oracles.random_trees import random_tree
 from refusals import refused
 
 from hodyn_ros import InputError, Robot
-from hodyn_ros.interop import kernels
+from hodyn_ros.interop import robot_functions
 
 pytestmark = pytest.mark.skipif(find_spec("jax") is None, reason="jax is not installed")
 
@@ -115,7 +115,7 @@ def test_what_cannot_be_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     torque = function(panda())
     refused(lambda: torque(np.zeros((2, 7))), "inverse_dynamics takes q (3, 7); found [(2, 7)]", TypeError)
     assert np.isnan(np.asarray(torque(np.full((3, 7), np.nan)))).all(), "as other functions of JAX have it"
-    monkeypatch.setattr(kernels, "_MOST_SECOND", 3000)
+    monkeypatch.setattr(robot_functions, "_MOST_SECOND", 3000)
     with pytest.raises(
         InputError, match="inverse_dynamics has 3087 second derivatives, and 3000 are the most"
     ):

@@ -25,8 +25,7 @@ from hodyn_ros.trajectory import (
     WaypointSpline,
 )
 from hodyn_ros.trajectory.base import Trajectory
-from hodyn_ros.trajectory.rearranged import Rearranged
-from hodyn_ros.trajectory.side_by_side import SideBySide
+from hodyn_ros.trajectory.combined import Rearranged, SideBySide
 from hodyn_ros.trajectory.timed import DEGREE, TimedPath, lowest_value
 
 

@@ -31,9 +31,9 @@ from hodyn_ros.trajectory import (
     WaypointSpline,
     read_trajectory,
 )
+from hodyn_ros.trajectory.combined import ScaledTime
 from hodyn_ros.trajectory.files.retimed_file import retimed_text
 from hodyn_ros.trajectory.robot_motion import RobotMotion
-from hodyn_ros.trajectory.scaled import ScaledTime
 
 pytestmark = pytest.mark.thorough
 

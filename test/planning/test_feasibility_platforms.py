@@ -19,10 +19,10 @@ from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.planning.check import Report, check
 from hodyn_ros.planning.retime import retime
 from hodyn_ros.trajectory import Cosines
+from hodyn_ros.trajectory.combined import ScaledTime
 from hodyn_ros.trajectory.files.reader import read_motion
 from hodyn_ros.trajectory.files.retimed_file import retimed_text
 from hodyn_ros.trajectory.robot_motion import RobotMotion
-from hodyn_ros.trajectory.scaled import ScaledTime
 
 pytestmark = pytest.mark.thorough
 

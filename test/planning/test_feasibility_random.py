@@ -31,7 +31,7 @@ from hodyn_ros.trajectory import (
     WaypointSpline,
 )
 from hodyn_ros.trajectory.base import Trajectory as Base
-from hodyn_ros.trajectory.rearranged import Rearranged
+from hodyn_ros.trajectory.combined import Rearranged
 
 pytestmark = pytest.mark.thorough
 

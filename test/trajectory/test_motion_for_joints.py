@@ -17,8 +17,8 @@ from hodyn_ros.trajectory import (
     read_motion,
     read_trajectory,
 )
+from hodyn_ros.trajectory.combined import Rearranged
 from hodyn_ros.trajectory.files.retimed_file import retimed_text
-from hodyn_ros.trajectory.rearranged import Rearranged
 
 SOME = """\
 type: waypoints

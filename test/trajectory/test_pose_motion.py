@@ -19,11 +19,11 @@ from sweeps import THOROUGH
 from hodyn_ros import BaseMotion, InputError, Robot, share
 from hodyn_ros.lie.motion import twists_to_world
 from hodyn_ros.trajectory import Cosines, FourierSeries, ScaledTime, WaypointSpline, read_trajectory
+from hodyn_ros.trajectory.combined import SideBySide
 from hodyn_ros.trajectory.files.reader import read_motion
 from hodyn_ros.trajectory.pose_coordinates import COORDINATES, poses
 from hodyn_ros.trajectory.robot_motion import RobotMotion
 from hodyn_ros.trajectory.sampling import Sampler
-from hodyn_ros.trajectory.side_by_side import SideBySide
 
 Array = NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from hodyn_ros.trajectory import (
     Trajectory,
     WaypointSpline,
 )
-from hodyn_ros.trajectory.rearranged import Rearranged
+from hodyn_ros.trajectory.combined import Rearranged
 
 TIMES, POSITIONS = [0.5, 1.0, 1.2, 3.0], [[0.0], [1.0], [0.7], [0.2]]
 SPLINE = WaypointSpline(TIMES, POSITIONS)

@@ -10,7 +10,7 @@ import numpy as np
 from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
 from hodyn_ros.trajectory.checks import real_number, whole_number
-from hodyn_ros.trajectory.splines.bernstein import derivatives
+from hodyn_ros.trajectory.splines.piecewise import derivatives
 from hodyn_ros.trajectory.splines.waypoints import WaypointTrajectory
 
 if TYPE_CHECKING:
