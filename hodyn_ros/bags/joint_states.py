@@ -43,6 +43,11 @@ def read_feedforwards(bag: Bag, topic: str, names: Sequence[str], at_motor: bool
     return _read(bag, topic, names, fields)
 
 
+def read_desired_positions(bag: Bag, topic: str, names: Sequence[str]) -> JointStates:
+    """Return the positions that a DesiredMotion asks for; no efforts."""
+    return _read(bag, topic, names, lambda one: (one.joint_names, one.positions, []))
+
+
 def _of_controller(one: Any) -> tuple[Any, Any, Any]:
     # feedback and output were called actual and, where a controller had one, nothing before ROS 2 Humble
     feedback = one.feedback if hasattr(one, "feedback") else one.actual
@@ -69,18 +74,13 @@ def _read(
         positions.append(_values(position, order))
         efforts.append(_values(effort, order))
     times, shape = np.array(stamps), (len(stamps), len(names))
-    kept = increasing(times)
+    kept = np.diff(np.maximum.accumulate(times), prepend=-np.inf) > 0.0  # later than all before them
     return JointStates(
         times[kept],
         np.array(positions).reshape(shape)[kept],
         np.array(efforts).reshape(shape)[kept],
         first,
     )
-
-
-def increasing(times: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which times (N,) are later than all before them."""
-    return np.diff(np.maximum.accumulate(times), prepend=-np.inf) > 0.0
 
 
 def _values(field: Any, order: list[int]) -> NDArray[np.float64]:

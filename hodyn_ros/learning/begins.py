@@ -9,8 +9,7 @@ import numpy as np
 
 from hodyn_ros.array import Array
 from hodyn_ros.bags.comparison.sources import DESIRED_MOTION
-from hodyn_ros.bags.files.types import Decoder
-from hodyn_ros.bags.joint_states import increasing
+from hodyn_ros.bags.joint_states import read_desired_positions
 from hodyn_ros.bags.reader import Bag
 from hodyn_ros.trajectory.base import Trajectory
 
@@ -21,23 +20,12 @@ _ROUNDS = 6
 
 def begins_in_bag(path: Path, joint_names: Sequence[str], motion: Trajectory) -> list[float]:
     """Return the stamps [s] at which a motion begins in a bag, by its DesiredMotion; none without these."""
-    times, rows = [], []
     with Bag(path) as bag:
         topics = [name for name, topic in sorted(bag.topics.items()) if topic.type == DESIRED_MOTION]
-        for name in topics[:1]:
-            decode = Decoder(bag.topics[name])
-            for message in bag.messages([name]):
-                one = decode(message)
-                places = {joint: i for i, joint in enumerate(one.joint_names)}
-                if not all(joint in places for joint in joint_names):
-                    continue
-                times.append(one.header.stamp.sec + 1e-9 * one.header.stamp.nanosec)
-                rows.append([one.positions[places[joint]] for joint in joint_names])
-    if len(times) < 2:
-        return []
-    stamps = np.array(times)
-    kept = increasing(stamps)
-    return begins_of(stamps[kept], np.array(rows)[kept], motion)
+        if not topics:
+            return []
+        desired = read_desired_positions(bag, topics[0], joint_names)
+    return begins_of(desired.times, desired.positions, motion)
 
 
 def begins_of(times: Array, desired: Array, motion: Trajectory) -> list[float]:
