@@ -8,12 +8,11 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from hodyn_ros.actuation.friction import Friction
-from hodyn_ros.actuation.springs.agonist_antagonist import AgonistAntagonist
-from hodyn_ros.actuation.springs.cam import Cam
 from hodyn_ros.actuation.springs.damped_spring import DampedSpring
 from hodyn_ros.actuation.springs.hardening_spring import HardeningSpring
 from hodyn_ros.actuation.springs.linear_spring import LinearSpring
 from hodyn_ros.actuation.springs.tabulated_spring import TabulatedSpring
+from hodyn_ros.actuation.springs.variable_stiffness import AgonistAntagonist, Cam
 from hodyn_ros.actuation.transmission import Loads, Transmission
 from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError

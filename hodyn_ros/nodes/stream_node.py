@@ -32,8 +32,7 @@ from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.msg import DesiredMotion
-from hodyn_ros.planning.streams.points import Taken
-from hodyn_ros.planning.streams.stream_config import Mode, PointsError, StreamConfig, Trouble
+from hodyn_ros.planning.streams.stream_config import Mode, PointsError, StreamConfig, Taken, Trouble
 from hodyn_ros.planning.streams.stream_coordinates import StreamCoordinates
 from hodyn_ros.planning.streams.stream_planner import StreamPlanner
 from hodyn_ros.planning.streams.tracking_planner import TrackingPlanner

@@ -45,7 +45,7 @@ from hodyn_ros.ros.conversions.messages import (
 )
 from hodyn_ros.ros.diagnostics import ERROR, OK, WARN, Diagnostics, Report, Stream
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, parameters, value
-from hodyn_ros.ros.parameters.trajectory_target import TrajectoryTarget
+from hodyn_ros.ros.parameters.robot_file import TrajectoryTarget
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.streams.fixed_rate import FixedRate, last_due
 from hodyn_ros.ros.streams.one_publisher import identity, publishers_of

@@ -31,8 +31,7 @@ from hodyn_ros.nodes.observation_pipeline import (
     observer_config,
 )
 from hodyn_ros.outputs import complete_and_new
-from hodyn_ros.replay.recorded_answers import RecordedAnswers
-from hodyn_ros.ros.conversions.exact_bytes import Deserialiser, Serialiser
+from hodyn_ros.replay.recorded import Deserialiser, RecordedAnswers, Serialiser
 from hodyn_ros.ros.conversions.layout import instant
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason, Rejections
 

@@ -30,8 +30,7 @@ from hodyn_ros.feedforward.robot_files import RobotFiles
 from hodyn_ros.msg import DesiredMotion
 from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
 from hodyn_ros.outputs import complete_and_new
-from hodyn_ros.replay.recorded_answers import RecordedAnswers
-from hodyn_ros.ros.conversions.exact_bytes import Deserialiser, Serialiser
+from hodyn_ros.replay.recorded import Deserialiser, RecordedAnswers, Serialiser
 from hodyn_ros.ros.streams.rejections import MessageRejected, Rejections
 
 

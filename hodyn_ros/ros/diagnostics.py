@@ -5,9 +5,12 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from types import TracebackType
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
+import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
@@ -15,7 +18,7 @@ from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
 
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, value
-from hodyn_ros.ros.streams.middleware_failures import failures_of
+from hodyn_ros.ros.streams.wait_sets import RCLError
 
 OK: bytes = DiagnosticStatus.OK
 WARN: bytes = DiagnosticStatus.WARN
@@ -130,3 +133,43 @@ class Diagnostics:
 
 def _text(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+_PERIOD = 1.0  # [s] between two lines in the log
+
+
+class MiddlewareFailures:
+    """A context in which the middleware may fail in a callback of nodes; what is left of that is not done.
+
+    It fails to publish, for instance, where a reliable subscriber that stands still is to get all messages.
+    """
+
+    def __init__(self, *nodes: Node) -> None:
+        self.count = 0
+        self._node = nodes[0]
+        self._logged_at = float("-inf")
+        _of_nodes.update(dict.fromkeys(nodes, self))
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        if not isinstance(error, RCLError) or not rclpy.ok():
+            return False
+        self.count += 1
+        now = time.monotonic()
+        if now - self._logged_at >= _PERIOD:
+            self._logged_at = now
+            words = " ".join(str(error).split())
+            self._node.get_logger().error(f"{words} ({self.count} such failures so far; the node continues)")
+        return True
+
+
+def failures_of(node: Node) -> int:
+    """Return how often the middleware has failed in the callbacks of a node."""
+    return _of_nodes[node].count if node in _of_nodes else 0
+
+
+_of_nodes: WeakKeyDictionary[Node, MiddlewareFailures] = WeakKeyDictionary()

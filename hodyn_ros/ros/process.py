@@ -25,9 +25,9 @@ from rclpy.signals import SignalHandlerOptions
 
 from hodyn_ros.errors import HodynError
 from hodyn_ros.parent import end_with_parent
+from hodyn_ros.ros.diagnostics import MiddlewareFailures
 from hodyn_ros.ros.parameters.parameters import warn_of_unknown_parameters
 from hodyn_ros.ros.realtime import apply_realtime_settings
-from hodyn_ros.ros.streams.middleware_failures import MiddlewareFailures
 from hodyn_ros.ros.streams.stream_executor import HOUSEKEEPING_PERIOD, StreamExecutor
 
 # What a start fails with because of what the user gave. rclpy has no root for its errors: unfit QoS,

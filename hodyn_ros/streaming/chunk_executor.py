@@ -25,8 +25,7 @@ from hodyn_ros.guard.command_guard import CommandGuard
 from hodyn_ros.guard.guard_config import End, GuardConfig
 from hodyn_ros.guard.guarded_robot import effort_model, guard_limits
 from hodyn_ros.guard.reasons import State, StreamError
-from hodyn_ros.planning.streams.points import Taken, checked
-from hodyn_ros.planning.streams.stream_config import Mode, StreamConfig
+from hodyn_ros.planning.streams.stream_config import Mode, StreamConfig, Taken, checked
 from hodyn_ros.planning.streams.stream_planner import StreamPlanner
 from hodyn_ros.planning.streams.tracking_planner import TrackingPlanner
 from hodyn_ros.planning.streams.uniform_spline import PlannedMotion

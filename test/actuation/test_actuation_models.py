@@ -16,12 +16,11 @@ from refusals import assert_refused, refused
 
 from hodyn_ros.actuation.friction import Friction
 from hodyn_ros.actuation.joint_drive import JointDrive, Rigid, joint_drive
-from hodyn_ros.actuation.springs.agonist_antagonist import AgonistAntagonist
-from hodyn_ros.actuation.springs.cam import Cam
 from hodyn_ros.actuation.springs.damped_spring import DampedSpring, phi_functions
 from hodyn_ros.actuation.springs.hardening_spring import HardeningSpring
 from hodyn_ros.actuation.springs.linear_spring import LinearSpring
 from hodyn_ros.actuation.springs.tabulated_spring import TabulatedSpring
+from hodyn_ros.actuation.springs.variable_stiffness import AgonistAntagonist, Cam
 from hodyn_ros.actuation.transmission import Transmission
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec

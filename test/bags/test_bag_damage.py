@@ -25,7 +25,7 @@ from hodyn_ros.bags.writer import BagWriter
 from hodyn_ros.feedforward.config import FeedforwardConfig
 from hodyn_ros.feedforward.robot_files import RobotFiles
 from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
-from hodyn_ros.ros.conversions.exact_bytes import Serialiser
+from hodyn_ros.replay.recorded import Serialiser
 from hodyn_ros.ros.conversions.messages import time_message, write_desired_motion
 
 TOPICS = (

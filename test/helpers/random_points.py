@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from hodyn_ros import Robot, share
 from hodyn_ros.planning.limit_set import LimitSet
-from hodyn_ros.planning.streams.points import Taken
-from hodyn_ros.planning.streams.stream_config import PointsError
+from hodyn_ros.planning.streams.stream_config import PointsError, Taken
 from hodyn_ros.planning.streams.tracking_planner import STEP, TrackingPlanner
 from hodyn_ros.trajectory.robot_motion import MotionSample
 

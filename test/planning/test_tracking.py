@@ -11,8 +11,7 @@ from sweeps import THOROUGH
 from hodyn_ros import Robot, share
 from hodyn_ros.errors import InputError
 from hodyn_ros.planning.streams.approach import Approach, Bounds, State
-from hodyn_ros.planning.streams.points import Taken
-from hodyn_ros.planning.streams.stream_config import Mode, PointsError, StreamConfig, Trouble
+from hodyn_ros.planning.streams.stream_config import Mode, PointsError, StreamConfig, Taken, Trouble
 from hodyn_ros.planning.streams.stream_coordinates import StreamCoordinates
 from hodyn_ros.planning.streams.tracked_target import TargetEstimator
 from hodyn_ros.planning.streams.tracking_planner import STEP, TrackingPlanner

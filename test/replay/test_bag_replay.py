@@ -42,10 +42,9 @@ from hodyn_ros.bags.reader import Bag
 from hodyn_ros.bags.writer import BagWriter
 from hodyn_ros.errors import InputError
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
-from hodyn_ros.replay.recorded_answers import RecordedAnswers
+from hodyn_ros.replay.recorded import RecordedAnswers, Serialiser
 from hodyn_ros.replay.replay import AS_RECORDED, Changes, Replay, read_settings_intervals
 from hodyn_ros.replay.replay_command import run_replay
-from hodyn_ros.ros.conversions.exact_bytes import Serialiser
 from hodyn_ros.ros.conversions.fields import float64s
 from hodyn_ros.ros.conversions.messages import time_message, write_desired_motion
 from hodyn_ros.ros.streams.rejections import Reason

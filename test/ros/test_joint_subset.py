@@ -19,7 +19,7 @@ from sweeps import THOROUGH
 from hodyn_ros.bags.files.types import learn, ros_types
 from hodyn_ros.feedforward.feedforward import Feedforward, Status
 from hodyn_ros.msg import FeedforwardTorque
-from hodyn_ros.ros.conversions.exact_bytes import Serialiser
+from hodyn_ros.replay.recorded import Serialiser
 from hodyn_ros.ros.conversions.fields import float64s
 from hodyn_ros.ros.conversions.joint_subset import FeedforwardReader, StateReader
 from hodyn_ros.ros.conversions.layout import StreamReader, deserialised, instant

@@ -18,10 +18,17 @@ from numpy.typing import ArrayLike
 from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.planning.streams.points import Taken, beyond_limits, checked
 from hodyn_ros.planning.streams.span_limits import HOLDS, SpanLimits, torque_accelerations
 from hodyn_ros.planning.streams.stream_clock import ClockState, readings
-from hodyn_ros.planning.streams.stream_config import Mode, PointsError, StreamConfig, Trouble
+from hodyn_ros.planning.streams.stream_config import (
+    Mode,
+    PointsError,
+    StreamConfig,
+    Taken,
+    Trouble,
+    beyond_limits,
+    checked,
+)
 from hodyn_ros.planning.streams.target_path import TargetPath, slopes_of
 from hodyn_ros.planning.streams.uniform_spline import DEGREE, PlannedMotion, interpolating_filter
 

@@ -19,10 +19,16 @@ from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.planning.streams.approach import Approach, Bounds, State, fading, joining, within
-from hodyn_ros.planning.streams.points import Taken, beyond_limits, checked
 from hodyn_ros.planning.streams.span_limits import HOLDS, SpanLimits, torque_accelerations
 from hodyn_ros.planning.streams.stream_clock import Arrivals
-from hodyn_ros.planning.streams.stream_config import PointsError, StreamConfig, Trouble
+from hodyn_ros.planning.streams.stream_config import (
+    PointsError,
+    StreamConfig,
+    Taken,
+    Trouble,
+    beyond_limits,
+    checked,
+)
 from hodyn_ros.planning.streams.target_path import TargetPath
 from hodyn_ros.planning.streams.tracked_target import ExpectedTarget, KnownTarget, TargetEstimator
 from hodyn_ros.planning.streams.uniform_spline import DEGREE, PlannedMotion
