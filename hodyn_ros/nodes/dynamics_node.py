@@ -44,7 +44,6 @@ from hodyn_ros.ros.robot_description import DescriptionSubscriber
 from hodyn_ros.ros.streams.lifecycle import StreamLifecycle
 from hodyn_ros.ros.streams.one_publisher import OnePublisher, bytes_continue, publishers_of
 from hodyn_ros.ros.streams.qos import latched_qos, stream_qos
-from hodyn_ros.ros.streams.rejections import MessageRejected
 from hodyn_ros.ros.streams.stamp_filter import StampFilter
 from hodyn_ros.ros.streams.stream_executor import beside_streams
 from hodyn_ros.ros.triggers import serve_triggers
@@ -193,14 +192,11 @@ class DynamicsNode(StreamLifecycle):
     def _take(self, data: bytes, info: dict[str, Any]) -> None:
         if self._pipeline is None or not self.running:
             return
-        try:
+        with self.rejections[IN]:
             self.events.lost(IN, self._one_publisher.check(data, info))
             answer = self._pipeline.answer_serialised(data, self._wrenches.now())
-        except MessageRejected as rejected:
-            self.rejections[IN].add(rejected)
-            return
-        Publisher.publish(self._publisher, answer.data)  # past what asks whether it is active: it is
-        self._statistics.add(answer.status, answer.computation_time, info["received_timestamp"])
+            Publisher.publish(self._publisher, answer.data)  # past what asks whether it is active: it is
+            self._statistics.add(answer.status, answer.computation_time, info["received_timestamp"])
 
     # diagnostics
 

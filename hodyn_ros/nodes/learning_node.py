@@ -372,17 +372,14 @@ class LearningNode(StreamLifecycle):
     def _take_state(self, topic: str, data: bytes) -> None:
         if not self.running or not self._playing or (topic == LINKS and not value(self, "link_encoders")):
             return
-        try:
+        with self.rejections[topic]:
             stamp, rows = self._readers[topic].read(data)
-        except MessageRejected as rejected:
-            self.rejections[topic].add(rejected)
-            return
-        kept, now = self._measured[topic], instant(stamp)
-        if not kept or now > kept[-1][0]:
-            kept.append((now, rows.copy()))
-        if self._due == np.inf and self._place.phase is not Phase.RUNNING:
-            while kept and not 0 <= now - kept[0][0] <= _BEFORE:
-                kept.popleft()
+            kept, now = self._measured[topic], instant(stamp)
+            if not kept or now > kept[-1][0]:
+                kept.append((now, rows.copy()))
+            if self._due == np.inf and self._place.phase is not Phase.RUNNING:
+                while kept and not 0 <= now - kept[0][0] <= _BEFORE:
+                    kept.popleft()
 
     def _learn(self) -> None:
         """Hand the repetition that has just ended to the process that learns."""

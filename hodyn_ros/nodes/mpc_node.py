@@ -258,22 +258,19 @@ class MpcNode(StreamLifecycle):
     def _take_state(self, topic: str, data: bytes) -> None:
         if self._controlled is None or not self.running:
             return
-        try:
+        with self.rejections[topic]:
             stamp_bytes, rows = self._readers[topic].read(data)
             if topic == LINKS:
                 self._stamps[LINKS].check(instant(stamp_bytes))
                 self._stamps[LINKS].accept(instant(stamp_bytes))
-        except MessageRejected as rejected:
-            self.rejections[topic].add(rejected)
-            return
-        self._states[topic] = (instant(stamp_bytes), rows)
-        if len(self._states) < 2:
-            return
-        (at, links), (also_at, motors) = self._states[LINKS], self._states[MOTORS]
-        if abs(at - also_at) <= 1e9 * _ONE * self._period:
-            self._measured = (at, Measurement(*links, *motors))
-            self._states.clear()
-            self._answer()
+            self._states[topic] = (instant(stamp_bytes), rows)
+            if len(self._states) < 2:
+                return
+            (at, links), (also_at, motors) = self._states[LINKS], self._states[MOTORS]
+            if abs(at - also_at) <= 1e9 * _ONE * self._period:
+                self._measured = (at, Measurement(*links, *motors))
+                self._states.clear()
+                self._answer()
 
     def _take_command(self, msg: Float64MultiArray) -> None:
         made = self._controlled

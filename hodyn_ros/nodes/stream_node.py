@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
@@ -30,7 +31,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.errors import InputError
+from hodyn_ros.errors import HodynError, InputError
 from hodyn_ros.msg import DesiredMotion
 from hodyn_ros.planning.streams.stream_config import Mode, PointsError, StreamConfig, Taken, Trouble
 from hodyn_ros.planning.streams.stream_coordinates import StreamCoordinates
@@ -110,6 +111,10 @@ _REASONS = {
     Trouble.JUMP: Reason.JUMP,
     Trouble.LIMITS: Reason.BEYOND_LIMITS,
     Trouble.NUMBERS: Reason.NOT_FINITE,
+}
+_FAULTS: dict[type[HodynError], Callable[[Any], Reason]] = {
+    PointsError: lambda error: _REASONS[error.trouble],
+    InputError: lambda _: Reason.BAD_MOTION,
 }
 
 
@@ -234,7 +239,7 @@ class StreamNode(Node):
         started = time.perf_counter()
         if self._is_stopping:
             return
-        try:
+        with self._rejections[topic].counting(_FAULTS):
             if stamp and not self._tracks:  # which sees itself whether stamps can be meant
                 self._stamps[topic].check(stamp)
             after, positions = points()
@@ -259,12 +264,6 @@ class StreamNode(Node):
                     "motion before them goes on to its stop. Send slower points",
                 )
             self._taken.tick(time.perf_counter() - started)
-        except PointsError as error:
-            self._rejections[topic].add(MessageRejected(_REASONS[error.trouble], str(error)))
-        except MessageRejected as rejected:
-            self._rejections[topic].add(rejected)
-        except InputError as error:
-            self._rejections[topic].add(MessageRejected(Reason.BAD_MOTION, str(error)))
 
     def _first_planner(self, first: Array, now: int) -> StreamPlanner | TrackingPlanner:
         """Return a planner that stands at a first point, where nobody says where the robot is."""
@@ -289,15 +288,11 @@ class StreamNode(Node):
         assert self._present is not None
         if self._planner is not None:
             return
-        try:
+        with self._rejections["joint_states"].counting({InputError: lambda _: Reason.BEYOND_LIMITS}):
             self._present.take(msg)
             place = self._present.state().positions
             if not np.isnan(place).any():
                 self._begin(self._standing(place, self._now()))
-        except MessageRejected as rejected:
-            self._rejections["joint_states"].add(rejected)
-        except InputError as error:
-            self._rejections["joint_states"].add(MessageRejected(Reason.BEYOND_LIMITS, str(error)))
 
     # samples
 

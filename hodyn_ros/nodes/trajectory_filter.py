@@ -43,7 +43,7 @@ from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, paramete
 from hodyn_ros.ros.parameters.robot_file import robot_file
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.streams.qos import advertise, sensor_qos, stream_qos, subscribe
-from hodyn_ros.ros.streams.rejections import MessageRejected, Rejections
+from hodyn_ros.ros.streams.rejections import Rejections
 from hodyn_ros.scheduling import give_way
 from hodyn_ros.trajectory.splines.start import PresentState
 
@@ -177,19 +177,14 @@ class TrajectoryFilter(Node):
         return proxy
 
     def _take_state(self, msg: JointState) -> None:
-        try:
+        with self._rejected_states:
             self._present.take(msg)
-        except MessageRejected as rejected:
-            self._rejected_states.add(rejected)
 
     # trajectories
 
     async def _take(self, msg: JointTrajectory) -> None:
-        try:
+        with self._rejections:
             filtered = await self._fill_in(msg)
-        except MessageRejected as rejected:
-            self._rejections.add(rejected)
-        else:
             self._publisher.publish(filtered.msg)
 
     async def _computed_beside(self, work: Callable[[], _Result]) -> _Result:

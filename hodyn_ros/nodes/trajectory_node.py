@@ -229,7 +229,7 @@ class TrajectoryNode(Node):
         self._start_if_nothing_hinders()
 
     def _take(self, msg: JointTrajectory, info: dict[str, Any]) -> None:
-        try:
+        with self._rejections.counting({InputError: lambda _: Reason.BAD_MOTION}):
             if self._moving:
                 sender = publishers_of(self, IN).get(identity(info) or b"")
                 of = f" from {sender}" if sender else ""
@@ -250,10 +250,6 @@ class TrajectoryNode(Node):
             with np.errstate(over="ignore", invalid="ignore"):  # what overflows shows in the samples
                 spline = through_points(*points, present=present, order=self._order, ease=value(self, "ease"))
             self._load(RobotMotion.of_joints(spline), nanoseconds(msg.header.stamp) or None)
-        except MessageRejected as rejected:
-            self._rejections.add(rejected)
-        except InputError as error:
-            self._rejections.add(MessageRejected(Reason.BAD_MOTION, str(error)))
 
     @property
     def _moving(self) -> bool:
@@ -288,10 +284,8 @@ class TrajectoryNode(Node):
 
     def _take_state(self, msg: JointState) -> None:
         assert self._present is not None
-        try:
+        with self._rejected_states:
             self._present.take(msg)
-        except MessageRejected as rejected:
-            self._rejected_states.add(rejected)
         self._start_if_nothing_hinders()
 
     def _start_by_hand(self) -> str:

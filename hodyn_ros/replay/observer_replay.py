@@ -20,7 +20,7 @@ from hodyn_ros.bags.comparison.sources import STRING, topics_of_type
 from hodyn_ros.bags.messages import Message, Topic
 from hodyn_ros.bags.reader import Bag
 from hodyn_ros.bags.writer import BagWriter
-from hodyn_ros.errors import HodynError, InputError
+from hodyn_ros.errors import InputError
 from hodyn_ros.nodes.observation_pipeline import (
     CONTACTS,
     OUT,
@@ -33,7 +33,7 @@ from hodyn_ros.nodes.observation_pipeline import (
 from hodyn_ros.outputs import complete_and_new
 from hodyn_ros.replay.recorded import Deserialiser, RecordedAnswers, Serialiser
 from hodyn_ros.ros.conversions.layout import instant
-from hodyn_ros.ros.streams.rejections import MessageRejected, Reason, Rejections
+from hodyn_ros.ros.streams.rejections import UNREACHABLE, Rejections
 
 SETTINGS = "/observer_settings"  # what the topic ends with, below the name of the node
 _SAID = {
@@ -169,11 +169,9 @@ class ObserverReplay:
         topic = message.topic.removeprefix(f"{self._folder}/")
         if topic not in self._pipeline.readers or self._topic(topic) != message.topic:
             return
-        try:
+        with self.rejections:
             for time, measured in pairs.take(topic, message.time, message.data, self._pipeline):
                 yield from self._observed(time, measured)
-        except MessageRejected as rejected:
-            self.rejections.add(rejected)
 
     def _observed(self, time: int, measured: Measured) -> Iterator[tuple[str, int, bytes]]:
         """Yield what is said of a sample that was recorded at a time [ns]: topic, time [ns], bytes."""
@@ -198,13 +196,10 @@ class ObserverReplay:
         self.outcome.matched += found is not None
 
     def _said(self, time: int, measured: Measured) -> Iterator[tuple[str, int, bytes]]:
-        try:
+        said = None
+        with self.rejections.counting(UNREACHABLE):
             said = self._pipeline.take(measured)
-        except MessageRejected as rejected:
-            self.rejections.add(rejected)
-            return
-        except HodynError as error:
-            self.rejections.add(MessageRejected(Reason.UNREACHABLE, str(error)))
+        if said is None:
             return
         stamp = instant(measured.stamp)
         self.outcome.answers += said.efforts is not None

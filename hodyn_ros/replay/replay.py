@@ -31,7 +31,7 @@ from hodyn_ros.msg import DesiredMotion
 from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
 from hodyn_ros.outputs import complete_and_new
 from hodyn_ros.replay.recorded import Deserialiser, RecordedAnswers, Serialiser
-from hodyn_ros.ros.streams.rejections import MessageRejected, Rejections
+from hodyn_ros.ros.streams.rejections import Rejections
 
 
 class NothingAnsweredError(InputError):
@@ -154,14 +154,12 @@ class Replay:
         time, wrenches = self._recorded.find(stamp_of(message.data)) or (None, None)
         if wrenches is not None:
             self._wrenches = _to_order(wrenches, self._pipeline.model.order)
-        try:
+        with self.rejections:
             answer = self._pipeline.answer(self._read_motion(message), self._wrenches)
-        except MessageRejected as rejected:
-            self.rejections.add(rejected)
-            return None
-        outcome.answers += 1
-        outcome.matched += time is not None
-        return message.time if time is None else time, self._serialise(answer)
+            outcome.answers += 1
+            outcome.matched += time is not None
+            return message.time if time is None else time, self._serialise(answer)
+        return None
 
     def _go_on(self, interval: SettingsInterval) -> None:
         """Answer under other settings from now on."""

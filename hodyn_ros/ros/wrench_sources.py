@@ -116,14 +116,11 @@ class _Source:
         return self._body in model.wrench_bodies and self._frame == model.wrench_frame
 
     def _take(self, msg: WrenchStamped, info: dict[str, Any]) -> None:
-        try:
+        with self.rejections:
             self._one_publisher.check(msg, info)
             wrench = self._read(msg)
-        except MessageRejected as rejected:
-            self.rejections.add(rejected)
-            return
-        self.filtered.measure(int(self._clock.now().nanoseconds), wrench)
-        self.stream.tick()
+            self.filtered.measure(int(self._clock.now().nanoseconds), wrench)
+            self.stream.tick()
 
     def _read(self, msg: WrenchStamped) -> Array:
         frame = msg.header.frame_id

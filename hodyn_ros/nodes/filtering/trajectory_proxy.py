@@ -354,15 +354,12 @@ class TrajectoryProxy:
 
     async def _hold_at(self, state: Reference) -> None:
         """Let the controller hold where it holds, with the efforts that this takes."""
-        try:
+        with self._rejections:
             hold = self._efforts.hold(state.positions, self._present(), _FADE)
-        except MessageRejected as rejected:
-            self._rejections.add(rejected)
-            return
-        if await self._give(hold):
-            self.holds += 1
-        else:
-            self._logger.error("the controller has not taken a hold with the efforts of its posture")
+            if await self._give(hold):
+                self.holds += 1
+            else:
+                self._logger.error("the controller has not taken a hold with the efforts of its posture")
 
     async def _give(self, trajectory: JointTrajectory) -> bool:
         """Give the controller a goal of ours, which no tolerance ends; return whether it succeeded."""

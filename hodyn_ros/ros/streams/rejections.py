@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from enum import Enum
+from typing import Any
 
-from hodyn_ros.errors import InputError
+from hodyn_ros.errors import HodynError, InputError
 
 
 class Reason(str, Enum):
@@ -35,6 +37,10 @@ class Reason(str, Enum):
     CONTROLLER = "no or unwilling controller"
 
 
+UNREACHABLE: Mapping[type[HodynError], Callable[[Any], Reason]] = {HodynError: lambda _: Reason.UNREACHABLE}
+"""For `Rejections.counting`: a spring beyond its law, loops that do not close, numbers too large."""
+
+
 class MessageRejected(InputError):
     """A message is rejected; `str()` names the thing and what to do, `reason` is what it counts as."""
 
@@ -56,6 +62,8 @@ class Rejections:
     ["desired_motion rejected: velocities holds NaN for joint 'a'"]
     >>> rejections.total, rejections.counts[Reason.NOT_FINITE]
     (3, 3)
+
+    A `with` block ends at a message that is rejected in it, and counts it.
     """
 
     def __init__(
@@ -91,6 +99,26 @@ class Rejections:
         self._log(f"{self._topic} {self._verb}: {rejected}{more}")
         self._logged_at[reason] = now
         self._unlogged[reason] = 0
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: object, trace: object) -> bool:
+        if isinstance(error, MessageRejected):
+            self.add(error)
+        return isinstance(error, MessageRejected)
+
+    @contextmanager
+    def counting(self, reasons: Mapping[type[HodynError], Callable[[Any], Reason]]) -> Iterator[None]:
+        """Count in a `with` block other errors as well, by the first of these kinds, for a reason each."""
+        with self:
+            try:
+                yield
+            except MessageRejected:
+                raise
+            except tuple(reasons) as error:
+                reason = next(reason for kind, reason in reasons.items() if isinstance(error, kind))
+                raise MessageRejected(reason(error), str(error)) from error
 
     def reasons(self) -> str:
         """Return in words what was rejected, and how often."""
