@@ -15,7 +15,8 @@ import typer
 from pictures import AXIS_COLOURS, grid, save
 
 from hodyn_ros import Robot, share
-from hodyn_ros.feedforward.feedforward import error_bound, taylor
+from hodyn_ros.feedforward.extrapolation import error_bound
+from hodyn_ros.feedforward.feedforward import taylor
 from hodyn_ros.lie.jets import Array
 from hodyn_ros.trajectory import read_trajectory
 

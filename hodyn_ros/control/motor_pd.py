@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
-from hodyn_ros.feedforward.feedforward import Feedforward, motor_effort_series
+from hodyn_ros.feedforward.extrapolation import motor_effort_series
+from hodyn_ros.feedforward.feedforward import Feedforward
 
 
 class FeedforwardMode(str, Enum):

@@ -20,7 +20,8 @@ from std_msgs.msg import Float64MultiArray
 
 from hodyn_ros.control.motor_pd import Reference, spring_deflections
 from hodyn_ros.errors import InputError
-from hodyn_ros.feedforward.feedforward import Feedforward, motor_effort_series
+from hodyn_ros.feedforward.extrapolation import motor_effort_series
+from hodyn_ros.feedforward.feedforward import Feedforward
 from hodyn_ros.guard.command_guard import GuardedCommand
 from hodyn_ros.guard.guard_config import End
 from hodyn_ros.ros.conversions.fields import float64s

@@ -19,7 +19,8 @@ from hodyn_ros.array import Array
 from hodyn_ros.control.motor_pd import MotorGains, Reference, spring_deflections
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
-from hodyn_ros.feedforward.feedforward import Status, motor_effort_series
+from hodyn_ros.feedforward.extrapolation import motor_effort_series
+from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.guard.command_guard import CommandGuard
 from hodyn_ros.guard.guard_config import End, GuardConfig

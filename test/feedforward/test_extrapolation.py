@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from refusals import refused
 
 from hodyn_ros import Robot, share
-from hodyn_ros.feedforward.feedforward import Feedforward, Status, error_bound, motor_effort_series
+from hodyn_ros.feedforward.extrapolation import error_bound, motor_effort_series
+from hodyn_ros.feedforward.feedforward import Feedforward, Status
 from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.trajectory import read_trajectory
 

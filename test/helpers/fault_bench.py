@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from hodyn_ros import Robot, share
 from hodyn_ros.control.motor_pd import MotorGains, Reference, spring_deflections
-from hodyn_ros.feedforward.feedforward import Feedforward, Status, motor_effort_series
+from hodyn_ros.feedforward.extrapolation import motor_effort_series
+from hodyn_ros.feedforward.feedforward import Feedforward, Status
 from hodyn_ros.guard.command_guard import CommandGuard, GuardedCommand
 from hodyn_ros.guard.guard_config import End, FirstEffort, GuardConfig, State, StreamError, Transition
 from hodyn_ros.guard.guarded_robot import effort_model, effort_observer, guard_limits

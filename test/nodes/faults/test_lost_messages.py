@@ -9,7 +9,7 @@ import pytest
 from run_examples import run_quickly
 
 from hodyn_ros import Robot, share
-from hodyn_ros.feedforward.feedforward import error_bound
+from hodyn_ros.feedforward.extrapolation import error_bound
 from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.trajectory import read_trajectory
 
