@@ -108,7 +108,6 @@ class SimulatorNode(Node):
         self._arrivals_known = not self.get_parameter("use_sim_time").value
         self._fixed_rate = FixedRate(value(self, "rate"), self._now(), most=1)
         self._simulated_to = self._fixed_rate.origin
-        self._missed_before = 0
         self._waiting: deque[tuple[int, Array]] = deque()  # when commands arrived [ns], and their efforts
         self._commands, self._states = Stream(), Stream()
         self._command_timeout: float = value(self, "command_timeout") or np.inf
@@ -235,7 +234,7 @@ class SimulatorNode(Node):
             self.get_logger().warning(f"no command for {self._command_timeout:g} s: the brakes are on")
         if self._fixed_rate.next == 0 or self._fixed_rate.lost(now):
             self._fixed_rate = FixedRate(self._fixed_rate.rate, last_due(self._timer, now), most=1)
-            self._simulated_to, self._missed_before = self._fixed_rate.origin, 0
+            self._simulated_to = self._fixed_rate.origin
         for k in self._fixed_rate.due(now):
             instant = self._fixed_rate.instant(k)
             self._apply_until(instant)
@@ -263,7 +262,7 @@ class SimulatorNode(Node):
     # diagnostics
 
     def _report(self) -> Report:
-        missed, self._missed_before = self._fixed_rate.skipped - self._missed_before, self._fixed_rate.skipped
+        missed = self._fixed_rate.newly_skipped()
         p50, p99 = self._states.percentiles(50.0, 99.0)
         age = self._commands.age()
         values: dict[str, object] = {

@@ -45,8 +45,7 @@ from hodyn_ros.ros.conversions.messages import (
     read_joint_trajectory,
     read_pose,
     time_message,
-    write_base_motion,
-    write_desired_motion,
+    write_sample,
 )
 from hodyn_ros.ros.diagnostics import OK, WARN, Diagnostics, Report, Stream
 from hodyn_ros.ros.parameters.parameters import (
@@ -139,7 +138,7 @@ class StreamNode(Node):
         self._fixed_rate = FixedRate(self._rate, self._now())
         self._epoch = self._fixed_rate.origin  # [ns] where the planner's clock is zero
         self._block: tuple[int, MotionSample] | None = None  # number of its first sample, samples
-        self._skipped_before = self._troubles_before = self._slowed_before = 0
+        self._troubles_before = self._slowed_before = 0
         self._published, self._taken = Stream(), Stream()
         self._slowed = 0
         self._last: Taken | None = None
@@ -311,11 +310,7 @@ class StreamNode(Node):
             return
         for k in due:
             instant = self._fixed_rate.instant(k)
-            sample = self._sample(k)
-            msg = write_desired_motion(self._joints.names, time_message(instant), sample.joints)
-            if sample.pose is not None and sample.twists is not None:
-                write_base_motion(msg, sample.pose, sample.twists)
-            self._publisher.publish(msg)
+            self._publisher.publish(write_sample(self._joints.names, time_message(instant), self._sample(k)))
             self._published.tick(max(0.0, 1e-9 * (now - instant)))
 
     def _sample(self, k: int) -> MotionSample:
@@ -369,13 +364,9 @@ class StreamNode(Node):
         p50, p99 = self._taken.percentiles(50.0, 99.0)
         last = self._last
         rejected = sum(each.total for each in self._rejections.values())
-        skipped, slowed, troubles = (
-            self._fixed_rate.skipped - self._skipped_before,
-            self._slowed - self._slowed_before,
-            rejected - self._troubles_before,
-        )
-        self._skipped_before, self._slowed_before = self._fixed_rate.skipped, self._slowed
-        self._troubles_before = rejected
+        skipped = self._fixed_rate.newly_skipped()
+        slowed, self._slowed_before = self._slowed - self._slowed_before, self._slowed
+        troubles, self._troubles_before = rejected - self._troubles_before, rejected
         values: dict[str, object] = {
             "mode": self._config.mode.value,
             "delay [s]": "" if self._planner is None else self._planner.delay,

@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 import scipy.interpolate  # noqa: F401  at the start: no trajectory is to wait for it
-from builtin_interfaces.msg import Time
 from rclpy.node import Node
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
@@ -40,8 +39,7 @@ from hodyn_ros.ros.conversions.messages import (
     nanoseconds,
     read_partial_trajectory,
     time_message,
-    write_base_motion,
-    write_desired_motion,
+    write_sample,
 )
 from hodyn_ros.ros.diagnostics import ERROR, OK, WARN, Diagnostics, Report, Stream
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, parameters, value
@@ -152,7 +150,6 @@ class TrajectoryNode(Node):
         self._said: set[str] = set()  # what kinds of obstacles have been logged
         self._broken: MotionSample | None = None  # where a motion stands that cannot go on
         self._fixed_rate = FixedRate(self._rate, self._now())
-        self._skipped_before = 0
         self._published = Stream()
         self._robot = TrajectoryTarget(value(self, "robot_config"))
         file = value(self, "trajectory")
@@ -403,7 +400,8 @@ class TrajectoryNode(Node):
             return
         for k in due:
             instant = self._fixed_rate.instant(k)
-            self._publisher.publish(self._message(time_message(instant), self._sample(k)))
+            sample = self._sample(k)
+            self._publisher.publish(write_sample(self._names, time_message(instant), sample, self._frame_id))
             self._published.tick(max(0.0, 1e-9 * (now - instant)))
             if self._first is not None and self._first <= k < self._first + self._sampler.count:
                 self._sent += 1
@@ -428,12 +426,6 @@ class TrajectoryNode(Node):
             self.get_logger().error(f"the motion ends here: {error}")
             self._broken, self._ended = self._sampler.before(place).at_rest(), True
             return self._broken
-
-    def _message(self, stamp: Time, sample: MotionSample) -> DesiredMotion:
-        msg = write_desired_motion(self._names, stamp, sample.joints, self._frame_id)
-        if sample.pose is not None and sample.twists is not None:
-            write_base_motion(msg, sample.pose, sample.twists)
-        return msg
 
     def _end(self) -> None:
         self._ended = True
@@ -469,10 +461,7 @@ class TrajectoryNode(Node):
             "rejected": self._rejections.total,
         }
         self._start_if_nothing_hinders()  # what was heard of the robot may be too old by now
-        skipped, self._skipped_before = (
-            self._fixed_rate.skipped - self._skipped_before,
-            self._fixed_rate.skipped,
-        )
+        skipped = self._fixed_rate.newly_skipped()
         if self._sampler is None:
             return Report(WARN, "waiting for a motion", values)
         if skipped > 0:

@@ -27,8 +27,8 @@ from hodyn_ros.ros.conversions.messages import (
     MOTION_FIELDS,
     MOTOR_EFFORT_FIELDS,
     time_message,
-    write_base_motion,
     write_desired_motion,
+    write_sample,
 )
 from hodyn_ros.ros.streams.rejections import MessageRejected
 from hodyn_ros.ros.streams.stamp_filter import StampFilter
@@ -77,11 +77,8 @@ def answers_of(robot: str) -> tuple[FeedforwardPipeline, Callable[[int], Desired
     )
 
     def sample(stamp: int) -> DesiredMotion:
-        now = moved.sample(1e-9 * stamp, 4)
-        msg = write_desired_motion(pipeline.model.motion_joints, time_message(stamp), now.joints)
-        if now.pose is not None and now.twists is not None:
-            write_base_motion(msg, now.pose, now.twists)
-        return msg
+        names, now = pipeline.model.motion_joints, moved.sample(1e-9 * stamp, 4)
+        return write_sample(names, time_message(stamp), now)
 
     return pipeline, sample
 

@@ -37,6 +37,7 @@ from hodyn_ros.ros.conversions.fields import (
     wrong_length,
 )
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason
+from hodyn_ros.trajectory.robot_motion import MotionSample
 
 MOTION_FIELDS = ("positions", "velocities", "accelerations", "jerks", "snaps")
 EFFORT_FIELDS = ("efforts", "effort_rates", "effort_accelerations")
@@ -142,6 +143,16 @@ def write_desired_motion(
     """Return the message for a motion and its derivatives (orders, n)."""
     msg = DesiredMotion(header=Header(stamp=stamp, frame_id=frame_id), joint_names=list(joint_names))
     _fill(msg, MOTION_FIELDS, "higher_derivatives", stack)
+    return msg
+
+
+def write_sample(
+    joint_names: Sequence[str], stamp: Time, sample: MotionSample, frame_id: str = ""
+) -> DesiredMotion:
+    """Return the message for a motion at one time, of joints and base."""
+    msg = write_desired_motion(joint_names, stamp, sample.joints, frame_id)
+    if sample.pose is not None and sample.twists is not None:
+        write_base_motion(msg, sample.pose, sample.twists)
     return msg
 
 

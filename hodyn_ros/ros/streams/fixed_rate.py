@@ -34,7 +34,7 @@ class FixedRate:
         self.rate = float(rate)
         self.origin = origin
         self.next = 0
-        self.skipped = 0
+        self.skipped = self._told = 0
         self._most = most
 
     def instant(self, k: int) -> int:
@@ -53,6 +53,11 @@ class FixedRate:
         self.skipped += first - self.next
         self.next = end
         return range(first, end)
+
+    def newly_skipped(self) -> int:
+        """Return how many instants have been skipped since the last call."""
+        newly, self._told = self.skipped - self._told, self.skipped
+        return newly
 
     def lost(self, now: int) -> bool:
         """Whether the clock has jumped, so that counting on from the origin makes no sense any more."""

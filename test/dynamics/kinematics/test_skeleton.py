@@ -94,14 +94,12 @@ def test_the_node_draws_the_desired_motion(robot: str, motion: str) -> None:
     from visualization_msgs.msg import Marker
 
     from hodyn_ros.msg import DesiredMotion
-    from hodyn_ros.ros.conversions.messages import write_base_motion, write_desired_motion
+    from hodyn_ros.ros.conversions.messages import write_sample
     from hodyn_ros.ros.diagnostics import OK
 
     sample = read_motion(share.find("config", motion)).sample(0.3, 1)
     skeleton = read_skeleton(share.find("config", robot))
-    msg = write_desired_motion(skeleton.joint_names, Time(sec=7), sample.joints)
-    if sample.pose is not None and sample.twists is not None:
-        write_base_motion(msg, sample.pose, sample.twists)
+    msg = write_sample(skeleton.joint_names, Time(sec=7), sample)
     with start_node("skeleton_node", {"robot_config": robot}, "drawn") as node, Talk("drawn") as talk:
         heard = talk.hear_nothing_yet(Marker, "skeleton")
         publisher = talk.publisher(DesiredMotion, "desired_motion")
