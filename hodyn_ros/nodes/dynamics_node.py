@@ -260,19 +260,12 @@ class AnswerStatistics:
 
     def as_values(self) -> dict[str, Any]:
         """Return keys and values of a diagnostic status; rates count from the last call."""
-        computation, latency = (
-            self.answers.percentiles(50.0, 99.0),
-            self._latencies.percentiles(50.0, 99.0, 100.0),
-        )
         return {
             "answered": self.answers.count,
             "rate [1/s]": self.answers.rate(),
             "age of the last answer [s]": self.answers.age(),
-            "latency p50 [us]": latency[0] * 1e6,
-            "latency p99 [us]": latency[1] * 1e6,
-            "latency max [us]": latency[2] * 1e6,
-            "computation time p50 [us]": computation[0] * 1e6,
-            "computation time p99 [us]": computation[1] * 1e6,
+            **self._latencies.as_values("latency", "us", [50, 99, 100]),
+            **self.answers.as_values("computation time", "us"),
             **{str(bit.name).lower().replace("_", " "): count for bit, count in self._limits.items()},
         }
 

@@ -370,13 +370,11 @@ class MpcNode(StreamLifecycle):
         return self.rejected + self._unsolved + self._late + self._fallbacks + self.events.total
 
     def _report(self) -> Report:
-        p50, p99 = self._predictions.percentiles(50.0, 99.0)
         values: dict[str, object] = {
             "predicting": self._predicting,
             "predictions": self._predictions.count,
             "prediction rate [1/s]": self._predictions.rate(),
-            "prediction p50 [ms]": 1e3 * p50,
-            "prediction p99 [ms]": 1e3 * p99,
+            **self._predictions.as_values("prediction", "ms"),
             "motions without prediction": self._motions.count,
             "predictions without solution": self._unsolved,
             "predictions too late": self._late,

@@ -263,13 +263,11 @@ class SimulatorNode(Node):
 
     def _report(self) -> Report:
         missed = self._fixed_rate.newly_skipped()
-        p50, p99 = self._states.percentiles(50.0, 99.0)
         age = self._commands.age()
         values: dict[str, object] = {
             "states published": self._states.count,
             "rate [1/s]": self._states.rate(),
-            "late p50 [us]": p50 * 1e6,
-            "late p99 [us]": p99 * 1e6,
+            **self._states.as_values("late", "us"),
             "missed": self._fixed_rate.skipped,
             "commands": self._commands.count,
             "command rate [1/s]": self._commands.rate(),

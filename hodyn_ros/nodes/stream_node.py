@@ -361,7 +361,6 @@ class StreamNode(Node):
     # diagnostics
 
     def _report(self) -> Report:
-        p50, p99 = self._taken.percentiles(50.0, 99.0)
         last = self._last
         rejected = sum(each.total for each in self._rejections.values())
         skipped = self._fixed_rate.newly_skipped()
@@ -376,8 +375,7 @@ class StreamNode(Node):
             "messages followed": self._taken.count,
             "messages per second": self._taken.rate(),
             "messages slowed by limits": self._slowed,
-            "replanning p50 [ms]": 1e3 * p50,
-            "replanning p99 [ms]": 1e3 * p99,
+            **self._taken.as_values("replanning", "ms"),
             "published": self._published.count,
             "skipped": self._fixed_rate.skipped,
             "rejected": rejected,

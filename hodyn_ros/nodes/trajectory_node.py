@@ -448,13 +448,11 @@ class TrajectoryNode(Node):
     # diagnostics
 
     def _report(self) -> Report:
-        p50, p99 = self._published.percentiles(50.0, 99.0)
         values: dict[str, object] = {
             "order": self._order,
             "published": self._published.count,
             "rate [1/s]": self._published.rate(),
-            "late p50 [us]": p50 * 1e6,
-            "late p99 [us]": p99 * 1e6,
+            **self._published.as_values("late", "us"),
             "skipped": self._fixed_rate.skipped,
             "speed, times that of the motion": self._speed,
             **self._facts_of_motion(),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -52,11 +52,13 @@ class Durations:
         self._durations: deque[float] = deque(maxlen=window)
         self.add = self._durations.append
 
-    def percentiles(self, *percents: float) -> list[float]:
-        """Return percentiles of the durations [s]; NaN while there are none."""
-        if not self._durations:
-            return [float("nan")] * len(percents)
-        return [float(x) for x in np.percentile(np.array(self._durations), percents)]
+    def as_values(
+        self, what: str, unit: Literal["us", "ms"], percents: Sequence[int] = (50, 99)
+    ) -> dict[str, float]:
+        """Return percentiles, that of 100 as the most, for diagnostics; NaN while there are no durations."""
+        found = np.percentile(self._durations or [np.nan], percents) * {"us": 1e6, "ms": 1e3}[unit]
+        names = ("max" if percent == 100 else f"p{percent}" for percent in percents)
+        return {f"{what} {name} [{unit}]": float(x) for name, x in zip(names, found)}
 
 
 class Stream:
@@ -71,7 +73,7 @@ class Stream:
         self._last: float | None = None
         self._counted, self._counted_at = 0, clock()
         self._durations = Durations(window)
-        self.percentiles = self._durations.percentiles
+        self.as_values = self._durations.as_values
 
     def tick(self, duration: float | None = None) -> None:
         """Count one message, with the time [s] it took to deal with it."""
