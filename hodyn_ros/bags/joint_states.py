@@ -74,13 +74,18 @@ def _read(
         positions.append(_values(position, order))
         efforts.append(_values(effort, order))
     times, shape = np.array(stamps), (len(stamps), len(names))
-    kept = np.diff(np.maximum.accumulate(times), prepend=-np.inf) > 0.0  # later than all before them
+    kept = increasing(times)
     return JointStates(
         times[kept],
         np.array(positions).reshape(shape)[kept],
         np.array(efforts).reshape(shape)[kept],
         first,
     )
+
+
+def increasing(times: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which times (N,) are later than all before them."""
+    return np.diff(np.maximum.accumulate(times), prepend=-np.inf) > 0.0
 
 
 def _values(field: Any, order: list[int]) -> NDArray[np.float64]:
