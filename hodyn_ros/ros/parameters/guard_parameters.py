@@ -31,7 +31,7 @@ ENDS = tuple(end.value for end in End)
 _REJOINS = tuple(rejoin.value for rejoin in Rejoin)
 
 
-def guard_settings(*, end: str, **defaults: float) -> tuple[ParameterSpec, ...]:
+def guard_settings(*, end: str, **defaults: Any) -> tuple[ParameterSpec, ...]:
     """Return the parameters; their defaults are those of `GuardConfig` but for those given."""
     return (
         *specs_of(GuardConfig, **defaults),

@@ -91,7 +91,7 @@ def live_parameters(**specs: ParameterSpec) -> tuple[ParameterSpec, ...]:
     return tuple(replace(spec, live=True) for spec in parameters(**specs))
 
 
-def specs_of(config: type[Any], live: bool = False, **defaults: Value) -> tuple[ParameterSpec, ...]:
+def specs_of(config: type[Any], *, live: bool = False, **defaults: Any) -> tuple[ParameterSpec, ...]:
     """Return a parameter for each described field of a dataclass, with its default or that of `defaults`."""
     specs = []
     for entry in fields(config):

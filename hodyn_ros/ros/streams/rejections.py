@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from hodyn_ros.errors import HodynError, InputError
 
@@ -108,17 +107,9 @@ class Rejections:
             self.add(error)
         return isinstance(error, MessageRejected)
 
-    @contextmanager
-    def counting(self, reasons: Mapping[type[HodynError], Callable[[Any], Reason]]) -> Iterator[None]:
+    def counting(self, reasons: Mapping[type[HodynError], Callable[[Any], Reason]]) -> _Counting:
         """Count in a `with` block other errors as well, by the first of these kinds, for a reason each."""
-        with self:
-            try:
-                yield
-            except MessageRejected:
-                raise
-            except tuple(reasons) as error:
-                reason = next(reason for kind, reason in reasons.items() if isinstance(error, kind))
-                raise MessageRejected(reason(error), str(error)) from error
+        return _Counting(self, reasons)
 
     def reasons(self) -> str:
         """Return in words what was rejected, and how often."""
@@ -127,3 +118,20 @@ class Rejections:
     def as_values(self) -> dict[str, int]:
         """Return the counts as the keys and values of a diagnostic status."""
         return {f"{self._verb}: {reason.value}": count for reason, count in self.counts.items()}
+
+
+class _Counting(NamedTuple):
+    """A `with` block that ends at errors of some kinds, and counts them as rejected messages."""
+
+    rejections: Rejections
+    reasons: Mapping[type[HodynError], Callable[[Any], Reason]]
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: object, trace: object) -> bool:
+        if not isinstance(error, MessageRejected):
+            reasons = (reason for kind, reason in self.reasons.items() if isinstance(error, kind))
+            if (reason := next(reasons, None)) is not None:
+                error = MessageRejected(reason(error), str(error))
+        return self.rejections.__exit__(None, error, None)
