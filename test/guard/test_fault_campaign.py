@@ -36,7 +36,7 @@ def test_nothing_that_is_found_by_chance_reaches_the_motors(first: int) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("case", some(KEPT, *KEPT[:2], *NARROW), ids=str)
+@pytest.mark.parametrize("case", some(KEPT, *KEPT[:3], *NARROW), ids=str)
 def test_the_worst_that_was_found_is_seen(case: Case) -> None:
     check([judged(case)])
 
