@@ -10,6 +10,7 @@ from fault_campaign import KEPT, Case, Lie, Verdict, case_of, judged, sound_case
 from sweeps import THOROUGH, some
 
 CHUNK = 10  # cases a test
+GROUPED_BY = "first"  # so that two processes share them
 CHEAP = ("at full speed", "stopping", "joining", "at rest")  # moments that are soon reached
 
 
