@@ -243,8 +243,7 @@ class CommandGuard:
             if fault is not None:
                 self._begin_to_stop(fault)
             elif self.state is State.JOINING and t >= self._entered + self.config.fade:
-                self._borne = False
-                self._commanded.arrive()
+                self._borne = False  # what is left of an offset, as of a late command, still fades
                 self._enter(State.FOLLOWING, Reason(Progress.ARRIVED))
         else:
             braking = self._commanded.braking
@@ -327,7 +326,7 @@ class CommandGuard:
     def _end_held_up(self, reason: Reason) -> None:
         """Command nothing more: the drives have gone on without, and hold what nobody here knows."""
         self._enter(State.STOPPED, reason)
-        self._commanded.arrive()
+        self._commanded.drop_offset()
         self._feeding, self.ended = False, True
 
     def _stand(self) -> None:

@@ -89,8 +89,8 @@ class CommandedMotion:
         off, slow = start.position - motion.position, start.velocity - motion.velocity
         self._offset = Fading(off, slow, t, self._config.fade)
 
-    def arrive(self) -> None:
-        """Follow the motion itself."""
+    def drop_offset(self) -> None:
+        """Know of no way to the motion any more."""
         self._offset = None
 
     def reset(self) -> None:
