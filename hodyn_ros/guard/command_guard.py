@@ -307,7 +307,7 @@ class CommandGuard:
         fault, checks = reason.fault, self._checks
         assert self._issued is not None and fault is not None  # there was a command since it has joined
         self.faults[fault] += 1
-        self._fault, self._asked, self._borne = fault, False, False
+        self._fault, self._borne = fault, False
         if fault is Fault.HELD_UP:
             self._end_held_up(reason)
             return

@@ -733,7 +733,7 @@ private:
   {
     ++faults[static_cast<size_t>(why.cause)];
     fault_ = why.cause;
-    asked_ = borne_ = false;
+    borne_ = false;
     if (why.cause == Cause::kHeldUp) {
       end_held_up(why);
       return;

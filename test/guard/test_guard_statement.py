@@ -315,9 +315,9 @@ def test_after_an_effort_that_is_not_believed_those_of_braking_go_on_from_the_me
     """Of what the model has not explained before: the last one is that of the fault."""
     limits = replace(LIMITS, mismatch=4.0)
     false = lambda t: weighed(1.0, 1.5 + 10.0 * (t >= 0.3))(t)  # noqa: E731
-    rig = Rig(model=heavy, limits=limits, rejoin=Rejoin.NEVER).run(1000, false)
+    rig = Rig(model=heavy, limits=limits, rejoin=Rejoin.NEVER).run(700, false)
     assert rig.fault is Fault.EFFORT_STEP and near(rig.stopped_at, 300)
-    last = rig.commands[999]
+    last = rig.commands[699]
     np.testing.assert_allclose(last.effort, 4.0 * last.position + 1.5, atol=0.1)
 
 
@@ -626,7 +626,7 @@ def test_motors_let_go_of_a_robot_that_falls_as_its_efforts_fade(share: float, l
     rig = Rig(end=End.ZERO, release_after=0.2, fade=0.2, model=lambda motion, bent=None: np.full(2, 6.0))
     rig.run(300, rests(6.0)).run(420, nothing)
 
-    rig.run(860, nothing, leaving(-2.2 * share, 0.42, 1))
+    rig.run(700, nothing, leaving(-2.2 * share, 0.42, 1))
     tripped = [k for k, _, why in rig.changes if why.tripped]
     assert len(tripped) == lets_go and (not tripped or near(tripped[0], 651))
 
@@ -639,7 +639,9 @@ def test_nothing_more_is_commanded_after_a_hold_up_as_long_as_drives_wait(late: 
     rig = Rig(timeout=0.5, measurement_timeout=0.5).run(100).held_up(late).run(300)
     assert (rig.fault is Fault.HELD_UP) == stops and rig.guard.ended == stops
     assert (rig.commands[299] is None) == stops
-    assert not stops or [after for _, after, _ in rig.changes][2:] == [State.STOPPED]
+    if stops:
+        assert [after for _, after, _ in rig.changes][2:] == [State.STOPPED] and rig.guard.start()
+        assert rig.run(400).commands[399] is not None and not rig.guard.ended
 
 
 def test_a_hold_up_in_a_stop_ends_it_as_well() -> None:
@@ -651,12 +653,12 @@ def test_a_hold_up_in_a_stop_ends_it_as_well() -> None:
 
 @pytest.mark.parametrize("by, stops", [(4, False), (-4, False), (6, True), (-6, True), (60_000, True)])
 def test_a_clock_may_go_astray_by_its_tolerance(by: int, stops: bool) -> None:
-    rig = Rig(gains=GAINS, deceleration=1.0).run(150, elapsed=1e-3)
+    rig = Rig(gains=GAINS).run(80, elapsed=1e-3)
     rig.clock = by * MS
-    rig.run(400, elapsed=1e-3)
+    rig.run(200, elapsed=1e-3)
     assert (rig.fault is Fault.CLOCK) == stops
     assert not rig.guard.ended  # measurements still say where it is
-    assert rig.guard.start() == stops and rig.run(550, elapsed=1e-3).guard.state is State.FOLLOWING
+    assert rig.guard.start() == stops and rig.run(290, elapsed=1e-3).guard.state is State.FOLLOWING
 
 
 def test_a_clock_that_wavers_moves_neither_motion_nor_efforts() -> None:
@@ -742,7 +744,7 @@ def test_feedback_needs_measurements_that_are_not_late(age: float, stops: bool) 
     rig = Rig(gains=GAINS)
     rig.run(100)
     rig.late = age
-    rig.run(700)
+    rig.run(420)
     assert (rig.fault is Fault.LATE_MEASUREMENTS) == stops
     slow = Rig(measured=True)
     slow.late = age
@@ -808,18 +810,22 @@ def test_a_stop_for_a_robot_that_is_elsewhere_begins_where_it_is(speed: float) -
 def test_whoever_asks_starts_it_and_once() -> None:
     rig = Rig().run(100)
     assert not rig.guard.start()
-    rig.run(102, status=Status.NEAR_SINGULARITY).run(300)
+    rig.run(102, status=Status.NEAR_SINGULARITY).run(220)
     assert rig.guard.reason.cause is Obstacle.NOT_ASKED and rig.guard.start()
-    rig.run(400)
+    rig.run(300)
     assert rig.guard.state is State.FOLLOWING
-    rig.run(402, status=Status.NEAR_SINGULARITY).run(600)
+    rig.run(302, status=Status.NEAR_SINGULARITY).run(430)
     assert (
         rig.guard.state is State.STOPPED and rig.guard.faults[Fault.STATUS] == 2
     )  # it has to be asked again
 
 
 def test_nothing_is_commanded_while_nobody_listens_and_it_begins_anew_after_it() -> None:
-    rig = Rig(first_effort=FirstEffort.ZERO).run(150, rests(6.0))
+    rig = Rig(first_effort=FirstEffort.ZERO)
+    rig.guard.listening = False
+    assert rig.run(20).guard.reason.cause is Obstacle.NOT_LISTENING
+    rig.guard.listening = True
+    rig.run(150, rests(6.0))
     rig.guard.listening = False
     rig.run(160, rests(6.0))
     assert rig.guard.state is State.WAITING and rig.commands[159] is None
