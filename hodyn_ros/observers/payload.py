@@ -15,11 +15,15 @@ method, `1 / (1 + l)` of it with its length l in the metric of `-log det P`. As 
 the rest is quadratic, such a step lowers the objective, and never leaves the bodies that can be (Nesterov and
 Nemirovskii 1994).
 
-Errors of r grow with the efforts that the load itself needs, as accelerations come from filtered velocities,
-and springs and friction from a model. A share of these efforts, with errors that last as long, widens the
-covariance to `H^-1 (H + J) H^-1`: H is the Hessian of the above, J what the share adds to the variances of r.
-It leaves the estimate alone; lower weights would let a wrong one silence what mends it. Deviations count how
-far the prior has moved the estimate as well, as that holds small inertias away from zero.
+The deviations of r are weights, and no more: they are those of a robot without a load, and stated with care.
+How large its errors were with the load is what the estimate leaves, `r + Y_L pi`. A is kept by joint, and the
+part A_j of a joint counts s_j^2 times, the squares that its r leaves by the number of samples that say
+something new, less what the fit takes of them (variance components; Koch, Parameter Estimation and Hypothesis
+Testing in Linear Models, 1999, section 3.6): the covariance is `H^-1 (B + sum_j s_j^2 A_j + J) H^-1`, with H
+the Hessian of the above, and B that of its last two terms. J adds a share of the efforts that the load needs,
+for what the fit hides, as the stiffness of a spring that is wrong all the time. This leaves the estimate
+alone; lower weights would let a wrong one silence what mends it. Deviations count how far the prior has moved
+the estimate as well, as that holds small inertias away from zero.
 """
 
 from __future__ import annotations
@@ -181,12 +185,12 @@ class PayloadEstimator:
         pulled = np.tensordot(_BASIS, np.linalg.inv(self._prior) - np.linalg.inv(pseudo))
         moved = slopes @ bend @ pulled
         pulls = np.reshape(state["pull"], (n, -1))
-        left = np.array(state["squares"]) + (by_joint @ parameters - 2.0 * pulls) @ parameters
+        left = np.maximum(state["squares"] + (by_joint @ parameters - 2.0 * pulls) @ parameters, 0.0)
         free = np.maximum(state["samples"][0] - np.tensordot(by_joint, bend), 0.0)
         shares = (_BELIEVED + left) / (_BELIEVED + free)
         spread = np.tensordot(shares, by_joint, axes=1) + _symmetric(state["spread"])
-        covariance = bend @ (curvature + spread) @ bend
-        deviations = np.sqrt(np.diag(slopes @ covariance @ slopes.T) + moved**2)
+        root = slopes @ bend @ np.linalg.cholesky(curvature + spread)
+        deviations = np.sqrt((root**2).sum(axis=1) + moved**2)
         open_before = np.sqrt(np.diag(slopes @ before @ slopes.T))
         xx, yy, zz, xy, xz, yz = values[4:].tolist()
         payload = Payload(float(values[0]), tuple(values[1:4].tolist()), (xx, xy, xz, yy, yz, zz), self.body)
