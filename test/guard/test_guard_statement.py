@@ -484,6 +484,14 @@ def test_the_steps_of_five_commands_in_a_row_may_be_cut(
     assert np.abs(np.diff(rig.rows(90, rig.k)[:, 2], axis=0)).max() <= 0.5 + 1e-9
 
 
+@pytest.mark.parametrize("effort", [20.0, 23.0])
+def test_steps_that_are_cut_while_efforts_fade_in_count_not(effort: float) -> None:
+    """Up to 0.9 N.m a millisecond are wanted of 0.5; of 23 N.m after the fade as well, three times."""
+    limits = replace(LIMITS, effort_rate=500.0)
+    rig = Rig(limits=limits, effort_step=0.5, first_effort=FirstEffort.ZERO).run(150, rests(effort))
+    assert rig.guard.state is State.FOLLOWING and rig.commands[149].effort[0] == effort
+
+
 def test_the_step_of_a_command_that_comes_late_is_no_larger() -> None:
     """Drives hold the last effort meanwhile; 20 ms give no more than the usual one does."""
     limits = replace(LIMITS, effort_rate=500.0)
@@ -599,6 +607,12 @@ def test_no_stop_for_what_brakes_still_carry_while_efforts_fade_in() -> None:
         assert (rig.stopped_at < joined + 20) == early and (rig.stopped_at > joined + 50) != early
 
 
+@pytest.mark.parametrize("first", FirstEffort)
+def test_nothing_else_carries_an_effort_that_steps(first: FirstEffort) -> None:
+    rig, _ = disagreeing(2.0, first_effort=first)
+    assert rig.run(115, rests(9.0)).fault is Fault.MISMATCH and near(rig.stopped_at, 105)
+
+
 def test_efforts_are_held_against_the_motion_only_where_nothing_else_acts() -> None:
     says = Says()
     says.value = 100.0
@@ -609,7 +623,7 @@ def test_efforts_are_held_against_the_motion_only_where_nothing_else_acts() -> N
 @pytest.mark.parametrize("share, lets_go", [(1.02, "late"), (1.08, "at once"), (0.95, None)])
 def test_motors_let_go_of_a_robot_that_is_too_fast_in_a_stop(share: float, lets_go: str | None) -> None:
     """By 5 % more than the margin at any time of it; by the margin alone 0.1 s after it began."""
-    rig = Rig(tracking_error=100.0).run(100)
+    rig = Rig(tracking_error=100.0, shortest_stop=0.2).run(100)
     rig.guard.stop()
     rig.run(260, robot=leaving(2.2 * share, 0.1))
     tripped = [k for k, _, why in rig.changes if why.tripped]
