@@ -494,13 +494,12 @@ def test_steps_that_are_cut_while_efforts_fade_in_count_not(effort: float) -> No
 
 def test_the_step_of_a_command_that_comes_late_is_no_larger() -> None:
     """Drives hold the last effort meanwhile; 20 ms give no more than the usual one does."""
-    limits = replace(LIMITS, effort_rate=500.0)
     for late in (2, 20):
-        rig = Rig(limits=limits, effort_step=0.5).run(100)
-        rig.held_up(late)
-        rig.cycle(reference(((0.0, 0.0),) * 3, 30.0), rig.robot)
-        rig.run(rig.k + 5, rests(30.0))
-        assert np.abs(np.diff(rig.rows(90, rig.k)[:, 2], axis=0)).max() <= 0.5 + 1e-9
+        rig = Rig(limits=replace(LIMITS, effort_rate=500.0), effort_step=0.5).run(100)
+        for k, effort in ((100, 0.0), (101, 0.8), (101 + late, 2.4)):
+            rig.held_up(k + 1 - rig.k)
+            rig.cycle(reference(((0.0, 0.0),) * 3, effort, 1600.0 / late if k > 100 else 800.0), rig.robot)
+        assert rig.commands[101 + late].effort[0] == pytest.approx(1.0) and rig.commands[101].effort[0] == 0.5
 
 
 @pytest.mark.parametrize("step", [3.0, -3.0])
@@ -687,7 +686,7 @@ def test_a_clock_that_wavers_moves_neither_motion_nor_efforts() -> None:
     assert np.abs(np.diff(q) - 1e-3).max() < 2e-4 and np.abs(np.diff(effort) - 1e-2).max() < 2e-3
 
 
-@pytest.mark.parametrize("apart, stops", [(20, True), (1500, False)])
+@pytest.mark.parametrize("apart, stops", [(750, True), (1500, False)])
 def test_the_clock_is_compared_with_time_over_a_second(apart: int, stops: bool) -> None:
     rig = Rig().run(100, elapsed=1e-3)
     for _ in range(2):
@@ -719,7 +718,7 @@ def test_a_hold_up_shortens_no_fade() -> None:
     rig = Rig(fade=0.2, timeout=0.2, measurement_timeout=0.2).run(50)
     joined = rig.entered(State.JOINING)
     rig.held_up(80).run(350)
-    assert joined + 200 + 70 <= rig.entered(State.FOLLOWING) <= joined + 200 + 80
+    assert near(rig.entered(State.FOLLOWING), joined + 200 + 80 - 4)
 
 
 # measurements
