@@ -316,9 +316,7 @@ class CommandGuard:
             speed = within(checks.speed, self._velocity_limit)
             elsewhere = Motion(self.measured.position, speed, self._nothing)
         self._commanded.brake(fault, self._issued.motion, self._issued.feedforward, elsewhere)
-        if (
-            self.config.end is End.ZERO and self._helpless
-        ):  # nothing here slows the robot down: no use to wait
+        if self.config.end is End.ZERO and self._helpless:  # nothing slows the robot down: no use to wait
             self._commanded.release_from = self._time.t + self.config.lead
         self._relax_for = _RELAX
         self._enter(State.STOPPING, reason)

@@ -54,7 +54,8 @@ class GuardChecks:
         self._desired, self._time = commanded.desired, commanded.time
         self._gaps = 0
         self._looked_at: int | None = None  # stamp of the last measurement that was looked at,
-        self._taken_at = -np.inf  # and when that was [s] own time
+        self._taken_at = -np.inf  # and when that was [s] own time,
+        self._recent = False  # which is not long ago
         self._position_then = np.full(n, np.nan)  # where a joint is that has not moved since,
         self._reference_then = np.zeros(n)  # and where it should have been
         self._effort_stepped_at = -np.inf
@@ -97,18 +98,17 @@ class GuardChecks:
         self._gaps = measured.gaps
         if measured.stamp != self._looked_at:
             self._taken_at = t
+        lasts = self._config.measurement_timeout
+        self._recent = measured.fresh(self._time.clock) and t <= self._taken_at + lasts
         acts = state.follows or state is State.STOPPING or feeding
         if acts and len(self.measured_jumps) >= _JUMPS and t > self._taken_at + _JUMPED_FOR:
             self.contradiction = self.contradiction or self.measured_jumps[0]
             return
-        old = not measured.fresh(self._time.clock) or t > self._taken_at + self._config.measurement_timeout
-        if old or gap and state.follows:
+        if not self._recent or gap and state.follows:
             return
         contradiction = measured.contradiction() or self._frozen(state is State.WAITING or ended)
         self._looked_at = measured.stamp
-        if (
-            self.contradiction is None or not acts
-        ):  # as long as they act, signals that agree again are no proof
+        if self.contradiction is None or not acts:  # else signals that agree again are no proof
             self.contradiction = contradiction
         self.fresh = self.contradiction is None
 
@@ -117,9 +117,7 @@ class GuardChecks:
         if idle or not (self._desired.has_motion or self._commanded.braking):
             self._position_then = np.full_like(self._position_then, np.nan)
             return None
-        if (
-            self._measured.stamp == self._looked_at
-        ):  # nothing new, which is for the age of measurements to tell
+        if self._measured.stamp == self._looked_at:  # nothing new, which the age of measurements tells
             return None
         position, reference = self._measured.position, self._reference().position
         moved = position != self._position_then
@@ -223,10 +221,19 @@ class GuardChecks:
         return beyond
 
     def robot_too_fast(self, share: float = 1.0) -> Reason | None:
-        """Return which joint is faster than a share of the speed that stops a robot."""
-        if not self.fresh:
+        """Return which joint is faster than a share of the speed that stops a robot.
+
+        Where signals contradict each other, by what both of its velocities say at least, the measured one and
+        that of its positions.
+        """
+        if self.fresh:
+            velocity = self.believed_velocity(self._reference().velocity)
+        elif self._recent:
+            one, two = self._measured.velocity, self._measured.rate
+            velocity = np.where(np.abs(one) < np.abs(two), one, two) * ~self._measured.unknown
+        else:
             return None
-        return self._too_fast(self.believed_velocity(self._reference().velocity), share=share)
+        return self._too_fast(velocity, share=share)
 
     def _too_fast(self, velocity: Array, note: str = "", share: float = 1.0) -> Reason | None:
         fast = np.abs(velocity) > share * self._fastest

@@ -295,6 +295,7 @@ private:
     if (measured.stamp != looked_at_) {
       taken_at_ = t_;
     }
+    recent_ = measured.fresh(now_) && t_ <= taken_at_ + config.measurement_timeout;
     // as long as they act, signals that agree again are no proof
     const bool act = following() || state == State::kStopping || feeding_;
     if (act && jumps_ >= guard_checks::kJumps && t_ > taken_at_ + guard_checks::kJumpedFor) {
@@ -303,8 +304,7 @@ private:
       }
       return false;
     }
-    const bool old = !measured.fresh(now_) || t_ > taken_at_ + config.measurement_timeout;
-    if (old || (gap && following())) {
+    if (!recent_ || (gap && following())) {
       return false;
     }
     Found wrong = measured.contradiction();
@@ -517,14 +517,21 @@ private:
 
   Found robot_too_fast(double share = 1.0)
   {
-    if (!fresh_) {
+    if (!fresh_ && !recent_) {
       return {};
     }
     motion(measured_at(), scratch_);
     for (size_t j = 0; j < joints(); ++j) {
-      scratch_.velocity[j] = believed_velocity(j, scratch_.velocity[j]);
+      scratch_.velocity[j] = fresh_ ? believed_velocity(j, scratch_.velocity[j]) : agreed_velocity(j);
     }
     return too_fast(scratch_.velocity, share);
+  }
+
+  // What both velocities of a joint say at least, the measured one and that of its positions; zero where one is alone.
+  double agreed_velocity(size_t j) const
+  {
+    const double one = measured.velocity[j], two = measured.rate[j];
+    return measured.unknown[j] ? 0.0 : fabs(one) < fabs(two) ? one : two;
   }
 
   Found too_fast(const Vector & velocity, double share = 1.0) const
@@ -1009,7 +1016,8 @@ private:
   bool borne_ = false;  // whether something else carries what efforts do not yet, while they fade in
   Instant now_ = 0;
   Instant looked_at_ = 0;         // stamp of the last measurement that was looked at,
-  double taken_at_ = -kInfinite;  // and when that was [s] own time
+  double taken_at_ = -kInfinite;  // and when that was [s] own time,
+  bool recent_ = false;           // which is not long ago
   int jumps_ = 0;                 // of measured positions since then,
   Reason measured_jump_;                 // and the first of them
   bool commanded_ = false, paced_ = false;  // whether it was asked for commands before, and twice

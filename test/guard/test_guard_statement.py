@@ -633,6 +633,24 @@ def test_motors_let_go_of_a_robot_that_is_too_fast_in_a_stop(share: float, lets_
     assert rig.changes[-1][2].fault is Fault.VELOCITY and rig.commands[tripped[0] + 1] is None
 
 
+@pytest.mark.parametrize("share, moves, lets_go", [(1.08, 1.0, True), (0.95, 1.0, False), (1.3, 0.5, False)])
+def test_motors_let_go_where_a_joint_is_too_fast_and_another_one_cannot_be_seen(
+    share: float, moves: float, lets_go: bool
+) -> None:
+    """By its positions and by its velocity, as no signal is believed alone."""
+    rig = Rig(tracking_error=100.0, shortest_stop=0.3, gains=GAINS).run(100)
+    fast = leaving(2.2 * share, 0.1, 1)
+
+    def robot(t: float) -> Measured:
+        position, velocity = fast(t)
+        return position * moves, velocity + np.array([1.0, 0.0])
+
+    rig.run(190, robot=robot)
+    tripped = [why for _, _, why in rig.changes if why.tripped]
+    assert rig.fault in (Fault.CONTRADICTION, Fault.FROZEN) and len(tripped) == lets_go
+    assert all((why.fault, why.joint) == (Fault.VELOCITY, "b") for why in tripped)
+
+
 @pytest.mark.parametrize("share, lets_go", [(0.08, False), (0.12, True)])
 def test_motors_let_go_of_a_robot_that_falls_as_its_efforts_fade(share: float, lets_go: bool) -> None:
     """A tenth of the highest speed; until they fade, 200 ms after it stands, it may be faster."""
