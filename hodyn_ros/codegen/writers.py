@@ -27,7 +27,7 @@ class _Writer:
     def __init__(self, graph: Graph, outputs: Sequence[Any]) -> None:
         self.graph = graph
         self.outputs = outputs
-        self.needed = graph.needed(outputs)
+        self.order = self.needed = graph.needed(outputs)  # in which they are written, and all
         self.fused = graph.fused(outputs, self.needed)
         self.written: set[int] = set()
         self.names: dict[int, str] = {}  # of the values used
