@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from hodyn_ros.codegen.literals import entry_lines, literal, search_lines, search_text, splat, table_text
+from hodyn_ros.codegen.processor import masks
 from hodyn_ros.codegen.tracer import Graph, Operation, Traced
 
 INSTRUCTIONS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
@@ -226,6 +227,11 @@ class LaneWriter(_Writer):
         self.type = f"<{lanes} x double>"
         self.flags = f"<{lanes} x i1>"
         self.suffix = f"v{lanes}f64"
+        self._masked: dict[str, str] = {}  # declarations of loads and stores of some lanes, by name
+
+    def declarations(self) -> str:
+        """Write what the function needs beside it."""
+        return super().declarations() + "".join(self._masked.values())
 
     def constant(self, number: float) -> str:
         """Write a constant."""
@@ -283,10 +289,10 @@ class LaneWriter(_Writer):
             rows = []
             for lane in range(self.lanes):
                 lines.append(_at(f"{name}_{lane}", f"%a{argument}", lane, start))
-                lines.append(f"%{name}_r{lane} = load <{length} x double>, ptr %{name}_{lane}_at, align 8")
+                lines.append(self._loaded(f"%{name}_r{lane}", f"%{name}_{lane}_at", length))
                 rows.append(f"%{name}_r{lane}")
-            lines += self._check(name, rows, length) if checked else []
-            columns, made = self._transpose(name, rows, length)
+            lines += self._check(name, rows) if checked else []
+            columns, made = self._transpose(name, rows)
             lines += made
             for index in range(start, start + length):
                 if index in numbers and numbers[index] not in self.written:
@@ -358,18 +364,40 @@ class LaneWriter(_Writer):
             lines.append(f"call void @llvm.prefetch.p0(ptr %{name}_{line}, i32 0, i32 3, i32 1)")
         return lines
 
-    def _check(self, name: str, rows: Sequence[str], length: int) -> list[str]:
+    def _loaded(self, result: str, place: str, length: int) -> str:
+        """Load a row; where it has fewer numbers than there are lanes, zeros follow."""
+        if length == self.lanes:
+            return f"{result} = load {self.type}, ptr {place}, align 8"
+        name = f"llvm.masked.load.{self.suffix}.p0"
+        self._masked[name] = f"declare {self.type} @{name}(ptr, i32, {self.flags}, {self.type})\n"
+        mask = f"{self.flags} {_first(length, self.lanes)}"
+        rest = f"{self.type} zeroinitializer"
+        return f"{result} = call {self.type} @{name}(ptr {place}, i32 1, {mask}, {rest})"
+
+    def _stored(self, row: str, place: str, length: int) -> list[str]:
+        """Store the first numbers of a row."""
+        if length == self.lanes:
+            return [f"store {self.type} {row}, ptr {place}, align 8"]
+        if not masks():  # processors without have slow stores of some lanes, or none
+            narrow = f"{row}_first"
+            return [
+                _shuffle(narrow, row, row, self.lanes, range(length)),
+                f"store <{length} x double> {narrow}, ptr {place}, align 8",
+            ]
+        name = f"llvm.masked.store.{self.suffix}.p0"
+        self._masked[name] = f"declare void @{name}({self.type}, ptr, i32, {self.flags})\n"
+        mask = f"{self.flags} {_first(length, self.lanes)}"
+        return [f"call void @{name}({self.type} {row}, ptr {place}, i32 1, {mask})"]
+
+    def _check(self, name: str, rows: Sequence[str]) -> list[str]:
         """Add multiples of the numbers to the checksum."""
-        vector = f"<{length} x double>"
-        lines = [f"%{name}_k0 = fmul {vector} {rows[0]}, {splat(CHECK, length)}"]
+        lines = [f"%{name}_k0 = fmul {self.type} {rows[0]}, {self.constant(CHECK)}"]
         for i, row in enumerate(rows[1:]):
-            lines.append(f"%{name}_z{i + 1} = fmul contract {vector} {row}, {splat(CHECK, length)}")
-            lines.append(f"%{name}_k{i + 1} = fadd contract {vector} %{name}_k{i}, %{name}_z{i + 1}")
-        padded = [k if k < length else 0 for k in range(self.lanes)]
-        lines.append(_shuffle(f"%{name}_wide", f"%{name}_k{len(rows) - 1}", f"%{name}_k0", length, padded))
+            lines.append(f"%{name}_z{i + 1} = fmul contract {self.type} {row}, {self.constant(CHECK)}")
+            lines.append(f"%{name}_k{i + 1} = fadd contract {self.type} %{name}_k{i}, %{name}_z{i + 1}")
         lines += [
             f"%{name}_before = load {self.type}, ptr %checksum, align 64",
-            f"%{name}_after = fadd {self.type} %{name}_before, %{name}_wide",
+            f"%{name}_after = fadd {self.type} %{name}_before, %{name}_k{len(rows) - 1}",
             f"store {self.type} %{name}_after, ptr %checksum, align 64",
         ]
         return lines
@@ -393,7 +421,7 @@ class LaneWriter(_Writer):
             lines += turned
             for lane in range(self.lanes):
                 lines.append(_at(f"{name}_{lane}", "%out", lane, start))
-                lines.append(f"store <{length} x double> {rows[lane]}, ptr %{name}_{lane}_at, align 8")
+                lines += self._stored(rows[lane], f"%{name}_{lane}_at", length)
         return lines
 
     def _rows(self, array: str, step: str) -> list[str]:
@@ -404,66 +432,46 @@ class LaneWriter(_Writer):
             lines.append(f"{array}_row{lane} = getelementptr double, ptr {array}, i64 {array}_offset{lane}")
         return lines
 
-    def _transpose(self, name: str, rows: list[str], length: int) -> tuple[list[str], list[str]]:
-        """Turn `lanes` rows of `length` numbers into `length` vectors of `lanes`."""
-        if length == self.lanes:
-            return self._exchanged(name, rows)
+    def _transpose(self, name: str, rows: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Turn a square of numbers: pairs of rows are interleaved, then what belongs together is joined.
+
+        Processors do both without a table that says where each number goes.
+        """
         lines: list[str] = []
-        parts = [(row, 1) for row in rows]  # each holds `height` samples, number by number
-        count = 0
-        while len(parts) > 1:
+        size = len(rows)
+        groups = [[row] for row in rows]  # vectors of a few rows, by their first column
+        while len(groups) > 1:
             joined = []
-            for (a, height), (b, _) in zip(parts[::2], parts[1::2]):
-                order = []
-                for i in range(length):
-                    order += [i * height + h for h in range(height)]
-                    order += [(length + i) * height + h for h in range(height)]
-                lines.append(_shuffle(f"%{name}_t{count}", a, b, length * height, order))
-                joined.append((f"%{name}_t{count}", 2 * height))
-                count += 1
-            parts = joined
-        whole = parts[0][0]
-        columns = []
-        for i in range(length):
-            order = list(range(i * self.lanes, (i + 1) * self.lanes))
-            lines.append(_shuffle(f"%{name}_c{i}", whole, whole, length * self.lanes, order))
-            columns.append(f"%{name}_c{i}")
-        return columns, lines
+            for upper, lower in zip(groups[::2], groups[1::2]):
+                halves: tuple[list[str], list[str]] = ([], [])
+                for a, b in zip(upper, lower):
+                    for odd, half in enumerate(halves):
+                        if len(groups) == size:
+                            order = [i + other for i in range(odd, size, 2) for other in (0, size)]
+                        else:
+                            pairs = range(2 * odd, size, 4)
+                            order = [i + k + other for other in (0, size) for i in pairs for k in (0, 1)]
+                        half.append(f"%{name}_t{len(lines)}")
+                        lines.append(_shuffle(half[-1], a, b, size, order))
+                joined.append([*halves[0], *halves[1]])
+            groups = joined
+        return groups[0], lines
 
     def _transpose_back(self, name: str, columns: list[str]) -> tuple[list[str], list[str]]:
         """Turn vectors of `lanes` samples into `lanes` rows."""
-        length = len(columns)
         # what is missing to a square may be anything
-        rows, lines = self._exchanged(name, [*columns, *[columns[-1]] * (self.lanes - length)])
-        if length == self.lanes:
-            return rows, lines
-        for lane, row in enumerate(rows):
-            lines.append(_shuffle(f"%{name}_row{lane}", row, row, self.lanes, range(length)))
-        return [f"%{name}_row{lane}" for lane in range(self.lanes)], lines
-
-    def _exchanged(self, name: str, rows: list[str]) -> tuple[list[str], list[str]]:
-        """Transpose a square of numbers, exchanging ever larger blocks beside the diagonal."""
-        lines: list[str] = []
-        size, step = len(rows), 1
-        while step < size:
-            made = list(rows)
-            for i in range(size):
-                if i & step:
-                    continue
-                a, b = rows[i], rows[i + step]
-                upper = [size + j - step if j & step else j for j in range(size)]
-                lower = [size + j if j & step else j + step for j in range(size)]
-                made[i], made[i + step] = f"%{name}_u{step}_{i}", f"%{name}_v{step}_{i}"
-                lines.append(_shuffle(made[i], a, b, size, upper))
-                lines.append(_shuffle(made[i + step], a, b, size, lower))
-            rows, step = made, 2 * step
-        return rows, lines
+        return self._transpose(name, [*columns, *[columns[-1]] * (self.lanes - len(columns))])
 
 
 def _windows(size: int, width: int) -> Iterator[tuple[int, int]]:
     """Cut `size` numbers into pieces of `width`; the last one is shorter."""
     for start in range(0, size, width):
         yield start, min(width, size - start)
+
+
+def _first(count: int, lanes: int) -> str:
+    """Write a mask of the first lanes."""
+    return "<" + ", ".join(f"i1 {int(lane < count)}" for lane in range(lanes)) + ">"
 
 
 def _shuffle(result: str, a: str, b: str, length: int, order: Sequence[int]) -> str:
