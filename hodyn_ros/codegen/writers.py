@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import Any
 
 from hodyn_ros.codegen.literals import entry_lines, literal, search_lines, search_text, splat, table_text
@@ -12,6 +13,11 @@ from hodyn_ros.codegen.tracer import Graph, Operation, Traced
 INSTRUCTIONS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
 FUNCTIONS: tuple[Operation, ...] = ("sin", "cos")
 _STORED = 32  # results for each angle from which on a batch has to wait for its stores
+
+_REGISTERS = 30  # for vectors, where some are used up on the way
+_FAR_FEWER = 0.8  # of the numbers that wait, from which on memory need not be written in its order
+
+_Step = tuple[list[int], list[slice]]  # nodes to compute, and outputs to be stored then
 
 # From 2^60 on numbers become infinite times this, and sums of them stay so or become NaN: products of a dozen
 # smaller numbers do not overflow.
@@ -153,13 +159,14 @@ class _Writer:
                 waits.add(number)
         return list(ready)
 
-    def missing(self, numbers: Iterable[int]) -> list[int]:
-        """Return the nodes not yet written that these are, or are computed from, in order."""
+    def missing(self, numbers: Iterable[int], known: Container[int] | None = None) -> list[int]:
+        """Return the nodes not yet `known`, by default written, that these are or come of, in order."""
+        known = self.written if known is None else known
         result: set[int] = set()
         pending = list(numbers)
         while pending:
             number = pending.pop()
-            if number not in result and number not in self.written:
+            if number not in result and number not in known:
                 result.add(number)
                 pending.extend(self.graph.operands(number))
         return sorted(result)
@@ -403,25 +410,71 @@ class LaneWriter(_Writer):
         return lines
 
     def results(self) -> list[str]:
-        """Compute the outputs, transpose them back and store them sample by sample.
+        """Compute the outputs, transpose them back and store them sample by sample, `lanes` at a time.
 
-        A few at a time, so that few numbers are alive at a time.
+        Either these outputs one after the other, which writes memory in its order, or all in the order of the
+        trace, where far fewer numbers have to wait for others then.
         """
         made = list(self.output_values())
-        size = len(made)
-        lines = self._rows("%out", str(size))
-        for start, length in _windows(size, self.lanes):
+        lines = self._rows("%out", str(len(made)))
+        one_by_one, traced = self._steps_by_outputs(), self._steps_by_trace()
+        fewer = self._waiting(traced) < _FAR_FEWER * self._waiting(one_by_one)
+        for numbers, windows in traced if fewer else one_by_one:
+            lines += self.lines(numbers)
+            for window in windows:
+                lines += self._stored_back(window.start, made[window])
+        return lines
+
+    def _windows(self) -> Iterator[tuple[slice, list[int]]]:
+        """Give outputs that are stored together, and their nodes."""
+        for start, length in _windows(len(self.outputs), self.lanes):
             window = slice(start, start + length)
-            wanted = [output.number for output in self.outputs[window] if isinstance(output, Traced)]
-            lines += self.lines(self.missing(wanted))
-            for signs, _ in made[window]:
-                lines += signs
-            name = f"s{start}"
-            rows, turned = self._transpose_back(name, [value for _, value in made[window]])
-            lines += turned
-            for lane in range(self.lanes):
-                lines.append(_at(f"{name}_{lane}", "%out", lane, start))
-                lines += self._stored(rows[lane], f"%{name}_{lane}_at", length)
+            yield window, [x.number for x in self.outputs[window] if isinstance(x, Traced)]
+
+    def _steps_by_outputs(self) -> list[_Step]:
+        steps: list[_Step] = []
+        known = set(self.written)
+        for window, numbers in self._windows():
+            steps.append((self.missing(numbers, known), [window]))
+            known.update(steps[-1][0])
+        return steps
+
+    def _steps_by_trace(self) -> list[_Step]:
+        due: dict[int, list[slice]] = {}  # by the last of their nodes
+        for window, numbers in self._windows():
+            due.setdefault(max(numbers, default=-1), []).append(window)
+        steps: list[_Step] = [([], due.get(-1, []))]
+        return steps + [([number], due.get(number, [])) for number in self.needed]
+
+    def _waiting(self, steps: Sequence[_Step]) -> int:
+        """Return how many numbers find no register, summed over all operations."""
+        begin, end, time = dict[int, int](), dict[int, int](), 0
+        for numbers, windows in steps:
+            for number in numbers:
+                end.update(dict.fromkeys(self.graph.operands(number), time))
+                begin[number] = time
+                time += 1
+            for window in windows:
+                stored = (x.number for x in self.outputs[window] if isinstance(x, Traced))
+                end.update(dict.fromkeys(stored, time))
+        changes = [0] * (time + 1)
+        for number, at in begin.items():
+            if self.graph.nodes[number][0] != "constant":
+                changes[at] += 1
+                changes[end.get(number, at)] -= 1
+        return sum(max(0, alive - _REGISTERS) for alive in accumulate(changes))
+
+    def _stored_back(self, start: int, made: Sequence[tuple[list[str], str]]) -> list[str]:
+        """Store outputs from one on, given as lines and values."""
+        lines = [line for signs, _ in made for line in signs]
+        name, columns = f"s{start}", [value for _, value in made]
+        # what is missing to a square may be anything
+        columns += columns[-1:] * (self.lanes - len(made))
+        rows, turned = self._transpose(name, columns)
+        lines += turned
+        for lane, row in enumerate(rows):
+            lines.append(_at(f"{name}_{lane}", "%out", lane, start))
+            lines += self._stored(row, f"%{name}_{lane}_at", len(made))
         return lines
 
     def _rows(self, array: str, step: str) -> list[str]:
@@ -456,11 +509,6 @@ class LaneWriter(_Writer):
                 joined.append([*halves[0], *halves[1]])
             groups = joined
         return groups[0], lines
-
-    def _transpose_back(self, name: str, columns: list[str]) -> tuple[list[str], list[str]]:
-        """Turn vectors of `lanes` samples into `lanes` rows."""
-        # what is missing to a square may be anything
-        return self._transpose(name, [*columns, *[columns[-1]] * (self.lanes - len(columns))])
 
 
 def _windows(size: int, width: int) -> Iterator[tuple[int, int]]:
