@@ -60,8 +60,8 @@ class Packing:
                 of[number] = vector
         # what a limb lacks is computed alone, and with it all that the others make of it
         whole: list[bool] = []
-        for (alike, operation, x, y), row in zip(numbers, rows):
-            operands = () if operation == "lane" else (x, y)
+        for (alike, done, x, y), row in zip(numbers, rows):
+            operands = () if done == "lane" else (x, y)
             whole.append(len(row) == counts[alike] and all(whole[i] for i in operands if i >= 0))
         self.vectors = [[row[lane] for lane in range(len(row))] for row, kept in zip(rows, whole) if kept]
         place = dict(zip(compress(range(len(rows)), whole), range(len(rows))))
