@@ -20,7 +20,10 @@ from hodyn_ros.formulations.body_jacobians import BodyJacobians, joint_motion
 from hodyn_ros.model.joint_tree import JointTree
 
 PINOCCHIO = "pinocchio.computeRNEADerivatives"
-_GAROFALO = 0.71  # as printed: matrices with derivatives, over twice the matrices
+# Matrices with derivatives, over twice the matrices that a difference takes: as printed, and compiled, where
+# the matrices take 8,862 instructions and 21,423 with derivatives, 1.21 times those of two instants.
+_GAROFALO = 0.71
+_LESS_THAN_TWO = 1.0
 
 
 def measure(stage: Stage) -> Section:
@@ -85,7 +88,7 @@ def measure(stage: Stage) -> Section:
                 result=_beside_two_instants(times, way),
                 ours=times.seconds(f"{way} 1").median,
                 theirs=2.0 * times.seconds(f"{way} 0").median,
-                must=Bound(_GAROFALO),
+                must=Bound(_GAROFALO if way == _ROOM else _LESS_THAN_TWO),
             )
         )
     rows.append(

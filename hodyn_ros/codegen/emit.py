@@ -54,15 +54,16 @@ def function_text(
     values = list(writer.output_values())
 
     def stored(number: int) -> Iterator[str]:
-        for k in waiting.pop(number, ()):
+        for k in waiting.pop(number):
             (argument, index, _), (made, value) = stores[k], values[k]
             yield from made
             yield f"%o{k} = getelementptr double, ptr %a{argument}, i64 {index}"
             yield f"store double {value}, ptr %o{k}, align 8"
 
-    for number in writer.needed:  # what is stored at once needs no register any more
+    for number in writer.order:  # what is stored at once needs no register any more
         lines += writer.lines([number])
-        lines += stored(number)
+        if number in waiting:
+            lines += stored(number)
     lines += [line for number in list(waiting) for line in stored(number)]
     arguments = ", ".join(f"ptr %a{i}" for i in range(n_arguments))
     body = "\n".join(_in_blocks(lines))

@@ -10,8 +10,9 @@ Larsen & S. Amarasinghe, "Exploiting superword level parallelism with multimedia
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from itertools import compress
+from typing import Any
 
 from hodyn_ros.codegen.literals import literal, splat
 from hodyn_ros.codegen.tracer import Graph, Traced
@@ -21,43 +22,26 @@ _COMMUTATIVE = ("+", "*")
 _UNARY = (*FUNCTIONS, "sqrt")
 
 
-class Place(NamedTuple):
-    """Where the number of a node is: in a vector, by its number, and in which lane."""
-
-    vector: int
-    lane: int
-
-
 class Packing:
-    """The vectors that a graph is computed with: the nodes in their lanes, and the place of each node."""
+    """The vectors that a graph is computed with: each the nodes in its lanes; `of` by node."""
 
     def __init__(self, graph: Graph, needed: Sequence[int]) -> None:
-        self.places: dict[int, Place] = {}
-        self.vectors: list[list[int]] = []
+        nodes, parts = graph.nodes, graph.parts
         counts: dict[int, int] = {}
         for number in needed:
-            if graph.nodes[number][0] == "lane":
-                (alike, lane), _ = graph.nodes[number][2]
+            if nodes[number][0] == "lane":
+                (alike, lane), _ = nodes[number][2]
                 counts[alike] = max(counts.get(alike, 0), lane + 1)
-        of_parts = [number for number in needed if number in graph.parts]
-        alone: set[int] = set()  # nodes that other limbs do not have
-        while missing := self._pack(graph, of_parts, counts, alone):
-            alone |= missing
-
-    def _pack(self, graph: Graph, needed: Sequence[int], counts: dict[int, int], alone: set[int]) -> set[int]:
-        """Pack all nodes but those alone; returns nodes of vectors in which lanes are empty."""
-        numbers: dict[Hashable, int] = {}
-        vectors: list[dict[int, int]] = []
-        wanted: list[int] = []
+        # by what is done with which vectors, and with which nodes, -1 - node, that are the same for all limbs
+        numbers: dict[tuple[int, str, Any, int], int] = {}
+        rows: list[dict[int, int]] = []  # nodes by lane
         of: dict[int, int] = {}  # vectors by node
         for number in needed:
-            if number in alone:
+            if number not in parts:
                 continue
-            operation, a, b = graph.nodes[number]
-            alike, lane = graph.parts[number]
-            # operands by vector, and by node where all limbs have the same
+            operation, a, b = nodes[number]
             x: Any = of.get(a, -1 - a)
-            y: Any = 0
+            y = -1
             if operation in INSTRUCTIONS:
                 y = of.get(b, -1 - b)
                 if x < 0 and y < 0:
@@ -68,22 +52,20 @@ class Packing:
                 x = b[1]
             elif x < 0 or operation not in _UNARY:
                 continue
-            vector = numbers.setdefault((alike, operation, x, y), len(vectors))
-            if vector == len(vectors):
-                vectors.append({})
-                wanted.append(counts[alike])
-            if lane not in vectors[vector]:
-                vectors[vector][lane] = number
+            alike, lane = parts[number]
+            vector = numbers.setdefault((alike, operation, x, y), len(rows))
+            if vector == len(rows):
+                rows.append({})
+            if rows[vector].setdefault(lane, number) == number:
                 of[number] = vector
-        missing = {n for row, count in zip(vectors, wanted) if len(row) < count for n in row.values()}
-        if not missing:
-            self.vectors = [[row[lane] for lane in sorted(row)] for row in vectors]
-            self.places = {
-                number: Place(vector, lane)
-                for vector, row in enumerate(self.vectors)
-                for lane, number in enumerate(row)
-            }
-        return missing
+        # what a limb lacks is computed alone, and with it all that the others make of it
+        whole: list[bool] = []
+        for (alike, done, x, y), row in zip(numbers, rows):
+            operands = () if done == "lane" else (x, y)
+            whole.append(len(row) == counts[alike] and all(whole[i] for i in operands if i >= 0))
+        self.vectors = [[row[lane] for lane in range(len(row))] for row, kept in zip(rows, whole) if kept]
+        place = dict(zip(compress(range(len(rows)), whole), range(len(rows))))
+        self.of = {number: place[vector] for number, vector in of.items() if vector in place}
 
     def fused(self, graph: Graph, fused: set[int]) -> set[int]:
         """Return which of some products stay part of a sum: those alone, and those of all lanes of a vector.
@@ -91,14 +73,14 @@ class Packing:
         Lanes of samples, which compute each limb by itself, fuse the same ones, and so round alike.
         """
         inner = {
-            self.places[x].vector
-            for number in self.places
+            self.of[x]
+            for number, *_ in self.vectors  # lanes are alike
             if graph.nodes[number][0] in ("+", "-")
             for x in graph.operands(number)
-            if x in fused and x in self.places
+            if x in fused and x in self.of
         }
         whole = [self.vectors[vector] for vector in inner if fused.issuperset(self.vectors[vector])]
-        return {x for x in fused if x not in self.places}.union(*whole)
+        return {x for x in fused if x not in self.of}.union(*whole)
 
 
 class PackedWriter(ScalarWriter):
@@ -110,36 +92,40 @@ class PackedWriter(ScalarWriter):
     def __init__(self, graph: Graph, outputs: Sequence[Any]) -> None:
         super().__init__(graph, outputs)
         packing = Packing(graph, self.needed)
-        self._places, self._vectors = packing.places, packing.vectors
+        self._of, self._vectors = packing.of, packing.vectors
         self._values: dict[int, str] = {}  # of the vectors written
         self._spread: dict[tuple[int, int], str] = {}  # single numbers in all lanes, by node and width
         self._singles: set[int] = set()  # nodes whose number has been taken out of its vector
         self._outputs = {x.number for x in outputs if isinstance(x, Traced)}
-        self._packed_angles = {
-            graph.nodes[number][1] for number in self._places if graph.nodes[number][0] in FUNCTIONS
-        }
+        nodes = (graph.nodes[row[0]] for row in self._vectors)
+        functions = (vector for vector, node in enumerate(nodes) if node[0] in FUNCTIONS)
+        self._packed_angles = {graph.nodes[x][1] for vector in functions for x in self._vectors[vector]}
         fused = packing.fused(graph, self.fused)
-        self.fused = {x for x in fused if x not in self._places}
-        self._fused_vectors = {self._places[x].vector for x in fused if x in self._places}
+        self.fused = {x for x in fused if x not in self._of}
+        self._fused_vectors = {self._of[x] for x in fused if x in self._of}
+        # a vector is written where the first of its numbers is met
+        first = {min(row) for row in self._vectors}
+        self.order = [x for x in self.needed if x not in self._of or x in first or x in self._outputs]
 
     def lines(self, numbers: Sequence[int] | None = None) -> list[str]:
         """Write the nodes `numbers`, by default all that are needed, leaving out those written before."""
         result: list[str] = []
-        for number in self.needed if numbers is None else numbers:
-            if number in self._places:
-                result += self._vector_lines(self._places[number].vector)
+        for number in self.order if numbers is None else numbers:
+            if number in self._of:
+                result += self._vector_lines(self._of[number])
                 result += self._single(number) if number in self._outputs else []
             elif number not in self.written:
                 for operand in () if number in self.fused else self.graph.operands(number):
                     inner = self.graph.operands(operand) if operand in self.fused else [operand]
                     for x in inner:
-                        result += self._single(x)
+                        if x in self._of:
+                            result += self._single(x)
                 result += super().lines([number])
         return result
 
     def value(self, number: int) -> str:
         """Return what stands for the single number of a node."""
-        return f"%n{number}" if number in self._places else super().value(number)
+        return f"%n{number}" if number in self._of else super().value(number)
 
     def angles(self) -> list[int]:
         """Return those of single numbers."""
@@ -153,10 +139,10 @@ class PackedWriter(ScalarWriter):
 
     def _single(self, number: int) -> list[str]:
         """Take a number out of its vector, if it is in one."""
-        if number not in self._places or number in self._singles:
+        if number not in self._of or number in self._singles:
             return []
         self._singles.add(number)
-        vector, lane = self._places[number]
+        vector, (_, lane) = self._of[number], self.graph.parts[number]
         lines = self._vector_lines(vector)
         value = f"{self._type(vector)} {self._values[vector]}"
         return [*lines, f"%n{number} = extractelement {value}, i32 {lane}"]
@@ -175,7 +161,7 @@ class PackedWriter(ScalarWriter):
         lines, operands = self._operands(vector)
         kind = self._type(vector)
         if operation in INSTRUCTIONS:
-            inner = {self._places[x].vector for x in self.graph.operands(nodes[0]) if x in self._places}
+            inner = {self._of[x] for x in self.graph.operands(nodes[0]) if x in self._of}
             contract = "contract " if inner & self._fused_vectors else ""
             lines.append(f"%v{vector} = {INSTRUCTIONS[operation]} {contract}{kind} {', '.join(operands)}")
         else:
@@ -214,22 +200,22 @@ class PackedWriter(ScalarWriter):
         both, pair = f"%v{vector}_both", f"{{{kind}, {kind}}}"
         lines.append(f"{both} = call {pair} @sincos{width}({kind} {angle})")
         for part, function in enumerate(FUNCTIONS):
-            twin = self._places.get(self.graph.node(function, self.graph.nodes[self._vectors[vector][0]][1]))
+            twin = self._of.get(self.graph.node(function, self.graph.nodes[self._vectors[vector][0]][1]))
             if twin is not None:
-                self._values[twin.vector] = f"%v{twin.vector}"
-                self.written.update(self._vectors[twin.vector])
-                lines.append(f"%v{twin.vector} = extractvalue {pair} {both}, {part}")
+                self._values[twin] = f"%v{twin}"
+                self.written.update(self._vectors[twin])
+                lines.append(f"%v{twin} = extractvalue {pair} {both}, {part}")
         return lines
 
     def _operands(self, vector: int) -> tuple[list[str], list[str]]:
         """Return the lines that write the operands of a vector, and their names."""
         lines, names = [], []
         for x in self.graph.operands(self._vectors[vector][0]):
-            if x not in self._places:
+            if x not in self._of:
                 lines += self._spread_lines(x, self._width(vector))
                 names.append(self._spread[x, self._width(vector)])
                 continue
-            inner = self._places[x].vector
+            inner = self._of[x]
             if inner in self._fused_vectors and inner not in self._values:
                 before, factors = self._operands(inner)
                 lines += before

@@ -36,7 +36,12 @@ def target() -> tuple[str, str]:
 
 def lanes() -> int:
     """Return how many doubles a vector register of the processor holds, at least four."""
-    return 8 if "+avx512f" in target()[1].split(",") else 4
+    return 8 if masks() else 4
+
+
+def masks() -> bool:
+    """Whether the processor loads and stores some lanes of a vector as fast as all."""
+    return "+avx512f" in target()[1].split(",")
 
 
 @cache

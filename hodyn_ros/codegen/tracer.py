@@ -48,12 +48,16 @@ class Graph:
         number = self._known.setdefault(key, new)
         if number == new:
             self.nodes.append(key)
+            parts = self.parts
             if operation == "lane":
-                self.parts[number] = b[0]
-            elif self.parts and operation not in _LEAVES:
-                parts = {self.parts[x] for x in self.operands(number) if x in self.parts}
-                if len(parts) == 1:
-                    (self.parts[number],) = parts
+                parts[number] = b[0]
+            elif parts and operation not in _LEAVES:
+                part = parts.get(a)
+                if operation in _BINARY:
+                    other = parts.get(b)
+                    part = other if part is None else part if other is None or other == part else None
+                if part is not None:
+                    parts[number] = part
         return number
 
     def begin_step(self) -> None:
@@ -179,17 +183,18 @@ class Traced:
         return Traced(graph, graph.node("-", b, a), negative)
 
     def __mul__(self, other: Traced | float) -> Traced | float:
-        if isinstance(other, Own) and self.graph.packs:
-            other = other.traced(self.graph)
         if not isinstance(other, Traced):
-            value = float(other)
-            if value == 0.0:
-                return 0.0
-            if value == 1.0:
-                return self
-            if value == -1.0:
-                return -self
-            other = _constant(self.graph, value)
+            if isinstance(other, Own) and self.graph.packs:
+                other = other.traced(self.graph)
+            else:
+                value = float(other)
+                if value == 0.0:
+                    return 0.0
+                if value == 1.0:
+                    return self
+                if value == -1.0:
+                    return -self
+                other = _constant(self.graph, value)
         a, b = self.number, other.number
         node = self.graph.node("*", a, b) if a < b else self.graph.node("*", b, a)
         return Traced(self.graph, node, self.negative != other.negative)

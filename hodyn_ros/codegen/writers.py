@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import Any
 
 from hodyn_ros.codegen.literals import entry_lines, literal, search_lines, search_text, splat, table_text
+from hodyn_ros.codegen.processor import masks
 from hodyn_ros.codegen.tracer import Graph, Operation, Traced
 
 INSTRUCTIONS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
 FUNCTIONS: tuple[Operation, ...] = ("sin", "cos")
 _STORED = 32  # results for each angle from which on a batch has to wait for its stores
+
+_REGISTERS = 30  # for vectors, where some are used up on the way
+_FAR_FEWER = 0.8  # of the numbers that wait, from which on memory need not be written in its order
+
+_Step = tuple[list[int], list[slice]]  # nodes to compute, and outputs to be stored then
 
 # From 2^60 on numbers become infinite times this, and sums of them stay so or become NaN: products of a dozen
 # smaller numbers do not overflow.
@@ -27,7 +34,7 @@ class _Writer:
     def __init__(self, graph: Graph, outputs: Sequence[Any]) -> None:
         self.graph = graph
         self.outputs = outputs
-        self.needed = graph.needed(outputs)
+        self.order = self.needed = graph.needed(outputs)  # in which they are written, and all
         self.fused = graph.fused(outputs, self.needed)
         self.written: set[int] = set()
         self.names: dict[int, str] = {}  # of the values used
@@ -152,13 +159,14 @@ class _Writer:
                 waits.add(number)
         return list(ready)
 
-    def missing(self, numbers: Iterable[int]) -> list[int]:
-        """Return the nodes not yet written that these are, or are computed from, in order."""
+    def missing(self, numbers: Iterable[int], known: Container[int] | None = None) -> list[int]:
+        """Return the nodes not yet `known`, by default written, that these are or come of, in order."""
+        known = self.written if known is None else known
         result: set[int] = set()
         pending = list(numbers)
         while pending:
             number = pending.pop()
-            if number not in result and number not in self.written:
+            if number not in result and number not in known:
                 result.add(number)
                 pending.extend(self.graph.operands(number))
         return sorted(result)
@@ -226,6 +234,11 @@ class LaneWriter(_Writer):
         self.type = f"<{lanes} x double>"
         self.flags = f"<{lanes} x i1>"
         self.suffix = f"v{lanes}f64"
+        self._masked: dict[str, str] = {}  # declarations of loads and stores of some lanes, by name
+
+    def declarations(self) -> str:
+        """Write what the function needs beside it."""
+        return super().declarations() + "".join(self._masked.values())
 
     def constant(self, number: float) -> str:
         """Write a constant."""
@@ -283,10 +296,10 @@ class LaneWriter(_Writer):
             rows = []
             for lane in range(self.lanes):
                 lines.append(_at(f"{name}_{lane}", f"%a{argument}", lane, start))
-                lines.append(f"%{name}_r{lane} = load <{length} x double>, ptr %{name}_{lane}_at, align 8")
+                lines.append(self._loaded(f"%{name}_r{lane}", f"%{name}_{lane}_at", length))
                 rows.append(f"%{name}_r{lane}")
-            lines += self._check(name, rows, length) if checked else []
-            columns, made = self._transpose(name, rows, length)
+            lines += self._check(name, rows) if checked else []
+            columns, made = self._transpose(name, rows)
             lines += made
             for index in range(start, start + length):
                 if index in numbers and numbers[index] not in self.written:
@@ -358,42 +371,110 @@ class LaneWriter(_Writer):
             lines.append(f"call void @llvm.prefetch.p0(ptr %{name}_{line}, i32 0, i32 3, i32 1)")
         return lines
 
-    def _check(self, name: str, rows: Sequence[str], length: int) -> list[str]:
+    def _loaded(self, result: str, place: str, length: int) -> str:
+        """Load a row; where it has fewer numbers than there are lanes, zeros follow."""
+        if length == self.lanes:
+            return f"{result} = load {self.type}, ptr {place}, align 8"
+        name = f"llvm.masked.load.{self.suffix}.p0"
+        self._masked[name] = f"declare {self.type} @{name}(ptr, i32, {self.flags}, {self.type})\n"
+        mask = f"{self.flags} {_first(length, self.lanes)}"
+        rest = f"{self.type} zeroinitializer"
+        return f"{result} = call {self.type} @{name}(ptr {place}, i32 1, {mask}, {rest})"
+
+    def _stored(self, row: str, place: str, length: int) -> list[str]:
+        """Store the first numbers of a row."""
+        if length == self.lanes:
+            return [f"store {self.type} {row}, ptr {place}, align 8"]
+        if not masks():  # processors without have slow stores of some lanes, or none
+            narrow = f"{row}_first"
+            return [
+                _shuffle(narrow, row, row, self.lanes, range(length)),
+                f"store <{length} x double> {narrow}, ptr {place}, align 8",
+            ]
+        name = f"llvm.masked.store.{self.suffix}.p0"
+        self._masked[name] = f"declare void @{name}({self.type}, ptr, i32, {self.flags})\n"
+        mask = f"{self.flags} {_first(length, self.lanes)}"
+        return [f"call void @{name}({self.type} {row}, ptr {place}, i32 1, {mask})"]
+
+    def _check(self, name: str, rows: Sequence[str]) -> list[str]:
         """Add multiples of the numbers to the checksum."""
-        vector = f"<{length} x double>"
-        lines = [f"%{name}_k0 = fmul {vector} {rows[0]}, {splat(CHECK, length)}"]
+        lines = [f"%{name}_k0 = fmul {self.type} {rows[0]}, {self.constant(CHECK)}"]
         for i, row in enumerate(rows[1:]):
-            lines.append(f"%{name}_z{i + 1} = fmul contract {vector} {row}, {splat(CHECK, length)}")
-            lines.append(f"%{name}_k{i + 1} = fadd contract {vector} %{name}_k{i}, %{name}_z{i + 1}")
-        padded = [k if k < length else 0 for k in range(self.lanes)]
-        lines.append(_shuffle(f"%{name}_wide", f"%{name}_k{len(rows) - 1}", f"%{name}_k0", length, padded))
+            lines.append(f"%{name}_z{i + 1} = fmul contract {self.type} {row}, {self.constant(CHECK)}")
+            lines.append(f"%{name}_k{i + 1} = fadd contract {self.type} %{name}_k{i}, %{name}_z{i + 1}")
         lines += [
             f"%{name}_before = load {self.type}, ptr %checksum, align 64",
-            f"%{name}_after = fadd {self.type} %{name}_before, %{name}_wide",
+            f"%{name}_after = fadd {self.type} %{name}_before, %{name}_k{len(rows) - 1}",
             f"store {self.type} %{name}_after, ptr %checksum, align 64",
         ]
         return lines
 
     def results(self) -> list[str]:
-        """Compute the outputs, transpose them back and store them sample by sample.
+        """Compute the outputs, transpose them back and store them sample by sample, `lanes` at a time.
 
-        A few at a time, so that few numbers are alive at a time.
+        Either these outputs one after the other, which writes memory in its order, or all in the order of the
+        trace, where far fewer numbers have to wait for others then.
         """
         made = list(self.output_values())
-        size = len(made)
-        lines = self._rows("%out", str(size))
-        for start, length in _windows(size, self.lanes):
+        lines = self._rows("%out", str(len(made)))
+        one_by_one, traced = self._steps_by_outputs(), self._steps_by_trace()
+        fewer = self._waiting(traced) < _FAR_FEWER * self._waiting(one_by_one)
+        for numbers, windows in traced if fewer else one_by_one:
+            lines += self.lines(numbers)
+            for window in windows:
+                lines += self._stored_back(window.start, made[window])
+        return lines
+
+    def _windows(self) -> Iterator[tuple[slice, list[int]]]:
+        """Give outputs that are stored together, and their nodes."""
+        for start, length in _windows(len(self.outputs), self.lanes):
             window = slice(start, start + length)
-            wanted = [output.number for output in self.outputs[window] if isinstance(output, Traced)]
-            lines += self.lines(self.missing(wanted))
-            for signs, _ in made[window]:
-                lines += signs
-            name = f"s{start}"
-            rows, turned = self._transpose_back(name, [value for _, value in made[window]])
-            lines += turned
-            for lane in range(self.lanes):
-                lines.append(_at(f"{name}_{lane}", "%out", lane, start))
-                lines.append(f"store <{length} x double> {rows[lane]}, ptr %{name}_{lane}_at, align 8")
+            yield window, [x.number for x in self.outputs[window] if isinstance(x, Traced)]
+
+    def _steps_by_outputs(self) -> list[_Step]:
+        steps: list[_Step] = []
+        known = set(self.written)
+        for window, numbers in self._windows():
+            steps.append((self.missing(numbers, known), [window]))
+            known.update(steps[-1][0])
+        return steps
+
+    def _steps_by_trace(self) -> list[_Step]:
+        due: dict[int, list[slice]] = {}  # by the last of their nodes
+        for window, numbers in self._windows():
+            due.setdefault(max(numbers, default=-1), []).append(window)
+        steps: list[_Step] = [([], due.get(-1, []))]
+        return steps + [([number], due.get(number, [])) for number in self.needed]
+
+    def _waiting(self, steps: Sequence[_Step]) -> int:
+        """Return how many numbers find no register, summed over all operations."""
+        begin, end, time = dict[int, int](), dict[int, int](), 0
+        for numbers, windows in steps:
+            for number in numbers:
+                end.update(dict.fromkeys(self.graph.operands(number), time))
+                begin[number] = time
+                time += 1
+            for window in windows:
+                stored = (x.number for x in self.outputs[window] if isinstance(x, Traced))
+                end.update(dict.fromkeys(stored, time))
+        changes = [0] * (time + 1)
+        for number, at in begin.items():
+            if self.graph.nodes[number][0] != "constant":
+                changes[at] += 1
+                changes[end.get(number, at)] -= 1
+        return sum(max(0, alive - _REGISTERS) for alive in accumulate(changes))
+
+    def _stored_back(self, start: int, made: Sequence[tuple[list[str], str]]) -> list[str]:
+        """Store outputs from one on, given as lines and values."""
+        lines = [line for signs, _ in made for line in signs]
+        name, columns = f"s{start}", [value for _, value in made]
+        # what is missing to a square may be anything
+        columns += columns[-1:] * (self.lanes - len(made))
+        rows, turned = self._transpose(name, columns)
+        lines += turned
+        for lane, row in enumerate(rows):
+            lines.append(_at(f"{name}_{lane}", "%out", lane, start))
+            lines += self._stored(row, f"%{name}_{lane}_at", len(made))
         return lines
 
     def _rows(self, array: str, step: str) -> list[str]:
@@ -404,66 +485,41 @@ class LaneWriter(_Writer):
             lines.append(f"{array}_row{lane} = getelementptr double, ptr {array}, i64 {array}_offset{lane}")
         return lines
 
-    def _transpose(self, name: str, rows: list[str], length: int) -> tuple[list[str], list[str]]:
-        """Turn `lanes` rows of `length` numbers into `length` vectors of `lanes`."""
-        if length == self.lanes:
-            return self._exchanged(name, rows)
+    def _transpose(self, name: str, rows: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Turn a square of numbers: pairs of rows are interleaved, then what belongs together is joined.
+
+        Processors do both without a table that says where each number goes.
+        """
         lines: list[str] = []
-        parts = [(row, 1) for row in rows]  # each holds `height` samples, number by number
-        count = 0
-        while len(parts) > 1:
+        size = len(rows)
+        groups = [[row] for row in rows]  # vectors of a few rows, by their first column
+        while len(groups) > 1:
             joined = []
-            for (a, height), (b, _) in zip(parts[::2], parts[1::2]):
-                order = []
-                for i in range(length):
-                    order += [i * height + h for h in range(height)]
-                    order += [(length + i) * height + h for h in range(height)]
-                lines.append(_shuffle(f"%{name}_t{count}", a, b, length * height, order))
-                joined.append((f"%{name}_t{count}", 2 * height))
-                count += 1
-            parts = joined
-        whole = parts[0][0]
-        columns = []
-        for i in range(length):
-            order = list(range(i * self.lanes, (i + 1) * self.lanes))
-            lines.append(_shuffle(f"%{name}_c{i}", whole, whole, length * self.lanes, order))
-            columns.append(f"%{name}_c{i}")
-        return columns, lines
-
-    def _transpose_back(self, name: str, columns: list[str]) -> tuple[list[str], list[str]]:
-        """Turn vectors of `lanes` samples into `lanes` rows."""
-        length = len(columns)
-        # what is missing to a square may be anything
-        rows, lines = self._exchanged(name, [*columns, *[columns[-1]] * (self.lanes - length)])
-        if length == self.lanes:
-            return rows, lines
-        for lane, row in enumerate(rows):
-            lines.append(_shuffle(f"%{name}_row{lane}", row, row, self.lanes, range(length)))
-        return [f"%{name}_row{lane}" for lane in range(self.lanes)], lines
-
-    def _exchanged(self, name: str, rows: list[str]) -> tuple[list[str], list[str]]:
-        """Transpose a square of numbers, exchanging ever larger blocks beside the diagonal."""
-        lines: list[str] = []
-        size, step = len(rows), 1
-        while step < size:
-            made = list(rows)
-            for i in range(size):
-                if i & step:
-                    continue
-                a, b = rows[i], rows[i + step]
-                upper = [size + j - step if j & step else j for j in range(size)]
-                lower = [size + j if j & step else j + step for j in range(size)]
-                made[i], made[i + step] = f"%{name}_u{step}_{i}", f"%{name}_v{step}_{i}"
-                lines.append(_shuffle(made[i], a, b, size, upper))
-                lines.append(_shuffle(made[i + step], a, b, size, lower))
-            rows, step = made, 2 * step
-        return rows, lines
+            for upper, lower in zip(groups[::2], groups[1::2]):
+                halves: tuple[list[str], list[str]] = ([], [])
+                for a, b in zip(upper, lower):
+                    for odd, half in enumerate(halves):
+                        if len(groups) == size:
+                            order = [i + other for i in range(odd, size, 2) for other in (0, size)]
+                        else:
+                            pairs = range(2 * odd, size, 4)
+                            order = [i + k + other for other in (0, size) for i in pairs for k in (0, 1)]
+                        half.append(f"%{name}_t{len(lines)}")
+                        lines.append(_shuffle(half[-1], a, b, size, order))
+                joined.append([*halves[0], *halves[1]])
+            groups = joined
+        return groups[0], lines
 
 
 def _windows(size: int, width: int) -> Iterator[tuple[int, int]]:
     """Cut `size` numbers into pieces of `width`; the last one is shorter."""
     for start in range(0, size, width):
         yield start, min(width, size - start)
+
+
+def _first(count: int, lanes: int) -> str:
+    """Write a mask of the first lanes."""
+    return "<" + ", ".join(f"i1 {int(lane < count)}" for lane in range(lanes)) + ">"
 
 
 def _shuffle(result: str, a: str, b: str, length: int, order: Sequence[int]) -> str:

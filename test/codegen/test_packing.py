@@ -37,7 +37,7 @@ def test_equal_parts_are_the_same_operations_on_vectors(count: int) -> None:
     assert all(len(row) == count for row in packing.vectors)
     operations = [graph.nodes[row[0]][0] for row in packing.vectors]
     assert sorted(operations) == sorted(["lane", "lane", "sin", "cos", *"**-*-"])
-    sums = [n for n in graph.needed(outputs) if graph.nodes[n][0] == "+" and n not in packing.places]
+    sums = [n for n in graph.needed(outputs) if graph.nodes[n][0] == "+" and n not in packing.of]
     assert len(sums) == count - 1
 
     kernel = Kernel(trace, [("x", (1, count)), ("what is shared", (1, 1))])
