@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_result
 from hodyn_ros.dynamics.calls.description import RobotProperties
-from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, preload_rows
 from hodyn_ros.dynamics.loops.looped_efforts import LoopSolution
 from hodyn_ros.dynamics.results import BaseAndJoints, DriveState
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
@@ -119,9 +118,7 @@ class InverseDynamicsCalls(RobotProperties):
         at a singular pose, InputError saying what was expected.
         """
         looped = self._need_loops("solve_loops")
-        y, leader = coordinate_motion(looped.closure, q, base, 2)
-        arguments = y, leader, self._loads(wrenches), preload_rows(looped.closure, preload, len(y) - 3)
-        return looped.solve(*arguments)
+        return looped.solve(looped.effort_inputs(q, base, self._loads(wrenches), preload, alone=True))
 
     def is_compiled(self, order: int) -> bool:
         """Whether efforts of an order are computed by compiled code; those of some loops are not."""

@@ -2,29 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_finite, finite_array, real_array
+from hodyn_ros.codegen.sample_loop import each_sample
 from hodyn_ros.dynamics.motion_stack import check_order, check_twists, joint_rows, required_base
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.motion import BaseMotion
+from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 
+_Result = TypeVar("_Result")
 
-def coordinate_motions(
-    closure: Closure, q: ArrayLike | None, base: BaseMotion | None, rates: int
-) -> tuple[int, Array, BaseMotion | None]:
+
+class LoopedInputs(NamedTuple):
+    """What a call of a robot with loops takes, checked; of a batch with an axis of samples in front."""
+
+    y: Array  # (orders + 1, k) the motion of the joints that are coordinates
+    leader: BaseMotion | None = None  # that of platform or base, with spatial twists
+    wrenches: Sequence[AppliedWrench] = ()
+    preload: Array | None = None  # (order + 1, driven): what efforts of redundant drives should come near
+
+    @property
+    def orders(self) -> int:
+        """The highest derivative of the coordinates."""
+        return self.y.shape[-2] - 1
+
+    @property
+    def count(self) -> int:
+        """How many samples there are; zero where there is no batch."""
+        return len(self.y) if self.y.ndim == 3 else 0
+
+    def one(self, i: int) -> LoopedInputs:
+        """Return one sample of a batch."""
+        return self._replace(y=self.y[i], leader=sample_of(self.leader, i))
+
+    def each(self, compute: Callable[[LoopedInputs], _Result]) -> list[_Result]:
+        """Return what is computed of each sample of a batch; errors name theirs."""
+        return each_sample(self.count, lambda i: compute(self.one(i)))
+
+    def arrays(self, order: int, *further: Array) -> list[Array]:
+        """Return what code takes: motions, what it takes `further`, wrenches up to an order, a preload."""
+        arrays = [self.y]
+        if self.leader is not None:
+            twists = self.leader.in_representation("spatial").twists
+            arrays += [self.leader.pose, twists[..., : self.orders, :]]
+        arrays += [*further, *(wrench.up_to(order) for wrench in self.wrenches)]
+        arrays += [] if self.preload is None else [self.preload]
+        return [np.ascontiguousarray(array) for array in arrays]
+
+
+def looped_inputs(
+    closure: Closure,
+    q: ArrayLike | None,
+    base: BaseMotion | None,
+    rates: int,
+    wrenches: Sequence[AppliedWrench] = (),
+    *,
+    alone: bool = False,
+) -> LoopedInputs:
     """Check the motion of the independent joints, and of platform or base; order r needs r + `rates`.
 
     `q` (order + rates + 1, k), of a batch (N, ...), or None where no joint is a coordinate; joints or base
-    may be the same for all samples. Returns the number of samples, zero where there is no batch, the motion
-    of the joints (N, ...), and that of platform or base with spatial twists, as many or one. Raises
-    InputError saying what was expected.
+    may be the same for all samples. With `alone`, one sample is taken. Raises InputError saying what was
+    expected.
     """
     name, k = closure.tree.name, len(closure.joints)
     base = _leading(closure, base)
@@ -44,17 +89,10 @@ def coordinate_motions(
     if base is not None:
         check_twists(base, stack.shape[-2] - 1)
         base = base.in_representation("spatial")
-    return count, np.broadcast_to(stack, (count, *stack.shape)) if count and stack.ndim == 2 else stack, base
-
-
-def coordinate_motion(
-    closure: Closure, q: ArrayLike | None, base: BaseMotion | None, rates: int
-) -> tuple[Array, BaseMotion | None]:
-    """Check the motion of one sample as `coordinate_motions` does."""
-    count, y, leader = coordinate_motions(closure, q, base, rates)
-    if count:
+    if count and alone:
         raise InputError(f"this takes one sample; the motion, or that of the base, holds {count}")
-    return y, leader
+    y = np.broadcast_to(stack, (count, *stack.shape)) if count and stack.ndim == 2 else stack
+    return LoopedInputs(y, base, wrenches)
 
 
 def sample_of(leader: BaseMotion | None, i: int) -> BaseMotion | None:
@@ -62,18 +100,6 @@ def sample_of(leader: BaseMotion | None, i: int) -> BaseMotion | None:
     if leader is None or not leader.batch:
         return leader
     return leader.one(i)
-
-
-def count_of(y: Array) -> int:
-    """Return how many samples a motion of the coordinates has; zero of one that is no batch."""
-    return len(y) if y.ndim == 3 else 0
-
-
-def spatial_arrays(leader: BaseMotion | None, orders: int) -> list[Array]:
-    """Return the pose of platform or base, and so many spatial twists, as code takes them; none without."""
-    if leader is None:
-        return []
-    return [leader.pose, np.ascontiguousarray(leader.in_representation("spatial").twists[..., :orders, :])]
 
 
 def samples(*arguments: Any) -> list[tuple[Any, ...]]:

@@ -16,12 +16,7 @@ from hodyn_ros.digits import moving_rows
 from hodyn_ros.dynamics.kinematics.carriers import last_body
 from hodyn_ros.dynamics.kinematics.inverse_problem import GoalCall
 from hodyn_ros.dynamics.loops.compiled_frames import CompiledFrames
-from hodyn_ros.dynamics.loops.coordinate_motion import (
-    batch_size,
-    coordinate_motions,
-    drive_values,
-    given_base,
-)
+from hodyn_ros.dynamics.loops.coordinate_motion import batch_size, drive_values, given_base, looped_inputs
 from hodyn_ros.dynamics.loops.looped_call import LoopedCall
 from hodyn_ros.dynamics.loops.looped_frames import solve_frames
 from hodyn_ros.dynamics.loops.looped_matrices import LoopedMatrices
@@ -59,8 +54,8 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
 
     def tree_motion(self, q: ArrayLike | None, base: BaseMotion | None) -> tuple[Array, BaseMotion | None]:
         """Return the motion of all joints, and of a floating base of the tree."""
-        _, y, leader = coordinate_motions(self.closure, q, base, 0)
-        return self.joint_motion(y, leader)
+        inputs = looped_inputs(self.closure, q, base, 0)
+        return self.joint_motion(inputs.y, inputs.leader)
 
     def all_joints(self, q: ArrayLike | None, base: BaseMotion | None) -> Array:
         """Compute what `Robot.joint_motion` returns."""
@@ -248,7 +243,7 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
                 code = self._moved_by_drives.kernel(order)
             if code is None:
                 return None
-            return LoopedCall(self, code, self.check_of(code, "drives", partial(self._parts, order)))
+            return LoopedCall(self, code, self.check_of(code, ("drives", partial(self._parts, order))))
 
         return self._drive_calls.made(order, make)
 

@@ -12,6 +12,7 @@ import numpy as np
 from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.dynamics.fast_calls import FastCalls
 from hodyn_ros.dynamics.loops.closing import MOST_STEPS, Known, home, reach
+from hodyn_ros.dynamics.loops.coordinate_motion import LoopedInputs
 from hodyn_ros.dynamics.loops.digit_check import DigitCheck, memory_of
 from hodyn_ros.dynamics.loops.independence import conditions, find_independence
 from hodyn_ros.dynamics.loops.platform_dynamics import PlatformDynamics
@@ -19,7 +20,7 @@ from hodyn_ros.engine.loops.limbs import is_on_limbs
 from hodyn_ros.errors import ConvergenceError, HodynError, SingularError
 from hodyn_ros.formulations import embedding
 from hodyn_ros.formulations.embedding import LoopMotion, Place
-from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
+from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 
@@ -149,10 +150,10 @@ class LoopedPosition:
         pose = moved.place.base if leader is None or self.drifts else leader.pose
         self.known = Known(moved.place, y.copy(), pose)
 
-    def check_loads(self, base: BaseMotion | None, wrenches: Sequence[AppliedWrench], order: int) -> None:
+    def check_loads(self, inputs: LoopedInputs, order: int) -> None:
         """Refuse wrenches that would turn a platform where nothing holds it; InputError."""
-        if self.platform is not None and wrenches and base is not None:
-            self.platform.check_loads(base, wrenches, order)
+        if self.platform is not None and inputs.wrenches and inputs.leader is not None:
+            self.platform.check_loads(inputs.leader, inputs.wrenches, order)
 
     def check_margin(self, moved: LoopMotion, margin: float) -> None:
         """Refuse a pose at which coordinates do not determine the motion, from its margin; SingularError."""

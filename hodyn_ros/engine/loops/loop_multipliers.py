@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hodyn_ros.engine.loops.loop_motion import LoopCode
-from hodyn_ros.engine.loops.loop_series import ClusterMotion
+from hodyn_ros.engine.loops.loop_motion import ClosingMotion, LoopCode
 from hodyn_ros.engine.recursions.composite import Spatial, power
 from hodyn_ros.engine.series.allowed import closed_directions
 from hodyn_ros.engine.series.block_system import BlockSystem
@@ -17,21 +16,17 @@ from hodyn_ros.engine.series.vectors import Scalar, cross, dot, subtract
 class Multipliers:
     """The multipliers of all rows by cluster and coefficient."""
 
-    def __init__(
-        self, code: LoopCode, motions: Sequence[ClusterMotion], systems: Sequence[BlockSystem]
-    ) -> None:
-        self.code, self.motions, self.systems = code, motions, systems
+    def __init__(self, code: LoopCode, motions: Sequence[ClosingMotion]) -> None:
+        self.code, self.motions = code, motions
         self.multipliers: list[list[list[Scalar]]] = [[] for _ in motions]  # by cluster and coefficient
         self.carried: list[list[dict[int, Spatial]]] = [[] for _ in motions]  # wrenches by body
-        self._entries = [
-            [code.by_column(motion, r) for r in range(len(motion.cluster.rows))] for motion in motions
-        ]
+        self._entries = [[motion.by_column(r) for r in range(len(motion.cluster.rows))] for motion in motions]
 
-    def solve(self, cluster: int, right: Sequence[Scalar]) -> list[Scalar]:
+    def solve(self, motion: ClosingMotion, right: Sequence[Scalar]) -> list[Scalar]:
         """Return the multipliers of a cluster's rows that balance efforts on its unknown joints."""
-        code, rows = self.code, self.motions[cluster].cluster.rows
-        scaled = [x * float(code.scale[c]) for x, c in zip(right, code.columns_of[cluster])]
-        return [y * (1.0 / row.size) for y, row in zip(self.systems[cluster].solve_transposed(scaled), rows)]
+        scaled = [x * float(self.code.scale[c]) for x, c in zip(right, motion.columns)]
+        result = motion.system.solve_transposed(scaled)
+        return [y * (1.0 / row.size) for y, row in zip(result, motion.cluster.rows)]
 
     def along(self, column: int, multipliers: Sequence[Sequence[Scalar]]) -> Scalar:
         """Return the effort of multipliers on a known joint."""
@@ -96,8 +91,8 @@ class HoldingMultipliers(Multipliers):
     those directions; in others it is balanced by the drives.
     """
 
-    def __init__(self, code: LoopCode, motions: Sequence[ClusterMotion]) -> None:
-        super().__init__(code, motions, ())
+    def __init__(self, code: LoopCode, motions: Sequence[ClosingMotion]) -> None:
+        super().__init__(code, motions)
         assert code.allowed is not None
         size = code.closure.size
         closed = closed_directions(code.allowed, size) * np.repeat([1.0, size], 3)[:, None]

@@ -31,7 +31,6 @@ from hodyn_ros.engine.loops.loop_matrices import MATRIX_LAWS, Matrix, SumsCode, 
 from hodyn_ros.engine.loops.loop_motion import LoopCode, Velocity
 from hodyn_ros.engine.loops.loop_series import NOTHING, ClusterMotion
 from hodyn_ros.engine.recursions.composite import plus, scaled
-from hodyn_ros.engine.series.block_system import BlockSystem
 from hodyn_ros.engine.series.dual import Dual, value_of
 from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.engine.series.vectors import Scalar, cross, dot, from_taylor, halves, taylor, to_derivatives
@@ -275,8 +274,7 @@ class MotionChange:
         still: FloatingBase | None,
     ) -> list[Scalar]:
         """Let the joints that are not coordinates follow; returns their positions."""
-        motions = code.motions(leading, [] if still is None else [still.pose])
-        systems = [BlockSystem(code.system(m, columns)) for m, columns in zip(motions, code.columns_of)]
+        motions = code.solved_motions(leading, [] if still is None else [still.pose])
         known = {
             column: self._joints[0][place] * (1.0 / ratio) for column, (place, ratio) in code.known.items()
         }
@@ -284,7 +282,7 @@ class MotionChange:
         if still is not None:
             for i, x in enumerate(self._turned(self._rows[0])):
                 twist = plus(twist, scaled(x, base_velocity(code, still, i, 0)))
-        velocity = Velocity(code, motions, systems)
+        velocity = Velocity(code, motions)
         velocity.extend(known, (), twist, twist)
         result = list(state)
         changes = [velocity.leading[c][0] for c in code.unknown]
