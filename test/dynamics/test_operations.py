@@ -58,7 +58,7 @@ def test_laws_take_as_many_rows_as_the_entry_says(operation: Operation, robot: R
     order, n = 0 if "second" in operation.name else 1, robot.n_coordinates
     tree = robot.tree
     further = [KernelSpec.of(tree)] if operation.kernel else placed(tree, robot.frames, of)
-    _, arguments = operation.tree_law(tree, order, *further)
+    _, arguments = operation.law("tree")(tree, order, *further)
     (_, first), *others = arguments
     rows = 2 if operation.takes == "state" else order + 1 + operation.rates
     assert first == (rows, n)

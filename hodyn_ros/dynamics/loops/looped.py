@@ -88,7 +88,7 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
         """Return the fastest callable of an operation."""
         if OPERATIONS[what].loops:
             return into(self.compile_product(what, order, *of))
-        return into(OPERATIONS[what].make_loops_call(self, order, *of))
+        return into(OPERATIONS[what].law("loops_call")(self, order, *of))
 
     def compiled_batch(
         self, what: str, order: int, of: tuple[Any, ...], call: Callable[..., Any], kind: DTypeLike

@@ -68,7 +68,7 @@ class LoopedMatrices(LoopedMotion):
     ) -> LoopedCall:
         def make(closure: Closure, chosen: Array, *, loads: Loads, on_numbers: bool) -> LoopFunction:
             frames = placed(self.closure.tree, self.frames, of, 0 if closure is self.closure else SHIFT)
-            law = OPERATIONS[name].loops_law(closure, chosen, order, *frames)
+            law = OPERATIONS[name].law("loops")(closure, chosen, order, *frames)
             return LoopProduct(law, limit, on_numbers=on_numbers)
 
         held = "efforts" in OPERATIONS[name].shape

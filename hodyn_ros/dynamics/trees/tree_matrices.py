@@ -14,7 +14,7 @@ from hodyn_ros.dynamics.motion_stack import joint_stack, motion_stack, too_large
 from hodyn_ros.dynamics.named_frames import placed
 from hodyn_ros.dynamics.operations import OPERATIONS
 from hodyn_ros.dynamics.regressors import by_parameter, reference_velocities
-from hodyn_ros.dynamics.trees.tree_code import TreeCode, called
+from hodyn_ros.dynamics.trees.tree_code import TreeCode
 from hodyn_ros.formulations import parameters
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.se3 import Array
@@ -36,11 +36,11 @@ class TreeMatrices(TreeCode):
         if kernel is None and not operation.published:
             raise too_large(tree, name, stack.order)
         if kernel is None:
-            law, bodies = operation.published_law, stack.bodies(self.joint_tree)
+            law, bodies = operation.law("published"), stack.bodies(self.joint_tree)
             return matrices.by_order(law, bodies, stack.order, *placed(tree, self.frames, of))
         rows, columns = kernel.result
         shape = (columns,) if len(operation.shape) == 1 else (rows // (stack.order + 1), columns)
-        result = called(kernel, stack).reshape(*stack.batch, stack.order + 1, *shape)
+        result = stack.call(kernel).reshape(*stack.batch, stack.order + 1, *shape)
         if not stack.batch:
             self.fast.note(stack.q, base, (name, *of), kernel.function, result, stack.frame)
         return result
@@ -78,9 +78,7 @@ class TreeMatrices(TreeCode):
         if kernel is None:
             law, bodies = parameters.slotine_li_regressors, stack.bodies(self.joint_tree)
             return matrices.by_order(law, bodies, stack.order, rates)
-        arguments = [*stack.arguments(), np.ascontiguousarray(np.stack(rates, axis=-2))]
-        call = kernel.batch if stack.batch else kernel.function
-        rows = call(*map(np.ascontiguousarray, arguments))
+        rows = stack.call(kernel, np.ascontiguousarray(np.stack(rates, axis=-2)))
         result: Array = rows.reshape(*stack.batch, stack.order + 1, self.m, -1)
         if not stack.batch:
             self.fast.note(stack.q, base, (name,), kernel.function, result, stack.frame)

@@ -13,10 +13,9 @@ from hodyn_ros.codegen.sample_loop import one_by_one
 from hodyn_ros.dynamics import matrices, partials
 from hodyn_ros.dynamics.hybrid_arguments import HybridArguments
 from hodyn_ros.dynamics.matrices import MatrixDerivatives
-from hodyn_ros.dynamics.motion_stack import MotionStack, applied, fitting_base, load_places, motion_stack
+from hodyn_ros.dynamics.motion_stack import MotionStack, fitting_base, load_places, motion_stack
 from hodyn_ros.dynamics.partials import LinearisedDynamics
 from hodyn_ros.dynamics.trees.tree_accelerations import HybridProblem, TreeAccelerations
-from hodyn_ros.dynamics.trees.tree_code import called
 from hodyn_ros.engine.direction_lanes import (
     hybrid_dynamics_changes,
     in_all_directions,
@@ -57,26 +56,23 @@ class TreePartials(TreeAccelerations):
         self, q: ArrayLike | None, base: BaseMotion | None, loads: Sequence[AppliedWrench]
     ) -> Array:
         """Compute what `Robot.inverse_dynamics_derivatives` returns."""
-        stack = motion_stack(self.tree, q, base, 2)
+        stack = motion_stack(self.tree, q, base, 2, loads=loads)
         order, m, places = stack.order, self.m, load_places(self.tree, loads)
         kernel = self.traced_kernel("inverse_dynamics_derivatives", order, *([places] if places else []))
         if kernel is not None:
-            shape = (order + 1, order + 3, m, m)
-            result: Array = called(kernel, stack, loads).reshape(*stack.batch, *shape)
+            result: Array = stack.call(kernel).reshape(*stack.batch, order + 1, order + 3, m, m)
             if not loads and not stack.batch:
                 call = ("inverse_dynamics_derivatives",)
                 self.fast.note(stack.q, base, call, kernel.function, result, stack.frame)
             return result
         changes = self.derived_kernel(inverse_dynamics_changes, order, places)
         if changes is not None:
-            arrays = [*stack.arguments(), *applied(loads, order, stack.batch)]
-            return in_all_directions(changes, arrays, stack.batch)
+            return in_all_directions(changes, stack.arguments(), stack.batch)
         series = partials.closed_form_series(stack.bodies(self.joint_tree), order)
         if loads:
             pushed = self.derived_kernel(_load_series_kernel, order, places)
             assert pushed is not None
-            change = called(pushed, stack, loads)
-            series[..., 0, :, :] += change.reshape(*stack.batch, order + 1, m, m)
+            series[..., 0, :, :] += stack.call(pushed).reshape(*stack.batch, order + 1, m, m)
         return partials.assemble(series, partials.joint_brackets(self.joint_tree, stack.velocities))
 
     @finite_result

@@ -11,16 +11,9 @@ from numpy.typing import ArrayLike
 from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Kernel, LaneKernel
 from hodyn_ros.codegen.sample_loop import one_by_one
 from hodyn_ros.dynamics.hybrid_arguments import HybridArguments
-from hodyn_ros.dynamics.motion_stack import (
-    MotionStack,
-    applied,
-    load_places,
-    motion_stack,
-    too_large,
-)
+from hodyn_ros.dynamics.motion_stack import MotionStack, load_places, motion_stack, too_large
 from hodyn_ros.dynamics.partials import multiplier_rows, of_each
 from hodyn_ros.dynamics.trees.tree_accelerations import HybridProblem
-from hodyn_ros.dynamics.trees.tree_code import called
 from hodyn_ros.dynamics.trees.tree_partials import TreePartials
 from hodyn_ros.engine import second_partials as laws
 from hodyn_ros.engine.direction_lanes import in_all_directions
@@ -49,34 +42,29 @@ class TreeSecondPartials(TreePartials):
         loads: Sequence[AppliedWrench],
     ) -> Array:
         """Compute what `Robot.inverse_dynamics_hessian` returns."""
-        stack = motion_stack(self.tree, q, base, 2)
-        order = stack.order
+        name, stack = "inverse_dynamics_hessian", motion_stack(self.tree, q, base, 2, loads=loads)
+        order, places = stack.order, load_places(self.tree, loads)
         weights = multiplier_rows(multiplier, (order + 1, self.m), stack.batch)
-        places = load_places(self.tree, loads)
-        arrays = [*stack.arguments(), *applied(loads, order, stack.batch), weights]
-        kernel = self._second_kernel("inverse_dynamics_hessian", order, *([places] if places else []))
-        shape = (order + 3, order + 3, self.m, self.m)
+        kernel = self._second_kernel(name, order, *([places] if places else []))
         if kernel is not None:
-            result = kernel.batch(*arrays) if stack.batch else kernel.function(*arrays)
-            return result.reshape(*stack.batch, *shape)
+            shape = (order + 3, order + 3, self.m, self.m)
+            return stack.call(kernel, weights).reshape(*stack.batch, *shape)
         changes = self.derived_kernel(_inverse_gradient_changes, order, places)
         if changes is None:
-            raise too_large(self.tree, "inverse_dynamics_hessian", order)
-        return of_displacements(in_all_directions(changes, arrays, stack.batch), self.tree.floating_base)
+            raise too_large(self.tree, name, order)
+        result = in_all_directions(changes, [*stack.arguments(), weights], stack.batch)
+        return of_displacements(result, self.tree.floating_base)
 
     def inverse_dynamics_second_derivatives(
         self, q: ArrayLike | None, base: BaseMotion | None, loads: Sequence[AppliedWrench]
     ) -> Array:
         """Compute what `Robot.inverse_dynamics_second_derivatives` returns."""
-        stack = motion_stack(self.tree, q, base, 2)
-        order = stack.order
+        name, stack = "inverse_dynamics_second_derivatives", motion_stack(self.tree, q, base, 2, loads=loads)
         places = load_places(self.tree, loads)
-        kernel = self._second_kernel(
-            "inverse_dynamics_second_derivatives", order, *([places] if places else [])
-        )
+        kernel = self._second_kernel(name, stack.order, *([places] if places else []))
         if kernel is not None:
-            return self._all(called(kernel, stack, loads), order, stack.batch)
-        return of_each(order, self.m, lambda unit: self.inverse_dynamics_hessian(q, unit, base, loads))
+            return self._all(stack.call(kernel), stack.order, stack.batch)
+        return of_each(stack.order, self.m, lambda unit: self.inverse_dynamics_hessian(q, unit, base, loads))
 
     def hybrid_dynamics_hessian(self, arguments: HybridArguments, multiplier: ArrayLike) -> Array:
         """Compute what `Robot.hybrid_dynamics_hessian` returns."""
@@ -103,33 +91,19 @@ class TreeSecondPartials(TreePartials):
             return self._all(problem.call(kernel), problem.order, problem.batch)
         return of_each(problem.order, self.m, lambda unit: self.hybrid_dynamics_hessian(arguments, unit))
 
-    def frame_derivatives(
-        self,
-        q: ArrayLike | None,
-        base: BaseMotion | None,
-        frames: Sequence[str | int] | None,
-        representation: Representation,
-    ) -> Array:
-        """Compute what `Robot.forward_kinematics_derivatives` returns."""
-        stack, kernel = self._frame_kernel("forward_kinematics_derivatives", q, base, frames, representation)
-        result = (kernel.batch if stack.batch else kernel.function)(*stack.arguments())
-        rows = 16 + 6 * stack.order
-        return result.reshape(*stack.batch, -1, rows, stack.order + 1, self.m)
+    def frame_derivatives(self, q: ArrayLike | None, base: BaseMotion | None, *of: Any) -> Array:
+        """Compute what `Robot.forward_kinematics_derivatives` returns of frames, in a representation."""
+        stack, kernel = self._frame_kernel("forward_kinematics_derivatives", q, base, *of)
+        return stack.call(kernel).reshape(*stack.batch, -1, 16 + 6 * stack.order, stack.order + 1, self.m)
 
     def frame_hessian(
-        self,
-        q: ArrayLike | None,
-        multiplier: ArrayLike,
-        base: BaseMotion | None,
-        frames: Sequence[str | int] | None,
-        representation: Representation,
+        self, q: ArrayLike | None, multiplier: ArrayLike, base: BaseMotion | None, *of: Any
     ) -> Array:
-        """Compute what `Robot.forward_kinematics_hessian` returns."""
-        stack, kernel = self._frame_kernel("forward_kinematics_hessian", q, base, frames, representation)
+        """Compute what `Robot.forward_kinematics_hessian` returns of frames, in a representation."""
+        stack, kernel = self._frame_kernel("forward_kinematics_hessian", q, base, *of)
         weights = multiplier_rows(multiplier, kernel.arguments[-1][1], stack.batch)
-        result = (kernel.batch if stack.batch else kernel.function)(*stack.arguments(), weights)
         k, m = stack.order + 1, self.m
-        return result.reshape(*stack.batch, k, k, m, m)
+        return stack.call(kernel, weights).reshape(*stack.batch, k, k, m, m)
 
     def _frame_kernel(
         self,

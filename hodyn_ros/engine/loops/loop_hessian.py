@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Stack
+from hodyn_ros.codegen.kernel import Stack
 from hodyn_ros.codegen.tracer import Graph, Traced
 from hodyn_ros.engine.kernel_spec import Loads, load_arguments, motion_arguments
 from hodyn_ros.engine.loops.loop_efforts import EffortCode
@@ -40,7 +40,7 @@ class LoopHessian(LoopFunction):
         stacks = [*load_arguments(loads, order), ("the multiplier", (order + 1, closure.n_efforts))]
         code = _Code(closure, chosen, order, loads)
         result = (order + 3) ** 2 * c + 1, c
-        super().__init__(code, motion, stacks, result, code.hessian, limit=STRAIGHT_LINE_LIMIT)
+        super().__init__(code, motion, stacks, result, code.hessian)
 
     def changes(self, table: Array) -> Array:
         """Return the second derivatives (..., order + 3, order + 3, c, c) that results hold."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from hodyn_ros.codegen.differentiate import derivatives
 from hodyn_ros.codegen.emit import kernel_text, lane_function_text
-from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Shape, Stack, traced
+from hodyn_ros.codegen.kernel import Shape, Stack, traced
 from hodyn_ros.codegen.llvm import Facts, Module
 from hodyn_ros.codegen.processor import lanes
 from hodyn_ros.codegen.program import Code, Copy, Index, Program, Run, Statement, View, arrays
@@ -85,8 +85,10 @@ class LoopPartials(LoopFunction):
         result = self.parts * self.shape[0] + 1, lanes()
         stacks += load_arguments(loads, order)
         end = partial(self._with_duals, code.checked) if on_numbers else code.checked
-        limit = STRAIGHT_LINE_LIMIT
-        super().__init__(code, motion, stacks, result, end, limit=limit, on_numbers=on_numbers)
+        limit = STRAIGHT_LINE_LIMIT  # lanes are directions
+        super().__init__(
+            code, motion, stacks, result, end, limit=limit, on_numbers=on_numbers, has_lanes=False
+        )
 
     def changes(self, table: Array) -> Array:
         """Return the changes (..., order + 1, rows, directions) that results, or their `batch_rows`, hold."""
@@ -103,9 +105,6 @@ class LoopPartials(LoopFunction):
         changes[:, :directions] = [x for row in result for x in row]
         parts: Stack = changes.reshape(rows, self.parts, width).swapaxes(0, 1).reshape(-1, width).tolist()
         return [*parts, [wrong[0]] * width]
-
-    def in_lanes(self, rows: slice, sure: float = 1.0) -> None:
-        """Return None: lanes are directions."""
 
     def _compiled_end(self, trace: Callable[..., Stack], shapes: Sequence[Shape], limit: float) -> Code:
         """Compile what changes nothing once, and what follows from changes in all directions."""

@@ -13,7 +13,7 @@ from math import factorial
 
 import numpy as np
 
-from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Shape, Stack
+from hodyn_ros.codegen.kernel import Shape, Stack
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction
 from hodyn_ros.engine.loops.loop_motion import ClosingMotion, LoopCode, Velocity
 from hodyn_ros.engine.loops.loop_series import NOTHING, ClusterMotion, MovingFrame, moved
@@ -276,4 +276,4 @@ class TaskMotion(LoopFunction):
             ("the poses", (4 * frames, 4)),
             ("the twists", (frames * order, 6)),
         ]
-        super().__init__(code, motion, [], (order + 2, k), code.coordinates, limit=STRAIGHT_LINE_LIMIT)
+        super().__init__(code, motion, [], (order + 2, k), code.coordinates)

@@ -36,7 +36,7 @@ def loop_function(robot: Robot, request: ExportRequest, what: str, tables: Table
     It takes a memory and the motion of the coordinates, and returns a code.
     """
     operation = OPERATIONS[what]
-    plan: Plan = (operation.make_loops_plan if operation.loops_plan else of_motion)(robot, request, what)
+    plan: Plan = (operation.law("loops_plan") if operation.loops_plan else of_motion)(robot, request, what)
     if request.target is not None:
         plan = replace(plan, tolerances=SINGLE)
     memory = _memory(plan)
