@@ -36,7 +36,6 @@ class TreeCode:
 
     def kernel(self, name: str, order: int, setting: KernelSpec) -> Function:
         """Return the code of inverse or forward dynamics, by the name of the operation."""
-
         law = OPERATIONS[name].law
         return self._kernels.made((name, order, setting), lambda: law("kernel")(self.tree, order, setting))
 

@@ -85,10 +85,8 @@ class LoopPartials(LoopFunction):
         result = self.parts * self.shape[0] + 1, lanes()
         stacks += load_arguments(loads, order)
         end = partial(self._with_duals, code.checked) if on_numbers else code.checked
-        limit = STRAIGHT_LINE_LIMIT  # lanes are directions
-        super().__init__(
-            code, motion, stacks, result, end, limit=limit, on_numbers=on_numbers, has_lanes=False
-        )
+        # lanes are directions
+        super().__init__(code, motion, stacks, result, end, on_numbers=on_numbers, has_lanes=False)
 
     def changes(self, table: Array) -> Array:
         """Return the changes (..., order + 1, rows, directions) that results, or their `batch_rows`, hold."""
