@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from hodyn_ros.checks import check_finite, finite_result, into
 from hodyn_ros.codegen.object_cache import Kept
-from hodyn_ros.codegen.sample_loop import SampleLoop, one_by_one
+from hodyn_ros.codegen.sample_loop import one_by_one
 from hodyn_ros.digits import moving_rows
 from hodyn_ros.dynamics.kinematics.carriers import last_body
 from hodyn_ros.dynamics.kinematics.inverse_problem import GoalCall
@@ -200,7 +200,7 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
             def one(i: int) -> Array:
                 return alone(*[array[i] for array in arrays])
 
-            if not isinstance(loop, SampleLoop) or arrays[0].shape[1:] != loop.call.arguments[0][1]:
+            if loop is None or arrays[0].shape[1:] != loop.call.arguments[0][1]:
                 return one_by_one(count, one)
             columns, width = self._drive_columns(order), loop.call.result[1]
             padding = np.zeros((1, width - columns))
