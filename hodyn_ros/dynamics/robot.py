@@ -16,7 +16,6 @@ from hodyn_ros.dynamics.calls.inverse_dynamics import InverseDynamicsCalls
 from hodyn_ros.dynamics.calls.kinematics import KinematicCalls
 from hodyn_ros.dynamics.calls.matrices import MatrixCalls
 from hodyn_ros.dynamics.calls.partials import PartialCalls
-from hodyn_ros.dynamics.calls.second_partials import SecondPartialCalls
 from hodyn_ros.dynamics.loops.closing import assembled
 from hodyn_ros.dynamics.read_robot import read_mjcf_robot, read_robot, read_urdf_robot
 from hodyn_ros.errors import ModelError
@@ -32,7 +31,6 @@ from hodyn_ros.model.tree import TreeArrays, TreeModel
 
 class Robot(
     CompileCalls,
-    SecondPartialCalls,
     PartialCalls,
     InverseDynamicsCalls,
     ForwardDynamicsCalls,

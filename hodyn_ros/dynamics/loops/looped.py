@@ -15,10 +15,9 @@ from hodyn_ros.codegen.sample_loop import one_by_one
 from hodyn_ros.digits import moving_rows
 from hodyn_ros.dynamics.kinematics.carriers import last_body
 from hodyn_ros.dynamics.kinematics.inverse_problem import GoalCall
-from hodyn_ros.dynamics.loops.compiled_frames import CompiledFrames
 from hodyn_ros.dynamics.loops.coordinate_motion import batch_size, drive_values, given_base, looped_inputs
 from hodyn_ros.dynamics.loops.looped_call import LoopedCall
-from hodyn_ros.dynamics.loops.looped_frames import solve_frames
+from hodyn_ros.dynamics.loops.looped_frames import CompiledFrames, solve_frames
 from hodyn_ros.dynamics.loops.looped_matrices import LoopedMatrices
 from hodyn_ros.dynamics.loops.looped_partials import LoopedPartials
 from hodyn_ros.dynamics.loops.moved_by_drives import MovedByDrives

@@ -23,9 +23,8 @@ from typing import NamedTuple
 import numpy as np
 
 from hodyn_ros.codegen.kernel import Stack
-from hodyn_ros.engine.loops.loop_loads import loop_loads
 from hodyn_ros.engine.loops.loop_motion import ClosingMotion, LoopCode, Velocity
-from hodyn_ros.engine.loops.loop_multipliers import HoldingMultipliers, Multipliers
+from hodyn_ros.engine.loops.loop_multipliers import HoldingMultipliers, Multipliers, loop_loads
 from hodyn_ros.engine.loops.loop_series import NOTHING, weighted
 from hodyn_ros.engine.recursions.recursion import Recursion
 from hodyn_ros.engine.series.applied import AppliedWrench
