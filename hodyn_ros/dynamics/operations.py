@@ -499,7 +499,7 @@ OPERATIONS: dict[str, Operation] = {
             "derivatives of the matrices by every dynamic parameter",
             tree=f"{_MATRICES}:by_parameter",
             loops=f"{_OF_LOOPS}:by_parameter",
-            published="dynamics.regressors:parameter_rows",
+            published="dynamics.matrices:parameter_rows",
             **_offered(_NOWHERE),
         ),
         _of_motion(

@@ -8,17 +8,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_result
-from hodyn_ros.dynamics.calls.forward_dynamics import ForwardDynamicsCalls
+from hodyn_ros.dynamics.calls.dynamics import DynamicsCalls
 from hodyn_ros.dynamics.calls.matrices import MatrixCalls
-from hodyn_ros.dynamics.hybrid_arguments import HybridArguments
 from hodyn_ros.dynamics.matrices import MatrixDerivatives
+from hodyn_ros.dynamics.motion_stack import HybridArguments
 from hodyn_ros.dynamics.partials import LinearisedDynamics
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.lie.se3 import Array
 
 
-class PartialCalls(ForwardDynamicsCalls, MatrixCalls):
+class PartialCalls(DynamicsCalls, MatrixCalls):
     """First and second partial derivatives, and linearised dynamics."""
 
     def matrix_derivatives(self, q: ArrayLike | None, base: BaseMotion | None = None) -> MatrixDerivatives:

@@ -20,10 +20,9 @@ from hodyn_ros.dynamics.loops.coordinate_motion import LoopedInputs, looped_inpu
 from hodyn_ros.dynamics.loops.grounded import SHIFT
 from hodyn_ros.dynamics.loops.looped_call import LoopedCall, kept
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
-from hodyn_ros.dynamics.matrices import DynamicMatrices
+from hodyn_ros.dynamics.matrices import DynamicMatrices, by_parameter
 from hodyn_ros.dynamics.named_frames import placed
 from hodyn_ros.dynamics.operations import OPERATIONS, RATES
-from hodyn_ros.dynamics.regressors import by_parameter
 from hodyn_ros.engine.kernel_spec import Loads
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction, LoopProduct
 from hodyn_ros.engine.loops.loop_matrices import MATRICES

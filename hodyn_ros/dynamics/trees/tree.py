@@ -15,7 +15,7 @@ from hodyn_ros.dynamics import matrices
 from hodyn_ros.dynamics.kinematics.forward_kinematics import checked_motion
 from hodyn_ros.dynamics.kinematics.inverse_kinematics import InverseKinematics
 from hodyn_ros.dynamics.kinematics.inverse_problem import GoalCall
-from hodyn_ros.dynamics.matrices import DynamicMatrices
+from hodyn_ros.dynamics.matrices import DynamicMatrices, by_parameter, reference_velocities
 from hodyn_ros.dynamics.motion_stack import (
     applied,
     check_order,
@@ -28,7 +28,6 @@ from hodyn_ros.dynamics.motion_stack import (
 )
 from hodyn_ros.dynamics.named_frames import placed
 from hodyn_ros.dynamics.operations import OPERATIONS
-from hodyn_ros.dynamics.regressors import by_parameter, reference_velocities
 from hodyn_ros.dynamics.results import BaseAndJoints, DriveState, base_and_joints
 from hodyn_ros.dynamics.trees.tree_partials import TreePartials
 from hodyn_ros.engine.kernel_spec import KernelSpec
