@@ -16,7 +16,7 @@ import numpy as np
 from hodyn_ros.codegen.kernel import Shape, Stack
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction
 from hodyn_ros.engine.loops.loop_motion import ClosingMotion, LoopCode, Velocity
-from hodyn_ros.engine.loops.loop_series import NOTHING, ClusterMotion, MovingFrame, moved
+from hodyn_ros.engine.loops.loop_series import NOTHING, moved
 from hodyn_ros.engine.recursions.composite import Spatial, plus
 from hodyn_ros.engine.recursions.frame_goals import (
     ACCURACY,
@@ -25,6 +25,7 @@ from hodyn_ros.engine.recursions.frame_goals import (
     Equations,
     GoalCode,
     Goals,
+    MovingGoals,
     damped_step,
     largest,
 )
@@ -75,14 +76,13 @@ class TaskCode(LoopCode):
             error = error + dot(gaps, gaps)
             for column, step in zip(motion.columns, motion.system.solve([-gap for gap in gaps])):
                 closing[column] = step * float(self.scale[column])
-        tree, center = self._tree.motion(self.positions(leading), place[0] if place else None)
-        moving = [self._tree.moving_frame(tree, frame) for frame in self._tree.goals.frames]
-        apart = self._tree.error(moving, poses, center)
+        moving = MovingGoals(self._tree, self.positions(leading), place[0] if place else None)
+        apart = moving.error(poses)
         error = error + dot(apart, apart)
-        values = self._along(tree, moving, [[x] for x in closing])
+        values = self._along(moving, [[x] for x in closing])
         rest = [a - b for a, b in zip(apart, values)]
         velocities = self._velocities(motions)
-        columns_of_frames = [self._along(tree, moving, velocity.leading) for velocity in velocities]
+        columns_of_frames = [self._along(moving, velocity.leading) for velocity in velocities]
         weights = self._weights(q)
         mean = sum(weights[1:], start=weights[0]) * (1.0 / len(weights))
         roots = [np.sqrt(w / mean) for w in weights]
@@ -103,24 +103,15 @@ class TaskCode(LoopCode):
         twists = given_twists[len(of_base) :]
         leading = self._positions(q, state)
         motions = self.solved_motions(leading, place)
-        tree, center = self._tree.motion(self.positions(leading), place[0] if place else None)
-        moving = [self._tree.moving_frame(tree, frame) for frame in self._tree.goals.frames]
+        moving = MovingGoals(self._tree, self.positions(leading), place[0] if place else None)
         leader = [*place, of_base] if place else []
-        defect = self._tree.apart(moving, poses, center)
-        for f in range(len(moving)):
+        defect = moving.apart(poses)
+        for f in range(len(moving.frames)):
             defect = defect + distance_from_rigid(poses[4 * f : 4 * f + 4]) * (1.0 / _RIGID**2)
         rates: list[list[Scalar]] = [[] for _ in leading]
         if count:
-            defect = defect + self._find_all_rates(
-                q,
-                motions,
-                tree,
-                moving,
-                self._tree.wanted(poses, twists, center),
-                leader,
-                center,
-                rates,
-            )
+            wanted = moving.wanted(poses, twists)
+            defect = defect + self._find_all_rates(q, motions, moving, wanted, leader, rates)
         of_joints = [self.joint_series(joint, rates) for joint in range(len(self.coupling_matrix))]
         positions, joints = self.positions(leading), self.closure.joints
         rows = [[positions[j] for j in joints], *(self.derivatives(of_joints, joints) if count else [])]
@@ -133,16 +124,14 @@ class TaskCode(LoopCode):
         self,
         q: Stack,
         motions: Sequence[ClosingMotion],
-        tree: ClusterMotion,
-        moving: Sequence[MovingFrame],
+        moving: MovingGoals,
         wanted: Sequence[Sequence[Spatial]],
         leader: Sequence[Stack],
-        center: Sequence[Scalar],
         rates: list[list[Scalar]],
     ) -> Scalar:
         """Append all coefficients of the velocities of the leading joints; return what is wrong with them."""
         velocities = self._velocities(motions)
-        table = [self._along(tree, moving, velocity.leading) for velocity in velocities]
+        table = [self._along(moving, velocity.leading) for velocity in velocities]
         weighted = [np.sqrt(w) for w in self._weights(q)]
         equations = Equations.of(table, weighted, redundant=self._redundant)
         roots, jacobians = equations.roots, list[Stack]()  # of higher orders, columns
@@ -154,25 +143,25 @@ class TaskCode(LoopCode):
                 free = place in self._movable
                 rates[column].append(0.0 if free else q[k + 1][place] * (1.0 / (factorial(k) * ratio)))
             self.find_rates(motions, rates, base_twists[k], k)
-            of_base = twist_about(taylor(leader[1][k], k), center) if leader else NOTHING
-            right = self._tree.asked(tree, moving, wanted, self._of_tree(rates), of_base, k)
+            of_base = twist_about(taylor(leader[1][k], k), moving.center) if leader else NOTHING
+            right = moving.asked(wanted, self._of_tree(rates), of_base, k)
             known: list[Scalar] = [0.0] * len(roots)
             for matrix, earlier in zip(jacobians, reversed(multipliers)):
                 known = [x + dot(column, earlier) for x, column in zip(known, matrix)]
             result, following, missing = equations.solve(right, known)
             multipliers.append(following)
             if missing:
-                defect = defect + self._tree.lost(missing, right, wanted, k)
+                defect = defect + moving.lost(missing, right, wanted, k)
             for velocity, x, root in zip(velocities, result, roots):
                 for column, series in enumerate(velocity.leading):
                     rates[column][k] = rates[column][k] + series[0] * (x / root)
             for motion in motions:
                 motion.extend(motion.joint_rates(rates), *base_twists[k])
-            tree.extend(self._of_tree(rates), of_base)
+            moving.bodies.extend(self._of_tree(rates), of_base)
             if self._redundant and k + 1 < self.derivatives_asked:
                 for velocity in velocities:
                     velocity.extend({})
-                table = [self._along(tree, moving, velocity.leading) for velocity in velocities]
+                table = [self._along(moving, velocity.leading) for velocity in velocities]
                 jacobians.append([[x / root for x in column] for column, root in zip(table, roots)])
         return defect
 
@@ -203,25 +192,23 @@ class TaskCode(LoopCode):
         """Return the series of the joints that carry the frames from those of the leading joints."""
         return {joint: self.joint_series(joint, leading) for joint in self._tree.joints}
 
-    def _along(
-        self, tree: ClusterMotion, moving: Sequence[MovingFrame], leading: Sequence[Sequence[Scalar]]
-    ) -> list[Scalar]:
+    def _along(self, moving: MovingGoals, leading: Sequence[Sequence[Scalar]]) -> list[Scalar]:
         """Return the last coefficient of the frames' hybrid twists, the joints moving as leading ones do.
 
         Only rows that count, lengths in the robot's size; a base stays.
         """
         rates, result, goals = self._of_tree(leading), [], self._tree.goals
-        k = len(leading[0]) - 1
+        k, screws = len(leading[0]) - 1, moving.bodies.screws
         for f, (frame, rows) in enumerate(zip(goals.frames, goals.rows)):
             twists: list[Spatial] = []
             for m in range(k + 1):
                 twist = NOTHING
                 for body in self._tree.paths[f]:
-                    if body in tree.screws:
+                    if body in screws:
                         joint = self.closure.tree.joint_of(body)
-                        twist = plus(twist, moved(tree.screws[body], rates[joint], m))
+                        twist = plus(twist, moved(screws[body], rates[joint], m))
                 twists.append(twist)
-            origin = self._tree.moving_frame(tree, frame, k).point if k else moving[f].point
+            origin = moving.bodies.frame(frame, k).point if k else moving.frames[f].point
             lever = convolve_vectors(cross, [twist[0] for twist in twists], origin, k)
             w, v = twists[k]
             result += [*w, *scale(1.0 / self.closure.size, add(v, lever))][rows]
