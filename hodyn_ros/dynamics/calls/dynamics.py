@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from hodyn_ros.checks import finite_result
 from hodyn_ros.digits import is_asked_for, refuse_without_digits
 from hodyn_ros.dynamics.calls.accuracy import AccuracyCalls
+from hodyn_ros.dynamics.hybrid_arguments import HybridArguments, check_prescribed
 from hodyn_ros.dynamics.loops.looped_efforts import LoopSolution
-from hodyn_ros.dynamics.motion_stack import HybridArguments, check_prescribed
 from hodyn_ros.dynamics.results import BaseAndJoints, DriveState
 from hodyn_ros.errors import InputError, SingularError
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from hodyn_ros.checks import finite_result
 from hodyn_ros.dynamics.calls.dynamics import DynamicsCalls
 from hodyn_ros.dynamics.calls.matrices import MatrixCalls
+from hodyn_ros.dynamics.hybrid_arguments import HybridArguments
 from hodyn_ros.dynamics.matrices import MatrixDerivatives
-from hodyn_ros.dynamics.motion_stack import HybridArguments
 from hodyn_ros.dynamics.partials import LinearisedDynamics
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.representations import Representation

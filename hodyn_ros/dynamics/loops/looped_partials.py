@@ -18,13 +18,14 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_array, finite_result
 from hodyn_ros.codegen.sample_loop import one_by_one
+from hodyn_ros.dynamics.hybrid_arguments import HybridArguments, check_prescribed
 from hodyn_ros.dynamics.loops.coordinate_motion import LoopedInputs, drive_rows, looped_inputs
 from hodyn_ros.dynamics.loops.grounded import grounded
 from hodyn_ros.dynamics.loops.looped_accelerations import LoopedAccelerations
 from hodyn_ros.dynamics.loops.looped_call import LoopedCall, kept
 from hodyn_ros.dynamics.loops.looped_efforts import LoopedEfforts
 from hodyn_ros.dynamics.matrices import MatrixDerivatives
-from hodyn_ros.dynamics.motion_stack import HybridArguments, check_prescribed, too_large
+from hodyn_ros.dynamics.motion_stack import too_large
 from hodyn_ros.dynamics.partials import LinearisedDynamics, multiplier_rows, of_each
 from hodyn_ros.dynamics.results import BaseAndJoints
 from hodyn_ros.engine.kernel_spec import Loads

@@ -9,15 +9,9 @@ import numpy as np
 
 from hodyn_ros.checks import check_result, finite_array, real_array
 from hodyn_ros.codegen.kernel import Function
+from hodyn_ros.dynamics.hybrid_arguments import HybridArguments, check_prescribed
 from hodyn_ros.dynamics.mobility import check_pose
-from hodyn_ros.dynamics.motion_stack import (
-    HybridArguments,
-    applied,
-    check_order,
-    check_prescribed,
-    fitting_base,
-    load_places,
-)
+from hodyn_ros.dynamics.motion_stack import applied, check_order, fitting_base, load_places
 from hodyn_ros.dynamics.results import BaseAndJoints, base_and_joints
 from hodyn_ros.dynamics.trees.tree_code import TreeCode
 from hodyn_ros.engine.kernel_spec import KernelSpec

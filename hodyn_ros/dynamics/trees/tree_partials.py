@@ -12,15 +12,9 @@ from hodyn_ros.checks import finite_array, finite_result
 from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Kernel, LaneKernel
 from hodyn_ros.codegen.sample_loop import one_by_one
 from hodyn_ros.dynamics import matrices, partials
+from hodyn_ros.dynamics.hybrid_arguments import HybridArguments
 from hodyn_ros.dynamics.matrices import MatrixDerivatives
-from hodyn_ros.dynamics.motion_stack import (
-    HybridArguments,
-    MotionStack,
-    fitting_base,
-    load_places,
-    motion_stack,
-    too_large,
-)
+from hodyn_ros.dynamics.motion_stack import MotionStack, fitting_base, load_places, motion_stack, too_large
 from hodyn_ros.dynamics.partials import LinearisedDynamics, multiplier_rows, of_each
 from hodyn_ros.dynamics.trees.tree_accelerations import HybridProblem, TreeAccelerations
 from hodyn_ros.engine import second_partials as laws
