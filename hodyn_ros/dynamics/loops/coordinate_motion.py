@@ -33,7 +33,7 @@ class LoopedInputs(NamedTuple):
         return self.y.shape[-2] - 1
 
     @property
-    def count(self) -> int:
+    def n_samples(self) -> int:
         """How many samples there are; zero where there is no batch."""
         return len(self.y) if self.y.ndim == 3 else 0
 
@@ -43,7 +43,7 @@ class LoopedInputs(NamedTuple):
 
     def each(self, compute: Callable[[LoopedInputs], _Result]) -> list[_Result]:
         """Return what is computed of each sample of a batch; errors name theirs."""
-        return each_sample(self.count, lambda i: compute(self.one(i)))
+        return each_sample(self.n_samples, lambda i: compute(self.one(i)))
 
     def arrays(self, order: int, *further: Array) -> list[Array]:
         """Return what code takes: motions, what it takes `further`, wrenches up to an order, a preload."""

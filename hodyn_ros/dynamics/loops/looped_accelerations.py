@@ -33,7 +33,7 @@ class LoopedAccelerations(LoopedMotion):
         closure = self.closure
         state, efforts, base, base_wrench, loads, *_ = arguments
         inputs = looped_inputs(closure, state, base, 1, loads)
-        count, motion = inputs.count, inputs.leader
+        count, motion = inputs.n_samples, inputs.leader
         if np.ndim(efforts) == 3 and not count:
             raise InputError(f"torques of shape {np.shape(efforts)} are a batch; give as many states")
         u = drive_rows(closure, efforts, base_wrench, count)
@@ -137,7 +137,7 @@ class LoopedAccelerations(LoopedMotion):
         """
         self.check_loads(inputs, 0)  # of higher orders, motion is not known yet
         call = self.forward_call(efforts.shape[-2] - 1, self.places(inputs.wrenches))
-        return call.run(inputs.count, self._arrays(inputs, efforts))
+        return call.run(inputs.n_samples, self._arrays(inputs, efforts))
 
     def _arrays(self, inputs: LoopedInputs, efforts: Array) -> list[Array]:
         """Return what the code takes."""

@@ -101,11 +101,11 @@ class LoopedEfforts(LoopedMotion):
         one_base = base is None or not isinstance(base, BaseMotion) or not base.batch
         inputs = self.effort_inputs(q, base, loads, preload)
         order = inputs.orders - 2
-        if self.only_coupled and one_base and (inputs.count or not self.is_compiled(order)):
+        if self.only_coupled and one_base and (inputs.n_samples or not self.is_compiled(order)):
             result = self.follow(inputs)
         else:
             result = self.efforts(inputs)
-            if not inputs.count and not loads and preload is None:
+            if not inputs.n_samples and not loads and preload is None:
                 self._keep_compiled(order)
         check_result(result)
         return base_and_joints(result) if self.closure.base_given else result
@@ -201,7 +201,7 @@ class LoopedEfforts(LoopedMotion):
         order, places = inputs.orders - 2, self.places(inputs.wrenches)
         self.check_loads(inputs, order)
         call = self.effort_call(order, places, inputs.preload is not None)
-        return call.run(inputs.count, inputs.arrays(order), rows)
+        return call.run(inputs.n_samples, inputs.arrays(order), rows)
 
     def drive_table(self, inputs: LoopedInputs) -> Array:
         """Compute all that `LoopKernel` returns: efforts, motion of drives, how near they are to failing."""
@@ -301,8 +301,8 @@ class LoopedEfforts(LoopedMotion):
         setting = KernelSpec.of(tree, self.places(inputs.wrenches))
         kernel = self._tree_kernels.made((order, setting), lambda: inverse_dynamics(tree, order, setting))
         motion, *arrays = inputs.arrays(order)
-        if inputs.count:
-            return kernel.batch(motion, *[np.tile(other, (inputs.count, 1, 1)) for other in arrays])
+        if inputs.n_samples:
+            return kernel.batch(motion, *[np.tile(other, (inputs.n_samples, 1, 1)) for other in arrays])
         efforts: Array = kernel.function(motion, *arrays)
         return efforts
 

@@ -48,7 +48,7 @@ class LoopedMatrices(LoopedMotion):
         """
         inputs = looped_inputs(self.closure, q, base, RATES[name])
         result = self._product(name, inputs, *of)
-        if not inputs.count:
+        if not inputs.n_samples:
             code = self.compile_product(name, len(result) - 1, *of)
             self.fast.note(inputs.y, base, (name, *of), code, result)
         return result
@@ -76,7 +76,7 @@ class LoopedMatrices(LoopedMotion):
     def _product(self, name: str, inputs: LoopedInputs, *of: Any, reference: Array | None = None) -> Array:
         """Compute what the call of that name returns, (order + 1, ...), of a batch (count, ...)."""
         call = self.product_call(name, inputs.orders - RATES[name], *of)
-        rows = call.run(inputs.count, inputs.arrays(0, *([] if reference is None else [reference])))
+        rows = call.run(inputs.n_samples, inputs.arrays(0, *([] if reference is None else [reference])))
         return self._shaped(name, call, rows)
 
     def _shaped(self, name: str, call: LoopedCall, rows: Array) -> Array:
@@ -119,7 +119,7 @@ class LoopedMatrices(LoopedMotion):
         `q` (order + 2, k); `reference` (order + 3, k), and `twists` (order + 2, 6) of base or platform.
         """
         inputs = looped_inputs(self.closure, q, base, 1)
-        if not inputs.count:
+        if not inputs.n_samples:
             rates = self._reference(inputs.orders + 1, reference, twists)
             return self._product("slotine_li_regressor", inputs, reference=rates)
 
@@ -129,7 +129,7 @@ class LoopedMatrices(LoopedMotion):
             sample = inputs.one(i)
             return self.slotine_li_regressor(sample.y, joints, sample.leader, rates)
 
-        return one_by_one(inputs.count, alone)
+        return one_by_one(inputs.n_samples, alone)
 
     def _reference(self, orders: int, joints: ArrayLike | None, twists: ArrayLike | None) -> Array:
         """Return the velocities (orders, coordinates) of a reference by order."""

@@ -42,13 +42,13 @@ class LoopedMotion(LoopedPosition):
         `base`: that of platform or base, with spatial twists. Of a batch too, y (N, orders + 1, k).
         """
         inputs = LoopedInputs(y, base)
-        if self.drifts and inputs.count:
+        if self.drifts and inputs.n_samples:
             each = inputs.each(lambda one: self.joint_motion(one.y, one.leader))
             bases = [own for _, own in each if own is not None]
             poses, twists = np.array([own.pose for own in bases]), np.array([own.twists for own in bases])
             return np.array([joints for joints, _ in each]), BaseMotion(poses, twists)
         arrays = inputs.arrays(0)
-        joints = self.joint_call(inputs.orders).run(inputs.count, arrays)
+        joints = self.joint_call(inputs.orders).run(inputs.n_samples, arrays)
         if self.drifts:
             return joints[:, self._own], self._drifting_base(arrays)
         return joints, base if self.closure.tree.floating_base else None

@@ -55,7 +55,7 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
     def matrix_derivatives(self, q: ArrayLike | None, base: BaseMotion | None) -> MatrixDerivatives:
         """Compute what `Robot.matrix_derivatives` returns."""
         inputs = looped_inputs(self.closure, q, base, 1)
-        if not inputs.count:
+        if not inputs.n_samples:
             return self._matrix_partials(inputs)
         each = inputs.each(self._matrix_partials)
         return MatrixDerivatives(
@@ -71,7 +71,7 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         order = inputs.orders - 2
         self.check_loads(inputs, order)
         result = _by_motion(self._changes("efforts", order, inputs), self.closure.n_coordinates)
-        if not inputs.count and not loads:
+        if not inputs.n_samples and not loads:
             call, name = self.inverse_partials_call(order), ("inverse_dynamics_derivatives",)
             self.fast.note(inputs.y, base, name, call, result)
         return result
@@ -89,7 +89,7 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
             return one_by_one(len(each), lambda i: self.forward_dynamics_derivatives(each[i]))
         closure = self.closure
         checked = looped_inputs(closure, state, base, 1, loads)
-        values = drive_rows(closure, inputs, base_wrench, checked.count)
+        values = drive_rows(closure, inputs, base_wrench, checked.n_samples)
         first = 6 if closure.base_given else 0
         push = values[..., :first] if first else None
         changes, _ = self._responses(checked, values[..., first:], push)
@@ -175,7 +175,7 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
     ) -> Array:
         """Compute what `Robot.inverse_dynamics_hessian` returns."""
         inputs = looped_inputs(self.closure, q, base, 2, loads)
-        order, batch = inputs.orders - 2, (inputs.count,) if inputs.count else ()
+        order, batch = inputs.orders - 2, (inputs.n_samples,) if inputs.n_samples else ()
         weights = multiplier_rows(multiplier, (order + 1, self.closure.n_efforts), batch)
         call = self._hessian_call(order, self.places(loads))
         if call is None:
@@ -186,9 +186,9 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
             result: Array = call.law.changes(call(*one.arrays(order), weights))
             return result
 
-        if not inputs.count:
+        if not inputs.n_samples:
             return alone(inputs, weights)
-        return one_by_one(inputs.count, lambda i: alone(inputs.one(i), weights[i]))
+        return one_by_one(inputs.n_samples, lambda i: alone(inputs.one(i), weights[i]))
 
     def inverse_dynamics_second_derivatives(
         self, q: ArrayLike | None, base: BaseMotion | None, loads: Sequence[AppliedWrench]
@@ -305,7 +305,7 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
     def _changes(self, of: Differentiated, order: int, inputs: LoopedInputs, *drives: Array) -> Array:
         """Return changes (order + 1, rows, directions), of a batch (N, ...) one sample after the other."""
         call = self.partial_call(of, order, self.places(inputs.wrenches))
-        table = call.run(inputs.count, inputs.arrays(order, *drives), slice(0, call.code.result[0] - 1))
+        table = call.run(inputs.n_samples, inputs.arrays(order, *drives), slice(0, call.code.result[0] - 1))
         result: Array = call.law.changes(table)
         return result
 

@@ -19,25 +19,27 @@ from hodyn_ros.engine.large_trees.steps import Steps
 from hodyn_ros.engine.large_trees.tree_loads import APPLIED, each_load, load_texts, scratch
 from hodyn_ros.engine.large_trees.tree_loops import (
     BASE_CONSTANTS,
+    OUT,
+    Column,
+    base_columns,
+    base_of,
+    each_body,
+    tree_program,
+)
+from hodyn_ros.engine.large_trees.tree_memory import (
     CONSTANTS,
     FREE,
     KINDS,
     N_CONSTANTS,
     NOTHING,
-    OUT,
     OWN,
     PARENT,
     PRESCRIBED,
-    Column,
     Record,
     Text,
-    base_columns,
-    base_of,
-    each_body,
     six,
     symmetric,
     traced_body,
-    tree_program,
 )
 from hodyn_ros.engine.recursions.articulated import ArticulatedInertia, ArticulatedRecursion, factorise
 from hodyn_ros.engine.series.body import Body

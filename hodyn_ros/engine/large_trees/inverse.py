@@ -33,26 +33,28 @@ from hodyn_ros.engine.large_trees.tree_loads import (
 from hodyn_ros.engine.large_trees.tree_loops import (
     BASE_CONSTANTS,
     CONSTANTS,
+    OUT,
+    PLAN,
+    Column,
+    base_columns,
+    base_of,
+    each_body,
+    tree_program,
+)
+from hodyn_ros.engine.large_trees.tree_memory import (
+    CONSTANTS as OF_BODY,
+)
+from hodyn_ros.engine.large_trees.tree_memory import (
     KINDS,
     N_CONSTANTS,
     NOTHING,
-    OUT,
     PARENT,
-    PLAN,
-    Column,
     Record,
     Text,
-    base_columns,
-    base_of,
     constants_of,
-    each_body,
     six,
     symmetric,
     traced_body,
-    tree_program,
-)
-from hodyn_ros.engine.large_trees.tree_loops import (
-    CONSTANTS as OF_BODY,
 )
 from hodyn_ros.engine.recursions.recursion import Recursion
 from hodyn_ros.engine.series.body import Body

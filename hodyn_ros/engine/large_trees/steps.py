@@ -13,7 +13,7 @@ from typing import Any
 
 from hodyn_ros.codegen.emit import function_text
 from hodyn_ros.codegen.tracer import Graph, Traced
-from hodyn_ros.engine.large_trees.tree_loops import CONSTANTS, OWN, Record, Store, Text
+from hodyn_ros.engine.large_trees.tree_memory import CONSTANTS, OWN, Record, Store, Text
 from hodyn_ros.engine.series.vectors import Vector
 
 

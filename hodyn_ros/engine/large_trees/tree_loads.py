@@ -20,21 +20,19 @@ from hodyn_ros.codegen.emit import function_text
 from hodyn_ros.codegen.program import Choose, Code, For, Look, Run, Statement, View, arrays, integer
 from hodyn_ros.codegen.tracer import Graph
 from hodyn_ros.engine.kernel_spec import Loads
-from hodyn_ros.engine.large_trees.tree_loops import (
-    BASE_CONSTANTS,
+from hodyn_ros.engine.large_trees.tree_loops import BASE_CONSTANTS, RECORDS, base_of
+from hodyn_ros.engine.large_trees.tree_loops import CONSTANTS as LOOP_CONSTANTS
+from hodyn_ros.engine.large_trees.tree_memory import (
     BLOCK,
     CONSTANTS,
     KINDS,
     NOTHING,
     OWN,
     PARENT,
-    RECORDS,
     Record,
     Text,
-    base_of,
     traced_body,
 )
-from hodyn_ros.engine.large_trees.tree_loops import CONSTANTS as LOOP_CONSTANTS
 from hodyn_ros.engine.series.applied import AppliedWrench, CarriedWrench
 from hodyn_ros.engine.series.body import Body, Spatial
 from hodyn_ros.engine.series.canonical import CanonicalBody

@@ -1,18 +1,14 @@
-"""Bodies in memory, and loops over them around the steps of the generic kernels, as parts of programs.
+"""Loops over the bodies of a tree around the steps of the generic kernels, as parts of programs.
 
-A step is the recursion traced for one body. It gets three addresses: the record of the parent, the body's own
-record, and the constants of the body. In memory lie a plan with kind and parent's record of every body, a
-block of constants for the ground (minus gravity at its start) and for every body, and the records of the
-ground and of every body.
+In memory lie a plan with kind and parent's record of every body, a block of constants for the ground (minus
+gravity at its start) and for every body, and the records of the ground and of every body.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
-
-import numpy as np
+from typing import Literal
 
 from hodyn_ros.codegen.program import (
     Choose,
@@ -28,117 +24,7 @@ from hodyn_ros.codegen.program import (
     View,
     integer,
 )
-from hodyn_ros.codegen.tracer import Graph
-from hodyn_ros.engine.series.canonical import CanonicalBody
-from hodyn_ros.engine.series.vectors import Vector
-from hodyn_ros.model.tree import JointKind
-
-PARENT, OWN, CONSTANTS = range(3)  # arguments of a step
-KINDS = (JointKind.REVOLUTE, JointKind.PRISMATIC, JointKind.HELICAL)
-FREE = tuple(kind.value for kind in KINDS)  # joints by the variant of their steps
-PRESCRIBED = tuple(f"prescribed_{name}" for name in FREE)  # their motion is given instead of their torque
-N_CONSTANTS = 24
-BLOCK = N_CONSTANTS + 3  # constants of a body and gravity
-
-Store = tuple[int, int, Any]  # argument, index, value
-Text = tuple[str, set[int]]  # of a function, with the widths of the sine and cosine functions that it calls
-
-
-class Record:
-    """Where the series of a body lie in its record in memory."""
-
-    def __init__(self, order: int, sizes: Mapping[str, int], shared: Sequence[str]) -> None:
-        self.order = order
-        self.sizes = sizes
-        self.places: dict[str, int] = {}
-        self._named = 0
-        for name, size in sizes.items():
-            self.places[name] = self._named
-            self._named += size
-        self.size = self._named  # grows by what steps keep
-        # places that children add to
-        self.shared = [
-            i for name in shared for i in range(self.places[name], self.places[name] + sizes[name])
-        ]
-
-    def __len__(self) -> int:
-        """Return the number of places with names."""
-        return self._named
-
-    def read(self, graph: Graph, argument: int, name: str, index: int = 0) -> Any:
-        """Return a number of a record."""
-        return graph.input(argument, self.places[name] + index)
-
-    def read_vectors(self, graph: Graph, argument: int, name: str, count: int) -> list[Vector]:
-        """Return the first `count` vectors of a series."""
-        scalars = [self.read(graph, argument, name, i) for i in range(3 * count)]
-        return [(scalars[i], scalars[i + 1], scalars[i + 2]) for i in range(0, 3 * count, 3)]
-
-    def write(self, argument: int, name: str, values: Sequence[Any], start: int = 0) -> list[Store]:
-        """Store numbers, from index `start` on."""
-        return [(argument, self.places[name] + start + i, value) for i, value in enumerate(values)]
-
-    def write_vectors(self, argument: int, name: str, series: Sequence[Vector]) -> list[Store]:
-        """Store vectors."""
-        return self.write(argument, name, [x for vector in series for x in vector])
-
-
-def symmetric(numbers: Sequence[Any]) -> tuple[Vector, Vector, Vector]:
-    """Return the symmetric matrix of (xx, yy, zz, xy, xz, yz)."""
-    xx, yy, zz, xy, xz, yz = numbers
-    return (xx, xy, xz), (xy, yy, yz), (xz, yz, zz)
-
-
-def six(matrix: Sequence[Sequence[Any]]) -> list[Any]:
-    """Return (xx, yy, zz, xy, xz, yz) of a symmetric matrix."""
-    return [matrix[0][0], matrix[1][1], matrix[2][2], matrix[0][1], matrix[0][2], matrix[1][2]]
-
-
-def constants_of(body: CanonicalBody) -> list[float]:
-    """Lay out the constants of a body as `traced_body` reads them."""
-    s = body.second_moment
-    return [
-        *body.rotation.ravel(),
-        *body.translation,
-        body.offset,
-        body.translation_gain,
-        body.mass,
-        *body.first_moment,
-        *(s[0, 0], s[1, 1], s[2, 2], s[0, 1], s[0, 2], s[1, 2]),
-    ]
-
-
-def traced_body(graph: Graph, kind: JointKind) -> CanonicalBody:
-    """Return a body whose constants are read from memory, but for those that regrouping leaves zero."""
-    c: list[Any] = [graph.input(CONSTANTS, i) for i in range(N_CONSTANTS)]
-    revolute, prismatic, base = (kind is k for k in (JointKind.REVOLUTE, JointKind.PRISMATIC, JointKind.BASE))
-    rotation = np.array(c[:9], dtype=object).reshape(3, 3)
-    rotation[2, 0] = 0.0
-    xx, yy, zz, xy, xz, yz = [0.0] * 6 if prismatic else c[18:24]
-    x, y, z = c[15:18]
-    if revolute:
-        z = 0.0
-    if not base:
-        zz = 0.0
-    return CanonicalBody(
-        parent=-1 if base else 0,
-        joint=-1 if base else 0,
-        rotation=rotation,
-        translation=np.array(c[9:12], dtype=object),
-        offset=c[12],
-        rotation_gain=0.0 if prismatic else 1.0,
-        translation_gain=0.0 if revolute else 1.0 if prismatic else c[13],
-        mass=0.0 if revolute else c[14],
-        first_moment=np.array([x, y, z], dtype=object),
-        second_moment=np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], dtype=object),
-        body_in_frame=np.eye(4),
-    )
-
-
-NOTHING = CanonicalBody(
-    -1, -1, np.eye(3), np.zeros(3), 0.0, 0.0, 0.0, 0.0, np.zeros(3), np.zeros((3, 3)), np.eye(4)
-)
-
+from hodyn_ros.engine.large_trees.tree_memory import BLOCK, FREE, Record
 
 BODIES, JOINTS = integer("bodies"), integer("joints")
 RECORDS, CONSTANTS, PLAN, OUT = View("records"), View("constants"), View("plan"), View("out")

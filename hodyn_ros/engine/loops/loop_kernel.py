@@ -311,7 +311,8 @@ class LoopKernel(LoopFunction):
             result = order + 4, closure.tree.n_joints
             super().__init__(code, motion, stacks, result, code.joints, limit=inf, on_numbers=on_numbers)
             return
-        result, end, batch_rows = (2 * order + 6, closure.n_efforts), code.efforts, self.efforts
+        batch_rows: slice | None = self.efforts
+        result, end = (2 * order + 6, closure.n_efforts), code.efforts
         if what == "solution":
             result, end, batch_rows = (3 * order + 7, solution_width(closure)), code.solution, None
             if rows is not None and len(rows) > len(chosen):
