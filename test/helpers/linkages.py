@@ -12,6 +12,7 @@ from oracles.random_trees import random_inertia
 from sweeps import THOROUGH
 
 from hodyn_ros import AppliedWrench, BaseMotion, Constraints, Coupling, Loop, Robot, share
+from hodyn_ros.dynamics.loops.coordinate_motion import looped_inputs
 from hodyn_ros.dynamics.loops.looped_efforts import LoopSolution
 from hodyn_ros.formulations import embedding
 from hodyn_ros.model.composite_joints import ball
@@ -60,7 +61,7 @@ def readable_solution(
 ) -> LoopSolution:
     """Return what `solve` does, by the readable formulation alone."""
     looped = robot._need_loops("this")
-    y, given, _, preloaded = looped.effort_inputs(q, base, wrenches, preload, alone=True)
+    y, given, _, preloaded = looped_inputs(looped.closure, q, base, 2, wrenches, preload, alone=True)
     moved, margins = looped.begin(y, given)
     looped.remember(moved, y[0], given)
     rows, first = looped.independence.rows, 6 if looped.closure.base_given else 0

@@ -12,6 +12,7 @@ from hodyn_ros.checks import finite_result
 from hodyn_ros.digits import is_asked_for, refuse_without_digits
 from hodyn_ros.dynamics.calls.accuracy import AccuracyCalls
 from hodyn_ros.dynamics.hybrid_arguments import HybridArguments, check_prescribed
+from hodyn_ros.dynamics.loops.coordinate_motion import looped_inputs
 from hodyn_ros.dynamics.loops.looped_efforts import LoopSolution
 from hodyn_ros.dynamics.results import BaseAndJoints, DriveState
 from hodyn_ros.errors import InputError, SingularError
@@ -121,7 +122,8 @@ class DynamicsCalls(AccuracyCalls):
         at a singular pose, InputError saying what was expected.
         """
         looped = self._need_loops("solve_loops")
-        return looped.solve(looped.effort_inputs(q, base, self._loads(wrenches), preload, alone=True))
+        loads = self._loads(wrenches)
+        return looped.solve(looped_inputs(looped.closure, q, base, 2, loads, preload, alone=True))
 
     def is_compiled(self, order: int) -> bool:
         """Whether efforts of an order are computed by compiled code; those of some loops are not."""

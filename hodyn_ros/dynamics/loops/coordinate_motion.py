@@ -47,13 +47,17 @@ class LoopedInputs(NamedTuple):
 
     def arrays(self, order: int, *further: Array) -> list[Array]:
         """Return what code takes: motions, what it takes `further`, wrenches up to an order, a preload."""
-        arrays = [self.y]
-        if self.leader is not None:
-            twists = self.leader.in_representation("spatial").twists
-            arrays += [self.leader.pose, twists[..., : self.orders, :]]
-        arrays += [*further, *(wrench.up_to(order) for wrench in self.wrenches)]
-        arrays += [] if self.preload is None else [self.preload]
-        return [np.ascontiguousarray(array) for array in arrays]
+        y, leader, wrenches, preload = self
+        arrays = [y]
+        if leader is not None:
+            twists = leader.in_representation("spatial").twists[..., : y.shape[-2] - 1, :]
+            arrays += [leader.pose, np.ascontiguousarray(twists)]
+        arrays += further
+        if wrenches:
+            arrays += [wrench.up_to(order) for wrench in wrenches]
+        if preload is not None:
+            arrays.append(preload)
+        return arrays
 
 
 def looped_inputs(
@@ -62,6 +66,7 @@ def looped_inputs(
     base: BaseMotion | None,
     rates: int,
     wrenches: Sequence[AppliedWrench] = (),
+    preload: ArrayLike | None = None,
     *,
     alone: bool = False,
 ) -> LoopedInputs:
@@ -92,7 +97,8 @@ def looped_inputs(
     if count and alone:
         raise InputError(f"this takes one sample; the motion, or that of the base, holds {count}")
     y = np.broadcast_to(stack, (count, *stack.shape)) if count and stack.ndim == 2 else stack
-    return LoopedInputs(y, base, wrenches)
+    rows = None if preload is None else preload_rows(closure, preload, y.shape[-2] - 1 - rates)
+    return LoopedInputs(y, base, wrenches, rows)
 
 
 def sample_of(leader: BaseMotion | None, i: int) -> BaseMotion | None:
@@ -153,10 +159,8 @@ def drive_rows(closure: Closure, efforts: ArrayLike, base_wrench: ArrayLike | No
     return np.concatenate([np.broadcast_to(part, (*batch, *part.shape[-2:])) for part in parts], axis=-1)
 
 
-def preload_rows(closure: Closure, preload: ArrayLike | None, order: int) -> Array | None:
+def preload_rows(closure: Closure, preload: ArrayLike, order: int) -> Array:
     """Return a preload (order + 1, driven), filled up with zeros; refused where no drive is redundant."""
-    if preload is None:
-        return None
     n = len(closure.driven)
     if closure.base_given or n == closure.n_coordinates:
         raise InputError(

@@ -142,7 +142,8 @@ class LoopedAccelerations(LoopedMotion):
     def _arrays(self, inputs: LoopedInputs, efforts: Array) -> list[Array]:
         """Return what the code takes."""
         drives = [efforts[..., 6:], efforts[..., :6]] if self.closure.base_given else [efforts]
-        return inputs._replace(y=inputs.y[..., :2, :]).arrays(efforts.shape[-2] - 1, *drives)
+        arrays = inputs._replace(y=inputs.y[..., :2, :]).arrays(efforts.shape[-2] - 1, *drives)
+        return [np.ascontiguousarray(array) for array in arrays]
 
     @kept
     def forward_call(

@@ -14,7 +14,7 @@ from hodyn_ros.checks import check_result, finite_result
 from hodyn_ros.codegen.kernel import Function
 from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.dynamics.loops.closing import home
-from hodyn_ros.dynamics.loops.coordinate_motion import LoopedInputs, looped_inputs, preload_rows
+from hodyn_ros.dynamics.loops.coordinate_motion import LoopedInputs, looped_inputs
 from hodyn_ros.dynamics.loops.grounded import SHIFT, is_compiled
 from hodyn_ros.dynamics.loops.independence import conditions
 from hodyn_ros.dynamics.loops.looped_call import LoopedCall, kept
@@ -66,19 +66,6 @@ class LoopedEfforts(LoopedMotion):
     def _tree_kernels(self) -> Kept[tuple[int, KernelSpec], Function]:
         return Kept()
 
-    def effort_inputs(
-        self,
-        q: ArrayLike | None,
-        base: BaseMotion | None,
-        loads: Sequence[AppliedWrench],
-        preload: ArrayLike | None,
-        *,
-        alone: bool = False,
-    ) -> LoopedInputs:
-        """Check what efforts follow from; with `alone`, one sample is taken."""
-        inputs = looped_inputs(self.closure, q, base, 2, loads, alone=alone)
-        return inputs._replace(preload=preload_rows(self.closure, preload, inputs.orders - 2))
-
     @finite_result
     def inverse_dynamics(
         self,
@@ -95,11 +82,11 @@ class LoopedEfforts(LoopedMotion):
                     f"robots with loops have no formulation {formulation!r}; leave it out, or choose "
                     "'embedding', or 'limb_decomposition' for a platform on limbs"
                 )
-            inputs = self.effort_inputs(q, base, loads, preload, alone=True)
+            inputs = looped_inputs(self.closure, q, base, 2, loads, preload, alone=True)
             result = self._by_formulation(formulation, inputs)
             return base_and_joints(result) if self.closure.base_given else result
         one_base = base is None or not isinstance(base, BaseMotion) or not base.batch
-        inputs = self.effort_inputs(q, base, loads, preload)
+        inputs = looped_inputs(self.closure, q, base, 2, loads, preload)
         order = inputs.orders - 2
         if self.only_coupled and one_base and (inputs.n_samples or not self.is_compiled(order)):
             result = self.follow(inputs)
@@ -118,7 +105,7 @@ class LoopedEfforts(LoopedMotion):
         preload: ArrayLike | None,
     ) -> DriveState:
         """Compute what `Robot.drive_state` returns."""
-        inputs = self.effort_inputs(q, base, loads, preload)
+        inputs = looped_inputs(self.closure, q, base, 2, loads, preload)
         order, first = inputs.orders - 2, 6 if self.closure.base_given else 0
         table = self.drive_table(inputs)
         check_result(table[..., :-2, :])
@@ -292,7 +279,9 @@ class LoopedEfforts(LoopedMotion):
         """
         joints = inputs.y @ self._coupled[0].T
         joints[..., 0, :] += self._coupled[1]
-        efforts: Array = self._tree_efforts(inputs._replace(y=joints)) @ self._coupled[2]
+        efforts: Array = (
+            self._tree_efforts(inputs._replace(y=np.ascontiguousarray(joints))) @ self._coupled[2]
+        )
         return efforts
 
     def _tree_efforts(self, inputs: LoopedInputs) -> Array:
