@@ -50,8 +50,7 @@ class LoopedInputs(NamedTuple):
         y, leader, wrenches, preload = self
         arrays = [y]
         if leader is not None:
-            twists = leader.in_representation("spatial").twists[..., : y.shape[-2] - 1, :]
-            arrays += [leader.pose, np.ascontiguousarray(twists)]
+            arrays += [leader.pose, np.ascontiguousarray(leader.twists[..., : y.shape[-2] - 1, :])]
         arrays += further
         if wrenches:
             arrays += [wrench.up_to(order) for wrench in wrenches]
