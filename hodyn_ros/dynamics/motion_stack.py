@@ -108,11 +108,14 @@ def joint_rows(n: int, q: ArrayLike | None, rates: int, name: str = "the motion"
     return stack
 
 
-def check_order(order: int, said: str) -> None:
-    """Reject what would take minutes to compile, and is most likely samples where derivatives belong."""
+def check_order(order: int, said: str, shape: tuple[int, ...] = ()) -> None:
+    """Reject what would take minutes to compile, and is most likely samples where derivatives belong.
+
+    `said` has {} where an error names the shape.
+    """
     if order > HIGHEST_ORDER:
         raise InputError(
-            f"{said} {order}, and {HIGHEST_ORDER} is the highest there is; the samples of a batch stand "
+            f"{said.format(shape)} {order}, and {HIGHEST_ORDER} is the highest there is; the samples of a batch stand "
             "before the derivatives: (N, order + 3, n)"
         )
 

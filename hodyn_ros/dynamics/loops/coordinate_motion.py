@@ -86,10 +86,10 @@ def looped_inputs(
         check_twists(base, rates)
         q = np.zeros((base.orders + 1, 0))
     stack = joint_rows(k, q, rates)
-    check_order(stack.shape[-2] - 1 - rates, f"a motion of shape {stack.shape} has order")
+    check_order(stack.shape[-2] - 1 - rates, "a motion of shape {} has order", stack.shape)
     check_finite("the motion", stack)
-    counts = {*stack.shape[:-2], *(() if base is None else base.batch)}
-    count = _number(counts) if counts else 0
+    batches = stack.shape[:-2] if base is None else stack.shape[:-2] + base.batch
+    count = _number(set(batches)) if batches else 0
     if base is not None:
         check_twists(base, stack.shape[-2] - 1)
         base = base.in_representation("spatial")
@@ -146,7 +146,7 @@ def drive_rows(closure: Closure, efforts: ArrayLike, base_wrench: ArrayLike | No
             f"the torques: a batch of {count} takes as many, or one for all; found {len(drives)}"
         )
     orders = drives.shape[-2]
-    check_order(orders - 1, f"torques of shape {drives.shape} have order")
+    check_order(orders - 1, "torques of shape {} have order", drives.shape)
     check_finite("the torques", drives)
     parts = [drives]
     if closure.base_given:

@@ -68,7 +68,7 @@ class TreeDynamics(TreePartials):
             raise self._no_preload()
         motion = joint_rows(self.n, q, 2)
         order, batch = motion.shape[-2] - 3, motion.shape[:-2]
-        check_order(order, f"a motion of shape {motion.shape} has order")
+        check_order(order, "a motion of shape {} has order", motion.shape)
         moving = fitting_base(self.tree, base, order + 2, batch)
         if formulation is not None:
             return self._by_formulation(formulation, motion, moving, loads)
