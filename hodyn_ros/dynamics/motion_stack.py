@@ -115,8 +115,8 @@ def check_order(order: int, said: str, shape: tuple[int, ...] = ()) -> None:
     """
     if order > HIGHEST_ORDER:
         raise InputError(
-            f"{said.format(shape)} {order}, and {HIGHEST_ORDER} is the highest there is; the samples of a batch stand "
-            "before the derivatives: (N, order + 3, n)"
+            f"{said.format(shape)} {order}, and {HIGHEST_ORDER} is the highest there is; the samples of a "
+            "batch stand before the derivatives: (N, order + 3, n)"
         )
 
 
