@@ -23,6 +23,7 @@ from hodyn_ros import Robot, share
 from hodyn_ros.codegen.kernel import Function
 from hodyn_ros.codegen.processor import lanes
 from hodyn_ros.codegen.sample_loop import SampleLoop
+from hodyn_ros.dynamics.loops.coordinate_motion import LoopedInputs
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.engine.kernel_spec import KernelSpec
 from hodyn_ros.trajectory import read_motion
@@ -188,7 +189,7 @@ def _with_loops() -> dict[str, tuple[Contender, Contender]]:
         q = np.array([path.sample(float(t), _ORDER + 2).joints for t in times])
         looped = robot._need_loops("this")
         torques = np.array(robot.inverse_dynamics(q))[:, :1]
-        looped.accelerations(q[:, :2], torques, None)  # which compiles, as the others do
+        looped.accelerations(LoopedInputs(q[:, :2]), torques)  # which compiles, as the others do
         robot.inverse_dynamics(q[0])
         run, joint_motion = partial(_run, looped, looped.memory.copy()), looped.joint_call(_ORDER)
         made = {

@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_finite, finite_array, finite_result, real_array
 from hodyn_ros.dynamics import matrices, partials
-from hodyn_ros.dynamics.matrices import DynamicMatrices, MatrixDerivatives
+from hodyn_ros.dynamics.matrices import DynamicMatrices, MatrixDerivatives, by_parameter, parameter_rows
 from hodyn_ros.dynamics.partials import LinearisedDynamics
-from hodyn_ros.dynamics.regressors import by_parameter, parameter_rows
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import dynamic_matrices as published
 from hodyn_ros.formulations import parameters

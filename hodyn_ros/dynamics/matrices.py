@@ -8,14 +8,19 @@ from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from hodyn_ros.dynamics.motion_stack import in_place
+from hodyn_ros.checks import finite_array
+from hodyn_ros.dynamics.motion_stack import MotionStack, in_place
+from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import dynamic_matrices as published
+from hodyn_ros.formulations import parameters
 from hodyn_ros.formulations.body_jacobians import BodyJacobians
 from hodyn_ros.formulations.state_derivatives import state_derivatives
 from hodyn_ros.lie.representations import Representation, convert_screws
 from hodyn_ros.lie.se3 import Ad, Array, inverse
 from hodyn_ros.model.frames import Frame
+from hodyn_ros.model.tree import TreeModel
 
 
 class DynamicMatrices(NamedTuple):
@@ -91,3 +96,45 @@ def jacobian(bodies: BodyJacobians, order: int, place: Frame, representation: Re
     pose = (bodies.poses[..., place.body, :, :] @ place.pose)[..., None, :, :]
     screws = convert_screws(np.stack(columns), pose, twists, "body_fixed", representation)
     return list(np.swapaxes(screws, -1, -2))
+
+
+def parameter_rows(bodies: BodyJacobians, order: int) -> list[Array]:
+    """Return the derivatives of M, C and g by parameter as rows (..., 10 bodies (2 m + 1), m) by order."""
+    shape = *bodies.batch, -1, bodies.tree.n_velocities
+    parts = zip(*parameters.parameter_derivatives(bodies, order))
+    return [np.concatenate([part.reshape(shape) for part in each], axis=-2) for each in parts]
+
+
+def by_parameter(rows: Array) -> DynamicMatrices:
+    """Return as derivatives of M, C and g the rows (..., 10 bodies (2 m + 1), m) that code computes."""
+    m = rows.shape[-1]
+    count = rows.shape[-2] // (2 * m + 1)
+    square = rows[..., : 2 * count * m, :].reshape(*rows.shape[:-2], 2, count, m, m)
+    return DynamicMatrices(square[..., 0, :, :, :], square[..., 1, :, :, :], rows[..., 2 * count * m :, :])
+
+
+def reference_velocities(
+    model: TreeModel, stack: MotionStack, reference: MotionStack, base_reference: ArrayLike | None
+) -> list[Array]:
+    """Return reference velocities (..., m) by order from those of the joints and of a floating base."""
+    if reference.order != stack.order or reference.batch != stack.batch:
+        raise InputError(
+            "the reference must have one row more than the motion and the same batch: its velocities and "
+            f"accelerations are used; found {reference.q.shape} beside {stack.q.shape}"
+        )
+    rates = list(reference.by_order[1:])
+    if not model.floating_base:
+        if base_reference is not None:
+            raise InputError(f"robot {model.name!r} has a fixed base; base_reference does not apply")
+        return rates
+    if base_reference is None:
+        raise InputError(
+            f"robot {model.name!r} has a floating base; give base_reference ({len(rates)}, 6): body-fixed "
+            "reference twists by order"
+        )
+    batch = stack.batch if np.ndim(base_reference) == 3 else ()
+    twists = finite_array("base_reference", base_reference, (*batch, len(rates), 6))
+    return [
+        np.concatenate([np.broadcast_to(twist, (*rate.shape[:-1], 6)), rate], axis=-1)
+        for twist, rate in zip(np.moveaxis(twists, -2, 0), rates)
+    ]

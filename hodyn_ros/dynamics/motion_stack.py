@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_finite, real_array
+from hodyn_ros.codegen.kernel import Function
 from hodyn_ros.engine.kernel_spec import Loads
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations.body_jacobians import BodyJacobians, joint_motion
@@ -22,11 +23,15 @@ HIGHEST_ORDER = 30
 
 @dataclass(frozen=True, eq=False)
 class MotionStack:
-    """A checked motion: `q` (..., order + 1 + rates, n), and the base in the representation asked for."""
+    """A checked motion: `q` (..., order + 1 + rates, n), and the base in the representation asked for.
+
+    `loads`: wrenches that are applied along it.
+    """
 
     q: Array
     base: BaseMotion | None
     order: int
+    loads: Sequence[AppliedWrench] = ()
 
     @property
     def by_order(self) -> Array:
@@ -57,10 +62,14 @@ class MotionStack:
         return self.q.shape[:-2]
 
     def arguments(self) -> list[Array]:
-        """Return what kernels take: q and, of a floating base, its pose and twists."""
-        if self.base is None:
-            return [self.q]
-        return [self.q, *self.base.arrays(self.q.shape[-2] - 1, self.batch)]
+        """Return what kernels take: q and, of a floating base, its pose and twists, then wrenches."""
+        base = [] if self.base is None else self.base.arrays(self.q.shape[-2] - 1, self.batch)
+        return [self.q, *base, *applied(self.loads, self.order, self.batch)]
+
+    def call(self, kernel: Function, *further: Array) -> Array:
+        """Call a kernel with one sample or a batch; `further`: what it takes besides."""
+        result: Array = (kernel.batch if self.batch else kernel.function)(*self.arguments(), *further)
+        return result
 
 
 def motion_stack(
@@ -69,6 +78,7 @@ def motion_stack(
     base: BaseMotion | None,
     rates: int,
     frame: BaseRepresentation = "body_fixed",
+    loads: Sequence[AppliedWrench] = (),
 ) -> MotionStack:
     """Check a motion whose result of order r needs `rates` derivatives more than r.
 
@@ -77,7 +87,7 @@ def motion_stack(
     """
     joints = joint_stack(model, q, rates, "the motion")
     motion = fitting_base(model, base, joints.q.shape[-2] - 1, joints.batch)
-    return joints if motion is None else replace(joints, base=motion.in_representation(frame))
+    return replace(joints, base=motion and motion.in_representation(frame), loads=loads)
 
 
 def joint_stack(model: TreeModel, q: ArrayLike | None, rates: int, name: str) -> MotionStack:
@@ -98,12 +108,15 @@ def joint_rows(n: int, q: ArrayLike | None, rates: int, name: str = "the motion"
     return stack
 
 
-def check_order(order: int, said: str) -> None:
-    """Reject what would take minutes to compile, and is most likely samples where derivatives belong."""
+def check_order(order: int, said: str, shape: tuple[int, ...] = ()) -> None:
+    """Reject what would take minutes to compile, and is most likely samples where derivatives belong.
+
+    `said` has {} where an error names the shape.
+    """
     if order > HIGHEST_ORDER:
         raise InputError(
-            f"{said} {order}, and {HIGHEST_ORDER} is the highest there is; the samples of a batch stand "
-            "before the derivatives: (N, order + 3, n)"
+            f"{said.format(shape)} {order}, and {HIGHEST_ORDER} is the highest there is; the samples of a "
+            "batch stand before the derivatives: (N, order + 3, n)"
         )
 
 

@@ -7,7 +7,7 @@ sweeps of the tests read it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,12 +17,10 @@ from hodyn_ros.errors import InputError
 if TYPE_CHECKING:  # names of operations are known before NumPy is loaded, as for `hodyn --help`
     from collections.abc import Callable, Sequence
 
-    from hodyn_ros.codegen.kernel import Function, Traceable
-    from hodyn_ros.engine.loops.loop_matrices import ProductCode
     from hodyn_ros.lie.representations import Representation
-    from hodyn_ros.lie.se3 import Array
 
 Kind = Literal["tree", "loops"]
+_Law = Literal["tree", "loops", "kernel", "loops_call", "loops_plan", "published"]
 _BOTH: frozenset[Kind] = frozenset(("tree", "loops"))
 _LOOPS: frozenset[Kind] = frozenset(("loops",))
 _TREE: frozenset[Kind] = frozenset(("tree",))
@@ -80,35 +78,9 @@ class Operation:
     accuracy: bool = field(default=False, kw_only=True)
     q_left_out: bool = field(default=False, kw_only=True)
 
-    @cached_property
-    def tree_law(self) -> Callable[..., Traceable]:
-        """What is traced for a tree."""
-        return _named(self.tree)
-
-    @cached_property
-    def loops_law(self) -> Callable[..., ProductCode]:
-        """The code of a robot with loops."""
-        return _named(self.loops)
-
-    @cached_property
-    def make_kernel(self) -> Callable[..., Function]:
-        """What makes the code of a tree."""
-        return _named(self.kernel)
-
-    @cached_property
-    def make_loops_call(self) -> Callable[..., Callable[..., Array]]:
-        """What makes the compiled call of a robot with loops, from its dynamics and an order."""
-        return _named(self.loops_call)
-
-    @cached_property
-    def make_loops_plan(self) -> Callable[..., Any]:
-        """What plans the C function of a robot with loops."""
-        return _named(self.loops_plan)
-
-    @cached_property
-    def published_law(self) -> Callable[..., Sequence[Array]]:
-        """What computes the operation of a tree in NumPy, one order after the other."""
-        return _named(self.published)
+    def law(self, of: _Law) -> Callable[..., Any]:
+        """Return what one of the laws names."""
+        return _named(getattr(self, of))
 
     def of_frames(
         self, asked: Sequence[str | int] | None, bodies: Sequence[str], representation: Representation
@@ -145,6 +117,7 @@ class Operation:
         return tuple(symbols[one] if one in symbols else int(one) for one in shape)
 
 
+@cache
 def _named(function: str) -> Any:
     module, _, name = function.partition(":")
     return attrgetter(name)(import_module(f"hodyn_ros.{module}"))
@@ -526,7 +499,7 @@ OPERATIONS: dict[str, Operation] = {
             "derivatives of the matrices by every dynamic parameter",
             tree=f"{_MATRICES}:by_parameter",
             loops=f"{_OF_LOOPS}:by_parameter",
-            published="dynamics.regressors:parameter_rows",
+            published="dynamics.matrices:parameter_rows",
             **_offered(_NOWHERE),
         ),
         _of_motion(

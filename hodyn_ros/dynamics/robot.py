@@ -11,12 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.dynamics.calls.compiling import CompileCalls
-from hodyn_ros.dynamics.calls.forward_dynamics import ForwardDynamicsCalls
-from hodyn_ros.dynamics.calls.inverse_dynamics import InverseDynamicsCalls
+from hodyn_ros.dynamics.calls.dynamics import DynamicsCalls
 from hodyn_ros.dynamics.calls.kinematics import KinematicCalls
 from hodyn_ros.dynamics.calls.matrices import MatrixCalls
 from hodyn_ros.dynamics.calls.partials import PartialCalls
-from hodyn_ros.dynamics.calls.second_partials import SecondPartialCalls
 from hodyn_ros.dynamics.loops.closing import assembled
 from hodyn_ros.dynamics.read_robot import read_mjcf_robot, read_robot, read_urdf_robot
 from hodyn_ros.errors import ModelError
@@ -30,15 +28,7 @@ from hodyn_ros.model.loops import Constraints, Coordinate
 from hodyn_ros.model.tree import TreeArrays, TreeModel
 
 
-class Robot(
-    CompileCalls,
-    SecondPartialCalls,
-    PartialCalls,
-    InverseDynamicsCalls,
-    ForwardDynamicsCalls,
-    KinematicCalls,
-    MatrixCalls,
-):
+class Robot(CompileCalls, PartialCalls, DynamicsCalls, KinematicCalls, MatrixCalls):
     """A tree of rigid bodies, on the ground or floating, with its dynamics of any order.
 
     Build one with `load` from a file of any kind, `from_urdf` and `from_mjcf`, which take texts and more

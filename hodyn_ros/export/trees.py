@@ -86,7 +86,7 @@ def _planned(robot: Robot, request: ExportRequest, what: str) -> _Plan:
     if operation.kernel:
         setting = KernelSpec.of(model, request.loads(model))
         law: Sequence[Any] = [setting]
-        compute = operation.make_kernel(model, order, setting).function
+        compute = operation.law("kernel")(model, order, setting).function
     else:
         request = replace(request, wrenches=())
         law = placed(model, robot.frames, of)
@@ -98,7 +98,7 @@ def _planned(robot: Robot, request: ExportRequest, what: str) -> _Plan:
         about += words.result_of_base(operation, request)
     weighted = ["multiplier"] if operation.weighted else []
     return _Plan(
-        operation.tree_law(model, order, *law),
+        operation.law("tree")(model, order, *law),
         [*inputs, *request.wrench_names, *weighted],
         _results(robot, request, operation, of),
         [*about, *words.wrenches(request)],
@@ -163,7 +163,7 @@ def _state(
     model, order, n = robot.model, request.order, robot.n_coordinates
     efforts = OPERATIONS["inverse_dynamics"]
     setting = KernelSpec.of(model, request.loads(model))
-    torques = efforts.make_kernel(model, order, setting).function
+    torques = efforts.law("kernel")(model, order, setting).function
     _, _, motion = _motion(robot, request, efforts)
 
     def choose(random: Random, shapes: list[Shape]) -> list[Array]:

@@ -64,9 +64,9 @@ def function_of(
     law, arguments, names = law_of(robot, operation, order, frames, representation)
     jacobian_law, hessian_law = None, None
     if what in ("inverse_dynamics", "forward_dynamics") and not model.floating_base:
-        jacobian_law = OPERATIONS[f"{what}_derivatives"].tree_law(model, order)[0]
+        jacobian_law = OPERATIONS[f"{what}_derivatives"].law("tree")(model, order)[0]
         if what == "forward_dynamics" and not has_many_entries(model, order, "hybrid contracted"):
-            hessian_law = OPERATIONS[f"{what}_hessian"].tree_law(model, order)[0]
+            hessian_law = OPERATIONS[f"{what}_hessian"].law("tree")(model, order)[0]
     shapes = tuple((name, shape) for name, (_, shape) in zip(names, arguments))
     _, stacks = inputs_of([shape for _, shape in shapes])
     found = law(*stacks)
@@ -87,7 +87,7 @@ def law_of(
     if not operation.kernel:
         of = operation.of_frames(frames, model.body_names, representation)
         further = placed(model, robot.frames, of)
-    law, arguments = operation.tree_law(model, order, *further)
+    law, arguments = operation.law("tree")(model, order, *further)
     names = ["state", "tau"] if state else ["q"]
     if model.floating_base:
         names += ["pose", "twist", "base_wrench"] if state else ["pose", "twists"]

@@ -245,7 +245,7 @@ class TestFound:
         if operation.frames != "none":
             pytest.skip("its law takes frames, which the call finds")
         model = Robot.from_screws(**make_case(70, 2, 1).tree.arguments()).tree
-        trace, arguments = operation.tree_law(model, 0)
+        trace, arguments = operation.law("tree")(model, 0)
         shapes = [shape for _, shape in arguments]
         first, again = (Module(straight_module, trace, shapes) for _ in range(2))
         assert again._text is None, "it has no key"

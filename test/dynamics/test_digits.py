@@ -14,6 +14,7 @@ from sweeps import THOROUGH, some
 
 from hodyn_ros import BaseMotion, Robot, SingularError, share
 from hodyn_ros.digits import FEWEST, asked_for
+from hodyn_ros.dynamics.loops.coordinate_motion import LoopedInputs
 from hodyn_ros.dynamics.loops.digit_check import DigitCheck
 from hodyn_ros.lie.euler import euler_accuracy, euler_base, euler_coordinates
 
@@ -156,7 +157,7 @@ def test_ordinary_poses_are_not_even_asked_about(name: str, order: int) -> None:
     for seed in range(8):
         q, _ = motion_of(mechanism, order, seed)
         robot.inverse_dynamics(q)
-        table, call = looped.drive_table(q, None), looped.effort_call(order)
+        table, call = looped.drive_table(LoopedInputs(q)), looped.effort_call(order)
         assert table.item(call.defect_at) < call.sure
 
 

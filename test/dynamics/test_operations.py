@@ -26,11 +26,8 @@ NAME = TREES[0].tree.body_names[:2]
 
 @EACH
 def test_all_that_an_entry_names_is_there(operation: Operation) -> None:
-    laws = {"tree": "tree_law", "loops": "loops_law", "kernel": "make_kernel"}
-    made = {"loops_call": "make_loops_call", "loops_plan": "make_loops_plan"}
-    for name, law in {**laws, **made}.items():
-        if getattr(operation, name):
-            assert callable(getattr(operation, law)), name
+    for of in ("tree", "loops", "kernel", "loops_call", "loops_plan", "published"):
+        assert not getattr(operation, of) or callable(operation.law(of)), of
     assert inspect.isfunction(getattr(Robot, operation.name)), "a call of a robot has its name"
 
 
@@ -58,7 +55,7 @@ def test_laws_take_as_many_rows_as_the_entry_says(operation: Operation, robot: R
     order, n = 0 if "second" in operation.name else 1, robot.n_coordinates
     tree = robot.tree
     further = [KernelSpec.of(tree)] if operation.kernel else placed(tree, robot.frames, of)
-    _, arguments = operation.tree_law(tree, order, *further)
+    _, arguments = operation.law("tree")(tree, order, *further)
     (_, first), *others = arguments
     rows = 2 if operation.takes == "state" else order + 1 + operation.rates
     assert first == (rows, n)

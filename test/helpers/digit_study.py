@@ -25,6 +25,7 @@ from sweeps import THOROUGH
 
 from hodyn_ros import BaseMotion, ParallelRobot, Robot
 from hodyn_ros.digits import Accuracy
+from hodyn_ros.dynamics.loops.coordinate_motion import LoopedInputs
 from hodyn_ros.errors import HodynError
 from hodyn_ros.lie.euler import euler_accuracy, euler_base, euler_coordinates
 from hodyn_ros.lie.se3 import exp
@@ -163,7 +164,7 @@ def _edges(name: str) -> tuple[Robot, list[tuple[Array, Array]]]:
         way /= np.linalg.norm(way)
 
         def nearness(far: float, way: Array = way) -> float:
-            table = looped.drive_table(np.vstack([home + far * way, np.zeros((2, k))]), None)
+            table = looped.drive_table(LoopedInputs(np.vstack([home + far * way, np.zeros((2, k))])))
             return float(table[-1, 0])
 
         edges += [(home + far * way, way) for far in singular_along(robot, nearness, 3.0)]
@@ -291,7 +292,7 @@ def _platform(name: str) -> tuple[Any, Robot, list[tuple[float, Array]]]:
 
         def nearness(far: float, way: Array = way) -> float:
             base = BaseMotion(oracle.placement @ exp(far * way), np.zeros((2, 6)))
-            return float(looped.drive_table(np.zeros((3, 0)), base)[-1, 0])
+            return float(looped.drive_table(LoopedInputs(np.zeros((3, 0)), base))[-1, 0])
 
         edges += [(far, way) for far in singular_along(robot, nearness, 2.0)]
     return oracle, robot, edges

@@ -12,7 +12,7 @@ from oracles.random_trees import random_inertia
 from sweeps import THOROUGH
 
 from hodyn_ros import AppliedWrench, BaseMotion, Constraints, Coupling, Loop, Robot, share
-from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motion, preload_rows
+from hodyn_ros.dynamics.loops.coordinate_motion import looped_inputs
 from hodyn_ros.dynamics.loops.looped_efforts import LoopSolution
 from hodyn_ros.formulations import embedding
 from hodyn_ros.model.composite_joints import ball
@@ -61,11 +61,10 @@ def readable_solution(
 ) -> LoopSolution:
     """Return what `solve` does, by the readable formulation alone."""
     looped = robot._need_loops("this")
-    y, given = coordinate_motion(looped.closure, q, base, 2)
+    y, given, _, preloaded = looped_inputs(looped.closure, q, base, 2, wrenches, preload, alone=True)
     moved, margins = looped.begin(y, given)
     looped.remember(moved, y[0], given)
     rows, first = looped.independence.rows, 6 if looped.closure.base_given else 0
-    preloaded = preload_rows(looped.closure, preload, len(y) - 3)
     forces = embedding.inverse_dynamics(rows, moved, y, given, wrenches, preloaded)
     joints = moved.joint_motion()
     return LoopSolution(

@@ -2,29 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_finite, finite_array, real_array
+from hodyn_ros.codegen.sample_loop import each_sample
 from hodyn_ros.dynamics.motion_stack import check_order, check_twists, joint_rows, required_base
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.motion import BaseMotion
+from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 
+_Result = TypeVar("_Result")
 
-def coordinate_motions(
-    closure: Closure, q: ArrayLike | None, base: BaseMotion | None, rates: int
-) -> tuple[int, Array, BaseMotion | None]:
+
+class LoopedInputs(NamedTuple):
+    """What a call of a robot with loops takes, checked; of a batch with an axis of samples in front."""
+
+    y: Array  # (orders + 1, k) the motion of the joints that are coordinates
+    leader: BaseMotion | None = None  # that of platform or base, with spatial twists
+    wrenches: Sequence[AppliedWrench] = ()
+    preload: Array | None = None  # (order + 1, driven): what efforts of redundant drives should come near
+
+    @property
+    def orders(self) -> int:
+        """The highest derivative of the coordinates."""
+        return self.y.shape[-2] - 1
+
+    @property
+    def n_samples(self) -> int:
+        """How many samples there are; zero where there is no batch."""
+        return len(self.y) if self.y.ndim == 3 else 0
+
+    def one(self, i: int) -> LoopedInputs:
+        """Return one sample of a batch."""
+        return self._replace(y=self.y[i], leader=sample_of(self.leader, i))
+
+    def each(self, compute: Callable[[LoopedInputs], _Result]) -> list[_Result]:
+        """Return what is computed of each sample of a batch; errors name theirs."""
+        return each_sample(self.n_samples, lambda i: compute(self.one(i)))
+
+    def arrays(self, order: int, *further: Array) -> list[Array]:
+        """Return what code takes: motions, what it takes `further`, wrenches up to an order, a preload."""
+        y, leader, wrenches, preload = self
+        arrays = [y]
+        if leader is not None:
+            arrays += [leader.pose, np.ascontiguousarray(leader.twists[..., : y.shape[-2] - 1, :])]
+        arrays += further
+        if wrenches:
+            arrays += [wrench.up_to(order) for wrench in wrenches]
+        if preload is not None:
+            arrays.append(preload)
+        return arrays
+
+
+def looped_inputs(
+    closure: Closure,
+    q: ArrayLike | None,
+    base: BaseMotion | None,
+    rates: int,
+    wrenches: Sequence[AppliedWrench] = (),
+    preload: ArrayLike | None = None,
+    *,
+    alone: bool = False,
+) -> LoopedInputs:
     """Check the motion of the independent joints, and of platform or base; order r needs r + `rates`.
 
     `q` (order + rates + 1, k), of a batch (N, ...), or None where no joint is a coordinate; joints or base
-    may be the same for all samples. Returns the number of samples, zero where there is no batch, the motion
-    of the joints (N, ...), and that of platform or base with spatial twists, as many or one. Raises
-    InputError saying what was expected.
+    may be the same for all samples. With `alone`, one sample is taken. Raises InputError saying what was
+    expected.
     """
     name, k = closure.tree.name, len(closure.joints)
     base = _leading(closure, base)
@@ -37,24 +86,18 @@ def coordinate_motions(
         check_twists(base, rates)
         q = np.zeros((base.orders + 1, 0))
     stack = joint_rows(k, q, rates)
-    check_order(stack.shape[-2] - 1 - rates, f"a motion of shape {stack.shape} has order")
+    check_order(stack.shape[-2] - 1 - rates, "a motion of shape {} has order", stack.shape)
     check_finite("the motion", stack)
-    counts = {*stack.shape[:-2], *(() if base is None else base.batch)}
-    count = _number(counts) if counts else 0
+    batches = stack.shape[:-2] if base is None else stack.shape[:-2] + base.batch
+    count = _number(set(batches)) if batches else 0
     if base is not None:
         check_twists(base, stack.shape[-2] - 1)
         base = base.in_representation("spatial")
-    return count, np.broadcast_to(stack, (count, *stack.shape)) if count and stack.ndim == 2 else stack, base
-
-
-def coordinate_motion(
-    closure: Closure, q: ArrayLike | None, base: BaseMotion | None, rates: int
-) -> tuple[Array, BaseMotion | None]:
-    """Check the motion of one sample as `coordinate_motions` does."""
-    count, y, leader = coordinate_motions(closure, q, base, rates)
-    if count:
+    if count and alone:
         raise InputError(f"this takes one sample; the motion, or that of the base, holds {count}")
-    return y, leader
+    y = np.broadcast_to(stack, (count, *stack.shape)) if count and stack.ndim == 2 else stack
+    rows = None if preload is None else preload_rows(closure, preload, y.shape[-2] - 1 - rates)
+    return LoopedInputs(y, base, wrenches, rows)
 
 
 def sample_of(leader: BaseMotion | None, i: int) -> BaseMotion | None:
@@ -62,18 +105,6 @@ def sample_of(leader: BaseMotion | None, i: int) -> BaseMotion | None:
     if leader is None or not leader.batch:
         return leader
     return leader.one(i)
-
-
-def count_of(y: Array) -> int:
-    """Return how many samples a motion of the coordinates has; zero of one that is no batch."""
-    return len(y) if y.ndim == 3 else 0
-
-
-def spatial_arrays(leader: BaseMotion | None, orders: int) -> list[Array]:
-    """Return the pose of platform or base, and so many spatial twists, as code takes them; none without."""
-    if leader is None:
-        return []
-    return [leader.pose, np.ascontiguousarray(leader.in_representation("spatial").twists[..., :orders, :])]
 
 
 def samples(*arguments: Any) -> list[tuple[Any, ...]]:
@@ -115,7 +146,7 @@ def drive_rows(closure: Closure, efforts: ArrayLike, base_wrench: ArrayLike | No
             f"the torques: a batch of {count} takes as many, or one for all; found {len(drives)}"
         )
     orders = drives.shape[-2]
-    check_order(orders - 1, f"torques of shape {drives.shape} have order")
+    check_order(orders - 1, "torques of shape {} have order", drives.shape)
     check_finite("the torques", drives)
     parts = [drives]
     if closure.base_given:
@@ -127,10 +158,8 @@ def drive_rows(closure: Closure, efforts: ArrayLike, base_wrench: ArrayLike | No
     return np.concatenate([np.broadcast_to(part, (*batch, *part.shape[-2:])) for part in parts], axis=-1)
 
 
-def preload_rows(closure: Closure, preload: ArrayLike | None, order: int) -> Array | None:
+def preload_rows(closure: Closure, preload: ArrayLike, order: int) -> Array:
     """Return a preload (order + 1, driven), filled up with zeros; refused where no drive is redundant."""
-    if preload is None:
-        return None
     n = len(closure.driven)
     if closure.base_given or n == closure.n_coordinates:
         raise InputError(

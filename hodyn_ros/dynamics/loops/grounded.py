@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Protocol
 
 import numpy as np
 
@@ -106,12 +105,9 @@ def base_pose(joints: Array, start: Array) -> Array:
     return result
 
 
-class Make(Protocol):
-    """Makes the code of one call for a closure whose bodies come `shift` later."""
-
-    def __call__(self, closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
-        """Compile, or raise TooLong; with `on_numbers` compile nothing, or raise where that is no way."""
-        ...
+# Makes the code of one call for a closure whose bodies come so many later, or raises TooLong. Where the last
+# one is true it compiles nothing, and raises where numbers are no way either.
+Make = Callable[[Closure, int, bool], LoopFunction]
 
 
 def loop_code(

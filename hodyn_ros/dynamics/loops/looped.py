@@ -11,19 +11,13 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from hodyn_ros.checks import check_finite, finite_result, into
 from hodyn_ros.codegen.object_cache import Kept
-from hodyn_ros.codegen.sample_loop import SampleLoop, one_by_one
+from hodyn_ros.codegen.sample_loop import one_by_one
 from hodyn_ros.digits import moving_rows
 from hodyn_ros.dynamics.kinematics.carriers import last_body
 from hodyn_ros.dynamics.kinematics.inverse_problem import GoalCall
-from hodyn_ros.dynamics.loops.compiled_frames import CompiledFrames
-from hodyn_ros.dynamics.loops.coordinate_motion import (
-    batch_size,
-    coordinate_motions,
-    drive_values,
-    given_base,
-)
+from hodyn_ros.dynamics.loops.coordinate_motion import batch_size, drive_values, given_base, looped_inputs
 from hodyn_ros.dynamics.loops.looped_call import LoopedCall
-from hodyn_ros.dynamics.loops.looped_frames import solve_frames
+from hodyn_ros.dynamics.loops.looped_frames import CompiledFrames, solve_frames
 from hodyn_ros.dynamics.loops.looped_matrices import LoopedMatrices
 from hodyn_ros.dynamics.loops.looped_partials import LoopedPartials
 from hodyn_ros.dynamics.loops.moved_by_drives import MovedByDrives
@@ -59,8 +53,8 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
 
     def tree_motion(self, q: ArrayLike | None, base: BaseMotion | None) -> tuple[Array, BaseMotion | None]:
         """Return the motion of all joints, and of a floating base of the tree."""
-        _, y, leader = coordinate_motions(self.closure, q, base, 0)
-        return self.joint_motion(y, leader)
+        inputs = looped_inputs(self.closure, q, base, 0)
+        return self.joint_motion(inputs.y, inputs.leader)
 
     def all_joints(self, q: ArrayLike | None, base: BaseMotion | None) -> Array:
         """Compute what `Robot.joint_motion` returns."""
@@ -93,7 +87,7 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
         """Return the fastest callable of an operation."""
         if OPERATIONS[what].loops:
             return into(self.compile_product(what, order, *of))
-        return into(OPERATIONS[what].make_loops_call(self, order, *of))
+        return into(OPERATIONS[what].law("loops_call")(self, order, *of))
 
     def compiled_batch(
         self, what: str, order: int, of: tuple[Any, ...], call: Callable[..., Any], kind: DTypeLike
@@ -205,7 +199,7 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
             def one(i: int) -> Array:
                 return alone(*[array[i] for array in arrays])
 
-            if not isinstance(loop, SampleLoop) or arrays[0].shape[1:] != loop.call.arguments[0][1]:
+            if loop is None or arrays[0].shape[1:] != loop.call.arguments[0][1]:
                 return one_by_one(count, one)
             columns, width = self._drive_columns(order), loop.call.result[1]
             padding = np.zeros((1, width - columns))
@@ -248,7 +242,7 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
                 code = self._moved_by_drives.kernel(order)
             if code is None:
                 return None
-            return LoopedCall(self, code, self.check_of(code, "drives", partial(self._parts, order)))
+            return LoopedCall(self, code, self.check_of(code, ("drives", partial(self._parts, order))))
 
         return self._drive_calls.made(order, make)
 

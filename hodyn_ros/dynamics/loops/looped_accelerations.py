@@ -3,40 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import inf
-from typing import NamedTuple
 
 import numpy as np
 
 from hodyn_ros.checks import finite_result
 from hodyn_ros.codegen.sample_loop import each_sample
 from hodyn_ros.dynamics.hybrid_arguments import HybridArguments
-from hodyn_ros.dynamics.loops.coordinate_motion import (
-    coordinate_motion,
-    coordinate_motions,
-    count_of,
-    drive_rows,
-    spatial_arrays,
-)
-from hodyn_ros.dynamics.loops.grounded import loop_code, shifted
+from hodyn_ros.dynamics.loops.coordinate_motion import LoopedInputs, drive_rows, looped_inputs
 from hodyn_ros.dynamics.loops.looped_call import LoopedCall, kept
-from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
+from hodyn_ros.dynamics.loops.looped_motion import Check, LoopedMotion
 from hodyn_ros.dynamics.results import BaseAndJoints, base_and_joints
 from hodyn_ros.engine.kernel_spec import Loads
-from hodyn_ros.engine.loops.loop_kernel import LoopAccelerations, LoopFunction
+from hodyn_ros.engine.loops.loop_kernel import LoopAccelerations
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, twists_to_body
+from hodyn_ros.lie.motion import twists_to_body
 from hodyn_ros.lie.se3 import Array
-from hodyn_ros.model.closure import Closure
-
-
-class LoopedProblem(NamedTuple):
-    """What hybrid dynamics takes but wrenches."""
-
-    state: Array  # (2, k)
-    values: Array  # (order + 1, efforts)
-    prescribed: list[int]  # of the efforts
-    motion: BaseMotion | None  # of platform or base, spatial
 
 
 class LoopedAccelerations(LoopedMotion):
@@ -49,11 +32,12 @@ class LoopedAccelerations(LoopedMotion):
         """Compute what `Robot.forward_dynamics` returns."""
         closure = self.closure
         state, efforts, base, base_wrench, loads, *_ = arguments
-        count, y, motion = coordinate_motions(closure, state, base, 1)
+        inputs = looped_inputs(closure, state, base, 1, loads)
+        count, motion = inputs.n_samples, inputs.leader
         if np.ndim(efforts) == 3 and not count:
             raise InputError(f"torques of shape {np.shape(efforts)} are a batch; give as many states")
         u = drive_rows(closure, efforts, base_wrench, count)
-        table = np.ascontiguousarray(self.accelerations(y, u, motion, loads))
+        table = np.ascontiguousarray(self.accelerations(inputs, u))
         if not loads and not count:
             self._keep_forward(len(u) - 1)
         if motion is None or base is None:
@@ -87,8 +71,8 @@ class LoopedAccelerations(LoopedMotion):
             if isinstance(results[0], tuple):
                 return BaseAndJoints(*map(np.array, zip(*results)))
             return np.array(results)
-        problem, base = self._hybrid_problem(arguments), arguments.base
-        table, twists = self.moved_and_driven(*problem, arguments.wrenches)
+        base = arguments.base
+        table, twists = self.moved_and_driven(*self._hybrid_problem(arguments))
         first = 6 if self.closure.base_given else 0
         joints = np.ascontiguousarray(table[:, first:])
         if base is None or twists is None:
@@ -99,21 +83,21 @@ class LoopedAccelerations(LoopedMotion):
             twists = twists_to_body(base.pose, twists)
         return BaseAndJoints(np.ascontiguousarray(twists[1:]), joints)
 
-    def _hybrid_problem(self, arguments: HybridArguments) -> LoopedProblem:
-        """Check what hybrid dynamics of a robot with loops is given."""
-        state, inputs, base, base_wrench, _, prescribed, prescribe_base = arguments
+    def _hybrid_problem(self, arguments: HybridArguments) -> tuple[LoopedInputs, Array, list[int]]:
+        """Check what hybrid dynamics of a robot with loops is given; return what `moved_and_driven` takes."""
+        state, inputs, base, base_wrench, loads, prescribed, prescribe_base = arguments
         closure, first = self.closure, 6 if self.closure.base_given else 0
         if prescribe_base and not first:
             raise InputError(f"robot {self.closure.tree.name!r} has no base to prescribe; name driven joints")
-        y, motion = coordinate_motion(closure, state, base, 1)
-        values = drive_rows(closure, inputs, base_wrench)
+        checked = looped_inputs(closure, state, base, 1, loads, alone=True)
+        values, motion = drive_rows(closure, inputs, base_wrench), checked.leader
         moved = {first + self._driven_place(joint) for joint in prescribed}
         if prescribe_base and motion is not None:
             if len(motion.twists) < len(values) + 1:
                 raise InputError(f"this needs {len(values) + 1} base twists, found {len(motion.twists)}")
             values[:, :6] = motion.twists[1 : len(values) + 1]
             moved |= set(range(6))
-        return LoopedProblem(y[:2], values, sorted(moved), motion)
+        return checked, values, sorted(moved)
 
     def _driven_place(self, joint: str | int) -> int:
         """Return where a joint, by name or by its index among the driven ones, stands among these."""
@@ -126,55 +110,39 @@ class LoopedAccelerations(LoopedMotion):
         raise InputError(f"prescribed names {joint!r}; the driven joints of {tree.name!r} are {names}")
 
     def moved_and_driven(
-        self,
-        state: Array,
-        values: Array,
-        prescribed: Sequence[int],
-        leader: BaseMotion | None,
-        wrenches: Sequence[AppliedWrench] = (),
+        self, inputs: LoopedInputs, values: Array, prescribed: Sequence[int]
     ) -> tuple[Array, Array | None]:
         """Compute what is not given where some drives are moved and others push.
 
-        `state` (2, k); `leader`: pose and spatial twist of platform or base. `values` (order + 1, efforts),
-        as `Closure.effort_map` takes them, holds accelerations and their derivatives in the `prescribed`
+        `inputs`: a state (2, k), pose and twist of platform or base. `values` (order + 1, efforts), as
+        `Closure.effort_map` takes them, holds accelerations and their derivatives in the `prescribed`
         columns, efforts in the others. Returns efforts in the prescribed columns, accelerations in those of
         the other drives, and the spatial twist of platform or base.
         """
-        first = 6 if self.closure.base_given else 0
+        first, leader = 6 if self.closure.base_given else 0, inputs.leader
         drives = tuple(place - first for place in prescribed)
-        call = self.forward_call(len(values) - 1, self.places(wrenches), drives)
-        table = call(*self._arrays(state, values, leader, wrenches))
+        call = self.forward_call(len(values) - 1, self.places(inputs.wrenches), drives)
+        table = call(*self._arrays(inputs, values))
         if leader is None:
             return table[:-1], None
         of_base = values if min(drives, default=0) < 0 else table[:-1]
         twists = np.concatenate([leader.twists[:1], of_base[:, :6]])
         return table[:-1, 6 - first :], twists
 
-    def accelerations(
-        self,
-        state: Array,
-        efforts: Array,
-        leader: BaseMotion | None,
-        wrenches: Sequence[AppliedWrench] = (),
-    ) -> Array:
+    def accelerations(self, inputs: LoopedInputs, efforts: Array) -> Array:
         """Compute what `LoopAccelerations` returns but for its last row: accelerations by order.
 
-        `state` (2, k); `efforts` (order + 1, efforts) as `Closure.effort_map` takes them; `leader`: pose and
-        spatial twist of platform or base, which then move freely. Of a batch too, (N, 2, k).
+        `inputs` as of `moved_and_driven`, of platform or base that move freely then; `efforts` (order + 1,
+        efforts) as `Closure.effort_map` takes them. Of a batch too.
         """
-        self.check_loads(leader, wrenches, 0)  # of higher orders, motion is not known yet
-        call = self.forward_call(efforts.shape[-2] - 1, self.places(wrenches))
-        return call.run(count_of(state), self._arrays(state, efforts, leader, wrenches))
+        self.check_loads(inputs, 0)  # of higher orders, motion is not known yet
+        call = self.forward_call(efforts.shape[-2] - 1, self.places(inputs.wrenches))
+        return call.run(inputs.n_samples, self._arrays(inputs, efforts))
 
-    def _arrays(
-        self, state: Array, efforts: Array, leader: BaseMotion | None, wrenches: Sequence[AppliedWrench]
-    ) -> list[Array]:
+    def _arrays(self, inputs: LoopedInputs, efforts: Array) -> list[Array]:
         """Return what the code takes."""
-        drives = [efforts]
-        if self.closure.base_given:
-            drives = [efforts[..., 6:], efforts[..., :6]]
-        loads = [load.up_to(efforts.shape[-2] - 1) for load in wrenches]
-        arrays = [state[..., :2, :], *spatial_arrays(leader, 1), *drives, *loads]
+        drives = [efforts[..., 6:], efforts[..., :6]] if self.closure.base_given else [efforts]
+        arrays = inputs._replace(y=inputs.y[..., :2, :]).arrays(efforts.shape[-2] - 1, *drives)
         return [np.ascontiguousarray(array) for array in arrays]
 
     @kept
@@ -187,7 +155,7 @@ class LoopedAccelerations(LoopedMotion):
         """
         if self.independence.idle:
             raise InputError(self.independence.idle)
-        closure, chosen = self.closure, self.independence.of_joints
+        closure = self.closure
         first = 0 if closure.leader is None else 6
         if drives is None:
             held, moved = [], list(range(first, first + len(closure.joints)))
@@ -197,19 +165,10 @@ class LoopedAccelerations(LoopedMotion):
         groups = [group for group in (list(range(first)), held, moved) if group]
         of_base = [list(range(first))] if min(drives or (), default=0) < 0 else []
         efforts = [i for i, group in enumerate(groups) if group in [held, *of_base]]
-        ahead = 6 if closure.base_given else 0
-
-        def code(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
-            places = shifted(loads, shift)
-            return LoopAccelerations(closure, chosen, order, places, drives, on_numbers=on_numbers)
-
-        def parts(table: Array) -> list[Array]:
-            return [table[:-1, group] for group in groups]
-
-        made = loop_code(closure, order, order + 2, code)
-        check = self.check_of(made, "accelerations", parts, efforts)
-        prescribed = [ahead + place for place in drives or ()]
-        return LoopedCall(self, made, check, prescribed=prescribed, derivative=order + 2)
+        moved_drives = [(6 if closure.base_given else 0) + place for place in drives or ()]
+        make = partial(LoopAccelerations, order=order, prescribed=drives)
+        check: Check = "accelerations", lambda table: [table[:-1, group] for group in groups]
+        return self.call_of(make, order, loads, check, efforts=efforts, prescribed=moved_drives)
 
     def compile_forward(self, order: int) -> Callable[..., Array]:
         """Return `f(state, [pose, twist,] efforts, [base wrench])`, compiled where it can be."""

@@ -70,7 +70,7 @@ class LoopedCall:
         self._held, self._prescribed, self._derivative = held, prescribed, derivative
         self.function, self.defect_at = code.function, int(code.defect_at)
         self.sure = 1.0 if check is None else robot.sure(check)
-        self._loops: dict[tuple[int, int], Samples] = {}
+        self._loops: dict[tuple[int, int], SampleLoop[Remembering]] = {}
 
     @cached_property
     def law(self) -> Any:
@@ -120,18 +120,20 @@ class LoopedCall:
         def alone(i: int) -> Array:
             return self(*(np.ascontiguousarray(one[i] if one.ndim == 3 else one) for one in arrays))
 
-        return self.samples(rows).run(count, arrays, self._memory, alone)
+        loop = self.samples(rows)
+        if loop is None:
+            return one_by_one(count, lambda i: alone(i)[rows])
+        return loop.run(count, arrays, self._memory, alone)
 
-    def samples(self, rows: slice | None = None) -> Samples:
-        """Return what computes some rows of batches, by default those that the code says."""
-        rows = self.code.batch_rows if rows is None else rows
+    def samples(self, rows: slice | None = None) -> SampleLoop[Remembering] | None:
+        """Return what computes some rows of batches, by default those that the code says; None on numbers."""
+        code: Any = self.code
+        if code.on_numbers:
+            return None
+        rows = code.batch_rows if rows is None else rows
         key = rows.start, rows.stop
         if key not in self._loops:
-            alone = isinstance(self.code, DriftingFunction) or (
-                isinstance(self.code, LoopFunction) and self.code.on_numbers
-            )
-            code: Any = self.code
-            self._loops[key] = OneByOne(rows) if alone else SampleLoop(code, rows, self.sure)
+            self._loops[key] = SampleLoop(code, rows, self.sure)
         return self._loops[key]
 
     def _check_number(self, arrays: Sequence[Array], left_out: int = 0) -> None:
@@ -181,19 +183,3 @@ class LoopedCall:
                 check_result(table)
                 raise robot.not_held(min(margins)) if self._held else robot.singular(moved, margins[0])
         return table
-
-
-class OneByOne:
-    """Stands in for a `SampleLoop` where samples are computed one by one, by what does those that fail."""
-
-    def __init__(self, rows: slice) -> None:
-        self._rows = rows
-
-    def run(
-        self, count: int, arrays: Sequence[Array], memory: Array, failed: Callable[[int], Array]
-    ) -> Array:
-        """Return rows of the results (count, ...) as `SampleLoop.run` does."""
-        return one_by_one(count, lambda i: failed(i)[self._rows])
-
-
-Samples = SampleLoop[Remembering] | OneByOne

@@ -4,35 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_result, finite_result
+from hodyn_ros.codegen.kernel import Function
 from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.dynamics.loops.closing import home
-from hodyn_ros.dynamics.loops.coordinate_motion import (
-    coordinate_motion,
-    coordinate_motions,
-    count_of,
-    preload_rows,
-    spatial_arrays,
-)
-from hodyn_ros.dynamics.loops.grounded import SHIFT, is_compiled, loop_code, shifted
+from hodyn_ros.dynamics.loops.coordinate_motion import LoopedInputs, looped_inputs
+from hodyn_ros.dynamics.loops.grounded import SHIFT, is_compiled
 from hodyn_ros.dynamics.loops.independence import conditions
 from hodyn_ros.dynamics.loops.looped_call import LoopedCall, kept
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.dynamics.results import BaseAndJoints, DriveState, base_and_joints
-from hodyn_ros.engine.kernel_spec import Loads
-from hodyn_ros.engine.loops.loop_kernel import LoopFunction, LoopKernel
+from hodyn_ros.engine.kernel_spec import KernelSpec, Loads
+from hodyn_ros.engine.kernels import inverse_dynamics
+from hodyn_ros.engine.loops.loop_kernel import LoopKernel
 from hodyn_ros.errors import InputError, SingularError
 from hodyn_ros.formulations import embedding
 from hodyn_ros.formulations.embedding import LoopMotion, Place
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array
-from hodyn_ros.model.closure import Closure
 
 _NEAR = 0.1  # share of the distance to singularity at home from which a pose counts as near a singular one
 
@@ -67,6 +62,10 @@ class LoopedEfforts(LoopedMotion):
     def _singularity_at_home(self) -> Kept[tuple[int, Loads, bool], float]:
         return Kept()
 
+    @cached_property
+    def _tree_kernels(self) -> Kept[tuple[int, KernelSpec], Function]:
+        return Kept()
+
     @finite_result
     def inverse_dynamics(
         self,
@@ -77,34 +76,26 @@ class LoopedEfforts(LoopedMotion):
         preload: ArrayLike | None,
     ) -> Array | BaseAndJoints:
         """Compute what `Robot.inverse_dynamics` returns."""
-        closure = self.closure
         if formulation is not None:
             if formulation not in ("embedding", "limb_decomposition"):
                 raise InputError(
                     f"robots with loops have no formulation {formulation!r}; leave it out, or choose "
                     "'embedding', or 'limb_decomposition' for a platform on limbs"
                 )
-            y, leader = coordinate_motion(closure, q, base, 2)
-            if formulation == "embedding":
-                preloaded = preload_rows(closure, preload, len(y) - 3)
-                efforts = self.by_embedding(y, leader, loads, preloaded)
-                return base_and_joints(efforts) if closure.base_given else efforts
-            if leader is None:
-                raise InputError(f"robot {closure.tree.name!r} has no platform for 'limb_decomposition'")
-            shortened = BaseMotion(leader.pose, leader.twists[: len(y) - 1])
-            return self.by_limbs(shortened, loads, preload_rows(closure, preload, len(y) - 3))
+            inputs = looped_inputs(self.closure, q, base, 2, loads, preload, alone=True)
+            result = self._by_formulation(formulation, inputs)
+            return base_and_joints(result) if self.closure.base_given else result
         one_base = base is None or not isinstance(base, BaseMotion) or not base.batch
-        count, y, leader = coordinate_motions(closure, q, base, 2)
-        order = y.shape[-2] - 3
-        preloaded = preload_rows(closure, preload, order)
-        if self.only_coupled and one_base and (count or not self.is_compiled(order)):
-            result = self.follow(y, leader, loads)
+        inputs = looped_inputs(self.closure, q, base, 2, loads, preload)
+        order = inputs.orders - 2
+        if self.only_coupled and one_base and (inputs.n_samples or not self.is_compiled(order)):
+            result = self.follow(inputs)
         else:
-            result = self.efforts(y, leader, loads, preloaded)
-            if not count and not loads and preload is None:
+            result = self.efforts(inputs)
+            if not inputs.n_samples and not loads and preload is None:
                 self._keep_compiled(order)
         check_result(result)
-        return base_and_joints(result) if closure.base_given else result
+        return base_and_joints(result) if self.closure.base_given else result
 
     def drive_state(
         self,
@@ -114,17 +105,17 @@ class LoopedEfforts(LoopedMotion):
         preload: ArrayLike | None,
     ) -> DriveState:
         """Compute what `Robot.drive_state` returns."""
-        closure = self.closure
-        count, y, leader = coordinate_motions(closure, q, base, 2)
-        order, first = y.shape[-2] - 3, 6 if closure.base_given else 0
-        preloaded = preload_rows(closure, preload, order)
-        table = self.drive_table(y, leader, loads, preloaded)
+        inputs = looped_inputs(self.closure, q, base, 2, loads, preload)
+        order, first = inputs.orders - 2, 6 if self.closure.base_given else 0
+        table = self.drive_table(inputs)
         check_result(table[..., :-2, :])
+        nearest = table[-1, 0] if table.ndim == 2 else table[:, -1, 0].max()
+        near = nearest > self.near_singular_from(order, self.places(loads), inputs.preload is not None)
         return DriveState(
             np.ascontiguousarray(table[..., order + 1 : -2, first:]),
             np.ascontiguousarray(table[..., : order + 1, first:]),
             np.ascontiguousarray(table[..., : order + 1, :6]) if first else None,
-            self.is_near_singular(order, table, loads, preloaded is not None),
+            bool(near),
         )
 
     def _keep_compiled(self, order: int) -> None:
@@ -136,20 +127,12 @@ class LoopedEfforts(LoopedMotion):
             pair = self.closure.base_given
             self.fast.note_inverse(compiled, shape, order + 2, "spatial", pair=pair)
 
-    def solve(
-        self,
-        y: Array,
-        leader: BaseMotion | None,
-        wrenches: Sequence[AppliedWrench] = (),
-        preload: Array | None = None,
-    ) -> LoopSolution:
+    def solve(self, inputs: LoopedInputs) -> LoopSolution:
         """Compute motion, efforts and loads from the motion of the coordinates, y (order + 3, k)."""
-        closure, order = self.closure, len(y) - 3
-        self.check_loads(leader, wrenches, order)
-        motion = [y, *spatial_arrays(leader, order + 2)]
-        arrays = [*motion, *(load.up_to(order) for load in wrenches)]
-        arrays += [] if preload is None else [preload]
-        table = self._solution_call(order, self.places(wrenches), preload is not None)(*arrays)
+        closure, order, leader = self.closure, inputs.orders - 2, inputs.leader
+        self.check_loads(inputs, order)
+        arrays = inputs.arrays(order)
+        table = self._solution_call(order, self.places(inputs.wrenches), inputs.preload is not None)(*arrays)
         n, base = closure.tree.n_joints, 6 if closure.base_given else 0
         efforts = table[: order + 1, : closure.n_efforts]
         ahead = SHIFT + 1 if self.drifts else 0  # joints of a base on the ground
@@ -157,7 +140,7 @@ class LoopedEfforts(LoopedMotion):
         loads = table[2 * order + 4 : 3 * order + 5]
         moving = leader if closure.tree.floating_base else None
         if self.drifts:
-            moving = self._drifting_base(motion)
+            moving = self._drifting_base(arrays[: 1 + closure.n_given])
         elif moving is not None:
             moving = BaseMotion(moving.pose, moving.twists[: order + 2])
 
@@ -187,61 +170,29 @@ class LoopedEfforts(LoopedMotion):
     @kept
     def _solution_call(self, order: int, loads: Loads, preload: bool) -> LoopedCall:
         """Return the code of a solution."""
-        closure, chosen = self.closure, self.independence
-
-        def code(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
-            places, rows = shifted(loads, shift), chosen.rows
-            return LoopKernel(
-                closure,
-                chosen.of_joints,
-                order,
-                places,
-                "solution",
-                preload=preload,
-                rows=rows,
-                on_numbers=on_numbers,
-            )
+        closure, rows = self.closure, self.independence.rows
 
         def parts(table: Array) -> list[Array]:
             efforts, first = table[: order + 1, : closure.n_efforts], 6 if closure.base_given else 0
             loads = table[2 * order + 4 : 3 * order + 5]
             return [part for part in (efforts[:, :first], efforts[:, first:], loads) if part.size]
 
-        made = loop_code(closure, order, order + 2, code)
-        return LoopedCall(self, made, self.check_of(made, "efforts", parts), held=True)
+        make = partial(LoopKernel, order=order, what="solution", preload=preload, rows=rows)
+        return self.call_of(make, order, loads, ("efforts", parts), held=True)
 
-    def efforts(
-        self,
-        y: Array,
-        base: BaseMotion | None,
-        wrenches: Sequence[AppliedWrench] = (),
-        preload: Array | None = None,
-        rows: slice | None = None,
-    ) -> Array:
+    def efforts(self, inputs: LoopedInputs, rows: slice | None = None) -> Array:
         """Compute the efforts (order + 1, efforts), of a prescribed base, then of the drives.
 
-        y (order + 3, k), of a batch (N, ...) too; `base`: with spatial twists; `preload` (order + 1, driven):
-        what redundant drives should come near. Or other `rows` of what `LoopKernel` returns.
+        Or other `rows` of what `LoopKernel` returns; of a batch (N, ...) too.
         """
-        order, places = y.shape[-2] - 3, self.places(wrenches)
-        self.check_loads(base, wrenches, order)
-        call = self.effort_call(order, places, preload is not None)
-        arrays = [y, *spatial_arrays(base, order + 2), *(load.up_to(order) for load in wrenches)]
-        arrays += [] if preload is None else [preload]
-        return call.run(count_of(y), arrays, rows)
+        order, places = inputs.orders - 2, self.places(inputs.wrenches)
+        self.check_loads(inputs, order)
+        call = self.effort_call(order, places, inputs.preload is not None)
+        return call.run(inputs.n_samples, inputs.arrays(order), rows)
 
-    def drive_table(
-        self,
-        y: Array,
-        base: BaseMotion | None,
-        wrenches: Sequence[AppliedWrench] = (),
-        preload: Array | None = None,
-    ) -> Array:
-        """Compute all that `LoopKernel` returns: efforts, motion of drives, and how near they are to failing.
-
-        Arguments as of `efforts`.
-        """
-        return self.efforts(y, base, wrenches, preload, slice(0, 2 * y.shape[-2]))
+    def drive_table(self, inputs: LoopedInputs) -> Array:
+        """Compute all that `LoopKernel` returns: efforts, motion of drives, how near they are to failing."""
+        return self.efforts(inputs, slice(0, 2 * inputs.orders + 2))
 
     def compile(self, order: int, drives: bool = False) -> Callable[..., Array]:
         """Return `f([y (order + 3, k),] [pose (4, 4), twists (order + 2, 6)])`.
@@ -257,49 +208,34 @@ class LoopedEfforts(LoopedMotion):
         """Return the same, with the motion of the driven joints."""
         return self.compile(order, drives=True)
 
-    def by_limbs(
-        self,
-        base: BaseMotion,
-        wrenches: Sequence[AppliedWrench] = (),
-        preload: Array | None = None,
-    ) -> Array:
-        """Compute the efforts (order + 1, drives) of a platform on limbs by their published decomposition."""
-        if self.platform is None:
-            raise InputError(
-                f"robot {self.closure.tree.name!r} is no platform on serial limbs, which the formulation "
-                "'limb_decomposition' is for"
-            )
-        self.check_loads(base, wrenches, len(base.twists) - 2)
-        moved, margins = self.begin(np.zeros((len(base.twists) + 1, 0)), base)
-        self.check_held(margins[1])
-        self.remember(moved, np.zeros(0), base)
-        return self.platform.decomposed(moved.place.joints, base, wrenches, preload)
+    def _by_formulation(self, name: str, inputs: LoopedInputs) -> Array:
+        """Compute the efforts (order + 1, efforts) of one sample as published, in readable NumPy.
 
-    def by_embedding(
-        self,
-        y: Array,
-        leader: BaseMotion | None,
-        wrenches: Sequence[AppliedWrench] = (),
-        preload: Array | None = None,
-    ) -> Array:
-        """Compute the efforts (order + 1, efforts) by the embedding of the loops in readable NumPy."""
-        self.check_loads(leader, wrenches, len(y) - 3)
+        By the embedding of the loops or, of a platform on limbs, by their decomposition.
+        """
+        y, leader, wrenches, preload = inputs
+        platform, robot = self.platform, self.closure.tree.name
+        if name == "limb_decomposition":
+            if leader is None:
+                raise InputError(f"robot {robot!r} has no platform for 'limb_decomposition'")
+            if platform is None:
+                raise InputError(
+                    f"robot {robot!r} is no platform on serial limbs, which the formulation "
+                    "'limb_decomposition' is for"
+                )
+            leader = BaseMotion(leader.pose, leader.twists[: inputs.orders])
+        self.check_loads(inputs, inputs.orders - 2)
         moved, margins = self.begin(y, leader)
         self.check_held(margins[1])
         self.remember(moved, y[0], leader)
+        if name == "limb_decomposition" and platform is not None and leader is not None:
+            return platform.decomposed(moved.place.joints, leader, wrenches, preload)
         rows = self.independence.rows
         return embedding.inverse_dynamics(rows, moved, y, leader, wrenches, preload).efforts
 
     def is_compiled(self, order: int) -> bool:
         """Whether efforts of an order are computed by compiled code."""
         return is_compiled(self.closure, order)
-
-    def is_near_singular(
-        self, order: int, table: Array, wrenches: Sequence[AppliedWrench] = (), preload: bool = False
-    ) -> bool:
-        """Whether results of `drive_table` with such wrenches and preload are near a singular pose."""
-        nearest = table[-1, 0] if table.ndim == 2 else table[:, -1, 0].max()
-        return bool(nearest > self.near_singular_from(order, self.places(wrenches), preload))
 
     def near_singular_from(self, order: int, loads: Loads = (), preload: bool = False) -> float:
         """Return how large the first number of the last row of `drive_table` is where poses are near."""
@@ -315,7 +251,7 @@ class LoopedEfforts(LoopedMotion):
         y[0] = start.y
         preloaded = np.zeros((order + 1, len(self.closure.driven))) if preload else None
         try:
-            table = self.drive_table(y, base, wrenches, preloaded)
+            table = self.drive_table(LoopedInputs(y, base, wrenches, preloaded))
         except SingularError:
             return np.inf
         finally:
@@ -325,27 +261,38 @@ class LoopedEfforts(LoopedMotion):
     @kept
     def effort_call(self, order: int, loads: Loads = (), preload: bool = False) -> LoopedCall:
         """Return the code of efforts."""
-        closure, chosen = self.closure, self.independence.of_joints
-
-        def code(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
-            places = shifted(loads, shift)
-            return LoopKernel(closure, chosen, order, places, preload=preload, on_numbers=on_numbers)
 
         def parts(table: Array) -> list[Array]:
             efforts = table[: order + 1]
-            return [efforts[:, :6], efforts[:, 6:]] if closure.base_given else [efforts]
+            return [efforts[:, :6], efforts[:, 6:]] if self.closure.base_given else [efforts]
 
-        made = loop_code(closure, order, order + 2, code, on_limbs=all(body == 0 for body, _ in loads))
-        return LoopedCall(self, made, self.check_of(made, "efforts", parts), held=True)
+        make, on_limbs = (
+            partial(LoopKernel, order=order, preload=preload),
+            all(body == 0 for body, _ in loads),
+        )
+        return self.call_of(make, order, loads, ("efforts", parts), held=True, on_limbs=on_limbs)
 
-    def follow(self, y: Array, base: BaseMotion | None, wrenches: Sequence[AppliedWrench] = ()) -> Array:
+    def follow(self, inputs: LoopedInputs) -> Array:
         """Compute the efforts (..., order + 1, efforts) of a robot with couplings alone.
 
-        For y (..., order + 3, k); velocities follow from y', and efforts from Q, by constant matrices.
+        Velocities follow from those of the coordinates, and efforts from Q, by constant matrices.
         """
-        joints = y @ self._coupled[0].T
+        joints = inputs.y @ self._coupled[0].T
         joints[..., 0, :] += self._coupled[1]
-        efforts: Array = self.tree_efforts(joints, base, wrenches) @ self._coupled[2]
+        efforts: Array = (
+            self._tree_efforts(inputs._replace(y=np.ascontiguousarray(joints))) @ self._coupled[2]
+        )
+        return efforts
+
+    def _tree_efforts(self, inputs: LoopedInputs) -> Array:
+        """Return efforts (..., order + 1, 6 + n or n) of the tree from the motion of all joints."""
+        tree, order = self.closure.tree, inputs.orders - 2
+        setting = KernelSpec.of(tree, self.places(inputs.wrenches))
+        kernel = self._tree_kernels.made((order, setting), lambda: inverse_dynamics(tree, order, setting))
+        motion, *arrays = inputs.arrays(order)
+        if inputs.n_samples:
+            return kernel.batch(motion, *[np.tile(other, (inputs.n_samples, 1, 1)) for other in arrays])
+        efforts: Array = kernel.function(motion, *arrays)
         return efforts
 
     @property

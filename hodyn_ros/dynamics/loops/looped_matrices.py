@@ -7,7 +7,7 @@ is skew, as it is for the tree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,14 +16,14 @@ from numpy.typing import ArrayLike
 from hodyn_ros.checks import finite_array, finite_result
 from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT
 from hodyn_ros.codegen.sample_loop import one_by_one
-from hodyn_ros.dynamics.loops.coordinate_motion import coordinate_motions, sample_of, spatial_arrays
-from hodyn_ros.dynamics.loops.grounded import SHIFT, loop_code
+from hodyn_ros.dynamics.loops.coordinate_motion import LoopedInputs, looped_inputs
+from hodyn_ros.dynamics.loops.grounded import SHIFT
 from hodyn_ros.dynamics.loops.looped_call import LoopedCall, kept
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
-from hodyn_ros.dynamics.matrices import DynamicMatrices
+from hodyn_ros.dynamics.matrices import DynamicMatrices, by_parameter
 from hodyn_ros.dynamics.named_frames import placed
 from hodyn_ros.dynamics.operations import OPERATIONS, RATES
-from hodyn_ros.dynamics.regressors import by_parameter
+from hodyn_ros.engine.kernel_spec import Loads
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction, LoopProduct
 from hodyn_ros.engine.loops.loop_matrices import MATRICES
 from hodyn_ros.engine.recursions.regressor import PER_BODY
@@ -46,11 +46,11 @@ class LoopedMatrices(LoopedMotion):
 
         `of`: the name of a frame and a representation, of what is of a frame.
         """
-        count, y, leader = coordinate_motions(self.closure, q, base, RATES[name])
-        result = self._product(name, count, y, leader, *of)
-        if not count:
+        inputs = looped_inputs(self.closure, q, base, RATES[name])
+        result = self._product(name, inputs, *of)
+        if not inputs.n_samples:
             code = self.compile_product(name, len(result) - 1, *of)
-            self.fast.note(y, base, (name, *of), code, result)
+            self.fast.note(inputs.y, base, (name, *of), code, result)
         return result
 
     @kept
@@ -65,27 +65,18 @@ class LoopedMatrices(LoopedMotion):
     def _made(
         self, name: str, order: int, of: tuple[Any, ...], limit: float = STRAIGHT_LINE_LIMIT
     ) -> LoopedCall:
-        law, chosen = OPERATIONS[name].loops_law, self.independence.of_joints
-
-        def code(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
-            frames = placed(self.closure.tree, self.frames, of, shift)
-            return LoopProduct(law(closure, chosen, order, *frames), limit, on_numbers=on_numbers)
+        def make(closure: Closure, chosen: Array, *, loads: Loads, on_numbers: bool) -> LoopFunction:
+            frames = placed(self.closure.tree, self.frames, of, 0 if closure is self.closure else SHIFT)
+            law = OPERATIONS[name].law("loops")(closure, chosen, order, *frames)
+            return LoopProduct(law, limit, on_numbers=on_numbers)
 
         held = "efforts" in OPERATIONS[name].shape
-        return LoopedCall(self, loop_code(self.closure, order, order + RATES[name], code), held=held)
+        return self.call_of(make, order, derivative=order + RATES[name], held=held)
 
-    def _product(
-        self,
-        name: str,
-        count: int,
-        y: Array,
-        leader: BaseMotion | None,
-        *of: Any,
-        reference: Sequence[Array] = (),
-    ) -> Array:
+    def _product(self, name: str, inputs: LoopedInputs, *of: Any, reference: Array | None = None) -> Array:
         """Compute what the call of that name returns, (order + 1, ...), of a batch (count, ...)."""
-        call = self.product_call(name, y.shape[-2] - 1 - RATES[name], *of)
-        rows = call.run(count, [y, *spatial_arrays(leader, y.shape[-2] - 1), *reference])
+        call = self.product_call(name, inputs.orders - RATES[name], *of)
+        rows = call.run(inputs.n_samples, inputs.arrays(0, *([] if reference is None else [reference])))
         return self._shaped(name, call, rows)
 
     def _shaped(self, name: str, call: LoopedCall, rows: Array) -> Array:
@@ -100,11 +91,9 @@ class LoopedMatrices(LoopedMotion):
     @finite_result
     def dynamic_matrices(self, q: ArrayLike | None, base: BaseMotion | None) -> DynamicMatrices:
         """Compute the matrices by order for q (order + 2, k), and the motion of platform or base."""
-        count, y, leader = coordinate_motions(self.closure, q, base, 1)
-        orders = y.shape[-2] - 1
-        return DynamicMatrices(
-            *(self._product(name, count, y[..., : orders + RATES[name], :], leader) for name in MATRICES)
-        )
+        inputs = looped_inputs(self.closure, q, base, 1)
+        rows = {name: inputs.y[..., : inputs.orders + RATES[name], :] for name in MATRICES}
+        return DynamicMatrices(*(self._product(name, inputs._replace(y=y)) for name, y in rows.items()))
 
     def compile_matrices(self, order: int) -> None:
         """Compile the matrices of one order, however long that takes."""
@@ -129,18 +118,18 @@ class LoopedMatrices(LoopedMotion):
 
         `q` (order + 2, k); `reference` (order + 3, k), and `twists` (order + 2, 6) of base or platform.
         """
-        count, y, leader = coordinate_motions(self.closure, q, base, 1)
-        if not count:
-            rates = np.ascontiguousarray(self._reference(len(y), reference, twists))
-            return self._product("slotine_li_regressor", 0, y, leader, reference=[rates])
+        inputs = looped_inputs(self.closure, q, base, 1)
+        if not inputs.n_samples:
+            rates = self._reference(inputs.orders + 1, reference, twists)
+            return self._product("slotine_li_regressor", inputs, reference=rates)
 
         def alone(i: int) -> Array:
             own = [None if one is None else np.asarray(one) for one in (reference, twists)]
             joints, rates = [one[i] if one is not None and one.ndim == 3 else one for one in own]
-            moved = np.ascontiguousarray(y[i])
-            return self.slotine_li_regressor(moved, joints, sample_of(leader, i), rates)
+            sample = inputs.one(i)
+            return self.slotine_li_regressor(sample.y, joints, sample.leader, rates)
 
-        return one_by_one(count, alone)
+        return one_by_one(inputs.n_samples, alone)
 
     def _reference(self, orders: int, joints: ArrayLike | None, twists: ArrayLike | None) -> Array:
         """Return the velocities (orders, coordinates) of a reference by order."""

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.codegen.kernel import Function
-from hodyn_ros.codegen.object_cache import Kept
-from hodyn_ros.codegen.sample_loop import each_sample
-from hodyn_ros.dynamics.loops.coordinate_motion import count_of, sample_of, spatial_arrays
+from hodyn_ros.dynamics.loops.coordinate_motion import LoopedInputs
 from hodyn_ros.dynamics.loops.digit_check import DigitCheck, What
-from hodyn_ros.dynamics.loops.grounded import loop_code
+from hodyn_ros.dynamics.loops.grounded import SHIFT, loop_code, shifted
 from hodyn_ros.dynamics.loops.looped_call import LoopCodes, LoopedCall, kept
 from hodyn_ros.dynamics.loops.looped_position import LoopedPosition
 from hodyn_ros.dynamics.motion_stack import load_places
-from hodyn_ros.engine.kernel_spec import KernelSpec, Loads
-from hodyn_ros.engine.kernels import inverse_dynamics
+from hodyn_ros.engine.kernel_spec import Loads
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction, LoopKernel, LoopProduct
 from hodyn_ros.engine.loops.loop_products import FrameMotionCode
 from hodyn_ros.engine.recursions.kinematics import POSE
@@ -26,6 +24,8 @@ from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.frames import Frame
+
+Check = tuple[What, Callable[[Array], list[Array]]]  # what is computed, and its parts, of which digits count
 
 
 class LoopedMotion(LoopedPosition):
@@ -35,20 +35,20 @@ class LoopedMotion(LoopedPosition):
         super().__init__(closure)
         self.frames = frames  # besides the bodies, by name
         self._own = slice(-closure.tree.n_joints, None)  # columns of joints, after those of a drifting base
-        self._tree_kernels: Kept[tuple[int, KernelSpec], Function] = Kept()
 
     def joint_motion(self, y: Array, base: BaseMotion | None) -> tuple[Array, BaseMotion | None]:
         """Return the motion of all joints of the tree, and of its base, up to the order of y (orders + 1, k).
 
         `base`: that of platform or base, with spatial twists. Of a batch too, y (N, orders + 1, k).
         """
-        if self.drifts and y.ndim == 3:
-            each = each_sample(len(y), lambda i: self.joint_motion(y[i], sample_of(base, i)))
+        inputs = LoopedInputs(y, base)
+        if self.drifts and inputs.n_samples:
+            each = inputs.each(lambda one: self.joint_motion(one.y, one.leader))
             bases = [own for _, own in each if own is not None]
             poses, twists = np.array([own.pose for own in bases]), np.array([own.twists for own in bases])
             return np.array([joints for joints, _ in each]), BaseMotion(poses, twists)
-        arrays = [y, *spatial_arrays(base, y.shape[-2] - 1)]
-        joints = self.joint_call(y.shape[-2] - 1).run(count_of(y), arrays)
+        arrays = inputs.arrays(0)
+        joints = self.joint_call(inputs.orders).run(inputs.n_samples, arrays)
         if self.drifts:
             return joints[:, self._own], self._drifting_base(arrays)
         return joints, base if self.closure.tree.floating_base else None
@@ -63,13 +63,12 @@ class LoopedMotion(LoopedPosition):
     @kept
     def _base_call(self, order: int) -> LoopedCall:
         """Return the code of the motion of a floating base."""
-        chosen = self.independence.of_joints
 
-        def code(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
-            law = FrameMotionCode(closure, chosen, order, [Frame(shift, np.eye(4))], "spatial")
+        def make(closure: Closure, chosen: Array, *, loads: Loads, on_numbers: bool) -> LoopFunction:
+            law = FrameMotionCode(closure, chosen, order, [Frame(SHIFT, np.eye(4))], "spatial")
             return LoopProduct(law, on_numbers=on_numbers)
 
-        return LoopedCall(self, loop_code(self.closure, order, order, code))
+        return self.call_of(make, order, derivative=order)
 
     def quick_joint_motion(self, y: Array, *leader: Array) -> Array | None:
         """Return the motion of all joints by compiled code; None where that does not find it.
@@ -111,42 +110,42 @@ class LoopedMotion(LoopedPosition):
     @kept
     def joint_call(self, order: int) -> LoopedCall:
         """Return the code of the motion of all joints."""
-        chosen = self.independence.of_joints
-
-        def code(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
-            return LoopKernel(closure, chosen, order, (), "joints", on_numbers=on_numbers)
-
-        made = loop_code(self.closure, max(order - 2, 0), order, code, on_limbs=True)
-        return LoopedCall(self, made, self.check_of(made, "joints", lambda table: [table[:-1]]))
-
-    def tree_efforts(
-        self, joints: Array, base: BaseMotion | None, wrenches: Sequence[AppliedWrench] = ()
-    ) -> Array:
-        """Return efforts (..., order + 1, 6 + n or n) of the tree, compiled: joints (..., order + 3, n)."""
-        tree, order = self.closure.tree, joints.shape[-2] - 3
-        setting = KernelSpec.of(tree, self.places(wrenches))
-        kernel = self._tree_kernels.made((order, setting), lambda: inverse_dynamics(tree, order, setting))
-        arrays = [] if base is None else [base.pose, np.ascontiguousarray(base.twists[: order + 2])]
-        arrays += [load.up_to(order) for load in wrenches]
-        motion = np.ascontiguousarray(joints)
-        efforts: Array
-        if motion.ndim == 2:
-            efforts = kernel.function(motion, *arrays)
-        else:
-            efforts = kernel.batch(motion, *[np.tile(other, (len(motion), 1, 1)) for other in arrays])
-        return efforts
+        make = partial(LoopKernel, order=order, what="joints")
+        check: Check = "joints", lambda table: [table[:-1]]
+        return self.call_of(make, max(order - 2, 0), (), check, derivative=order, on_limbs=True)
 
     def places(self, wrenches: Sequence[AppliedWrench]) -> Loads:
         """Return where wrenches act: the bodies, and the frames that they are given in."""
         return load_places(self.closure.tree, wrenches)
 
-    def check_of(
+    def call_of(
         self,
-        code: LoopCodes,
-        what: What,
-        parts: Callable[[Array], list[Array]],
-        held: Sequence[int] = (),
-    ) -> DigitCheck:
+        make: Callable[..., LoopFunction],
+        order: int,
+        loads: Loads = (),
+        check: Check | None = None,
+        *,
+        efforts: Sequence[int] = (),
+        derivative: int | None = None,
+        on_limbs: bool = False,
+        **needs: Any,
+    ) -> LoopedCall:
+        """Return a call of an order by code that `make(closure, chosen, loads=..., on_numbers=...)` makes.
+
+        `efforts`: parts of accelerations that are some; `derivative`: the highest of the motion that it
+        takes, by default order + 2; `needs` as of `LoopedCall`.
+        """
+        chosen = self.independence.of_joints
+
+        def code(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
+            return make(closure, chosen, loads=shifted(loads, shift), on_numbers=on_numbers)
+
+        highest = order + 2 if derivative is None else derivative
+        made = loop_code(self.closure, order, highest, code, on_limbs=on_limbs)
+        judged = check and self.check_of(made, check, efforts)
+        return LoopedCall(self, made, judged, derivative=highest, **needs)
+
+    def check_of(self, code: LoopCodes, check: Check, efforts: Sequence[int] = ()) -> DigitCheck:
         """Return what refuses results of a code in which too few digits are left."""
-        arguments = code.arguments[:-1]
-        return DigitCheck(self.closure, what, code.function, arguments, code.defect_at, parts, held)
+        (what, parts), arguments = check, code.arguments[:-1]
+        return DigitCheck(self.closure, what, code.function, arguments, code.defect_at, parts, efforts)

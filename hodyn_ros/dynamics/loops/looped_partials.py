@@ -17,17 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_array, finite_result
-from hodyn_ros.codegen.sample_loop import each_sample, one_by_one
+from hodyn_ros.codegen.sample_loop import one_by_one
 from hodyn_ros.dynamics.hybrid_arguments import HybridArguments, check_prescribed
-from hodyn_ros.dynamics.loops.coordinate_motion import (
-    coordinate_motion,
-    coordinate_motions,
-    count_of,
-    drive_rows,
-    sample_of,
-    spatial_arrays,
-)
-from hodyn_ros.dynamics.loops.grounded import grounded, loop_code, shifted
+from hodyn_ros.dynamics.loops.coordinate_motion import LoopedInputs, drive_rows, looped_inputs
+from hodyn_ros.dynamics.loops.grounded import grounded
 from hodyn_ros.dynamics.loops.looped_accelerations import LoopedAccelerations
 from hodyn_ros.dynamics.loops.looped_call import LoopedCall, kept
 from hodyn_ros.dynamics.loops.looped_efforts import LoopedEfforts
@@ -37,7 +30,7 @@ from hodyn_ros.dynamics.partials import LinearisedDynamics, multiplier_rows, of_
 from hodyn_ros.dynamics.results import BaseAndJoints
 from hodyn_ros.engine.kernel_spec import Loads
 from hodyn_ros.engine.loops.loop_hessian import LoopHessian
-from hodyn_ros.engine.loops.loop_kernel import LoopFunction, TooLong
+from hodyn_ros.engine.loops.loop_kernel import TooLong
 from hodyn_ros.engine.loops.loop_matrices import MATRICES, Matrix
 from hodyn_ros.engine.loops.loop_partials import Differentiated, LoopPartials
 from hodyn_ros.errors import InputError
@@ -61,10 +54,10 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
     @finite_result
     def matrix_derivatives(self, q: ArrayLike | None, base: BaseMotion | None) -> MatrixDerivatives:
         """Compute what `Robot.matrix_derivatives` returns."""
-        count, y, moving = coordinate_motions(self.closure, q, base, 1)
-        if not count:
-            return self.matrix_partials(y, moving)
-        each = each_sample(count, lambda i: self.matrix_partials(y[i], sample_of(moving, i)))
+        inputs = looped_inputs(self.closure, q, base, 1)
+        if not inputs.n_samples:
+            return self._matrix_partials(inputs)
+        each = inputs.each(self._matrix_partials)
         return MatrixDerivatives(
             *(np.array([getattr(one, part.name) for one in each]) for part in fields(MatrixDerivatives))
         )
@@ -74,54 +67,104 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         self, q: ArrayLike | None, base: BaseMotion | None, loads: Sequence[AppliedWrench]
     ) -> Array:
         """Compute what `Robot.inverse_dynamics_derivatives` returns."""
-        count, y, moving = coordinate_motions(self.closure, q, base, 2)
-        result = self.inverse_dynamics_partials(y, moving, loads)
-        if not count and not loads:
-            call, name = self.inverse_partials_call(len(result) - 1), ("inverse_dynamics_derivatives",)
-            self.fast.note(y, base, name, call, result)
+        inputs = looped_inputs(self.closure, q, base, 2, loads)
+        order = inputs.orders - 2
+        self.check_loads(inputs, order)
+        result = _by_motion(self._changes("efforts", order, inputs), self.closure.n_coordinates)
+        if not inputs.n_samples and not loads:
+            call, name = self.inverse_partials_call(order), ("inverse_dynamics_derivatives",)
+            self.fast.note(inputs.y, base, name, call, result)
         return result
 
     @finite_result
     def forward_dynamics_derivatives(self, arguments: HybridArguments) -> Array:
-        """Compute what `Robot.forward_dynamics_derivatives` returns."""
+        """Compute what `Robot.forward_dynamics_derivatives` returns.
+
+        With more efforts than coordinates, columns beyond these are zero for k < 2.
+        """
         state, inputs, base, base_wrench, loads, *_ = arguments
         of_states = state is not None and np.ndim(state) == 3
-        if of_states or (isinstance(base, BaseMotion) and base.batch):
-            count, states, motion = coordinate_motions(self.closure, state, base, 1)
-            efforts = drive_rows(self.closure, inputs, base_wrench, count)
-            return self.forward_dynamics_partials(states[:, :2], efforts, motion, loads)
-        if each := arguments.one_by_one():
+        batch = of_states or (isinstance(base, BaseMotion) and base.batch)
+        if not batch and (each := arguments.one_by_one()):
             return one_by_one(len(each), lambda i: self.forward_dynamics_derivatives(each[i]))
-        y, values, _, motion = self._hybrid_problem(arguments)
-        result = self.forward_dynamics_partials(y, values, motion, loads)
-        if not loads and base_wrench is None:
-            torques = (len(values), len(self.closure.driven))
-            call, leader = self.forward_partials_call(len(values) - 1), self.closure.base_given
+        closure = self.closure
+        checked = looped_inputs(closure, state, base, 1, loads)
+        values = drive_rows(closure, inputs, base_wrench, checked.n_samples)
+        first = 6 if closure.base_given else 0
+        push = values[..., :first] if first else None
+        changes, _ = self._responses(checked, values[..., first:], push)
+        result = by_order(changes, closure.n_coordinates)
+        if not batch and not loads and base_wrench is None:
+            torques = (len(values), len(closure.driven))
+            call = self.forward_partials_call(len(values) - 1)
 
             def compute(state: Array, torques: Array, *of_base: Array) -> Array:
-                return call(state, *of_base[:2], torques, *of_base[2:][:leader])
+                return call(state, *of_base[:2], torques, *of_base[2:][: closure.base_given])
 
-            self.fast.partials[y.shape, torques, base and "spatial"] = compute, result.shape
+            y_shape = 2, len(closure.joints)
+            self.fast.partials[y_shape, torques, base and "spatial"] = compute, result.shape
         return result
 
     @finite_result
     def hybrid_dynamics_derivatives(self, arguments: HybridArguments) -> Array:
-        """Compute what `Robot.hybrid_dynamics_derivatives` returns."""
+        """Compute what `Robot.hybrid_dynamics_derivatives` returns.
+
+        With A the derivatives of the driven joints' accelerations q_a by the efforts, which are the same at
+        every order, efforts of the prescribed joints p change by
+
+            A_pp du_p^(k) = dq_p^(k+2) - what follows from all else that changes
+        """
         check_prescribed(arguments.prescribed)
         if each := arguments.one_by_one():
             return one_by_one(len(each), lambda i: self.hybrid_dynamics_derivatives(each[i]))
-        return self.hybrid_dynamics_partials(*self._hybrid_problem(arguments), arguments.wrenches)
+        inputs, values, p = self._hybrid_problem(arguments)
+        closure, leader, (orders, e) = self.closure, inputs.leader, values.shape
+        solution, twists = self.moved_and_driven(inputs, values, p)
+        efforts = values.copy()
+        efforts[:, p] = solution[:, p]
+        drives = efforts[:, e - len(closure.driven) :]
+        if closure.base_given and leader is not None and twists is not None:
+            wrench, held = efforts[:, :6], set(range(6)) <= set(p)
+            if held:  # the wrench found turns with the base
+                wrench = BaseMotion(leader.pose, twists).wrenches_in_body(wrench)
+            frame: Literal["body_fixed", "spatial"] = "body_fixed" if held else "spatial"
+            on_base = AppliedWrench(0, wrench, representation=frame)
+            inputs = inputs._replace(wrenches=[*inputs.wrenches, on_base])
+        _, of_drives = self._responses(inputs, drives)
+        c, size = closure.n_coordinates, of_drives.shape[2]
+        response = of_drives[0, p, 2 * c : 2 * c + e][:, p]
+        changes = np.eye(size)  # of what acts, by what is given
+        result = np.zeros((orders, e, size))
+        for k in range(orders):
+            own = slice(2 * c + k * e, 2 * c + (k + 1) * e)
+            wanted = changes[own][p]
+            changes[own.start + np.array(p, dtype=int)] = 0.0
+            if p:
+                missing = wanted - of_drives[k, p] @ changes
+                changes[own.start + np.array(p, dtype=int)] = np.linalg.solve(response, missing)
+            result[k] = of_drives[k] @ changes
+            result[k, p] = changes[own][p]
+        return by_order(result, c)
 
     @finite_result
     def linearised_dynamics(
         self, state: ArrayLike | None, torques: ArrayLike, base: BaseMotion | None
     ) -> LinearisedDynamics:
         """Compute what `Robot.linearised_dynamics` returns."""
-        closure = self.closure
+        closure, c, turns = self.closure, self.closure.n_coordinates, _turns_of(self.closure)
         if state is not None:
             state = finite_array("the state", state, (2, len(closure.joints)))
-        y, moving = coordinate_motion(closure, state, base, 1)
-        return self.linearised(y, moving, finite_array("the torques", torques, (len(closure.driven),)))
+        inputs = looped_inputs(closure, state, base, 1, alone=True)
+        efforts, leader = finite_array("the torques", torques, (len(closure.driven),)), inputs.leader
+        accelerations = self._responses(inputs, efforts[None])[0][0]
+        rates = np.eye(c, 2 * c, c)
+        if leader is not None:  # displacements e change by e' = dw - [w, e]
+            if closure.drifts:
+                leader, turns = self._platform_as_it_moves(inputs.y, leader)
+            part, rows = _platform_part(closure)
+            rates[part, :c] -= (ad(leader.in_representation("body_fixed").twists[0]) @ turns)[rows]
+        B = np.concatenate([np.zeros((c, len(efforts))), accelerations[:, -len(efforts) :]])
+        return LinearisedDynamics(np.concatenate([rates, accelerations[:, : 2 * c]]), B)
 
     def inverse_dynamics_hessian(
         self,
@@ -131,30 +174,28 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         loads: Sequence[AppliedWrench],
     ) -> Array:
         """Compute what `Robot.inverse_dynamics_hessian` returns."""
-        count, y, moving = coordinate_motions(self.closure, q, base, 2)
-        order, batch = y.shape[-2] - 3, (count,) if count else ()
+        inputs = looped_inputs(self.closure, q, base, 2, loads)
+        order, batch = inputs.orders - 2, (inputs.n_samples,) if inputs.n_samples else ()
         weights = multiplier_rows(multiplier, (order + 1, self.closure.n_efforts), batch)
+        call = self._hessian_call(order, self.places(loads))
+        if call is None:
+            raise too_large(self.closure.tree, "inverse_dynamics_hessian", order)
 
-        def alone(y: Array, weights: Array, moving: BaseMotion | None) -> Array:
-            result = self.efforts_hessian(y, moving, loads, weights)
-            if result is None:
-                raise too_large(self.closure.tree, "inverse_dynamics_hessian", order)
+        def alone(one: LoopedInputs, weights: Array) -> Array:
+            self.check_loads(one, order)
+            result: Array = call.law.changes(call(*one.arrays(order), weights))
             return result
 
-        if not count:
-            return alone(y, weights, moving)
-        return one_by_one(count, lambda i: alone(y[i], weights[i], sample_of(moving, i)))
+        if not inputs.n_samples:
+            return alone(inputs, weights)
+        return one_by_one(inputs.n_samples, lambda i: alone(inputs.one(i), weights[i]))
 
     def inverse_dynamics_second_derivatives(
         self, q: ArrayLike | None, base: BaseMotion | None, loads: Sequence[AppliedWrench]
     ) -> Array:
         """Compute what `Robot.inverse_dynamics_second_derivatives` returns."""
-        order = coordinate_motions(self.closure, q, base, 2)[1].shape[-2] - 3
-        return of_each(
-            order,
-            self.closure.n_efforts,
-            lambda unit: self.inverse_dynamics_hessian(q, unit, base, loads),
-        )
+        order, count = looped_inputs(self.closure, q, base, 2).orders - 2, self.closure.n_efforts
+        return of_each(order, count, lambda unit: self.inverse_dynamics_hessian(q, unit, base, loads))
 
     def hybrid_dynamics_hessian(self, arguments: HybridArguments, multiplier: ArrayLike) -> Array:
         """Compute what `Robot.forward_dynamics_hessian` returns, by coordinates and efforts."""
@@ -187,134 +228,21 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
 
     def hybrid_dynamics_second_derivatives(self, arguments: HybridArguments) -> Array:
         """Compute what `Robot.forward_dynamics_second_derivatives` returns."""
-        order = np.shape(arguments.inputs)[-2] - 1
-        return of_each(
-            order,
-            self.closure.n_coordinates,
-            lambda unit: self.hybrid_dynamics_hessian(arguments, unit),
-        )
+        order, count = np.shape(arguments.inputs)[-2] - 1, self.closure.n_coordinates
+        return of_each(order, count, lambda unit: self.hybrid_dynamics_hessian(arguments, unit))
 
-    def inverse_dynamics_partials(
-        self, y: Array, leader: BaseMotion | None, wrenches: Sequence[AppliedWrench] = ()
-    ) -> Array:
-        """Return du^(r)/dy^(k) (order + 1, order + 3, efforts, coordinates) for a motion y (order + 3, k).
-
-        Of a batch too, y (N, order + 3, k). `leader`: the motion of a prescribed base or of a platform.
-        """
-        order, c, places = y.shape[-2] - 3, self.closure.n_coordinates, self.places(wrenches)
-        loads = [wrench.up_to(order) for wrench in wrenches]
-        self.check_loads(leader, wrenches, order)
-        arrays = [y, *spatial_arrays(leader, order + 2), *loads]
-        return _by_motion(self._changes("efforts", order, places, arrays), c)
-
-    def efforts_hessian(
-        self, y: Array, leader: BaseMotion | None, wrenches: Sequence[AppliedWrench], multiplier: Array
-    ) -> Array | None:
-        """Return second derivatives of `multiplier · efforts`, y (order + 3, k); None without code.
-
-        (order + 3, order + 3, coordinates, coordinates).
-        """
-        order, places = len(y) - 3, self.places(wrenches)
-        call = self._hessian_call(order, places)
-        if call is None:
-            return None
-        self.check_loads(leader, wrenches, order)
-        loads = [wrench.up_to(order) for wrench in wrenches]
-        result: Array = call.law.changes(call(y, *spatial_arrays(leader, order + 2), *loads, multiplier))
-        return result
-
-    def forward_dynamics_partials(
-        self,
-        state: Array,
-        efforts: Array,
-        leader: BaseMotion | None,
-        wrenches: Sequence[AppliedWrench] = (),
-    ) -> Array:
-        """Return the derivatives (order + 1, order + 3, coordinates, efforts) of accelerations by order.
-
-        Entry [r, k] is by the coordinates (k = 0), their rates (k = 1), and derivative k - 2 of the efforts;
-        with more efforts than coordinates, columns beyond these are zero for k < 2. Arguments as of
-        `accelerations`, of a batch (N, ...) too; wrenches given stay as they are.
-        """
-        first = 6 if self.closure.base_given else 0
-        push = efforts[..., :first] if first else None
-        result, _ = self._responses(state, efforts[..., first:], leader, wrenches, push)
-        return by_order(result, self.closure.n_coordinates)
-
-    def hybrid_dynamics_partials(
-        self,
-        state: Array,
-        values: Array,
-        prescribed: Sequence[int],
-        leader: BaseMotion | None,
-        wrenches: Sequence[AppliedWrench] = (),
-    ) -> Array:
-        """Return the derivatives (order + 1, order + 3, efforts, efforts) of what hybrid dynamics returns.
-
-        Arguments as of `moved_and_driven`, columns as of `forward_dynamics_partials`. With A the derivatives
-        of the driven joints' accelerations q_a by the efforts, which are the same at every order, efforts of
-        the prescribed joints p change by
-
-            A_pp du_p^(k) = dq_p^(k+2) - what follows from all else that changes
-        """
-        closure, (orders, e) = self.closure, values.shape
-        solution, twists = self.moved_and_driven(state, values, prescribed, leader, wrenches)
-        efforts = values.copy()
-        efforts[:, list(prescribed)] = solution[:, list(prescribed)]
-        drives = efforts[:, e - len(closure.driven) :]
-        if closure.base_given and leader is not None and twists is not None:
-            wrench, held = efforts[:, :6], set(range(6)) <= set(prescribed)
-            if held:  # the wrench found turns with the base
-                wrench = BaseMotion(leader.pose, twists).wrenches_in_body(wrench)
-            frame: Literal["body_fixed", "spatial"] = "body_fixed" if held else "spatial"
-            wrenches = [*wrenches, AppliedWrench(0, wrench, representation=frame)]
-        _, of_drives = self._responses(state, drives, leader, wrenches)
-        c, size, p = closure.n_coordinates, of_drives.shape[2], list(prescribed)
-        response = of_drives[0, p, 2 * c : 2 * c + e][:, p]
-        changes = np.eye(size)  # of what acts, by what is given
-        result = np.zeros((orders, e, size))
-        for k in range(orders):
-            own = slice(2 * c + k * e, 2 * c + (k + 1) * e)
-            wanted = changes[own][p]
-            changes[own.start + np.array(p, dtype=int)] = 0.0
-            if p:
-                missing = wanted - of_drives[k, p] @ changes
-                changes[own.start + np.array(p, dtype=int)] = np.linalg.solve(response, missing)
-            result[k] = of_drives[k] @ changes
-            result[k, p] = changes[own][p]
-        return by_order(result, c)
-
-    def linearised(self, state: Array, leader: BaseMotion | None, efforts: Array) -> LinearisedDynamics:
-        """Return `dx' = A dx + B du`, x the coordinates and their rates, u the efforts (driven,).
-
-        `state` (2, k), `leader` pose and twist of base or platform. Those that its motion is part of are
-        small body-fixed displacements, and components of its body-fixed twist.
-        """
-        accelerations = self._responses(state, efforts[None], leader)[0][0]
-        closure = self.closure
-        c, turns = closure.n_coordinates, _turns_of(closure)
-        rates = np.eye(c, 2 * c, c)
-        if leader is not None:  # displacements e change by e' = dw - [w, e]
-            if closure.drifts:
-                leader, turns = self._platform_as_it_moves(state, leader)
-            part, rows = _platform_part(closure)
-            rates[part, :c] -= (ad(leader.in_representation("body_fixed").twists[0]) @ turns)[rows]
-        B = np.concatenate([np.zeros((c, len(efforts))), accelerations[:, -len(efforts) :]])
-        return LinearisedDynamics(np.concatenate([rates, accelerations[:, : 2 * c]]), B)
-
-    def matrix_partials(self, y: Array, leader: BaseMotion | None) -> MatrixDerivatives:
+    def _matrix_partials(self, inputs: LoopedInputs) -> MatrixDerivatives:
         """Return the derivatives of M, C and g by coordinate, with time derivatives; y (order + 2, k).
 
-        Those of a platform or prescribed base by small body-fixed displacements; `leader` with `order` + 1
-        twists.
+        Those of a platform or prescribed base by small body-fixed displacements.
         """
-        order, closure = len(y) - 2, self.closure
+        order, closure, leader = inputs.orders - 1, self.closure, inputs.leader
         if closure.drifts:
             raise InputError(
                 f"the rows of the platform of robot {closure.tree.name!r} leave the rest of its twist to "
                 "follow, and matrix_derivatives takes no such platform; inverse_dynamics_derivatives does"
             )
-        changes = [self._of_matrix(part, y, leader) for part in MATRICES]
+        changes = [self._of_matrix(part, inputs) for part in MATRICES]
         brackets = None if leader is None else _displacement_brackets(_turns_of(closure), leader, order)
         mass, coriolis, gravity = ([part[r] for r in range(order + 1)] for part in changes)
         rates = [_in_time([one[0] for one in part], brackets) for part in (mass, coriolis, gravity)]
@@ -326,7 +254,7 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         return MatrixDerivatives(of_mass, of_coriolis, np.array(by_velocity), of_gravity[..., 0, :])
 
     def compile_inverse_partials(self, order: int) -> Callable[..., Array]:
-        """Return `f(q, [pose, twists])` of `inverse_dynamics_partials`, their rows one after the other."""
+        """Return `f(q, [pose, twists])` of inverse dynamics, the rows of all matrices one after the other."""
         return _rows_of(self.inverse_partials_call(order))
 
     def compile_forward_partials(self, order: int) -> Callable[..., Array]:
@@ -334,22 +262,17 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         return _rows_of(self.forward_partials_call(order))
 
     def inverse_partials_call(self, order: int) -> Callable[..., Array]:
-        """Return `f(q, [pose, twists])` of `inverse_dynamics_partials`."""
+        """Return `f(q, [pose, twists])` of inverse dynamics."""
         call, c = self.partial_call("efforts", order), self.closure.n_coordinates
         return lambda *arrays: _by_motion(call.law.changes(call(*arrays)), c)
 
     def forward_partials_call(self, order: int) -> Callable[..., Array]:
-        """Return `f(state, [pose, twist,] torques, [base wrench])` of `forward_dynamics_partials`."""
+        """Return `f(state, [pose, twist,] torques, [base wrench])` of forward dynamics."""
         call, c = self.partial_call("accelerations", order), self.closure.n_coordinates
         return lambda *arrays: by_order(call.law.changes(call(*arrays))[:, :c], c)
 
     def _responses(
-        self,
-        state: Array,
-        drives: Array,
-        leader: BaseMotion | None,
-        wrenches: Sequence[AppliedWrench] = (),
-        push: Array | None = None,
+        self, inputs: LoopedInputs, drives: Array, push: Array | None = None
     ) -> tuple[Array, Array]:
         """Return how accelerations of the coordinates and of the drives change, (order + 1, ..., directions).
 
@@ -357,63 +280,47 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         body-fixed. `drives` (order + 1, driven): their efforts, of a batch (N, ...) too; `push`: a wrench
         (order + 1, 6) on a prescribed base in the world frame, which stays as it is where the base turns.
         """
-        closure, order, places = self.closure, drives.shape[-2] - 1, self.places(wrenches)
+        closure, order = self.closure, drives.shape[-2] - 1
         on_base = np.zeros((*drives.shape[:-1], 6)) if push is None else push
         pushes = [on_base] if closure.base_given else []
-        loads = [wrench.up_to(order) for wrench in wrenches]
-        self.check_loads(leader, wrenches, 0)  # of higher orders, motion is not known yet
-        arrays = [state[..., :2, :], *spatial_arrays(leader, 1), drives, *pushes, *loads]
-        result = self._changes("accelerations", order, places, arrays)
+        self.check_loads(inputs, 0)  # of higher orders, motion is not known yet
+        state = inputs._replace(y=inputs.y[..., :2, :])
+        result = self._changes("accelerations", order, state, drives, *pushes)
         c = closure.n_coordinates
         of_drives = result[..., c:, :]
         if closure.base_given:
             of_drives = np.concatenate([result[..., :6, :], of_drives], axis=-2)
         return result[..., :c, :], of_drives
 
-    def _of_matrix(self, part: Matrix, y: Array, leader: BaseMotion | None) -> Array:
+    def _of_matrix(self, part: Matrix, inputs: LoopedInputs) -> Array:
         """Return how derivatives of a matrix change with a motion y (order + 2, k): (order + 1, k, h, ...).
 
         By derivative k of coordinate h, as far as the matrix takes them.
         """
-        call, c = self.partial_call(part, len(y) - 2), self.closure.n_coordinates
-        rows = call.code.arguments[0][1][0]
-        changes = self._changes(part, len(y) - 2, (), [y[:rows], *spatial_arrays(leader, rows - 1)])
-        return np.moveaxis(changes.reshape(len(y) - 1, -1, c, rows, c), (3, 4), (1, 2))
+        order, c = inputs.orders - 1, self.closure.n_coordinates
+        rows = self.partial_call(part, order).code.arguments[0][1][0]
+        changes = self._changes(part, order, inputs._replace(y=inputs.y[:rows]))
+        return np.moveaxis(changes.reshape(order + 1, -1, c, rows, c), (3, 4), (1, 2))
 
-    def _changes(self, of: Differentiated, order: int, places: Loads, arrays: Sequence[Array]) -> Array:
+    def _changes(self, of: Differentiated, order: int, inputs: LoopedInputs, *drives: Array) -> Array:
         """Return changes (order + 1, rows, directions), of a batch (N, ...) one sample after the other."""
-        call = self.partial_call(of, order, places)
-        table = call.run(count_of(arrays[0]), arrays, slice(0, call.code.result[0] - 1))
+        call = self.partial_call(of, order, self.places(inputs.wrenches))
+        table = call.run(inputs.n_samples, inputs.arrays(order, *drives), slice(0, call.code.result[0] - 1))
         result: Array = call.law.changes(table)
         return result
 
     @kept
     def partial_call(self, of: Differentiated, order: int, places: Loads = ()) -> LoopedCall:
         """Return the code of how efforts, accelerations or a matrix change, of single calls."""
-        chosen, accelerations = self.independence.of_joints, of == "accelerations"
-        if self.independence.idle and accelerations:
+        if self.independence.idle and of == "accelerations":
             raise InputError(self.independence.idle)
-
-        def code(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
-            loads = shifted(places, shift)
-            return LoopPartials(closure, chosen, order, of, loads, on_numbers=on_numbers)
-
-        made = loop_code(self.closure, order, order + 2, code)
-        derivative = order + 2 if accelerations else None
-        return LoopedCall(self, made, held=of == "efforts", derivative=derivative)
+        return self.call_of(partial(LoopPartials, order=order, of=of), order, places, held=of == "efforts")
 
     @kept
     def _hessian_call(self, order: int, places: Loads) -> LoopedCall | None:
         """Return the code of second derivatives of efforts; None where that would be too long."""
-        chosen = self.independence.of_joints
-
-        def code(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
-            if on_numbers:
-                raise TooLong
-            return LoopHessian(closure, chosen, order, shifted(places, shift))
-
         with suppress(TooLong):
-            return LoopedCall(self, loop_code(self.closure, order, order + 2, code), held=True)
+            return self.call_of(partial(LoopHessian, order=order), order, places, held=True)
         return None
 
     def _platform_as_it_moves(self, state: Array, leader: BaseMotion) -> tuple[BaseMotion, Array]:

@@ -2,29 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from hodyn_ros.checks import check_finite, check_result, finite_result
 from hodyn_ros.codegen.kernel import Call, Function
+from hodyn_ros.dynamics import matrices
 from hodyn_ros.dynamics.kinematics.forward_kinematics import checked_motion
 from hodyn_ros.dynamics.kinematics.inverse_kinematics import InverseKinematics
 from hodyn_ros.dynamics.kinematics.inverse_problem import GoalCall
-from hodyn_ros.dynamics.motion_stack import too_large
+from hodyn_ros.dynamics.matrices import DynamicMatrices, by_parameter, reference_velocities
+from hodyn_ros.dynamics.motion_stack import (
+    applied,
+    check_order,
+    fitting_base,
+    joint_rows,
+    joint_stack,
+    load_places,
+    motion_stack,
+    too_large,
+)
+from hodyn_ros.dynamics.named_frames import placed
 from hodyn_ros.dynamics.operations import OPERATIONS
-from hodyn_ros.dynamics.trees.tree_efforts import TreeEfforts
-from hodyn_ros.dynamics.trees.tree_matrices import TreeMatrices
-from hodyn_ros.dynamics.trees.tree_second_partials import TreeSecondPartials
+from hodyn_ros.dynamics.results import BaseAndJoints, DriveState, base_and_joints
+from hodyn_ros.dynamics.trees.tree_partials import TreePartials
 from hodyn_ros.engine.kernel_spec import KernelSpec
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.motion import BaseMotion
+from hodyn_ros.formulations import INVERSE_DYNAMICS, parameters
+from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array
 
 
-class TreeDynamics(TreeSecondPartials, TreeMatrices, TreeEfforts):
+class TreeDynamics(TreePartials):
     """Motions, efforts, accelerations, matrices and partials of a tree."""
 
     memory: Array | None = None  # it need not be known where a tree was
@@ -41,6 +54,140 @@ class TreeDynamics(TreeSecondPartials, TreeMatrices, TreeEfforts):
     def all_joints(self, q: ArrayLike | None, base: BaseMotion | None) -> Array:
         """Compute what `Robot.joint_motion` returns: all joints are coordinates."""
         return checked_motion(self.tree, q, base, "spatial")[0]
+
+    def inverse_dynamics(
+        self,
+        q: ArrayLike | None,
+        base: BaseMotion | None,
+        loads: Sequence[AppliedWrench],
+        formulation: str | None,
+        preload: ArrayLike | None,
+    ) -> Array | BaseAndJoints:
+        """Compute what `Robot.inverse_dynamics` returns."""
+        if preload is not None:
+            raise self._no_preload()
+        motion = joint_rows(self.n, q, 2)
+        order, batch = motion.shape[-2] - 3, motion.shape[:-2]
+        check_order(order, "a motion of shape {} has order", motion.shape)
+        moving = fitting_base(self.tree, base, order + 2, batch)
+        if formulation is not None:
+            return self._by_formulation(formulation, motion, moving, loads)
+        setting = KernelSpec(
+            base=moving.representation if moving else None, loads=load_places(self.tree, loads)
+        )
+        kernel = self.kernel("inverse_dynamics", order, setting)
+        arrays = [] if moving is None else moving.arrays(order + 2, batch)
+        arrays += applied(loads, order, batch)
+        if not loads and moving is None:
+            self.fast.inverse[order + 3, self.n] = kernel.function
+        elif moving is not None and not loads and not batch:
+            self.fast.note_inverse(
+                kernel.function, motion.shape, moving.orders, moving.representation, pair=True
+            )
+        efforts = (kernel.batch if batch else kernel.function)(motion, *arrays)
+        return efforts if moving is None else base_and_joints(efforts)
+
+    def drive_state(
+        self,
+        q: ArrayLike | None,
+        base: BaseMotion | None,
+        loads: Sequence[AppliedWrench],
+        preload: ArrayLike | None,
+    ) -> DriveState:
+        """Compute what `Robot.drive_state` returns: all joints are driven."""
+        motion = np.asarray(q, dtype=np.float64)
+        efforts = self.inverse_dynamics(motion, base, loads, None, preload)
+        if isinstance(efforts, BaseAndJoints):
+            return DriveState(motion, efforts.joints, efforts.base, False)
+        return DriveState(motion, efforts, None, False)
+
+    def is_compiled(self, order: int) -> bool:
+        """Whether efforts of an order are computed by compiled code."""
+        return True
+
+    def _no_preload(self) -> InputError:
+        return InputError(
+            f"a preload needs more drives than coordinates; robot {self.tree.name!r} has as many"
+        )
+
+    def _by_formulation(
+        self, name: str, motion: Array, base: BaseMotion | None, loads: Sequence[AppliedWrench]
+    ) -> Array | BaseAndJoints:
+        if not isinstance(name, str) or name not in INVERSE_DYNAMICS:
+            raise InputError(f"there is no formulation {name!r}; choose one of {sorted(INVERSE_DYNAMICS)}")
+        check_finite("the motion", motion)
+        if base is not None and base.batch:
+            each = [self._by_formulation(name, one, base.one(i), loads) for i, one in enumerate(motion)]
+            return BaseAndJoints(*map(np.stack, zip(*each)))
+        formulation = INVERSE_DYNAMICS[name]
+        with np.errstate(over="ignore", invalid="ignore"):
+            torques, ground = formulation(self.tree, np.moveaxis(motion, -2, 0), base, loads)
+        check_result(torques, *(() if base is None else (ground,)))
+        torques = np.ascontiguousarray(np.moveaxis(torques, 0, -2))
+        if base is None:
+            return torques
+        return BaseAndJoints(np.ascontiguousarray(np.moveaxis(ground, 0, -2)), torques)
+
+    @finite_result
+    def computed(self, name: str, q: ArrayLike | None, base: BaseMotion | None, *of: Any) -> Array:
+        """Compute what an operation returns, and let the next call go straight to its kernel.
+
+        By its published formula what takes too long to compile. `of`: a frame by name and a representation,
+        of an operation that is of a frame.
+        """
+        operation, tree = OPERATIONS[name], self.tree
+        stack = motion_stack(tree, q, base, operation.rates, operation.base)
+        kernel = self.traced_kernel(name, stack.order, *of)
+        if kernel is None and not operation.published:
+            raise too_large(tree, name, stack.order)
+        if kernel is None:
+            law, bodies = operation.law("published"), stack.bodies(self.joint_tree)
+            return matrices.by_order(law, bodies, stack.order, *placed(tree, self.frames, of))
+        rows, columns = kernel.result
+        shape = (columns,) if len(operation.shape) == 1 else (rows // (stack.order + 1), columns)
+        result = stack.call(kernel).reshape(*stack.batch, stack.order + 1, *shape)
+        if not stack.batch:
+            self.fast.note(stack.q, base, (name, *of), kernel.function, result, stack.frame)
+        return result
+
+    def dynamic_matrices(self, q: ArrayLike | None, base: BaseMotion | None) -> DynamicMatrices:
+        """Compute the matrices by order, from q (order + 2, n)."""
+        rows = self.fast.again(q, base, "dynamic_matrices")
+        return matrices.in_parts(self.computed("dynamic_matrices", q, base) if rows is None else rows)
+
+    def compile_matrices(self, order: int) -> None:
+        """Compile the matrices of one order, however long that takes."""
+        self.compile_long("dynamic_matrices", order)
+
+    def parameter_derivatives(self, q: ArrayLike | None, base: BaseMotion | None) -> DynamicMatrices:
+        """Compute the derivatives of the matrices by every dynamic parameter, q (order + 2, n)."""
+        rows = self.fast.again(q, base, "parameter_derivatives")
+        return by_parameter(self.computed("parameter_derivatives", q, base) if rows is None else rows)
+
+    @finite_result
+    def slotine_li_regressor(
+        self,
+        q: ArrayLike | None,
+        reference: ArrayLike | None,
+        base: BaseMotion | None,
+        twists: ArrayLike | None,
+    ) -> Array:
+        """Compute Y with `M w' + C w + g = Y[0] @ dynamic_parameters()`, w the reference.
+
+        `q` (order + 2, n), `reference` (order + 3, n), and `twists` (order + 2, 6) of a floating base.
+        """
+        name, stack = "slotine_li_regressor", motion_stack(self.tree, q, base, 1)
+        of_joints = joint_stack(self.tree, reference, 2, "the reference")
+        rates = reference_velocities(self.tree, stack, of_joints, twists)
+        kernel = self.traced_kernel(name, stack.order)
+        if kernel is None:
+            law, bodies = parameters.slotine_li_regressors, stack.bodies(self.joint_tree)
+            return matrices.by_order(law, bodies, stack.order, rates)
+        rows = stack.call(kernel, np.ascontiguousarray(np.stack(rates, axis=-2)))
+        result: Array = rows.reshape(*stack.batch, stack.order + 1, self.m, -1)
+        if not stack.batch:
+            self.fast.note(stack.q, base, (name,), kernel.function, result, stack.frame)
+        return result
 
     def inverse_kinematics(self, call: GoalCall) -> Array:
         """Compute what `Robot.inverse_kinematics` returns."""

@@ -75,7 +75,7 @@ class TreeAccelerations(TreeCode):
         if values.ndim not in (2, 3) or values.shape[-1] != n or 0 in values.shape[:-1]:
             raise InputError(f"the torques must have shape {shapes}, found {values.shape}")
         batch, order = values.shape[:-2], values.shape[-2] - 1
-        check_order(order, f"torques of shape {values.shape} have order")
+        check_order(order, "torques of shape {} have order", values.shape)
         positions = finite_array("the state", state, (*batch, 2, n))
         motion = fitting_base(self.tree, base, order + 2 if prescribe_base else 1, batch)
         of_base: list[Array] = []

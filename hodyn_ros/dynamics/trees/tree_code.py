@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -11,12 +11,9 @@ from hodyn_ros.codegen.kernel import Function, Kernel
 from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.dynamics.fast_calls import FastCalls
 from hodyn_ros.dynamics.mobility import check_mobility
-from hodyn_ros.dynamics.motion_stack import MotionStack, applied
 from hodyn_ros.dynamics.named_frames import placed
 from hodyn_ros.dynamics.operations import OPERATIONS
 from hodyn_ros.engine.kernel_spec import KernelSpec
-from hodyn_ros.lie.motion import AppliedWrench
-from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.joint_tree import JointTree
 from hodyn_ros.model.tree import TreeModel
@@ -39,8 +36,8 @@ class TreeCode:
 
     def kernel(self, name: str, order: int, setting: KernelSpec) -> Function:
         """Return the code of inverse or forward dynamics, by the name of the operation."""
-        make = OPERATIONS[name].make_kernel
-        return self._kernels.made((name, order, setting), lambda: make(self.tree, order, setting))
+        law = OPERATIONS[name].law
+        return self._kernels.made((name, order, setting), lambda: law("kernel")(self.tree, order, setting))
 
     def traced_kernel(self, name: str, order: int, *of: Any) -> Kernel | None:
         """Return the kernel of an operation by its law; None where it takes too long to compile.
@@ -51,7 +48,7 @@ class TreeCode:
 
         def make() -> Kernel | None:
             further = of if operation.frames == "none" else placed(tree, self.frames, of)
-            return Kernel.unless_long(*operation.tree_law(tree, order, *further))
+            return Kernel.unless_long(*operation.law("tree")(tree, order, *further))
 
         return self._traced.made((name, order, *of), make)
 
@@ -63,10 +60,4 @@ class TreeCode:
 
     def compile_long(self, name: str, order: int) -> None:
         """Compile an operation by its law, however long that takes."""
-        self._traced[name, order] = Kernel(*OPERATIONS[name].tree_law(self.tree, order))
-
-
-def called(kernel: Kernel, stack: MotionStack, loads: Sequence[AppliedWrench] = ()) -> Array:
-    """Call a kernel with one sample or a batch."""
-    arguments = [*stack.arguments(), *applied(loads, stack.order, stack.batch)]
-    return kernel.batch(*arguments) if stack.batch else kernel.function(*arguments)
+        self._traced[name, order] = Kernel(*OPERATIONS[name].law("tree")(self.tree, order))

@@ -22,7 +22,6 @@ from hodyn_ros.engine.recursions.composite import Spatial, power
 from hodyn_ros.engine.recursions.matrices import mass_matrix
 from hodyn_ros.engine.recursions.recursion import Recursion
 from hodyn_ros.engine.series.applied import AppliedWrench
-from hodyn_ros.engine.series.block_system import BlockSystem
 from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.engine.series.series import coefficient
 from hodyn_ros.engine.series.validity import overflow
@@ -83,7 +82,7 @@ class AccelerationCode(LoopCode):
         self, step: Step, leader: Sequence[Stack], rows: Stack, memory: Stack, state: Sequence[Scalar]
     ) -> Scalar:
         """Return a number that is one or more where accelerations by order do not count."""
-        singularity = sum((system.singularity for system in step.systems), start=step.singularity)
+        singularity = sum((motion.system.singularity for motion in step.motions), start=step.singularity)
         return self.wrong(step.leading, state[-1], memory[0], step.motions, leader, singularity) + overflow(
             rows
         )
@@ -112,24 +111,23 @@ class Step:
         velocities: Sequence[Scalar],
         leader: Sequence[Stack],
     ) -> None:
-        motions = code.motions(leading, leader)
+        motions = code.solved_motions(leading, leader)
         self.code, self.leading, self.motions = code, leading, motions
         tree, gravity = code.closure.tree, code.closure.tree.gravity.tolist()
-        self.systems = [BlockSystem(code.system(m, columns)) for m, columns in zip(motions, code.columns_of)]
         self.rates: list[list[Scalar]] = [[] for _ in leading]
         for column, (place, ratio) in code.known.items():
             self.rates[column].append(velocities[place] * (1.0 / ratio))
         twist = code.shifted(leader[1][0]) if leader else NOTHING
-        code.find_rates(motions, self.systems, self.rates, (twist, twist), 0)
+        code.find_rates(motions, self.rates, (twist, twist), 0)
         self._move(twist)
         self.base = FloatingBase(leader[0], gravity, "spatial") if tree.floating_base else None
-        self.multipliers = Multipliers(code, motions, self.systems)
+        self.multipliers = Multipliers(code, motions)
         self.recursion = _Recursion(
             code.bodies, gravity, self.base, [AppliedWrench(body, frame) for body, frame in code.loads]
         )
         positions = code.positions(leading)
         self.recursion.start(positions, self.velocities(0), leader[1][0] if self.base else ())
-        F = distribution(code, motions, self.systems, self.base, 1)
+        F = distribution(code, motions, self.base, 1)
         self.columns = [[coefficient(x, 0) for x in column] for column in F]
         matrix = mass_matrix(tree_at(code, code.bodies, leading, [[0.0] for _ in positions], self.base, 1))
         present = [[coefficient(x, 0) for x in row] for row in matrix]
@@ -148,7 +146,7 @@ class Step:
         code, k = self.code, len(self.rates[0]) - 1
         for column in code.known:
             self.rates[column].append(0.0)
-        code.find_rates(self.motions, self.systems, self.rates, (NOTHING, NOTHING), k + 1)
+        code.find_rates(self.motions, self.rates, (NOTHING, NOTHING), k + 1)
         wanted, places = list(efforts), [len(efforts) - len(code.closure.driven) + p for p in code.prescribed]
         efforts = [0.0 if i in places else effort for i, effort in enumerate(wanted)]
         applied = self.recursion.applied(loads)
@@ -177,8 +175,8 @@ class Step:
         by_leading = code.by_leading(joints)
         self.multipliers.append(
             [
-                self.multipliers.solve(c, [by_leading[column] for column in columns])
-                for c, columns in enumerate(code.columns_of)
+                self.multipliers.solve(motion, [by_leading[column] for column in motion.columns])
+                for motion in self.motions
             ]
         )
         velocities = self.velocities(k + 1)
@@ -245,7 +243,7 @@ class Step:
         """Extend the motion of all clusters; a platform whose pose was given moves on with its body."""
         platform = self.code.closure.platform
         for motion in self.motions:
-            motion.extend(self.code.rates_of(motion, self.rates), twist, twist)
+            motion.extend(motion.joint_rates(self.rates), twist, twist)
             if len(self.rates[0]) > 1 and platform is not None and TARGET in motion.twists:
                 motion.twists[TARGET][-1] = motion.twists.get(platform.body, motion.twists[TARGET])[-1]
 

@@ -23,10 +23,9 @@ from typing import NamedTuple
 import numpy as np
 
 from hodyn_ros.codegen.kernel import Stack
-from hodyn_ros.engine.loops.loop_loads import loop_loads
-from hodyn_ros.engine.loops.loop_motion import LoopCode, Velocity
-from hodyn_ros.engine.loops.loop_multipliers import HoldingMultipliers, Multipliers
-from hodyn_ros.engine.loops.loop_series import NOTHING, ClusterMotion, weighted
+from hodyn_ros.engine.loops.loop_motion import ClosingMotion, LoopCode, Velocity
+from hodyn_ros.engine.loops.loop_multipliers import HoldingMultipliers, Multipliers, loop_loads
+from hodyn_ros.engine.loops.loop_series import NOTHING, weighted
 from hodyn_ros.engine.recursions.recursion import Recursion
 from hodyn_ros.engine.series.applied import AppliedWrench
 from hodyn_ros.engine.series.block_system import BlockSystem
@@ -115,15 +114,15 @@ class EffortCode(LoopCode):
         preload = [taylor(row, k) for k, row in enumerate(rest.pop(0))] if self.preloaded else None
         (memory,), (state,), *computed = rest
         leading = self.leading_positions(q[0], state)
-        motions, systems, rates = self.move(q, leading, leader)
+        motions, rates = self.move(q, leading, leader)
         if computed:
             of_tree = [taylor(row, k) for k, row in enumerate(computed[0])]
         else:
             of_tree = self._tree_efforts(leading, rates, leader, loads)
-        forces = Forces(self, motions, systems, preload)
+        forces = Forces(self, motions, preload)
         rows = to_derivatives([forces.extend(row) for row in of_tree])
         joints = [self.positions(leading), *self.derivatives(rates, range(closure.tree.n_joints))]
-        singularity = sum(map(self.singularity_of, systems)) + forces.system.singularity
+        singularity = sum(map(self.singularity_of, motions)) + forces.system.singularity
         defect = self.wrong(leading, state[-1], memory, motions, leader, singularity) + overflow(rows)
         return _Computed(leading, leader, rates, forces, of_tree, rows, joints, defect, singularity)
 
@@ -152,22 +151,16 @@ class EffortCode(LoopCode):
 class Forces(Multipliers):
     """Efforts of the drives and multipliers of the loops, coefficient by coefficient."""
 
-    def __init__(
-        self,
-        code: LoopCode,
-        motions: Sequence[ClusterMotion],
-        systems: Sequence[BlockSystem],
-        preload: Stack | None,
-    ) -> None:
-        super().__init__(code, motions, systems)
+    def __init__(self, code: LoopCode, motions: Sequence[ClosingMotion], preload: Stack | None) -> None:
+        super().__init__(code, motions)
         closure = code.closure
         drives = code.coupling_matrix[list(closure.driven)]
         sizes = np.linalg.norm(drives * code.scale, axis=1)  # what drives are measured in
         redundant = closure.n_efforts > closure.n_coordinates
         self.sizes = (np.full_like(sizes, sizes.max()) if redundant else sizes).tolist()  # all weigh the same
         self._against = [  # T by cluster and drive
-            [self.solve(c, [float(drive[column]) for column in columns]) for drive in drives]
-            for c, columns in enumerate(code.columns_of)
+            [self.solve(motion, [float(drive[column]) for column in motion.columns]) for drive in drives]
+            for motion in motions
         ]
         rows = []
         for column in sorted(code.known):
@@ -218,10 +211,7 @@ class Forces(Multipliers):
         code = self.code
         joints, on_base = self.rest(of_tree)
         by_column = code.by_leading(joints)
-        parts = [
-            self.solve(c, [by_column[column] for column in columns])
-            for c, columns in enumerate(code.columns_of)
-        ]
+        parts = [self.solve(motion, [by_column[c] for c in motion.columns]) for motion in self.motions]
         right = [by_column[column] - self.along(column, parts) for column in sorted(code.known)]
         for motion, part in zip(self.motions, parts):
             right += [part[r] for r, row in enumerate(motion.cluster.rows) if row.loop < 0]
@@ -256,7 +246,7 @@ class SharedEfforts:
         self._forces, self._rows, self._preload = forces, rows, preload
         self._factors = Orthogonal(rows)
         self._drives = forces.code.coupling_matrix[list(forces.code.closure.driven)]
-        self._velocity = Velocity(forces.code, forces.motions, forces.systems)  # m
+        self._velocity = Velocity(forces.code, forces.motions)  # m
 
     @property
     def singularity(self) -> Scalar:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Stack
+from hodyn_ros.codegen.kernel import Stack
 from hodyn_ros.codegen.tracer import Graph, Traced
 from hodyn_ros.engine.kernel_spec import Loads, load_arguments, motion_arguments
 from hodyn_ros.engine.loops.loop_efforts import EffortCode
-from hodyn_ros.engine.loops.loop_kernel import LoopFunction
+from hodyn_ros.engine.loops.loop_kernel import LoopFunction, TooLong
 from hodyn_ros.engine.loops.loop_partials import MotionChange
 from hodyn_ros.engine.second_partials import Coordinates, hessian
 from hodyn_ros.lie.se3 import Array
@@ -28,15 +28,19 @@ class LoopHessian(LoopFunction):
     3, coordinates, coordinates). A wrench on a base is body-fixed.
     """
 
-    def __init__(self, closure: Closure, chosen: Array, order: int, loads: Loads = ()) -> None:
-        """Trace and compile; raise TooLong where the code would be too long."""
+    def __init__(
+        self, closure: Closure, chosen: Array, order: int, loads: Loads = (), *, on_numbers: bool = False
+    ) -> None:
+        """Trace and compile; raise TooLong where the code would be too long, as it is of numbers."""
+        if on_numbers:
+            raise TooLong
         c = closure.n_coordinates
         self.shape = order + 3, order + 3, c, c
         motion = motion_arguments(order + 3, len(closure.joints), closure.leader is not None)
         stacks = [*load_arguments(loads, order), ("the multiplier", (order + 1, closure.n_efforts))]
         code = _Code(closure, chosen, order, loads)
         result = (order + 3) ** 2 * c + 1, c
-        super().__init__(code, motion, stacks, result, code.hessian, limit=STRAIGHT_LINE_LIMIT)
+        super().__init__(code, motion, stacks, result, code.hessian)
 
     def changes(self, table: Array) -> Array:
         """Return the second derivatives (..., order + 3, order + 3, c, c) that results hold."""

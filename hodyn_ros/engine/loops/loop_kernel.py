@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import inf
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -40,7 +41,6 @@ from hodyn_ros.engine.loops.platform_drives import PlatformCode
 from hodyn_ros.engine.newton import ITERATIONS, ITERATIONS_FROM_DRIVES, newton, where_right
 from hodyn_ros.engine.series.validity import ARRIVED, DOUBLE, Tolerances
 from hodyn_ros.errors import InputError
-from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 
@@ -101,17 +101,23 @@ class LoopFunction(Call):
         end: Callable[..., Stack],
         tree: Function | None = None,
         *,
-        limit: float = np.inf,
+        limit: float = STRAIGHT_LINE_LIMIT,
         finds_pose: bool = False,
         positions: int | None = None,
         iterations: int = ITERATIONS,
         on_numbers: bool = False,
+        defect_at: int | None = None,
+        batch_rows: slice | None = None,
+        has_lanes: bool = True,
     ) -> None:
         """Trace and compile; raise TooLong where `end` has more operations than a limit.
 
         `finds_pose`: the result begins with the pose of a platform, which the memory takes from there.
         `positions`: how many `code` improves and the memory holds, by default those of the leading joints.
-        `on_numbers`: compile nothing, and compute every call with the numbers that it is given.
+        `on_numbers`: compile nothing, and compute every call with the numbers that it is given. `defect_at`:
+        where the number is that must be below one, by default the first of the last row; `batch_rows`: rows
+        of the result that batches are of, by default all but that; `has_lanes`: whether several samples are
+        computed at a time.
         """
         self._code, self._step, self._end, self._n_motion = code, code.newton_step, end, len(motions)
         self._n_positions = n = positions or len(code.closure.leading)
@@ -120,8 +126,11 @@ class LoopFunction(Call):
         self._iterations = iterations
         memory = 1, n + (16 if keeps_pose or finds_pose else 0)
         super().__init__([*motions, *stacks, ("memory", memory)], result)
-        self.on_numbers, self._finds_pose = on_numbers, finds_pose
-        self._tree = tree
+        rows, columns = result
+        self.defect_at = (rows - 1) * columns if defect_at is None else defect_at
+        self.batch_rows = slice(0, rows - 1) if batch_rows is None else batch_rows
+        # lanes neither remember a pose that is found, nor do they go around the generic code of a large tree
+        self.on_numbers, self._has_lanes = on_numbers, has_lanes and tree is None and not finds_pose
         shapes, found = [shape for _, shape in self.arguments], (1, n + 1)
         known = [shape for _, shape in motions]
         passed = arrays(f"a{i}" for i in range(len(shapes)))
@@ -161,22 +170,9 @@ class LoopFunction(Call):
         self.compiled = compile_program(self.program)
         self._bind(self.compiled.address)
 
-    @property
-    def defect_at(self) -> int:
-        """Where the number is that must be below one: by default the first of the last row."""
-        return (self.result[0] - 1) * self.result[1]
-
-    @property
-    def batch_rows(self) -> slice:
-        """Rows of the result that batches are of: by default all but the last."""
-        return slice(0, self.result[0] - 1)
-
     def in_lanes(self, rows: slice, sure: float = 1.0) -> CompiledProgram | None:
-        """Return the code of `lanes_program` for batches, which writes some rows of the result.
-
-        None around the generic code of a large tree.
-        """
-        if self._tree is not None:
+        """Return the code of `lanes_program` for batches, which writes some rows of the result, or None."""
+        if not self._has_lanes:
             return None
         shapes, n, leader = [shape for _, shape in self.arguments], self._n_positions, self._keeps_pose
         state, known = (1, n + 1), shapes[: min(self._n_motion, 2)]
@@ -304,7 +300,6 @@ class LoopKernel(LoopFunction):
         rows: Array | None = None,
         on_numbers: bool = False,
     ) -> None:
-        self.closure, self.what = closure, what
         self.order = order = order - 2 if what == "joints" else order
         on_limbs = is_on_limbs(closure) and what != "solution" and all(body == 0 for body, _ in loads)
         code = EffortCode(closure, chosen, order, loads, preload, on_limbs=on_limbs)
@@ -314,20 +309,30 @@ class LoopKernel(LoopFunction):
             stacks.append(("the preload", (order + 1, len(closure.driven))))
         if what == "joints":
             result = order + 4, closure.tree.n_joints
-            super().__init__(code, motion, stacks, result, code.joints, on_numbers=on_numbers)
+            super().__init__(code, motion, stacks, result, code.joints, limit=inf, on_numbers=on_numbers)
             return
+        batch_rows: slice | None = self.efforts
         result, end = (2 * order + 6, closure.n_efforts), code.efforts
         if what == "solution":
-            result, end = (3 * order + 7, solution_width(closure)), code.solution
+            result, end, batch_rows = (3 * order + 7, solution_width(closure)), code.solution, None
             if rows is not None and len(rows) > len(chosen):
                 code.holding = LoopCode(closure, rows, order, loads)
-        if on_numbers or on_limbs or fits_straight_line(closure.tree, order):
-            super().__init__(code, motion, stacks, result, end, on_numbers=on_numbers)
-            return
-        # what is known of the loops stays straight-line code, around the generic code of the tree
-        base: BaseRepresentation | None = "spatial" if closure.tree.floating_base else None
-        kernel = inverse_dynamics(closure.tree, order, KernelSpec(base=base, loads=loads))
-        super().__init__(code, motion, stacks, result, end, kernel)
+        kernel = None
+        if not (on_numbers or on_limbs or fits_straight_line(closure.tree, order)):
+            # what is known of the loops stays straight-line code, around the generic code of the tree
+            kernel = inverse_dynamics(closure.tree, order, KernelSpec.of(closure.tree, loads))
+        super().__init__(
+            code,
+            motion,
+            stacks,
+            result,
+            end,
+            kernel,
+            limit=inf,
+            on_numbers=on_numbers,
+            defect_at=(result[0] - 2) * result[1],
+            batch_rows=batch_rows,
+        )
 
     @property
     def efforts(self) -> slice:
@@ -335,20 +340,9 @@ class LoopKernel(LoopFunction):
         return slice(0, self.order + 1)
 
     @property
-    def batch_rows(self) -> slice:
-        """Rows of the result that batches are of."""
-        return self.efforts if self.what == "efforts" else super().batch_rows
-
-    @property
     def drives(self) -> slice:
         """Rows of the positions of the driven joints, the last columns, and of their derivatives."""
         return slice(self.order + 1, 2 * self.order + 4)
-
-    @property
-    def defect_at(self) -> int:
-        """Where the number is that must be below one."""
-        after = 1 if self.what == "joints" else 2
-        return (self.result[0] - after) * self.result[1]
 
 
 class LoopAccelerations(LoopFunction):
@@ -384,8 +378,7 @@ class LoopAccelerations(LoopFunction):
         stacks += load_arguments(loads, order)
         result = order + 2, (k if prescribed is None else len(closure.driven)) + 6 * moved
         end = code.accelerations if prescribed is None else code.left_out
-        limit = STRAIGHT_LINE_LIMIT
-        super().__init__(code, motion, stacks, result, end, limit=limit, on_numbers=on_numbers)
+        super().__init__(code, motion, stacks, result, end, on_numbers=on_numbers)
 
 
 class LoopProduct(LoopFunction):
@@ -422,20 +415,8 @@ class LoopFromDrives(LoopFunction):
         code = FromDrivesCode(closure, twin, chosen, order)
         driven = len(closure.driven)
         motion = motion_arguments(order + 1, driven, twin.base_given, "the motion of the drives")
-        result = 2, code.shape[1]
-        super().__init__(
-            code,
-            motion,
-            [],
-            result,
-            code.matrices,
-            limit=STRAIGHT_LINE_LIMIT,
-            finds_pose=closure.platform is not None,
-        )
-
-    def in_lanes(self, rows: slice, sure: float = 1.0) -> CompiledProgram | None:
-        """Return the code for batches; None where a pose is found, which lanes do not remember."""
-        return None if self._finds_pose else super().in_lanes(rows, sure)
+        result, poses = (2, code.shape[1]), closure.platform is not None
+        super().__init__(code, motion, [], result, code.matrices, finds_pose=poses)
 
 
 class PlatformFromDrives(LoopFunction):
@@ -447,27 +428,21 @@ class PlatformFromDrives(LoopFunction):
     """
 
     def __init__(self, closure: Closure, order: int) -> None:
-        code = PlatformCode(closure, order)
-        motion = [("the motion of the drives", (order + 1, len(closure.driven)))]
-        count = len(closure.leading) + 16
-        result = 1, 17 + 6 * order
+        code, size = PlatformCode(closure, order), 17 + 6 * order
         super().__init__(
-            code, motion, [], result, code.end, positions=count, iterations=ITERATIONS_FROM_DRIVES
+            code,
+            [("the motion of the drives", (order + 1, len(closure.driven)))],
+            [],
+            (1, size),
+            code.end,
+            limit=inf,
+            positions=len(closure.leading) + 16,
+            iterations=ITERATIONS_FROM_DRIVES,
+            defect_at=size - 1,
+            batch_rows=slice(0, 1),
+            has_lanes=False,  # lanes hold limbs of one sample
         )
-
-    @property
-    def defect_at(self) -> int:
-        """Where the number is that must be below one."""
-        return self.result[1] - 1
-
-    @property
-    def batch_rows(self) -> slice:
-        """Rows of the result that batches are of: the only one."""
-        return slice(0, 1)
 
     def traces(self, tolerances: Tolerances = DOUBLE) -> LoopTraces:
         """Return what it is made of; steps are not made in two."""
         return super().traces(tolerances)._replace(gaps=None, closing_step=None)
-
-    def in_lanes(self, rows: slice, sure: float = 1.0) -> None:
-        """Return None: lanes hold limbs of one sample."""

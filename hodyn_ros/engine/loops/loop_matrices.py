@@ -15,11 +15,10 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from hodyn_ros.codegen.kernel import Shape, Stack
-from hodyn_ros.engine.loops.loop_motion import LoopCode, Velocity
-from hodyn_ros.engine.loops.loop_series import NOTHING, ClusterMotion
+from hodyn_ros.engine.loops.loop_motion import ClosingMotion, LoopCode, Velocity
+from hodyn_ros.engine.loops.loop_series import NOTHING
 from hodyn_ros.engine.matrix_kernels import CORIOLIS_MATRIX, GRAVITY, MASS_MATRIX, Column, Law, Sums
 from hodyn_ros.engine.recursions.composite import Composite, Rows, Spatial, plus, scaled
-from hodyn_ros.engine.series.block_system import BlockSystem
 from hodyn_ros.engine.series.canonical import CanonicalBody, canonical_bodies
 from hodyn_ros.engine.series.floating_base import FloatingBase, convolve_vectors
 from hodyn_ros.engine.series.series import Series, by_order, coefficient, of_orders
@@ -34,22 +33,18 @@ MATRICES: tuple[Matrix, ...] = get_args(Matrix)
 
 
 def distribution(
-    code: LoopCode,
-    motions: Sequence[ClusterMotion],
-    systems: Sequence[BlockSystem],
-    base: FloatingBase | None,
-    terms: int,
+    code: LoopCode, motions: Sequence[ClosingMotion], base: FloatingBase | None, terms: int
 ) -> list[Column]:
     """Return F by columns, with as many coefficients; `base` and `motions` reach one less."""
     closure = code.closure
     of_base = []
     if base is not None:
-        of_base = [_base_column(code, motions, systems, base, twist, terms) for twist in closure.directions.T]
+        of_base = [_base_column(code, motions, base, twist, terms) for twist in closure.directions.T]
     columns = {place: (column, ratio) for column, (place, ratio) in code.known.items()}
     joints = []
     for place in range(len(closure.joints)):
         column, ratio = columns[place]
-        velocity = Velocity(code, motions, systems)
+        velocity = Velocity(code, motions)
         for k in range(terms):
             velocity.extend({} if k else {column: 1.0 / ratio})
         joints.append(_column(code, velocity))
@@ -58,7 +53,7 @@ def distribution(
     rows = [] if closure.platform is None or of_base else list(range(len(closure.platform.rows)))
     of_platform = []
     for row in rows:
-        velocity = Velocity(code, motions, systems)
+        velocity = Velocity(code, motions)
         for k in range(terms):
             velocity.extend({}, [] if k else [float(i == row) for i in rows])
         of_platform.append(_column(code, velocity))
@@ -75,14 +70,9 @@ def base_velocity(code: LoopCode, base: FloatingBase, i: int, k: int) -> Spatial
 
 
 def _base_column(
-    code: LoopCode,
-    motions: Sequence[ClusterMotion],
-    systems: Sequence[BlockSystem],
-    base: FloatingBase,
-    twist: Array,
-    terms: int,
+    code: LoopCode, motions: Sequence[ClosingMotion], base: FloatingBase, twist: Array, terms: int
 ) -> Column:
-    velocity = Velocity(code, motions, systems)
+    velocity = Velocity(code, motions)
     for k in range(terms):
         moved = NOTHING
         for i in np.flatnonzero(twist):
@@ -130,8 +120,7 @@ class Moved(NamedTuple):
     leader: Sequence[Stack]  # pose and spatial twists of platform or base, derivatives
     leading: list[Scalar]
     rates: list[list[Scalar]]  # velocities of all joints
-    motions: list[ClusterMotion]
-    systems: list[BlockSystem]
+    motions: list[ClosingMotion]
     base: FloatingBase | None
     inputs: Sequence[Stack] = ()  # the remaining arguments
 
@@ -159,14 +148,14 @@ class ProductCode(LoopCode):
         *leader, (memory,), (state,) = stacks
         leader, rest = leader[: self.closure.n_given], leader[self.closure.n_given :]
         leading = self.leading_positions(q[0], state)
-        motions, systems, rates = self.move(q, leading, leader)
+        motions, rates = self.move(q, leading, leader)
         base = None
         if self.closure.tree.floating_base:
             base = FloatingBase(leader[0], self.closure.tree.gravity.tolist(), "spatial")
             for k in range(self.count):
                 base.extend(taylor(leader[1][k], k))
-        rows, singularity = self.rows(Moved(leader, leading, rates, motions, systems, base, rest))
-        singularity = singularity + sum(system.singularity for system in systems)
+        rows, singularity = self.rows(Moved(leader, leading, rates, motions, base, rest))
+        singularity = singularity + sum(motion.system.singularity for motion in motions)
         defect = self.wrong(leading, state[-1], memory, motions, leader, singularity) + overflow(rows)
         return [*rows, [defect, *[0.0] * (self.shape[1] - 1)]]
 
@@ -176,7 +165,7 @@ class ProductCode(LoopCode):
 
     def distribution(self, moved: Moved, terms: int) -> list[Column]:
         """Return F by columns, with as many coefficients."""
-        return distribution(self, moved.motions, moved.systems, moved.base, terms)
+        return distribution(self, moved.motions, moved.base, terms)
 
     def tree(self, moved: Moved) -> Composite:
         """Return the sums of the tree; all mass stays on its body, or the Coriolis matrix is another one."""

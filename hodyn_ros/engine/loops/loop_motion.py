@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from math import factorial
 
 import numpy as np
@@ -87,9 +87,9 @@ class LoopCode:
         # of a platform that is the base: twists that it can have, about the point of reference
         self.allowed = allowed_twists(closure.directions, tree.placements[0], closure.size) if base else None
         if on_limbs:
-            self.bodies, self._chains, self.clusters, self._parts = limbs_of(closure, self.center)
+            self.bodies, self.chains, self.clusters, self._parts = limbs_of(closure, self.center)
         else:
-            self.bodies = self._chains = canonical_bodies(tree)
+            self.bodies = self.chains = canonical_bodies(tree)
             self.clusters = _clusters(closure, chosen, self.unknown, of_platform=not base)
             self._parts = {}
         self.columns_of = [self._columns(cluster) for cluster in self.clusters]
@@ -117,20 +117,20 @@ class LoopCode:
         leading = self.begun(q, state)
         return self._closer(leading, self.motions(leading, leader), gaps)
 
-    def _gaps(self, motions: Sequence[ClusterMotion]) -> list[Scalar]:
+    def _gaps(self, motions: Sequence[ClosingMotion]) -> list[Scalar]:
         return [motion.gap(row) for motion in motions for row in motion.cluster.rows]
 
     def _closer(
-        self, leading: list[Scalar], motions: Sequence[ClusterMotion], gaps: Sequence[Scalar]
+        self, leading: list[Scalar], motions: Sequence[ClosingMotion], gaps: Sequence[Scalar]
     ) -> Stack:
         """Take a step of Newton's method; returns the positions, and `following_step`."""
         error: Scalar = 0.0
         left = iter(gaps)
-        for motion, columns in zip(motions, self.columns_of):
-            system = BlockSystem(self.system(motion, columns))
+        for motion in motions:
+            system = motion.system
             steps = system.solve([-(gap * (1.0 / row.size)) for row, gap in zip(motion.cluster.rows, left)])
             error = error + following_step(dot(steps, steps), system.singularity)
-            for column, step in zip(columns, steps):
+            for column, step in zip(motion.columns, steps):
                 leading[column] = leading[column] + step * float(self.scale[column])
         return [[*leading, error]]
 
@@ -138,39 +138,34 @@ class LoopCode:
         """Return positions and derivatives (order + 3, n) of all joints, from closed positions."""
         *leader, (state,) = stacks
         leading = self.leading_positions(q[0], state)
-        _, _, rates = self.move(q, leading, leader)
+        _, rates = self.move(q, leading, leader)
         return [self.positions(leading), *self.derivatives(rates, range(self.closure.tree.n_joints))]
 
     def joints(self, q: Stack, *stacks: Stack) -> Stack:
         """Return what `joint_motion` does, and what is wrong with it."""
         *leader, (memory,), (state,) = stacks
         leading = self.leading_positions(q[0], state)
-        motions, systems, rates = self.move(q, leading, leader)
+        motions, rates = self.move(q, leading, leader)
         n = self.closure.tree.n_joints
         rows = [self.positions(leading), *self.derivatives(rates, range(n))]
-        singularity = sum(map(self.singularity_of, systems))
+        singularity = sum(map(self.singularity_of, motions))
         defect = self.wrong(leading, state[-1], memory, motions, leader, singularity) + overflow(rows)
         return [*rows, [defect, *[0.0] * (n - 1)]]
 
     def move(
         self, q: Stack, leading: Sequence[Scalar], leader: Sequence[Stack]
-    ) -> tuple[list[ClusterMotion], list[BlockSystem], list[list[Scalar]]]:
-        """Return the motion of all clusters with their equations, and the rates of all joints."""
-        motions = self.motions(leading, leader)
-        systems = [BlockSystem(self.system(m, columns)) for m, columns in zip(motions, self.columns_of)]
+    ) -> tuple[list[ClosingMotion], list[list[Scalar]]]:
+        """Return the motion of all clusters, and the rates of all joints."""
+        motions = self.solved_motions(leading, leader)
         twists = self.twists(leader)
         rates: list[list[Scalar]] = [[] for _ in leading]
         for k in range(self.order + 2):
             for column, (place, ratio) in self.known.items():
                 rates[column].append(q[k + 1][place] * (1.0 / (factorial(k) * ratio)))
-            self.find_rates(motions, systems, rates, twists[k], k)
+            self.find_rates(motions, rates, twists[k], k)
             for motion in motions:
-                motion.extend(self.rates_of(motion, rates), *twists[k])
-        return (
-            motions,
-            systems,
-            [self.joint_series(joint, rates) for joint in range(len(self.coupling_matrix))],
-        )
+                motion.extend(motion.joint_rates(rates), *twists[k])
+        return motions, [self.joint_series(joint, rates) for joint in range(len(self.coupling_matrix))]
 
     def by_leading(self, efforts: Sequence[Scalar]) -> list[Scalar]:
         """Return the efforts on leading joints from those on all joints."""
@@ -185,7 +180,7 @@ class LoopCode:
         leading: Sequence[Scalar],
         error: Scalar,
         memory: Sequence[Scalar],
-        motions: Sequence[ClusterMotion],
+        motions: Sequence[ClosingMotion],
         leader: Sequence[Stack],
         singularity: Scalar,
     ) -> Scalar:
@@ -219,12 +214,12 @@ class LoopCode:
             defect = defect + distance_from_rigid(leader[0]) * (1.0 / self.tolerances.rigid**2)
         return unless_small(defect) + self.too_singular(singularity)
 
-    def singularity_of(self, system: BlockSystem) -> Scalar:
+    def singularity_of(self, motion: ClosingMotion) -> Scalar:
         """Return what grows without bounds where the equations of a cluster become singular.
 
         Of a limb whatever its size is beside that of the robot, lest that hides what drives do.
         """
-        return system.nearness if self._on_limbs else system.singularity
+        return motion.system.nearness if self._on_limbs else motion.system.singularity
 
     def too_singular(self, singularity: Scalar) -> Scalar:
         """Return a number that is one or more where equations are nearly singular."""
@@ -277,11 +272,17 @@ class LoopCode:
         """Return the coefficients of a joint's velocity from those of the leading joints."""
         return [weighted(self.coupling_matrix[joint], [r[k] for r in rates]) for k in range(len(rates[0]))]
 
-    def motions(self, leading: Sequence[Scalar], leader: Sequence[Stack]) -> list[ClusterMotion]:
+    def motions(self, leading: Sequence[Scalar], leader: Sequence[Stack]) -> list[ClosingMotion]:
         """Return all clusters at positions of the leading joints, and the pose that is given."""
-        positions, center = self.positions(leading), self.center.tolist()
-        places = self.places(leader)
-        return [ClusterMotion(c, self._chains, center, positions, *places) for c in self.clusters]
+        positions, places = self.positions(leading), self.places(leader)
+        return [ClosingMotion(self, c, positions, *places) for c in range(len(self.clusters))]
+
+    def solved_motions(self, leading: Sequence[Scalar], leader: Sequence[Stack]) -> list[ClosingMotion]:
+        """Return the same, their equations factorised one after the other."""
+        motions = self.motions(leading, leader)
+        for motion in motions:
+            _ = motion.system
+        return motions
 
     def places(
         self, leader: Sequence[Stack]
@@ -311,26 +312,9 @@ class LoopCode:
         joints |= {j for row in cluster.rows if isinstance(row, FollowerRow) for j in row.joints}
         return [c for c in self.unknown if any(self.coupling_matrix[j, c] for j in joints)]
 
-    def system(self, motion: ClusterMotion, columns: Sequence[int]) -> Stack:
-        """Return the rows of the loops for the unknown joints, without units."""
-        result = []
-        for r, row in enumerate(motion.cluster.rows):
-            entries = self.by_column(motion, r)
-            result.append([entries.get(c, 0.0) * float(self.scale[c] / row.size) for c in columns])
-        return result
-
-    def by_column(self, motion: ClusterMotion, r: int) -> dict[int, Scalar]:
-        """Return the present entries of a row by leading joint."""
-        result: dict[int, Scalar] = {}
-        for joint, entry in motion.entries(r).items():
-            for c in np.flatnonzero(self.coupling_matrix[joint]):
-                result[int(c)] = result.get(int(c), 0.0) + entry * float(self.coupling_matrix[joint, c])
-        return result
-
     def find_rates(
         self,
-        motions: Sequence[ClusterMotion],
-        systems: Sequence[BlockSystem],
+        motions: Sequence[ClosingMotion],
         rates: list[list[Scalar]],
         twist: tuple[Spatial, Spatial],
         k: int,
@@ -338,17 +322,50 @@ class LoopCode:
         """Append coefficient k of the unknown velocities; `twist`: that of the twists as of `twists`."""
         for c in self.unknown:
             rates[c].append(0.0)
-        for motion, system, columns in zip(motions, systems, self.columns_of):
-            trial = self.rates_of(motion, rates)
+        for motion in motions:
+            trial = motion.joint_rates(rates)
             motion.append(motion.twists, trial, *twist)
             gaps = [motion.residual(r, trial) * (1.0 / row.size) for r, row in enumerate(motion.cluster.rows)]
             motion.withdraw()
-            for c, rate in zip(columns, system.solve([-gap for gap in gaps])):
+            for c, rate in zip(motion.columns, motion.system.solve([-gap for gap in gaps])):
                 rates[c][k] = rate * float(self.scale[c])
 
-    def rates_of(self, motion: ClusterMotion, rates: Sequence[Sequence[Scalar]]) -> dict[int, list[Scalar]]:
-        """Return the series of the joints of a cluster from those of the leading joints."""
-        return {j: self.joint_series(j, rates) for j in motion.joints}
+
+class ClosingMotion(ClusterMotion):
+    """The motion of a cluster with the equations of its unknown leading joints, `columns`."""
+
+    def __init__(
+        self,
+        code: LoopCode,
+        number: int,
+        positions: Sequence[Scalar],
+        base: tuple[Axes, Vector] | None,
+        target: tuple[Axes, Vector] | None,
+    ) -> None:
+        self._code, self.columns = code, code.columns_of[number]
+        super().__init__(code.clusters[number], code.chains, code.center.tolist(), positions, base, target)
+
+    @cached_property
+    def system(self) -> BlockSystem:
+        """The rows of the loops for the unknown joints at present, without units."""
+        scale, rows = self._code.scale, []
+        for r, row in enumerate(self.cluster.rows):
+            entries = self.by_column(r)
+            rows.append([entries.get(c, 0.0) * float(scale[c] / row.size) for c in self.columns])
+        return BlockSystem(rows)
+
+    def by_column(self, r: int) -> dict[int, Scalar]:
+        """Return the present entries of a row by leading joint."""
+        result: dict[int, Scalar] = {}
+        for joint, entry in self.entries(r).items():
+            ratios = self._code.coupling_matrix[joint]
+            for c in np.flatnonzero(ratios):
+                result[int(c)] = result.get(int(c), 0.0) + entry * float(ratios[c])
+        return result
+
+    def joint_rates(self, leading: Sequence[Sequence[Scalar]]) -> dict[int, list[Scalar]]:
+        """Return the series of the cluster's joints from those of the leading joints."""
+        return {j: self._code.joint_series(j, leading) for j in self.joints}
 
 
 class Velocity:
@@ -357,10 +374,8 @@ class Velocity:
     `leading` holds those of the leading joints; the rows of the loops are as `motions` left them.
     """
 
-    def __init__(
-        self, code: LoopCode, motions: Sequence[ClusterMotion], systems: Sequence[BlockSystem]
-    ) -> None:
-        self._code, self._motions, self._systems = code, motions, systems
+    def __init__(self, code: LoopCode, motions: Sequence[ClosingMotion]) -> None:
+        self._code, self._motions = code, motions
         self.leading: list[list[Scalar]] = [[] for _ in code.closure.leading]
         self._twists: list[dict[int, list[Spatial]]] = [
             {body: [] for body in motion.twists} for motion in motions
@@ -380,8 +395,8 @@ class Velocity:
         code, left = self._code, list(rows)
         for column, series in enumerate(self.leading):
             series.append(known.get(column, 0.0))
-        for c, (motion, system, twists) in enumerate(zip(self._motions, self._systems, self._twists)):
-            trial = code.rates_of(motion, self.leading)
+        for motion, twists in zip(self._motions, self._twists):
+            trial = motion.joint_rates(self.leading)
             motion.append(twists, trial, base, target)
             gaps = [motion.residual(r, trial, twists) for r in range(len(motion.cluster.rows))]
             for series_of_body in twists.values():
@@ -390,9 +405,9 @@ class Velocity:
                 ((left.pop(0) if row.loop < 0 and left else 0.0) - gap) * (1.0 / row.size)
                 for row, gap in zip(motion.cluster.rows, gaps)
             ]
-            for column, rate in zip(code.columns_of[c], system.solve(sized)):
+            for column, rate in zip(motion.columns, motion.system.solve(sized)):
                 self.leading[column][-1] = rate * float(code.scale[column])
-            motion.append(twists, code.rates_of(motion, self.leading), base, target)
+            motion.append(twists, motion.joint_rates(self.leading), base, target)
 
     def withdraw(self) -> None:
         """Take back what the last `extend` has appended."""

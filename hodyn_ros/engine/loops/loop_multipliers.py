@@ -1,4 +1,8 @@
-"""Multipliers of the loops, coefficient by coefficient, and what they leave of the efforts of the tree."""
+"""Multipliers of the loops, coefficient by coefficient, and what they leave of the efforts of the tree.
+
+A cluster is seen from the body from which its branches start, as if that stood still, and so are the wrenches
+of its rows. The motion of that body takes them to the world.
+"""
 
 from __future__ import annotations
 
@@ -6,32 +10,33 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hodyn_ros.engine.loops.loop_motion import LoopCode
-from hodyn_ros.engine.loops.loop_series import ClusterMotion
-from hodyn_ros.engine.recursions.composite import Spatial, power
+from hodyn_ros.codegen.kernel import Stack
+from hodyn_ros.engine.loops.loop_motion import ClosingMotion, LoopCode
+from hodyn_ros.engine.loops.loop_series import NOTHING, Cluster, ClusterMotion, MovingFrame, PlacedRow
+from hodyn_ros.engine.recursions.composite import Spatial, combine, plus, power, scaled
 from hodyn_ros.engine.series.allowed import closed_directions
 from hodyn_ros.engine.series.block_system import BlockSystem
-from hodyn_ros.engine.series.vectors import Scalar, cross, dot, subtract
+from hodyn_ros.engine.series.canonical import inward
+from hodyn_ros.engine.series.floating_base import convolve_vectors
+from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, dot, subtract, to_derivatives
+from hodyn_ros.lie.se3 import inverse
+from hodyn_ros.model.frames import Frame
 
 
 class Multipliers:
     """The multipliers of all rows by cluster and coefficient."""
 
-    def __init__(
-        self, code: LoopCode, motions: Sequence[ClusterMotion], systems: Sequence[BlockSystem]
-    ) -> None:
-        self.code, self.motions, self.systems = code, motions, systems
+    def __init__(self, code: LoopCode, motions: Sequence[ClosingMotion]) -> None:
+        self.code, self.motions = code, motions
         self.multipliers: list[list[list[Scalar]]] = [[] for _ in motions]  # by cluster and coefficient
         self.carried: list[list[dict[int, Spatial]]] = [[] for _ in motions]  # wrenches by body
-        self._entries = [
-            [code.by_column(motion, r) for r in range(len(motion.cluster.rows))] for motion in motions
-        ]
+        self._entries = [[motion.by_column(r) for r in range(len(motion.cluster.rows))] for motion in motions]
 
-    def solve(self, cluster: int, right: Sequence[Scalar]) -> list[Scalar]:
+    def solve(self, motion: ClosingMotion, right: Sequence[Scalar]) -> list[Scalar]:
         """Return the multipliers of a cluster's rows that balance efforts on its unknown joints."""
-        code, rows = self.code, self.motions[cluster].cluster.rows
-        scaled = [x * float(code.scale[c]) for x, c in zip(right, code.columns_of[cluster])]
-        return [y * (1.0 / row.size) for y, row in zip(self.systems[cluster].solve_transposed(scaled), rows)]
+        scaled = [x * float(self.code.scale[c]) for x, c in zip(right, motion.columns)]
+        result = motion.system.solve_transposed(scaled)
+        return [y * (1.0 / row.size) for y, row in zip(result, motion.cluster.rows)]
 
     def along(self, column: int, multipliers: Sequence[Sequence[Scalar]]) -> Scalar:
         """Return the effort of multipliers on a known joint."""
@@ -96,8 +101,8 @@ class HoldingMultipliers(Multipliers):
     those directions; in others it is balanced by the drives.
     """
 
-    def __init__(self, code: LoopCode, motions: Sequence[ClusterMotion]) -> None:
-        super().__init__(code, motions, ())
+    def __init__(self, code: LoopCode, motions: Sequence[ClosingMotion]) -> None:
+        super().__init__(code, motions)
         assert code.allowed is not None
         size = code.closure.size
         closed = closed_directions(code.allowed, size) * np.repeat([1.0, size], 3)[:, None]
@@ -130,3 +135,64 @@ class HoldingMultipliers(Multipliers):
         result = self._system.solve_transposed(self._measured([by_column[c] for c in self._columns], on_base))
         values = iter(x * (1.0 / size) for x, size in zip(result, self._sizes))
         self.append([[next(values) for _ in motion.cluster.rows] for motion in self.motions])
+
+
+def loop_loads(
+    code: LoopCode,
+    leading: Sequence[Scalar],
+    leader: Sequence[Stack],
+    rates: Sequence[Sequence[Scalar]],
+    forces: Multipliers,
+) -> Stack:
+    """Return by derivative order the wrench that a of each loop exerts on b, six numbers a loop.
+
+    `rates`: Taylor coefficients of the velocities of all joints.
+    """
+    orders = range(code.order + 1)
+    center: Vector = tuple(code.center.tolist())
+    rows: list[list[Spatial]] = [[NOTHING] * len(code.closure.loops) for _ in orders]
+    for motion, multipliers in zip(forces.motions, forces.multipliers):
+        root = motion.cluster.root
+        frame = None if root < 0 else _frame(code, leading, leader, rates, root)
+        result: dict[int, list[Spatial]] = {}
+        for r, row in enumerate(motion.cluster.rows):
+            if not isinstance(row, PlacedRow) or row.loop < 0:
+                continue
+            series = result.setdefault(row.loop, [NOTHING for _ in orders])
+            for k in orders:
+                for i in range(k + 1):
+                    series[k] = plus(series[k], scaled(multipliers[k - i][r], motion.wrench(r, i)))
+        for loop, series in result.items():
+            for k, (moment, force) in enumerate(series if frame is None else _in_world(frame, series)):
+                rows[k][loop] = plus(rows[k][loop], (add(moment, cross(center, force)), force))
+    return to_derivatives([[x for part in row for vector in part for x in vector] for row in rows])
+
+
+def _frame(
+    code: LoopCode,
+    leading: Sequence[Scalar],
+    leader: Sequence[Stack],
+    rates: Sequence[Sequence[Scalar]],
+    root: int,
+) -> MovingFrame:
+    """Return the canonical frame of a body up to the order of the code."""
+    cluster = Cluster(-1, tuple(reversed(inward(code.closure.tree.parents, root))), (), ())
+    motion = ClusterMotion(
+        cluster, code.bodies, code.center.tolist(), code.positions(leading), *code.places(leader)
+    )
+    for twists in code.twists(leader)[: code.order]:
+        motion.extend(dict(enumerate(rates)), *twists)
+    pose = inverse(code.bodies[root].body_in_frame)
+    return motion.frame(Frame(root, pose), code.order)
+
+
+def _in_world(frame: MovingFrame, series: Sequence[Spatial]) -> list[Spatial]:
+    """Return wrenches given in a frame in world axes, about the point of reference."""
+    axes = list(zip(*frame.axes))
+    result: list[Spatial] = []
+    forces: list[Vector] = []
+    for k in range(len(series)):
+        forces.append(convolve_vectors(combine, axes, [force for _, force in series[: k + 1]], k))
+        moment = convolve_vectors(combine, axes, [moment for moment, _ in series[: k + 1]], k)
+        result.append((add(moment, convolve_vectors(cross, frame.point, forces, k)), forces[k]))
+    return result

@@ -17,7 +17,7 @@ import numpy as np
 
 from hodyn_ros.codegen.differentiate import derivatives
 from hodyn_ros.codegen.emit import kernel_text, lane_function_text
-from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Shape, Stack, traced
+from hodyn_ros.codegen.kernel import Shape, Stack, traced
 from hodyn_ros.codegen.llvm import Facts, Module
 from hodyn_ros.codegen.processor import lanes
 from hodyn_ros.codegen.program import Code, Copy, Index, Program, Run, Statement, View, arrays
@@ -31,7 +31,6 @@ from hodyn_ros.engine.loops.loop_matrices import MATRIX_LAWS, Matrix, SumsCode, 
 from hodyn_ros.engine.loops.loop_motion import LoopCode, Velocity
 from hodyn_ros.engine.loops.loop_series import NOTHING, ClusterMotion
 from hodyn_ros.engine.recursions.composite import plus, scaled
-from hodyn_ros.engine.series.block_system import BlockSystem
 from hodyn_ros.engine.series.dual import Dual, value_of
 from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.engine.series.vectors import Scalar, cross, dot, from_taylor, halves, taylor, to_derivatives
@@ -86,8 +85,8 @@ class LoopPartials(LoopFunction):
         result = self.parts * self.shape[0] + 1, lanes()
         stacks += load_arguments(loads, order)
         end = partial(self._with_duals, code.checked) if on_numbers else code.checked
-        limit = STRAIGHT_LINE_LIMIT
-        super().__init__(code, motion, stacks, result, end, limit=limit, on_numbers=on_numbers)
+        # lanes are directions
+        super().__init__(code, motion, stacks, result, end, on_numbers=on_numbers, has_lanes=False)
 
     def changes(self, table: Array) -> Array:
         """Return the changes (..., order + 1, rows, directions) that results, or their `batch_rows`, hold."""
@@ -104,9 +103,6 @@ class LoopPartials(LoopFunction):
         changes[:, :directions] = [x for row in result for x in row]
         parts: Stack = changes.reshape(rows, self.parts, width).swapaxes(0, 1).reshape(-1, width).tolist()
         return [*parts, [wrong[0]] * width]
-
-    def in_lanes(self, rows: slice, sure: float = 1.0) -> None:
-        """Return None: lanes are directions."""
 
     def _compiled_end(self, trace: Callable[..., Stack], shapes: Sequence[Shape], limit: float) -> Code:
         """Compile what changes nothing once, and what follows from changes in all directions."""
@@ -275,8 +271,7 @@ class MotionChange:
         still: FloatingBase | None,
     ) -> list[Scalar]:
         """Let the joints that are not coordinates follow; returns their positions."""
-        motions = code.motions(leading, [] if still is None else [still.pose])
-        systems = [BlockSystem(code.system(m, columns)) for m, columns in zip(motions, code.columns_of)]
+        motions = code.solved_motions(leading, [] if still is None else [still.pose])
         known = {
             column: self._joints[0][place] * (1.0 / ratio) for column, (place, ratio) in code.known.items()
         }
@@ -284,7 +279,7 @@ class MotionChange:
         if still is not None:
             for i, x in enumerate(self._turned(self._rows[0])):
                 twist = plus(twist, scaled(x, base_velocity(code, still, i, 0)))
-        velocity = Velocity(code, motions, systems)
+        velocity = Velocity(code, motions)
         velocity.extend(known, (), twist, twist)
         result = list(state)
         changes = [velocity.leading[c][0] for c in code.unknown]

@@ -13,10 +13,10 @@ from math import factorial
 
 import numpy as np
 
-from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Shape, Stack
+from hodyn_ros.codegen.kernel import Shape, Stack
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction
-from hodyn_ros.engine.loops.loop_motion import LoopCode, Velocity
-from hodyn_ros.engine.loops.loop_series import NOTHING, ClusterMotion, MovingFrame, moved
+from hodyn_ros.engine.loops.loop_motion import ClosingMotion, LoopCode, Velocity
+from hodyn_ros.engine.loops.loop_series import NOTHING, moved
 from hodyn_ros.engine.recursions.composite import Spatial, plus
 from hodyn_ros.engine.recursions.frame_goals import (
     ACCURACY,
@@ -25,10 +25,10 @@ from hodyn_ros.engine.recursions.frame_goals import (
     Equations,
     GoalCode,
     Goals,
+    MovingGoals,
     damped_step,
     largest,
 )
-from hodyn_ros.engine.series.block_system import BlockSystem
 from hodyn_ros.engine.series.floating_base import convolve_vectors
 from hodyn_ros.engine.series.orthogonal import Orthogonal
 from hodyn_ros.engine.series.validity import CLOSED, distance_from_rigid, overflow
@@ -69,21 +69,20 @@ class TaskCode(LoopCode):
         targets, (state,) = stacks
         place, poses = self._split(targets)
         leading = self._positions(q, state)
-        motions, systems = self._loops(leading, place)
+        motions = self.solved_motions(leading, place)
         closing, error = [0.0] * len(leading), 0.0
-        for motion, system, columns in zip(motions, systems, self.columns_of):
+        for motion in motions:
             gaps = [motion.gap(row) * (1.0 / row.size) for row in motion.cluster.rows]
             error = error + dot(gaps, gaps)
-            for column, step in zip(columns, system.solve([-gap for gap in gaps])):
+            for column, step in zip(motion.columns, motion.system.solve([-gap for gap in gaps])):
                 closing[column] = step * float(self.scale[column])
-        tree, center = self._tree.motion(self.positions(leading), place[0] if place else None)
-        moving = [self._tree.moving_frame(tree, frame) for frame in self._tree.goals.frames]
-        apart = self._tree.error(moving, poses, center)
+        moving = MovingGoals(self._tree, self.positions(leading), place[0] if place else None)
+        apart = moving.error(poses)
         error = error + dot(apart, apart)
-        values = self._along(tree, moving, [[x] for x in closing])
+        values = self._along(moving, [[x] for x in closing])
         rest = [a - b for a, b in zip(apart, values)]
-        velocities = self._velocities(motions, systems)
-        columns_of_frames = [self._along(tree, moving, velocity.leading) for velocity in velocities]
+        velocities = self._velocities(motions)
+        columns_of_frames = [self._along(moving, velocity.leading) for velocity in velocities]
         weights = self._weights(q)
         mean = sum(weights[1:], start=weights[0]) * (1.0 / len(weights))
         roots = [np.sqrt(w / mean) for w in weights]
@@ -103,30 +102,20 @@ class TaskCode(LoopCode):
         of_base = given_twists[:count] if place else []
         twists = given_twists[len(of_base) :]
         leading = self._positions(q, state)
-        motions, systems = self._loops(leading, place)
-        tree, center = self._tree.motion(self.positions(leading), place[0] if place else None)
-        moving = [self._tree.moving_frame(tree, frame) for frame in self._tree.goals.frames]
+        motions = self.solved_motions(leading, place)
+        moving = MovingGoals(self._tree, self.positions(leading), place[0] if place else None)
         leader = [*place, of_base] if place else []
-        defect = self._tree.apart(moving, poses, center)
-        for f in range(len(moving)):
+        defect = moving.apart(poses)
+        for f in range(len(moving.frames)):
             defect = defect + distance_from_rigid(poses[4 * f : 4 * f + 4]) * (1.0 / _RIGID**2)
         rates: list[list[Scalar]] = [[] for _ in leading]
         if count:
-            defect = defect + self._find_all_rates(
-                q,
-                motions,
-                systems,
-                tree,
-                moving,
-                self._tree.wanted(poses, twists, center),
-                leader,
-                center,
-                rates,
-            )
+            wanted = moving.wanted(poses, twists)
+            defect = defect + self._find_all_rates(q, motions, moving, wanted, leader, rates)
         of_joints = [self.joint_series(joint, rates) for joint in range(len(self.coupling_matrix))]
         positions, joints = self.positions(leading), self.closure.joints
         rows = [[positions[j] for j in joints], *(self.derivatives(of_joints, joints) if count else [])]
-        singularity = sum(system.singularity for system in systems)
+        singularity = sum(motion.system.singularity for motion in motions)
         error = state[-1] * (CLOSED / _CLOSED**4)
         defect = defect + self.wrong(leading, error, memory, motions, leader, singularity) + overflow(rows)
         return [*rows, [defect, *[0.0] * (len(joints) - 1)]]
@@ -134,48 +123,45 @@ class TaskCode(LoopCode):
     def _find_all_rates(
         self,
         q: Stack,
-        motions: Sequence[ClusterMotion],
-        systems: Sequence[BlockSystem],
-        tree: ClusterMotion,
-        moving: Sequence[MovingFrame],
+        motions: Sequence[ClosingMotion],
+        moving: MovingGoals,
         wanted: Sequence[Sequence[Spatial]],
         leader: Sequence[Stack],
-        center: Sequence[Scalar],
         rates: list[list[Scalar]],
     ) -> Scalar:
         """Append all coefficients of the velocities of the leading joints; return what is wrong with them."""
-        velocities = self._velocities(motions, systems)
-        table = [self._along(tree, moving, velocity.leading) for velocity in velocities]
+        velocities = self._velocities(motions)
+        table = [self._along(moving, velocity.leading) for velocity in velocities]
         weighted = [np.sqrt(w) for w in self._weights(q)]
         equations = Equations.of(table, weighted, redundant=self._redundant)
         roots, jacobians = equations.roots, list[Stack]()  # of higher orders, columns
         multipliers: list[list[Scalar]] = []
-        defect = self._rounding_of_rates(motions, systems, table)
+        defect = self._rounding_of_rates(motions, table)
         base_twists = self.twists(leader)
         for k in range(self.derivatives_asked):
             for column, (place, ratio) in self.known.items():
                 free = place in self._movable
                 rates[column].append(0.0 if free else q[k + 1][place] * (1.0 / (factorial(k) * ratio)))
-            self.find_rates(motions, systems, rates, base_twists[k], k)
-            of_base = twist_about(taylor(leader[1][k], k), center) if leader else NOTHING
-            right = self._tree.asked(tree, moving, wanted, self._of_tree(rates), of_base, k)
+            self.find_rates(motions, rates, base_twists[k], k)
+            of_base = twist_about(taylor(leader[1][k], k), moving.center) if leader else NOTHING
+            right = moving.asked(wanted, self._of_tree(rates), of_base, k)
             known: list[Scalar] = [0.0] * len(roots)
             for matrix, earlier in zip(jacobians, reversed(multipliers)):
                 known = [x + dot(column, earlier) for x, column in zip(known, matrix)]
             result, following, missing = equations.solve(right, known)
             multipliers.append(following)
             if missing:
-                defect = defect + self._tree.lost(missing, right, wanted, k)
+                defect = defect + moving.lost(missing, right, wanted, k)
             for velocity, x, root in zip(velocities, result, roots):
                 for column, series in enumerate(velocity.leading):
                     rates[column][k] = rates[column][k] + series[0] * (x / root)
             for motion in motions:
-                motion.extend(self.rates_of(motion, rates), *base_twists[k])
-            tree.extend(self._of_tree(rates), of_base)
+                motion.extend(motion.joint_rates(rates), *base_twists[k])
+            moving.bodies.extend(self._of_tree(rates), of_base)
             if self._redundant and k + 1 < self.derivatives_asked:
                 for velocity in velocities:
                     velocity.extend({})
-                table = [self._along(tree, moving, velocity.leading) for velocity in velocities]
+                table = [self._along(moving, velocity.leading) for velocity in velocities]
                 jacobians.append([[x / root for x in column] for column, root in zip(table, roots)])
         return defect
 
@@ -189,22 +175,16 @@ class TaskCode(LoopCode):
         held = [column for column, (place, _) in self.known.items() if place not in self._movable]
         return [held_positions[c] if c in held else x for c, x in enumerate(result)]
 
-    def _loops(
-        self, leading: Sequence[Scalar], place: Sequence[Stack]
-    ) -> tuple[list[ClusterMotion], list[BlockSystem]]:
-        motions = self.motions(leading, place)
-        return motions, [BlockSystem(self.system(m, columns)) for m, columns in zip(motions, self.columns_of)]
-
     def _weights(self, q: Stack) -> list[Scalar]:
         return [q[self.derivatives_asked + 1][place] for place in self._movable]
 
-    def _velocities(self, motions: Sequence[ClusterMotion], systems: Sequence[BlockSystem]) -> list[Velocity]:
+    def _velocities(self, motions: Sequence[ClosingMotion]) -> list[Velocity]:
         """Return the velocities in which one movable coordinate has speed one, and the others have none."""
         result = []
         columns = {place: (column, ratio) for column, (place, ratio) in self.known.items()}
         for place in self._movable:
             column, ratio = columns[place]
-            result.append(Velocity(self, motions, systems))
+            result.append(Velocity(self, motions))
             result[-1].extend({column: 1.0 / ratio})
         return result
 
@@ -212,35 +192,30 @@ class TaskCode(LoopCode):
         """Return the series of the joints that carry the frames from those of the leading joints."""
         return {joint: self.joint_series(joint, leading) for joint in self._tree.joints}
 
-    def _along(
-        self, tree: ClusterMotion, moving: Sequence[MovingFrame], leading: Sequence[Sequence[Scalar]]
-    ) -> list[Scalar]:
+    def _along(self, moving: MovingGoals, leading: Sequence[Sequence[Scalar]]) -> list[Scalar]:
         """Return the last coefficient of the frames' hybrid twists, the joints moving as leading ones do.
 
         Only rows that count, lengths in the robot's size; a base stays.
         """
         rates, result, goals = self._of_tree(leading), [], self._tree.goals
-        k = len(leading[0]) - 1
+        k, screws = len(leading[0]) - 1, moving.bodies.screws
         for f, (frame, rows) in enumerate(zip(goals.frames, goals.rows)):
             twists: list[Spatial] = []
             for m in range(k + 1):
                 twist = NOTHING
                 for body in self._tree.paths[f]:
-                    if body in tree.screws:
+                    if body in screws:
                         joint = self.closure.tree.joint_of(body)
-                        twist = plus(twist, moved(tree.screws[body], rates[joint], m))
+                        twist = plus(twist, moved(screws[body], rates[joint], m))
                 twists.append(twist)
-            origin = self._tree.moving_frame(tree, frame, k).point if k else moving[f].point
+            origin = moving.bodies.frame(frame, k).point if k else moving.frames[f].point
             lever = convolve_vectors(cross, [twist[0] for twist in twists], origin, k)
             w, v = twists[k]
             result += [*w, *scale(1.0 / self.closure.size, add(v, lever))][rows]
         return result
 
     def _rounding_of_rates(
-        self,
-        motions: Sequence[ClusterMotion],
-        systems: Sequence[BlockSystem],
-        table: Sequence[Sequence[Scalar]],
+        self, motions: Sequence[ClosingMotion], table: Sequence[Sequence[Scalar]]
     ) -> Scalar:
         """Return a number that is one or more where rounding may have spoilt a derivative by `ACCURACY`.
 
@@ -255,7 +230,7 @@ class TaskCode(LoopCode):
         for column in sized:
             whole = whole + dot(column, column)
         gain: Scalar = 1.0
-        for i, velocity in zip(self._movable, self._velocities(motions, systems)):
+        for i, velocity in zip(self._movable, self._velocities(motions)):
             of_leading = sizes[list(robot.leading)]
             along = [
                 series[0] * float(sizes[robot.joints[i]] / size)
@@ -288,4 +263,4 @@ class TaskMotion(LoopFunction):
             ("the poses", (4 * frames, 4)),
             ("the twists", (frames * order, 6)),
         ]
-        super().__init__(code, motion, [], (order + 2, k), code.coordinates, limit=STRAIGHT_LINE_LIMIT)
+        super().__init__(code, motion, [], (order + 2, k), code.coordinates)

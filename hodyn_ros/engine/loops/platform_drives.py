@@ -14,10 +14,9 @@ from math import factorial
 import numpy as np
 
 from hodyn_ros.codegen.kernel import Stack
-from hodyn_ros.engine.loops.loop_motion import JUMP, LoopCode
+from hodyn_ros.engine.loops.loop_motion import JUMP, ClosingMotion, LoopCode
 from hodyn_ros.engine.loops.loop_multipliers import Multipliers
-from hodyn_ros.engine.loops.loop_series import NOTHING, ClusterMotion
-from hodyn_ros.engine.series.block_system import BlockSystem
+from hodyn_ros.engine.loops.loop_series import NOTHING
 from hodyn_ros.engine.series.orthogonal import Orthogonal
 from hodyn_ros.engine.series.validity import following_step, overflow, unless_small
 from hodyn_ros.engine.series.vectors import (
@@ -66,14 +65,13 @@ class PlatformCode(LoopCode):
         (now,), (before,), n = state, memory, len(self.closure.leading)
         leading, _, _ = self._follow(now)  # to where the platform has gone last
         pose = _rows(now[n : n + 16])
-        motions = self.motions(leading, [pose])
-        systems = [BlockSystem(self.system(m, columns)) for m, columns in zip(motions, self.columns_of)]
+        motions = self.solved_motions(leading, [pose])
         factors = self._factors(motions)
         rates: list[list[Scalar]] = [[] for _ in leading]
         apart: Scalar = 0.0
         twists = []
         for k in range(self.order):
-            self.find_rates(motions, systems, rates, (NOTHING, NOTHING), k)
+            self.find_rates(motions, rates, (NOTHING, NOTHING), k)
             own = taylor(drives[k + 1], k)
             missing = [rate - rates[c].pop() for rate, c in zip(own, self._drives)]
             motion, rest = factors.solve_with_rest(missing)
@@ -83,9 +81,9 @@ class PlatformCode(LoopCode):
             twists.append(twist)
             for series in rates:
                 del series[k:]
-            self.find_rates(motions, systems, rates, (twist, twist), k)
+            self.find_rates(motions, rates, (twist, twist), k)
             for one in motions:
-                one.extend(self.rates_of(one, rates), twist, twist)
+                one.extend(one.joint_rates(rates), twist, twist)
         apart = apart * (1.0 / self.tolerances.agree**2)
         for x, c in zip(drives[0], self._drives):
             gap = (x - leading[c]) * (1.0 / (self.tolerances.agree * self.closure.size))
@@ -97,12 +95,12 @@ class PlatformCode(LoopCode):
         middle = self.center.tolist()
         about_world = [[*w, *subtract(v, cross(w, middle))] for w, v in twists]
         in_world = [from_taylor(twist, k) for k, twist in enumerate(about_world)]
-        singularity = sum(map(self.singularity_of, systems), self._nearness(factors))
+        singularity = sum(map(self.singularity_of, motions), self._nearness(factors))
         wrong = self.wrong(leading, now[-1], before, motions, (pose, in_world), singularity)
         row = [*(x for line in pose for x in line), *(x for twist in in_world for x in twist)]
         return [[*row, wrong + unless_small(apart) + overflow([row])]]
 
-    def _follow(self, state: Sequence[Scalar]) -> tuple[list[Scalar], list[ClusterMotion], Scalar]:
+    def _follow(self, state: Sequence[Scalar]) -> tuple[list[Scalar], list[ClosingMotion], Scalar]:
         """Let each limb take a step; returns positions after it, motions before it, and `following_step`."""
         n = len(self.closure.leading)
         begun = self.of_limbs("position", self.closure.leading, state[:n])
@@ -110,17 +108,16 @@ class PlatformCode(LoopCode):
         ((*leading, error),) = self._closer(begun, motions, self._gaps(motions))
         return leading, motions, error
 
-    def _factors(self, motions: Sequence[ClusterMotion]) -> Orthogonal:
+    def _factors(self, motions: Sequence[ClosingMotion]) -> Orthogonal:
         """Factorise `J_IK` from the wrenches against unit forces of the drives."""
-        systems = [BlockSystem(self.system(m, columns)) for m, columns in zip(motions, self.columns_of)]
-        multipliers = Multipliers(self, motions, systems)
+        multipliers = Multipliers(self, motions)
         rows = []
         for drive in self._drives:
             against = [
-                multipliers.solve(c, [float(column == drive) for column in columns])
-                if drive in columns
-                else [0.0] * len(columns)
-                for c, columns in enumerate(self.columns_of)
+                multipliers.solve(motion, [float(column == drive) for column in motion.columns])
+                if drive in motion.columns
+                else [0.0] * len(motion.columns)
+                for motion in motions
             ]
             rows.append([-x for x in multipliers.on_base(against)])
         return Orthogonal([[dot(column, row) for row in rows] for column in self._basis.T.tolist()])

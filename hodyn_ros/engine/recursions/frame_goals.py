@@ -122,14 +122,14 @@ class GoalCode:
     def __init__(self, model: TreeModel, goals: Goals, order: int) -> None:
         self.model, self.goals, self.order = model, goals, order
         self.paths = [set(inward(model.parents, frame.body)) for frame in goals.frames]
-        self._bodies = tuple(sorted(set().union(*self.paths)))
-        self.joints = [model.joint_of(b) for b in self._bodies if b >= model.first_jointed_body]
+        self.bodies = tuple(sorted(set().union(*self.paths)))
+        self.joints = [model.joint_of(b) for b in self.bodies if b >= model.first_jointed_body]
         self.movable = [j for j in self.joints if j not in goals.independent]
-        self.carrier = {model.joint_of(b): b for b in self._bodies if b >= model.first_jointed_body}
+        self.carrier = {model.joint_of(b): b for b in self.bodies if b >= model.first_jointed_body}
         self.n_rows = sum(rows.stop - rows.start for rows in goals.rows)
         self.redundant = len(self.movable) > self.n_rows
         self.unit = self._length_unit()
-        self._canonical = canonical_bodies(model)
+        self.canonical = canonical_bodies(model)
 
     def newton_step(self, state: Stack, targets: Stack, *stacks: Stack) -> Stack:
         """Return the state after one step of Levenberg and Marquardt's method; `stacks`: pose, weights.
@@ -139,12 +139,11 @@ class GoalCode:
         n = self.model.n_joints
         q, damping = state[0][:n], state[0][n + 1]
         pose, weights = self._split(stacks)
-        motion, center = self.motion(q, pose)
-        moving = [self.moving_frame(motion, frame) for frame in self.goals.frames]
-        error = self.error(moving, targets, center)
+        moving = MovingGoals(self, q, pose)
+        error = moving.error(targets)
         square = dot(error, error)
         roots = self._roots(weights, normed=True)
-        step = damped_step(self._scaled_rows(motion, moving, roots), error, damping * square)
+        step = damped_step(moving.jacobian(roots), error, damping * square)
         moved = list(q)
         for j, x, root in zip(self.movable, step, roots):
             moved[j] = moved[j] + x / root
@@ -162,15 +161,14 @@ class GoalCode:
         n, order = self.model.n_joints, self.order
         pose, base_twists, weights, inputs = self._split_all(stacks)
         q = state[0][:n]
-        motion, center = self.motion(q, pose)
-        moving = [self.moving_frame(motion, frame) for frame in self.goals.frames]
-        defect = self.apart(moving, targets, center)
+        moving = MovingGoals(self, q, pose)
+        defect = moving.apart(targets)
         rounding: Scalar = 0.0
         motions = [list(q)]
         if order:
-            wanted = self.wanted(targets, twists, center)
-            equations = self._equations(motion, moving, weights)
-            result, lost = self._solve(motion, moving, equations, wanted, base_twists, inputs, center)
+            wanted = moving.wanted(targets, twists)
+            equations = self._equations(moving, weights)
+            result, lost = self._solve(moving, equations, wanted, base_twists, inputs)
             motions += result
             square = equations.condition_square
             defect = defect + lost + square * (1.0 / SINGULAR**2)
@@ -186,11 +184,9 @@ class GoalCode:
         """
         n = self.model.n_joints
         pose, weights = self._split(stacks)
-        motion, center = self.motion(state[0][:n], pose)
-        moving = [self.moving_frame(motion, frame) for frame in self.goals.frames]
-        equations = self._equations(motion, moving, weights)
+        equations = self._equations(MovingGoals(self, state[0][:n], pose), weights)
         size: Scalar = 1.0
-        for f in range(len(moving)):
+        for f in range(len(self.goals.frames)):
             for row in targets[4 * f : 4 * f + 3]:
                 size = size + row[3] * row[3] * (1.0 / self.unit**2)
         width = len(equations.rows) if equations.redundant else len(self.movable)
@@ -250,19 +246,6 @@ class GoalCode:
                     ways.append(float(np.linalg.norm(point[:3] - np.cross(omega, v))))
         return max(ways) or 1.0
 
-    def motion(self, q: Sequence[Scalar], pose: Stack | None) -> tuple[ClusterMotion, list[Scalar]]:
-        """Return the bodies at positions q, and the point in the world from which they are seen."""
-        cluster = Cluster(-1, self._bodies, (), ())
-        center: list[Scalar] = self.model.placements[0, :3, 3].tolist()
-        if pose is None:
-            return ClusterMotion(cluster, self._canonical, center, q, None, None), center
-        place, at = (axes_of(pose), ZERO), [row[3] for row in pose[:3]]
-        return ClusterMotion(cluster, self._canonical, [0.0] * 3, q, place, None), at
-
-    def moving_frame(self, motion: ClusterMotion, frame: Frame, k: int = 0) -> MovingFrame:
-        """Return a frame up to coefficient k at least."""
-        return motion.frame(frame, k)
-
     def _roots(self, weights: Sequence[Scalar] | None, *, normed: bool = False) -> list[Scalar]:
         """Return what the columns of the Jacobian are divided by, for the norm that weights give.
 
@@ -279,205 +262,183 @@ class GoalCode:
         kinds = [self.model.kinds[self.carrier[j]] for j in self.movable]
         return [1.0 / self.unit if kind is JointKind.PRISMATIC else 1.0 for kind in kinds]
 
-    def _scaled_rows(
-        self, motion: ClusterMotion, moving: Sequence[MovingFrame], roots: Sequence[Scalar]
-    ) -> list[list[Scalar]]:
-        """Return the rows of the Jacobian at the start that count, its columns divided by `roots`."""
-        result: list[list[Scalar]] = []
-        for frame, rows, path in zip(moving, self.goals.rows, self.paths):
-            columns = []
-            for j, root in zip(self.movable, roots):
-                column: list[Scalar] = [0.0] * 6
-                if self.carrier[j] in path:
-                    column = self._hybrid(motion.screws[self.carrier[j]][0], frame)
-                columns.append([x / root for x in column])
-            result += [list(row) for row in list(zip(*columns))[rows]]
-        return result
-
-    def _hybrid(self, screw: Spatial, frame: MovingFrame) -> list[Scalar]:
-        """Return a screw at the origin of a frame at the start, lengths in their unit."""
-        w, v = screw
-        return [*w, *scale(1.0 / self.unit, add(v, cross(w, frame.point[0])))]
-
-    def _equations(
-        self, motion: ClusterMotion, moving: Sequence[MovingFrame], weights: Sequence[Scalar] | None
-    ) -> Equations:
-        columns = list(zip(*self._scaled_rows(motion, moving, [1.0] * len(self.movable))))
+    def _equations(self, moving: MovingGoals, weights: Sequence[Scalar] | None) -> Equations:
+        columns = list(zip(*moving.jacobian([1.0] * len(self.movable))))
         return Equations.of(columns, self._roots(weights), redundant=self.redundant)
-
-    def wanted(self, targets: Stack, twists: Stack, center: Sequence[Scalar]) -> list[list[Spatial]]:
-        """Return by frame the Taylor coefficients of its hybrid twist."""
-        result = []
-        for f in range(len(self.goals.frames)):
-            pose = [[*row[:3], x - c] for row, x, c in zip(targets[4 * f :], _column(targets, f), center)]
-            goal = FloatingBase(pose, ZERO, "body_fixed")
-            series: list[Spatial] = []
-            for k in range(self.order):
-                values = taylor(twists[f * self.order + k], k)
-                w, v = halves(values)
-                if self.goals.representation == "spatial":
-                    goal.world_angular.append(w)
-                    lever = convolve_vectors(cross, goal.world_angular, goal.position, k)
-                    v = add(twist_about(values, center)[1], lever)
-                    goal.position.append(scale(1.0 / (k + 1), v))
-                elif self.goals.representation == "body_fixed":
-                    goal.extend(values)
-                    w, v = goal.in_world_axes(k)
-                series.append((w, v))
-            result.append(series)
-        return result
-
-    def error(self, moving: Sequence[MovingFrame], targets: Stack, center: Sequence[Scalar]) -> list[Scalar]:
-        """Return what the frames are away from their targets, in the rows that count, without units."""
-        result: list[Scalar] = []
-        for f, (frame, rows) in enumerate(zip(moving, self.goals.rows)):
-            turn, shift = _missing(frame, targets[4 * f : 4 * f + 4], center)
-            result += [*turn, *scale(1.0 / self.unit, shift)][rows]
-        return result
-
-    def apart(self, moving: Sequence[MovingFrame], targets: Stack, center: Sequence[Scalar]) -> Scalar:
-        """Return a number that is one or more where frames are not at their targets."""
-        defect: Scalar = 0.0
-        for f, (frame, rows) in enumerate(zip(moving, self.goals.rows)):
-            defect = defect + _distance(frame, targets[4 * f : 4 * f + 4], center, rows, self.unit)
-        return defect
-
-    def lost(
-        self,
-        missing: Sequence[Scalar],
-        right: Sequence[Scalar],
-        wanted: Sequence[Sequence[Spatial]],
-        k: int,
-    ) -> Scalar:
-        """Return a number that is one or more where joints fewer than rows cannot follow coefficient k.
-
-        `missing` is what they leave undone of what was asked of them, `right`.
-        """
-        size = dot(right, right)
-        for series, rows in zip(wanted, self.goals.rows):
-            asked = [*series[k][0], *scale(1.0 / self.unit, series[k][1])][rows]
-            size = size + dot(asked, asked)
-        return dot(missing, missing) / (size + 1e-200) * (1.0 / INCONSISTENT**2)
 
     def _solve(
         self,
-        motion: ClusterMotion,
-        moving: Sequence[MovingFrame],
+        moving: MovingGoals,
         equations: Equations,
         wanted: Sequence[Sequence[Spatial]],
         base_twists: Stack,
         inputs: Stack | None,
-        center: Sequence[Scalar],
     ) -> tuple[Stack, Scalar]:
         """Return the derivatives (order, n) of the positions, and a number to be below one.
 
         The last one says that joints fewer than rows can follow.
         """
         rates: dict[int, list[Scalar]] = {j: [] for j in self.joints}
-        wrenches: list[list[Spatial]] = [[] for _ in moving]  # the multipliers, as wrenches at the center
+        wrenches: list[list[Spatial]] = [[] for _ in wanted]  # the multipliers, as wrenches at the center
         result, lost = [], 0.0
         for k in range(self.order):
             for j in self.joints:
                 free = inputs is None or j in self.movable
                 rates[j].append(0.0 if inputs is None or free else inputs[k][j] * (1.0 / factorial(k)))
-            base = twist_about(taylor(base_twists[k], k), center) if base_twists else (ZERO, ZERO)
-            right = self.asked(motion, moving, wanted, rates, base, k)
-            values, missing = self._solve_order(motion, moving, equations, right, wrenches, k)
+            base = twist_about(taylor(base_twists[k], k), moving.center) if base_twists else (ZERO, ZERO)
+            right = moving.asked(wanted, rates, base, k)
+            known = moving.known(equations, wrenches, k) if self.redundant else []
+            values, multipliers, missing = equations.solve(right, known)
+            if self.redundant:
+                moving.append_wrenches(wrenches, multipliers, k)
             if missing:
-                lost = lost + self.lost(missing, right, wanted, k)
+                lost = lost + moving.lost(missing, right, wanted, k)
             for j, x, root in zip(self.movable, values, equations.roots):
                 rates[j][k] = x / root
-            motion.extend(rates, base)
+            moving.bodies.extend(rates, base)
             result.append(
                 from_taylor([rates[j][k] if j in rates else 0.0 for j in range(self.model.n_joints)], k)
             )
         return result, lost
 
+
+class MovingGoals:
+    """The bodies at positions q, seen from a point in the world, and the frames they carry to their goals.
+
+    `bodies` go on coefficient by coefficient; the frames are known at the start.
+    """
+
+    def __init__(self, code: GoalCode, q: Sequence[Scalar], pose: Stack | None) -> None:
+        self._code, self._goals, self._unit = code, code.goals, code.unit
+        cluster = Cluster(-1, code.bodies, (), ())
+        start: list[Scalar] = code.model.placements[0, :3, 3].tolist()
+        place = None if pose is None else (axes_of(pose), ZERO)
+        self.center = start if pose is None else [row[3] for row in pose[:3]]
+        self.bodies = ClusterMotion(
+            cluster, code.canonical, start if pose is None else [0.0] * 3, q, place, None
+        )
+        self.frames = [self.bodies.frame(frame, 0) for frame in self._goals.frames]
+
+    def error(self, targets: Stack) -> list[Scalar]:
+        """Return what the frames are away from their targets, in the rows that count, without units."""
+        result: list[Scalar] = []
+        for f, (frame, rows) in enumerate(zip(self.frames, self._goals.rows)):
+            turn, shift = _missing(frame, targets[4 * f : 4 * f + 4], self.center)
+            result += [*turn, *scale(1.0 / self._unit, shift)][rows]
+        return result
+
+    def apart(self, targets: Stack) -> Scalar:
+        """Return a number that is one or more where frames are not at their targets."""
+        defect: Scalar = 0.0
+        for f, (frame, rows) in enumerate(zip(self.frames, self._goals.rows)):
+            defect = defect + _distance(frame, targets[4 * f : 4 * f + 4], self.center, rows, self._unit)
+        return defect
+
+    def jacobian(self, roots: Sequence[Scalar]) -> list[list[Scalar]]:
+        """Return the rows of the Jacobian at the start that count, its columns divided by `roots`."""
+        result: list[list[Scalar]] = []
+        for frame, rows, path in zip(self.frames, self._goals.rows, self._code.paths):
+            columns = []
+            for j, root in zip(self._code.movable, roots):
+                column: list[Scalar] = [0.0] * 6
+                if self._code.carrier[j] in path:
+                    w, v = self.bodies.screws[self._code.carrier[j]][0]
+                    column = [*w, *scale(1.0 / self._unit, add(v, cross(w, frame.point[0])))]
+                columns.append([x / root for x in column])
+            result += [list(row) for row in list(zip(*columns))[rows]]
+        return result
+
+    def wanted(self, targets: Stack, twists: Stack) -> list[list[Spatial]]:
+        """Return by frame the Taylor coefficients of its hybrid twist."""
+        result, order = [], self._code.order
+        for f in range(len(self.frames)):
+            pose = [[*row[:3], row[3] - c] for row, c in zip(targets[4 * f :], self.center)]
+            goal = FloatingBase(pose, ZERO, "body_fixed")
+            series: list[Spatial] = []
+            for k in range(order):
+                values = taylor(twists[f * order + k], k)
+                w, v = halves(values)
+                if self._goals.representation == "spatial":
+                    goal.world_angular.append(w)
+                    lever = convolve_vectors(cross, goal.world_angular, goal.position, k)
+                    v = add(twist_about(values, self.center)[1], lever)
+                    goal.position.append(scale(1.0 / (k + 1), v))
+                elif self._goals.representation == "body_fixed":
+                    goal.extend(values)
+                    w, v = goal.in_world_axes(k)
+                series.append((w, v))
+            result.append(series)
+        return result
+
     def asked(
-        self,
-        motion: ClusterMotion,
-        moving: Sequence[MovingFrame],
-        wanted: Sequence[Sequence[Spatial]],
-        rates: dict[int, list[Scalar]],
-        base: Spatial,
-        k: int,
+        self, wanted: Sequence[Sequence[Spatial]], rates: dict[int, list[Scalar]], base: Spatial, k: int
     ) -> list[Scalar]:
         """Return coefficient k of the twists wanted, without what happens if the rates sought are zero."""
-        motion.append(motion.twists, rates, base)
+        self.bodies.append(self.bodies.twists, rates, base)
         right: list[Scalar] = []
-        for f, (place, rows) in enumerate(zip(self.goals.frames, self.goals.rows)):
-            twists = motion.twists[place.body]
+        for f, (place, rows) in enumerate(zip(self._goals.frames, self._goals.rows)):
+            twists = self.bodies.twists[place.body]
             w, v = wanted[f][k]
             w = subtract(w, twists[k][0])
             # the origin is known up to coefficient k: it moves with twists up to the one before
-            lever = convolve_vectors(cross, [twist[0] for twist in twists], self._origin(motion, place, k), k)
+            origin = self.bodies.frame(place, k).point
+            lever = convolve_vectors(cross, [twist[0] for twist in twists], origin, k)
             v = subtract(v, add(twists[k][1], lever))
-            right += [*w, *scale(1.0 / self.unit, v)][rows]
-        motion.withdraw()
+            right += [*w, *scale(1.0 / self._unit, v)][rows]
+        self.bodies.withdraw()
         return right
 
-    def _origin(self, motion: ClusterMotion, place: Frame, k: int) -> list[Vector]:
-        return self.moving_frame(motion, place, k).point
+    def lost(
+        self, missing: Sequence[Scalar], right: Sequence[Scalar], wanted: Sequence[Sequence[Spatial]], k: int
+    ) -> Scalar:
+        """Return a number that is one or more where joints fewer than rows cannot follow coefficient k.
 
-    def _solve_order(
-        self,
-        motion: ClusterMotion,
-        moving: Sequence[MovingFrame],
-        equations: Equations,
-        right: Sequence[Scalar],
-        wrenches: Sequence[list[Spatial]],
-        k: int,
-    ) -> tuple[list[Scalar], list[Scalar]]:
-        """Return coefficient k of the rates times `roots`, and what of the rows is left."""
-        known = self._known(motion, moving, equations, wrenches, k) if equations.redundant else []
-        result, multipliers, missing = equations.solve(right, known)
-        if not equations.redundant:
-            return result, missing
+        `missing` is what they leave undone of what was asked of them, `right`.
+        """
+        size = dot(right, right)
+        for series, rows in zip(wanted, self._goals.rows):
+            asked = [*series[k][0], *scale(1.0 / self._unit, series[k][1])][rows]
+            size = size + dot(asked, asked)
+        return dot(missing, missing) / (size + 1e-200) * (1.0 / INCONSISTENT**2)
+
+    def append_wrenches(
+        self, wrenches: Sequence[list[Spatial]], multipliers: Sequence[Scalar], k: int
+    ) -> None:
+        """Append coefficient k of the multipliers as wrenches on the frames, about the center."""
         first = 0
-        for frame, rows, series in zip(moving, self.goals.rows, wrenches):
+        for frame, rows, series in zip(self.frames, self._goals.rows, wrenches):
             count = rows.stop - rows.start
             values: list[Scalar] = [0.0] * 6
             values[rows] = multipliers[first : first + count]
             first += count
-            f: Vector = scale(1.0 / self.unit, values[3:])
+            f: Vector = scale(1.0 / self._unit, values[3:])
             moment = add((values[0], values[1], values[2]), cross(frame.point[0], f))
             if k:
-                moment = add(moment, self._levers(frame, series, k))
+                moment = add(moment, _levers(frame, series, k))
             series.append((moment, f))
-        return result, []
 
-    def _known(
-        self,
-        motion: ClusterMotion,
-        moving: Sequence[MovingFrame],
-        equations: Equations,
-        wrenches: Sequence[Sequence[Spatial]],
-        k: int,
-    ) -> list[Scalar]:
+    def known(self, equations: Equations, wrenches: Sequence[Sequence[Spatial]], k: int) -> list[Scalar]:
         """Return coefficient k of `S^T l` without the multipliers still to be found, divided by `roots`."""
-        known: list[Scalar] = [0.0] * len(self.movable)
-        for frame, path, series in zip(moving, self.paths, wrenches) if k else ():
-            lever = (self._levers(frame, series, k), ZERO)
-            for i, j in enumerate(self.movable):
-                if self.carrier[j] not in path:
+        code, known = self._code, [0.0] * len(self._code.movable)
+        for frame, path, series in zip(self.frames, code.paths, wrenches) if k else ():
+            lever = (_levers(frame, series, k), ZERO)
+            for i, j in enumerate(code.movable):
+                if code.carrier[j] not in path:
                     continue
-                screws = motion.screws[self.carrier[j]]
+                screws = self.bodies.screws[code.carrier[j]]
                 total = power(screws[0], lever)
                 for m in range(1, k + 1):
                     total = total + power(screws[m], series[k - m])
                 known[i] = known[i] + total / equations.roots[i]
         return known
 
-    def _levers(self, frame: MovingFrame, series: Sequence[Spatial], k: int) -> Vector:
-        """Return coefficient k of the moment of forces at the moving origin, without the last force."""
-        result = cross(frame.point[1], series[k - 1][1])
-        for i in range(2, k + 1):
-            result = add(result, cross(frame.point[i], series[k - i][1]))
-        return result
 
-
-def _column(targets: Stack, f: int) -> list[Scalar]:
-    return [targets[4 * f + i][3] for i in range(3)]
+def _levers(frame: MovingFrame, series: Sequence[Spatial], k: int) -> Vector:
+    """Return coefficient k of the moment of forces at the moving origin, without the last force."""
+    result = cross(frame.point[1], series[k - 1][1])
+    for i in range(2, k + 1):
+        result = add(result, cross(frame.point[i], series[k - i][1]))
+    return result
 
 
 def _missing(frame: MovingFrame, target: Stack, center: Sequence[Scalar]) -> Spatial:

@@ -113,7 +113,7 @@ def of_motion(robot: Robot, request: ExportRequest, what: str) -> Plan:
     frames = placed(robot.tree, robot.frames, of)
 
     def make(*loops: Any) -> LoopProduct:
-        return LoopProduct(operation.loops_law(*loops, order, *frames))
+        return LoopProduct(operation.law("loops")(*loops, order, *frames))
 
     looped, kernel = compiled(robot, order, said, make)
     rows, columns = kernel.result

@@ -13,14 +13,12 @@ from importlib.metadata import version
 from pathlib import Path
 from textwrap import wrap
 
+from hodyn_ros.codegen.kernel import Shape
 from hodyn_ros.dynamics.operations import OPERATIONS
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.export.c_function import CFunction
+from hodyn_ros.export.c_function import ALL_FINITE, CFunction, sizes
 from hodyn_ros.export.c_source import CSource
-from hodyn_ros.export.python.calls import calls_source
 from hodyn_ros.export.shared import build
-
-Shape = tuple[int, ...]
 
 _RUNTIME = Path(__file__).with_name("exported_robot.py")
 _WIDTH = 100
@@ -141,7 +139,7 @@ def _module(robot: Robot, code: CSource, order: int) -> str:
     )
 
 
-def _results(function: CFunction, shapes: Mapping[str, Shape]) -> list[str]:
+def _results(function: CFunction, shapes: Mapping[str, tuple[int, ...]]) -> list[str]:
     """Write the class of the results of a function that has several."""
     return [
         "",
@@ -157,7 +155,7 @@ def _class_name(function: CFunction) -> str:
     return "".join(word.title() for word in function.name.split("_"))
 
 
-def _method(function: CFunction, shapes: Mapping[str, Shape]) -> list[str]:
+def _method(function: CFunction, shapes: Mapping[str, tuple[int, ...]]) -> list[str]:
     arguments = "".join(f", {name}: ArrayLike" for name in function.inputs)
     taken = ", ".join(f"{name} {shape}" for name, shape in function.inputs.items())
     several = len(shapes) > 1
@@ -187,7 +185,7 @@ def _docstring(lines: Sequence[str], margin: int) -> list[str]:
     return [(" " * margin + line.replace("\\", "\\\\")).rstrip() for line in quoted]
 
 
-def _dimensions(robot: Robot, function: CFunction, order: int) -> dict[str, Shape]:
+def _dimensions(robot: Robot, function: CFunction, order: int) -> dict[str, tuple[int, ...]]:
     """Return shapes of results as calls of a robot have them, else as C has them."""
     structure, operation = robot.structure, OPERATIONS.get(function.name)
     symbols = {
@@ -195,7 +193,7 @@ def _dimensions(robot: Robot, function: CFunction, order: int) -> dict[str, Shap
         **{"m": structure.n_coordinates, "efforts": structure.n_efforts, "n": robot.n_coordinates},
         **{"driven": len(robot.driven_joints), "10 bodies": 10 * robot.tree.n_bodies},
     }
-    shapes: dict[str, Shape] = {}
+    shapes: dict[str, tuple[int, ...]] = {}
     for name, (rows, columns) in function.results.items():
         shapes[name] = (rows, columns)
         if name in ("frame_poses", "platform_pose"):
@@ -208,3 +206,69 @@ def _dimensions(robot: Robot, function: CFunction, order: int) -> dict[str, Shap
             if math.prod(sizes) == rows * columns:
                 shapes[name] = sizes
     return shapes
+
+
+def calls_source(prefix: str, functions: Sequence[CFunction]) -> str:
+    """Write `<prefix>_<name>_calls` of every function, `<prefix>_memory_size` and `<prefix>_memory_home`.
+
+    The first makes `count` calls, and returns how many had a result before one had none.
+    """
+    has_memory = any(function.memory for function in functions)
+    size = f"sizeof({prefix}_memory)" if has_memory else "1"
+    lines = [
+        f"/* Calls of {prefix}.h for Python, written by `hodyn export --lang python`. */",
+        f'#include "{prefix}.h"',
+        "",
+        "#include <stddef.h>",
+        "",
+        *ALL_FINITE["all_finite"],
+        "",
+        *[f"size_t {prefix}_memory_size(void)", "{", f"  return {size};", "}", ""],
+        *[f"void {prefix}_memory_home(void *memory)", "{", "  (void)memory;"],
+        *([f"  {prefix}_home(({prefix}_memory *)memory);"] if has_memory else []),
+        *["}", ""],
+    ]
+    for function in functions:
+        lines += [*_calls(prefix, function), ""]
+    return "\n".join(lines)
+
+
+def _calls(prefix: str, function: CFunction) -> list[str]:
+    given, found = _of_one_call("given", function.inputs), _of_one_call("found", function.results)
+    passed = {name: array for name, (array, _) in {**given, **found}.items()}
+    call, macro = function.call(passed, f"({prefix}_memory *)memory"), prefix.upper()
+    # functions that return a code look at the numbers themselves
+    steps = [*_stop_unless_finite(given), f"    {call};"]
+    if function.fails:
+        steps = [
+            *[
+                f"    const int code = {call};",
+                f"    if (code == {macro}_FAILED) {{",
+                "      return k;",
+                "    }",
+            ],
+            f"    *near_singular |= code == {macro}_NEAR_SINGULAR;",
+        ]
+    return [
+        f"long {function.full_name}_calls(long count, void *memory, int *near_singular,",
+        "    const double *const *given, double *const *found)",
+        *["{", "  long k;", "  (void)memory;", "  (void)near_singular;"],
+        "  for (k = 0; k < count; ++k) {",
+        *[*steps, *_stop_unless_finite(found)],
+        *["  }", "  return count;", "}"],
+    ]
+
+
+def _of_one_call(arrays: str, shapes: Mapping[str, Shape]) -> dict[str, tuple[str, int]]:
+    """Return where the numbers of call `k` stand, and how many; arrays without numbers are not passed."""
+    counts = sizes(shapes)
+    return {
+        name: (f"{arrays}[{i}] + k * {counts[name]}", counts[name])
+        for i, name in enumerate(shapes)
+        if name in counts
+    }
+
+
+def _stop_unless_finite(arrays: Mapping[str, tuple[str, int]]) -> list[str]:
+    tests = [f"all_finite({array}, {size})" for array, size in arrays.values()]
+    return [f"    if (!({' && '.join(tests)})) {{", "      return k;", "    }"] if tests else []

@@ -18,7 +18,7 @@ from sweeps import some
 from hodyn_ros import BaseMotion, ConvergenceError, InputError, Robot
 from hodyn_ros.dynamics.kinematics import inverse_problem
 from hodyn_ros.dynamics.kinematics.inverse_problem import Redundancy, read_targets
-from hodyn_ros.dynamics.loops import compiled_frames, looped
+from hodyn_ros.dynamics.loops import looped, looped_frames
 from hodyn_ros.dynamics.loops.looped_frames import solve_frames
 from hodyn_ros.lie.se3 import exp
 
@@ -272,7 +272,7 @@ class TestCompiledCalls:
         twists = np.concatenate([moved.twists_of(frame)[:order] for frame in frames])
         call = robot.compile(order, "inverse_kinematics", frames)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(compiled_frames, "solve_frames", None)
+            patch.setattr(looped_frames, "solve_frames", None)
             found = call(y[:1] + 0.01, poses, twists, *others)
         assert closeness(found, y) < 1e-12
         assert closeness(call((y[:1] + 0.01).tolist(), poses, twists, *others), y) < 1e-12

@@ -16,6 +16,7 @@ from sweeps import some
 
 from hodyn_ros import AppliedWrench, BaseMotion, Robot, share
 from hodyn_ros.codegen import sample_loop
+from hodyn_ros.dynamics.loops.coordinate_motion import LoopedInputs
 from hodyn_ros.engine.loops import loop_kernel
 from hodyn_ros.errors import ConvergenceError
 from hodyn_ros.lie.se3 import exp
@@ -79,7 +80,7 @@ def test_lanes_round_as_single_samples_do(name: str, lanes: int, monkeypatch: py
         robot.reset()
         memory = looped.memory.copy()
         if call == "efforts":
-            found = looped.efforts(given.q, given.base)
+            found = looped.efforts(LoopedInputs(given.q, given.base))
             loop, arrays = looped.effort_call(ORDER).samples(), given.arrays
         elif call in ("joints", "mass"):
             y = given.q[:, : ORDER + 1]
@@ -94,7 +95,7 @@ def test_lanes_round_as_single_samples_do(name: str, lanes: int, monkeypatch: py
                 loop = looped.product_call("mass_matrix", ORDER).samples()
         else:
             u = given.efforts if given.push is None else np.concatenate([given.push, given.efforts], axis=2)
-            found = looped.accelerations(given.state[0], u, given.base)
+            found = looped.accelerations(LoopedInputs(given.state[0], given.base), u)
             loop, arrays = looped.forward_call(ORDER).samples(), given.state
         kernel = loop.call
         assert kernel.in_lanes(kernel.batch_rows, 1.0) is not None and found.shape[0] == COUNT
