@@ -18,6 +18,7 @@ from ros_processes import TIMEOUT, RosProcess, start_node
 
 from hodyn_ros.ros.diagnostics import OK
 from hodyn_ros.ros.streams.qos import stream_qos
+from hodyn_ros.ros.streams.wait_sets import SUPPORTED, Stream, StreamWaitSet
 
 _T = TypeVar("_T")
 _STAYING: list[Node] = []
@@ -37,7 +38,8 @@ def _shared_context() -> Context:
 
 
 LOST_AFTER = 15.0  # s
-LOOK = 0.02  # s: each costs 0.4 ms of processor time
+LOOK = 0.02  # s
+LOOK_AT_ALL = 0.1  # s: at services and events, which costs 0.4 ms of processor time
 DEPTH = 50_000  # of what is heard: a test that a busy machine holds up loses nothing of a stream
 
 
@@ -54,6 +56,8 @@ class Talk:
         self._executor.add_node(self.node)
         self._statuses: list[DiagnosticStatus] = []
         self._kept: list[Any] = []
+        self._streams: list[Stream] = []
+        self._looks_at_all = 0.0  # s, when it is time to
         self._open()
 
     def _open(self) -> None:
@@ -126,7 +130,7 @@ class Talk:
                 due += LOST_AFTER
             return next((call for call in calls if call.done()), None)
 
-        answered = self.wait_until(response, f"the response of {name}")
+        answered = self.wait_until(response, f"the response of {name}", serve=self._serve_all)
         self.node.destroy_client(client)
         return answered.result()
 
@@ -151,14 +155,35 @@ class Talk:
         full = f"{self._namespace}/{name}"
         return any(status.name == full and status.level == OK for status in self._statuses)
 
-    def wait_until(self, condition: Callable[[], Any], what: str, look: float = LOOK) -> Any:
+    def wait_until(
+        self,
+        condition: Callable[[], Any],
+        what: str,
+        look: float = LOOK,
+        serve: Callable[[float], None] | None = None,
+    ) -> Any:
         """Serve callbacks until a condition holds, looked at after each and every `look` [s]; return it."""
         end = time.monotonic() + TIMEOUT
         while not (result := condition()):
             if time.monotonic() > end:
                 raise TimeoutError(f"{what} did not come within {TIMEOUT:g} s")
-            self._executor.spin_once(timeout_sec=look)
+            (serve or self._serve)(look)
         return result
+
+    def _serve_all(self, look: float) -> None:
+        self._executor.spin_once(timeout_sec=look)
+        self._looks_at_all = time.monotonic() + LOOK_AT_ALL
+
+    def _serve(self, look: float) -> None:
+        """Serve messages as they come, and all else now and then."""
+        if not SUPPORTED or time.monotonic() >= self._looks_at_all:
+            self._serve_all(0.0 if SUPPORTED else look)
+        entities = [*self.node.subscriptions, *self.node.timers]
+        if [each.entity for each in self._streams] != entities:
+            self._streams = [Stream(each) for each in entities]
+        if SUPPORTED:
+            with StreamWaitSet(self._streams, self._context) as waiting:
+                waiting.serve(look)
 
     def hear_out(self, heard: list[Any]) -> None:
         """Serve callbacks until no more of what has been sent comes into a list."""
