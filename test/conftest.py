@@ -143,6 +143,16 @@ def starts_processes(file: Path) -> bool:
     return any(f"{name} import" in text or f"import {name}" in text for name in STARTERS)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not read files of which a run wants no test, such as `-m "not processes and not thorough"`."""
+    if collection_path.suffix != ".py":
+        return None
+    unwanted = config.getoption("markexpr").split(" and ")
+    text = "" if "not thorough" not in unwanted else collection_path.read_text(encoding="utf-8")
+    of_no_use = "not processes" in unwanted and starts_processes(collection_path)
+    return True if of_no_use or "\npytestmark = pytest.mark.thorough\n" in text else None
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
     """Let half of the workers compute at the lowest priority beside those that start processes."""

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import typer
 from places import ROOT
+from sweeps import THOROUGH
 
 from hodyn_ros.cli.app import app
 from hodyn_ros.model.keys import schema_of
@@ -188,14 +189,25 @@ def test_links_lead_to_where_things_are_in_the_documentation() -> None:
     assert relinked(block, "docs/page.md", "page.md") == block
 
 
+BUILD = """
+import sys
+from sphinx.cmd.build import main
+*options, docs, read, html = sys.argv[1:]
+options = [*options, "-d", read, "-q", "-W", "--keep-going"]
+sys.exit(main(["-b", "html", *options, docs, html]) or main(["-b", "dummy", *options, docs, html]))
+"""
+
+
 def test_html_builds_without_a_warning(pytestconfig: pytest.Config) -> None:
-    """All pages are written; those are read that have changed since they were read without one."""
+    """Pages that have changed since they were read without a warning are read and written, thorough runs
+    write all; and the references of all are followed.
+    """
     for module in ("sphinx", "myst_parser", "furo", "latex2mathml", "rclpy"):
         if importlib.util.find_spec(module) is None:
             pytest.skip(f"{module} is not installed; `make docs` brings it along")
     kept = pytestconfig.cache.mkdir("docs")  # type: ignore[union-attr]
-    options = ["-b", "html", "-d", kept / "read", "-q", "-W", "--keep-going", "--write-all"]
-    command = [sys.executable, "-m", "sphinx", *options, ROOT / "docs", kept / "html"]
+    options = ["--write-all"] if THOROUGH else []
+    command = [sys.executable, "-c", BUILD, *options, ROOT / "docs", kept / "read", kept / "html"]
     result = subprocess.run(command, capture_output=True, text=True, timeout=240)
     if result.returncode:
         shutil.rmtree(kept)

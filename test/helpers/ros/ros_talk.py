@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.context import Context
+from rclpy.event_handler import EventHandler
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from ros_processes import TIMEOUT, RosProcess, start_node
@@ -130,7 +131,7 @@ class Talk:
                 due += LOST_AFTER
             return next((call for call in calls if call.done()), None)
 
-        answered = self.wait_until(response, f"the response of {name}", serve=self._serve_all)
+        answered = self.wait_until(response, f"the response of {name}")
         self.node.destroy_client(client)
         return answered.result()
 
@@ -155,19 +156,13 @@ class Talk:
         full = f"{self._namespace}/{name}"
         return any(status.name == full and status.level == OK for status in self._statuses)
 
-    def wait_until(
-        self,
-        condition: Callable[[], Any],
-        what: str,
-        look: float = LOOK,
-        serve: Callable[[float], None] | None = None,
-    ) -> Any:
+    def wait_until(self, condition: Callable[[], Any], what: str, look: float = LOOK) -> Any:
         """Serve callbacks until a condition holds, looked at after each and every `look` [s]; return it."""
         end = time.monotonic() + TIMEOUT
         while not (result := condition()):
             if time.monotonic() > end:
                 raise TimeoutError(f"{what} did not come within {TIMEOUT:g} s")
-            (serve or self._serve)(look)
+            self._serve(look)
         return result
 
     def _serve_all(self, look: float) -> None:
@@ -175,15 +170,23 @@ class Talk:
         self._looks_at_all = time.monotonic() + LOOK_AT_ALL
 
     def _serve(self, look: float) -> None:
-        """Serve messages as they come, and all else now and then."""
-        if not SUPPORTED or time.monotonic() >= self._looks_at_all:
-            self._serve_all(0.0 if SUPPORTED else look)
+        """Serve messages as they come, and all else now and then, but where a client waits for an answer."""
+        if not SUPPORTED or self._asks():
+            self._serve_all(look)
+            return
+        if time.monotonic() >= self._looks_at_all:
+            self._serve_all(0.0)
         entities = [*self.node.subscriptions, *self.node.timers]
         if [each.entity for each in self._streams] != entities:
             self._streams = [Stream(each) for each in entities]
-        if SUPPORTED:
-            with StreamWaitSet(self._streams, self._context) as waiting:
-                waiting.serve(look)
+        with StreamWaitSet(self._streams, self._context) as waiting:
+            waiting.serve(look)
+
+    def _asks(self) -> bool:
+        """Whether there is a client of a service or of an action."""
+        return any(True for _ in self.node.clients) or any(
+            not isinstance(each, EventHandler) for each in self.node.waitables
+        )
 
     def hear_out(self, heard: list[Any]) -> None:
         """Serve callbacks until no more of what has been sent comes into a list."""

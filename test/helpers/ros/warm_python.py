@@ -1,11 +1,10 @@
 """Python programs as processes of their own, without the second that their imports take.
 
-The first call starts a helper that imports what nodes and commands need, one for all workers of a run, as that
-takes three seconds. To start a program it forks, and
-its copy becomes the program: a process with its own pid, session, environment, working folder, standard
-streams and exit code. At its end Python's exit handlers run, but not the destructors of libraries: that of
-LTTng, which rclpy loads, asks for a thread that a copy does not have. Whatever concerns the very start of a
-process, or its very end, is tested with those that start cold.
+The first call starts a helper that imports what nodes and commands need, one for all workers of a run. To
+start a program it forks, and its copy becomes the program: a process with its own pid, session, environment,
+working folder, standard streams and exit code. At its end Python's exit handlers run, but not the destructors
+of libraries: that of LTTng, which rclpy loads, asks for a thread that a copy does not have. Whatever concerns
+the very start of a process, or its very end, is tested with those that start cold.
 
 The nodes that a command of `hodyn` starts, as its `run` and `demo` do, are copies of that command in the
 same way; what nodes start themselves is cold.
@@ -303,10 +302,9 @@ def _copy(
             os.dup2(descriptor, number)
     # nothing else is open, and no number free that an object of before may close yet
     nothing = os.open(os.devnull, os.O_RDWR)
-    for descriptor in map(int, os.listdir("/proc/self/fd")):
-        if descriptor > 2:
-            with suppress(OSError):  # the folder itself
-                os.dup2(nothing, descriptor, inheritable=False)
+    for descriptor in [int(entry.name) for entry in Path("/proc/self/fd").iterdir()]:
+        if descriptor not in (0, 1, 2, nothing):
+            os.dup2(nothing, descriptor, inheritable=False)
     signal.set_wakeup_fd(-1)
     atexit._clear()
     if new_session:
