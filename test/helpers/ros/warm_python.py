@@ -246,6 +246,7 @@ def _execute(kind: str, *rest: str) -> int:
     try:
         if kind == "-m":
             sys.argv, sys.path[0] = list(rest), str(Path.cwd())
+            Path("/proc/self/comm").write_text(rest[0].rpartition(".")[2])  # its command is that of the helper
             runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
         elif kind == "-c":
             sys.argv, sys.path[0] = ["-c", *rest[1:]], ""
