@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -156,6 +157,13 @@ def replayed(bag: Path, out: Path, changes: Changes = AS_RECORDED) -> Replay:
         replay = Replay(found, find_sources(found), changes)
         replay.write(out)
     return replay
+
+
+@cache
+def replayed_once(bag: Path) -> tuple[Replay, Path]:
+    """Return a replay that tests share, and its bag."""
+    out = bag.with_name(f"{bag.name}_again")
+    return replayed(bag, out), out
 
 
 def compared(first: Path, second: Path, *topics: str) -> Comparison:
@@ -363,9 +371,9 @@ def test_a_full_disk_ends_the_recording_with_one_error(tmp_path: Path) -> None:
 # replay
 
 
-def test_a_replay_is_bit_identical_although_settings_have_changed(changing: Path, tmp_path: Path) -> None:
-    replay = replayed(changing, tmp_path / "out")
-    assert_same_answers(changing, tmp_path / "out", COUNT // 2)
+def test_a_replay_is_bit_identical_although_settings_have_changed(changing: Path) -> None:
+    replay, out = replayed_once(changing)
+    assert_same_answers(changing, out, COUNT // 2)
     with Bag(changing) as bag:
         assert bag.counts[SETTINGS] == 3
         orders = {
@@ -379,9 +387,8 @@ def test_a_replay_is_bit_identical_although_settings_have_changed(changing: Path
     assert rejected == {Reason.NO_NAMES: 1, Reason.UNKNOWN_JOINT: 2}
 
 
-def test_a_replay_keeps_the_times_of_the_recording(changing: Path, tmp_path: Path) -> None:
-    replayed(changing, tmp_path / "out")
-    with Bag(changing) as one, Bag(tmp_path / "out") as other:
+def test_a_replay_keeps_the_times_of_the_recording(changing: Path) -> None:
+    with Bag(changing) as one, Bag(replayed_once(changing)[1]) as other:
         assert one.storage == other.storage
         times = {stamp_of(message.data): message.time for message in one.messages([ANSWERS])}
         again = {stamp_of(message.data): message.time for message in other.messages([ANSWERS])}
@@ -391,9 +398,10 @@ def test_a_replay_keeps_the_times_of_the_recording(changing: Path, tmp_path: Pat
         assert list(one.messages([MOTION, SETTINGS])) == list(other.messages([MOTION, SETTINGS]))
 
 
-def test_the_command_says_what_came_of_it(changing: Path, tmp_path: Path) -> None:
+@pytest.mark.realtime
+def test_the_command_says_what_came_of_it(changing_in_both: Path, tmp_path: Path) -> None:
     console = Console(width=80, record=True, file=(tmp_path / "printed").open("w"))
-    run_replay(changing, tmp_path / "out", AS_RECORDED, None, None, console)
+    run_replay(bag_of(changing_in_both, "mcap"), tmp_path / "out", AS_RECORDED, None, None, console)
     printed = console.export_text()
     assert f"samples of {MOTION};" in printed
     assert "rejected 3 samples: 1 no joint names, 2 unknown joint" in printed

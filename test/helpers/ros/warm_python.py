@@ -25,10 +25,11 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 ENDS_WITHIN = 60.0  # [s] for a program that ends by itself
@@ -246,7 +247,8 @@ def _execute(kind: str, *rest: str) -> int:
     try:
         if kind == "-m":
             sys.argv, sys.path[0] = list(rest), str(Path.cwd())
-            Path("/proc/self/comm").write_text(rest[0].rpartition(".")[2])  # its command is that of the helper
+            # or all had the name of the helper
+            Path("/proc/self/comm").write_text(rest[0].rpartition(".")[2])
             runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
         elif kind == "-c":
             sys.argv, sys.path[0] = ["-c", *rest[1:]], ""
@@ -271,23 +273,29 @@ def _starts_nodes(arguments: Sequence[str]) -> bool:
 
 def _start_copies() -> None:
     """Let `subprocess` start Python as a copy of this process, by the function that forks and executes."""
-    place = subprocess if hasattr(subprocess, "_fork_exec") else subprocess._posixsubprocess  # type: ignore[attr-defined]
-    name = "_fork_exec" if place is subprocess else "fork_exec"
-    cold = getattr(place, name)
+    own: Any = subprocess
+    newer = hasattr(own, "_fork_exec")  # since Python 3.11
+    cold = own._fork_exec if newer else own._posixsubprocess.fork_exec
+
+    def use(function: Callable[..., int]) -> None:
+        if newer:
+            own._fork_exec = function
+        else:
+            own._posixsubprocess = SimpleNamespace(fork_exec=function)
 
     def start(command: Sequence[str], *how: Any) -> int:
-        if command[0] != sys.executable:
+        if command[0] != sys.executable or len(how[2]) > 1:  # descriptors that are to stay open
             return int(cold(command, *how))
         program = os.fork()
         if not program:
-            setattr(place, name, cold)
+            use(cold)
             try:
                 _copy(command[1:], how[4], how[3] or str(Path.cwd()), (how[5], how[8], how[10]), how[14])
             finally:
                 os._exit(1)
         return program
 
-    setattr(place, name, start)
+    use(start)
 
 
 def _copy(
