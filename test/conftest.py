@@ -40,7 +40,8 @@ settings.load_profile("tests")
 
 UDP_ON_THIS_HOST = Path(__file__).with_name("helpers") / "ros" / "udp_on_this_host.xml"
 # Of processes, a compiler's among them.
-STARTERS = ("subprocess", "exported_code", "ros_processes", "ros_launch", "run_examples", "warm_python")
+STARTERS = ("subprocess", "exported_code", "run_examples", "warm_python")
+STARTERS += ("ros_processes", "ros_launch", "ros_talk", "ros_peer")
 
 WORKER = "PYTEST_XDIST_WORKER" in os.environ  # one of several
 COMPUTES = False  # beside others
@@ -141,6 +142,16 @@ def starts_processes(file: Path) -> bool:
     """Whether a file imports what starts processes, at its head or in a test."""
     text = file.read_text(encoding="utf-8")
     return any(f"{name} import" in text or f"import {name}" in text for name in STARTERS)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not read files of which a run wants no test, such as `-m "not processes and not thorough"`."""
+    if collection_path.suffix != ".py":
+        return None
+    unwanted = config.getoption("markexpr").split(" and ")
+    text = "" if "not thorough" not in unwanted else collection_path.read_text(encoding="utf-8")
+    of_no_use = "not processes" in unwanted and starts_processes(collection_path)
+    return True if of_no_use or "\npytestmark = pytest.mark.thorough\n" in text else None
 
 
 @pytest.hookimpl(optionalhook=True)

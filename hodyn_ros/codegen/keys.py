@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import os
 import platform
 import struct
@@ -243,6 +244,8 @@ class _Sources:
         self._content: str | None = None
         self._n_modules = 0
         self._namespaces: dict[str, list[tuple[Mapping[str, Any], dict[str, Any]]]] = {}
+        self._views: list[Iterable[Any]] = []  # names and values of all of these, as they are now
+        self._noted: list[Any] | None = None  # and as they were
 
     def digest(self) -> str | None:
         """Return a digest of the files; None where other code runs.
@@ -252,15 +255,30 @@ class _Sources:
         """
         if len(sys.modules) != self._n_modules:
             self._look_at_modules()
-        try:
-            same = all(_are_same(now, then) for some in self._namespaces.values() for now, then in some)
-        except Exception:  # of arrays, whose comparison has many answers
-            same = False
-        if self._changed or not same:
+        if self._changed or not (self._hold_the_same() or self._hold_equals()):
             return None
         if self._content is None:
             self._content = _digest_of_files()
         return self._content
+
+    def _hold_the_same(self) -> bool:
+        """Say whether modules hold names and values as noted, in their order: asked for each kernel."""
+        try:
+            return list(itertools.chain.from_iterable(self._views)) == self._noted
+        except Exception:  # of arrays, whose comparison has many answers
+            return False
+
+    def _hold_equals(self) -> bool:
+        """Say whether they do in any order, but for what Python notes in them."""
+        try:
+            same = all(_are_same(now, then) for some in self._namespaces.values() for now, then in some)
+        except Exception:
+            return False
+        if same:
+            held = [now for some in self._namespaces.values() for now, _ in some]
+            self._views = [view for now in held for view in (now.keys(), now.values())]
+            self._noted = list(itertools.chain.from_iterable(self._views))
+        return same
 
     def _look_at_modules(self) -> None:
         """Note what modules hold that were loaded since the last time."""
@@ -278,7 +296,7 @@ class _Sources:
             if not hasattr(module, "__path__"):  # a folder gets its files as attributes
                 kept.append(vars(module))
             self._namespaces[name] = [(namespace, dict(namespace)) for namespace in kept]
-        self._n_modules = count
+        self._n_modules, self._noted = count, None
 
 
 def _are_same(now: Mapping[str, Any], then: dict[str, Any]) -> bool:

@@ -34,7 +34,7 @@ TOPICS = (
     Topic("/arm/dynamics_node/settings", STRING),
 )
 SAMPLES = 120
-CALLS, SEED = 150 if THOROUGH else 40, 20261121
+CALLS, SEED = 150 if THOROUGH else 25, 20261121
 
 
 def recording() -> list[Message]:

@@ -69,7 +69,8 @@ def test_a_node_that_cannot_start_is_not_tried_again() -> None:
 
 
 def test_no_node_outlives_it() -> None:
-    with start_launch_file("gough_stewart.launch.py", "rate:=50") as process:
+    """Each begins as it does in a terminal."""
+    with start_launch_file("gough_stewart.launch.py", "rate:=50", cold=True) as process:
         process.wait_for_line("the motion starts")
         nodes = [pid_of(process, title) for title in ("dynamics_node-1", "trajectory_node-2")]
         process.stop(signal.SIGKILL)

@@ -10,7 +10,9 @@ import time
 from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import partial
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -227,6 +229,20 @@ class TestWithoutKey:
             patch.setattr(canonical, "_CROSSED", 1e-3)
             assert key_of_law(model) is None
         assert key_of_law(model) == before
+
+    def test_what_is_replaced_in_a_module_that_was_loaded_later(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        late = ModuleType("hodyn_ros.engine.late")
+        late.__spec__ = ModuleSpec(late.__name__, None, origin=keys.__file__)
+        late.figure = 1.0  # type: ignore[attr-defined]
+        before = key_of_law(panda().tree)
+        monkeypatch.setitem(sys.modules, late.__name__, late)
+        assert key_of_law(panda().tree) == before != None  # noqa: E711
+        late.figure = 2.0  # type: ignore[attr-defined]
+        assert key_of_law(panda().tree) is None
+        late.figure = 1.0  # type: ignore[attr-defined]
+        del keys._sources._namespaces[late.__name__]
 
     def test_files_written_since_the_process_began(self, monkeypatch: pytest.MonkeyPatch) -> None:
         sources = keys._Sources()

@@ -31,6 +31,8 @@ from hodyn_ros.demo.mujoco_arm import MujocoArm
 from hodyn_ros.model.drive_spec import FrictionSpec
 from hodyn_ros.trajectory import WaypointSpline
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> ModelErrors:

@@ -14,7 +14,7 @@ from hodyn_ros.identification.least_squares.holds import HeldRows, seek_hold
 from hodyn_ros.identification.smoothing import LowPass
 from hodyn_ros.lie.jets import Array
 
-RATE, DURATION, NOISE = 250.0, 14.0, 0.1
+RATE, DURATION, SHORT, NOISE = 250.0, 14.0, 8.0, 0.1
 WAVES = 2.0 * np.pi * np.array([0.15, 0.31, 0.48])  # [rad/s]
 SIZES = np.array([[40.0, 15.0, 25.0], [10.0, 30.0, 5.0]])  # [N·m] of two joints
 
@@ -65,10 +65,10 @@ def test_noise_is_no_hold(seed: int) -> None:
 def test_held_efforts_are_identified_as_well_as_others(tmp_path: Path) -> None:
     """By the truth of the figures that holds spoil most, and by a note that says so."""
     arm = measured_arm(tmp_path)
-    recording = measured(arm, 3, DURATION)
+    recording = measured(arm, 3, SHORT)
     times = recording.efforts.times
     late = since_change(times, RATE - 0.35) - 0.5 / RATE
-    exact = measured(arm, 3, DURATION, noise=0.0).efforts
+    exact = measured(arm, 3, SHORT, noise=0.0).efforts
     moved = np.column_stack([np.interp(times - late, exact.times, each) for each in exact.values.T])
     held = recording.efforts.values + moved - exact.values
     found = identify(misjudged(arm), replace(recording, efforts=Channel(times, held)))

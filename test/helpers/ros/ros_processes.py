@@ -196,10 +196,10 @@ def sound_node(module: str, parameters: Mapping[str, object], namespace: str) ->
         process.end()
 
 
-def start_launch_file(file: str, *arguments: str) -> RosProcess:
+def start_launch_file(file: str, *arguments: str, cold: bool = False) -> RosProcess:
     """Start `hodyn run` with a launch file."""
     command = [sys.executable, "-m", "hodyn_ros.cli.app", "run", file, *arguments]
-    return RosProcess(command, child_environment(), "hodyn run")
+    return RosProcess(command, child_environment(), "hodyn run", cold)
 
 
 def start_script(

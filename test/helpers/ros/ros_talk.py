@@ -12,12 +12,14 @@ from typing import Any, TypeVar
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.context import Context
+from rclpy.event_handler import EventHandler
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from ros_processes import TIMEOUT, RosProcess, start_node
 
 from hodyn_ros.ros.diagnostics import OK
 from hodyn_ros.ros.streams.qos import stream_qos
+from hodyn_ros.ros.streams.wait_sets import SUPPORTED, Stream, StreamWaitSet
 
 _T = TypeVar("_T")
 _STAYING: list[Node] = []
@@ -37,7 +39,8 @@ def _shared_context() -> Context:
 
 
 LOST_AFTER = 15.0  # s
-LOOK = 0.02  # s: each costs 0.4 ms of processor time
+LOOK = 0.02  # s
+LOOK_AT_ALL = 0.1  # s: at services and events, which costs 0.4 ms of processor time
 DEPTH = 50_000  # of what is heard: a test that a busy machine holds up loses nothing of a stream
 
 
@@ -54,6 +57,8 @@ class Talk:
         self._executor.add_node(self.node)
         self._statuses: list[DiagnosticStatus] = []
         self._kept: list[Any] = []
+        self._streams: list[Stream] = []
+        self._looks_at_all = 0.0  # s, when it is time to
         self._open()
 
     def _open(self) -> None:
@@ -157,8 +162,31 @@ class Talk:
         while not (result := condition()):
             if time.monotonic() > end:
                 raise TimeoutError(f"{what} did not come within {TIMEOUT:g} s")
-            self._executor.spin_once(timeout_sec=look)
+            self._serve(look)
         return result
+
+    def _serve_all(self, look: float) -> None:
+        self._executor.spin_once(timeout_sec=look)
+        self._looks_at_all = time.monotonic() + LOOK_AT_ALL
+
+    def _serve(self, look: float) -> None:
+        """Serve messages as they come, and all else now and then, but where a client waits for an answer."""
+        if not SUPPORTED or self._asks():
+            self._serve_all(look)
+            return
+        if time.monotonic() >= self._looks_at_all:
+            self._serve_all(0.0)
+        entities = [*self.node.subscriptions, *self.node.timers]
+        if [each.entity for each in self._streams] != entities:
+            self._streams = [Stream(each) for each in entities]
+        with StreamWaitSet(self._streams, self._context) as waiting:
+            waiting.serve(look)
+
+    def _asks(self) -> bool:
+        """Whether there is a client of a service or of an action."""
+        return any(True for _ in self.node.clients) or any(
+            not isinstance(each, EventHandler) for each in self.node.waitables
+        )
 
     def hear_out(self, heard: list[Any]) -> None:
         """Serve callbacks until no more of what has been sent comes into a list."""

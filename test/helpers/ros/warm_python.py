@@ -1,10 +1,13 @@
 """Python programs as processes of their own, without the second that their imports take.
 
-The first call starts a helper that imports what nodes and commands need. To start a program it forks, and
-its copy becomes the program: a process with its own pid, session, environment, working folder, standard
-streams and exit code. At its end Python's exit handlers run, but not the destructors of libraries: that of
-LTTng, which rclpy loads, asks for a thread that a copy does not have. Whatever concerns the very start of a
-process, or its very end, is tested with those that start cold.
+The first call starts a helper that imports what nodes and commands need, one for all workers of a run. To
+start a program it forks, and its copy becomes the program: a process with its own pid, session, environment,
+working folder, standard streams and exit code. At its end Python's exit handlers run, but not the destructors
+of libraries: that of LTTng, which rclpy loads, asks for a thread that a copy does not have. Whatever concerns
+the very start of a process, or its very end, is tested with those that start cold.
+
+The nodes that a command of `hodyn` starts, as its `run` and `demo` do, are copies of that command in the
+same way; what nodes start themselves is cold.
 """
 
 from __future__ import annotations
@@ -20,13 +23,17 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 ENDS_WITHIN = 60.0  # [s] for a program that ends by itself
+_LINGERS = 1.0  # [s] without a worker, of the helper
 
 # What parts of this package import late, and most programs need.
 LIBRARIES = (
@@ -114,15 +121,28 @@ def run(
 
 @cache
 def _helper() -> socket.socket:
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with theirs:
+    """Return a connection to the helper of this run, which is started where there is none."""
+    name = f"\0hodyn_ros-{os.environ.get('PYTEST_XDIST_TESTRUNUID', os.getpid())}"
+    ours = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        try:
+            listener.bind(name)
+        except OSError:  # another worker has started it
+            for _ in range(100):
+                with suppress(ConnectionRefusedError):  # it is just about to listen
+                    ours.connect(name)
+                    return ours
+                time.sleep(0.01)
+            raise
+        listener.listen()
         subprocess.Popen(
-            [sys.executable, __file__, str(theirs.fileno())],
+            [sys.executable, __file__, str(listener.fileno())],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)},
-            pass_fds=[theirs.fileno()],
+            pass_fds=[listener.fileno()],
             stdin=subprocess.DEVNULL,
             start_new_session=True,
         )
+        ours.connect(name)
     return ours
 
 
@@ -169,20 +189,30 @@ def _read_and_note() -> None:
     check_for_type_support(ParameterEvent)  # with the parser of messages
 
 
-def _serve(requests: socket.socket) -> dict[str, Any] | None:
-    """Return in each copy the program that it is to become, and None here, in the end."""
+def _serve(listener: socket.socket) -> dict[str, Any] | None:
+    """Return in each copy the program that it is to become, and None here when all workers have gone."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    workers: list[socket.socket] = []
     while True:
-        message, passed, _, _ = socket.recv_fds(requests, 1 << 20, 4)
-        if not message:
+        ready = select.select([listener, *workers], [], [], None if workers else _LINGERS)[0]
+        if not ready:
             return None
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        if listener in ready:
+            workers.append(listener.accept()[0])
+            continue
+        message, passed, _, _ = socket.recv_fds(ready[0], 1 << 20, 4)
+        if not message:
+            workers.remove(ready[0])
+            ready[0].close()
+            continue
         if os.fork():
             for descriptor in passed:
                 os.close(descriptor)
             continue
         # This copy only tells how the program, its child, has ended.
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        requests.close()
+        for each in (listener, *workers):
+            each.close()
         program = os.fork()
         answers, *streams = passed
         if not program:
@@ -198,15 +228,17 @@ def _serve(requests: socket.socket) -> dict[str, Any] | None:
         os._exit(0)
 
 
-def _become(environment: dict[str, str], folder: str) -> None:
-    os.setsid()
+def _become(environment: Mapping[str, str], folder: str) -> None:
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    sys.stdin = os.fdopen(0)
-    sys.stdout = os.fdopen(1, "w", buffering=1)
-    sys.stderr = os.fdopen(2, "w", buffering=1)
+    sys.stdin = os.fdopen(0, closefd=False)
+    sys.stdout = os.fdopen(1, "w", buffering=1, closefd=False)
+    sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)
     sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr
 
 
@@ -215,6 +247,8 @@ def _execute(kind: str, *rest: str) -> int:
     try:
         if kind == "-m":
             sys.argv, sys.path[0] = list(rest), str(Path.cwd())
+            # or all had the name of the helper
+            Path("/proc/self/comm").write_text(rest[0].rpartition(".")[2])
             runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
         elif kind == "-c":
             sys.argv, sys.path[0] = ["-c", *rest[1:]], ""
@@ -233,6 +267,64 @@ def _execute(kind: str, *rest: str) -> int:
     return 0
 
 
+def _starts_nodes(arguments: Sequence[str]) -> bool:
+    return any("hodyn_ros.cli.app" in argument for argument in arguments)
+
+
+def _start_copies() -> None:
+    """Let `subprocess` start Python as a copy of this process, by the function that forks and executes."""
+    own: Any = subprocess
+    newer = hasattr(own, "_fork_exec")  # since Python 3.11
+    cold = own._fork_exec if newer else own._posixsubprocess.fork_exec
+
+    def use(function: Callable[..., int]) -> None:
+        if newer:
+            own._fork_exec = function
+        else:
+            own._posixsubprocess = SimpleNamespace(fork_exec=function)
+
+    def start(command: Sequence[str], *how: Any) -> int:
+        if command[0] != sys.executable or len(how[2]) > 1:  # descriptors that are to stay open
+            return int(cold(command, *how))
+        program = os.fork()
+        if not program:
+            use(cold)
+            try:
+                _copy(command[1:], how[4], how[3] or str(Path.cwd()), (how[5], how[8], how[10]), how[14])
+            finally:
+                os._exit(1)
+        return program
+
+    use(start)
+
+
+def _copy(
+    arguments: Sequence[str],
+    environment: Sequence[bytes] | None,
+    folder: str,
+    streams: tuple[int, int, int],
+    new_session: bool,
+) -> None:
+    """Become another program, in a copy of one that goes on."""
+    for number, descriptor in enumerate(streams):
+        if descriptor not in (-1, number):
+            os.dup2(descriptor, number)
+    # nothing else is open, and no number free that an object of before may close yet
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in [int(entry.name) for entry in Path("/proc/self/fd").iterdir()]:
+        if descriptor not in (0, 1, 2, nothing):
+            os.dup2(nothing, descriptor, inheritable=False)
+    signal.set_wakeup_fd(-1)
+    atexit._clear()
+    if new_session:
+        os.setsid()
+    pairs = [os.fsdecode(each).split("=", 1) for each in environment or ()]
+    _become(dict(pairs) if environment is not None else dict(os.environ), folder)
+    # a node asks for its scheduling first, and executes itself then
+    os.execv = lambda _, command: _end(_execute(*command[1:]))  # type: ignore[assignment]
+    _end(_execute(*arguments))
+
+
 def _end(code: int) -> None:
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
@@ -246,5 +338,8 @@ if __name__ == "__main__":
         _prepare()
         program = _serve(own)
     if program:
+        os.setsid()
         _become(program["environment"], program["folder"])
+        if _starts_nodes(program["arguments"]):
+            _start_copies()
         _end(_execute(*program["arguments"]))
