@@ -15,15 +15,16 @@ method, `1 / (1 + l)` of it with its length l in the metric of `-log det P`. As 
 the rest is quadratic, such a step lowers the objective, and never leaves the bodies that can be (Nesterov and
 Nemirovskii 1994).
 
-The deviations of r are weights, and no more: they are those of a robot without a load, and stated with care.
-How large its errors were with the load is what the estimate leaves, `r + Y_L pi`. A is kept by joint, and the
-part A_j of a joint counts s_j^2 times, the squares that its r leaves by the number of samples that say
-something new, less what the fit takes of them (variance components; Koch, Parameter Estimation and Hypothesis
-Testing in Linear Models, 1999, section 3.6): the covariance is `H^-1 (B + sum_j s_j^2 A_j + J) H^-1`, with H
-the Hessian of the above, and B that of its last two terms. J adds a share of the efforts that the load needs,
-for what the fit hides, as the stiffness of a spring that is wrong all the time. This leaves the estimate
-alone; lower weights would let a wrong one silence what mends it. Deviations count how far the prior has moved
-the estimate as well, as that holds small inertias away from zero.
+The deviations of r are those of a robot without a load. How large its errors were with the load is what the
+estimate leaves, `r + Y_L pi`. A is kept by joint, and the part A_j of a joint counts s_j^2 times: the squares
+that its r leaves by the number of samples that say something new, less what the fit takes of them (variance
+components; Koch, Parameter Estimation and Hypothesis Testing in Linear Models, 1999, section 3.6); once at
+least, as errors of a model last, and what lasts hides in the fit. The covariance is
+`H^-1 (B + sum_j s_j^2 A_j + J) H^-1`, with H the Hessian of the above, and B that of its last two terms. J
+adds a share of the efforts that the load needs, for what the fit hides as well, such as the stiffness of a spring
+that is wrong all the time. This leaves the estimate alone; lower weights would let a wrong one silence what
+mends it. Deviations count how far the prior has moved the estimate too, as that holds small inertias away
+from zero.
 """
 
 from __future__ import annotations
@@ -187,7 +188,7 @@ class PayloadEstimator:
         pulls = np.reshape(state["pull"], (n, -1))
         left = np.maximum(state["squares"] + (by_joint @ parameters - 2.0 * pulls) @ parameters, 0.0)
         free = np.maximum(state["samples"][0] - np.tensordot(by_joint, bend), 0.0)
-        shares = (_BELIEVED + left) / (_BELIEVED + free)
+        shares = np.maximum((_BELIEVED + left) / (_BELIEVED + free), 1.0)
         spread = np.tensordot(shares, by_joint, axes=1) + _symmetric(state["spread"])
         root = slopes @ bend @ np.linalg.cholesky(curvature + spread)
         deviations = np.sqrt((root**2).sum(axis=1) + moved**2)
