@@ -119,9 +119,8 @@ def main(count: int, name: str, log: Path, first: int = 0) -> None:
     log.parent.mkdir(parents=True, exist_ok=True)
     log.touch()
     done = {int(seed): figures for seed, figures in map(json.loads, log.read_text().splitlines())}
-    for seed, figures in identified(
-        getattr(measured_plants, name)(), sorted(set(range(first, first + count)) - set(done))
-    ):
+    left = sorted(set(range(first, first + count)) - set(done))
+    for seed, figures in identified(getattr(measured_plants, name)(), left):
         done[seed] = figures
         with log.open("a") as file:
             file.write(json.dumps([seed, figures]) + "\n")

@@ -259,9 +259,9 @@ class RigidPlant(PlanarPlant):
 class StickingPlant(Plant):
     """MuJoCo's: three joints, rotors apart, spring tendons, friction loss that sticks, 500 Hz.
 
-    With velocities v_k+1 = v_k + h a(q_k, u_k) and positions q_k+1 = q_k + h v_k+1, the acceleration under the
-    effort of step k is (q_k+1 - 2 q_k + q_k-1) / h^2: that effort acts about the instant of q_k, from half a
-    step before it on. Where the same effort is held over exact steps, motion follows half a step later.
+    With velocities v_k+1 = v_k + h a(q_k, u_k) and positions q_k+1 = q_k + h v_k+1, the acceleration under
+    the effort of step k is (q_k+1 - 2 q_k + q_k-1) / h^2: that effort acts about the instant of q_k, from
+    half a step before it on. By exact steps under a held effort, motion follows half a step later.
     """
 
     ahead = 0.5

@@ -17,7 +17,7 @@ NOISE = 40e-6  # [rad]
 
 
 def with_noise(recording: JointRecording, size: float, seed: int) -> JointRecording:
-    """Return it with noise of this size [rad] on the positions of both sides; minus the size is its mirror."""
+    """Return it with noise of this size [rad] on positions of both sides; minus it gives the mirror image."""
     random = np.random.default_rng(seed)
     motors, links = recording.motors, recording.links
     assert motors is not None and links is not None
@@ -53,7 +53,7 @@ def test_what_noise_of_encoders_makes_of_figures_in_the_mean_is_taken_off(
 
 @pytest.mark.parametrize("frequency", [20.0, 40.0])
 def test_a_held_effort_acts_by_the_mean_of_its_hold(tmp_path: Path, frequency: float) -> None:
-    """Of a sine that is held, that mean is sin(x) / x as large with x = pi f T: to 1 - x^2 / 6 by its curvature."""
+    """Of a sine, the mean over a hold is sin(x) / x as large with x = pi f T: 1 - x^2 / 6 by curvature."""
     recording = measured(measured_arm(tmp_path), 0, 3.0)
     data = Data(recording, 8.0)
     period = 1.0 / 250.0

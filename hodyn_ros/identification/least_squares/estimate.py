@@ -101,9 +101,7 @@ def estimate(
         for turn in range(_TURNS):
             _, systems = linearised(model, runs, now, noise)
             step = _solved(model, systems, now, start, spreads)
-            if (
-                look > 0 and step.far > least
-            ):  # the step was too long; in the first look noise changes as well
+            if look > 0 and step.far > least:  # the step was too long; in the first look noise changes too
                 now = now.moved(0.5 * (nearest.vector - now.vector))
                 continue
             nearest, least, now, last = now, step.far, step.unknowns, step
@@ -187,11 +185,11 @@ def _solved(
     """Solve the bilinear problem by Gauss-Newton.
 
     With an instrumental variable no square falls, but how far the solution was at the start does. Of the
-    delay of efforts the rows hold an instrumental variable Z; derivatives are J = Z + E, and E is zero but for that
-    delay, so that (Z^T J)^-1 follows from (Z^T Z)^-1 by one product (Sherman & Morrison, 1950), and the
-    covariance is (Z^T J)^-1 (Z^T Z) (J^T Z)^-1. Every step counts E: with Z alone, steps grow from one to the
-    next where Z tells less than half of the delay. `spreads` are those of all unknowns about the prior: zero
-    where they are held, infinite where it says nothing.
+    delay of efforts the rows hold an instrumental variable Z; derivatives are J = Z + E, and E is zero but
+    for that delay, so that (Z^T J)^-1 follows from (Z^T Z)^-1 by one product (Sherman & Morrison, 1950), and
+    the covariance is (Z^T J)^-1 (Z^T Z) (J^T Z)^-1. Every step counts E: with Z alone, steps grow from one to
+    the next where Z tells less than half of the delay. `spreads` are those of all unknowns about the prior:
+    zero where they are held, infinite where it says nothing.
     """
     size = len(spreads)
     moving = spreads > 0.0
