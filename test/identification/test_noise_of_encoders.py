@@ -1,66 +1,96 @@
-"""What noise of the encoders makes of figures in the mean, and efforts that act by the mean of their hold."""
+"""What noise of the encoders makes of figures in the mean."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
-from measured_arm import measured, measured_arm, misjudged
+from measured_arm import measured, measured_arm
 
-from hodyn_ros.identification import Channel, Identified, JointRecording, Options, identify
+from hodyn_ros.identification.least_squares import estimate as estimation
 from hodyn_ros.identification.least_squares.data import Data
-from hodyn_ros.identification.least_squares.holds import Hold
+from hodyn_ros.identification.least_squares.residuals import Key, Noise
+from hodyn_ros.identification.least_squares.unknowns import Unknowns
+from hodyn_ros.identification.smoothing import smooth
+from hodyn_ros.identification.springs.deflection import KINDS
+from hodyn_ros.identification.torque_model import TorqueModel
+from hodyn_ros.lie.jets import Array
 
-NOISE = 40e-6  # [rad]
-
-
-def with_noise(recording: JointRecording, size: float, seed: int) -> JointRecording:
-    """Return it with noise of this size [rad] on positions of both sides; minus it gives the mirror image."""
-    random = np.random.default_rng(seed)
-    motors, links = recording.motors, recording.links
-    assert motors is not None and links is not None
-    shape = motors.values.shape
-    return replace(
-        recording,
-        motors=Channel(motors.times, motors.values + size * random.standard_normal(shape)),
-        links=Channel(links.times, links.values + size * random.standard_normal(shape)),
-    )
+SLOPE, ROWS = 3.0, 20_000
 
 
-def told(found: Identified) -> tuple[np.ndarray, np.ndarray]:
-    """Return motor inertias and the delay of the efforts, and their deviations."""
-    figures = [each for each in found.figures if "motor inertia" in each.name] + [found.effort_delay]
-    return np.array([each.value for each in figures]), np.array([each.deviation for each in figures])
-
-
-def test_what_noise_of_encoders_makes_of_figures_in_the_mean_is_taken_off(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of noise and its mirror image what is linear cancels; its squares are left."""
+def test_noise_that_is_added_is_as_large_as_that_of_the_encoders(tmp_path: Path) -> None:
+    """By the motion of a recording with the same stamps, but without noise."""
     arm = measured_arm(tmp_path)
-    prior, options = misjudged(arm), Options(bandwidth=8.0)
-    recording = measured(arm, 3, 6.0)
-    noisy = [with_noise(recording, size, seed) for seed in (1, 2, 3) for size in (NOISE, -NOISE)]
-    exact, _ = told(identify(prior, recording, options))
-    corrected = [told(identify(prior, each, options)) for each in noisy]
-    monkeypatch.setattr(Data, "with_noise_again", lambda self: (self, self))
-    usual = [told(identify(prior, each, options)) for each in noisy]
-    off = [np.mean([(value - exact) / said for value, said in found], axis=0) for found in (corrected, usual)]
-    print(off)
+    noisy, exact = (measured(arm, 4, 6.0, noise=size).motors for size in (1.0, 0.0))
+    assert noisy is not None and exact is not None
+    data = Data(measured(arm, 4, 6.0), 8.0)
+    instants, still = noisy.times[200:-200], np.zeros(3)
+    motion, more, less = (each.fast_motion(instants, still) for each in (data, *data.with_noise_again()))
+    np.testing.assert_allclose(
+        0.5 * (more.motor_velocity + less.motor_velocity), motion.motor_velocity, rtol=0.0, atol=1e-12
+    )
+    true = smooth(exact, data.fastest).sample(instants, 2)
+    for order, name in ((1, "motor_velocity"), (2, "motor_acceleration")):
+        noise = np.std(getattr(motion, name) - true[order])
+        assert np.std(getattr(more, name) - getattr(motion, name)) == pytest.approx(noise, rel=0.15)
 
 
-@pytest.mark.parametrize("frequency", [20.0, 40.0])
-def test_a_held_effort_acts_by_the_mean_of_its_hold(tmp_path: Path, frequency: float) -> None:
-    """Of a sine, the mean over a hold is sin(x) / x as large with x = pi f T: 1 - x^2 / 6 by curvature."""
-    recording = measured(measured_arm(tmp_path), 0, 3.0)
-    data = Data(recording, 8.0)
-    period = 1.0 / 250.0
-    angles = 2.0 * np.pi * frequency * period * np.arange(len(data.effort_times))
-    data.effort_times = data.effort_times[0] + period * np.arange(len(angles))
-    data.efforts = np.sin(angles)[:, None]
-    data.hold(Hold(period, 0.0, 0.0))
-    size = data.efforts[1:-1, 0] @ data.acting[1:-1, 0] / np.sum(data.efforts[1:-1] ** 2)
-    half = np.pi * frequency * period
-    assert size == pytest.approx(np.sin(half) / half, abs=half**4 / 20.0)
+@dataclass(frozen=True)
+class Line:
+    """Rows of y = a x, where x is told with noise."""
+
+    told: Array
+    noise: Array
+    measured: Array
+
+    def with_noise_again(self) -> tuple[Line, Line]:
+        return tuple(Line(self.told + each, self.noise, self.measured) for each in (self.noise, -self.noise))  # type: ignore[return-value]
+
+    @property
+    def low_pass(self) -> Line:
+        return self
+
+    def spectrum(self, values: Array) -> Array:
+        return values
+
+
+@pytest.mark.parametrize("size", [0.1, 0.3])
+def test_what_squares_of_noise_make_of_a_slope_is_taken_off(
+    size: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Least squares tell a / (1 + s^2); what noise s once more takes off that leaves s^4."""
+    random = np.random.default_rng(2)
+    true, noise, again = random.standard_normal((3, ROWS)) * np.array([[1.0], [size], [size]])
+    line = Line(true + noise, again, SLOPE * true)
+    key = Key(0, 0)
+
+    @dataclass(frozen=True)
+    class Predicted(Line):
+        predicted: Array = np.empty(0)
+
+    def linearised(
+        model: object, runs: list[Line], now: Unknowns, weights: object, whole: bool = False
+    ) -> tuple:  # type: ignore[type-arg]
+        run = runs[0]
+        nothing = np.zeros(ROWS)
+        rows = Predicted(run.told, run.noise, run.measured, run.told * now.parameters[0])
+        columns = [run.told, nothing, nothing, nothing, nothing, run.measured]
+        return {key: rows}, [(key, np.column_stack(columns))]
+
+    monkeypatch.setattr(estimation, "linearised", linearised)
+    start = Unknowns(np.zeros(1), np.zeros((KINDS, 0)), 0.0, np.array([[0.01], [0.0]]))
+    spreads = np.r_[np.inf, 0.0, 0.0, 0.0]
+    _, systems = linearised(None, [line], start, None)
+    model = cast(TorqueModel, None)
+    step = estimation._solved(model, systems, start, start, spreads)
+    usual = step.unknowns.parameters[0]
+    assert usual == pytest.approx(SLOPE / (1.0 + size**2), rel=0.01)
+    loose = step._replace(covariance=np.diag([1.0, 0.0, 0.0, 0.0]))  # so that the step is not held back
+    weights = {key: Noise(np.ones(1))}
+    found = estimation._without_noise(model, [cast(Data, line)], step.unknowns, weights, loose)
+    assert found.parameters[0] == pytest.approx(SLOPE, rel=1.5 * size**4 + 0.005)
+    assert abs(found.parameters[0] - SLOPE) < 0.35 * abs(usual - SLOPE) + 0.005 * SLOPE

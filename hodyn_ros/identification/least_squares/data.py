@@ -64,7 +64,6 @@ class Data:
             self.link_times, links = self._rows(recording.links)
             self.deflections = self._fast_motors.sample(self.link_times, 0)[0] - links
         self.held: Hold | None = None
-        self.acting = self.efforts  # in the mean over their hold, where they are known to be held
         self.moving_frequency = max(
             moving_frequency(signal, channel.times)
             for channel, signal in ((recording.motors, self.motors), (recording.links, self.links))
@@ -186,17 +185,6 @@ class Data:
     def motion(self, times: Array, delays: Array) -> Motion:
         """Return the motion at `times` by the clock of the motors; `delays` (n,) of the links' stamps."""
         return self._motion(self.links, self.motors, times, delays)
-
-    def hold(self, held: Hold) -> None:
-        """Let efforts be held: what acts is the mean over a hold, of which one sample is read.
-
-        About the middle of a hold of T [s] that mean is u + T^2 u'' / 24. Without it, efforts seem larger
-        than what they accelerate by (pi f T)^2 / 6, and motor inertias come out so.
-        """
-        times = self.effort_times
-        curved = np.diff(self.efforts, 2, axis=0) / np.median(np.diff(times)) ** 2
-        self.held, self.acting = held, self.efforts.copy()
-        self.acting[1:-1] += held.period**2 / 24.0 * curved
 
     def with_noise_again(self) -> tuple[Data, Data]:
         """Return the recording with noise of its encoders in the fast motion once more, and with minus that.

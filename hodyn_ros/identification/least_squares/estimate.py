@@ -170,9 +170,7 @@ def _seek_holds(
             joints.append(HeldRows(of_joint.low_pass, rate, deviations, left, block))
         if joints:
             period = float(np.median(np.diff(data.recording.efforts.times)))
-            held = seek_hold(joints, period, 2.0 * data.moving_frequency)
-            if held is not None:
-                data.hold(held)
+            data.held = seek_hold(joints, period, 2.0 * data.moving_frequency)
 
 
 def _solved(

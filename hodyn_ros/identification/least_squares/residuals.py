@@ -122,7 +122,7 @@ def _equations(
         predicted = columns @ now.parameters
         rates, certain = _rates(model, data, columns, now.parameters, predicted)
         for j in np.flatnonzero(data.recording.efforts.measured).tolist():
-            rows = rows_of(Key(run, j), data.acting[:, j], predicted[:, j], data.slow_efforts[j])
+            rows = rows_of(Key(run, j), data.efforts[:, j], predicted[:, j], data.slow_efforts[j])
             by_shape, rate = turning[:, j], certain[:, [j]]
             known = by_shape @ now.vector[now.of_shape] - rate[:, 0] * now.effort_delay
             target = rows.without_outliers + known
