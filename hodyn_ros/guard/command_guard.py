@@ -540,7 +540,7 @@ class CommandGuard:
             if fault is not None:
                 self._begin_to_stop(fault)
             elif self.state is State.JOINING and self._t >= self._entered + self.config.fade:
-                self._offset, self._borne = None, False
+                self._borne = False  # what is left of an offset, as of a late command, still fades
                 self._enter(State.FOLLOWING, Reason(Progress.ARRIVED))
         else:
             if self.state is State.STOPPING and self._braking is not None and self._t >= self._braking.end:

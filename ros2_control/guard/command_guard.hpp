@@ -579,7 +579,7 @@ private:
       if (fault) {
         begin_to_stop(*fault);
       } else if (state == State::kJoining && t_ >= entered_ + config.fade) {
-        offsets_ = borne_ = false;
+        borne_ = false;  // what is left of an offset, as of a late command, still fades
         enter(State::kFollowing, Reason{Cause::kArrived});
       }
     } else {

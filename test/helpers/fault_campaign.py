@@ -142,6 +142,7 @@ class Verdict(NamedTuple):
 KEPT: tuple[Case, ...] = (
     Case("controller", "at full speed", (Lie("clock", "its own set", (), -26.0, 0, 60),)),
     Case("controller", "at full speed", (Lie("measured position", "freezes", (1,)),)),
+    Case("motor references", "joining", (Lie("process", "held up, keeps the last", (), 78.0, 144),)),
     Case("controller", "at full speed", (Lie("measured velocity", "offset", (1,), 5.0, 0, 1),)),
     Case("controller", "stopping", (Lie("clock", "set", (), 0.05),)),
     Case("motor references", "at full speed", (Lie("feedforward acceleration", "one spike", (1,), 1e4),)),
