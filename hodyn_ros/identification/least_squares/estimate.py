@@ -170,7 +170,8 @@ def _seek_holds(
             joints.append(HeldRows(of_joint.low_pass, rate, deviations, left, block))
         if joints:
             period = float(np.median(np.diff(data.recording.efforts.times)))
-            data.held = seek_hold(joints, period, 2.0 * data.moving_frequency)
+            gaps = bool(data.reversals_left_out.any())
+            data.held = seek_hold(joints, period, 2.0 * data.moving_frequency, gaps)
 
 
 def _solved(
