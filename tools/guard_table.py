@@ -25,9 +25,12 @@ from typing import Any
 from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.guard import (
     command_guard,
+    commanded_motion,
     effort_check,
     effort_limiter,
     feedforward_stream,
+    guard_checks,
+    guard_time,
     measured_motion,
     reasons,
     transitions,
@@ -37,8 +40,8 @@ from hodyn_ros.guard.reasons import Fault, Obstacle, Progress, State
 from hodyn_ros.model.keys import said_of
 
 _MODULES = (
-    *(command_guard, effort_check, effort_limiter, feedforward_stream, measured_motion, reasons),
-    transitions,
+    *(command_guard, commanded_motion, effort_check, effort_limiter, feedforward_stream),
+    *(guard_checks, guard_time, measured_motion, reasons, transitions),
 )
 _CAUSES: tuple[type[Enum], ...] = (Fault, Obstacle, Progress)
 # What C++ has besides: a controller of ros2_control finds efforts on its interfaces.

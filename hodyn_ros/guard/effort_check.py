@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 
 from hodyn_ros.errors import HodynError
+from hodyn_ros.guard.reasons import Fault, Reason
 from hodyn_ros.guard.transitions import Motion
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.observers.effort_observer import EffortObserver
@@ -25,6 +27,10 @@ class EffortModel(Protocol):
 GAIN = 60.0  # [1/s] L: what acts from one moment on shows by two thirds after 1 / L
 THRESHOLD = 5.0  # deviations of what acts besides that are no fault
 RATE_OVER = 0.01  # [s] that differences of positions are smoothed over, so efforts are as well
+TRIP = 1.75  # times the mismatch that stops a robot: no effort that is commanded does what it should
+AT_ONCE = 4.0  # times as much as stops a robot, which gets it out of hand sooner
+_MISMATCHED_FOR = 0.004  # [s] that efforts and motion have to disagree: signals that contradict show first
+_AT_ONCE_FOR = 0.002  # [s] that more than this has to last
 _LONGEST = 0.5  # [s] between two samples that are held together
 _QUICKEST = 40.0  # [1/s] times the highest speed: no difference of two samples counts for more
 
@@ -82,3 +88,46 @@ class EffortCheck:
             self.restart()
             return
         self.stamp = stamp
+
+
+class EffortWatch:
+    """For how long motion and efforts have disagreed by an `EffortCheck`; never without an `observer`."""
+
+    def __init__(self, joint_names: Sequence[str], observer: EffortObserver | None, fastest: Array) -> None:
+        self._names, self._borne = tuple(joint_names), np.zeros(len(joint_names))
+        self._check = None if observer is None else EffortCheck(observer, fastest)
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget what was, as where nothing is commanded."""
+        if self._check is not None:
+            self._check.restart()
+        self._since = dict.fromkeys((1.0, TRIP, AT_ONCE), np.inf)  # [s] own time, by times what is allowed
+        self._acted, self._acted_for = np.zeros(len(self._names)), 0.0  # efforts times seconds since a sample
+
+    def act(self, effort: Array, lasts: float) -> None:
+        """Take efforts (n,) that have acted for some time [s]."""
+        self._acted, self._acted_for = self._acted + lasts * effort, self._acted_for + lasts
+
+    def look(self, t: float, stamp: int | None, position: Array, rate: Array, borne: Array) -> None:
+        """Hold a sample of `EffortCheck`, at an own time [s], against the efforts since the one before.
+
+        `borne` (n,): what else carries of the efforts, such as brakes; it may be missing in the motion.
+        """
+        check, self._borne = self._check, borne
+        if check is None or stamp is None or stamp == check.stamp or not self._acted_for > 0.0:
+            return
+        check.update(stamp, position, rate, self._acted / self._acted_for)
+        for times, since in self._since.items():
+            beyond = np.count_nonzero(np.abs(check.value) > times * check.allowed + borne)
+            self._since[times] = min(since, t) if beyond else np.inf
+        self._acted, self._acted_for = np.zeros(len(self._names)), 0.0
+
+    def mismatch(self, t: float, times: float = 1.0) -> Reason | None:
+        """Return which joint moves as if much acted on it beside its effort, for a while."""
+        lasts = _MISMATCHED_FOR if times == 1.0 else _AT_ONCE_FOR
+        if self._check is None or t <= self._since[times] + lasts:
+            return None
+        value, allowed = self._check.value, times * self._check.allowed + self._borne
+        joint = int(np.argmax(np.abs(value) - allowed))
+        return Reason(Fault.MISMATCH, self._names[joint], float(value[joint]), float(allowed[joint]))

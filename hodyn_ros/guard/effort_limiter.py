@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hodyn_ros.errors import InputError
+from hodyn_ros.guard.transitions import within
 from hodyn_ros.lie.se3 import Array
 
 MILLISECOND = 1e-3  # [s]
@@ -26,7 +27,7 @@ class EffortLimiter:
     """Cuts efforts to `limit` (n,) [N.m] and their steps to `rate_limit` (n,) [N.m/s] times the time between.
 
     Within a millisecond or more a step up to `step` [N.m] is let through whatever the rate. The first effort
-    is taken as it comes, but for `limit`. Counts how often each joint met a limit.
+    is taken as it comes, but for `limit`.
     """
 
     def __init__(self, limit: ArrayLike, rate_limit: ArrayLike, step: float = 0.0) -> None:
@@ -41,8 +42,6 @@ class EffortLimiter:
         self._finite_rate = np.where(self._unlimited, 0.0, self.rate_limit)
         self._step = step
         self.last: Array | None = None  # the last effort, (n,)
-        self.saturated_count = np.zeros(self.limit.shape, dtype=np.int64)
-        self.rate_limited_count = np.zeros(self.limit.shape, dtype=np.int64)
 
     def __call__(self, effort: Array, elapsed: float) -> Limited:
         """Return the effort within the limits, `elapsed` [s] after the last one.
@@ -51,17 +50,12 @@ class EffortLimiter:
         """
         if np.count_nonzero(np.isfinite(effort)) < len(effort):
             raise InputError(f"the effort of joint {int(np.argmin(np.isfinite(effort)))} is not finite")
-        cut = np.minimum(np.maximum(effort, -self.limit), self.limit)
-        saturated = cut != effort
-        result = cut
+        result = cut = within(effort, self.limit)
         if self.last is not None:
             step = self._reach(max(elapsed, 0.0))
             result = np.minimum(np.maximum(cut, self.last - step), self.last + step)
-        slowed = result != cut
         self.last = result
-        self.saturated_count += saturated
-        self.rate_limited_count += slowed
-        return Limited(result, saturated, slowed)
+        return Limited(result, cut != effort, result != cut)
 
     def _reach(self, elapsed: float) -> Array:
         step = np.maximum(self._finite_rate * elapsed, self._step * min(elapsed / MILLISECOND, 1.0))

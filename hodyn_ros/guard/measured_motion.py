@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from hodyn_ros.guard.effort_check import RATE_OVER
 from hodyn_ros.guard.guard_config import GuardConfig
 from hodyn_ros.guard.reasons import Fault, Reason, StreamError
+from hodyn_ros.guard.transitions import within
 from hodyn_ros.lie.se3 import Array
 
 _TURN = 2.0 * np.pi
@@ -132,7 +133,7 @@ class MeasuredMotion:
         """
         step = position - self.position
         self.rate = self.rate + (1.0 - np.exp(-elapsed / RATE_OVER)) * (step / elapsed - self.rate)
-        mean = 0.5 * (_within(self.velocity, self._most) + _within(velocity, self._most))
+        mean = 0.5 * (within(self.velocity, self._most) + within(velocity, self._most))
         way = np.where(np.isnan(mean), step, mean * elapsed)
         self.disagreement = np.exp(-elapsed / _COMPARED_OVER) * (self.disagreement + step - way)
         self.standing = np.where(step == 0.0, np.exp(-elapsed / _STANDING_OVER) * (self.standing + way), 0.0)
@@ -140,9 +141,9 @@ class MeasuredMotion:
     def _wrapped(self, step: Array, elapsed: float) -> Array:
         """Return the full turns (n,) to add to a position that has stepped; raises StreamError for a jump."""
         # where the speed is known, only its change is not
-        within = np.where(self.unknown, elapsed, min(elapsed**2 / _SPEED_UP, 2.0 * elapsed))
-        allowed = self._fastest * within + self._config.resolution
-        by_velocity = step - np.where(self.unknown, 0.0, _within(self.velocity, self._most)) * elapsed
+        lasts = np.where(self.unknown, elapsed, min(elapsed**2 / _SPEED_UP, 2.0 * elapsed))
+        allowed = self._fastest * lasts + self._config.resolution
+        by_velocity = step - np.where(self.unknown, 0.0, within(self.velocity, self._most)) * elapsed
         by_rate = step - self.rate * elapsed
         step = np.where(np.abs(by_rate) < np.abs(by_velocity), by_rate, by_velocity)
         far = np.abs(step) > allowed
@@ -162,7 +163,3 @@ class MeasuredMotion:
             )
         self.wraps += int(np.count_nonzero(turns))
         return turns
-
-
-def _within(values: Array, most: Array) -> Array:
-    return np.minimum(np.maximum(values, -most), most)

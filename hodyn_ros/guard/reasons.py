@@ -21,6 +21,11 @@ class State(str, Enum):
     STOPPING = "stopping"
     STOPPED = "stopped"
 
+    @property
+    def follows(self) -> bool:
+        """Whether a motion is joined or followed."""
+        return self in (State.JOINING, State.FOLLOWING)
+
 
 class Fault(str, Enum):
     """Which check has failed; the value is its name in logs and diagnostics."""

@@ -9,6 +9,11 @@ import numpy as np
 from hodyn_ros.lie.se3 import Array
 
 
+def within(values: Array, most: Array | float) -> Array:
+    """Return values (n,) cut to what lies between `-most` and `most`."""
+    return np.minimum(np.maximum(values, -most), most)
+
+
 class Motion(NamedTuple):
     """Position, velocity and acceleration (n,) at one instant [rad or m, /s, /s^2]."""
 

@@ -15,11 +15,15 @@ method, `1 / (1 + l)` of it with its length l in the metric of `-log det P`. As 
 the rest is quadratic, such a step lowers the objective, and never leaves the bodies that can be (Nesterov and
 Nemirovskii 1994).
 
-Errors of r grow with the efforts that the load itself needs, as accelerations come from filtered velocities,
-and springs and friction from a model. A share of these efforts, with errors that last as long, widens the
-covariance to `H^-1 (H + J) H^-1`: H is the Hessian of the above, J what the share adds to the variances of r.
-It leaves the estimate alone; lower weights would let a wrong one silence what mends it. Deviations count how
-far the prior has moved the estimate as well, as that holds small inertias away from zero.
+The deviations of r are weights, and no more: they are those of a robot without a load, and stated with care.
+How large its errors were with the load is what the estimate leaves, `r + Y_L pi`. A is kept by joint, and the
+part A_j of a joint counts s_j^2 times, the squares that its r leaves by the number of samples that say
+something new, less what the fit takes of them (variance components; Koch, Parameter Estimation and Hypothesis
+Testing in Linear Models, 1999, section 3.6): the covariance is `H^-1 (B + sum_j s_j^2 A_j + J) H^-1`, with H
+the Hessian of the above, and B that of its last two terms. J adds a share of the efforts that the load needs,
+for what the fit hides, as the stiffness of a spring that is wrong all the time. This leaves the estimate
+alone; lower weights would let a wrong one silence what mends it. Deviations count how far the prior has moved
+the estimate as well, as that holds small inertias away from zero.
 """
 
 from __future__ import annotations
@@ -48,6 +52,7 @@ _PAIRS = ("xx", "yy", "zz", "xy", "xz", "yz")
 NAMES = ("mass", *(f"centre {axis}" for axis in "xyz"), *(f"inertia {pair}" for pair in _PAIRS))
 _SETTLED = 8.0  # times 1 / L after which nothing is left of what was before the first sample
 _LEARNT = 0.5  # share of the spread of the prior that a figure has to come to, to be shown
+_BELIEVED = 5.0  # independent samples that the deviations of the observer count for beside those that came
 _INTERVAL = 1.959963984540054  # deviations of 95 %
 
 
@@ -127,8 +132,8 @@ class PayloadEstimator:
         n = robot.n_coordinates
         sums = PER_BODY * (PER_BODY + 1) // 2
         self._state = Layout(
-            q=n, v=n, filtered=PER_BODY * n, smooth=PER_BODY * n, information=sums, spread=sums,
-            pull=PER_BODY, parameters=PER_BODY,
+            q=n, v=n, filtered=PER_BODY * n, smooth=PER_BODY * n, information=sums * n, spread=sums,
+            pull=PER_BODY * n, squares=n, samples=1, parameters=PER_BODY,
         )  # fmt: skip
         self._prior = np.diag([config.mass * config.size**2] * 3 + [config.mass])
         self._figures, self._sample = np.zeros((1, 6)), np.zeros((4, n))
@@ -169,17 +174,23 @@ class PayloadEstimator:
     @property
     def estimate(self) -> PayloadEstimate:
         """What is known of the load by now."""
-        state = self._state.unpack(self._memory[0].tolist())
+        state, n = self._state.unpack(self._memory[0].tolist()), self._robot.n_coordinates
         parameters = np.array(state["parameters"])
-        information, spread = _symmetric(state["information"]), _symmetric(state["spread"])
+        by_joint = np.array([_symmetric(rows) for rows in np.reshape(state["information"], (n, -1))])
         values, slopes = _figures_of(parameters)
         before = np.linalg.inv(_curvature(self._prior))
         pseudo = pseudo_inertia(parameters)
-        covariance = np.linalg.inv(information + _curvature(pseudo))
+        curvature = _curvature(pseudo)
+        bend = np.linalg.inv(by_joint.sum(axis=0) + curvature)
         pulled = np.tensordot(_BASIS, np.linalg.inv(self._prior) - np.linalg.inv(pseudo))
-        moved = slopes @ covariance @ pulled
-        covariance = covariance + covariance @ spread @ covariance
-        deviations = np.sqrt(np.diag(slopes @ covariance @ slopes.T) + moved**2)
+        moved = slopes @ bend @ pulled
+        pulls = np.reshape(state["pull"], (n, -1))
+        left = np.maximum(state["squares"] + (by_joint @ parameters - 2.0 * pulls) @ parameters, 0.0)
+        free = np.maximum(state["samples"][0] - np.tensordot(by_joint, bend), 0.0)
+        shares = (_BELIEVED + left) / (_BELIEVED + free)
+        spread = np.tensordot(shares, by_joint, axes=1) + _symmetric(state["spread"])
+        root = slopes @ bend @ np.linalg.cholesky(curvature + spread)
+        deviations = np.sqrt((root**2).sum(axis=1) + moved**2)
         open_before = np.sqrt(np.diag(slopes @ before @ slopes.T))
         xx, yy, zz, xy, xz, yz = values[4:].tolist()
         payload = Payload(float(values[0]), tuple(values[1:4].tolist()), (xx, xy, xz, yy, yz, zz), self.body)
@@ -218,24 +229,24 @@ class PayloadEstimator:
             needed = [unsure * _sum(a * b for a, b in zip(y, before["parameters"])) for y in seen]
             grown = [w * e * e / (d * d) for w, e, d in zip(weights, needed, deviations)]
             upper = [(a, b) for a in range(PER_BODY) for b in range(a, PER_BODY)]
-            information = [
-                kept * old + _sum(w * (y[a] * y[b]) for w, y in zip(weights, seen))
-                for old, (a, b) in zip(before["information"], upper)
-            ]
+            # joint after joint, so that what each leaves is known whatever the load turns out to be
+            products = [w * (y[a] * y[b]) for w, y in zip(weights, seen) for a, b in upper]
+            information = [kept * old + new for old, new in zip(before["information"], products)]
+            moments = [w * e * value for w, e, y in zip(weights, efforts, seen) for value in y]
+            pull = [kept * old - new for old, new in zip(before["pull"], moments)]
+            squares = [kept * old + w * (e * e) for old, w, e in zip(before["squares"], weights, efforts)]
             spread = [
                 kept * old + _sum(w * (y[a] * y[b]) for w, y in zip(grown, seen))
                 for old, (a, b) in zip(before["spread"], upper)
             ]
-            pull = [
-                kept * old - _sum(w * e * y[a] for w, e, y in zip(weights, efforts, seen))
-                for a, old in enumerate(before["pull"])
-            ]
-            found = _newton(before["parameters"], dict(zip(upper, information)), pull, pull_of_prior)
+            total = dict(zip(upper, _of_joints(information, len(upper))))
+            found = _newton(before["parameters"], total, _of_joints(pull, PER_BODY), pull_of_prior)
             return [
                 layout.pack(
                     {
                         "q": q, "v": v, "filtered": filtered, "smooth": smooth,
-                        "information": information, "spread": spread, "pull": pull, "parameters": found,
+                        "information": information, "spread": spread, "pull": pull, "squares": squares,
+                        "samples": [kept * before["samples"][0] + share], "parameters": found,
                     }
                 )
             ]  # fmt: skip
@@ -368,6 +379,11 @@ def _solved(root: list[Row], right: Row) -> Row:
         rest = forward[i] - _sum(root[k][i] * found[k] for k in range(i + 1, size))
         found[i] = rest / root[i][i]
     return found
+
+
+def _of_joints(values: Row, size: int) -> Row:
+    """Return the sums over joints of what is kept of each, `size` numbers."""
+    return [_sum(values[k::size]) for k in range(size)]
 
 
 def _sum(values: Any) -> Any:

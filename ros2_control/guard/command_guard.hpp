@@ -1,8 +1,8 @@
 // Between feedforwards and motors: nothing false is commanded, and whatever fails has a defined end.
 //
-// hodyn_ros/guard/command_guard.py in C++, call for call: test/guard/test_guard_in_cpp.py holds the two
-// against each other on the same streams. It neither allocates nor locks after its construction, and knows
-// nothing of ROS. docs/safety.md describes its states and checks.
+// hodyn_ros/guard/command_guard.py with guard_checks.py, commanded_motion.py and guard_time.py in C++:
+// test/guard/test_guard_in_cpp.py holds the two against each other on the same streams. It neither allocates nor
+// locks after its construction, and knows nothing of ROS. docs/safety.md describes its states and checks.
 
 #pragma once
 
@@ -151,7 +151,6 @@ public:
     change_state(find_fault());
     ended = ended || at_the_end();
     if (state == State::kWaiting || ended) {
-      acted_for_ = 0.0;
       return false;
     }
     const double acts = t_ + config.lead;
@@ -248,7 +247,7 @@ private:
     interrupted_.reset();
     const bool is_known = real >= 0.0;  // else nobody knows how much it was
     astray_ =
-      is_known ? exp(-most_of(real, 0.0) / command_guard::kAstrayOver) * astray_ + passed - real : kInfinite;
+      is_known ? exp(-most_of(real, 0.0) / guard_time::kAstrayOver) * astray_ + passed - real : kInfinite;
     if (real > config.drive_timeout) {
       interrupted_ = Reason{Cause::kHeldUp, -1, real, config.drive_timeout};
     } else if (!(fabs(astray_) <= config.clock_tolerance)) {
@@ -263,10 +262,10 @@ private:
       paced_ = commanded_;
     }
     commanded_ = true;
-    late_ = real > command_guard::kLate * period_;
-    real = least_of(real, command_guard::kLate * period_);
-    const double since = real <= command_guard::kInTime * period_ ? real : period_;
-    period_ += (real > period_ ? command_guard::kGrows : command_guard::kEasesOff) * (real - period_);
+    late_ = real > guard_time::kLate * period_;
+    real = least_of(real, guard_time::kLate * period_);
+    const double since = real <= guard_time::kInTime * period_ ? real : period_;
+    period_ += (real > period_ ? guard_time::kGrows : guard_time::kEasesOff) * (real - period_);
     t_ += real;
     if (has_issued_) {
       for (size_t j = 0; j < joints(); ++j) {
@@ -296,16 +295,16 @@ private:
     if (measured.stamp != looked_at_) {
       taken_at_ = t_;
     }
+    recent_ = measured.fresh(now_) && t_ <= taken_at_ + config.measurement_timeout;
     // as long as they act, signals that agree again are no proof
     const bool act = following() || state == State::kStopping || feeding_;
-    if (act && jumps_ >= command_guard::kJumps && t_ > taken_at_ + command_guard::kJumpedFor) {
+    if (act && jumps_ >= guard_checks::kJumps && t_ > taken_at_ + guard_checks::kJumpedFor) {
       if (!contradiction_) {
         contradiction_ = measured_jump_;
       }
       return false;
     }
-    const bool old = !measured.fresh(now_) || t_ > taken_at_ + config.measurement_timeout;
-    if (old || (gap && following())) {
+    if (!recent_ || (gap && following())) {
       return false;
     }
     Found wrong = measured.contradiction();
@@ -389,7 +388,7 @@ private:
   // Which joint moves as if much acted on it beside its effort, for a while.
   Found mismatched(const Disagreement & one)
   {
-    const double lasts = one.times == 1.0 ? command_guard::kMismatchedFor : command_guard::kAtOnceFor;
+    const double lasts = one.times == 1.0 ? effort_check::kMismatchedFor : effort_check::kAtOnceFor;
     if (!watches_efforts() || !fresh_ || t_ <= one.since + lasts) {
       return {};
     }
@@ -431,7 +430,7 @@ private:
     }
     desired.motion(instant(fresh_ ? measured_at() : t_), scratch_);
     for (size_t j = 0; j < joints(); ++j) {
-      const double ahead = scratch_.velocity[j] + command_guard::kAhead * scratch_.acceleration[j];
+      const double ahead = scratch_.velocity[j] + guard_checks::kAhead * scratch_.acceleration[j];
       scratch_.velocity[j] = most_of(fabs(scratch_.velocity[j]), fabs(ahead));
     }
     Found fast = too_fast(scratch_.velocity);
@@ -455,16 +454,36 @@ private:
         return of(Cause::kTracking, j, off(j), config.tracking_error);
       }
     }
+    if (const Found leap = find_leap()) {
+      return leap;
+    }
     if (saturated_for_ > config.saturation_time) {
       return Reason{Cause::kSaturation, -1, saturated_for_, config.saturation_time};
     }
-    if (state == State::kFollowing && limited_commands_ > command_guard::kLimitedCommands) {
-      return Reason{Cause::kEffortStep, -1, limited_commands_, command_guard::kLimitedCommands};
+    if (state == State::kFollowing && limited_commands_ > guard_checks::kLimitedCommands) {
+      return Reason{Cause::kEffortStep, -1, limited_commands_, guard_checks::kLimitedCommands};
     }
-    if (effort_steps_ > command_guard::kEffortSteps) {
-      return Reason{Cause::kEffortStep, -1, static_cast<double>(effort_steps_), command_guard::kEffortSteps};
+    if (effort_steps_ > guard_checks::kEffortSteps) {
+      return Reason{Cause::kEffortStep, -1, static_cast<double>(effort_steps_), guard_checks::kEffortSteps};
     }
     return {};
+  }
+
+  // Whether drives with a loop of their own have stayed where they were sent last, as a command is late: they would
+  // pull as hard as they can.
+  bool may_leap() const { return late_ && !gains_.any() && !config.efforts_act; }
+
+  // How far the reference would leap from the last command.
+  Found find_leap()
+  {
+    if (!may_leap() || !has_issued_) {
+      return {};
+    }
+    motion(t_ + config.lead, scratch_);
+    const auto leap = [this](size_t j) { return fabs(scratch_.position[j] - issued.motion.position[j]); };
+    const double most = config.join_within != 0.0 ? config.join_within : kInfinite;
+    const size_t j = largest(joints(), leap);
+    return leap(j) > most ? Found(of(Cause::kReferenceStep, j, leap(j), most)) : Found();
   }
 
   unsigned beyond_limits() const
@@ -490,7 +509,7 @@ private:
   // to be.
   double believed_velocity(size_t j, double reference) const
   {
-    const double swing = command_guard::kSwing * fastest_[j];
+    const double swing = guard_checks::kSwing * fastest_[j];
     const double least = least_of(measured.rate[j], reference) - swing;
     const double most = most_of(measured.rate[j], reference) + swing;
     return least_of(most_of(measured.velocity[j], least), most);
@@ -498,14 +517,21 @@ private:
 
   Found robot_too_fast(double share = 1.0)
   {
-    if (!fresh_) {
+    if (!fresh_ && !recent_) {
       return {};
     }
     motion(measured_at(), scratch_);
     for (size_t j = 0; j < joints(); ++j) {
-      scratch_.velocity[j] = believed_velocity(j, scratch_.velocity[j]);
+      scratch_.velocity[j] = fresh_ ? believed_velocity(j, scratch_.velocity[j]) : agreed_velocity(j);
     }
     return too_fast(scratch_.velocity, share);
+  }
+
+  // What both velocities of a joint say at least, the measured one and that of its positions; zero where one is alone.
+  double agreed_velocity(size_t j) const
+  {
+    const double one = measured.velocity[j], two = measured.rate[j];
+    return measured.unknown[j] ? 0.0 : fabs(one) < fabs(two) ? one : two;
   }
 
   Found too_fast(const Vector & velocity, double share = 1.0) const
@@ -678,7 +704,7 @@ private:
       }
       for (size_t j = 0; j < joints(); ++j) {
         const double known = model_ ? effort_[j] : issued.effort[j];
-        const double off = within(issued.effort[j] - known, command_guard::kFirstStep * limiter_.step(j));
+        const double off = within(issued.effort[j] - known, commanded_motion::kFirstStep * limiter_.step(j));
         issued.effort[j] = within(known + off, limiter_.limit()[j]);
       }
     } else if (config.first_effort == FirstEffort::kZero) {
@@ -697,8 +723,7 @@ private:
   // there; a loop that is told of the way meanwhile at once would leap.
   void catch_up(double acts)
   {
-    const bool loops = !gains_.any() && !config.efforts_act;
-    if (!(loops && late_ && following()) || !has_issued_) {
+    if (!may_leap() || !following() || !has_issued_) {
       return;
     }
     desired.motion(instant(acts), scratch_);
@@ -715,7 +740,7 @@ private:
   {
     ++faults[static_cast<size_t>(why.cause)];
     fault_ = why.cause;
-    asked_ = borne_ = false;
+    borne_ = false;
     if (why.cause == Cause::kHeldUp) {
       end_held_up(why);
       return;
@@ -725,9 +750,7 @@ private:
     keep_beside_the_model(at);
     bend_as(at);
     stands_ = false;
-    const bool astray =
-      why.cause == Cause::kTracking || why.cause == Cause::kVelocity || why.cause == Cause::kMismatch;
-    if (fresh_ && feedback_here && astray) {
+    if (fresh_ && feedback_here && is_one_of(command_guard::kAstray, fault_)) {
       // feedback would pull at a robot that is not where it was commanded to be
       find_speed(braking_.begin.velocity);
       braking_.begin.position = measured.position;
@@ -739,7 +762,7 @@ private:
       braking_.begin = issued.motion;
       for (size_t j = 0; j < joints(); ++j) {
         braking_.begin.acceleration[j] =
-          within(braking_.begin.acceleration[j], command_guard::kBrakedFrom * limits_.velocity[j]);
+          within(braking_.begin.acceleration[j], commanded_motion::kBrakedFrom * limits_.velocity[j]);
       }
     }
     braking_.brake(at, config.deceleration, limits_, config.shortest_stop);
@@ -774,7 +797,7 @@ private:
       kept_ = issued.feedforward;
       return;
     }
-    if (desired.has_beside && is_one_of(command_guard::kFalseEfforts, fault_)) {
+    if (desired.has_beside && is_one_of(commanded_motion::kFalseEfforts, fault_)) {
       kept_ = desired.beside;
       return;
     }
@@ -813,9 +836,6 @@ private:
     }
     const double slow_by = entered_ + (state == State::kStopping ? command_guard::kTripAfter : 0.0);
     Found wrong = mismatched(disagree_[1]);
-    if (!wrong) {
-      wrong = mismatched(disagree_[2]);
-    }
     if (!wrong && t_ >= entered_ + command_guard::kTripMismatched) {
       wrong = mismatched(disagree_[0]);
     }
@@ -988,7 +1008,7 @@ private:
   Vector kept_;                            // efforts of a stop beside those of the model
   Vector standing_;                        // efforts once it stands
   Vector effort_, feedback_;
-  Disagreement disagree_[3] = {{1.0}, {command_guard::kTrip}, {command_guard::kAtOnce}};
+  Disagreement disagree_[3] = {{1.0}, {effort_check::kTrip}, {effort_check::kAtOnce}};
   bool offsets_ = false, brakes_ = false, stands_ = false, has_issued_ = false, has_now_ = false;
   bool fresh_ = false, shutdown_ = false, tripped_ = false, feeding_ = false;
   bool late_ = false;   // whether the last two commands were much further apart than usual
@@ -996,7 +1016,8 @@ private:
   bool borne_ = false;  // whether something else carries what efforts do not yet, while they fade in
   Instant now_ = 0;
   Instant looked_at_ = 0;         // stamp of the last measurement that was looked at,
-  double taken_at_ = -kInfinite;  // and when that was [s] own time
+  double taken_at_ = -kInfinite;  // and when that was [s] own time,
+  bool recent_ = false;           // which is not long ago
   int jumps_ = 0;                 // of measured positions since then,
   Reason measured_jump_;                 // and the first of them
   bool commanded_ = false, paced_ = false;  // whether it was asked for commands before, and twice

@@ -289,55 +289,32 @@ namespace command_guard
 constexpr double kRelax = 0.1;
 // [s] in which it lets go where what it has fed back was false
 constexpr double kDrop = 0.02;
-// in a row, a millisecond or more apart, whose steps may be cut
-constexpr double kLimitedCommands = 5.0;
-// share of a step of efforts that the first ones may be off the model, which is off itself
-constexpr double kFirstStep = 0.5;
-// of the feedforward, one soon after the other
-constexpr double kEffortSteps = 3.0;
 // [s] of a stop, from which on it must have slowed the robot down
 constexpr double kTripAfter = 0.1;
-// [s] that efforts and motion have to disagree: signals that contradict show first
-constexpr double kMismatchedFor = 0.004;
 // [s] of a stop, from which on efforts have to do what they should
 constexpr double kTripMismatched = 0.015;
-// [s] that more than this has to last
-constexpr double kAtOnceFor = 0.002;
-// times as much as stops a robot, which gets it out of hand sooner
-constexpr double kAtOnce = 4.0;
-// times the mismatch that stops a robot: no effort that is commanded does what it should
-constexpr double kTrip = 1.75;
 // times the speed that stops a robot: the stop makes it faster still
 constexpr double kRunsAway = 1.05;
-// [s] from now, when a motion has to keep its speed limit as well
-constexpr double kAhead = 0.02;
 // share of the highest speed of a robot that its fading efforts hold no more
 constexpr double kFalls = 0.1;
-// share of the highest speed by which a velocity that is fed back may differ from the others
-constexpr double kSwing = 0.1;
-// [1/s] times the highest speed: no stop begins from a larger acceleration
-constexpr double kBrakedFrom = 7.0;
-// [s] that the clock is compared with time over
-constexpr double kAstrayOver = 1.0;
-// times the usual time between commands, which efforts go on by where they come later
-constexpr double kInTime = 1.5;
-// times the usual time between commands: nothing goes on by more at once
-constexpr double kLate = 4.0;
-// share by which the mean time between commands becomes longer with one that is late
-constexpr double kGrows = 0.1;
-// share by which the mean time between commands becomes shorter with each
-constexpr double kEasesOff = 0.02;
-// of measured positions, one after the other, that are no chance
-constexpr double kJumps = 2.0;
-// [s] without a measurement that could be taken, where all that come are jumps
-constexpr double kJumpedFor = 0.03;
-constexpr Cause kFalseEfforts[] = {
-  Cause::kEffortStep, Cause::kMismatch, Cause::kTracking, Cause::kVelocity,
+constexpr Cause kAstray[] = {
+  Cause::kTracking, Cause::kVelocity, Cause::kMismatch,
 };
 constexpr Cause kBlind[] = {
   Cause::kFrozen, Cause::kContradiction, Cause::kNoMeasurement, Cause::kLateMeasurements, Cause::kMismatch,
 };
 }  // namespace command_guard
+
+namespace commanded_motion
+{
+// share of a step of efforts that the first ones may be off the model, which is off itself
+constexpr double kFirstStep = 0.5;
+// [1/s] times the highest speed: no stop begins from a larger acceleration
+constexpr double kBrakedFrom = 7.0;
+constexpr Cause kFalseEfforts[] = {
+  Cause::kEffortStep, Cause::kMismatch, Cause::kTracking, Cause::kVelocity,
+};
+}  // namespace commanded_motion
 
 namespace effort_check
 {
@@ -347,6 +324,14 @@ constexpr double kGain = 60.0;
 constexpr double kThreshold = 5.0;
 // [s] that differences of positions are smoothed over, so efforts are as well
 constexpr double kRateOver = 0.01;
+// times the mismatch that stops a robot: no effort that is commanded does what it should
+constexpr double kTrip = 1.75;
+// times as much as stops a robot, which gets it out of hand sooner
+constexpr double kAtOnce = 4.0;
+// [s] that efforts and motion have to disagree: signals that contradict show first
+constexpr double kMismatchedFor = 0.004;
+// [s] that more than this has to last
+constexpr double kAtOnceFor = 0.002;
 // [s] between two samples that are held together
 constexpr double kLongest = 0.5;
 // [1/s] times the highest speed: no difference of two samples counts for more
@@ -376,6 +361,36 @@ constexpr double kApart = 2.0;
 // [s] that changes of what the model does not explain are looked at over
 constexpr double kUnexplainedOver = 0.5;
 }  // namespace feedforward_stream
+
+namespace guard_checks
+{
+// in a row, a millisecond or more apart, whose steps may be cut
+constexpr double kLimitedCommands = 5.0;
+// of the feedforward, one soon after the other
+constexpr double kEffortSteps = 3.0;
+// [s] from now, when a motion has to keep its speed limit as well
+constexpr double kAhead = 0.02;
+// share of the highest speed by which a velocity that is fed back may differ from the others
+constexpr double kSwing = 0.1;
+// of measured positions, one after the other, that are no chance
+constexpr double kJumps = 2.0;
+// [s] without a measurement that could be taken, where all that come are jumps
+constexpr double kJumpedFor = 0.03;
+}  // namespace guard_checks
+
+namespace guard_time
+{
+// [s] that the clock is compared with time over
+constexpr double kAstrayOver = 1.0;
+// times the usual time between commands, which efforts go on by where they come later
+constexpr double kInTime = 1.5;
+// times the usual time between commands: nothing goes on by more at once
+constexpr double kLate = 4.0;
+// share by which the mean time between commands becomes longer with one that is late
+constexpr double kGrows = 0.1;
+// share by which the mean time between commands becomes shorter with each
+constexpr double kEasesOff = 0.02;
+}  // namespace guard_time
 
 namespace measured_motion
 {

@@ -41,6 +41,7 @@ needs_compiler = pytest.mark.skipif(
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Wno-sign-conversion", "-Werror")
 GUARD = ROOT / "ros2_control" / "guard"
 STATES = list(State)
+NAMES = ["one", "two"]
 CAUSES: list[Enum] = [*Fault, *Obstacle, *Progress]
 MS = 1_000_000  # [ns]
 EPOCH = 1_700_000_000 * 1000 * MS
@@ -408,6 +409,23 @@ def test_a_loop_catches_up_after_an_overrun(library: ctypes.CDLL) -> None:
         answer = expected(theirs, moment)
         assert_same(ours.act(moment), answer, k)
         assert k < 300 or answer.state is State.FOLLOWING, (k, theirs.reason)
+
+
+@needs_compiler
+@pytest.mark.parametrize("late, stops", [(15, False), (60, True)])
+def test_a_reference_that_would_leap_after_a_hold_up_stops_both(
+    library: ctypes.CDLL, late: int, stops: bool
+) -> None:
+    """Of drives with a loop of their own, which have stayed; 2 rad/s, and 0.05 rad are allowed."""
+    config, limits = GuardConfig(settle=0.02, fade=0.1), GuardLimits([4.0, 4.5], [30.0, 20.0])
+    ours, theirs = Guard(library, NAMES, config, limits), CommandGuard(NAMES, config, limits)
+    now = EPOCH
+    for k in range(700):
+        now += late * MS if k == 550 else MS
+        reference = desired(1e-9 * (now - EPOCH) - 0.15)
+        moment = Moment(k, now, [Feed(now, reference)], [Measured(now, *reference.positions[:2])])
+        assert_same(ours.act(moment), expected(theirs, moment), k)
+    assert (theirs.faults[Fault.REFERENCE_STEP] == 1) == stops == (theirs.state is not State.FOLLOWING)
 
 
 @needs_compiler
