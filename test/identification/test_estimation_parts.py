@@ -150,6 +150,6 @@ def step_of_the_delay(share: float) -> tuple[Array, Array, Array, Array, Array]:
     triangle = np.column_stack([instrument[:, :3], np.zeros((40, 2)), instrument[:, 3], beside, target])
     start = Unknowns(np.zeros(3), np.zeros((KINDS, 0)), 0.0, np.array([[0.01], [0.0]]))
     spreads = np.r_[np.full(3, np.inf), 0.0, 0.0, np.inf]
-    now, _, covariance, _ = solved(cast(TorqueModel, None), [(Key(0, 0), triangle)], start, start, spreads)
+    step = solved(cast(TorqueModel, None), [(Key(0, 0), triangle)], start, start, spreads)
     places = [0, 1, 2, 5]
-    return instrument, rates, wanted, now.vector[places], covariance[np.ix_(places, places)]
+    return instrument, rates, wanted, step.unknowns.vector[places], step.covariance[np.ix_(places, places)]

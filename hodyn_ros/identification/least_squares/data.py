@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import BSpline
 
 from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
@@ -181,6 +185,25 @@ class Data:
     def motion(self, times: Array, delays: Array) -> Motion:
         """Return the motion at `times` by the clock of the motors; `delays` (n,) of the links' stamps."""
         return self._motion(self.links, self.motors, times, delays)
+
+    def with_noise_again(self) -> tuple[Data, Data]:
+        """Return the recording with noise of its encoders in the fast motion once more, and with minus that.
+
+        White, as large as encoders scatter about the fast motion, and the same at each call.
+        """
+        random = np.random.default_rng(0)
+        both = copy(self), copy(self)
+        for name, channel in (("_fast_motors", self.recording.motors), ("_fast_links", self.recording.links)):
+            fast: Smooth | None = getattr(self, name)
+            if channel is None or fast is None:
+                continue
+            scatter = np.std(channel.values - fast.sample(channel.times, 0)[0], axis=0)[fast.measured]
+            noise = scatter * random.standard_normal((len(channel.times), len(scatter)))
+            further = LowPass(channel.times, fast.bandwidth).spline(noise).c
+            for other, sign in zip(both, (1.0, -1.0)):
+                spline = BSpline(fast.spline.t, fast.spline.c + sign * further, fast.spline.k)
+                setattr(other, name, replace(fast, spline=spline))
+        return both
 
     def acted(self, delay: float) -> Array:
         """Return when efforts acted (N,) by the clock of the motors: in the mean, `delay` [s] before."""

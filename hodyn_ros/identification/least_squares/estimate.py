@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,14 @@ from numpy.typing import NDArray
 from hodyn_ros.array import Array
 from hodyn_ros.identification.least_squares.data import Data
 from hodyn_ros.identification.least_squares.holds import HeldRows, seek_hold
-from hodyn_ros.identification.least_squares.residuals import Key, Noise, Rows, linearised, residuals
+from hodyn_ros.identification.least_squares.residuals import (
+    Key,
+    Noise,
+    Rows,
+    changing,
+    linearised,
+    residuals,
+)
 from hodyn_ros.identification.least_squares.unknowns import Unknowns
 from hodyn_ros.identification.springs.deflection import (
     COMPLIANCE,
@@ -53,6 +61,16 @@ class Estimate:
     bandwidths: tuple[float, ...]
 
 
+class _Step(NamedTuple):
+    """What one linearisation leads to."""
+
+    unknowns: Unknowns
+    information: Array  # of all unknowns, from the rows alone
+    gain: Array  # from A^T times the noise of rows over their deviations to unknowns
+    covariance: Array
+    far: float  # from the solution at the start, in deviations
+
+
 def estimate(
     model: TorqueModel,
     runs: Sequence[Data],
@@ -82,25 +100,26 @@ def estimate(
         nearest, least = now, np.inf
         for turn in range(_TURNS):
             _, systems = linearised(model, runs, now, noise)
-            moved, information, spread, far = _solved(model, systems, now, start, spreads)
-            if look > 0 and far > least:  # the step was too long; in the first look noise changes as well
+            step = _solved(model, systems, now, start, spreads)
+            if look > 0 and step.far > least:  # the step was too long; in the first look noise changes too
                 now = now.moved(0.5 * (nearest.vector - now.vector))
                 continue
-            nearest, least, now, normal, covariance = now, far, moved, information, spread
+            nearest, least, now, last = now, step.far, step.unknowns, step
             if look == 0:
                 left = residuals(model, runs, now, noise)
                 noise = {key: each.white_noise() for key, each in left.items()}
             if progress is not None:
                 progress((look + (turn + 1) / _TURNS) / _LOOKS)
-            if (np.abs(now.vector - nearest.vector) <= _CONVERGED * np.sqrt(np.diag(covariance))).all():
+            if (np.abs(now.vector - nearest.vector) <= _CONVERGED * np.sqrt(np.diag(last.covariance))).all():
                 break
         else:
             now = nearest
         rows, systems = linearised(model, runs, now, noise, whole=True)
-        if look == 1:  # near enough that what is left tells, and one look to come
-            _seek_holds(model, runs, rows, systems, now)
-        leverages = {key: _leverage(model, key, of_one, now, covariance) for key, of_one in systems}
+        weights = {key: each.noise for key, each in rows.items()}
+        leverages = {key: _leverage(model, key, of_one, now, last.covariance) for key, of_one in systems}
         noise = {key: each.noise_by_frequency(leverages[key]) for key, each in rows.items()}
+        if look == 1:  # near enough that what is left tells, and one look to come
+            _seek_holds(model, runs, rows, systems, now, noise)
         left_out = [each.reversals_left_out for each in runs]
         # with coarse encoders the second look tells how friction turns over, and is the last to look at it
         looks_back = [each.leave_reversals_out(model, now, coarse=look > 0) for each in runs]
@@ -110,16 +129,17 @@ def estimate(
         for each in runs:
             each.instrument_is_slow = each.vibrates
         now, start = now.turning_sharply(model, sticking), start.turning_sharply(model, sticking)
-        told = np.diag(covariance)[now.of_shape] * np.tile(~sticking, 2)
+        told = np.diag(last.covariance)[now.of_shape] * np.tile(~sticking, 2)
         of_held = np.where(spreads[now.of_shape] > 0.0, told, of_held)
         spreads[now.of_shape] *= np.tile(~hidden, 2)
+    now = _without_noise(model, runs, now, weights, last)
     held = np.zeros(len(spreads))
     held[now.of_shape] = np.where(spreads[now.of_shape] > 0.0, 0.0, of_held)
-    covariance = covariance + np.diag(held)
+    covariance = last.covariance + np.diag(held)
     bent = {j: rows[Key(0, j, i)] for i, j in enumerate(data.elastic)}
     bandwidths = tuple(band for each in runs for band in each.bandwidths)
     p = len(free)
-    return Estimate(now, covariance, normal[:p, :p], bent, data.elastic, bandwidths)
+    return Estimate(now, covariance, last.information[:p, :p], bent, data.elastic, bandwidths)
 
 
 def _seek_holds(
@@ -128,22 +148,30 @@ def _seek_holds(
     rows: Mapping[Key, Rows],
     systems: Sequence[tuple[Key, Array]],
     now: Unknowns,
+    noise: Mapping[Key, Noise],
 ) -> None:
-    """Let runs know whether a controller held their efforts, from what white noise does not explain."""
+    """Let runs know whether a controller held their efforts, from what their noise does not explain.
+
+    That is what is left now: by an earlier look, noise has what sticking friction leaves at reversals.
+    """
     for run, data in enumerate(runs):
         joints = []
+        motion = data.fast_motion(data.acted(now.effort_delay), data.late(now))
+        columns = model.columns(motion, data.recording.at_motor, now.friction_shape, now.parameters)
+        known = changing(model, data, columns, now.parameters, columns @ now.parameters)
         for key, of_one in systems:
             if key.run != run or key.spring is not None:
                 continue
             of_joint = rows[key]
-            noise = of_joint.noise.deviations
-            rate = of_joint.low_pass.spline(of_joint.predicted)(of_joint.low_pass.even, nu=1)
-            left = of_joint.low_pass.spectrum(of_joint.measured - of_joint.predicted) / noise
-            block = _by_unknowns(model, key, of_one, now)
-            joints.append(HeldRows(of_joint.low_pass, rate, noise, left, block))
+            deviations = noise[key].deviations
+            rate = of_joint.low_pass.spline(known[:, key.joint])(of_joint.low_pass.even, nu=1)
+            left = of_joint.low_pass.spectrum(of_joint.measured - of_joint.predicted) / deviations
+            block = _by_unknowns(model, key, of_one, now) * (of_joint.noise.deviations / deviations)[:, None]
+            joints.append(HeldRows(of_joint.low_pass, rate, deviations, left, block))
         if joints:
             period = float(np.median(np.diff(data.recording.efforts.times)))
-            data.held = seek_hold(joints, period, 2.0 * data.moving_frequency)
+            gaps = bool(data.reversals_left_out.any())
+            data.held = seek_hold(joints, period, 2.0 * data.moving_frequency, gaps)
 
 
 def _solved(
@@ -152,16 +180,15 @@ def _solved(
     now: Unknowns,
     start: Unknowns,
     spreads: Array,
-) -> tuple[Unknowns, Array, Array, float]:
+) -> _Step:
     """Solve the bilinear problem by Gauss-Newton.
 
-    Return the unknowns, the information of the rows alone, the covariance, and how far the solution was at
-    the start, in deviations: with an instrumental variable no square falls, but this does. Of the delay of
-    efforts the rows hold an instrumental variable Z; derivatives are J = Z + E, and E is zero but for that
-    delay, so that (Z^T J)^-1 follows from (Z^T Z)^-1 by one product (Sherman & Morrison, 1950), and the
-    covariance is (Z^T J)^-1 (Z^T Z) (J^T Z)^-1. Every step counts E: with Z alone, steps grow from one to the
-    next where Z tells less than half of the delay. `spreads` are those of all unknowns about the prior: zero
-    where they are held, infinite where it says nothing.
+    With an instrumental variable no square falls, but how far the solution was at the start does. Of the
+    delay of efforts the rows hold an instrumental variable Z; derivatives are J = Z + E, and E is zero but
+    for that delay, so that (Z^T J)^-1 follows from (Z^T Z)^-1 by one product (Sherman & Morrison, 1950), and
+    the covariance is (Z^T J)^-1 (Z^T Z) (J^T Z)^-1. Every step counts E: with Z alone, steps grow from one to
+    the next where Z tells less than half of the delay. `spreads` are those of all unknowns about the prior:
+    zero where they are held, infinite where it says nothing.
     """
     size = len(spreads)
     moving = spreads > 0.0
@@ -200,7 +227,36 @@ def _solved(
         now = now.moved(step)
     change = np.eye(size)  # from least squares to the instrumental variable of the delay
     change[:, -1] -= rest
-    return now, normal, change @ _covariance(normal, spreads) @ change.T, far
+    gain = change @ _covariance(normal, spreads)
+    return _Step(now, normal, gain, gain @ change.T, far)
+
+
+def _without_noise(
+    model: TorqueModel, runs: Sequence[Data], now: Unknowns, noise: Mapping[Key, Noise], step: _Step
+) -> Unknowns:
+    """Return the unknowns without what noise of the encoders makes of them in the mean.
+
+    Accelerations have that noise in them, and with every column A of the efforts P(x) that hangs on them,
+    squares of noise come in: inertias shrink, and the delay with them, as viscous friction takes one for the
+    other. Noise n of the same size added to it makes as much once more (simulation extrapolation; J. R. Cook
+    and L. A. Stefanski, J. Am. Stat. Assoc. 89, 1994), of the first order in the equations A^T (y - P) = 0
+    the mean over both signs of A(n)^T (P(n) - P(0)). It is taken off up to a deviation: where it is more, it
+    is no small correction.
+    """
+    usual, _ = linearised(model, runs, now, noise)
+    gradient = np.zeros(len(now.vector))
+    for shaken in zip(*(each.with_noise_again() for each in runs)):
+        rows, systems = linearised(model, shaken, now, noise, whole=True)
+        for key, of_one in systems:
+            if key.spring is None:
+                more = rows[key].low_pass.spectrum(rows[key].predicted - usual[key].predicted)
+                block = _by_unknowns(model, key, of_one, now)
+                gradient += 0.5 * block.T @ (more / noise[key].deviations)
+    bias = step.gain @ gradient
+    deviations = np.sqrt(np.diag(step.covariance))
+    told = deviations > 0.0
+    largest = np.abs(bias[told] / deviations[told]).max()
+    return now.moved(bias / max(1.0, largest))
 
 
 def _by_unknowns(model: TorqueModel, key: Key, rows: Array, now: Unknowns) -> Array:

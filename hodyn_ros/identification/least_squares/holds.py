@@ -21,6 +21,7 @@ _FINE = 0.25  # of a beat in the whole recording, by which frequencies that are 
 _FINER = 21  # frequencies about the best one
 _PHASES = 96
 _CLEAR = 25.0  # by how much less the square of the residual, over its noise, is than without holds
+_SURER = 15.0  # by how much more than by any other sawtooth
 _ALIKE = 0.6, 1.5  # size of the sawtooth that fits best, beside the period
 
 
@@ -64,11 +65,13 @@ class HeldRows:
         return self.low_pass.amplitudes(self.rate[:, None] * waves) / self.noise[:, None]
 
 
-def seek_hold(joints: Sequence[HeldRows], period: float, fastest: float) -> Hold | None:
+def seek_hold(joints: Sequence[HeldRows], period: float, fastest: float, gaps: bool = False) -> Hold | None:
     """Return the hold that explains what is left of the efforts, or None where none clearly does.
 
     `period` [s] is that of the samples, of which the one of the controller differs by some per cent at most;
     beats up to `fastest` [Hz] are sought. What the unknowns could explain as well counts as explained.
+    With `gaps`, where samples about reversals are left out, sawteeth look more alike, and one counts where no
+    other explains nearly as much.
     """
     even = joints[0].low_pass.even
     once = 1.0 / float(even[-1] - even[0])  # slower ones would be any drift
@@ -81,8 +84,8 @@ def seek_hold(joints: Sequence[HeldRows], period: float, fastest: float) -> Hold
     sine, cosine = (f(2.0 * np.pi * np.outer(phases, order)) / (np.pi * order) for f in (np.sin, np.cos))
     shapes = {sign: period * np.concatenate([sign * cosine, sine], axis=1) for sign in (1.0, -1.0)}
 
-    def best(frequencies: Array) -> tuple[float, float, float, Hold]:
-        """Return what is gained, the size of the sawtooth beside the period, the frequency, and the hold."""
+    def best_first(frequencies: Array) -> list[tuple[float, float, Hold]]:
+        """Return what is gained, the size of the sawtooth beside the period, and the hold of each beat."""
         found = []
         for frequency in frequencies.tolist():
             waves = np.concatenate([each.swinging(frequency) for each in joints])
@@ -93,12 +96,16 @@ def seek_hold(joints: Sequence[HeldRows], period: float, fastest: float) -> Hold
                 gain = 2.0 * seen - size
                 k = int(np.argmax(gain))
                 hold = Hold(period, sign * frequency, float(phases[k]))
-                found.append((float(gain[k]), float(seen[k] / max(size[k], 1e-300)), frequency, hold))
-        return max(found, key=lambda each: each[0])
+                found.append((float(gain[k]), float(seen[k] / max(size[k], 1e-300)), hold))
+        return sorted(found, key=lambda each: -each[0])
 
-    *_, about, _ = best(np.arange(once, max(fastest, 1.1 * once), step))
-    gain, size, _, hold = best(np.maximum(about + step * np.linspace(-1.0, 1.0, _FINER), once))
-    return hold if gain > _CLEAR and _ALIKE[0] < size < _ALIKE[1] else None
+    coarse = best_first(np.arange(once, max(fastest, 1.1 * once), step))
+    about = coarse[0][2].beat
+    finer = np.maximum(abs(about) + step * np.linspace(-1.0, 1.0, _FINER), once)
+    gain, size, hold = best_first(finer)[0]
+    other = next((each for each, _, rival in coarse if abs(rival.beat - about) > once), 0.0)
+    clear = gain > _CLEAR and gain > other + _SURER * gaps
+    return hold if clear and _ALIKE[0] < size < _ALIKE[1] else None
 
 
 def _span(columns: Array) -> Array:

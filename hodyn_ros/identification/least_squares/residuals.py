@@ -144,13 +144,24 @@ def _rates(
     where reversals are left out.
     """
     times = data.effort_times
+    known = changing(model, data, columns, parameters, predicted)
     if not data.instrument_is_slow:
-        certain = data.slow_effort(predicted) if data.reversals_left_out.any() else predicted
+        certain = data.slow_effort(known) if data.reversals_left_out.any() else known
         rates = np.gradient(certain, times, axis=0)
         return rates, rates
     chosen = ~model.of_turnover
     slow = data.of_motion.spline(columns[..., chosen] @ parameters[chosen])
-    return data.slow_effort.spline(predicted)(times, nu=1), slow(times, nu=1)
+    return data.slow_effort.spline(known)(times, nu=1), slow(times, nu=1)
+
+
+def changing(model: TorqueModel, data: Data, columns: Array, parameters: Array, predicted: Array) -> Array:
+    """Return efforts (N, n) as they change at the samples that are used.
+
+    Where reversals are left out, Coulomb friction is constant in between. Its step there is no rate of any
+    sample, but a filter would smear it over those beside.
+    """
+    steady = ~model.of_turnover
+    return np.where(data.reversals_left_out > 0.0, columns[..., steady] @ parameters[steady], predicted)
 
 
 def _amplitudes(parts: list[Array], rows: Rows, whole: bool, first: int = 0) -> Array:

@@ -1,0 +1,92 @@
+"""What noise of the encoders makes of figures in the mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from measured_arm import measured, measured_arm
+
+from hodyn_ros.identification.least_squares import estimate as estimation
+from hodyn_ros.identification.least_squares.data import Data
+from hodyn_ros.identification.least_squares.residuals import Key, Noise
+from hodyn_ros.identification.least_squares.unknowns import Unknowns
+from hodyn_ros.identification.smoothing import smooth
+from hodyn_ros.identification.springs.deflection import KINDS
+from hodyn_ros.identification.torque_model import TorqueModel
+from hodyn_ros.lie.jets import Array
+
+SLOPE, ROWS = 3.0, 20_000
+
+
+def test_noise_that_is_added_is_as_large_as_that_of_the_encoders(tmp_path: Path) -> None:
+    """By the motion of a recording with the same stamps, but without noise."""
+    arm = measured_arm(tmp_path)
+    noisy, exact = (measured(arm, 4, 6.0, noise=size).motors for size in (1.0, 0.0))
+    assert noisy is not None and exact is not None
+    data = Data(measured(arm, 4, 6.0), 8.0)
+    instants, still = noisy.times[200:-200], np.zeros(3)
+    motion, more, less = (each.fast_motion(instants, still) for each in (data, *data.with_noise_again()))
+    np.testing.assert_allclose(
+        0.5 * (more.motor_velocity + less.motor_velocity), motion.motor_velocity, rtol=0.0, atol=1e-12
+    )
+    true = smooth(exact, data.fastest).sample(instants, 2)
+    for order, name in ((1, "motor_velocity"), (2, "motor_acceleration")):
+        noise = np.std(getattr(motion, name) - true[order])
+        assert np.std(getattr(more, name) - getattr(motion, name)) == pytest.approx(noise, rel=0.15)
+
+
+@dataclass(frozen=True)
+class Line:
+    """Samples of y = a x, where x is told with noise: a recording for what the estimate asks of one."""
+
+    told: Array
+    noise: Array
+
+    def with_noise_again(self) -> tuple[Line, Line]:
+        return replace(self, told=self.told + self.noise), replace(self, told=self.told - self.noise)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What a line predicts, by no filter."""
+
+    predicted: Array
+
+    @property
+    def low_pass(self) -> Rows:
+        return self
+
+    def spectrum(self, values: Array) -> Array:
+        return values
+
+
+@pytest.mark.parametrize("size", [0.1, 0.3])
+def test_what_squares_of_noise_make_of_a_slope_is_taken_off(
+    size: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Least squares tell a / (1 + s^2); what noise s once more takes off that leaves s^4."""
+    random = np.random.default_rng(2)
+    x, noise, again = random.standard_normal((3, ROWS)) * np.array([[1.0], [size], [size]])
+    line, key, nothing = Line(x + noise, again), Key(0, 0), np.zeros(ROWS)
+
+    def linearised(_: object, runs: Sequence[Line], now: Unknowns, *__: object, **___: object) -> object:
+        told = runs[0].told
+        columns = [told, nothing, nothing, nothing, nothing, SLOPE * x]
+        return {key: Rows(told * now.parameters[0])}, [(key, np.column_stack(columns))]
+
+    monkeypatch.setattr(estimation, "linearised", linearised)
+    start = Unknowns(np.zeros(1), np.zeros((KINDS, 0)), 0.0, np.array([[0.01], [0.0]]))
+    spreads, model = np.array([np.inf, 0.0, 0.0, 0.0]), cast(TorqueModel, None)
+    _, systems = cast(Any, linearised(None, [line], start))
+    step = estimation._solved(model, systems, start, start, spreads)
+    usual = step.unknowns.parameters[0]
+    assert usual == pytest.approx(SLOPE / (1.0 + size**2), rel=0.01)
+    loose = step._replace(covariance=np.diag([1.0, 0.0, 0.0, 0.0]))  # so that the step is not held back
+    noises = {key: Noise(np.ones(1))}
+    found = estimation._without_noise(model, [cast(Data, line)], step.unknowns, noises, loose)
+    assert found.parameters[0] == pytest.approx(SLOPE, rel=1.5 * size**4 + 0.003)
