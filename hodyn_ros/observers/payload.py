@@ -22,9 +22,9 @@ components; Koch, Parameter Estimation and Hypothesis Testing in Linear Models, 
 least, as errors of a model last, and what lasts hides in the fit. The covariance is
 `H^-1 (B + sum_j s_j^2 A_j + J) H^-1`, with H the Hessian of the above, and B that of its last two terms. J
 adds a share of the efforts that the load needs, for what the fit hides as well, such as the stiffness of a
-spring that is wrong all the time. This leaves the estimate alone; lower weights would let a wrong one silence what
-mends it. Deviations count how far the prior has moved the estimate too, as that holds small inertias away
-from zero.
+spring that is wrong all the time. This leaves the estimate alone; lower weights would let a wrong one silence
+what mends it. Deviations count how far the prior has moved the estimate too, as that holds small inertias
+away from zero.
 """
 
 from __future__ import annotations
