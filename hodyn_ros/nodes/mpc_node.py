@@ -311,13 +311,12 @@ class MpcNode(StreamLifecycle):
         motion = None
         # what is late before it is computed would make all that wait for it later still
         if not self._is_late(at):
-            try:
+            # no motion for that instant, or numbers too large
+            with self.rejections[LINKS].counting(HodynError, Reason.UNREACHABLE):
                 external = made.pushed(1e-9 * (stamp - self._begun), measured, acted)
                 if self._preview is not None and steady:
                     motion = made.control.predict(t, measured, effort, external)
                     self._unsolved += motion is None
-            except HodynError as error:  # no motion for that instant, or numbers too large
-                self.rejections[LINKS].add(MessageRejected(Reason.UNREACHABLE, str(error)))
         late = self._is_late(at)
         self._gaps += not steady
         self._late += late

@@ -25,7 +25,7 @@ from rclpy.publisher import Publisher
 from std_msgs.msg import String
 
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.errors import InputError
+from hodyn_ros.errors import HodynError, InputError
 from hodyn_ros.feedforward.config import FeedforwardConfig
 from hodyn_ros.feedforward.robot_files import RobotFiles
 from hodyn_ros.msg import ContactEvent
@@ -50,7 +50,7 @@ from hodyn_ros.ros.parameters.robot_file import robot_file
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.streams.lifecycle import StreamLifecycle
 from hodyn_ros.ros.streams.qos import latched_qos, stream_qos
-from hodyn_ros.ros.streams.rejections import UNREACHABLE, Rejections
+from hodyn_ros.ros.streams.rejections import Reason, Rejections
 from hodyn_ros.ros.streams.stamp_filter import StampFilter
 from hodyn_ros.ros.streams.stream_executor import beside_streams
 from hodyn_ros.ros.triggers import serve_triggers
@@ -178,7 +178,8 @@ class ObserverNode(StreamLifecycle):
     def _observe(self, pipeline: ObservationPipeline, measured: Measured, rejections: Rejections) -> None:
         """Publish what follows from a sample."""
         first, said = pipeline.begun, None
-        with rejections.counting(UNREACHABLE):
+        # a spring beyond its law, loops that do not close, numbers too large
+        with rejections.counting(HodynError, Reason.UNREACHABLE):
             said = pipeline.take(measured)
         if said is None:
             return

@@ -18,6 +18,7 @@ from visualization_msgs.msg import Marker
 
 from hodyn_ros.array import Array
 from hodyn_ros.dynamics.kinematics.skeleton import read_skeleton
+from hodyn_ros.errors import HodynError
 from hodyn_ros.msg import DesiredMotion
 from hodyn_ros.ros.conversions.fields import JointOrder
 from hodyn_ros.ros.conversions.messages import read_base_motion, read_desired_motion, warm_up_poses
@@ -26,7 +27,7 @@ from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, paramete
 from hodyn_ros.ros.parameters.robot_file import robot_file
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.streams.qos import advertise, sensor_qos, stream_qos, subscribe
-from hodyn_ros.ros.streams.rejections import UNREACHABLE, Rejections
+from hodyn_ros.ros.streams.rejections import Reason, Rejections
 from hodyn_ros.ros.streams.stream_executor import StreamGroup
 
 SETTINGS = parameters(
@@ -67,7 +68,7 @@ class SkeletonNode(Node):
         msg, self._newest = self._newest, None
         if msg is None:
             return
-        with self._rejections.counting(UNREACHABLE):
+        with self._rejections.counting(HodynError, Reason.UNREACHABLE):
             q = read_desired_motion(msg, self._joints, 1)[0]
             pose = read_base_motion(msg, 1).pose if self._skeleton.moves_base else None
             lines = self._skeleton.lines(q, pose)

@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
@@ -31,7 +30,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.errors import HodynError, InputError
+from hodyn_ros.errors import InputError
 from hodyn_ros.msg import DesiredMotion
 from hodyn_ros.planning.streams.stream_config import Mode, PointsError, StreamConfig, Taken, Trouble
 from hodyn_ros.planning.streams.stream_coordinates import StreamCoordinates
@@ -111,10 +110,10 @@ _REASONS = {
     Trouble.LIMITS: Reason.BEYOND_LIMITS,
     Trouble.NUMBERS: Reason.NOT_FINITE,
 }
-_FAULTS: dict[type[HodynError], Callable[[Any], Reason]] = {
-    PointsError: lambda error: _REASONS[error.trouble],
-    InputError: lambda _: Reason.BAD_MOTION,
-}
+
+
+def _reason_of(error: InputError) -> Reason:
+    return _REASONS[error.trouble] if isinstance(error, PointsError) else Reason.BAD_MOTION
 
 
 class StreamNode(Node):
@@ -238,7 +237,7 @@ class StreamNode(Node):
         started = time.perf_counter()
         if self._is_stopping:
             return
-        with self._rejections[topic].counting(_FAULTS):
+        with self._rejections[topic].counting(InputError, _reason_of):
             if stamp and not self._tracks:  # which sees itself whether stamps can be meant
                 self._stamps[topic].check(stamp)
             after, positions = points()
@@ -287,7 +286,7 @@ class StreamNode(Node):
         assert self._present is not None
         if self._planner is not None:
             return
-        with self._rejections["joint_states"].counting({InputError: lambda _: Reason.BEYOND_LIMITS}):
+        with self._rejections["joint_states"].counting(InputError, Reason.BEYOND_LIMITS):
             self._present.take(msg)
             place = self._present.state().positions
             if not np.isnan(place).any():

@@ -226,7 +226,7 @@ class TrajectoryNode(Node):
         self._start_if_nothing_hinders()
 
     def _take(self, msg: JointTrajectory, info: dict[str, Any]) -> None:
-        with self._rejections.counting({InputError: lambda _: Reason.BAD_MOTION}):
+        with self._rejections.counting(InputError, Reason.BAD_MOTION):
             if self._moving:
                 sender = publishers_of(self, IN).get(identity(info) or b"")
                 of = f" from {sender}" if sender else ""

@@ -20,7 +20,7 @@ from hodyn_ros.bags.comparison.sources import STRING, topics_of_type
 from hodyn_ros.bags.messages import Message, Topic
 from hodyn_ros.bags.reader import Bag
 from hodyn_ros.bags.writer import BagWriter
-from hodyn_ros.errors import InputError
+from hodyn_ros.errors import HodynError, InputError
 from hodyn_ros.nodes.observation_pipeline import (
     CONTACTS,
     OUT,
@@ -33,7 +33,7 @@ from hodyn_ros.nodes.observation_pipeline import (
 from hodyn_ros.outputs import complete_and_new
 from hodyn_ros.replay.recorded import Deserialiser, RecordedAnswers, Serialiser
 from hodyn_ros.ros.conversions.layout import instant
-from hodyn_ros.ros.streams.rejections import UNREACHABLE, Rejections
+from hodyn_ros.ros.streams.rejections import Reason, Rejections
 
 SETTINGS = "/observer_settings"  # what the topic ends with, below the name of the node
 _SAID = {
@@ -197,7 +197,7 @@ class ObserverReplay:
 
     def _said(self, time: int, measured: Measured) -> Iterator[tuple[str, int, bytes]]:
         said = None
-        with self.rejections.counting(UNREACHABLE):
+        with self.rejections.counting(HodynError, Reason.UNREACHABLE):
             said = self._pipeline.take(measured)
         if said is None:
             return

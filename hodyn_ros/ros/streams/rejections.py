@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -34,10 +34,6 @@ class Reason(str, Enum):
     JUMP = "jump"
     REPEATED = "repeated readings"
     CONTROLLER = "no or unwilling controller"
-
-
-UNREACHABLE: Mapping[type[HodynError], Callable[[Any], Reason]] = {HodynError: lambda _: Reason.UNREACHABLE}
-"""For `Rejections.counting`: a spring beyond its law, loops that do not close, numbers too large."""
 
 
 class MessageRejected(InputError):
@@ -107,9 +103,9 @@ class Rejections:
             self.add(error)
         return isinstance(error, MessageRejected)
 
-    def counting(self, reasons: Mapping[type[HodynError], Callable[[Any], Reason]]) -> _Counting:
-        """Count in a `with` block other errors as well, by the first of these kinds, for a reason each."""
-        return _Counting(self, reasons)
+    def counting(self, kind: type[HodynError], reason: Reason | Callable[[Any], Reason]) -> _Counting:
+        """Count in a `with` block errors of another kind as well, for a reason, or what that says of one."""
+        return _Counting(self, kind, reason)
 
     def reasons(self) -> str:
         """Return in words what was rejected, and how often."""
@@ -121,17 +117,17 @@ class Rejections:
 
 
 class _Counting(NamedTuple):
-    """A `with` block that ends at errors of some kinds, and counts them as rejected messages."""
+    """A `with` block that ends at errors of a kind, and counts them as rejected messages."""
 
     rejections: Rejections
-    reasons: Mapping[type[HodynError], Callable[[Any], Reason]]
+    kind: type[HodynError]
+    reason: Reason | Callable[[Any], Reason]
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: object, error: object, trace: object) -> bool:
-        if not isinstance(error, MessageRejected):
-            reasons = (reason for kind, reason in self.reasons.items() if isinstance(error, kind))
-            if (reason := next(reasons, None)) is not None:
-                error = MessageRejected(reason(error), str(error))
+        if isinstance(error, self.kind) and not isinstance(error, MessageRejected):
+            reason = self.reason if isinstance(self.reason, Reason) else self.reason(error)
+            error = MessageRejected(reason, str(error))
         return self.rejections.__exit__(None, error, None)
