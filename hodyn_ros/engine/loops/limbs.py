@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hodyn_ros.codegen.tracer import Own, Part
+from hodyn_ros.engine.kernel_spec import Loads
 from hodyn_ros.engine.loops.loop_series import TARGET, Cluster, Observer, PlacedRow
 from hodyn_ros.engine.series.canonical import CanonicalBody, canonical_bodies
 from hodyn_ros.formulations.closure_rows import Row
@@ -56,10 +57,14 @@ class _Limb(NamedTuple):
     reach: float  # [m] from the platform's origin to the last axis about which it turns
 
 
-def is_on_limbs(closure: Closure) -> bool:
-    """Whether a robot is a platform that moves, at every pose, as serial limbs let it."""
+def is_on_limbs(closure: Closure, loads: Loads = ()) -> bool:
+    """Whether a robot is a platform that moves, at every pose, as serial limbs let it.
+
+    And `loads`, if there are any, act on the platform alone.
+    """
     platform = closure.platform
-    return platform is not None and platform.twists is not None and closure.tree.floating_base
+    on_limbs = platform is not None and platform.twists is not None and closure.tree.floating_base
+    return on_limbs and all(body == 0 for body, _ in loads)
 
 
 def limbs_of(closure: Closure, middle: Array) -> Limbs:
