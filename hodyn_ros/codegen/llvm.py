@@ -90,27 +90,22 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def compile_text(ir: str, name: str, cache: ObjectCache | None, *, optimise: bool = False) -> MachineCode:
-    """Compile function `name` of an LLVM module; `optimise` first, which straight-line code does not need.
-
-    What is traced goes through `Module`, which need not be written.
-    """
-    return _compiled(_name(ir, optimise), name, cache, lambda: ir, optimise)
+def compile_text(ir: str, name: str, cache: ObjectCache | None) -> MachineCode:
+    """Compile function `name` of an LLVM module; what is traced goes through `Module` instead."""
+    return _compiled(_name(ir), name, cache, lambda: ir)
 
 
-def _name(ir: str, optimise: bool = False) -> str:
+def _name(ir: str) -> str:
     """Return the name of the machine code of a module."""
     versions = llvmlite.__version__, str(llvm.llvm_version_info), llvm.get_default_triple()
-    return hashlib.sha256("\n".join([ir, str(optimise), *versions, *target()]).encode()).hexdigest()
+    return hashlib.sha256("\n".join([ir, *versions, *target()]).encode()).hexdigest()
 
 
-def _compiled(
-    name: str, function: str, cache: ObjectCache | None, text: Callable[[], str], optimise: bool = False
-) -> MachineCode:
+def _compiled(name: str, function: str, cache: ObjectCache | None, text: Callable[[], str]) -> MachineCode:
     code = cache.get(name) if cache else None
     if code is None:
         ir = text()
-        code = _object_code(ir, _target_machine(translate_only=ir.count("\n") > _LONG), optimise)
+        code = _object_code(ir, _target_machine(translate_only=ir.count("\n") > _LONG))
         if cache:
             cache.put(name, code)
     machine = _target_machine(translate_only=False)
@@ -120,17 +115,11 @@ def _compiled(
     return MachineCode(engine.get_function_address(function), engine)
 
 
-def _object_code(ir: str, machine: Any, optimise: bool) -> bytes:
+def _object_code(ir: str, machine: Any) -> bytes:
     module = llvm.parse_assembly(ir)
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
-    if optimise:
-        options = llvm.create_pipeline_tuning_options(speed_level=3)
-        options.loop_vectorization = True
-        builder = llvm.create_pass_builder(machine, options)
-        builder.getModulePassManager().run(module, builder)
-    if not optimise:
-        _set(_AS_WRITTEN)
+    _set(_AS_WRITTEN)
     code: bytes = machine.emit_object(module)
     _set(_ORDINARY)
     return code
@@ -160,4 +149,4 @@ def relocatable(ir: str) -> bytes:
     machine = llvm.Target.from_default_triple().create_target_machine(
         cpu=cpu, features=features, opt=level, reloc="pic", codemodel="small"
     )
-    return _object_code(ir, machine, optimise=False)
+    return _object_code(ir, machine)

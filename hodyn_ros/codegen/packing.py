@@ -158,12 +158,11 @@ class PackedWriter(ScalarWriter):
             return self._gathered(vector)
         if operation in FUNCTIONS:
             return self._both_functions(vector)
-        lines, operands = self._operands(vector)
+        lines, operands, product = self._operands(vector)
         kind = self._type(vector)
         if operation in INSTRUCTIONS:
-            inner = {self._of[x] for x in self.graph.operands(nodes[0]) if x in self._of}
-            contract = "contract " if inner & self._fused_vectors else ""
-            lines.append(f"%v{vector} = {INSTRUCTIONS[operation]} {contract}{kind} {', '.join(operands)}")
+            instruction = f"{INSTRUCTIONS[operation]} {'contract ' if product else ''}{kind}"
+            lines.append(f"{product}%v{vector} = {instruction} {', '.join(operands)}")
         else:
             name = f"llvm.{operation}.v{self._width(vector)}f64"
             self.intrinsics[name] = kind
@@ -194,7 +193,7 @@ class PackedWriter(ScalarWriter):
 
     def _both_functions(self, vector: int) -> list[str]:
         """Write sine and cosine of a vector of angles."""
-        lines, (angle,) = self._operands(vector)
+        lines, (angle,), _ = self._operands(vector)
         kind, width = self._type(vector), self._width(vector)
         self.widths.add(width)
         both, pair = f"%v{vector}_both", f"{{{kind}, {kind}}}"
@@ -207,24 +206,27 @@ class PackedWriter(ScalarWriter):
                 lines.append(f"%v{twin} = extractvalue {pair} {both}, {part}")
         return lines
 
-    def _operands(self, vector: int) -> tuple[list[str], list[str]]:
-        """Return the lines that write the operands of a vector, and their names."""
-        lines, names = [], []
+    def _operands(self, vector: int) -> tuple[list[str], list[str], str]:
+        """Return the lines that write the operands of a vector, their names, and a product as part of a sum.
+
+        That stands with the sum, for LLVM makes one operation of both only where they are in one block.
+        """
+        lines, names, product = [], [], ""
         for x in self.graph.operands(self._vectors[vector][0]):
             if x not in self._of:
                 lines += self._spread_lines(x, self._width(vector))
                 names.append(self._spread[x, self._width(vector)])
                 continue
             inner = self._of[x]
-            if inner in self._fused_vectors and inner not in self._values:
-                before, factors = self._operands(inner)
+            if inner in self._fused_vectors:
+                before, factors, _ = self._operands(inner)
                 lines += before
-                lines.append(f"%v{inner} = fmul contract {self._type(inner)} {', '.join(factors)}")
+                product = f"%v{inner} = fmul contract {self._type(inner)} {', '.join(factors)}\n"
                 self._values[inner] = f"%v{inner}"
             else:
                 lines += self._vector_lines(inner)
             names.append(self._values[inner])
-        return lines, names
+        return lines, names, product
 
     def _spread_lines(self, number: int, width: int) -> list[str]:
         """Write a single number into all lanes."""

@@ -146,6 +146,20 @@ def test_a_number_that_is_none_is_found_anywhere(f: Callable[..., Any], value: f
     np.testing.assert_array_equal(out, 0.0)
 
 
+@pytest.mark.parametrize("columns", [1, 7, 8, 9, 16, 27])
+@pytest.mark.parametrize("value", [np.nan, -np.inf, 2.0**60, -(2.0**60)])
+def test_each_number_is_looked_at_whatever_their_count(columns: int, value: float) -> None:
+    """Several at a time, and those that are left one by one."""
+    kernel = Kernel(lambda x: [[x[0][0]]], [("x", (1, columns))])
+    call = fast_call.fast_call(kernel.address, [(1, columns)], (1, 1), lambda x: "passed on")
+    x = np.full((1, columns), np.nextafter(2.0**60, 0.0))
+    assert call(x) == x[0, 0]
+    for place in range(columns):
+        spoiled = x.copy()
+        spoiled[0, place] = value
+        assert call(spoiled) == "passed on"
+
+
 @pytest.mark.parametrize("size", [2.0**59, 2.0**60, 1e100, 5e-324])
 def test_large_and_tiny_numbers_are_numbers(f: Callable[..., Any], size: float) -> None:
     np.testing.assert_array_equal(f(size * A, B), B @ (size * A))

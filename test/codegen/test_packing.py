@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hodyn_ros.codegen import emit
 from hodyn_ros.codegen.kernel import Kernel, Stack, traced
 from hodyn_ros.codegen.packing import Packing
 from hodyn_ros.codegen.tracer import Own, of_part
@@ -59,3 +60,21 @@ def test_what_one_part_lacks_is_computed_alone() -> None:
     kernel, x = Kernel(trace, [("x", (1, 3))]), np.array([[0.4, -1.2, 2.0]])
     root = np.sqrt(x * x + 2.0) * x
     assert np.allclose(kernel.function(x), [[x[0, 0] ** 2, root[0, 1], root[0, 2]]], rtol=1e-15, atol=0.0)
+
+
+@pytest.mark.parametrize("length", [2, 4, 6, 10])
+def test_products_round_with_their_sums_wherever_a_block_ends(
+    length: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bit for bit: LLVM makes one operation of a product and a sum only where they are in one block."""
+
+    def trace(x: Stack, shared: Stack) -> Stack:
+        return law(6, x, shared)
+
+    arguments = [("x", (1, 6)), ("what is shared", (1, 1))]
+    expected = Kernel(trace, arguments)
+    monkeypatch.setattr(emit, "_BLOCK", length)
+    monkeypatch.setenv("HODYN_CACHE_DIR", "")
+    kernel, rng = Kernel(trace, arguments), np.random.default_rng(0)
+    for x, shared in zip(rng.uniform(-1.0, 1.0, (50, 1, 6)), rng.uniform(-1.0, 1.0, (50, 1, 1))):
+        np.testing.assert_array_equal(kernel.function(x, shared), expected.function(x, shared))

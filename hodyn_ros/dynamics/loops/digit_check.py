@@ -24,7 +24,7 @@ from hodyn_ros.dynamics.loops.closing import Known
 from hodyn_ros.engine.series.validity import SINGULAR_LENGTH, singularity_of
 from hodyn_ros.errors import HodynError
 from hodyn_ros.formulations.embedding import LoopMotion, Place, follow
-from hodyn_ros.lie.motion import BaseMotion
+from hodyn_ros.lie.motion import BaseMotion, twists_to_world
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure, robot_size
 from hodyn_ros.model.tree import TreeModel
@@ -124,11 +124,8 @@ class DigitCheck:
             moving = pose
         elif name == "the twists" and pose is not None:
             twists = rng.uniform(-1.0, 1.0, (max(shape[0], 1), basis.shape[1])) @ basis.T
-            moving = (
-                BaseMotion(pose, twists, representation="body_fixed")
-                .in_representation("spatial")
-                .twists[: shape[0]]
-            )
+            # lists are converted in NumPy: to compile that for this one call would take longer
+            moving = twists_to_world(pose, list(twists))[: shape[0]]
         elif name in ("the efforts", "the preload"):
             moving *= natural_loads(closure.tree, [1.0], 1)
         else:

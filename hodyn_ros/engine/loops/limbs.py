@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hodyn_ros.codegen.tracer import Own, Part
+from hodyn_ros.engine.kernel_spec import Loads
 from hodyn_ros.engine.loops.loop_series import TARGET, Cluster, Observer, PlacedRow
 from hodyn_ros.engine.series.canonical import CanonicalBody, canonical_bodies
 from hodyn_ros.formulations.closure_rows import Row
@@ -56,16 +57,20 @@ class _Limb(NamedTuple):
     reach: float  # [m] from the platform's origin to the last axis about which it turns
 
 
-def is_on_limbs(closure: Closure) -> bool:
-    """Whether a robot is a platform that moves, at every pose, as serial limbs let it."""
+def is_on_limbs(closure: Closure, loads: Loads = ()) -> bool:
+    """Whether a robot is a platform that moves, at every pose, as serial limbs let it.
+
+    And `loads`, if there are any, act on the platform alone.
+    """
     platform = closure.platform
-    return platform is not None and platform.twists is not None and closure.tree.floating_base
+    on_limbs = platform is not None and platform.twists is not None and closure.tree.floating_base
+    return on_limbs and all(body == 0 for body, _ in loads)
 
 
-def limbs_of(closure: Closure, middle: Array) -> Limbs:
-    """Return the limbs of a platform; `middle` (3,): the point of reference."""
+def limbs_of(closure: Closure, middle: Array, *, regroup: bool = True) -> Limbs:
+    """Return the limbs of a platform; `middle` (3,): the point of reference, `regroup` as of their bodies."""
     size, tree = max(1.0, closure.size), closure.tree
-    limbs = [_limb(closure, loop.b.body, middle) for loop in closure.loops if loop.kind == "weld"]
+    limbs = [_limb(closure, loop.b.body, middle, regroup) for loop in closure.loops if loop.kind == "weld"]
     builds: list[list[int]] = []
     for number, limb in enumerate(limbs):
         for build in builds:
@@ -120,7 +125,7 @@ def limbs_of(closure: Closure, middle: Array) -> Limbs:
 _GOAL = Frame(TARGET, np.eye(4))  # where the last body of a limb belongs
 
 
-def _limb(closure: Closure, foot: int, middle: Array) -> _Limb:
+def _limb(closure: Closure, foot: int, middle: Array, regroup: bool) -> _Limb:
     """Return the limb that ends with a foot on the ground."""
     tree, chain = closure.tree, [foot]
     while tree.parents[chain[-1]] > 0:
@@ -129,7 +134,7 @@ def _limb(closure: Closure, foot: int, middle: Array) -> _Limb:
     model = _on_ground(tree, chain, np.eye(4))
     frame = model.placements[0] @ inverse(canonical_bodies(model, regroup=False)[0].body_in_frame)
     model = _on_ground(tree, chain, frame)
-    bodies = canonical_bodies(model)
+    bodies = canonical_bodies(model, regroup=regroup)
     end = model.placements[-1] @ inverse(bodies[-1].body_in_frame)
     seen = frame.copy()
     seen[:3, 3] -= middle

@@ -82,7 +82,7 @@ class AccelerationCode(LoopCode):
         self, step: Step, leader: Sequence[Stack], rows: Stack, memory: Stack, state: Sequence[Scalar]
     ) -> Scalar:
         """Return a number that is one or more where accelerations by order do not count."""
-        singularity = sum((motion.system.singularity for motion in step.motions), start=step.singularity)
+        singularity = sum(map(self.singularity_of, step.motions), start=step.singularity)
         return self.wrong(step.leading, state[-1], memory[0], step.motions, leader, singularity) + overflow(
             rows
         )

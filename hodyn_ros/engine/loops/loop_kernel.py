@@ -301,7 +301,7 @@ class LoopKernel(LoopFunction):
         on_numbers: bool = False,
     ) -> None:
         self.order = order = order - 2 if what == "joints" else order
-        on_limbs = is_on_limbs(closure) and what != "solution" and all(body == 0 for body, _ in loads)
+        on_limbs = what != "solution" and is_on_limbs(closure, loads)
         code = EffortCode(closure, chosen, order, loads, preload, on_limbs=on_limbs)
         motion = motion_arguments(order + 3, len(closure.joints), closure.leader is not None)
         stacks = load_arguments(loads, order)
@@ -369,7 +369,7 @@ class LoopAccelerations(LoopFunction):
         on_numbers: bool = False,
     ) -> None:
         self.order = order
-        code = AccelerationCode(closure, chosen, order, loads)
+        code = AccelerationCode(closure, chosen, order, loads, on_limbs=is_on_limbs(closure, loads))
         code.prescribed = prescribed or ()
         k, moved = len(closure.joints), closure.leader is not None
         motion = motion_arguments(2, k, moved, "the state")

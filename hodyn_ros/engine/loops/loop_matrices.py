@@ -15,11 +15,12 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from hodyn_ros.codegen.kernel import Shape, Stack
+from hodyn_ros.engine.loops.limbs import is_on_limbs
 from hodyn_ros.engine.loops.loop_motion import ClosingMotion, LoopCode, Velocity
 from hodyn_ros.engine.loops.loop_series import NOTHING
 from hodyn_ros.engine.matrix_kernels import CORIOLIS_MATRIX, GRAVITY, MASS_MATRIX, Column, Law, Sums
 from hodyn_ros.engine.recursions.composite import Composite, Rows, Spatial, plus, scaled
-from hodyn_ros.engine.series.canonical import CanonicalBody, canonical_bodies
+from hodyn_ros.engine.series.canonical import CanonicalBody
 from hodyn_ros.engine.series.floating_base import FloatingBase, convolve_vectors
 from hodyn_ros.engine.series.series import Series, by_order, coefficient, of_orders
 from hodyn_ros.engine.series.series_system import SeriesSystem
@@ -132,16 +133,17 @@ class ProductCode(LoopCode):
     whose one row is a `vector`; not `stacked`, of all orders.
     """
 
+    regroups = False  # or the Coriolis matrix is another one
     further = 0
     vector = False
     stacked = True
     shape: tuple[int, int]
     inputs: Sequence[tuple[str, Shape]] = ()  # arguments besides the motion
 
-    def __init__(self, closure: Closure, chosen: Array, order: int) -> None:
+    def __init__(self, closure: Closure, chosen: Array, order: int, *, on_limbs: bool = False) -> None:
         self.terms = order + 1
         self.count = order + self.further  # of velocities that are needed
-        super().__init__(closure, chosen, self.count - 2, ())
+        super().__init__(closure, chosen, self.count - 2, (), on_limbs=on_limbs)
 
     def matrices(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the rows of one order after the other, and what is wrong, from closed positions."""
@@ -155,7 +157,7 @@ class ProductCode(LoopCode):
             for k in range(self.count):
                 base.extend(taylor(leader[1][k], k))
         rows, singularity = self.rows(Moved(leader, leading, rates, motions, base, rest))
-        singularity = singularity + sum(motion.system.singularity for motion in motions)
+        singularity = singularity + sum(map(self.singularity_of, motions))
         defect = self.wrong(leading, state[-1], memory, motions, leader, singularity) + overflow(rows)
         return [*rows, [defect, *[0.0] * (self.shape[1] - 1)]]
 
@@ -168,9 +170,8 @@ class ProductCode(LoopCode):
         return distribution(self, moved.motions, moved.base, terms)
 
     def tree(self, moved: Moved) -> Composite:
-        """Return the sums of the tree; all mass stays on its body, or the Coriolis matrix is another one."""
-        bodies = canonical_bodies(self.closure.tree, regroup=False)
-        return tree_at(self, bodies, moved.leading, moved.rates, moved.base, self.terms)
+        """Return the sums of the tree."""
+        return tree_at(self, self.bodies, moved.leading, moved.rates, moved.base, self.terms)
 
     def by_order(self, result: Sequence[Sequence[Series | float]]) -> Stack:
         """Return the derivatives of a matrix, one order after the other."""
@@ -263,7 +264,9 @@ class SumsCode(ProductCode):
         *rows, columns = shape(closure)
         self.vector, self.shape = not rows, (rows[0] if rows else 1, columns)
         self.inputs = [("the reference", (order + 2, closure.n_coordinates))] if law.referred else ()
-        super().__init__(closure, chosen, order)
+        # what else the laws are of has numbers of each body, or tells where all mass is, that of feet too
+        on_limbs = law in (MASS_MATRIX, CORIOLIS_MATRIX, GRAVITY) and is_on_limbs(closure)
+        super().__init__(closure, chosen, order, on_limbs=on_limbs)
 
     def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
         """Return the derivatives, one order after the other, and how near the drives are to failing."""

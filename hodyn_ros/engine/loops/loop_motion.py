@@ -61,6 +61,7 @@ class LoopCode:
     """
 
     tolerances = DOUBLE  # of the numbers that it is carried out with
+    regroups = True  # mass on the axes of joints to where it does as much
 
     def __init__(
         self,
@@ -87,9 +88,11 @@ class LoopCode:
         # of a platform that is the base: twists that it can have, about the point of reference
         self.allowed = allowed_twists(closure.directions, tree.placements[0], closure.size) if base else None
         if on_limbs:
-            self.bodies, self.chains, self.clusters, self._parts = limbs_of(closure, self.center)
+            self.bodies, self.chains, self.clusters, self._parts = limbs_of(
+                closure, self.center, regroup=self.regroups
+            )
         else:
-            self.bodies = self.chains = canonical_bodies(tree)
+            self.bodies = self.chains = canonical_bodies(tree, regroup=self.regroups)
             self.clusters = _clusters(closure, chosen, self.unknown, of_platform=not base)
             self._parts = {}
         self.columns_of = [self._columns(cluster) for cluster in self.clusters]
