@@ -85,7 +85,7 @@ def instants(name: str, order: int) -> list[Instant]:
     return [Instant(*parts) for parts in zip(flight.q, flight.poses, flight.twists)]
 
 
-def errors_of_tree(robot: Robot, at: Instant, order: int, seed: int) -> Found:
+def errors_of_tree(robot: Robot, at: Instant, order: int, seed: int, draws: int) -> Found:
     """Return errors and limits of inverse, forward and hybrid dynamics; every second joint is prescribed."""
     tree, n = Tree.of(robot.model), robot.n_coordinates
     efforts = robot.inverse_dynamics(at.q, at.base(order + 2))
@@ -119,10 +119,10 @@ def errors_of_tree(robot: Robot, at: Instant, order: int, seed: int) -> Found:
         "hybrid": lambda near: hybrid(near, free, given),
     }
     placed = {name: _beside(*found) if isinstance(found, tuple) else found for name, found in ours.items()}
-    return {name: _compared(placed[name], exact[name], seed) for name in ours}
+    return {name: _compared(placed[name], exact[name], seed, draws) for name in ours}
 
 
-def errors_of_partials(robot: Robot, at: Instant, order: int, seed: int) -> Found:
+def errors_of_partials(robot: Robot, at: Instant, order: int, seed: int, draws: int) -> Found:
     """Return those of partial derivatives, by each derivative of what is given in a direction of its own."""
     tree = Tree.of(robot.model)
     q = at.q[: order + 3]
@@ -154,12 +154,13 @@ def errors_of_partials(robot: Robot, at: Instant, order: int, seed: int) -> Foun
             np.hstack([ours[name][:, k] @ way for k, way in enumerate(ways)]),
             lambda near, what=what: exact(near, *what),
             seed,
+            draws,
         )
         for name, what in functions.items()
     }
 
 
-def errors_of_loops(mechanism: Mechanism, at: Instant, order: int, seed: int) -> Found:
+def errors_of_loops(mechanism: Mechanism, at: Instant, order: int, seed: int, draws: int) -> Found:
     """Return those of efforts and accelerations of a robot with loops, which its numbers close: these too."""
     robot, rng = robot_of(mechanism), np.random.default_rng(seed)
     efforts = np.asarray(robot.inverse_dynamics(at.q))
@@ -176,14 +177,17 @@ def errors_of_loops(mechanism: Mechanism, at: Instant, order: int, seed: int) ->
         return mp_loops.exact_accelerations(seen(near), near(at.q[:2]), near(efforts))
 
     found = np.asarray(robot.forward_dynamics(at.q[:2], efforts))
-    return {"inverse": _compared(efforts, inverse, seed), "forward": _compared(found, forward, seed)}
+    return {
+        "inverse": _compared(efforts, inverse, seed, draws),
+        "forward": _compared(found, forward, seed, draws),
+    }
 
 
 def _beside(base: mp.Exact | Array | None, joints: mp.Exact | Array) -> mp.Exact | Array:
     return joints if base is None else np.concatenate([base, joints], axis=1)
 
 
-def _compared(ours: Array, exact: Exactly, seed: int) -> tuple[Array, Array]:
+def _compared(ours: Array, exact: Exactly, seed: int, draws: int) -> tuple[Array, Array]:
     """Return errors by order, and the largest that several roundings of the input do, to the largest."""
     rng = np.random.default_rng(seed)
 
@@ -195,7 +199,7 @@ def _compared(ours: Array, exact: Exactly, seed: int) -> tuple[Array, Array]:
     true = exact(mp.exact)
     scale = np.abs(mp.to_float(true)).max(axis=1)
     off = np.abs(mp.to_float(mp.exact(ours) - true)).max(axis=1)
-    moved = [np.abs(mp.to_float(exact(rounded) - true)).max(axis=1) for _ in range(DRAWS)]
+    moved = [np.abs(mp.to_float(exact(rounded) - true)).max(axis=1) for _ in range(draws)]
     # the result is rounded as well
     return off / scale, np.max(moved, axis=0) / scale + _ROUNDING
 
@@ -213,7 +217,7 @@ def _draw(ax: Axes, title: str, found: Found) -> None:
 
 def main(
     out: Annotated[Path, typer.Option(help="Folder for the picture.")] = Path("out/examples"),
-    quick: Annotated[bool, typer.Option("--quick", help="One instant, up to order 1.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="One instant and rounding, up to order 1.")] = False,
 ) -> None:
     """Hold all kinds of dynamics against exact arithmetic, by order."""
     figure, axes = grid(
@@ -233,7 +237,8 @@ def main(
             robot = Robot.load(share.find("config", f"{of}.yaml"))
             compute = partial(errors_of_partials if name == "partials" else errors_of_tree, robot)
         several = [
-            compute(at, order, seed) for seed, at in enumerate(instants(of, order)[: 1 if quick else None])
+            compute(at, order, seed, 1 if quick else DRAWS)
+            for seed, at in enumerate(instants(of, order)[: 1 if quick else None])
         ]
         found = {
             what: tuple(np.max([one[what][i] for one in several], axis=0) for i in (0, 1))

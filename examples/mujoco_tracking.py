@@ -68,7 +68,8 @@ def main(
 ) -> None:
     """Let the arm follow in both simulators, and draw the errors."""
     robot = Robot.load(share.find("config", "panda.yaml"))
-    study = TrackingStudy(robot, MOTION, StudyConfig(0.2 if quick else None, 0.1, LOOP))
+    config = StudyConfig(0.2, 0.1, LOOP, settling=0.2) if quick else StudyConfig(None, 0.1, LOOP)
+    study = TrackingStudy(robot, MOTION, config)
     shares = (0.0,) if quick else SHARES
     errors: dict[str, dict[FeedforwardMode, list[float]]] = {
         name: {mode: [] for mode in MODES} for name in ("mujoco", "hodyn_ros")

@@ -20,6 +20,8 @@ from hodyn_ros.lie.jets import Array, to_derivatives, to_taylor
 from hodyn_ros.model.arrays import counted
 from hodyn_ros.model.drive_spec import DriveSpec
 
+Row = Sequence[Any]  # numbers, or scalars of the tracer
+
 
 class Followed(NamedTuple):
     """What the motors do along a sampled motion, and the deflections that damped springs end with."""
@@ -290,6 +292,25 @@ class DriveTrain:
             [x for *_, motors in by_joint for x in motors],
         )
         return DriveForces(*[np.stack(column, axis=-1) for column in columns])
+
+    def free_motion(
+        self, inertia: Array, beside: Sequence[float], q: Row, qd: Row, theta: Row, thetad: Row, effort: Row
+    ) -> tuple[list[Any], list[Any], list[Any]]:
+        """Return what sensors show, what moves the links (n,), and accelerations of motors that move alone.
+
+        Of numbers or scalars of the tracer: `q`, `qd` (n,) of the driven joints; `theta`, `thetad` and
+        `inertia` [kg m^2] of the motors of elastic drives; `effort` (motors,); `beside` as in `forces`, which
+        also says what is raised. It stands here, and sees these drives alone, so that code compiled of it has
+        a key.
+        """
+        places = np.array(self.motor_joints)
+        moving = np.flatnonzero(self.elastic[places])
+        joints, alone = np.array([q, qd], dtype=object), np.array([theta, thetad], dtype=object)
+        motors = joints[:, places]
+        motors[:, moving] = alone
+        forces = self.forces(joints, motors, np.array(effort, dtype=object), beside)
+        accelerations = forces.motors[moving] / inertia
+        return forces.sensed.tolist(), forces.links.tolist(), accelerations.tolist()
 
     def deflections(self, q: ArrayLike, theta: ArrayLike) -> Array:
         """Return deflections (..., n) from positions `q` (..., n) and `theta` (..., motors)."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.actuation.drive_train import DriveTrain
+from hodyn_ros.actuation.drive_train import DriveTrain, Row
 from hodyn_ros.array import Array
 from hodyn_ros.checks import finite_array
 from hodyn_ros.codegen.kernel import Kernel, Stack
@@ -21,7 +21,6 @@ from hodyn_ros.dynamics.rotor_coupling import RotorCoupling
 from hodyn_ros.errors import InputError
 from hodyn_ros.model.drive_spec import DriveSpec
 
-Row = Sequence[Any]  # numbers, or scalars of the tracer
 # Takes the time [s] and the exact state; returns efforts (motors,).
 Law = Callable[[float, Measurement], Array]
 
@@ -188,20 +187,10 @@ class Plant:
             shapes.insert(1, ("motion of the motors", (2, moving)))
         return Kernel(trace, shapes).function
 
-    def traced(
-        self, q: Row, qd: Row, theta: Row, thetad: Row, effort: Row
-    ) -> tuple[list[Any], list[Any], list[Any]]:
-        """Return what sensors show, what moves the links (n,), and accelerations of motors that move alone.
-
-        Of numbers or scalars of the tracer: `q`, `qd` (n,) of the driven joints, `theta`, `thetad` of those
-        motors, `effort` (motors,). Raises InputError naming a joint whose spring cannot give what it would.
-        """
-        joints, alone = np.array([q, qd], dtype=object), np.array([theta, thetad], dtype=object)
-        motors = joints[:, self._joints]
-        motors[:, self._moving] = alone
-        forces = self.train.forces(joints, motors, np.array(effort, dtype=object), self._beside)
-        accelerations = forces.motors[self._moving] / self._inertia
-        return forces.sensed.tolist(), forces.links.tolist(), accelerations.tolist()
+    @cached_property
+    def traced(self) -> Callable[[Row, Row, Row, Row, Row], tuple[list[Any], list[Any], list[Any]]]:
+        """`DriveTrain.free_motion` of these drives, by which compiled code of them is found again."""
+        return partial(self.train.free_motion, self._inertia, self._beside)
 
     def holding(self, position: ArrayLike, time: float = 0.0) -> Array:
         """Return the efforts (motors,) that hold the robot still at coordinates (k,)."""

@@ -10,6 +10,8 @@ from case_robots import panda
 from numpy.typing import NDArray
 
 from hodyn_ros import InputError, Robot
+from hodyn_ros.codegen import keys
+from hodyn_ros.codegen.keys import key_of
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec, VariableStiffnessSpec
 from hodyn_ros.simulation.plant import Plant
 from hodyn_ros.simulation.simulation import RobotSimulation
@@ -63,6 +65,19 @@ def test_it_moves_as_the_equations_say(name: str) -> None:
     np.testing.assert_allclose(simulation.velocity, expected.velocity, rtol=0.0, atol=2e-5)
     np.testing.assert_allclose(simulation.motor_velocity, expected.motor_velocity, rtol=0.0, atol=2e-5)
     assert simulation.link_effort[6] == effort[-1]  # rigid
+
+
+def test_compiled_steps_are_found_again_by_all_figures_of_their_drives(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(keys._sources, "_changed", False)  # files that were just written are those that run
+    figures = FIGURES | {"heavier motors": {"motor_inertia": 0.7}, "as filed": {}}
+    found = {name: key_of(Plant(mixed(each), 1.0).traced) for name, each in figures.items()}
+    found["less damped beside"] = key_of(Plant(mixed({}), 0.5).traced)
+    found["a table at other joints"] = key_of(Plant(mixed(FIGURES["table"], slice(1, 4)), 1.0).traced)
+    assert None not in found.values()
+    assert len(set(found.values())) == len(found)
+    assert key_of(Plant(mixed(FIGURES["table"]), 1.0).traced) == found["table"]
 
 
 @pytest.mark.parametrize("name", FIGURES)
