@@ -312,7 +312,7 @@ class CommandGuard:
             self._end_held_up(reason)
             return
         elsewhere = None
-        if checks.fresh and self._gains is not None and fault in _ASTRAY:  # feedback would pull at it
+        if checks.whole and self._gains is not None and fault in _ASTRAY:  # feedback would pull at it
             speed = within(checks.speed, self._velocity_limit)
             elsewhere = Motion(self.measured.position, speed, self._nothing)
         self._commanded.brake(fault, self._issued.motion, self._issued.feedforward, elsewhere)

@@ -15,7 +15,7 @@ from hodyn_ros.guard.commanded_motion import CommandedMotion
 from hodyn_ros.guard.effort_check import AT_ONCE, EffortWatch
 from hodyn_ros.guard.effort_limiter import MILLISECOND, Limited
 from hodyn_ros.guard.guard_config import GuardConfig
-from hodyn_ros.guard.measured_motion import MeasuredMotion
+from hodyn_ros.guard.measured_motion import SWING, MeasuredMotion
 from hodyn_ros.guard.reasons import Fault, Obstacle, Reason, State
 from hodyn_ros.guard.transitions import Motion
 from hodyn_ros.lie.se3 import Array
@@ -23,7 +23,6 @@ from hodyn_ros.lie.se3 import Array
 _LIMITED_COMMANDS = 5  # in a row, a millisecond or more apart, whose steps may be cut
 _EFFORT_STEPS = 3  # of the feedforward, one soon after the other
 _AHEAD = 0.02  # [s] from now, when a motion has to keep its speed limit as well
-_SWING = 0.1  # share of the highest speed by which a velocity that is fed back may differ from the others
 _JUMPS = 2  # of measured positions, one after the other, that are no chance
 _JUMPED_FOR = 0.03  # [s] without a measurement that could be taken, where all that come are jumps
 
@@ -54,8 +53,9 @@ class GuardChecks:
         self._desired, self._time = commanded.desired, commanded.time
         self._gaps = 0
         self._looked_at: int | None = None  # stamp of the last measurement that was looked at,
-        self._taken_at = -np.inf  # and when that was [s] own time,
-        self._recent = False  # which is not long ago
+        self._taken_at = -np.inf  # and when that was [s] own time
+        self._seen: int | None = None  # stamp of the last one that says anything of the speed of any joint,
+        self._seen_at = -np.inf  # and when that was [s] own time
         self._position_then = np.full(n, np.nan)  # where a joint is that has not moved since,
         self._reference_then = np.zeros(n)  # and where it should have been
         self._effort_stepped_at = -np.inf
@@ -98,13 +98,14 @@ class GuardChecks:
         self._gaps = measured.gaps
         if measured.stamp != self._looked_at:
             self._taken_at = t
-        lasts = self._config.measurement_timeout
-        self._recent = measured.fresh(self._time.clock) and t <= self._taken_at + lasts
+        if measured.seen != self._seen:
+            self._seen, self._seen_at = measured.seen, t
         acts = state.follows or state is State.STOPPING or feeding
         if acts and len(self.measured_jumps) >= _JUMPS and t > self._taken_at + _JUMPED_FOR:
             self.contradiction = self.contradiction or self.measured_jumps[0]
             return
-        if not self._recent or gap and state.follows:
+        old = t > self._taken_at + self._config.measurement_timeout
+        if old or not measured.fresh(self._time.clock) or gap and state.follows:
             return
         contradiction = measured.contradiction() or self._frozen(state is State.WAITING or ended)
         self._looked_at = measured.stamp
@@ -142,7 +143,7 @@ class GuardChecks:
 
         One that neither comes near is false, and soon shows to be.
         """
-        rate, swing = self._measured.rate, _SWING * self._fastest
+        rate, swing = self._measured.rate, SWING * self._fastest
         least, most = np.minimum(rate, reference) - swing, np.maximum(rate, reference) + swing
         return np.minimum(np.maximum(self._measured.velocity, least), most)
 
@@ -220,20 +221,22 @@ class GuardChecks:
             beyond &= ~Status.EFFORT_LIMIT_EXCEEDED  # so it was asked for
         return beyond
 
+    @property
+    def whole(self) -> bool:
+        """Whether it is known where the robot is, and no measurement was rejected for a joint since."""
+        return self.fresh and self._measured.seen == self._measured.stamp
+
     def robot_too_fast(self, share: float = 1.0) -> Reason | None:
         """Return which joint is faster than a share of the speed that stops a robot.
 
-        Where signals contradict each other, by what both of its velocities say at least, the measured one and
-        that of its positions.
+        Where signals of some joint are false, by what each of the others says by itself.
         """
-        if self.fresh:
-            velocity = self.believed_velocity(self._reference().velocity)
-        elif self._recent:
-            one, two = self._measured.velocity, self._measured.rate
-            velocity = np.where(np.abs(one) < np.abs(two), one, two) * ~self._measured.unknown
-        else:
+        measured, t = self._measured, self._time.t
+        if self.whole:
+            return self._too_fast(self.believed_velocity(self._reference().velocity), share=share)
+        if t > self._seen_at + self._config.measurement_timeout or not measured.seen_lately(self._time.clock):
             return None
-        return self._too_fast(velocity, share=share)
+        return self._too_fast(measured.speed, share=share)
 
     def _too_fast(self, velocity: Array, note: str = "", share: float = 1.0) -> Reason | None:
         fast = np.abs(velocity) > share * self._fastest

@@ -25,12 +25,15 @@ _COMPARED_OVER = 0.1  # [s] that positions and velocities are compared over
 _STANDING_OVER = 1.0  # [s] that the velocities of a joint are added up over while its position stays the same
 _SLACK = 0.05  # share of its speed by which the velocity of a joint may be wrong
 _FASTEST = 2.0  # times its highest speed: no single velocity counts for more
+_SEEN_OVER = 0.003  # [s] that the speed of a joint by its positions alone is smoothed over
+SWING = 0.1  # share of its highest speed by which the velocity of a joint may differ from the others
 
 
 class MeasuredMotion:
     """The last sound measurement of `joint_names`, none faster than `fastest` (n,) [rad/s or m/s].
 
-    Instants are in nanoseconds.
+    One that is false in a joint is rejected as a whole; only `speed` is known of each joint by itself, from
+    all measurements whose stamps are right. Instants are in nanoseconds.
     """
 
     def __init__(self, joint_names: Sequence[str], config: GuardConfig, fastest: Array) -> None:
@@ -41,12 +44,16 @@ class MeasuredMotion:
         self.standing = np.zeros(len(joint_names))  # (n,) way by velocities while a position stays the same
         self.disagreement = np.zeros(len(joint_names))  # (n,) of positions and velocities lately [rad or m]
         self.stamp: int | None = None
+        self.speed = np.zeros(len(joint_names))  # (n,) of each joint by itself, 0 where nothing confirms it
+        self.seen: int | None = None  # stamp of the last measurement that `speed` is from
         self.gaps = 0  # how often measurements have come again after they had become too old
         self.wraps = 0  # full turns by which a position has jumped
         self.latency = 0.0  # [s] mean age
         self._names, self._config, self._fastest = tuple(joint_names), config, fastest
         self._most = np.minimum(_FASTEST * fastest, _HUGE)
         self._turns = np.zeros(len(joint_names))
+        self._seen_position = np.full(len(joint_names), np.nan)  # as it came, NaN where it is no number
+        self._seen_rate = np.zeros(len(joint_names))
 
     def take(self, now: int, stamp: int, position: Array, velocity: Array | None) -> None:
         """Take a measurement; raises StreamError for one that cannot be right, and keeps the last one.
@@ -58,16 +65,18 @@ class MeasuredMotion:
             raise StreamError(
                 "its stamp is zero; let the driver stamp it with the time of the measurement", clock=True
             )
-        unknown = np.ones(len(self._names), dtype=bool) if velocity is None else np.isnan(velocity)
-        fed_back = self.velocity if velocity is None else velocity
-        self._require_possible("position", position, ~(np.abs(position) < _HUGE))
-        self._require_possible("velocity", fed_back, ~(unknown | (np.abs(fed_back) < _HUGE)))
         if not self._is_fresh(age):
             where = f"{age:.3g} s before" if age > 0.0 else f"{-age:.3g} s after"
             raise StreamError(
                 f"its stamp lies {where} the clock of this node; let driver and node run by the same clock",
                 clock=True,
             )
+        unknown = np.ones(len(self._names), dtype=bool) if velocity is None else np.isnan(velocity)
+        fed_back = self.velocity if velocity is None else velocity
+        no_position, huge = ~(np.abs(position) < _HUGE), ~(unknown | (np.abs(fed_back) < _HUGE))
+        self._see(now, stamp, position, fed_back, ~(unknown | no_position | huge))
+        self._require_possible("position", position, no_position)
+        self._require_possible("velocity", fed_back, huge)
         if not self.fresh(now):  # what was known is too old to say anything, or the clock has been set back
             self.latency = age
             self.gaps += self.stamp is not None
@@ -112,6 +121,10 @@ class MeasuredMotion:
         """Whether the last measurement says where the robot is now."""
         return self._is_fresh(self.age(now))
 
+    def seen_lately(self, now: int) -> bool:
+        """Whether `speed` is that of now."""
+        return self.seen is not None and self._is_fresh(1e-9 * (now - self.seen))
+
     def _is_fresh(self, age: float) -> bool:
         return -self._config.clock_tolerance <= age <= self._config.measurement_timeout
 
@@ -124,6 +137,26 @@ class MeasuredMotion:
                 value=float(values[joint]),
                 limit=_HUGE,
             )
+
+    def _see(self, now: int, stamp: int, position: Array, velocity: Array, known: NDArray[np.bool_]) -> None:
+        """Follow the speed of each joint whose signals are `known` (n,) by itself, whatever others say.
+
+        It is its velocity where its positions went as fast lately, else the slower of the two: neither is
+        believed alone, and no joint is taken to be faster than its velocity says. Positions that jump went
+        nowhere.
+        """
+        elapsed = 1e-9 * (stamp - (self.seen or 0)) if self.seen_lately(now) else np.inf
+        if elapsed <= 0.0:
+            return
+        position, velocity = np.where(known, position, np.nan), np.where(known, velocity, 0.0)
+        step = position - self._seen_position
+        went = np.abs(step) <= self._most * elapsed + self._config.resolution
+        rate = np.where(went, step, 0.0) / elapsed
+        rate = self._seen_rate + (1.0 - np.exp(-elapsed / _SEEN_OVER)) * (rate - self._seen_rate)
+        slower = np.where(np.abs(velocity) < np.abs(rate), velocity, rate)
+        alike = np.abs(velocity - rate) <= SWING * self._fastest
+        self.speed = np.where(alike, velocity, slower)
+        self.seen, self._seen_position, self._seen_rate = stamp, position, rate
 
     def _compare(self, position: Array, velocity: Array, elapsed: float) -> None:
         """Hold positions against the last ones, and both against velocities, NaN where none came.

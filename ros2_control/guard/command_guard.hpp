@@ -295,7 +295,10 @@ private:
     if (measured.stamp != looked_at_) {
       taken_at_ = t_;
     }
-    recent_ = measured.fresh(now_) && t_ <= taken_at_ + config.measurement_timeout;
+    if (measured.has_seen && measured.seen != seen_) {
+      seen_ = measured.seen;
+      seen_at_ = t_;
+    }
     // as long as they act, signals that agree again are no proof
     const bool act = following() || state == State::kStopping || feeding_;
     if (act && jumps_ >= guard_checks::kJumps && t_ > taken_at_ + guard_checks::kJumpedFor) {
@@ -304,7 +307,8 @@ private:
       }
       return false;
     }
-    if (!recent_ || (gap && following())) {
+    const bool is_old = t_ > taken_at_ + config.measurement_timeout;
+    if (is_old || !measured.fresh(now_) || (gap && following())) {
       return false;
     }
     Found wrong = measured.contradiction();
@@ -509,29 +513,28 @@ private:
   // to be.
   double believed_velocity(size_t j, double reference) const
   {
-    const double swing = guard_checks::kSwing * fastest_[j];
+    const double swing = measured_motion::kSwing * fastest_[j];
     const double least = least_of(measured.rate[j], reference) - swing;
     const double most = most_of(measured.rate[j], reference) + swing;
     return least_of(most_of(measured.velocity[j], least), most);
   }
 
+  // Whether it is known where the robot is, and no measurement was rejected for a joint since.
+  bool whole() const { return fresh_ && measured.whole(); }
+
   Found robot_too_fast(double share = 1.0)
   {
-    if (!fresh_ && !recent_) {
+    if (whole()) {
+      motion(measured_at(), scratch_);
+      for (size_t j = 0; j < joints(); ++j) {
+        scratch_.velocity[j] = believed_velocity(j, scratch_.velocity[j]);
+      }
+      return too_fast(scratch_.velocity, share);
+    }
+    if (t_ > seen_at_ + config.measurement_timeout || !measured.seen_lately(now_)) {
       return {};
     }
-    motion(measured_at(), scratch_);
-    for (size_t j = 0; j < joints(); ++j) {
-      scratch_.velocity[j] = fresh_ ? believed_velocity(j, scratch_.velocity[j]) : agreed_velocity(j);
-    }
-    return too_fast(scratch_.velocity, share);
-  }
-
-  // What both velocities of a joint say at least, the measured one and that of its positions; zero where one is alone.
-  double agreed_velocity(size_t j) const
-  {
-    const double one = measured.velocity[j], two = measured.rate[j];
-    return measured.unknown[j] ? 0.0 : fabs(one) < fabs(two) ? one : two;
+    return too_fast(measured.speed, share);  // by what each of the joints that are not false says by itself
   }
 
   Found too_fast(const Vector & velocity, double share = 1.0) const
@@ -750,7 +753,7 @@ private:
     keep_beside_the_model(at);
     bend_as(at);
     stands_ = false;
-    if (fresh_ && feedback_here && is_one_of(command_guard::kAstray, fault_)) {
+    if (whole() && feedback_here && is_one_of(command_guard::kAstray, fault_)) {
       // feedback would pull at a robot that is not where it was commanded to be
       find_speed(braking_.begin.velocity);
       braking_.begin.position = measured.position;
@@ -1016,8 +1019,9 @@ private:
   bool borne_ = false;  // whether something else carries what efforts do not yet, while they fade in
   Instant now_ = 0;
   Instant looked_at_ = 0;         // stamp of the last measurement that was looked at,
-  double taken_at_ = -kInfinite;  // and when that was [s] own time,
-  bool recent_ = false;           // which is not long ago
+  double taken_at_ = -kInfinite;  // and when that was [s] own time
+  Instant seen_ = 0;              // stamp of the last one that says anything of the speed of any joint,
+  double seen_at_ = -kInfinite;   // and when that was [s] own time
   int jumps_ = 0;                 // of measured positions since then,
   Reason measured_jump_;                 // and the first of them
   bool commanded_ = false, paced_ = false;  // whether it was asked for commands before, and twice

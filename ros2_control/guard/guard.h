@@ -20,7 +20,7 @@
 #define HODYN_GUARD_ROWS 12
 #endif
 /* That a guard takes, aligned as by malloc. */
-#define HODYN_GUARD_BYTES (2048U + (HODYN_GUARD_JOINTS * (632U + (16U * HODYN_GUARD_ROWS))))
+#define HODYN_GUARD_BYTES (2112U + (HODYN_GUARD_JOINTS * (656U + (16U * HODYN_GUARD_ROWS))))
 
 #ifdef __cplusplus
 extern "C" {

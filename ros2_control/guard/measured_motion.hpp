@@ -13,7 +13,8 @@ class MeasuredMotion
 public:
   MeasuredMotion(size_t joints, const Config & config, const Vector & fastest)
   : position(joints), velocity(joints), rate(joints), unknown(joints, true), standing(joints),
-    disagreement(joints), config_(config), fastest_(fastest), most_(fastest_), turns_(joints), added_(joints)
+    disagreement(joints), speed(joints), config_(config), fastest_(fastest), most_(fastest_), turns_(joints),
+    added_(joints), seen_position_(joints, static_cast<double>(NAN)), seen_rate_(joints)
   {
     for (double & most : most_) {
       most = least_of(measured_motion::kFastest * most, measured_motion::kHuge);
@@ -27,11 +28,12 @@ public:
     if (at == 0) {
       return Taken::kClock;
     }
-    if (!possible(positions, rates)) {
-      return Taken::kNumbers;
-    }
     if (!is_fresh(old)) {
       return Taken::kClock;
+    }
+    see(now, at, positions, rates);
+    if (!possible(positions, rates)) {
+      return Taken::kNumbers;
     }
     if (!fresh(now)) {  // what was known is too old to say anything, or the clock has been set back
       latency = old;
@@ -81,14 +83,22 @@ public:
 
   bool fresh(Instant now) const { return is_fresh(age(now)); }
 
+  // Whether `speed` is that of now.
+  bool seen_lately(Instant now) const { return has_seen && is_fresh(1e-9 * static_cast<double>(now - seen)); }
+
+  // Whether no measurement was rejected for a joint since the last one.
+  bool whole() const { return known && has_seen && seen == stamp; }
+
   Vector position;            // without the wraps of encoders
   Vector velocity;            // `rate` where it is not measured
   Vector rate;                // of the positions, from their differences
   Row<bool> unknown;       // whether no velocity came
   Vector standing;            // way by velocities while a position stays the same
   Vector disagreement;        // of positions and velocities lately [rad]
-  bool known = false;
+  Vector speed;               // of each joint by itself, 0 where nothing confirms it
+  bool known = false, has_seen = false;
   Instant stamp = 0;
+  Instant seen = 0;           // stamp of the last measurement that `speed` is from
   Reason jump;  // of the last measurement that was no possible motion
   long gaps = 0, wraps = 0;
   double latency = 0.0;  // [s] mean age
@@ -98,17 +108,39 @@ private:
 
   bool is_fresh(double old) const { return -config_.clock_tolerance <= old && old <= config_.measurement_timeout; }
 
+  static bool is_number(double value) { return fabs(value) < measured_motion::kHuge; }
+
   bool possible(const double * positions, const double * rates) const
   {
     for (size_t j = 0; j < position.size(); ++j) {
-      if (!(fabs(positions[j]) < measured_motion::kHuge)) {
-        return false;
-      }
-      if (!is_unknown(rates, j) && !(fabs(rates[j]) < measured_motion::kHuge)) {
+      if (!is_number(positions[j]) || !(is_unknown(rates, j) || is_number(rates[j]))) {
         return false;
       }
     }
     return true;
+  }
+
+  // Follow the speed of each joint by itself, whatever other joints say; measured_motion.py says how.
+  void see(Instant now, Instant at, const double * positions, const double * rates)
+  {
+    const double elapsed = seen_lately(now) ? 1e-9 * static_cast<double>(at - seen) : kInfinite;
+    if (elapsed <= 0.0) {
+      return;
+    }
+    const double share = 1.0 - exp(-elapsed / measured_motion::kSeenOver);
+    for (size_t j = 0; j < position.size(); ++j) {
+      const bool is_known = is_number(positions[j]) && !is_unknown(rates, j) && is_number(rates[j]);
+      const double own = is_known ? rates[j] : 0.0;
+      const double step = is_known ? positions[j] - seen_position_[j] : static_cast<double>(NAN);
+      const bool went = fabs(step) <= most_[j] * elapsed + config_.resolution;
+      double & its_rate = seen_rate_[j];
+      its_rate += share * ((went ? step : 0.0) / elapsed - its_rate);
+      const bool alike = fabs(own - its_rate) <= measured_motion::kSwing * fastest_[j];
+      speed[j] = alike || fabs(own) < fabs(its_rate) ? own : its_rate;
+      seen_position_[j] = is_known ? positions[j] : static_cast<double>(NAN);
+    }
+    seen = at;
+    has_seen = true;
   }
 
   void begin(const double * rates)
@@ -169,5 +201,7 @@ private:
 
   const Config & config_;
   Vector fastest_, most_, turns_, added_;
+  Vector seen_position_;  // as it came, NaN where it is no number
+  Vector seen_rate_;
 };
 }  // namespace hodyn_ros::guard

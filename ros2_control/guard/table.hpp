@@ -370,8 +370,6 @@ constexpr double kLimitedCommands = 5.0;
 constexpr double kEffortSteps = 3.0;
 // [s] from now, when a motion has to keep its speed limit as well
 constexpr double kAhead = 0.02;
-// share of the highest speed by which a velocity that is fed back may differ from the others
-constexpr double kSwing = 0.1;
 // of measured positions, one after the other, that are no chance
 constexpr double kJumps = 2.0;
 // [s] without a measurement that could be taken, where all that come are jumps
@@ -409,6 +407,10 @@ constexpr double kStandingOver = 1.0;
 constexpr double kSlack = 0.05;
 // times its highest speed: no single velocity counts for more
 constexpr double kFastest = 2.0;
+// [s] that the speed of a joint by its positions alone is smoothed over
+constexpr double kSeenOver = 0.003;
+// share of its highest speed by which the velocity of a joint may differ from the others
+constexpr double kSwing = 0.1;
 }  // namespace measured_motion
 
 namespace reasons

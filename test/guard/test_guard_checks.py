@@ -117,6 +117,42 @@ def test_an_impossible_velocity_is_not_taken(velocity: float) -> None:
     assert motion.unknown.tolist() == [False, True]
 
 
+def speeds(signals, joint: int = 0) -> np.ndarray:
+    """What is known of the speed of a joint, each millisecond, where the other one has no position."""
+    motion, found = MeasuredMotion(["a", "b"], GuardConfig(), np.array([2.4, 2.4])), []
+    for k, (position, velocity) in enumerate(signals):
+        now, both = EPOCH + k * MS, np.full(2, np.nan)
+        both[joint] = position
+        with pytest.raises(StreamError, match="position of joint"):
+            motion.take(now, now, both, np.full(2, velocity))
+        found.append(motion.speed.copy())
+    assert motion.stamp is None and not np.array(found)[:, 1 - joint].any()
+    return np.array(found)[:, joint]
+
+
+@pytest.mark.parametrize("joint", [0, 1])
+def test_the_speed_of_a_joint_is_known_whatever_the_others_say_and_not_late(joint: int) -> None:
+    """At 60 rad/s^2, as of a turned motor, a mean over 10 ms would be 0.6 rad/s too slow."""
+    times = 1e-3 * np.arange(40)
+    found = speeds([(30.0 * t**2, 60.0 * t) for t in times], joint)
+    np.testing.assert_allclose(found[8:], 60.0 * times[8:], rtol=1e-12)
+
+
+@pytest.mark.parametrize("position, velocity", [(0.0, 2.4), (0.0, -2.4), (2.4, 0.0), (-2.4, 0.5)])
+def test_the_speed_of_a_joint_is_the_slower_of_both_where_they_differ(
+    position: float, velocity: float
+) -> None:
+    found = speeds([(1e-3 * k * position, velocity) for k in range(40)])
+    assert np.abs(found).max() <= min(abs(position), abs(velocity)) + 1e-12
+
+
+def test_a_jump_with_a_false_velocity_is_no_speed() -> None:
+    found = speeds([(0.3 * (k == 20), 2.4 * (k == 20)) for k in range(40)])
+    assert not found.any()
+    alternating = speeds([(0.3 * (k % 2), 2.4) for k in range(40)])
+    assert not alternating.any()
+
+
 # the motion against the efforts
 
 

@@ -388,6 +388,35 @@ def test_random_streams_reach_every_reason(library: ctypes.CDLL) -> None:
 
 
 @needs_compiler
+@pytest.mark.parametrize("share", [0.0, 0.7, 1.0])
+@pytest.mark.parametrize("feedback", [False, True])
+def test_a_joint_that_runs_away_beside_one_that_is_false(
+    library: ctypes.CDLL, feedback: bool, share: float
+) -> None:
+    """Of the other one, a share of the samples jump, or are no numbers; stamps are wrong at times."""
+    config = GuardConfig(measured=feedback, settle=0.02, fade=0.1, tracking_error=10.0)
+    limits = GuardLimits([4.0, 4.5], [30.0, 20.0])
+    gains = MotorGains(np.array([150.0, 80.0]), np.array([12.0, 6.0])) if feedback else None
+    ours, theirs = Guard(library, NAMES, config, limits, gains), CommandGuard(NAMES, config, limits, gains)
+    rng, stops = np.random.default_rng(5), []
+    for k in range(700):
+        now, reference = EPOCH + k * MS, desired(1e-3 * k - 0.15)
+        position, velocity = reference.positions[:2].copy()
+        away, rate, *_ = ramp((1e-3 * k - 0.4) / 0.2)
+        position[1] -= away
+        velocity[1] -= rate / 0.2
+        if k >= 400 and rng.random() < share:
+            position[0] += rng.choice([np.nan, 1e120, 0.0, 0.3, -2.0])
+            velocity[0] += rng.choice([np.nan, np.inf, 0.0, 5.0, -1e120])
+        stamp = now - int(rng.choice([0, 0, 0, 3, 70])) * MS * (k >= 400)
+        moment = Moment(k, now, [Feed(now, reference)], [Measured(stamp, position, velocity)])
+        answer = expected(theirs, moment)
+        assert_same(ours.act(moment), answer, k)
+        stops += [why[:2] for _, _, why in answer.changes]
+    assert (Fault.VELOCITY, "two") in stops
+
+
+@needs_compiler
 def test_a_loop_catches_up_after_an_overrun(library: ctypes.CDLL) -> None:
     """20 ms without a command, then those that were missed, 20 us apart; each may step by little alone."""
     config = GuardConfig(measured=True, settle=0.02, fade=0.1)

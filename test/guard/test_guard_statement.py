@@ -654,22 +654,58 @@ def test_motors_let_go_of_a_robot_that_is_too_fast_in_a_stop(share: float, lets_
     assert rig.changes[-1][2].fault is Fault.VELOCITY and rig.commands[tripped[0] + 1] is None
 
 
+def false(how: str) -> Measured:
+    """What is added to position and velocity of the first of two joints, so that it cannot be seen."""
+    lie = {"velocity": (0.0, 1.0), "jump": (0.5, 0.0), "no number": (np.nan, 0.0), "huge": (0.0, 1e30)}[how]
+    return tuple(np.array([one, 0.0]) for one in lie)
+
+
+@pytest.mark.parametrize("how", ["velocity", "jump", "no number", "huge"])
 @pytest.mark.parametrize("share, moves, lets_go", [(1.08, 1.0, True), (0.95, 1.0, False), (1.3, 0.5, False)])
 def test_motors_let_go_where_a_joint_is_too_fast_and_another_one_cannot_be_seen(
-    share: float, moves: float, lets_go: bool
+    share: float, moves: float, lets_go: bool, how: str
 ) -> None:
-    """By its positions and by its velocity, as no signal is believed alone."""
-    rig = Rig(tracking_error=100.0, shortest_stop=0.3, gains=GAINS).run(100)
-    fast = leaving(2.2 * share, 0.1, 1)
+    """By its positions and by its velocity, as no signal is believed alone; whatever the other one says."""
+    rig = Rig(tracking_error=100.0, shortest_stop=0.3, gains=GAINS, rejoin=Rejoin.NEVER).run(100)
+    fast, lie = leaving(2.2 * share, 0.1, 1), false(how)
 
     def robot(t: float) -> Measured:
         position, velocity = fast(t)
-        return position * moves, velocity + np.array([1.0, 0.0])
+        return position * moves + lie[0], velocity + lie[1]
 
     rig.run(190, robot=robot)
     tripped = [why for _, _, why in rig.changes if why.tripped]
-    assert rig.fault in (Fault.CONTRADICTION, Fault.FROZEN) and len(tripped) == lets_go
+    assert len(tripped) == lets_go and rig.fault in (
+        *(Fault.CONTRADICTION, Fault.FROZEN, Fault.NO_MEASUREMENT),
+        *[Fault.VELOCITY] * lets_go,
+    )
     assert all((why.fault, why.joint) == (Fault.VELOCITY, "b") for why in tripped)
+
+
+@pytest.mark.parametrize("gains", [GAINS, None])
+@pytest.mark.parametrize("how", ["jump", "no number", "huge"])
+@pytest.mark.parametrize("speed", [2.6, -2.6, 2.1])
+@pytest.mark.parametrize("moves, says", [(1.0, 1.0), (0.3, 1.0), (1.0, 0.3)])
+def test_a_joint_that_is_too_fast_is_seen_at_once_beside_one_that_is_false(
+    gains, how: str, speed: float, moves: float, says: float
+) -> None:
+    """Within the 30 or 50 ms in which a motion goes on although measurements are rejected."""
+    fast, lie, since = leaving(speed, 0.1, 1), false(how), leaving(speed, 0.1, 1)(0.13)[0]
+
+    def robot(t: float) -> Measured:
+        position, velocity = fast(t)
+        return since + moves * (position - since) + lie[0], says * velocity + lie[1]
+
+    rig = Rig(tracking_error=100.0, gains=gains).run(130, robot=fast).run(158, robot=robot)
+    assert (rig.fault is Fault.VELOCITY) == (abs(speed) > 2.2 and moves == says)
+    assert rig.fault is None or (rig.changes[2][2].joint == "b" and near(rig.stopped_at, 144))
+
+
+def test_a_measurement_with_a_wrong_stamp_says_nothing_of_any_joint() -> None:
+    rig = Rig(tracking_error=100.0, gains=GAINS, rejoin=Rejoin.NEVER).run(100)
+    rig.late = 60.0
+    rig.run(190, robot=leaving(2.2 * 1.3, 0.1, 1))
+    assert rig.fault is Fault.NO_MEASUREMENT and not any(why.tripped for _, _, why in rig.changes)
 
 
 @pytest.mark.parametrize("share, lets_go", [(0.08, False), (0.12, True)])

@@ -175,6 +175,33 @@ KEPT: tuple[Case, ...] = (
         (Lie("feedforward effort", "drifts", tuple(range(7)), 380.0, 0, 200),),
     ),
     Case(LOOSE.name, "at full speed", (Lie("elapsed", "times", (), 0.0),)),
+    Case(
+        "controller",
+        "joining",
+        (
+            Lie("measured position", "times", tuple(range(7)), 1.1, 0, 60),
+            Lie("robot", "pushed", (5,), 6.0),
+        ),
+    ),
+    Case(
+        "controller",
+        "slowing down",
+        (
+            Lie("clock", "its own set", (), 0.11, 0, 20),
+            Lie("robot", "turned", (3,)),
+            Lie("measured position", "freezes but for noise", (0, 5), 1e-06, 0, 60),
+        ),
+    ),
+    Case(
+        "controller",
+        "joining",
+        (Lie("measured motion", "not a number", (3,), 1e30, 0, 200), Lie("robot", "pushed", (1,), 45.6, 5)),
+    ),
+    Case(
+        "controller",
+        "at full speed",
+        (Lie("measured motion", "not a number", (5,), np.nan, 0, 200), Lie("robot", "turned", (3,), 0.0, 5)),
+    ),
 )
 
 
