@@ -12,9 +12,16 @@ from hodyn_ros.identification.least_squares.data import Data
 from hodyn_ros.identification.least_squares.estimate import Estimate
 from hodyn_ros.identification.least_squares.unknowns import Unknowns
 from hodyn_ros.identification.result import Figure
-from hodyn_ros.identification.springs.deflection import COMPLIANCE, DELAY, LAG, OFFSET
+from hodyn_ros.identification.springs.deflection import (
+    COMPLIANCE,
+    DELAY,
+    ECCENTRICITY,
+    LAG,
+    OFFSET,
+    RIPPLE,
+)
 from hodyn_ros.identification.springs.resonance import Resonance
-from hodyn_ros.identification.springs.terms import Terms, ripple_size, share_behind
+from hodyn_ros.identification.springs.terms import Terms, share_behind, wave_size
 from hodyn_ros.identification.torque_model import Motion, TorqueModel
 
 _CERTAIN = 2.0  # standard deviations that a figure is away from zero, to count as identified: 95 %
@@ -164,8 +171,11 @@ def _term_figures(name: str, terms: Terms, stiffness: float) -> list[Figure]:
             figures.append(Figure(f"cubic stiffness of {name}", "N·m/rad^3", cubic, np.nan, 0.0, True))
     if curve.gap:
         figures.append(Figure(f"backlash of {name}", "rad", curve.gap, terms.gap_deviation, 0.0, True))
+    if terms.eccentricity:
+        size, width = wave_size(terms, ECCENTRICITY)
+        figures.append(Figure(f"eccentricity of {name}", "rad", size, width, 0.0, True))
     if terms.turns:
-        size, width = ripple_size(terms)
+        size, width = wave_size(terms, RIPPLE)
         figures.append(
             Figure(f"ripple, {terms.turns:.5g} in a turn of {name}", "rad", size, width, 0.0, True)
         )

@@ -25,6 +25,7 @@ from hodyn_ros.identification.result import Figure, Fit, Identified, without_mea
 from hodyn_ros.identification.springs.deflection import (
     COMPLIANCE,
     DELAY,
+    KINDS,
     LAG,
     coefficients,
 )
@@ -419,9 +420,9 @@ def fits(
             load = part[:, : model.bodies] @ parameters[: model.bodies]
             compliance = unknowns.springs[COMPLIANCE, i]
             deflection = deflection + data.curves[j].beyond(load, compliance)
-        spec, of_recording = model.specs[j], unknowns.springs[DELAY:LAG, i]
-        lag = spec.spring_damping / spec.stiffness**2
-        spring = np.array([1.0 / spec.stiffness, *of_recording, lag, 0.0, 0.0, 0.0])
+        spec, spring = model.specs[j], np.zeros(KINDS)
+        spring[COMPLIANCE], spring[LAG] = 1.0 / spec.stiffness, spec.spring_damping / spec.stiffness**2
+        spring[DELAY:LAG] = unknowns.springs[DELAY:LAG, i]  # of the recording
         file = part @ coefficients(model, model.prior, spring, j)
         file = np.full_like(file, np.nan) if np.isinf(spec.stiffness) else file
         deflections.append(Fit(names[j], data.link_times, data.deflections[:, j], deflection, file))

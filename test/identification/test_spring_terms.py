@@ -1,4 +1,4 @@
-"""Friction behind springs, ripples of gears, and an industrial robot whose frames are not on its axes."""
+"""Friction behind springs, encoders off their axes, ripples of gears, and a robot with frames off its own."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from hodyn_ros.identification.least_squares.data import Data
 from hodyn_ros.identification.least_squares.unknowns import Unknowns
 from hodyn_ros.identification.result import Figure, Identified
 from hodyn_ros.identification.robot_file import robot_text
-from hodyn_ros.identification.springs.deflection import KINDS
-from hodyn_ros.identification.springs.terms import ripple_size, share_behind, spring_terms
+from hodyn_ros.identification.springs.deflection import ECCENTRICITY, KINDS, RIPPLE
+from hodyn_ros.identification.springs.terms import share_behind, spring_terms, wave_size
 from hodyn_ros.identification.torque_model import TorqueModel
 from hodyn_ros.identification.validation import validate
 
-TURNS, RIPPLE, SHARE = 400.0, 40e-6, 0.4  # [1], [rad], of friction
+TURNS, WAVE, ONCE, SHARE = 400.0, 40e-6, 250e-6, 0.4  # [1], [rad], [rad], of friction
 
 
 @pytest.fixture(name="arm", scope="module")
@@ -29,15 +29,18 @@ def make_arm(tmp_path_factory: pytest.TempPathFactory) -> Robot:
     return measured_arm(tmp_path_factory.mktemp("arm"))
 
 
-def bent(arm: Robot, seed: int, duration: float, phase: float = 0.0) -> JointRecording:
-    """Let friction behind the spring of `lift` bend it, and a ripple of its gear move its link."""
+def bent(
+    arm: Robot, seed: int, duration: float, phase: float = 0.0, wave: float = WAVE, once: float = 0.0
+) -> JointRecording:
+    """Let friction behind the spring of `lift` bend it, and a ripple and its encoder's axis move its link."""
     recording = measured(arm, seed, duration)
     assert recording.links is not None and recording.motors is not None
     times = recording.links.times
     position = recording.links.values[:, 1]
     speed = np.gradient(position, times)
     friction = 1.5 * speed + 2.0 * speed / np.sqrt(speed**2 + 1e-4) + 0.3
-    extra = SHARE * friction / drives_of(arm)[1].stiffness + RIPPLE * np.sin(TURNS * position + phase)
+    extra = SHARE * friction / drives_of(arm)[1].stiffness + wave * np.sin(TURNS * position + phase)
+    extra += once * np.sin(position + 0.7)
     links = recording.links.values - extra[:, None] * [0.0, 1.0, 0.0]
     return replace(recording, links=Channel(times, links))
 
@@ -59,10 +62,19 @@ def test_friction_behind_a_spring_and_a_ripple_are_found(arm: Robot) -> None:
     terms = found[1]
     share, width = share_behind(terms)  # type: ignore[arg-type]
     assert share == pytest.approx(SHARE, abs=0.03) and width < 0.05
-    size, deviation = ripple_size(terms)  # type: ignore[arg-type]
-    assert size == pytest.approx(RIPPLE, rel=0.03) and deviation < 0.1 * RIPPLE
+    size, deviation = wave_size(terms, RIPPLE)  # type: ignore[arg-type]
+    assert size == pytest.approx(WAVE, rel=0.03) and deviation < 0.1 * WAVE
     assert data.ripples[1] == pytest.approx(TURNS, rel=2e-3)
     assert terms.spring[0] == pytest.approx(1.0 / 3000, rel=0.01)  # type: ignore[attr-defined]
+
+
+def test_an_encoder_off_its_axis_is_told_from_friction_and_stiffness(arm: Robot) -> None:
+    terms = terms_of(arm, bent(arm, 2, 5.0, wave=0.0, once=ONCE), [1])[0][1]
+    size, deviation = wave_size(terms, ECCENTRICITY)  # type: ignore[arg-type]
+    assert abs(size - ONCE) < 1.5 * deviation and deviation < 0.12 * ONCE
+    assert share_behind(terms)[0] == pytest.approx(SHARE, abs=0.03)  # type: ignore[arg-type]
+    assert terms.spring[0] == pytest.approx(1.0 / 3000, rel=0.01)  # type: ignore[attr-defined]
+    assert not terms.turns  # type: ignore[attr-defined]
 
 
 def test_nothing_is_found_where_there_is_nothing(arm: Robot) -> None:

@@ -222,7 +222,7 @@ class Data:
         return Motion(q[0], q[1], q[2], theta[1], theta[2], self.recording.warmth(times))
 
     def springs(self, model: TorqueModel, now: Unknowns, fast: bool = False) -> list[Array]:
-        """Return columns (N, bodies + 7) of what bends the springs, of each joint with two encoders."""
+        """Return columns (N, bodies + 9) of what bends the springs, of each joint with two encoders."""
         late = self.late(now)
         moving = self.fast_motion if fast else self.motion
         motion = moving(self.link_times, late)

@@ -17,7 +17,7 @@ _SHARP = 1.0  # of friction whose turnover is left out
 class Unknowns:
     """What is sought.
 
-    Parameters p (P,), springs (7, e) of joints with two encoders, the delay of efforts, and how friction
+    Parameters p (P,), springs (9, e) of joints with two encoders, the delay of efforts, and how friction
     turns over (2, n).
     """
 
@@ -28,7 +28,7 @@ class Unknowns:
 
     @property
     def vector(self) -> Array:
-        """All in one row (P + 2 n + 7 e + 1,), logarithms of the transition speeds."""
+        """All in one row (P + 2 n + 9 e + 1,), logarithms of the transition speeds."""
         speed, sharpness = self.friction_shape
         springs = self.springs.ravel()
         return np.concatenate([self.parameters, np.log(speed), sharpness, springs, [self.effort_delay]])

@@ -1,16 +1,17 @@
-"""What a spring has beyond stiffness, delay and offset: sought where both halves of a recording show it.
+"""What a spring has beyond stiffness, delay and offset: sought where parts of a recording predict the rest.
 
-Friction behind the spring, a ripple of its gear, damping, backlash, and a spring that is no line. Parameters
-are held: what efforts have beyond the model would else be explained by inertias. A term that makes one half
-fit better and the other worse is no property of the robot, so a term is taken only where, fitted to either
-half, it predicts the other one better.
+Friction behind the spring, eccentricity of an encoder, a ripple of its gear, damping, backlash, and a spring
+that is no line. Parameters are held: what efforts have beyond the model would else be explained by inertias.
+A term that makes one part fit better and another worse is no property of the robot. So those terms are taken
+that, fitted to all but one part of the recording, predict this part best, each in turn (cross-validation by
+parts of the way, as samples beside each other tell the same), where a further term has to be worth it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,7 @@ from hodyn_ros.identification.springs.curve import (
 from hodyn_ros.identification.springs.deflection import (
     COMPLIANCE,
     DELAY,
+    ECCENTRICITY,
     FRICTION,
     KINDS,
     LAG,
@@ -38,9 +40,12 @@ from hodyn_ros.identification.springs.deflection import (
     RIPPLE,
 )
 from hodyn_ros.identification.torque_model import TorqueModel
+from hodyn_ros.model.tree import JointKind
 
-_BETTER = 0.95  # of the residual of each half that a term may leave
+_BETTER = 0.95  # of the error of prediction that a term may leave
 _MUCH_BETTER = 0.8  # of one that changes what the stiffness means: a curve, damping, backlash
+_PARTS = 6  # of the way, of which each is predicted by the others
+_ECCENTRIC = 3e-4  # [rad] that encoders are off once in a turn: 0.03 mm at a radius of 100 mm
 _SLOWEST, _FASTEST = 60.0, 3000.0  # ripples in a turn that are tried
 _FINER = 65  # ripples about the best of a grid
 _ALL = slice(None)
@@ -52,14 +57,19 @@ class _Choice:
     """Which terms are taken."""
 
     friction: bool = False
+    eccentricity: bool = False
     damping: bool = False
-    backlash: bool = False
-    shape: Literal["line", "hardening", "table"] = "line"
     turns: float = 0.0  # of a ripple, 0 without
+    backlash: bool = False
+    hardness: float = 0.0  # as in `Curve`, 0 without
+    table: bool = False
 
     @property
-    def plain(self) -> bool:
-        return self == _Choice()
+    def worth(self) -> float:
+        """Share of the error of prediction without terms that these may leave."""
+        small = self.friction + self.eccentricity + (self.turns > 0.0)
+        large = self.damping + self.backlash + (self.hardness > 0.0) + self.table
+        return float(_BETTER**small * _MUCH_BETTER**large)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +77,10 @@ class Terms:
     """What was found for one joint."""
 
     friction: bool
+    eccentricity: bool
     turns: float  # of a ripple, 0 without
-    spring: Array  # (7,)
-    deviation: Array  # (7,), without that of the load
+    spring: Array  # (9,)
+    deviation: Array  # (9,), without that of the load
     curve: Curve
     gap_deviation: float = 0.0  # [rad]
 
@@ -82,9 +93,7 @@ def spring_terms(
     for i, j in enumerate(runs[0].elastic):
         for data in runs:
             data.ripples[j] = 0.0
-        recording = runs[0].recording
-        measured = recording.at_motor and bool(recording.efforts.measured[j])
-        terms = _Search(model, runs, parameters, unknowns, i, measured).terms()
+        terms = _Search(model, runs, parameters, unknowns, i).terms()
         if terms is not None:
             terms_by_joint[j] = terms
             for data in runs:
@@ -103,19 +112,19 @@ class _Search:
         parameters: Array,
         unknowns: Unknowns,
         i: int,
-        measured: bool,
     ) -> None:
-        joint = runs[0].elastic[i]
+        joint, recording, tree = runs[0].elastic[i], runs[0].recording, model.robot.tree
+        self.measured = recording.at_motor and bool(recording.efforts.measured[joint])
+        bodies_of = [k for k in range(tree.n_bodies) if tree.joint_of(k) == joint]
+        self.revolves = all(tree.kinds[k] is not JointKind.PRISMATIC for k in bodies_of)
         columns = np.concatenate([data.springs(model, unknowns)[i] for data in runs])
         lengths = [len(data.link_times) for data in runs]
-        self.later = np.repeat(np.eye(len(runs)), lengths, axis=0)[
-            :, 1:
-        ]  # runs after the first count from elsewhere
+        of_runs = np.repeat(np.eye(len(runs)), lengths, axis=0)
+        self.later = of_runs[:, 1:]  # runs after the first count from elsewhere
         bodies = model.bodies
         self.load = columns[:, :bodies] @ parameters[:bodies]
         rotor = columns[:, bodies] * parameters[model.place(0)][joint]
         self.friction = columns[:, bodies + 1] - self.load - rotor
-        self.measured = measured
         self.velocity = columns[:, bodies + 2]
         loads = np.split(self.load, np.cumsum(lengths)[:-1])
         self.rate = np.concatenate([np.gradient(load, data.link_times) for load, data in zip(loads, runs)])
@@ -123,95 +132,107 @@ class _Search:
         positions = [data.recorded_positions()[:, joint] for data in runs]
         self.position = np.concatenate(positions)
         self.width = backlash_width(self.load, self.rate, min(data.of_deflections for data in runs))
-        self.hardness = 0.0
-        first = np.concatenate([_first_half(each) for each in positions])
-        self.halves = first, ~first
+        parts = np.concatenate([_parts(each) for each in positions])
+        self.parts = [parts == k for k in np.unique(parts)]
 
     def terms(self) -> Terms | None:
-        chosen = _Choice()
-        scores = self._scores(chosen)
+        """Return the terms that predict best, None where none does better than none."""
+        if len(self.parts) < 2:
+            return None  # it stands
+        none = chosen = _Choice()
+        errors = {none: self._error(none)}
         while True:
-            better = [(self._scores(each), each) for each in self._further(chosen)]
-            better = [(s, each) for s, each in better if (s < _needed(chosen, each) * scores).all()]
-            better = [pair for pair in better if self._can_be(pair[1])]
-            if not better:
-                break
-            scores, chosen = min(better, key=lambda pair: float(pair[0].sum()))
-        return None if chosen.plain else self._fitted(chosen)
+            for each in self._beside(chosen):
+                if each not in errors:
+                    errors[each] = self._error(each) / each.worth if self._can_be(each) else np.inf
+            best = min(errors, key=errors.__getitem__)
+            if best == chosen:
+                return None if best == none else self._fitted(best)
+            chosen = best
 
-    def _further(self, chosen: _Choice) -> list[_Choice]:
-        """Return choices with one term more."""
-        tried = []
-        if self.measured and not chosen.friction:
-            tried.append(replace(chosen, friction=True))
-        if not chosen.damping:
-            tried.append(replace(chosen, damping=True))
-        if self.width and not chosen.backlash:
-            tried.append(replace(chosen, backlash=True))
-        if chosen.shape == "line":
-            columns, _ = self._chosen(replace(chosen, shape="line"))
-            self.hardness = hardness_of(self.load, columns[:, 1:], self.values)
-            tried.append(replace(chosen, shape="hardening"))
-        if chosen.shape != "table":
-            tried.append(replace(chosen, shape="table"))
-        if not chosen.turns and (turns := self._ripple(chosen)):
-            tried.append(replace(chosen, turns=turns))
-        return tried
+    def _beside(self, chosen: _Choice) -> Iterator[_Choice]:
+        """Yield choices of another kind of spring, and others of the same kind."""
+        yield replace(chosen, backlash=bool(self.width) and not chosen.backlash)
+        yield replace(chosen, hardness=0.0, table=not chosen.table)
+        straight = replace(chosen, hardness=0.0, table=False)
+        columns, _ = self._chosen(straight)
+        yield replace(straight, hardness=hardness_of(self.load, columns[:, 1:], self.values))
+        either = (False, True)
+        for friction, eccentricity, damping in product(
+            either[: 1 + self.measured], either[: 1 + self.revolves], either
+        ):
+            one = replace(chosen, friction=friction, eccentricity=eccentricity, damping=damping, turns=0.0)
+            yield one
+            if turns := self._ripple(one):
+                yield replace(one, turns=turns)
 
     def _can_be(self, chosen: _Choice) -> bool:
         """Whether it is a spring: no negative damping, gap or stiffness, not more friction than there is."""
         fit = self._fitted(chosen)
-        curve = fit.curve
+        curve, bent = fit.curve, chosen.table or chosen.hardness > 0.0
+        if chosen.table == (curve.table is None):
+            return False
         if chosen.friction and not 0.0 <= share_behind(fit)[0] <= 1.0:
             return False
-        if (chosen.shape == "table") == (curve.table is None):
-            return False
-        return fit.spring[LAG] >= 0.0 and curve.gap >= 0.0 and (chosen.shape == "line" or fit.spring[0] > 0.0)
+        return fit.spring[LAG] >= 0.0 and curve.gap >= 0.0 and (not bent or fit.spring[0] > 0.0)
 
     def _chosen(self, chosen: _Choice) -> tuple[Array, list[str]]:
         """Return columns (N, k) and what each is."""
         one = np.ones_like(self.load)
         named = {"load": self.load, "delay": self.velocity, "offset": one}
         named |= {f"offset of run {k}": column for k, column in enumerate(self.later.T, 2)}
-        if chosen.shape == "hardening":
-            named["load"] = hardened(self.load, self.hardness)
+        named["load"] = hardened(self.load, chosen.hardness)
         if chosen.friction:
             named["friction"] = self.friction
         if chosen.damping:
             named["lag"] = -self.rate
         if chosen.backlash:
             named["gap"] = 0.5 * np.tanh(self.load / self.width)
+        if chosen.eccentricity:
+            named |= {"once cosine": np.cos(self.position), "once sine": np.sin(self.position)}
         if chosen.turns:
             wave = chosen.turns * self.position
             named |= {"cosine": np.cos(wave), "sine": np.sin(wave)}
-        if chosen.shape == "table":
+        if chosen.table:
             del named["load"]
             spline, _ = table_columns(self.load)
             named |= {f"table {k}": column for k, column in enumerate(spline.T)}
         return np.column_stack(list(named.values())), list(named)
 
-    def _scores(self, chosen: _Choice) -> Array:
-        """Return what is left of each half (2,) by what was fitted to the other, about its mean.
+    def _error(self, chosen: _Choice) -> float:
+        """Return the error of prediction, RMS [rad], of each part by what was fitted to all others.
 
-        How often a ripple comes is sought anew in the half that is fitted: of so many that are tried, the one
-        that suits all data would suit either half of noise as well.
+        How often a ripple comes is sought anew in what is fitted: of so many that are tried, the one that
+        suits all data would suit any part of noise as well.
         """
         left = []
-        for half in self.halves:
-            one = (
-                replace(chosen, turns=self._ripple(replace(chosen, turns=0.0), half))
-                if chosen.turns
-                else chosen
-            )
-            columns, _ = self._chosen(one)
-            fit = _solve(columns[half], self.values[half])
-            left.append(np.std(self.values[~half] - columns[~half] @ fit))
-        return np.array(left)
+        for part in self.parts:
+            one = replace(chosen, turns=self._ripple(chosen, ~part)) if chosen.turns else chosen
+            columns, names = self._chosen(one)
+            fit = self._solve(columns[~part], self.values[~part], names)[0]
+            left.append(np.mean((self.values[part] - columns[part] @ fit) ** 2))
+        return float(np.sqrt(np.mean(left)))
+
+    def _solve(self, columns: Array, values: Array, names: Sequence[str]) -> tuple[Array, Array, float]:
+        """Return what fits values (N,) best (k,), the rows that it followed from, and their noise [rad].
+
+        Over a short way sine and cosine of the position, load and offset are nearly the same. So an
+        eccentricity is pulled towards none, by how large one of an encoder is.
+        """
+        fit = _least_squares(columns, values)
+        residual = values - columns @ fit
+        noise = float(np.sqrt(residual.var() * correlation_length(residual)))
+        pulled = [k for k, name in enumerate(names) if name.startswith("once")]
+        if not pulled:
+            return fit, columns, noise
+        rows = np.vstack([columns, noise / _ECCENTRIC * np.eye(len(names))[pulled]])
+        return _least_squares(rows, np.r_[values, np.zeros(len(pulled))]), rows, noise
 
     def _ripple(self, chosen: _Choice, part: NDArray[np.bool_] | slice = _ALL) -> float:
         """Return how often in a turn of the link the largest ripple of what is left of a part comes."""
-        columns, values = self._chosen(chosen)[0][part], self.values[part]
-        residual = values - columns @ _solve(columns, values)
+        columns, names = self._chosen(replace(chosen, turns=0.0))
+        values = self.values[part]
+        residual = values - columns[part] @ self._solve(columns[part], values, names)[0]
         position = self.position[part] - self.position[part].min()
         travel = float(position.max())
         if not travel:
@@ -230,14 +251,14 @@ class _Search:
 
     def _fitted(self, chosen: _Choice) -> Terms:
         columns, names = self._chosen(chosen)
-        fit = _solve(columns, self.values)
-        residual = self.values - columns @ fit
-        size = np.linalg.norm(columns, axis=0)
-        normal = np.linalg.pinv((columns / size).T @ (columns / size), hermitian=True) / np.outer(size, size)
-        width = np.sqrt(residual.var() * correlation_length(residual) * np.maximum(np.diag(normal), 0.0))
+        fit, rows, noise = self._solve(columns, self.values, names)
+        size = np.linalg.norm(rows, axis=0)
+        size[size == 0.0] = 1.0
+        normal = np.linalg.pinv((rows / size).T @ (rows / size), hermitian=True) / np.outer(size, size)
+        width = noise * np.sqrt(np.maximum(np.diag(normal), 0.0))
         values, widths = dict(zip(names, fit)), dict(zip(names, width))
         table = None
-        if chosen.shape == "table":
+        if chosen.table:
             table = self._table(np.array([v for n, v in values.items() if n.startswith("table")]))
             values["load"], widths["load"] = self._secant(table)
             if table is not None:
@@ -245,18 +266,14 @@ class _Search:
                     table, columns, names, fit
                 )
         places = {"load": COMPLIANCE, "delay": DELAY, "offset": OFFSET, "lag": LAG, "friction": FRICTION}
+        places |= {"once cosine": ECCENTRICITY, "once sine": ECCENTRICITY + 1}
         places |= {"cosine": RIPPLE, "sine": RIPPLE + 1}
         spring, deviation = np.zeros(KINDS), np.zeros(KINDS)
         for name, place in places.items():
             spring[place], deviation[place] = values.get(name, 0.0), widths.get(name, 0.0)
-        curve = Curve(
-            self.hardness if chosen.shape == "hardening" else 0.0,
-            table,
-            float(values.get("gap", 0.0)),
-            self.width or 1.0,
-        )
+        curve = Curve(chosen.hardness, table, float(values.get("gap", 0.0)), self.width or 1.0)
         gap = float(widths.get("gap", 0.0))
-        return Terms(chosen.friction, chosen.turns, spring, deviation, curve, gap)
+        return Terms(chosen.friction, chosen.eccentricity, chosen.turns, spring, deviation, curve, gap)
 
     def _table(self, coefficients: Array) -> Array | None:
         return spring_table(table_columns(self.load)[1], coefficients)
@@ -276,19 +293,13 @@ class _Search:
         return float(np.mean(columns[:, of_table] @ fit[of_table] - np.interp(self.load, *table)))
 
 
-def _first_half(position: Array) -> NDArray[np.bool_]:
-    """Return which samples (N,) are on the first half of the way."""
+def _parts(position: Array) -> NDArray[np.int_]:
+    """Return on which part of its way (N,) a joint is."""
     gone = np.cumsum(np.abs(np.diff(position, prepend=position[0])))
-    return np.asarray(gone < 0.5 * gone[-1])
+    return np.minimum((_PARTS * gone / max(gone[-1], 1e-300)).astype(int), _PARTS - 1)
 
 
-def _needed(before: _Choice, after: _Choice) -> float:
-    """Return the share of each half's residual that a further term may leave."""
-    plain = replace(after, friction=before.friction, turns=before.turns) == before
-    return _BETTER if plain else _MUCH_BETTER
-
-
-def _solve(columns: Array, values: Array) -> Array:
+def _least_squares(columns: Array, values: Array) -> Array:
     size = np.linalg.norm(columns, axis=0)
     size[size < 1e-12 * size.max()] = np.inf  # such as a spline where there are no loads
     return np.asarray(np.linalg.lstsq(columns / size, values, rcond=None)[0] / size)
@@ -300,8 +311,7 @@ def share_behind(terms: Terms) -> tuple[float, float]:
     return float(terms.spring[FRICTION]) / compliance, float(terms.deviation[FRICTION]) / abs(compliance)
 
 
-def ripple_size(terms: Terms) -> tuple[float, float]:
-    """Return the amplitude of the ripple [rad], and its standard deviation."""
-    return float(np.hypot(*terms.spring[RIPPLE:])), float(
-        np.sqrt(0.5 * (terms.deviation[RIPPLE:] ** 2).sum())
-    )
+def wave_size(terms: Terms, kind: int) -> tuple[float, float]:
+    """Return the amplitude of an eccentricity or ripple, by its place, [rad], and its standard deviation."""
+    both = slice(kind, kind + 2)
+    return float(np.hypot(*terms.spring[both])), float(np.sqrt(0.5 * (terms.deviation[both] ** 2).sum()))
