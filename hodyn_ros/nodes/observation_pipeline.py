@@ -112,8 +112,13 @@ class ObservationPipeline:
             self.readers[BASE] = OdometryReader()
         self._order = np.array([[*of_links, *of_motors].index(row) for row in rows])
         self.estimator: PayloadEstimator | None = None
+        self._of_load = self.observer
         if config.payload_rate > 0.0:
-            self.estimator = PayloadEstimator(self.observer, config.usual_load, config.payload_body)
+            if measured.rates and not self.observer.floats:  # filtered ones are late, by more with a load
+                positions = replace(measured, rates=False)
+                self._of_load = MomentumObserver(self.robot, config.observer, positions)
+            self.estimator = PayloadEstimator(self._of_load, config.usual_load, config.payload_body)
+        self._rows_of_load = [rows.index(row) for row in self._of_load.rows]
         self.stamps = StampFilter() if stamps is None else stamps
         self.screen = SampleScreen(rows, names, self.robot.limits.effort)
         self.begun: int | None = None
@@ -128,10 +133,13 @@ class ObservationPipeline:
     def compile(self, config: ObserverConfig) -> None:
         """Compile what another configuration needs, so that `configure` finds it, and takes no time."""
         MomentumObserver(self.robot, config, self.observer.sensed)
+        if self.estimator is not None:
+            of_load = MomentumObserver(self.robot, config, self._of_load.sensed)
+            PayloadEstimator(of_load, self._config.usual_load, self._config.payload_body)
 
     def configure(self, config: ObserverConfig) -> None:
         """Let the observer go on with another configuration."""
-        self.observer.config = config
+        self.observer.config = self._of_load.config = config
         self._config = replace(self._config, observer=config)
 
     def begin(self) -> None:
@@ -139,13 +147,18 @@ class ObservationPipeline:
         self.stamps.forget()
         self.screen.forget()
         self.begun, self.contact = None, False
-        self.observer.restart()
+        self._restart_observers()
 
     def restart(self) -> None:
         """Forget what was learnt."""
-        self.observer.restart()
+        self._restart_observers()
         if self.estimator is not None:
-            self.estimator.restart()
+            self.estimator.restart(drives=True)
+
+    def _restart_observers(self) -> None:
+        self.observer.restart()
+        if self._of_load is not self.observer:
+            self._of_load.restart()
 
     def begins(self, stamp: int) -> bool:
         """Whether nothing follows from a sample with a stamp [ns] yet, as there is none near before."""
@@ -159,7 +172,7 @@ class ObservationPipeline:
         begun = self.begun
         if begun is None or now < begun:  # a clock that starts again
             if begun is not None:
-                observer.restart()
+                self._restart_observers()
             begun = now
             self.screen.forget()
         sample, at = np.ascontiguousarray(measured.rows[self._order]), 1e-9 * (now - begun)
@@ -171,7 +184,11 @@ class ObservationPipeline:
         self.stamps.accept(now)
         if begun != self.begun:
             self.begun = self._next_payload = begun
-        payload = self._load(measured.stamp, now, found)
+        if self._of_load is observer:
+            payload = self._load(measured.stamp, now, found)
+        else:
+            of_load = self._of_load.update(at, np.ascontiguousarray(sample[self._rows_of_load]))
+            payload = self._load(measured.stamp, now, of_load)
         if found is None:
             return Said(None, None, payload)
         message = ExternalEffortsMessage(

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import floor
-from typing import Any
+from typing import Any, NamedTuple
 
 from hodyn_ros.array import Array
 from hodyn_ros.observers.balance import Balance, Vectors
@@ -39,6 +39,30 @@ _SMOOTH = "smooth_"
 _FAR = (
     9.0  # square of the deviations from which on an error of a motor's equation counts as none of its drive
 )
+
+
+class Lasting(NamedTuple):
+    """An error that is the same all the time: an unknown share of an effort, with its mean and variance."""
+
+    effort: Any
+    mean: Any
+    variance: Any
+
+
+class JointErrors(NamedTuple):
+    """What acts on a joint from outside by the model as it stands, and by how much that is unsure.
+
+    What really is outside is `residual` less the shares of `lasting`. Where the motor is checked, its
+    equation says besides that `error` is minus the shares of `motor`; the first one is that of `lasting`.
+    """
+
+    residual: Any
+    needed: Any  # by the motion of the links
+    noise: Any  # a variance
+    lasting: list[Lasting]
+    error: Any = 0.0
+    error_noise: Any = 0.0  # a variance; large for what is far from all that the drive may be
+    motor: Sequence[Lasting] = ()
 
 
 class Filters:
@@ -143,6 +167,50 @@ class Filters:
             for j, value in zip(self._places.get("load", ()), state.get(name, ())):
                 found[name][j] = value
         return found
+
+    def joint_errors(self, j: int, state: Vectors, figures: Vectors) -> JointErrors:
+        """Return what is outside of a joint of a robot on the ground, and what that is unsure by, at a state.
+
+        What lasts are shares of the spring or of the gain of a torque sensor, of friction, and of what masses
+        need, where no covariance of these is given. Noise includes dry friction near standstill.
+        """
+        seen = {
+            name: state[self._prefix + name][owners.index(j)]
+            for name, owners in self._places.items()
+            if j in owners
+        }
+        dry = ("link_sticking",) if "torque" in seen else ("link_sticking", "sticking")
+        noise = figures["noise_variance"][j] + figures["model_variance"][j]
+        noise = noise + sum(seen[name] for name in dry if name in seen)
+        spring, friction = figures["stiffness_variance"][0], figures["friction_variance"][0]
+        variances = {"torque": spring, "viscous": friction, "coulomb": friction}
+        names = self.corrected.get(j, ())
+        x, p = state.get(f"x{j}", ()), state.get(f"p{j}", ())
+        spreads = [value for value, (a, b) in zip(p, _pairs(len(names))) if a == b]
+        checked = self._balance.forms[j].checked
+        lasting, motor, far = [], [], 0.0
+        if checked:
+            missing = seen["error"] + sum(value * seen[name] for name, value in zip(names, x))
+            known = sum(value * (seen[name] * seen[name]) for name, value in zip(names, spreads))
+            motor = [Lasting(seen[name], 0.0, variances[name]) for name in names]
+            error_noise = figures["noise_variance"][j] + seen.get("sticking", 0.0)
+            far = missing * missing * error_noise / (_FAR * (known + error_noise))
+            lasting.append(motor[0])
+        elif "torque" in seen:
+            lasting.append(Lasting(seen["torque"], 0.0, spring))
+        else:
+            learnt = {name: (value, own) for name, value, own in zip(names, x, spreads)}
+            for name in ("viscous", "coulomb"):
+                if name in seen:
+                    lasting.append(Lasting(0.0 - seen[name], *learnt.get(name, (0.0, friction))))
+        if "link_friction" in seen:
+            lasting.append(Lasting(seen["link_friction"], 0.0, friction))
+        lasting.append(Lasting(seen["needed"], 0.0, figures["inertia_variance"][0] + _NONE))
+        if not checked:
+            return JointErrors(seen["residual"], seen["needed"], noise, lasting)
+        return JointErrors(
+            seen["residual"], seen["needed"], noise, lasting, seen["error"], error_noise + far, motor
+        )
 
     def update(
         self,

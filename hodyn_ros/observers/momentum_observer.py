@@ -346,6 +346,11 @@ class MomentumObserver:
         return self.equations.start_trace()
 
     @property
+    def numbers(self) -> Array:
+        """The configuration as numbers (1, size), as compiled code takes them."""
+        return self._figures
+
+    @property
     def figures(self) -> dict[str, list[float]]:
         """The configuration as numbers, in the order in which compiled code takes them."""
         return self._filters.figures.unpack(self._figures[0].tolist())

@@ -1,10 +1,26 @@
 """What a robot carries, from ordinary motion: mass, centre and inertia of a body on its last link.
 
-A load that the model does not know acts like an external effort, `r = -Y_L pi` with the ten columns of the
-regressor of the body that carries it, both through the poles of the observer. Weighted with the deviations of
-r, the squares make A and b, which take a load in whatever order of samples. The estimate is the minimum of
+A load that the model does not know acts like an external effort. What the observer leaves at a joint is
 
-    1/2 pi^T A pi - b^T pi + tr(P_0^-1 P(pi)) - log det P(pi)
+    r = -Y_L pi + sum_i h_i x_i + noise
+
+with the ten columns Y_L of the regressor of the body that carries it, through the poles of the observer, and
+errors that last: shares x_i, one draw for a robot and the same over the whole motion, of efforts h_i. They
+are those of `Filters.joint_errors`, and a delay of the effort that acts on the joint, as damping of a spring
+or sensors bring. Of a spring whose motor is checked, mean and variance come from the equation of the motor,
+by sums of the same kind that go on when another load is taken: no load is in it. What a law does not say of
+friction lasts for about a stroke, so samples of that equation count as new after `_FRICTION_TIME`.
+
+Noise averages out: one more pole of half the `error_time`, over r and all columns alike, takes away what is
+faster than motions; samples count as new where they are as far apart as white noise behind all poles asks
+for, twice the sum of their time constants.
+
+The squares of all columns, by joint and weighted with the noise of the observer, make a matrix that takes a
+load and errors in whatever order of samples. Without the x_i, which take their most probable values for any
+load (Schur's complement of these sums with the prior of x), A_j, b_j and c_j are left. The estimate is the
+minimum of
+
+    sum_j (1/2 pi^T A_j pi - b_j^T pi) / s_j^2 + tr(P_0^-1 P(pi)) - log det P(pi)
 
 with the pseudo-inertia `P = [[S, h], [h^T, m]]`, `S = 1/2 tr(I) 1 - I`: there is a body with these figures
 where P is positive definite, and no other one. The last term keeps it so at every step
@@ -15,23 +31,19 @@ method, `1 / (1 + l)` of it with its length l in the metric of `-log det P`. As 
 the rest is quadratic, such a step lowers the objective, and never leaves the bodies that can be (Nesterov and
 Nemirovskii 1994).
 
-The deviations of r are those of a robot without a load. How large its errors were with the load is what the
-estimate leaves, `r + Y_L pi`. A is kept by joint, and the part A_j of a joint counts s_j^2 times: the squares
-that its r leaves by the number of samples that say something new, less what the fit takes of them (variance
-components; Koch, Parameter Estimation and Hypothesis Testing in Linear Models, 1999, section 3.6); once at
-least, as errors of a model last, and what lasts hides in the fit. The covariance is
-`H^-1 (B + sum_j s_j^2 A_j + J) H^-1`, with H the Hessian of the above, and B that of its last two terms. J
-adds a share of the efforts that the load needs, for what the fit hides as well, such as the stiffness of a
-spring that is wrong all the time. This leaves the estimate alone; lower weights would let a wrong one silence
-what mends it. Deviations count how far the prior has moved the estimate too, as that holds small inertias
-away from zero.
+How large noise was is what the estimate leaves: s_j^2 is the sum of squares that is left at a joint, by the
+number of samples that say something new (variance components; Koch, Parameter Estimation and Hypothesis
+Testing in Linear Models, 1999, section 3.6). For the covariance `H^-1 (B + sum_j S_j^2 / s_j^4 A_j) H^-1`,
+S_j^2 is the same by the number of these less what the fit takes of them, H the Hessian of the above, and B
+that of its last two terms.
+Deviations count how far the prior has moved the estimate too, as that holds small inertias away from zero.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp
+from math import exp, isfinite
 from typing import Any
 
 import numpy as np
@@ -53,7 +65,12 @@ _PAIRS = ("xx", "yy", "zz", "xy", "xz", "yz")
 NAMES = ("mass", *(f"centre {axis}" for axis in "xyz"), *(f"inertia {pair}" for pair in _PAIRS))
 _SETTLED = 8.0  # times 1 / L after which nothing is left of what was before the first sample
 _LEARNT = 0.5  # share of the spread of the prior that a figure has to come to, to be shown
-_BELIEVED = 5.0  # independent samples that the deviations of the observer count for beside those that came
+_BELIEVED = 0.2  # samples that the noise of the observer counts for beside those that came
+_FRICTION_TIME = 1.0  # [s] for which what a friction law does not say lasts, about as long as a stroke
+_LARGEST = 1e4  # share of the stated variance that noise counts for in weights at most
+_NONE = 1e-30  # a variance that is none, but may stand in a denominator
+_KEPT = PER_BODY + 1  # columns of load and effort
+_REDUCED = _KEPT * (_KEPT + 1) // 2
 _INTERVAL = 1.959963984540054  # deviations of 95 %
 
 
@@ -65,12 +82,16 @@ class PayloadConfig:
     size: float = key("Their size, a root mean square of distances along each axis [m].", default=0.1,
                       within=(1e-3, 10.0))  # fmt: skip
     error_time: float = key(
-        "Time [s] for which errors of the external efforts last: samples closer than that say the same.",
+        "Time [s] for which errors last that are not there all the time, beyond what the observer smooths: "
+        "samples closer than that say the same.",
         default=0.05,
         within=(1e-4, 100.0),
     )
-    effort_deviation: float = key(
-        "Share of the efforts that the load needs which stays unsure.", default=0.01, within=(0.0, 1.0)
+    delay_deviation: float = key(
+        "Time [s] by which efforts may be early or late against motions, as by sensors, or by damping of "
+        "springs that the robot's file does not know.",
+        default=1e-3,
+        within=(0.0, 0.1),
     )
     forgetting: float = key(
         "Time [s] after which a sample counts for a third; a load that is put down is better restarted.",
@@ -129,67 +150,92 @@ class PayloadEstimator:
         self.body = body or names[-1]
         if self.body not in names:
             raise InputError(f"there is no body {body!r}; robot {robot.name!r} has {list(names)}")
-        self._observer, self._robot, self.config = observer, robot, config
-        n = robot.n_coordinates
-        sums = PER_BODY * (PER_BODY + 1) // 2
-        self._state = Layout(
-            q=n, v=n, filtered=PER_BODY * n, smooth=PER_BODY * n, information=sums * n, spread=sums,
-            pull=PER_BODY * n, squares=n, samples=1, parameters=PER_BODY,
-        )  # fmt: skip
+        self._observer, self._robot, self.config = observer, observer.robot, config
         self._prior = np.diag([config.mass * config.size**2] * 3 + [config.mass])
-        self._figures, self._sample = np.zeros((1, 6)), np.zeros((4, n))
-        self._step = Kernel(*self.trace()).function
-        self.restart()
+        self._figures = np.zeros((1, 8))
+        self._compile()
 
-    def restart(self) -> None:
-        """Forget the load, as when it is put down or another one is taken."""
+    def _compile(self) -> None:
+        """Draw up what an update computes; the observer may have other poles than before."""
+        n = self._robot.n_coordinates
+        self._equations = equations = self._observer.equations
+        filters = equations.filters
+        state = filters.state.unpack([0.0] * filters.state.size)
+        figures = filters.figures.unpack([1.0] * filters.figures.size)
+        errors = [filters.joint_errors(j, state, figures) for j in range(n)]
+        columns = [_KEPT + len(one.lasting) + 1 for one in errors]  # a delay besides
+        motors = [len(one.motor) + 2 if one.motor else 0 for one in errors]
+        self._state = Layout(
+            q=n, v=n, filtered=PER_BODY * n, smooth=PER_BODY * n, slow=sum(columns),
+            **{f"sums{j}": size * (size + 1) // 2 for j, size in enumerate(columns)},
+            slow_motors=sum(motors),
+            **{f"motor{j}": size * (size + 1) // 2 for j, size in enumerate(motors)},
+            motor_samples=1, motor_shares=n,
+            reduced=_REDUCED * n, samples=1, shares=n, parameters=PER_BODY,
+        )  # fmt: skip
+        self._step = Kernel(*self.trace()).function
+        self.restart(drives=True)
+
+    def restart(self, drives: bool = False) -> None:
+        """Forget the load, as when it is put down or another one is taken; with `drives` these as well."""
         fresh = self._state.unpack([0.0] * self._state.size)
         fresh["parameters"] = parameters_of(self._prior).tolist()
-        self._memory = np.array([self._state.pack(fresh)])
+        fresh["shares"] = fresh["motor_shares"] = [1.0] * self._robot.n_coordinates
+        if not drives:
+            before = self._state.unpack(self._memory[0].tolist())
+            fresh.update({name: values for name, values in before.items() if "motor" in name})
+        self._memory: Array = np.array([self._state.pack(fresh)])
         self._elapsed: float | None = None
 
     def update(self, found: ExternalEfforts | None) -> None:
         """Take what the observer has just said; nothing where that has begun anew."""
         observer = self._observer
-        motion = observer.link_motion
+        if observer.equations is not self._equations:
+            self._compile()
         if found is None or self._elapsed is None:
-            self._memory[0, self._state["q"]], self._memory[0, self._state["v"]] = motion
+            self._memory[0, self._state["q"]], self._memory[0, self._state["v"]] = observer.link_motion
             self._elapsed = 0.0
             return
         period, config = observer.period, observer.config
         self._elapsed += period
-        share = period / max(self.config.error_time, period)
         smoothing = 1.0 / config.smoothing if config.smoothing else 0.0
+        poles, lasts = 1.0 / config.bandwidth + smoothing, 0.5 * self.config.error_time
+        settled = self._elapsed > _SETTLED * poles
+        alike = max(2.0 * (poles + lasts), period)
         self._figures[0] = (
             period,
             config.bandwidth,
             smoothing,
-            share if self._elapsed > _SETTLED * (1.0 / config.bandwidth + smoothing) else 0.0,
+            lasts / (lasts + period) if settled else 0.0,
+            period / alike if settled else 0.0,
             exp(-period / self.config.forgetting),
-            self.config.effort_deviation,
+            self.config.delay_deviation**2 + _NONE,
+            min(alike, _FRICTION_TIME),
         )
-        self._sample[:2] = motion
-        self._sample[2], self._sample[3] = found.efforts, found.deviations
-        self._memory = self._step(self._sample, self._figures, self._memory)
+        self._memory = self._step(found[0], observer.numbers, self._figures, self._memory)
+        if not isfinite(self._memory.item(-1)):  # rounding led out of the bodies that can be: begin inside
+            self._memory[0, self._state["parameters"]] = parameters_of(self._prior)
+            self._memory[0, self._state["shares"]] = _LARGEST
 
     @property
     def estimate(self) -> PayloadEstimate:
         """What is known of the load by now."""
         state, n = self._state.unpack(self._memory[0].tolist()), self._robot.n_coordinates
         parameters = np.array(state["parameters"])
-        by_joint = np.array([_symmetric(rows) for rows in np.reshape(state["information"], (n, -1))])
+        reduced = np.array([_symmetric(rows) for rows in np.reshape(state["reduced"], (n, _REDUCED))])
+        by_joint, pulls, squares = reduced[:, :-1, :-1], reduced[:, :-1, -1], reduced[:, -1, -1]
         values, slopes = _figures_of(parameters)
         before = np.linalg.inv(_curvature(self._prior))
         pseudo = pseudo_inertia(parameters)
         curvature = _curvature(pseudo)
-        bend = np.linalg.inv(by_joint.sum(axis=0) + curvature)
+        weights = 1.0 / np.array(state["shares"])
+        bend = np.linalg.inv(np.tensordot(weights, by_joint, axes=1) + curvature)
         pulled = np.tensordot(_BASIS, np.linalg.inv(self._prior) - np.linalg.inv(pseudo))
         moved = slopes @ bend @ pulled
-        pulls = np.reshape(state["pull"], (n, -1))
-        left = np.maximum(state["squares"] + (by_joint @ parameters - 2.0 * pulls) @ parameters, 0.0)
-        free = np.maximum(state["samples"][0] - np.tensordot(by_joint, bend), 0.0)
-        shares = np.maximum((_BELIEVED + left) / (_BELIEVED + free), 1.0)
-        spread = np.tensordot(shares, by_joint, axes=1) + _symmetric(state["spread"])
+        left = np.maximum(squares + (by_joint @ parameters - 2.0 * pulls) @ parameters, 0.0)
+        fitted = weights * np.tensordot(by_joint, bend)
+        free = np.maximum(state["samples"][0] - fitted, 0.0)
+        spread = np.tensordot((_BELIEVED + left) / (_BELIEVED + free) * weights**2, by_joint, axes=1)
         root = slopes @ bend @ np.linalg.cholesky(curvature + spread)
         deviations = np.sqrt((root**2).sum(axis=1) + moved**2)
         open_before = np.sqrt(np.diag(slopes @ before @ slopes.T))
@@ -198,18 +244,22 @@ class PayloadEstimator:
         return PayloadEstimate(payload, values, deviations, deviations < _LEARNT * open_before)
 
     def trace(self) -> Traceable:
-        """Return what is compiled: `sample (4, n), figures, memory -> memory`."""
+        """Return what is compiled: `row of the observer, its numbers, figures, memory -> memory`."""
         tree = self._robot.tree
         law, _ = regressors(tree, 0)
         first = PER_BODY * tree.body_names.index(self.body)
         own = slice(first, first + PER_BODY)
-        layout, inverse_prior = self._state, np.linalg.inv(self._prior)
+        equations, layout, inverse_prior = self._equations, self._state, np.linalg.inv(self._prior)
+        filters = equations.filters
         pull_of_prior = [float(np.sum(inverse_prior * basis)) for basis in _BASIS]
 
-        def trace(sample: Stack, figures: Stack, memory: Stack) -> Stack:
-            q, v, efforts, deviations = sample
-            period, bandwidth, smoothing, share, kept, unsure = figures[0]
+        def trace(row: Stack, numbers: Stack, figures: Stack, memory: Stack) -> Stack:
+            period, bandwidth, smoothing, slowness, share, kept, delay, alike = figures[0]
             before = layout.unpack(memory[0])
+            motion = equations.balance.state.unpack(row[0][equations.memory["balance"]])
+            seen = filters.state.unpack(row[0][equations.memory["filters"]])
+            known = filters.figures.unpack(numbers[0])
+            q, v = motion["q"], motion["v"]
             middle = [
                 [
                     0.5 * (a + b) - 0.125 * period * (d - c)
@@ -218,52 +268,119 @@ class PayloadEstimator:
                 [0.5 * (a + b) for a, b in zip(before["v"], v)],
                 [(b - a) / period for a, b in zip(before["v"], v)],
             ]
-            rows = [row[own] for row in law(middle)]
             x = bandwidth * period
             even = 1.0 + x * x * (1.0 / 12.0)  # as `Filters` does
             blend, faded = x / (even + 0.5 * x), smoothing / (smoothing + period)
-            flat = [value for row in rows for value in row]
+            flat = [value for line in law(middle) for value in line[own]]
             filtered = [a + blend * (b - a) for a, b in zip(before["filtered"], flat)]
             smooth = [b + faded * (a - b) for a, b in zip(before["smooth"], filtered)]
-            seen = [smooth[k : k + PER_BODY] for k in range(0, len(smooth), PER_BODY)]
-            weights = [share / (d * d) for d in deviations]
-            needed = [unsure * _sum(a * b for a, b in zip(y, before["parameters"])) for y in seen]
-            grown = [w * e * e / (d * d) for w, e, d in zip(weights, needed, deviations)]
-            upper = [(a, b) for a in range(PER_BODY) for b in range(a, PER_BODY)]
-            # joint after joint, so that what each leaves is known whatever the load turns out to be
-            products = [w * (y[a] * y[b]) for w, y in zip(weights, seen) for a, b in upper]
-            information = [kept * old + new for old, new in zip(before["information"], products)]
-            moments = [w * e * value for w, e, y in zip(weights, efforts, seen) for value in y]
-            pull = [kept * old - new for old, new in zip(before["pull"], moments)]
-            squares = [kept * old + w * (e * e) for old, w, e in zip(before["squares"], weights, efforts)]
-            spread = [
-                kept * old + _sum(w * (y[a] * y[b]) for w, y in zip(grown, seen))
-                for old, (a, b) in zip(before["spread"], upper)
-            ]
-            total = dict(zip(upper, _of_joints(information, len(upper))))
-            found = _newton(before["parameters"], total, _of_joints(pull, PER_BODY), pull_of_prior)
-            return [
-                layout.pack(
-                    {
-                        "q": q, "v": v, "filtered": filtered, "smooth": smooth,
-                        "information": information, "spread": spread, "pull": pull, "squares": squares,
-                        "samples": [kept * before["samples"][0] + share], "parameters": found,
-                    }
+            now: dict[str, Row] = {"q": q, "v": v, "filtered": filtered, "smooth": smooth}
+            lists = ("slow", "slow_motors", "motor_shares", "reduced", "shares")
+            now.update({name: [] for name in lists})
+            seldom = share * (alike / _FRICTION_TIME)
+            now["samples"] = [kept * before["samples"][0] + share]
+            now["motor_samples"] = [kept * before["motor_samples"][0] + seldom]
+            parts: list[tuple[Row, Any]] = []
+            for j in range(len(q)):
+                errors = filters.joint_errors(j, seen, known)
+                acting = errors.needed - errors.residual
+                columns = [0.0 - value for value in smooth[PER_BODY * j : PER_BODY * (j + 1)]]
+                columns += [errors.residual, *(effort for effort, _, _ in errors.lasting), acting]
+                old = before["slow"][len(now["slow"]) :]
+                slow = [b + slowness * (a - b) for a, b in zip(old, columns)]
+                now["slow"] += slow
+                columns = [*slow[:-1], (slow[-1] - old[len(slow) - 1]) / period]
+                sums = now[f"sums{j}"] = _added(before[f"sums{j}"], kept, columns, share / errors.noise)
+                prior = [(mean, variance) for _, mean, variance in errors.lasting] + [(0.0, delay)]
+                scale = before["motor_shares"][j]
+                now[f"motor{j}"] = []
+                if errors.motor:
+                    (first_effort, _, spread), *others = errors.motor
+                    columns = [first_effort, 0.0 - errors.error, *(effort for effort, _, _ in others)]
+                    old = before["slow_motors"][len(now["slow_motors"]) :]
+                    columns = [b + slowness * (a - b) for a, b in zip(old, columns)]
+                    columns.append((columns[0] - old[0]) / period)
+                    now["slow_motors"] += columns
+                    weight = seldom / errors.error_noise
+                    now[f"motor{j}"] = _added(before[f"motor{j}"], kept, columns, weight)
+                    besides = [(mean, variance) for _, mean, variance in others] + [(0.0, delay)]
+                    told, pulled, rest = _without(now[f"motor{j}"], besides, scale, 2)
+                    whole = told + scale / spread
+                    prior[0] = (pulled / whole, scale / whole)
+                    scale = _ratio(abs(rest - pulled * pulled / whole), now["motor_samples"][0])
+                now["motor_shares"].append(scale)
+                scale = before["shares"][j]
+                reduced = _without(sums, prior, scale, _KEPT)
+                now["reduced"] += reduced
+                parts.append((reduced, 1.0 / scale))
+            upper = _upper(_KEPT)
+            total = {
+                pair: _sum(weight * reduced[k] for reduced, weight in parts) for k, pair in enumerate(upper)
+            }
+            pull = [total[i, PER_BODY] for i in range(PER_BODY)]
+            now["parameters"] = found = _newton(before["parameters"], total, pull, pull_of_prior)
+            extended = [*found, -1.0]
+            for reduced, _ in parts:
+                left = _sum(
+                    (1.0 if a == b else 2.0) * extended[a] * extended[b] * value
+                    for (a, b), value in zip(upper, reduced)
                 )
-            ]  # fmt: skip
+                now["shares"].append(_ratio(abs(left), now["samples"][0]))
+            return [layout.pack(now)]
 
         shapes: list[tuple[str, Shape]] = [
-            ("sample", (4, self._robot.n_coordinates)),
-            ("figures", (1, 6)),
+            ("row", (1, equations.memory.size)),
+            ("numbers", (1, filters.figures.size)),
+            ("figures", (1, 8)),
             ("memory", (1, layout.size)),
         ]
         return trace, shapes
 
 
+def _upper(size: int) -> list[tuple[int, int]]:
+    """Return the places of a symmetric matrix from its diagonal on, row by row."""
+    return [(a, b) for a in range(size) for b in range(a, size)]
+
+
+def _added(sums: Row, kept: Any, columns: Row, weight: Any) -> Row:
+    """Return sums of squares and products of columns, with those of one more sample."""
+    products = [weight * (columns[a] * columns[b]) for a, b in _upper(len(columns))]
+    return [kept * old + new for old, new in zip(sums, products)]
+
+
+def _ratio(left: Any, free: Any) -> Any:
+    """Return the variance of noise, as a share of what was stated, by squares that some samples leave."""
+    ratio = (_BELIEVED + left) / (_BELIEVED + free)
+    return 0.5 * (_LARGEST + ratio - abs(_LARGEST - ratio))
+
+
+def _without(sums: Row, prior: Sequence[tuple[Any, Any]], scale: Any, first: int) -> Row:
+    """Return sums of the `first` columns alone, without errors that last.
+
+    These have the columns that come last, and mean and variance each, `prior`; the last of the first columns
+    is what all others explain. `scale`: the s_j^2 of the joint.
+    """
+    entries, count = dict(zip(_upper(first + len(prior)), sums)), len(prior)
+    firm = [scale / variance for _, variance in prior]
+    matrix = [
+        [entries[first + b, first + a] + (firm[a] if a == b else 0.0) for b in range(a + 1)]
+        for a in range(count)
+    ]
+    root = _cholesky(matrix)
+    coupled = [[entries[i, first + a] for a in range(count)] for i in range(first)]
+    coupled[-1] = [value + f * mean for value, f, (mean, _) in zip(coupled[-1], firm, prior)]
+    moved = [_forward(root, column) for column in coupled]
+    whole = {pair: entries[pair] for pair in _upper(first)}
+    last = (first - 1, first - 1)
+    whole[last] = whole[last] + _sum(f * mean * mean for f, (mean, _) in zip(firm, prior))
+    return [value - _sum(a * b for a, b in zip(moved[i], moved[j])) for (i, j), value in whole.items()]
+
+
 def _symmetric(upper: Sequence[float]) -> Array:
-    """Return the symmetric matrix (10, 10) with these entries from its diagonal on, row by row."""
-    matrix = np.zeros((PER_BODY, PER_BODY))
-    matrix[np.triu_indices(PER_BODY)] = upper
+    """Return the symmetric matrix (11, 11) with these entries from its diagonal on, row by row."""
+    size = PER_BODY + 1
+    matrix = np.zeros((size, size))
+    matrix[np.triu_indices(size)] = upper
     return matrix + np.triu(matrix, 1).T
 
 
@@ -371,10 +488,7 @@ def _cholesky(matrix: Sequence[Row]) -> list[Row]:
 
 def _solved(root: list[Row], right: Row) -> Row:
     """Return what a matrix with this lower root takes to the right side."""
-    size = len(root)
-    forward: Row = []
-    for i in range(size):
-        forward.append((right[i] - _sum(root[i][k] * forward[k] for k in range(i))) / root[i][i])
+    size, forward = len(root), _forward(root, right)
     found: Row = [0.0] * size
     for i in reversed(range(size)):
         rest = forward[i] - _sum(root[k][i] * found[k] for k in range(i + 1, size))
@@ -382,9 +496,12 @@ def _solved(root: list[Row], right: Row) -> Row:
     return found
 
 
-def _of_joints(values: Row, size: int) -> Row:
-    """Return the sums over joints of what is kept of each, `size` numbers."""
-    return [_sum(values[k::size]) for k in range(size)]
+def _forward(root: list[Row], right: Row) -> Row:
+    """Return what a lower root takes to the right side."""
+    found: Row = []
+    for i in range(len(root)):
+        found.append((right[i] - _sum(root[i][k] * found[k] for k in range(i))) / root[i][i])
+    return found
 
 
 def _sum(values: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -85,10 +86,10 @@ def test_it_is_the_minimum_of_a_convex_program() -> None:
     estimator = PayloadEstimator(observer, PayloadConfig(forgetting=1e6))
     found(estimator, observer, 1.0)
     state = estimator._state.unpack(estimator._memory[0].tolist())
-    information = np.zeros((10, 10))
-    by_joint = [np.reshape(state[name], (7, -1)) for name in ("information", "pull")]
-    information[np.triu_indices(10)], pull = (rows.sum(axis=0) for rows in by_joint)
-    information = information + np.triu(information, 1).T
+    total = np.zeros((11, 11))
+    total[np.triu_indices(11)] = (1.0 / np.array(state["shares"])) @ np.reshape(state["reduced"], (7, -1))
+    total = total + np.triu(total, 1).T
+    information, pull = total[:10, :10], total[:10, 10]
     prior = np.diag([0.01, 0.01, 0.01, 1.0])
     lower = np.tril_indices(4)
 
@@ -138,41 +139,52 @@ def test_intervals_hold_what_they_promise_where_the_observer_says_too_little_of_
     assert estimate.deviations[0] < 0.05 and estimate.shown[:4].all()
 
 
-def test_errors_that_grow_with_the_load_are_in_its_intervals() -> None:
-    """Of 5 % of the efforts that the load needs at each joint, new ones every 0.1 s."""
-    inside: dict[float, list[Array]] = {0.0: [], 0.05: []}
+def test_errors_that_last_are_in_its_intervals() -> None:
+    """Gains of torque sensors that are 5 % off, the same all the time."""
+    inside: dict[float, list[Array]] = {1e-6: [], 0.05: []}
     for deviation, counted in inside.items():
-        observer = observer_of(0.005)
-        config = PayloadConfig(error_time=0.1, effort_deviation=deviation)
-        estimator = PayloadEstimator(observer, config)
+        config = ObserverConfig(
+            effort_noise=(0.05,), inertia_deviation=0.0, stiffness_deviation=deviation, bandwidth=60.0
+        )
+        observer = MomentumObserver(panda(), config, SENSED)
+        estimator = PayloadEstimator(observer)
         for seed in range(16):
             observer.restart()
             estimator.restart()
             random = np.random.default_rng(seed)
+            gains = 1.0 + 0.05 * random.standard_normal(7)
             for i in range(400):
-                if i % 25 == 0:
-                    off = 0.05 * random.standard_normal(7)
                 motion = moving(PERIOD * i)
-                bare, torque = (robot.inverse_dynamics(motion)[0] for robot in (panda(), loaded()))
-                sample = np.array([*motion[:2], torque + off * (torque - bare)])
-                estimator.update(observer.update(PERIOD * i, sample))
+                torque = gains * loaded().inverse_dynamics(motion)[0] + 0.05 * random.standard_normal(7)
+                estimator.update(observer.update(PERIOD * i, np.array([*motion[:2], torque])))
             low, high = estimator.estimate.intervals.T
             counted.append((low <= FIGURES) & (high >= FIGURES))
-    assert np.mean(inside[0.0]) < 0.9 <= np.mean(inside[0.05])
+    assert np.mean(inside[1e-6]) < 0.7
+    assert np.mean(inside[0.05]) >= 0.88 and np.mean(inside[0.05], axis=0)[:4].min() >= 0.8
 
 
-def test_every_step_is_a_body_that_can_be_whatever_comes() -> None:
+@pytest.mark.parametrize("noise", [100.0, 1e4])
+def test_every_step_is_a_body_that_can_be_whatever_comes(noise: float) -> None:
     observer = observer_of(0.05)
     estimator = PayloadEstimator(observer)
     random = np.random.default_rng(2)
     for i in range(400):
         motion = moving(PERIOD * i)
-        torque = panda().inverse_dynamics(motion)[0] + 100.0 * random.standard_normal(7)
+        torque = panda().inverse_dynamics(motion)[0] + noise * random.standard_normal(7)
         estimator.update(observer.update(PERIOD * i, np.array([*motion[:2], torque])))
         if i % 20 == 0:
             payload = estimator.estimate.payload  # which would refuse what no body has
             moments = np.linalg.eigvalsh(payload.tensor)
             assert payload.mass > 0.0 and moments[0] > 0.0 and moments[2] < moments[0] + moments[1]
+
+
+def test_other_poles_of_the_observer_begin_anew() -> None:
+    observer = observer_of(0.02)
+    estimator = PayloadEstimator(observer)
+    found(estimator, observer, 0.5)
+    observer.config = replace(observer.config, smoothing=300.0)
+    found(estimator, observer, 2.0)
+    assert np.abs(estimator.estimate.values - FIGURES).max() < 2e-3
 
 
 def test_what_a_motion_does_not_show_is_named() -> None:
