@@ -190,8 +190,9 @@ class Learner:
 
     def _corrected(self, found: Learned, errors: Errors) -> Learned:
         """Add what takes the errors away."""
-        weights = errors.known.ravel().astype(np.float64)
-        model, corners = (weights[:, None] * self._responses[0], self._responses[1:])
+        model, corners = self._responses[0], self._responses[1:]
+        # where nothing is known, the change is to move nothing: left out, it would be free to do anything
+        seen = np.where(errors.known, errors.values, 0.0).ravel()
         squares, V = np.linalg.eigh(model.T @ model)
         order = np.argsort(squares)[::-1]
         sigma = np.sqrt(np.maximum(squares[order], 0.0))
@@ -200,18 +201,18 @@ class Learner:
         across = (model @ back).T  # U^T
         modes, contraction = self._modes([across @ (each @ back) for each in corners], found.step)
         back, across = back[:, :modes], across[:modes]
-        learnt = across @ errors.values.ravel()
+        learnt = across @ seen
         change = -found.step * (back @ learnt).reshape(self.size, -1)
         shares, words = self._allowed(found.correction, change)
         predicted = np.nan
         if shares.min() == 1.0:
             # what is not learnt is moved as well, by the part of each response that is across to U
-            moved = [weights[:, None] * (each @ back) for each in corners]
+            moved = [each @ back for each in corners]
             spill = max(float(np.linalg.norm(each - across.T @ (across @ each), 2)) for each in moved)
             size = float(np.linalg.norm(learnt))
-            rest = np.sqrt(max(float(np.sum(errors.values[errors.known] ** 2)) - size**2, 0.0))
+            rest = np.sqrt(max(float(np.sum(seen**2)) - size**2, 0.0))
             most = np.hypot(contraction * size, rest + found.step * spill * size)
-            predicted = float(most / np.sqrt(weights.sum()))
+            predicted = float(most / np.sqrt(errors.known.sum()))
         return replace(
             found,
             correction=found.correction.plus(shares * change),
@@ -259,7 +260,7 @@ class Learner:
             there, more = efforts[:, k] + correction.sampled(times, k), delta.sampled(times, k)
             room = np.maximum(self.config.limit_share * limit - np.sign(more) * there, 0.0)
             size = np.abs(more)
-            allowed = np.where(size > room, room / np.maximum(size, np.finfo(float).tiny), 1.0)
+            allowed = np.divide(room, size, out=np.ones_like(size), where=size > room)
             shares = np.minimum(shares, allowed.min(axis=0))
         words = [
             f"limits of torque or torque rate of {name} leave {100.0 * share:.0f} % of the correction"

@@ -243,6 +243,20 @@ class TestBadRecordings:
         dead = changed(run, 0, 1.0, 1.3, None)
         assert "the link of turn frozen at 1 to 1.3 s" in learner.learn([dead]).notes[0]
 
+    def test_what_is_left_out_is_not_moved(self, learner: Learner) -> None:
+        """Where nothing is known, a correction of the rest would else be free to do harm."""
+        errors, edges = first_errors(learner), learner.windows.edges
+        run = recorded(learner, errors)
+        assert run.links is not None
+        kept = (run.links.times < 0.9) | (run.links.times > 1.3)
+        gap = replace(run, links=Channel(run.links.times[kept], run.links.values[kept]))
+        robot, damping = learner.robot, learner.config.damping_time
+        gains = repeated_arm.gains(robot)
+        S = response(robot, gains, learner.motion, learner.size, learner.windows, damping_time=damping)
+        moved = np.einsum("wjkc,kc->wj", S, learner.learn([gap]).correction.coefficients)
+        inside = (edges[:-1] > 0.95) & (edges[1:] < 1.25)
+        assert np.abs(moved[inside]).max() < 0.15 * np.abs(errors).max()
+
     def test_drives_at_their_limits(self, learner: Learner) -> None:
         run = recorded(learner, first_errors(learner))
         efforts = run.efforts.values.copy()
