@@ -56,6 +56,7 @@ from hodyn_ros.engine.recursions.regressor import PER_BODY
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.payload import Payload
 from hodyn_ros.model.keys import key
+from hodyn_ros.observers.filters import JointErrors
 from hodyn_ros.observers.layout import Layout
 from hodyn_ros.observers.momentum_observer import ExternalEfforts, MomentumObserver
 
@@ -164,11 +165,11 @@ class PayloadEstimator:
         figures = filters.figures.unpack([1.0] * filters.figures.size)
         errors = [filters.joint_errors(j, state, figures) for j in range(n)]
         columns = [_KEPT + len(one.lasting) + 1 for one in errors]  # a delay besides
-        motors = [len(one.motor) + 2 if one.motor else 0 for one in errors]
+        motors = [len(one.motor) + 2 if one.motor else 0 for one in errors]  # effort, error and delay besides
         self._state = Layout(
             q=n, v=n, filtered=PER_BODY * n, smooth=PER_BODY * n, slow=sum(columns),
             **{f"sums{j}": size * (size + 1) // 2 for j, size in enumerate(columns)},
-            slow_motors=sum(motors),
+            slow_motors=sum(max(size - 1, 0) for size in motors),
             **{f"motor{j}": size * (size + 1) // 2 for j, size in enumerate(motors)},
             motor_samples=1, motor_shares=n,
             reduced=_REDUCED * n, samples=1, shares=n, parameters=PER_BODY,
@@ -275,40 +276,47 @@ class PayloadEstimator:
             filtered = [a + blend * (b - a) for a, b in zip(before["filtered"], flat)]
             smooth = [b + faded * (a - b) for a, b in zip(before["smooth"], filtered)]
             now: dict[str, Row] = {"q": q, "v": v, "filtered": filtered, "smooth": smooth}
-            lists = ("slow", "slow_motors", "motor_shares", "reduced", "shares")
-            now.update({name: [] for name in lists})
+            now.update({name: [] for name in ("slow", "slow_motors", "reduced", "shares")})
             seldom = share * (alike / _FRICTION_TIME)
             now["samples"] = [kept * before["samples"][0] + share]
             now["motor_samples"] = [kept * before["motor_samples"][0] + seldom]
+            now["motor_shares"] = list(before["motor_shares"])
+
+            def slowly(name: str, columns: Row) -> tuple[Row, Row]:
+                """Let columns of a joint through one more pole; return them as they were, and are now."""
+                old = before[name][len(now[name]) :][: len(columns)]
+                slow = [b + slowness * (a - b) for a, b in zip(old, columns)]
+                now[name] += slow
+                return old, slow
+
+            def by_motor(j: int, errors: JointErrors) -> tuple[Any, Any]:
+                """Return mean and variance of what a spring is off, by the equation of its motor."""
+                (effort, _, spread), *others = errors.motor
+                columns = [effort, 0.0 - errors.error, *(one.effort for one in others)]
+                old, slow = slowly("slow_motors", columns)
+                columns = [*slow, (slow[0] - old[0]) / period]
+                weight, scale = seldom / errors.error_noise, before["motor_shares"][j]
+                sums = now[f"motor{j}"] = _added(before[f"motor{j}"], kept, columns, weight)
+                besides = [(one.mean, one.variance) for one in others] + [(0.0, delay)]
+                told, pulled, rest = _without(sums, besides, scale, 2)
+                whole = told + scale / spread
+                left = abs(rest - pulled * pulled / whole)
+                now["motor_shares"][j] = _ratio(left, now["motor_samples"][0])
+                return pulled / whole, scale / whole
+
             parts: list[tuple[Row, Any]] = []
             for j in range(len(q)):
                 errors = filters.joint_errors(j, seen, known)
                 acting = errors.needed - errors.residual
                 columns = [0.0 - value for value in smooth[PER_BODY * j : PER_BODY * (j + 1)]]
-                columns += [errors.residual, *(effort for effort, _, _ in errors.lasting), acting]
-                old = before["slow"][len(now["slow"]) :]
-                slow = [b + slowness * (a - b) for a, b in zip(old, columns)]
-                now["slow"] += slow
-                columns = [*slow[:-1], (slow[-1] - old[len(slow) - 1]) / period]
+                columns += [errors.residual, *(one.effort for one in errors.lasting), acting]
+                old, slow = slowly("slow", columns)
+                columns = [*slow[:-1], (slow[-1] - old[-1]) / period]
                 sums = now[f"sums{j}"] = _added(before[f"sums{j}"], kept, columns, share / errors.noise)
-                prior = [(mean, variance) for _, mean, variance in errors.lasting] + [(0.0, delay)]
-                scale = before["motor_shares"][j]
+                prior = [(one.mean, one.variance) for one in errors.lasting] + [(0.0, delay)]
                 now[f"motor{j}"] = []
                 if errors.motor:
-                    (first_effort, _, spread), *others = errors.motor
-                    columns = [first_effort, 0.0 - errors.error, *(effort for effort, _, _ in others)]
-                    old = before["slow_motors"][len(now["slow_motors"]) :]
-                    columns = [b + slowness * (a - b) for a, b in zip(old, columns)]
-                    columns.append((columns[0] - old[0]) / period)
-                    now["slow_motors"] += columns
-                    weight = seldom / errors.error_noise
-                    now[f"motor{j}"] = _added(before[f"motor{j}"], kept, columns, weight)
-                    besides = [(mean, variance) for _, mean, variance in others] + [(0.0, delay)]
-                    told, pulled, rest = _without(now[f"motor{j}"], besides, scale, 2)
-                    whole = told + scale / spread
-                    prior[0] = (pulled / whole, scale / whole)
-                    scale = _ratio(abs(rest - pulled * pulled / whole), now["motor_samples"][0])
-                now["motor_shares"].append(scale)
+                    prior[0] = by_motor(j, errors)
                 scale = before["shares"][j]
                 reduced = _without(sums, prior, scale, _KEPT)
                 now["reduced"] += reduced
