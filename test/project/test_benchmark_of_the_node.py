@@ -74,16 +74,16 @@ def passage(latency_of_all: float, processor_time: float, gone: int = 0) -> late
     return latency.Passage(latencies, 0, np.full(3, processor_time))
 
 
-def test_processor_time_is_held_against_the_node_of_messages() -> None:
+def test_processor_time_is_held_against_the_bare_node() -> None:
     found = {
         latency.OURS: passage(1e-4, 6e-5),
-        latency.MESSAGES: passage(1e-4, 12e-5),
-        latency.BARE: passage(1e-4, 3e-5),
+        latency.MESSAGES: passage(1e-4, 3e-5),
+        latency.BARE: passage(1e-4, 12e-5),
     }
-    messages, bare = latency.processor_section(found).rows
+    bare, messages = latency.processor_section(found).rows
     assert messages.result is not None and bare.result is not None
-    assert (messages.result.median, messages.verdict) == (pytest.approx(0.5), "reached")
-    assert (bare.result.median, bare.verdict) == (pytest.approx(2.0), "")
+    assert (bare.result.median, bare.verdict) == (pytest.approx(0.5), "reached")
+    assert (messages.result.median, messages.verdict) == (pytest.approx(2.0), "")
     found[latency.OURS] = passage(1e-4, 8e-5)
     assert latency.processor_section(found).rows[0].verdict == "MISSED"
 
