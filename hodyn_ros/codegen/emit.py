@@ -73,7 +73,7 @@ def function_text(
     return text + writer.declarations(), writer.widths
 
 
-def _in_blocks(lines: Sequence[str], length: int) -> Iterator[str]:
+def _in_blocks(lines: Sequence[str], length: int = _BLOCK) -> Iterator[str]:
     """Cut straight-line code into blocks that follow each other."""
     for k, line in enumerate(lines):
         if k and k % length == 0:
@@ -110,7 +110,7 @@ def batch_text(
     for argument, size in enumerate(sizes):
         lines += writer.prefetch(argument, size)
         lines += writer.load(argument, size)
-    lines += _in_blocks(writer.results(), _BLOCK)
+    lines += _in_blocks(writer.results())
     lines += [
         "br label %advance",
         "advance:",
@@ -172,7 +172,7 @@ def lane_function_text(
     body = writer.results()
     writer.outputs = kept
     lines += [
-        *_in_blocks([*body, *writer.vectors(moving)], _BLOCK),
+        *_in_blocks([*body, *writer.vectors(moving)]),
         "ret void",
         "}",
         "declare i64 @llvm.smin.i64(i64, i64)",

@@ -112,13 +112,13 @@ class ObservationPipeline:
             self.readers[BASE] = OdometryReader()
         self._order = np.array([[*of_links, *of_motors].index(row) for row in rows])
         self.estimator: PayloadEstimator | None = None
-        self._of_load = self.observer
+        self._observers = [self.observer]  # the last one is that of the load
         if config.payload_rate > 0.0:
             if measured.rates and not self.observer.floats:  # filtered ones are late, by more with a load
                 positions = replace(measured, rates=False)
-                self._of_load = MomentumObserver(self.robot, config.observer, positions)
-            self.estimator = PayloadEstimator(self._of_load, config.usual_load, config.payload_body)
-        self._rows_of_load = [rows.index(row) for row in self._of_load.rows]
+                self._observers.append(MomentumObserver(self.robot, config.observer, positions))
+            self.estimator = PayloadEstimator(self._observers[-1], config.usual_load, config.payload_body)
+        self._rows_of_load = [rows.index(row) for row in self._observers[-1].rows]
         self.stamps = StampFilter() if stamps is None else stamps
         self.screen = SampleScreen(rows, names, self.robot.limits.effort)
         self.begun: int | None = None
@@ -132,14 +132,14 @@ class ObservationPipeline:
 
     def compile(self, config: ObserverConfig) -> None:
         """Compile what another configuration needs, so that `configure` finds it, and takes no time."""
-        MomentumObserver(self.robot, config, self.observer.sensed)
+        observers = [MomentumObserver(self.robot, config, one.sensed) for one in self._observers]
         if self.estimator is not None:
-            of_load = MomentumObserver(self.robot, config, self._of_load.sensed)
-            PayloadEstimator(of_load, self._config.usual_load, self._config.payload_body)
+            PayloadEstimator(observers[-1], self._config.usual_load, self._config.payload_body)
 
     def configure(self, config: ObserverConfig) -> None:
         """Let the observer go on with another configuration."""
-        self.observer.config = self._of_load.config = config
+        for observer in self._observers:
+            observer.config = config
         self._config = replace(self._config, observer=config)
 
     def begin(self) -> None:
@@ -156,9 +156,8 @@ class ObservationPipeline:
             self.estimator.restart(drives=True)
 
     def _restart_observers(self) -> None:
-        self.observer.restart()
-        if self._of_load is not self.observer:
-            self._of_load.restart()
+        for observer in self._observers:
+            observer.restart()
 
     def begins(self, stamp: int) -> bool:
         """Whether nothing follows from a sample with a stamp [ns] yet, as there is none near before."""
@@ -184,11 +183,10 @@ class ObservationPipeline:
         self.stamps.accept(now)
         if begun != self.begun:
             self.begun = self._next_payload = begun
-        if self._of_load is observer:
-            payload = self._load(measured.stamp, now, found)
-        else:
-            of_load = self._of_load.update(at, np.ascontiguousarray(sample[self._rows_of_load]))
-            payload = self._load(measured.stamp, now, of_load)
+        of_load = found
+        if self._observers[-1] is not observer:
+            of_load = self._observers[-1].update(at, np.ascontiguousarray(sample[self._rows_of_load]))
+        payload = self._load(measured.stamp, now, of_load)
         if found is None:
             return Said(None, None, payload)
         message = ExternalEffortsMessage(

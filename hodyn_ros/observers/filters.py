@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from hodyn_ros.array import Array
 from hodyn_ros.observers.balance import Balance, Vectors
 from hodyn_ros.observers.config import ObserverConfig
-from hodyn_ros.observers.layout import Layout
+from hodyn_ros.observers.layout import Layout, upper_places
 
 Row = list[Any]
 Means = dict[str, dict[int, Any]]
@@ -108,7 +108,7 @@ class Filters:
             load_rate=len(places.get("load", ())),
             contact=1,
             **{f"x{j}": len(names) for j, names in self.corrected.items()},
-            **{f"p{j}": len(_pairs(len(names))) for j, names in self.corrected.items()},
+            **{f"p{j}": len(upper_places(len(names))) for j, names in self.corrected.items()},
         )
         self.figures = Layout(
             bandwidth=1,
@@ -186,7 +186,7 @@ class Filters:
         variances = {"torque": spring, "viscous": friction, "coulomb": friction}
         names = self.corrected.get(j, ())
         x, p = state.get(f"x{j}", ()), state.get(f"p{j}", ())
-        spreads = [value for value, (a, b) in zip(p, _pairs(len(names))) if a == b]
+        spreads = [value for value, (a, b) in zip(p, upper_places(len(names))) if a == b]
         checked = self._balance.forms[j].checked
         lasting, motor, far = [], [], 0.0
         if checked:
@@ -261,7 +261,7 @@ class Filters:
             _LASTING: _LARGEST**2 * figures["noise_variance"][self._first + j],
         }
         variances = [known.get(name, figures["friction_variance"][0]) for name in names]
-        return [variances[a] if a == b else 0.0 for a, b in _pairs(len(names))]
+        return [variances[a] if a == b else 0.0 for a, b in upper_places(len(names))]
 
     def _corrected(
         self, j: int, names: tuple[str, ...], seen: Means, period: Any, state: Vectors, figures: Vectors
@@ -269,7 +269,7 @@ class Filters:
         """Return x of a joint, and the upper triangle of its covariance."""
         if names[-1] == _LASTING:
             return self._rubbed(j, names, seen, period, state, figures)
-        size, pairs = len(names), _pairs(len(names))
+        size, pairs = len(names), upper_places(len(names))
         prior = self._prior(j, names, figures)
         drift, bandwidth = figures["drift_time"][0], figures["bandwidth"][0]
         fading = drift / (drift + period)
@@ -300,7 +300,7 @@ class Filters:
         self, j: int, names: tuple[str, ...], seen: Means, period: Any, state: Vectors, figures: Vectors
     ) -> tuple[Row, Row]:
         """Return shares of friction and what lasts, and the upper triangle of their covariance."""
-        size, pairs = len(names), _pairs(len(names))
+        size, pairs = len(names), upper_places(len(names))
         prior = self._prior(j, names, figures)
         place = self._first + j
         drift, lasts = figures["drift_time"][0], figures["friction_time"][0]
@@ -365,7 +365,7 @@ class Filters:
             for a, name in enumerate(names):
                 shift = shift - now[f"x{j}"][a] * there[name]
                 for b in range(a, len(names)):
-                    both = now[f"p{j}"][_pairs(len(names) + 1).index((a, b))] * (
+                    both = now[f"p{j}"][upper_places(len(names) + 1).index((a, b))] * (
                         there[name] * there[names[b]]
                     )
                     variances.append(both if a == b else 2.0 * both)
@@ -377,10 +377,6 @@ class Filters:
             variances.append(figures["stiffness_variance"][0] * (there["torque"] * there["torque"]))
         variances += [friction * (there[name] * there[name]) for name in unsure if name in there]
         return shift, variances
-
-
-def _pairs(size: int) -> list[tuple[int, int]]:
-    return [(a, b) for a in range(size) for b in range(a, size)]
 
 
 def _largest(values: Row) -> Any:

@@ -41,3 +41,8 @@ class Layout:
                 raise ValueError(f"{name} holds {len(vector)} numbers for {place}")
             row += vector
         return row
+
+
+def upper_places(size: int) -> list[tuple[int, int]]:
+    """Return the places of a symmetric matrix from its diagonal on, row by row."""
+    return [(a, b) for a in range(size) for b in range(a, size)]

@@ -57,7 +57,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.payload import Payload
 from hodyn_ros.model.keys import key
 from hodyn_ros.observers.filters import JointErrors
-from hodyn_ros.observers.layout import Layout
+from hodyn_ros.observers.layout import Layout, upper_places
 from hodyn_ros.observers.momentum_observer import ExternalEfforts, MomentumObserver
 
 Row = list[Any]
@@ -321,7 +321,7 @@ class PayloadEstimator:
                 reduced = _without(sums, prior, scale, _KEPT)
                 now["reduced"] += reduced
                 parts.append((reduced, 1.0 / scale))
-            upper = _upper(_KEPT)
+            upper = upper_places(_KEPT)
             total = {
                 pair: _sum(weight * reduced[k] for reduced, weight in parts) for k, pair in enumerate(upper)
             }
@@ -345,14 +345,9 @@ class PayloadEstimator:
         return trace, shapes
 
 
-def _upper(size: int) -> list[tuple[int, int]]:
-    """Return the places of a symmetric matrix from its diagonal on, row by row."""
-    return [(a, b) for a in range(size) for b in range(a, size)]
-
-
 def _added(sums: Row, kept: Any, columns: Row, weight: Any) -> Row:
     """Return sums of squares and products of columns, with those of one more sample."""
-    products = [weight * (columns[a] * columns[b]) for a, b in _upper(len(columns))]
+    products = [weight * (columns[a] * columns[b]) for a, b in upper_places(len(columns))]
     return [kept * old + new for old, new in zip(sums, products)]
 
 
@@ -368,7 +363,7 @@ def _without(sums: Row, prior: Sequence[tuple[Any, Any]], scale: Any, first: int
     These have the columns that come last, and mean and variance each, `prior`; the last of the first columns
     is what all others explain. `scale`: the s_j^2 of the joint.
     """
-    entries, count = dict(zip(_upper(first + len(prior)), sums)), len(prior)
+    entries, count = dict(zip(upper_places(first + len(prior)), sums)), len(prior)
     firm = [scale / variance for _, variance in prior]
     matrix = [
         [entries[first + b, first + a] + (firm[a] if a == b else 0.0) for b in range(a + 1)]
@@ -378,7 +373,7 @@ def _without(sums: Row, prior: Sequence[tuple[Any, Any]], scale: Any, first: int
     coupled = [[entries[i, first + a] for a in range(count)] for i in range(first)]
     coupled[-1] = [value + f * mean for value, f, (mean, _) in zip(coupled[-1], firm, prior)]
     moved = [_forward(root, column) for column in coupled]
-    whole = {pair: entries[pair] for pair in _upper(first)}
+    whole = {pair: entries[pair] for pair in upper_places(first)}
     last = (first - 1, first - 1)
     whole[last] = whole[last] + _sum(f * mean * mean for f, (mean, _) in zip(firm, prior))
     return [value - _sum(a * b for a, b in zip(moved[i], moved[j])) for (i, j), value in whole.items()]

@@ -590,14 +590,8 @@ def unseen(lies: tuple[Lie, ...], drives: str) -> Unseen | None:
 
 
 _ALONE = 1.3  # share of its limit; it is let go at 1.16, and a link swings on behind its spring
-_ASTRAY = (
-    "turned",
-    "swapped",
-    "weak",
-    "payload",
-    "pushed",
-    "blocked",
-)  # a robot that does not what it is told
+# Of a robot that does not do what it is told.
+_ASTRAY = ("turned", "swapped", "weak", "payload", "pushed", "blocked")
 
 
 def _of(lie: Lie) -> tuple[int, ...]:
