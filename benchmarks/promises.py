@@ -7,6 +7,7 @@ docs/promises.md shows it.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shlex
@@ -163,12 +164,11 @@ def main(
             continue
         console.print(f"{promise.name}: {promise.shown}")
         found = measured(promise, workers)
-        record = with_result(record, found)
         if not found["held"]:
             missed.append(promise.name)
         console.print(f"{promise.name}: {'held' if found['held'] else 'NOT HELD'}, {found['seconds']} s")
-        if write_docs:  # each at once: what takes hours may be interrupted
-            _write(record)
+        # each at once: what takes hours may be interrupted
+        record = _written_with(found) if write_docs else with_result(record, found)
     console.print(_terminal_table(record))
     if missed:
         console.print(f"not held: {', '.join(missed)}")
@@ -224,14 +224,20 @@ def _terminal_table(record: Sequence[dict[str, Any]]) -> Table:
 
 
 def _read() -> list[dict[str, Any]]:
-    record: list[dict[str, Any]] = json.loads(_RECORD.read_text(encoding="utf-8")) if _RECORD.exists() else []
+    text = _RECORD.read_text(encoding="utf-8") if _RECORD.exists() else ""
+    record: list[dict[str, Any]] = json.loads(text or "[]")
     names = {promise.name for promise in PROMISES}
     return [one for one in record if one["promise"] in names]
 
 
-def _write(record: Sequence[dict[str, Any]]) -> None:
-    _RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    fill_between(_PAGE, _BEGIN, _END, page_table(record))
+def _written_with(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """Write record and page with a result more, and return the record; other runs may do so meanwhile."""
+    with _RECORD.open("a", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        record = with_result(_read(), found)
+        _RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        fill_between(_PAGE, _BEGIN, _END, page_table(record))
+    return record
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,21 @@ def test_what_was_not_asked_for_stays_as_it_was(monkeypatch: pytest.MonkeyPatch,
     assert code == 0
     (broken,) = [line for line in page.splitlines() if "**broken**" in line]
     assert broken.endswith("| not measured yet |")
+
+
+def test_runs_beside_each_other_keep_what_the_others_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    run(monkeypatch, tmp_path)
+    names = [f"promise {number}" for number in range(20)]
+    monkeypatch.setattr(promises, "PROMISES", [Promise(name, "it holds", "index.md") for name in names])
+    results = [
+        {"promise": name, "processor": "any", "date": "2026-11-27", "held": True, "seconds": 1}
+        for name in names
+    ]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(promises._written_with, results))
+    assert promises._read() == results
 
 
 def test_tests_are_shared_among_as_many_processes_as_asked() -> None:
