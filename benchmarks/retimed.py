@@ -1,13 +1,16 @@
 """Paths timed: by `time_optimal` with insensitive ends, and by MoveIt's default way.
 
 Limits of ours are looked at by differences of positions and by Pinocchio, which share nothing with the
-planner.
+planner. What is promised of the processor time is a ratio to the peer's, of the same paths in the same run:
+seconds are those of a host, and of what else it does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from time import process_time
+from typing import TypeVar
 
 import numpy as np
 import pinocchio as pin
@@ -23,33 +26,35 @@ from benchmarks.table import Bound, Row, Section
 from hodyn_ros import Robot
 from hodyn_ros.planning.time_optimal import time_optimal
 from hodyn_ros.planning.time_optimal.insensitive import Uncertainty
+from hodyn_ros.trajectory import WaypointSpline
 from hodyn_ros.trajectory.base import Trajectory
 
 PATHS = 100
 _SWUNG = 20  # of them are followed
-_SOON = 0.1  # [s]
+_TRIES = 2  # of which the faster one counts
 _PERIOD = 1e-3  # [s]
 _AFTERWARDS = 0.4  # [s]
 _WRONG = (-0.2, 0.2)  # shares by which springs are stiffer
 _SEEN = 1e-3  # of limits, by which differences may miss them
 _WAYS = 3  # of a path: ours; the peer's with springs in its feedforward, and without
 
+_Result = TypeVar("_Result")
+
 
 def measure(stage: Stage) -> Section:
     """Time paths both ways, and let arms follow them whose springs are softer or stiffer than modelled."""
     robot, seeds = limited_panda(), range(4 if stage.quick else PATHS)
-    time_optimal(random_path(robot, 0, at_rest=False), robot, uncertainty=Uncertainty(stiffness=_WRONG[1]))
-    usages, seconds, lasted, followed, windows = [], [], [], [], []
+    _ours(robot, random_path(robot, 0, at_rest=False))  # compiles what is compiled once
+    usages, seconds, times, lasted, followed, windows = [], [], [], [], [], []
     every = max(1, len(seeds) // _SWUNG)
     for seed in seeds:
         stage.say("paths timed", 0.5 * seed / len(seeds))
         path = random_path(robot, seed, at_rest=False)
-        start = process_time()
-        ours = time_optimal(path, robot, uncertainty=Uncertainty(stiffness=_WRONG[1])).law
-        seconds.append(process_time() - start)
+        ours, took = _timed(partial(_ours, robot, path))
+        (waypoints, theirs), they_took = _timed(partial(_theirs, robot, path))
+        seconds.append(took)
+        times.append(took / they_took)
         usages.append(usage(robot, ours))
-        step, waypoints = time_optimal_waypoints(path, robot.limits.velocity, ACCELERATION)
-        theirs = Smoothed(step, waypoints, robot.limits.velocity, ACCELERATION, JERK)
         lasted.append(ours.duration / theirs.duration)
         if seed % every:
             continue
@@ -78,16 +83,32 @@ def measure(stage: Stage) -> Section:
             Row("duration, median", against, _one(np.median(lasted))),
             Row(f"swing left, largest of {len(swing)}", against, _one(swing.max()), must=Bound(0.1)),
             Row(f"swing left, median of {len(swing)}", against, _one(np.median(swing))),
-            Row("processor time, median", "none", _one(np.median(seconds)), must=Bound(_SOON), unit="s"),
+            Row("processor time, median", against, _one(np.median(times)), must=Bound(5.0)),
+            Row("processor time, largest", against, _one(max(times)), must=Bound(5.5)),
+            Row("processor time, median", "none", _one(np.median(seconds)), unit="s"),
             Row("processor time, largest", "none", _one(max(seconds)), unit="s"),
-            Row(
-                f"paths within {_SOON:g} s of processor time",
-                "all",
-                _one(float(np.mean(np.array(seconds) <= _SOON))),
-                must=Bound(1.0, at_least=True),
-            ),
         ],
     )
+
+
+def _ours(robot: Robot, path: WaypointSpline) -> Trajectory:
+    return time_optimal(path, robot, uncertainty=Uncertainty(stiffness=_WRONG[1])).law
+
+
+def _theirs(robot: Robot, path: WaypointSpline) -> tuple[Array, Smoothed]:
+    """Return waypoints (N, 3, n) and the motion through them."""
+    step, waypoints = time_optimal_waypoints(path, robot.limits.velocity, ACCELERATION)
+    return waypoints, Smoothed(step, waypoints, robot.limits.velocity, ACCELERATION, JERK)
+
+
+def _timed(call: Callable[[], _Result]) -> tuple[_Result, float]:
+    """Return what a call returns, and the processor time that it takes at best [s]."""
+    took = []
+    for _ in range(_TRIES):
+        start = process_time()
+        result = call()
+        took.append(process_time() - start)
+    return result, min(took)
 
 
 def instants(duration: float) -> Array:

@@ -9,6 +9,6 @@ def take_one_thread() -> None:
     """Let BLAS take one thread, before NumPy is imported, unless the environment says how many.
 
     Matrices here are small: further threads would wait for each other, on a busy machine for ten times as
-    long as they compute, and a path is planned in half the time by one.
+    long as they compute.
     """
     os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
@@ -44,6 +47,20 @@ NONE = [np.inf]
 HOME = [0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.0]
 AWAY = [0.8, 0.3, 0.5, -1.2, 0.5, 2.2, 0.5]
 SPEEDS = np.array([1.3, 0.4, -0.7, 1.1, -2.0])  # b and its derivatives by u
+
+
+_IN_ONE_THREAD = """
+import time
+from hodyn_ros import Robot, share
+from hodyn_ros.planning.time_optimal import time_optimal
+from hodyn_ros.trajectory import WaypointSpline
+robot = Robot.load(share.find("config", "panda.yaml"))
+path = WaypointSpline([0.0, 1.0, 2.0], [{home}, {away}, {home}])
+time_optimal(path, robot)
+all_threads, this_thread = time.process_time(), time.thread_time()
+time_optimal(path, robot)
+print((time.thread_time() - this_thread) / (time.process_time() - all_threads))
+"""
 
 
 def one_joint(**limits: float) -> AnyRobot:
@@ -330,6 +347,17 @@ def test_stations_see_the_functions_of_the_whole_spline() -> None:
         near = np.take_along_axis(whole, stations._columns, axis=1)
         np.testing.assert_array_equal(stations.basis[:, k], near)
         assert np.count_nonzero(whole) == np.count_nonzero(near)
+
+
+@pytest.mark.skipif(os.cpu_count() == 1, reason="BLAS has no other thread to wake")
+def test_a_plan_is_found_by_one_thread() -> None:
+    """Those of BLAS wait for work by keeping their processors busy, so one call in each step is enough."""
+    limits = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+    environment = {name: value for name, value in os.environ.items() if name not in limits}
+    code = _IN_ONE_THREAD.format(home=HOME, away=AWAY)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert float(done.stdout) > 0.95, done.stderr
 
 
 def test_the_nearest_breakpoint_is_found() -> None:

@@ -152,7 +152,7 @@ def solve(
         multipliers += _longest(step.rises / multipliers) * step.rises
         least = barrier / _SPREAD * point.inverse
         np.clip(multipliers, least, _SPREAD**2 * least, out=multipliers)
-        missing = float(np.vdot(multipliers, point.slack))
+        missing = _sum_of_products(multipliers, point.slack)
         if progress is not None:
             progress(float(np.clip(1.0 - np.log(missing / point.duration / accuracy) / first, 0.0, 1.0)))
         if wide:
@@ -163,7 +163,7 @@ def solve(
             break
         if step.gain < _CENTRED * barrier * count:
             barrier = max(_FALL * barrier, 0.5 * accuracy * point.duration / count)
-    missing = float(np.vdot(multipliers, point.slack))
+    missing = _sum_of_products(multipliers, point.slack)
     if (point.bounds > problem.target).any():
         row, column = np.unravel_index(int(np.argmax(point.bounds)), point.bounds.shape)
         raise UnreachedError(int(row), int(column), float(abs(point.relative[row, column])))
@@ -247,3 +247,8 @@ def _longest(changes: Array) -> float:
     """Return the largest share, at most 1, of relative changes that leaves positive values positive."""
     worst = -float(changes.min())
     return min(1.0, _TO_WALL / worst) if worst > 0.0 else 1.0
+
+
+def _sum_of_products(a: Array, b: Array) -> float:
+    """Return the sum of products; not by BLAS, which wakes other threads for as many as these."""
+    return float(np.einsum("kij,kij->", a, b))
