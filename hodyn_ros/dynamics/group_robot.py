@@ -16,6 +16,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import dynamic_matrices as published
 from hodyn_ros.formulations import parameters
 from hodyn_ros.formulations.body_jacobians import BodyJacobians, JointMotion
+from hodyn_ros.formulations.state_derivatives import assemble
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.representations import Representation, check_representation
 from hodyn_ros.lie.rigid import rigid_pose
@@ -153,7 +154,7 @@ class GroupRobot:
         """
         bodies, order = self._bodies(motion, 2)
         series = partials.closed_form_series(bodies, order)
-        return partials.assemble(series, partials.joint_brackets(self.tree, motion.velocities))
+        return assemble(series, partials.joint_brackets(self.tree, motion.velocities))
 
     @finite_result
     def linearised_dynamics(self, motion: JointMotion) -> LinearisedDynamics:

@@ -3,20 +3,17 @@
 A law is traced and differentiated in its graph: once in reverse, which gives the gradient of `multiplier ·
 results` by everything that the results depend on, then forward in every direction. Of two directions the one
 that fewer operations depend on comes second; what both directions share is one node of the graph, and so are
-entries that symmetry makes equal. Forward and hybrid dynamics follow from inverse dynamics: where x changes
-by S dy, the equations of motion hold, and
-
-    d²(multiplier · results) = S^T d²(nu · Q) S
-
-with nu of the results themselves the multiplier, and else minus the multiplier times the first partial
-derivatives by forces: S. Singh, R. Russell & P. Wensing, "On second-order derivatives of rigid-body dynamics:
-theory & implementation" (2024), section IV, here of any order in time.
+entries that symmetry makes equal. Forward and hybrid dynamics follow from inverse dynamics along the motion
+that they find, as `hodyn_ros.formulations.second_derivatives` says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hodyn_ros.codegen.differentiate import Scalar, derivatives, gradient
 from hodyn_ros.codegen.kernel import Shape, Stack, Traceable
@@ -36,6 +33,7 @@ from hodyn_ros.engine.recursions.kinematics import frame_motion
 from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.engine.series.vectors import taylor, to_derivatives
 from hodyn_ros.errors import InputError
+from hodyn_ros.formulations.second_derivatives import answered, hybrid_weights
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.tree import TreeModel
@@ -188,7 +186,7 @@ def inverse_dynamics_second_derivatives(model: TreeModel, order: int, loads: Loa
     """Trace `q (order + 3, n), ... -> rows of d²Q_i^(r)/dx^(k)dx^(l)`: i within l within k within r."""
 
     def trace(q: Stack, *inputs: Stack) -> Stack:
-        return _all_rows(_inverse(model, order, loads, q, inputs).each())
+        return _all_rows(np.array(_inverse(model, order, loads, q, inputs).each(), dtype=object))
 
     _few_entries(model, order, "inverse_dynamics_second_derivatives", "inverse")
     return trace, tree_arguments(model, order + 3, loads)
@@ -246,11 +244,11 @@ def hybrid_dynamics_hessian(model: TreeModel, order: int, setting: KernelSpec | 
 
     def trace(state: Stack, *stacks: Stack) -> Stack:
         *inputs, multiplier = stacks
-        answer = traced_responses(model, order, setting, state, *inputs)
-        weights = _weights(answer, multiplier)
-        law = _along(model, order, answer, state, *inputs)
+        found = traced_responses(model, order, setting, state, *inputs)
+        weights = hybrid_weights(found.results, np.array(multiplier, dtype=object), found.prescribed).tolist()
         held = [x.number for row in weights for x in row if isinstance(x, Traced)]
-        return _rows(_answered(answer, law.contracted(weights, held)))
+        blocks = np.array(_along(model, order, found).contracted(weights, held), dtype=object)
+        return _rows(answered(blocks, found.results, found.prescribed))
 
     _few_entries(model, order, "forward_dynamics_hessian", "hybrid contracted")
     arguments = hybrid_arguments(model, order, setting or KernelSpec.of(model))
@@ -264,90 +262,20 @@ def hybrid_dynamics_second_derivatives(
     size = size_of(model)
 
     def trace(state: Stack, *inputs: Stack) -> Stack:
-        answer = traced_responses(model, order, setting, state, *inputs)
-        each = _along(model, order, answer, state, *inputs).each()
-        answered = [[_answered(answer, one) for one in row] for row in each]
-        result = []
-        for r in range(order + 1):
-            row = []
-            for i in range(size):
-                weights = _weights(answer, _one(order + 1, size, r, i))
-                row.append(_combined(answered, weights))
-            result.append(row)
-        return _all_rows(result)
+        found = traced_responses(model, order, setting, state, *inputs)
+        each = np.array(_along(model, order, found).each(), dtype=object)
+        of_efforts = answered(each, found.results, found.prescribed).reshape((order + 1) * size, -1)
+        units = [_one(order + 1, size, r, i) for r in range(order + 1) for i in range(size)]
+        weights = hybrid_weights(found.results, np.array(units, dtype=object), found.prescribed)
+        return _all_rows((weights.reshape(len(units), -1) @ of_efforts).reshape(each.shape))
 
     _few_entries(model, order, "forward_dynamics_second_derivatives", "hybrid")
     return trace, hybrid_arguments(model, order, setting or KernelSpec.of(model))
 
 
-def _weights(answer: Responses, multiplier: Stack) -> Stack:
-    """Return nu (order + 1, m): what second derivatives of Q are weighted with."""
-    orders, size = len(answer.results), len(answer.results[0][0])
-    weights = []
-    for k in range(orders):
-        row = []
-        for j in range(size):
-            if j in answer.prescribed:
-                row.append(multiplier[k][j])
-                continue
-            terms = (
-                multiplier[r][i] * answer.results[r][k + 2][i][j]
-                for r in range(k, orders)
-                for i in range(size)
-            )
-            row.append(-_sum(terms))
-        weights.append(row)
-    return weights
-
-
-def _along(
-    model: TreeModel, order: int, answer: Responses, state: Stack, inputs: Stack, *stacks: Stack
-) -> _Law:
+def _along(model: TreeModel, order: int, found: Responses) -> _Law:
     """Return inverse dynamics along the motion that results, what changes it being that motion alone."""
-    loads = stacks[3 if model.floating_base else 0 :]
-    places, base = answer.setting.loads, answer.recursion.base
-    q = [*state, *answer.accelerations]
-    if base is None:
-        return _inverse(model, order, places, q, loads)
-    twists = to_derivatives([[*base.angular[k], *base.velocity[k]] for k in range(order + 2)])
-    if not answer.setting.base_prescribed:  # it stays as it is where the base moves
-        places, loads = (*places, (0, "spatial")), (*loads, stacks[2])
-    return _inverse(model, order, places, q, [stacks[0], twists, *loads])
-
-
-def _answered(answer: Responses, blocks: Blocks) -> Blocks:
-    """Return `S^T H S` of second derivatives H by the motion, which changes by S where y does."""
-    orders, size = len(blocks), len(blocks[0][0])
-    # by order of the motion and of what is given; None is zero, True the unit matrix
-    moves: list[list[Rows | bool | None]] = [
-        [True if k == l else None for l in range(orders)] for k in range(min(2, orders))
-    ]
-    moves += [[rows if _any(rows) else None for rows in row] for row in answer.motion]
-    half = [[_total([_product(blocks[k][p], moves[p][l]) for p in range(orders)], size)
-             for l in range(orders)] for k in range(orders)]  # fmt: skip
-    result: Blocks = [[[[0.0] * size for _ in range(size)] for _ in range(orders)] for _ in range(orders)]
-    for k in range(orders):
-        for l in range(k, orders):
-            terms = [_transposed_product(moves[p][k], half[p][l]) for p in range(orders)]
-            total = _total(terms, size)
-            for i in range(size):
-                for j in range(i if k == l else 0, size):
-                    result[k][l][i][j] = result[l][k][j][i] = total[i][j]
-    return result
-
-
-def _combined(blocks: list[list[Blocks]], weights: Stack) -> Blocks:
-    """Return the sum of weights times blocks, which are symmetric."""
-    orders, size = len(blocks[0][0]), len(blocks[0][0][0][0])
-    pairs = [(w, one) for row, ws in zip(blocks, weights) for one, w in zip(row, ws) if not _is_zero(w)]
-    result: Blocks = [[[[0.0] * size for _ in range(size)] for _ in range(orders)] for _ in range(orders)]
-    for k in range(orders):
-        for l in range(k, orders):
-            for i in range(size):
-                for j in range(i if k == l else 0, size):
-                    total = _sum(w * one[k][l][i][j] for w, one in pairs)
-                    result[k][l][i][j] = result[l][k][j][i] = total
-    return result
+    return _inverse(model, order, found.loads, found.q, found.inputs)
 
 
 # --- kinematics
@@ -418,62 +346,22 @@ def _with_multiplier(
     return trace, [*arguments, ("the multiplier", (order + 1, size))]
 
 
-def _rows(blocks: Blocks) -> Stack:
-    return [row for line in blocks for block in line for row in block]
+def _rows(blocks: Blocks | NDArray[Any]) -> Stack:
+    return [list(row) for line in blocks for block in line for row in block]
 
 
-def _all_rows(each: Sequence[Sequence[Blocks]]) -> Stack:
-    """Return rows by r, k, l and i of second derivatives by r and i."""
-    orders, size = len(each[0][0]), len(each[0])
-    return [
-        row
-        for of_order in each
-        for k in range(orders)
-        for l in range(orders)
-        for i in range(size)
-        for row in of_order[i][k][l]
-    ]
+def _all_rows(each: NDArray[Any]) -> Stack:
+    """Return rows by r, k, l and i of second derivatives (r, i, k, l, m, m)."""
+    rows: Stack = np.moveaxis(each, 1, 3).reshape(-1, each.shape[-1]).tolist()
+    return rows
 
 
 def _unit(x: Traced) -> Field:
     return {x.number: -1.0 if x.negative else 1.0}
 
 
-def _is_zero(x: Scalar) -> bool:
-    return isinstance(x, float) and x == 0.0
-
-
-def _any(rows: Rows) -> bool:
-    return not all(_is_zero(x) for row in rows for x in row)
-
-
 def _sum(terms: Any) -> Scalar:
     total: Scalar = 0.0
     for term in terms:
         total = total + term
-    return total
-
-
-def _product(a: Rows, b: Rows | bool | None) -> Rows | None:
-    """Return a product of matrices, of which the second may be the unit matrix or zero."""
-    if b is None or not _any(a):
-        return None
-    if isinstance(b, bool):
-        return a
-    return [[_sum(x * y for x, y in zip(row, column)) for column in zip(*b)] for row in a]
-
-
-def _transposed_product(a: Rows | bool | None, b: Rows) -> Rows | None:
-    if a is None or not _any(b):
-        return None
-    if isinstance(a, bool):
-        return b
-    return [[_sum(x * y for x, y in zip(row, column)) for column in zip(*b)] for row in zip(*a)]
-
-
-def _total(terms: Sequence[Rows | None], size: int) -> Rows:
-    total: Rows = [[0.0] * size for _ in range(size)]
-    for term in terms:
-        if term is not None:
-            total = [[x + y for x, y in zip(*rows)] for rows in zip(total, term)]
     return total

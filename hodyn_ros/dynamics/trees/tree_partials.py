@@ -27,6 +27,7 @@ from hodyn_ros.engine.direction_lanes import (
 from hodyn_ros.engine.kernel_spec import KernelSpec, Loads
 from hodyn_ros.engine.matrix_kernels import load_series
 from hodyn_ros.formulations.second_derivatives import answered, hybrid_weights, of_displacements
+from hodyn_ros.formulations.state_derivatives import assemble, respond
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.representations import Representation, check_representation
 from hodyn_ros.lie.se3 import Array, ad
@@ -83,7 +84,7 @@ class TreePartials(TreeAccelerations):
             pushed = self.derived_kernel(_load_series_kernel, order, places)
             assert pushed is not None
             series[..., 0, :, :] += stack.call(pushed).reshape(*stack.batch, order + 1, m, m)
-        return partials.assemble(series, partials.joint_brackets(self.joint_tree, stack.velocities))
+        return assemble(series, partials.joint_brackets(self.joint_tree, stack.velocities))
 
     @finite_result
     def hybrid_dynamics_derivatives(self, arguments: HybridArguments) -> Array:
@@ -111,7 +112,7 @@ class TreePartials(TreeAccelerations):
             each = arguments.one_by_one()
             return one_by_one(len(each), lambda i: self.hybrid_dynamics_derivatives(each[i]))
         stack, loads, known = self._inverse_problem(problem, arguments)
-        return partials.respond(self.inverse_dynamics_derivatives(stack.q, stack.base, loads), known)
+        return respond(self.inverse_dynamics_derivatives(stack.q, stack.base, loads), known)
 
     def _partial_kernel(self, order: int, setting: KernelSpec) -> Kernel | None:
         plain = setting == KernelSpec.of(self.tree)
