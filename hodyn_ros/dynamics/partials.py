@@ -43,17 +43,20 @@ def closed_form_series(bodies: BodyJacobians, order: int) -> Array:
     return np.stack([in_place(part, bodies.batch) for part in parts], axis=-3)
 
 
-def linearise(partials: Array, bracket: Array, n: int) -> LinearisedDynamics:
-    """Return A and B from the partial derivatives (3, m, m) of Q at one instant.
+def linearised(
+    by_position: Array, by_velocity: Array, by_torque: Array, bracket: Array | None = None
+) -> LinearisedDynamics:
+    """Return A and B from how accelerations (m,) answer positions, velocities (m, m) and torques (m, n).
 
-    `bracket` (m, m) is that of the velocities, by `joint_brackets`; torques act on the last n of m.
+    Displacements eta change in time by `eta' = dw - [w, eta]`, `bracket` (m, m) being the matrix of the last;
+    None is zero.
     """
-    by_position, by_velocity, mass = partials
-    m = len(mass)
+    m, n = by_torque.shape
     A, B = np.zeros((2 * m, 2 * m)), np.zeros((2 * m, n))
-    A[:m, :m], A[:m, m:] = -bracket, np.eye(m)
-    solved = np.linalg.solve(mass, np.hstack([by_position, by_velocity, np.eye(m)[:, m - n :]]))
-    A[m:], B[m:] = -solved[:, : 2 * m], solved[:, 2 * m :]
+    A[:m, m:] = np.eye(m)
+    if bracket is not None:
+        A[:m, :m] -= bracket
+    A[m:, :m], A[m:, m:], B[m:] = by_position, by_velocity, by_torque
     return LinearisedDynamics(A, B)
 
 

@@ -15,7 +15,7 @@ from hodyn_ros.dynamics import matrices, partials
 from hodyn_ros.dynamics.hybrid_arguments import HybridArguments
 from hodyn_ros.dynamics.matrices import MatrixDerivatives
 from hodyn_ros.dynamics.motion_stack import MotionStack, fitting_base, load_places, motion_stack, too_large
-from hodyn_ros.dynamics.partials import LinearisedDynamics, multiplier_rows, of_each
+from hodyn_ros.dynamics.partials import LinearisedDynamics, linearised, multiplier_rows, of_each
 from hodyn_ros.dynamics.trees.tree_accelerations import HybridProblem, TreeAccelerations
 from hodyn_ros.engine import second_partials as laws
 from hodyn_ros.engine.direction_lanes import (
@@ -157,12 +157,11 @@ class TreePartials(TreeAccelerations):
         motion = fitting_base(self.tree, base, 1)
         arguments = HybridArguments(values, effort[None], base)
         by_position, by_velocity, by_torque = self.hybrid_dynamics_derivatives(arguments)[0]
-        A, B = np.zeros((2 * m, 2 * m)), np.zeros((2 * m, n))
-        A[:m, m:] = np.eye(m)
-        if motion is not None:  # displacements e change by e' = dw - [w, e]
-            A[:6, :6] = -ad(motion.twists_in("body_fixed", 1)[0])
-        A[m:, :m], A[m:, m:], B[m:] = by_position, by_velocity, by_torque[:, m - n :]
-        return LinearisedDynamics(A, B)
+        bracket = None
+        if motion is not None:
+            bracket = np.zeros((m, m))
+            bracket[:6, :6] = ad(motion.twists_in("body_fixed", 1)[0])
+        return linearised(by_position, by_velocity, by_torque[:, m - n :], bracket)
 
     def inverse_dynamics_hessian(
         self,
