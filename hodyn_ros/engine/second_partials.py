@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from hodyn_ros.codegen.differentiate import Scalar, derivatives, gradient
 from hodyn_ros.codegen.kernel import Shape, Stack, Traceable
 from hodyn_ros.codegen.tracer import Graph, Traced
-from hodyn_ros.engine.direction_lanes import body_wrench, displaced
 from hodyn_ros.engine.kernel_spec import (
     KernelSpec,
     Loads,
@@ -30,8 +29,9 @@ from hodyn_ros.engine.kernels import solved_efforts
 from hodyn_ros.engine.partial_kernels import Responses, traced_responses
 from hodyn_ros.engine.recursions.composite import Rows
 from hodyn_ros.engine.recursions.kinematics import frame_motion
+from hodyn_ros.engine.recursions.recursion import Recursion
 from hodyn_ros.engine.series.floating_base import FloatingBase
-from hodyn_ros.engine.series.vectors import taylor, to_derivatives
+from hodyn_ros.engine.series.vectors import cross, dot, from_taylor, halves, taylor, to_derivatives
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations.second_derivatives import answered, hybrid_weights
 from hodyn_ros.lie.representations import Representation
@@ -118,7 +118,7 @@ def hessian(
     return blocks
 
 
-class _Law:
+class TracedLaw:
     """Results of a law, with the coordinates that they are differentiated by."""
 
     def __init__(self, results: Stack, by: Coordinates) -> None:
@@ -134,12 +134,44 @@ class _Law:
         """Return the derivatives of `weights · results`."""
         return self.by.slopes(self.graph, self._flat, [x for row in weights for x in row])
 
+    def along(self, values: Stack, change: Stack) -> Stack:
+        """Return how values change where entry i of x^(k) does by `change[k][i]`."""
+        field: Field = {}
+        for row, factors in zip(self.by.fields, change, strict=True):
+            for one, factor in zip(row, factors, strict=True):
+                for node, x in one.items():
+                    field[node] = field[node] + factor * x if node in field else factor * x
+        return changed(values, field)
+
     def each(self, held: Sequence[int] = ()) -> list[list[Blocks]]:
         """Return the second derivatives of every entry of the results."""
         rows, columns = len(self.results), len(self.results[0])
         return [
             [self.contracted(_one(rows, columns, r, i), held) for i in range(columns)] for r in range(rows)
         ]
+
+
+def changed(values: Stack, changes: Field) -> Stack:
+    """Return how values change where nodes do."""
+    outputs = [x for row in values for x in row]
+    graph: Graph = next(x.graph for x in outputs if isinstance(x, Traced))
+    result = iter(derivatives(graph, outputs, changes))
+    return [[next(result) for _ in row] for row in values]
+
+
+def displaced(pose: Stack, change: Sequence[Scalar]) -> Field:
+    """Return how a pose changes by a small body-fixed displacement: `dR = R w~, dp = R v`."""
+    turn, shift = halves(change)
+    moved = [[*cross(row, turn), dot(row[:3], shift)] for row in pose[:3]]
+    return {x.number: new for row, changes in zip(pose[:3], moved) for x, new in zip(row, changes)}
+
+
+def body_wrench(recursion: Recursion, k: int) -> list[Scalar]:
+    """Return derivative k of the body-fixed wrench that moves a floating base; nothing without one."""
+    if recursion.base is None:
+        return []
+    body = recursion.bodies[0]
+    return from_taylor([*body.moment[k], *body.force[k]], k)
 
 
 def _one(rows: int, columns: int, r: int, i: int) -> Stack:
@@ -177,7 +209,7 @@ def inverse_dynamics_hessian(model: TreeModel, order: int, loads: Loads = ()) ->
 
     def trace(q: Stack, *stacks: Stack) -> Stack:
         *inputs, multiplier = stacks
-        return _rows(_inverse(model, order, loads, q, inputs).contracted(multiplier))
+        return _rows(traced_inverse(model, order, loads, q, inputs).contracted(multiplier))
 
     return _with_multiplier(tree_arguments(model, order + 3, loads), order, size_of(model), trace)
 
@@ -186,33 +218,10 @@ def inverse_dynamics_second_derivatives(model: TreeModel, order: int, loads: Loa
     """Trace `q (order + 3, n), ... -> rows of d²Q_i^(r)/dx^(k)dx^(l)`: i within l within k within r."""
 
     def trace(q: Stack, *inputs: Stack) -> Stack:
-        return _all_rows(np.array(_inverse(model, order, loads, q, inputs).each(), dtype=object))
+        return _all_rows(np.array(traced_inverse(model, order, loads, q, inputs).each(), dtype=object))
 
     _few_entries(model, order, "inverse_dynamics_second_derivatives", "inverse")
     return trace, tree_arguments(model, order + 3, loads)
-
-
-def inverse_dynamics_gradient_changes(model: TreeModel, order: int, loads: Loads = ()) -> Traceable:
-    """Trace how the derivatives (order + 3, m) of `multiplier · Q` change in one direction.
-
-    Arguments as of `inverse_dynamics_hessian`, then the change (order + 3, m). Of displacements of a base,
-    half of what both orders of two give is the second derivative.
-    """
-    trace_of_all, arguments = inverse_dynamics_hessian(model, order, loads)
-
-    def trace(q: Stack, *stacks: Stack) -> Stack:
-        *inputs, multiplier, change = stacks
-        law = _inverse(model, order, loads, q, inputs)
-        slopes = law.gradient(multiplier)
-        field: Field = {}
-        for row, factors in zip(law.by.fields, change):
-            for one, factor in zip(row, factors):
-                for node, x in one.items():
-                    field[node] = field[node] + factor * x if node in field else factor * x
-        result = iter(derivatives(law.graph, [x for row in slopes for x in row], field))
-        return [[next(result) for _ in row] for row in slopes]
-
-    return trace, [*arguments, ("the change", (order + 3, size_of(model)))]
 
 
 def size_of(model: TreeModel) -> int:
@@ -224,11 +233,13 @@ def _setting(model: TreeModel, loads: Loads) -> KernelSpec:
     return KernelSpec(base="body_fixed" if model.floating_base else None, loads=tuple(loads))
 
 
-def _inverse(model: TreeModel, order: int, loads: Loads, q: Stack, inputs: Sequence[Stack]) -> _Law:
+def traced_inverse(
+    model: TreeModel, order: int, loads: Loads, q: Stack, inputs: Sequence[Stack]
+) -> TracedLaw:
     """Return inverse dynamics, the body-fixed wrench on a floating base before the torques."""
     recursion, torques = solved_efforts(model, order, _setting(model, loads), q, inputs)
     results = [[*body_wrench(recursion, k), *row] for k, row in enumerate(torques)]
-    return _Law(results, Coordinates.of_tree(q, *(inputs[:2] if model.floating_base else ())))
+    return TracedLaw(results, Coordinates.of_tree(q, *(inputs[:2] if model.floating_base else ())))
 
 
 # --- forward and hybrid dynamics
@@ -273,9 +284,9 @@ def hybrid_dynamics_second_derivatives(
     return trace, hybrid_arguments(model, order, setting or KernelSpec.of(model))
 
 
-def _along(model: TreeModel, order: int, found: Responses) -> _Law:
+def _along(model: TreeModel, order: int, found: Responses) -> TracedLaw:
     """Return inverse dynamics along the motion that results, what changes it being that motion alone."""
-    return _inverse(model, order, found.loads, found.q, found.inputs)
+    return traced_inverse(model, order, found.loads, found.q, found.inputs)
 
 
 # --- kinematics
@@ -324,17 +335,17 @@ def _frames(
     representation: Representation,
     q: Stack,
     inputs: Sequence[Stack],
-) -> _Law:
+) -> TracedLaw:
     trace, _ = frame_motion(model, order, frames, representation)
     if not inputs:
-        return _Law(trace(q), Coordinates.of_tree(q))
+        return TracedLaw(trace(q), Coordinates.of_tree(q))
     pose, twists = inputs
     base = FloatingBase(pose, (0.0, 0.0, 0.0), "body_fixed")
     for k, twist in enumerate(twists):
         base.extend(taylor(twist, k))
     base.frame = "spatial"
     spatial = to_derivatives([base.twist(k) for k in range(order)])
-    return _Law(trace(q, pose, spatial), Coordinates.of_tree(q, pose, twists))
+    return TracedLaw(trace(q, pose, spatial), Coordinates.of_tree(q, pose, twists))
 
 
 # --- what all of them need

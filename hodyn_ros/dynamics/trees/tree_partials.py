@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_array, finite_result
-from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Kernel, LaneKernel
+from hodyn_ros.codegen.kernel import Kernel
 from hodyn_ros.codegen.sample_loop import one_by_one
 from hodyn_ros.dynamics import matrices, partials
 from hodyn_ros.dynamics.hybrid_arguments import HybridArguments
@@ -22,6 +22,7 @@ from hodyn_ros.engine.direction_lanes import (
     hybrid_dynamics_changes,
     in_all_directions,
     inverse_dynamics_changes,
+    inverse_gradient_changes,
     matrix_changes,
 )
 from hodyn_ros.engine.kernel_spec import KernelSpec, Loads
@@ -178,7 +179,7 @@ class TreePartials(TreeAccelerations):
         if kernel is not None:
             shape = (order + 3, order + 3, self.m, self.m)
             return stack.call(kernel, weights).reshape(*stack.batch, *shape)
-        changes = self.derived_kernel(_inverse_gradient_changes, order, places)
+        changes = self.derived_kernel(inverse_gradient_changes, order, places)
         if changes is None:
             raise too_large(self.tree, name, order)
         result = in_all_directions(changes, [*stack.arguments(), weights], stack.batch)
@@ -263,11 +264,6 @@ class TreePartials(TreeAccelerations):
     def _all(self, result: Array, order: int, batch: tuple[int, ...]) -> Array:
         m = self.m
         return result.reshape(*batch, order + 1, order + 3, order + 3, m, m, m)
-
-
-def _inverse_gradient_changes(model: TreeModel, order: int, loads: Loads) -> LaneKernel | None:
-    kernel = LaneKernel(*laws.inverse_dynamics_gradient_changes(model, order, loads))
-    return kernel if kernel.operations <= STRAIGHT_LINE_LIMIT else None
 
 
 def _load_series_kernel(model: TreeModel, order: int, loads: Loads) -> Kernel:
