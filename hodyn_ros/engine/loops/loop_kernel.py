@@ -29,12 +29,13 @@ from hodyn_ros.engine.kernels import fits_straight_line, inverse_dynamics
 from hodyn_ros.engine.loops.limbs import is_on_limbs
 from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode
 from hodyn_ros.engine.loops.loop_efforts import EffortCode, solution_width
-from hodyn_ros.engine.loops.loop_lanes import POSE, lanes_program
+from hodyn_ros.engine.loops.loop_lanes import lanes_program
 from hodyn_ros.engine.loops.loop_matrices import ProductCode
 from hodyn_ros.engine.loops.loop_motion import LoopCode
 from hodyn_ros.engine.loops.loop_products import FromDrivesCode
 from hodyn_ros.engine.loops.platform_drives import PlatformCode
 from hodyn_ros.engine.newton import ITERATIONS, ITERATIONS_FROM_DRIVES, newton, where_right
+from hodyn_ros.engine.recursions.kinematics import POSE
 from hodyn_ros.engine.series.validity import ARRIVED, DOUBLE, Tolerances
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
