@@ -93,12 +93,14 @@ class Call:
         self.arguments = tuple(arguments)
         self.result = result
 
-    def _bind(self, address: int) -> None:
-        """Call the code at an address, `void f(const double* argument, ..., double* out)`."""
+    def _bind(self, address: int, *, judged: bool = False) -> None:
+        """Call the code at an address, `void f(const double* argument, ..., double* out)`, as `fast_call`."""
         self.address = address
         shapes = [shape for _, shape in self.arguments]
-        self._call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (len(shapes) + 1))(address)
-        self.function = fast_call(address, shapes, self.result, self._otherwise())
+        self._call = ctypes.CFUNCTYPE(
+            ctypes.c_int64 if judged else None, *[ctypes.c_void_p] * (len(shapes) + 1)
+        )(address)
+        self.function = fast_call(address, shapes, self.result, self._otherwise(), judged=judged)
 
     def _otherwise(self) -> Callable[..., Any]:
         """Return `_converted` of a copy that has no `function` yet.
@@ -117,6 +119,11 @@ class Call:
         """Refuse a result that is none."""
         check_result(out)
 
+    def _compute(self, arrays: Sequence[Array], out: Array) -> None:
+        """Call the code with arrays that fit."""
+        self._call(*[array.ctypes.data for array in arrays], out.ctypes.data)
+        self._check(out)
+
     def _converted(self, *arguments: ArrayLike, out: Array | None = None) -> Array:
         """Convert what is not an array yet, and explain what cannot be used."""
         if len(arguments) != len(self.arguments):
@@ -130,8 +137,7 @@ class Call:
             out = np.empty(self.result)
         else:
             check_out(out, self.result)
-        self._call(*[array.ctypes.data for array in arrays], out.ctypes.data)
-        self._check(out)
+        self._compute(arrays, out)
         return out
 
 

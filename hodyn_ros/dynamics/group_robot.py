@@ -16,6 +16,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import dynamic_matrices as published
 from hodyn_ros.formulations import parameters
 from hodyn_ros.formulations.body_jacobians import BodyJacobians, JointMotion
+from hodyn_ros.formulations.state_derivatives import assemble, respond
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.representations import Representation, check_representation
 from hodyn_ros.lie.rigid import rigid_pose
@@ -153,7 +154,7 @@ class GroupRobot:
         """
         bodies, order = self._bodies(motion, 2)
         series = partials.closed_form_series(bodies, order)
-        return partials.assemble(series, partials.joint_brackets(self.tree, motion.velocities))
+        return assemble(series, partials.joint_brackets(self.tree, motion.velocities))
 
     @finite_result
     def linearised_dynamics(self, motion: JointMotion) -> LinearisedDynamics:
@@ -162,9 +163,9 @@ class GroupRobot:
         `dx' = A dx + B du` with x the small displacements in the groups, then the velocities, and u the
         forces on all m velocities. A (2 m, 2 m), B (2 m, m).
         """
-        result = self.inverse_dynamics_derivatives(motion)[0]
+        response = respond(self.inverse_dynamics_derivatives(motion)[:1, :3], ())[0]
         (bracket,) = partials.joint_brackets(self.tree, motion.velocities[:1])
-        return partials.linearise(result, bracket, self.tree.n_velocities)
+        return partials.linearised(response[0], response[1], response[2], bracket)
 
     @finite_result
     def _by_law(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import dynamic_matrices as published
 from hodyn_ros.formulations import parameters
 from hodyn_ros.formulations.body_jacobians import BodyJacobians
-from hodyn_ros.formulations.state_derivatives import state_derivatives
+from hodyn_ros.formulations.state_derivatives import assemble, state_derivatives
 from hodyn_ros.lie.representations import Representation, convert_screws
 from hodyn_ros.lie.se3 import Ad, Array, inverse
 from hodyn_ros.model.frames import Frame
@@ -71,13 +70,7 @@ def coefficient_matrices(matrices: DynamicMatrices) -> Array:
     Entry [r, k] belongs to Q^(r) and q^(k); [r, 0] is zero. Kumar & Mueller (2021), eq. 49.
     """
     mass, coriolis, _ = matrices
-    orders = mass.shape[-3]
-    result = np.zeros((*mass.shape[:-3], orders, orders + 2, *mass.shape[-2:]))
-    for r in range(orders):
-        for l in range(r + 1):
-            result[..., r, l + 2, :, :] += comb(r, l) * mass[..., r - l, :, :]
-            result[..., r, l + 1, :, :] += comb(r, l) * coriolis[..., r - l, :, :]
-    return result
+    return assemble(np.stack([np.zeros_like(mass), coriolis, mass], axis=-3), [])
 
 
 def matrix_derivatives(bodies: BodyJacobians, order: int) -> MatrixDerivatives:

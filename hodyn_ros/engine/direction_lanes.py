@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from hodyn_ros.codegen.differentiate import derivatives
 from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Kernel, LaneKernel, Shape, Stack
 from hodyn_ros.engine.kernel_spec import KernelSpec, Loads, hybrid_arguments, tree_arguments
-from hodyn_ros.engine.kernels import solved_efforts, solved_motion
+from hodyn_ros.engine.kernels import solved_motion
 from hodyn_ros.engine.matrix_kernels import bracket_rows, dynamic_matrices
-from hodyn_ros.engine.recursions.recursion import Recursion
-from hodyn_ros.engine.series.vectors import cross, dot, from_taylor, halves, to_derivatives
+from hodyn_ros.engine.second_partials import body_wrench, changed, displaced, size_of, traced_inverse
+from hodyn_ros.engine.series.vectors import dot, from_taylor, to_derivatives
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.tree import TreeModel
 
@@ -32,20 +31,29 @@ def inverse_dynamics_changes(model: TreeModel, order: int, loads: Loads = ()) ->
     Applied wrenches, (order + 1, 6) each, stay as they are. None where one direction has more
     operations than `STRAIGHT_LINE_LIMIT`.
     """
-    setting = KernelSpec(base="body_fixed" if model.floating_base else None, loads=loads)
 
     def trace(q: Stack, *stacks: Stack) -> Stack:
         *inputs, change = stacks
-        recursion, torques = solved_efforts(model, order, setting, q, inputs)
-        result = [[*body_wrench(recursion, k), *row] for k, row in enumerate(torques)]
-        first = len(change[0]) - len(q[0])
-        changes = _changes(q, [row[first:] for row in change])
-        if first:
-            changes |= displaced(inputs[0], change[0])
-            changes |= _changes(inputs[1], [row[:6] for row in change[1:]])
-        return _changed(result, changes)
+        law = traced_inverse(model, order, loads, q, inputs)
+        return law.along(law.results, change)
 
     return _compiled(model, order + 3, trace, tree_arguments(model, order + 3, loads))
+
+
+def inverse_gradient_changes(model: TreeModel, order: int, loads: Loads = ()) -> LaneKernel | None:
+    """Compile how the derivatives (order + 3, m) of `multiplier · Q` change.
+
+    Arguments as above, the multiplier (order + 1, m) before the change. Of displacements of a base, half of
+    what both orders of two give is the second derivative. None as above.
+    """
+
+    def trace(q: Stack, *stacks: Stack) -> Stack:
+        *inputs, multiplier, change = stacks
+        law = traced_inverse(model, order, loads, q, inputs)
+        return law.along(law.gradient(multiplier), change)
+
+    weights = "the multiplier", (order + 1, size_of(model))
+    return _compiled(model, order + 3, trace, [*tree_arguments(model, order + 3, loads), weights])
 
 
 def hybrid_dynamics_changes(model: TreeModel, order: int, setting: KernelSpec) -> LaneKernel | None:
@@ -74,7 +82,7 @@ def hybrid_dynamics_changes(model: TreeModel, order: int, setting: KernelSpec) -
             for k, row in enumerate(result):
                 rates = from_taylor(base.twist(k + 1), k + 1)
                 row[:0] = body_wrench(recursion, k) if setting.base_prescribed else rates
-        return _changed(result, changes)
+        return changed(result, changes)
 
     return _compiled(model, order + 3, trace, hybrid_arguments(model, order, setting))
 
@@ -97,7 +105,7 @@ def matrix_changes(model: TreeModel, order: int) -> LaneKernel | None:
             carried = [[dot(row, positions[:6]) for row in bracket_rows(twist)] for twist in twists]
             carried[0] = [a + b for a, b in zip(carried[0], velocities[:6])]
             changes |= displaced(pose, positions) | _changes(twists, carried)
-        return _changed(result, changes)
+        return changed(result, changes)
 
     return _compiled(model, 2, trace, arguments)
 
@@ -138,33 +146,10 @@ def in_parts(
 def _compiled(
     model: TreeModel, rows: int, trace: Callable[..., Stack], arguments: Sequence[tuple[str, Shape]]
 ) -> LaneKernel | None:
-    size = model.n_joints + (6 if model.floating_base else 0)
-    kernel = LaneKernel(trace, [*arguments, ("the change", (rows, size))])
+    kernel = LaneKernel(trace, [*arguments, ("the change", (rows, size_of(model)))])
     return kernel if kernel.operations <= STRAIGHT_LINE_LIMIT else None
 
 
 def _changes(values: Stack, changes: Sequence[Sequence[Any]]) -> dict[int, Any]:
     """Return how arguments change, by node."""
     return {x.number: change for row, new in zip(values, changes, strict=True) for x, change in zip(row, new)}
-
-
-def displaced(pose: Stack, change: Sequence[Any]) -> dict[int, Any]:
-    """Return how a pose changes by a small body-fixed displacement: `dR = R w~, dp = R v`."""
-    turn, shift = halves(change)
-    moved = [[*cross(row, turn), dot(row[:3], shift)] for row in pose[:3]]
-    return _changes(pose[:3], moved)
-
-
-def body_wrench(recursion: Recursion, k: int) -> list[Any]:
-    """Return derivative k of the body-fixed wrench that moves a floating base; nothing without one."""
-    if recursion.base is None:
-        return []
-    body = recursion.bodies[0]
-    return from_taylor([*body.moment[k], *body.force[k]], k)
-
-
-def _changed(result: Stack, changes: dict[int, Any]) -> Stack:
-    values = [x for row in result for x in row]
-    graph = next(x.graph for x in values if hasattr(x, "graph"))
-    rest = iter(derivatives(graph, values, changes))
-    return [[next(rest) for _ in row] for row in result]

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Sequence
-from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from hodyn_ros.checks import check_out
-from hodyn_ros.codegen.fast_call import fast_call
 from hodyn_ros.codegen.kernel import Call, Shape, straight_line
 from hodyn_ros.codegen.program import (
     All,
@@ -33,7 +26,6 @@ from hodyn_ros.codegen.program_llvm import compile_program
 from hodyn_ros.engine.newton import CLOSE, ITERATIONS_FROM_SEED
 from hodyn_ros.engine.recursions.frame_goals import DAMPING, GoalCode, Goals
 from hodyn_ros.engine.series.validity import ARRIVED
-from hodyn_ros.errors import InputError
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.tree import TreeModel
 
@@ -49,7 +41,7 @@ class GoalKernel(Call):
     carry no frame are those of the seed.
 
     What compiled code does not find from the seed, or finds too near to a singular pose to vouch for, is
-    asked of `checked_call`, which takes the same arrays, and answers or raises.
+    asked of `checked_call`, which takes the same arrays by name, and answers or raises.
     """
 
     def __init__(
@@ -70,11 +62,7 @@ class GoalKernel(Call):
         ]
         super().__init__([("the seed", (1, n)), *moved, *base, *weights, *rates], (order + 1, n))
         self.compiled = compile_program(self._written(code, order, [*base[:1], *weights]))
-        address = self.compiled.address
-        pointers = [ctypes.c_void_p] * (len(self.arguments) + 1)
-        self._judged = ctypes.CFUNCTYPE(ctypes.c_int64, *pointers)(address)
-        shapes = [shape for _, shape in self.arguments]
-        self.function = fast_call(address, shapes, self.result, self._otherwise(), judged=True)
+        self._bind(self.compiled.address, judged=True)
 
     def _written(self, code: GoalCode, order: int, few: Sequence[tuple[str, Shape]]) -> Program:
         """Write the program, which returns zero where the result counts; `few`: what a step takes besides."""
@@ -123,26 +111,10 @@ class GoalKernel(Call):
         local["rounded"] = max(6 * shapes[2][0], 1)
         return Program("hodyn_kernel", [*inputs, out], local, body, returns=True)
 
-    def _converted(self, *arguments: ArrayLike, out: Array | None = None) -> Array:
-        """Ask for what compiled code cannot do, and explain what cannot be used."""
-        if len(arguments) != len(self.arguments):
-            raise InputError(f"expected {len(self.arguments)} arrays {self._asked}, found {len(arguments)}")
-        arrays: list[Any] = [
-            np.ascontiguousarray(values, dtype=np.float64) if _is_numeric(values) else values
-            for values in arguments
-        ]
-        if out is not None:
-            check_out(out, self.result)
-        fits = all(
-            isinstance(array, np.ndarray) and array.shape == shape and np.isfinite(array).all()
-            for array, (_, shape) in zip(arrays, self.arguments)
-        )
-        if fits:
-            result = np.empty(self.result)
-            if not self._judged(*[array.ctypes.data for array in arrays], result.ctypes.data):
-                return result if out is None else _copied(result, out)
-        result = self._checked_call(**{_keyword(name): x for (name, _), x in zip(self.arguments, arrays)})
-        return result if out is None else _copied(result, out)
+    def _compute(self, arrays: Sequence[Array], out: Array) -> None:
+        """Ask for what compiled code cannot do."""
+        if self._call(*[array.ctypes.data for array in arrays], out.ctypes.data):
+            out[...] = self._checked_call(dict(zip([name for name, _ in self.arguments], arrays)))
 
 
 def goal_kernel(
@@ -161,19 +133,3 @@ def goal_kernel(
 def _unless(condition: Condition) -> list[Statement]:
     """Leave it to another solver where a condition does not hold."""
     return [When(Not(condition), [Return(Index.of(1))])]
-
-
-def _keyword(name: str) -> str:
-    return {"the rates of independent joints": "rates"}.get(name, name.removeprefix("the ").replace(" ", "_"))
-
-
-def _is_numeric(values: Any) -> bool:
-    try:
-        return np.asarray(values).dtype.kind in "fiu"
-    except ValueError:
-        return False
-
-
-def _copied(result: Array, out: Array) -> Array:
-    out[...] = result
-    return out

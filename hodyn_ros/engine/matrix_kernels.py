@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import comb
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hodyn_ros.codegen.kernel import Stack, Traceable
 from hodyn_ros.engine.kernel_spec import Loads, tree_arguments
@@ -20,6 +22,7 @@ from hodyn_ros.engine.recursions.regressor import parameter_derivatives, regress
 from hodyn_ros.engine.series.canonical import canonical_bodies
 from hodyn_ros.engine.series.series import Series, by_order, derivative
 from hodyn_ros.engine.series.vectors import dot, halves, taylor
+from hodyn_ros.formulations.state_derivatives import assemble
 from hodyn_ros.model.joint_tree import JointTree
 from hodyn_ros.model.tree import TreeModel
 
@@ -180,68 +183,40 @@ def dynamic_matrices(model: TreeModel, order: int) -> Traceable:
 def inverse_dynamics_derivatives(model: TreeModel, order: int, loads: Loads = ()) -> Traceable:
     """Trace `q (order + 3, n), ... -> rows of dQ^(r)/dq^(k)`: k within r, both from zero.
 
-    Since Q^(r) is the r-th time derivative of Q(q, q', q''), the series in time of three matrices hold all:
-    `dQ^(r)/dq^(k) = C(r,k) (dQ/dq)^(r-k) + C(r,k-1) (dQ/dq')^(r-k+1) + C(r,k-2) (dQ/dq'')^(r-k+2)`. With a
-    floating base its pose and body-fixed twists follow, k = 0 means a small body-fixed displacement of it,
-    and what displacements become in time is added: `hodyn_ros.dynamics.partials.assemble`. Applied wrenches
-    come last, (order + 1, 6) each.
+    With a floating base its pose and body-fixed twists follow, and k = 0 means a small body-fixed
+    displacement of it. Applied wrenches come last, (order + 1, 6) each.
     """
-    m = model.n_joints + (6 if model.floating_base else 0)
 
     def trace(q: Stack, *inputs: Stack) -> Stack:
-        base, wrenches = _without_loads(model, inputs)
-        parts = _traced_partials(model, order, q, base, loads, wrenches)
-        carried = _carried_displacements(base[1], order) if base else []
-        stack = []
-        for r in range(order + 1):
-            for k in range(order + 3):
-                terms = [
-                    (float(comb(r, k - shift)), part[r - k + shift])
-                    for shift, part in enumerate(parts)
-                    if 0 <= k - shift <= r
-                ]
-                moved = [
-                    (float(comb(r, l)), parts[0][r - l], carried[l][k])
-                    for l in range(k + 1, r + 1)
-                    if carried
-                ]
-                for row in range(m):
-                    entries = [sum(c * matrix[row][i] for c, matrix in terms) for i in range(m)]
-                    for c, by_position, matrix in moved:
-                        for i in range(6):
-                            along = sum(by_position[row][j] * matrix[j][i] for j in range(6))
-                            entries[i] = entries[i] + c * along
-                    stack.append(entries)
-        return stack
+        result = partials_along(model, order, loads, q, inputs)
+        rows: Stack = result.reshape(-1, result.shape[-1]).tolist()
+        return rows
 
     return trace, tree_arguments(model, order + 3, loads)
 
 
-def _carried_displacements(twists: Stack, order: int) -> list[list[Stack]]:
-    """Return derivative l of a displacement eta of the base by x^(k), k below l: `eta' = dw - [w, eta]`."""
-    brackets = [bracket_rows(twist) for twist in twists[:order]]
-    unit: Stack = [[float(i == j) for j in range(6)] for i in range(6)]
-    carried = [[unit]]
-    for l in range(order):
-        row = []
-        for k in range(l + 1):
-            total: Stack = [[0.0] * 6 for _ in range(6)]
-            for i in range(l - k + 1):
-                product = _product(brackets[i], carried[l - i][k])
-                total = [[a - comb(l, i) * b for a, b in zip(*rows)] for rows in zip(total, product)]
-            row.append(total)
-        carried.append([*row, unit])
-    return carried
+def partials_along(
+    model: TreeModel, order: int, loads: Loads, q: Stack, inputs: Sequence[Stack]
+) -> NDArray[Any]:
+    """Return dQ^(r)/dq^(k) (order + 1, order + 3, m, m), arguments as of `inverse_dynamics_derivatives`."""
+    base, wrenches = _without_loads(model, inputs)
+    tree = _composite(model, order, q, base, regroup=True)
+    result = partial_derivatives(
+        tree, _rates(order, 2, q, base), _applied(tree, order, base, loads, wrenches)
+    )
+    parts = result.positions, result.velocities, result.accelerations
+    series = [[[_derivatives(row, k) for row in part] for part in parts] for k in range(order + 1)]
+    brackets = []
+    for twist in base[1][:order] if base else ():
+        brackets.append(np.full((tree.size, tree.size), 0.0, dtype=object))
+        brackets[-1][:6, :6] = bracket_rows(twist)
+    return assemble(np.array(series, dtype=object), brackets)
 
 
 def bracket_rows(twist: Sequence[Any]) -> Stack:
     """Return the matrix of `eta -> [w, eta]` of a twist (omega; v)."""
     spins = [[[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]] for x, y, z in (twist[:3], twist[3:])]
     return [*([*row, 0.0, 0.0, 0.0] for row in spins[0]), *([*a, *b] for a, b in zip(spins[1], spins[0]))]
-
-
-def _product(a: Stack, b: Stack) -> Stack:
-    return [[sum(x * y for x, y in zip(row, column)) for column in zip(*b)] for row in a]
 
 
 def screws_of(model: TreeModel) -> list[list[Spatial]]:
@@ -275,24 +250,6 @@ def _without_loads(model: TreeModel, inputs: Sequence[Stack]) -> tuple[list[Stac
     """Split what follows the motion of the joints into that of the base, and wrenches."""
     count = 2 if model.floating_base else 0
     return list(inputs[:count]), list(inputs[count:])
-
-
-def _traced_partials(
-    model: TreeModel,
-    order: int,
-    q: Stack,
-    base: Sequence[Stack],
-    loads: Loads = (),
-    wrenches: Sequence[Stack] = (),
-) -> list[list[Stack]]:
-    """Return dQ/dq, dQ/dq' and dQ/dq'' by order and rows."""
-    tree = _composite(model, order, q, base, regroup=True)
-    applied = _applied(tree, order, base, loads, wrenches)
-    result = partial_derivatives(tree, _rates(order, 2, q, base), applied)
-    return [
-        [[_derivatives(row, k) for row in part] for k in range(order + 1)]
-        for part in (result.positions, result.velocities, result.accelerations)
-    ]
 
 
 def _composite(model: TreeModel, order: int, q: Stack, base: Sequence[Stack], *, regroup: bool) -> Composite:

@@ -3,14 +3,8 @@
 A law is traced and differentiated in its graph: once in reverse, which gives the gradient of `multiplier ·
 results` by everything that the results depend on, then forward in every direction. Of two directions the one
 that fewer operations depend on comes second; what both directions share is one node of the graph, and so are
-entries that symmetry makes equal. Forward and hybrid dynamics follow from inverse dynamics: where x changes
-by S dy, the equations of motion hold, and
-
-    d²(multiplier · results) = S^T d²(nu · Q) S
-
-with nu of the results themselves the multiplier, and else minus the multiplier times the first partial
-derivatives by forces: S. Singh, R. Russell & P. Wensing, "On second-order derivatives of rigid-body dynamics:
-theory & implementation" (2024), section IV, here of any order in time.
+entries that symmetry makes equal. Forward and hybrid dynamics follow from inverse dynamics along the motion
+that they find, as `hodyn_ros.formulations.second_derivatives` says.
 """
 
 from __future__ import annotations
@@ -18,10 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hodyn_ros.codegen.differentiate import Scalar, derivatives, gradient
 from hodyn_ros.codegen.kernel import Shape, Stack, Traceable
 from hodyn_ros.codegen.tracer import Graph, Traced
-from hodyn_ros.engine.direction_lanes import body_wrench, displaced
 from hodyn_ros.engine.kernel_spec import (
     KernelSpec,
     Loads,
@@ -33,9 +29,11 @@ from hodyn_ros.engine.kernels import solved_efforts
 from hodyn_ros.engine.partial_kernels import Responses, traced_responses
 from hodyn_ros.engine.recursions.composite import Rows
 from hodyn_ros.engine.recursions.kinematics import frame_motion
+from hodyn_ros.engine.recursions.recursion import Recursion
 from hodyn_ros.engine.series.floating_base import FloatingBase
-from hodyn_ros.engine.series.vectors import taylor, to_derivatives
+from hodyn_ros.engine.series.vectors import cross, dot, from_taylor, halves, taylor, to_derivatives
 from hodyn_ros.errors import InputError
+from hodyn_ros.formulations.second_derivatives import answered, hybrid_weights
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.tree import TreeModel
@@ -120,7 +118,7 @@ def hessian(
     return blocks
 
 
-class _Law:
+class TracedLaw:
     """Results of a law, with the coordinates that they are differentiated by."""
 
     def __init__(self, results: Stack, by: Coordinates) -> None:
@@ -136,12 +134,44 @@ class _Law:
         """Return the derivatives of `weights · results`."""
         return self.by.slopes(self.graph, self._flat, [x for row in weights for x in row])
 
+    def along(self, values: Stack, change: Stack) -> Stack:
+        """Return how values change where entry i of x^(k) does by `change[k][i]`."""
+        field: Field = {}
+        for row, factors in zip(self.by.fields, change, strict=True):
+            for one, factor in zip(row, factors, strict=True):
+                for node, x in one.items():
+                    field[node] = field[node] + factor * x if node in field else factor * x
+        return changed(values, field)
+
     def each(self, held: Sequence[int] = ()) -> list[list[Blocks]]:
         """Return the second derivatives of every entry of the results."""
         rows, columns = len(self.results), len(self.results[0])
         return [
             [self.contracted(_one(rows, columns, r, i), held) for i in range(columns)] for r in range(rows)
         ]
+
+
+def changed(values: Stack, changes: Field) -> Stack:
+    """Return how values change where nodes do."""
+    outputs = [x for row in values for x in row]
+    graph: Graph = next(x.graph for x in outputs if isinstance(x, Traced))
+    result = iter(derivatives(graph, outputs, changes))
+    return [[next(result) for _ in row] for row in values]
+
+
+def displaced(pose: Stack, change: Sequence[Scalar]) -> Field:
+    """Return how a pose changes by a small body-fixed displacement: `dR = R w~, dp = R v`."""
+    turn, shift = halves(change)
+    moved = [[*cross(row, turn), dot(row[:3], shift)] for row in pose[:3]]
+    return {x.number: new for row, changes in zip(pose[:3], moved) for x, new in zip(row, changes)}
+
+
+def body_wrench(recursion: Recursion, k: int) -> list[Scalar]:
+    """Return derivative k of the body-fixed wrench that moves a floating base; nothing without one."""
+    if recursion.base is None:
+        return []
+    body = recursion.bodies[0]
+    return from_taylor([*body.moment[k], *body.force[k]], k)
 
 
 def _one(rows: int, columns: int, r: int, i: int) -> Stack:
@@ -179,7 +209,7 @@ def inverse_dynamics_hessian(model: TreeModel, order: int, loads: Loads = ()) ->
 
     def trace(q: Stack, *stacks: Stack) -> Stack:
         *inputs, multiplier = stacks
-        return _rows(_inverse(model, order, loads, q, inputs).contracted(multiplier))
+        return _rows(traced_inverse(model, order, loads, q, inputs).contracted(multiplier))
 
     return _with_multiplier(tree_arguments(model, order + 3, loads), order, size_of(model), trace)
 
@@ -188,33 +218,10 @@ def inverse_dynamics_second_derivatives(model: TreeModel, order: int, loads: Loa
     """Trace `q (order + 3, n), ... -> rows of d²Q_i^(r)/dx^(k)dx^(l)`: i within l within k within r."""
 
     def trace(q: Stack, *inputs: Stack) -> Stack:
-        return _all_rows(_inverse(model, order, loads, q, inputs).each())
+        return _all_rows(np.array(traced_inverse(model, order, loads, q, inputs).each(), dtype=object))
 
     _few_entries(model, order, "inverse_dynamics_second_derivatives", "inverse")
     return trace, tree_arguments(model, order + 3, loads)
-
-
-def inverse_dynamics_gradient_changes(model: TreeModel, order: int, loads: Loads = ()) -> Traceable:
-    """Trace how the derivatives (order + 3, m) of `multiplier · Q` change in one direction.
-
-    Arguments as of `inverse_dynamics_hessian`, then the change (order + 3, m). Of displacements of a base,
-    half of what both orders of two give is the second derivative.
-    """
-    trace_of_all, arguments = inverse_dynamics_hessian(model, order, loads)
-
-    def trace(q: Stack, *stacks: Stack) -> Stack:
-        *inputs, multiplier, change = stacks
-        law = _inverse(model, order, loads, q, inputs)
-        slopes = law.gradient(multiplier)
-        field: Field = {}
-        for row, factors in zip(law.by.fields, change):
-            for one, factor in zip(row, factors):
-                for node, x in one.items():
-                    field[node] = field[node] + factor * x if node in field else factor * x
-        result = iter(derivatives(law.graph, [x for row in slopes for x in row], field))
-        return [[next(result) for _ in row] for row in slopes]
-
-    return trace, [*arguments, ("the change", (order + 3, size_of(model)))]
 
 
 def size_of(model: TreeModel) -> int:
@@ -226,11 +233,13 @@ def _setting(model: TreeModel, loads: Loads) -> KernelSpec:
     return KernelSpec(base="body_fixed" if model.floating_base else None, loads=tuple(loads))
 
 
-def _inverse(model: TreeModel, order: int, loads: Loads, q: Stack, inputs: Sequence[Stack]) -> _Law:
+def traced_inverse(
+    model: TreeModel, order: int, loads: Loads, q: Stack, inputs: Sequence[Stack]
+) -> TracedLaw:
     """Return inverse dynamics, the body-fixed wrench on a floating base before the torques."""
     recursion, torques = solved_efforts(model, order, _setting(model, loads), q, inputs)
     results = [[*body_wrench(recursion, k), *row] for k, row in enumerate(torques)]
-    return _Law(results, Coordinates.of_tree(q, *(inputs[:2] if model.floating_base else ())))
+    return TracedLaw(results, Coordinates.of_tree(q, *(inputs[:2] if model.floating_base else ())))
 
 
 # --- forward and hybrid dynamics
@@ -246,11 +255,11 @@ def hybrid_dynamics_hessian(model: TreeModel, order: int, setting: KernelSpec | 
 
     def trace(state: Stack, *stacks: Stack) -> Stack:
         *inputs, multiplier = stacks
-        answer = traced_responses(model, order, setting, state, *inputs)
-        weights = _weights(answer, multiplier)
-        law = _along(model, order, answer, state, *inputs)
+        found = traced_responses(model, order, setting, state, *inputs)
+        weights = hybrid_weights(found.results, np.array(multiplier, dtype=object), found.prescribed).tolist()
         held = [x.number for row in weights for x in row if isinstance(x, Traced)]
-        return _rows(_answered(answer, law.contracted(weights, held)))
+        blocks = np.array(_along(model, order, found).contracted(weights, held), dtype=object)
+        return _rows(answered(blocks, found.results, found.prescribed))
 
     _few_entries(model, order, "forward_dynamics_hessian", "hybrid contracted")
     arguments = hybrid_arguments(model, order, setting or KernelSpec.of(model))
@@ -264,90 +273,20 @@ def hybrid_dynamics_second_derivatives(
     size = size_of(model)
 
     def trace(state: Stack, *inputs: Stack) -> Stack:
-        answer = traced_responses(model, order, setting, state, *inputs)
-        each = _along(model, order, answer, state, *inputs).each()
-        answered = [[_answered(answer, one) for one in row] for row in each]
-        result = []
-        for r in range(order + 1):
-            row = []
-            for i in range(size):
-                weights = _weights(answer, _one(order + 1, size, r, i))
-                row.append(_combined(answered, weights))
-            result.append(row)
-        return _all_rows(result)
+        found = traced_responses(model, order, setting, state, *inputs)
+        each = np.array(_along(model, order, found).each(), dtype=object)
+        of_efforts = answered(each, found.results, found.prescribed).reshape((order + 1) * size, -1)
+        units = [_one(order + 1, size, r, i) for r in range(order + 1) for i in range(size)]
+        weights = hybrid_weights(found.results, np.array(units, dtype=object), found.prescribed)
+        return _all_rows((weights.reshape(len(units), -1) @ of_efforts).reshape(each.shape))
 
     _few_entries(model, order, "forward_dynamics_second_derivatives", "hybrid")
     return trace, hybrid_arguments(model, order, setting or KernelSpec.of(model))
 
 
-def _weights(answer: Responses, multiplier: Stack) -> Stack:
-    """Return nu (order + 1, m): what second derivatives of Q are weighted with."""
-    orders, size = len(answer.results), len(answer.results[0][0])
-    weights = []
-    for k in range(orders):
-        row = []
-        for j in range(size):
-            if j in answer.prescribed:
-                row.append(multiplier[k][j])
-                continue
-            terms = (
-                multiplier[r][i] * answer.results[r][k + 2][i][j]
-                for r in range(k, orders)
-                for i in range(size)
-            )
-            row.append(-_sum(terms))
-        weights.append(row)
-    return weights
-
-
-def _along(
-    model: TreeModel, order: int, answer: Responses, state: Stack, inputs: Stack, *stacks: Stack
-) -> _Law:
+def _along(model: TreeModel, order: int, found: Responses) -> TracedLaw:
     """Return inverse dynamics along the motion that results, what changes it being that motion alone."""
-    loads = stacks[3 if model.floating_base else 0 :]
-    places, base = answer.setting.loads, answer.recursion.base
-    q = [*state, *answer.accelerations]
-    if base is None:
-        return _inverse(model, order, places, q, loads)
-    twists = to_derivatives([[*base.angular[k], *base.velocity[k]] for k in range(order + 2)])
-    if not answer.setting.base_prescribed:  # it stays as it is where the base moves
-        places, loads = (*places, (0, "spatial")), (*loads, stacks[2])
-    return _inverse(model, order, places, q, [stacks[0], twists, *loads])
-
-
-def _answered(answer: Responses, blocks: Blocks) -> Blocks:
-    """Return `S^T H S` of second derivatives H by the motion, which changes by S where y does."""
-    orders, size = len(blocks), len(blocks[0][0])
-    # by order of the motion and of what is given; None is zero, True the unit matrix
-    moves: list[list[Rows | bool | None]] = [
-        [True if k == l else None for l in range(orders)] for k in range(min(2, orders))
-    ]
-    moves += [[rows if _any(rows) else None for rows in row] for row in answer.motion]
-    half = [[_total([_product(blocks[k][p], moves[p][l]) for p in range(orders)], size)
-             for l in range(orders)] for k in range(orders)]  # fmt: skip
-    result: Blocks = [[[[0.0] * size for _ in range(size)] for _ in range(orders)] for _ in range(orders)]
-    for k in range(orders):
-        for l in range(k, orders):
-            terms = [_transposed_product(moves[p][k], half[p][l]) for p in range(orders)]
-            total = _total(terms, size)
-            for i in range(size):
-                for j in range(i if k == l else 0, size):
-                    result[k][l][i][j] = result[l][k][j][i] = total[i][j]
-    return result
-
-
-def _combined(blocks: list[list[Blocks]], weights: Stack) -> Blocks:
-    """Return the sum of weights times blocks, which are symmetric."""
-    orders, size = len(blocks[0][0]), len(blocks[0][0][0][0])
-    pairs = [(w, one) for row, ws in zip(blocks, weights) for one, w in zip(row, ws) if not _is_zero(w)]
-    result: Blocks = [[[[0.0] * size for _ in range(size)] for _ in range(orders)] for _ in range(orders)]
-    for k in range(orders):
-        for l in range(k, orders):
-            for i in range(size):
-                for j in range(i if k == l else 0, size):
-                    total = _sum(w * one[k][l][i][j] for w, one in pairs)
-                    result[k][l][i][j] = result[l][k][j][i] = total
-    return result
+    return traced_inverse(model, order, found.loads, found.q, found.inputs)
 
 
 # --- kinematics
@@ -396,17 +335,17 @@ def _frames(
     representation: Representation,
     q: Stack,
     inputs: Sequence[Stack],
-) -> _Law:
+) -> TracedLaw:
     trace, _ = frame_motion(model, order, frames, representation)
     if not inputs:
-        return _Law(trace(q), Coordinates.of_tree(q))
+        return TracedLaw(trace(q), Coordinates.of_tree(q))
     pose, twists = inputs
     base = FloatingBase(pose, (0.0, 0.0, 0.0), "body_fixed")
     for k, twist in enumerate(twists):
         base.extend(taylor(twist, k))
     base.frame = "spatial"
     spatial = to_derivatives([base.twist(k) for k in range(order)])
-    return _Law(trace(q, pose, spatial), Coordinates.of_tree(q, pose, twists))
+    return TracedLaw(trace(q, pose, spatial), Coordinates.of_tree(q, pose, twists))
 
 
 # --- what all of them need
@@ -418,62 +357,22 @@ def _with_multiplier(
     return trace, [*arguments, ("the multiplier", (order + 1, size))]
 
 
-def _rows(blocks: Blocks) -> Stack:
-    return [row for line in blocks for block in line for row in block]
+def _rows(blocks: Blocks | NDArray[Any]) -> Stack:
+    return [list(row) for line in blocks for block in line for row in block]
 
 
-def _all_rows(each: Sequence[Sequence[Blocks]]) -> Stack:
-    """Return rows by r, k, l and i of second derivatives by r and i."""
-    orders, size = len(each[0][0]), len(each[0])
-    return [
-        row
-        for of_order in each
-        for k in range(orders)
-        for l in range(orders)
-        for i in range(size)
-        for row in of_order[i][k][l]
-    ]
+def _all_rows(each: NDArray[Any]) -> Stack:
+    """Return rows by r, k, l and i of second derivatives (r, i, k, l, m, m)."""
+    rows: Stack = np.moveaxis(each, 1, 3).reshape(-1, each.shape[-1]).tolist()
+    return rows
 
 
 def _unit(x: Traced) -> Field:
     return {x.number: -1.0 if x.negative else 1.0}
 
 
-def _is_zero(x: Scalar) -> bool:
-    return isinstance(x, float) and x == 0.0
-
-
-def _any(rows: Rows) -> bool:
-    return not all(_is_zero(x) for row in rows for x in row)
-
-
 def _sum(terms: Any) -> Scalar:
     total: Scalar = 0.0
     for term in terms:
         total = total + term
-    return total
-
-
-def _product(a: Rows, b: Rows | bool | None) -> Rows | None:
-    """Return a product of matrices, of which the second may be the unit matrix or zero."""
-    if b is None or not _any(a):
-        return None
-    if isinstance(b, bool):
-        return a
-    return [[_sum(x * y for x, y in zip(row, column)) for column in zip(*b)] for row in a]
-
-
-def _transposed_product(a: Rows | bool | None, b: Rows) -> Rows | None:
-    if a is None or not _any(b):
-        return None
-    if isinstance(a, bool):
-        return b
-    return [[_sum(x * y for x, y in zip(row, column)) for column in zip(*b)] for row in zip(*a)]
-
-
-def _total(terms: Sequence[Rows | None], size: int) -> Rows:
-    total: Rows = [[0.0] * size for _ in range(size)]
-    for term in terms:
-        if term is not None:
-            total = [[x + y for x, y in zip(*rows)] for rows in zip(total, term)]
     return total

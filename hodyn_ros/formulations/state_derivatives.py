@@ -7,7 +7,9 @@ the usual one.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import comb
 
 import numpy as np
 
@@ -121,3 +123,74 @@ def _jacobian_derivatives(bodies: BodyJacobians, order: int) -> tuple[list[Array
             rate[..., own, :, :] -= screws @ product_derivative(T, above[1:], r, np.matmul)
             dJ_rate[r][..., k, :, :, :] = rate
     return dJ, dJ_rate
+
+
+def assemble(series: Array, brackets: Sequence[Array]) -> Array:
+    """Return dQ^(r)/dx^(k) (..., order + 1, order + 3, m, m) from the series in time of three matrices.
+
+    Q^(r) is the r-th time derivative of Q along the motion, so a change of the motion passes through them by
+    the product rule: `dQ^(r)/dq^(k) = C(r,k) (dQ/dq)^(r-k) + C(r,k-1) (dQ/dq')^(r-k+1) + C(r,k-2)
+    (dQ/dq'')^(r-k+2)` where displacements are those of joints with one degree of freedom.
+
+    `series` (..., order + 1, 3, m, m) are the derivatives of Q by position, velocity and acceleration by
+    order. x^(0) are small displacements in the groups of the joints, x^(k) derivative k - 1 of the
+    velocities. A displacement eta changes in time by `eta' = dw - [w, eta]`, which carries it into all
+    orders; `brackets` (..., m, m) are the matrices of `eta -> [w, eta]` by order, none where all vanish.
+    Arrays are of numbers, or of scalars that are traced.
+    """
+    orders, m = series.shape[-4], series.shape[-1]
+    carried = _carried_displacements(brackets, orders, m) if brackets else []
+    result = np.full((*series.shape[:-4], orders, orders + 2, m, m), 0.0, series.dtype)
+    for r in range(orders):
+        for l in range(r + 1):
+            by_position, by_velocity, by_acceleration = np.moveaxis(series[..., r - l, :, :, :], -3, 0)
+            result[..., r, l + 1, :, :] += comb(r, l) * by_velocity
+            result[..., r, l + 2, :, :] += comb(r, l) * by_acceleration
+            result[..., r, l, :, :] += comb(r, l) * by_position
+            for k in range(l) if brackets else ():
+                result[..., r, k, :, :] += comb(r, l) * (by_position @ carried[l][k])
+    return result
+
+
+def respond(
+    partials: Array, prescribed: Sequence[int], solve: Callable[..., Array] = np.linalg.solve
+) -> Array:
+    """Return dx^(r)/dy^(k) (..., order + 1, order + 3, m, m) of hybrid dynamics.
+
+    `partials`: those that `assemble` returns, along the motion that hybrid dynamics finds; x are
+    accelerations and, of the velocities `prescribed`, forces. y^(0) are displacements, y^(1) velocities,
+    y^(k + 2) derivative k of what is given: forces and, of the velocities prescribed, accelerations. In
+    `dQ^(r) = sum_k P_rk dx^(k)` the last matrix, `P_r,r+2`, is the mass matrix at every order. `solve`: how a
+    part of that is taken to the other side.
+    """
+    orders, m = partials.shape[-4], partials.shape[-1]
+    mass, free = partials[..., 0, 2, None, :, :], [i for i in range(m) if i not in prescribed]
+    given = np.zeros((orders + 2, orders + 2, m, m))  # of y^(k) by y^(l)
+    given[np.arange(orders + 2), np.arange(orders + 2)] = np.eye(m)
+    moves, result = [given[0], given[1]], np.empty_like(partials)
+    for r in range(orders):
+        rates = np.full((*partials.shape[:-4], *given.shape[1:]), 0.0, partials.dtype)
+        rates[..., prescribed, :] = given[r + 2][..., prescribed, :]
+        known = mass @ rates
+        for k, move in enumerate(moves):
+            known = known + partials[..., r, k, None, :, :] @ move
+        missing = (given[r + 2] - known)[..., free, :]
+        solved = solve(mass[..., free, :][..., :, free], missing)
+        rates[..., free, :] = solved
+        moves.append(rates)
+        forces, values = known + mass[..., :, free] @ solved, rates.copy()
+        values[..., prescribed, :] = forces[..., prescribed, :]
+        result[..., r, :, :, :] = values
+    return result
+
+
+def _carried_displacements(brackets: Sequence[Array], orders: int, m: int) -> list[list[Array]]:
+    """Return the derivative l of the displacement by x^(k) (..., m, m), for k = 0..l, l below `orders`."""
+    carried = [[np.eye(m)]]
+    for l in range(orders - 1):
+        row = []
+        for k in range(l + 1):
+            history = [carried[i][k] if k <= i else np.zeros((m, m)) for i in range(l + 1)]
+            row.append(-product_derivative(brackets, history, l, np.matmul))
+        carried.append([*row, np.eye(m)])
+    return carried

@@ -17,6 +17,7 @@ from oracles.motions import Base
 from hodyn_ros.dynamics import partials
 from hodyn_ros.dynamics.group_robot import GroupRobot
 from hodyn_ros.formulations.body_jacobians import BodyJacobians, joint_motion
+from hodyn_ros.formulations.state_derivatives import assemble
 from hodyn_ros.lie.se3 import exp
 from hodyn_ros.model import joint_groups
 from hodyn_ros.model.joint_tree import JointTree
@@ -72,7 +73,7 @@ def test_compiled_partials_are_those_of_the_published_form(floating: bool) -> No
     bodies = BodyJacobians(tree, joint_motion(tree, case.q, base))
     series = partials.closed_form_series(bodies, ORDER)
     brackets = partials.joint_brackets(tree, bodies.motion.velocities)
-    assert_exact(robot.inverse_dynamics_derivatives(case.q, base), partials.assemble(series, brackets))
+    assert_exact(robot.inverse_dynamics_derivatives(case.q, base), assemble(series, brackets))
 
 
 @pytest.mark.parametrize("floating", [False, True])

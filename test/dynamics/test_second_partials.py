@@ -16,7 +16,7 @@ from sweeps import THOROUGH, some
 
 from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot
 from hodyn_ros.codegen.kernel import Kernel
-from hodyn_ros.dynamics.trees import tree_partials
+from hodyn_ros.engine import direction_lanes
 from hodyn_ros.engine import second_partials as laws
 
 pytestmark = pytest.mark.thorough
@@ -144,6 +144,6 @@ def test_every_way_finds_the_same_numbers(frame: Any, monkeypatch: pytest.Monkey
     monkeypatch.setattr(Kernel, "unless_long", lambda *_: None)
     for one, right in zip(found(), expected, strict=True):
         close(one, right)
-    monkeypatch.setattr(tree_partials, "STRAIGHT_LINE_LIMIT", 0)
+    monkeypatch.setattr(direction_lanes, "STRAIGHT_LINE_LIMIT", 0)
     with pytest.raises(InputError, match="too large to compile inverse_dynamics_hessian"):
         robot_of(case)[0].inverse_dynamics_hessian(case.q, weights, robot_of(case)[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -100,3 +101,15 @@ def test_what_keys_of_machine_code_are_made_from_is_whole() -> None:
 def test_no_folder_is_a_heap() -> None:
     for folder in [path.parent for path in SOURCES.rglob("__init__.py")]:
         assert len(list(folder.glob("*.py"))) <= 18, folder.name
+
+
+def test_the_table_of_lines_is_true() -> None:
+    """Within a tenth: it says where the bulk is."""
+    rows = re.findall(
+        r"^\| `([^`]+)` \| ([\d,]+) \|", (ROOT / "docs/architecture.md").read_text(), re.MULTILINE
+    )
+    assert len(rows) == 14
+    for files, said in rows:
+        paths = SOURCES.glob(f"{files}/*.py" if files.endswith("**") else f"{files}.py")
+        lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
+        assert abs(lines - int(said.replace(",", ""))) <= 0.1 * lines, f"{files} has {lines} lines"

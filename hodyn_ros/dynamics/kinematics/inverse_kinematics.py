@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import finite_array, finite_result
+from hodyn_ros.checks import finite_result
 from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.dynamics.kinematics.carriers import carriers_of, last_body
 from hodyn_ros.dynamics.kinematics.inverse_problem import (
@@ -97,42 +97,29 @@ class InverseKinematics:
 
         return self._kernels.made(choice, make)
 
-    def _readable(
-        self,
-        choice: _Choice,
-        seed: ArrayLike,
-        poses: ArrayLike,
-        twists: ArrayLike,
-        base_pose: ArrayLike | None = None,
-        base_twists: ArrayLike = (),
-        weights: ArrayLike | None = None,
-        rates: ArrayLike | None = None,
-    ) -> Array:
+    def _readable(self, choice: _Choice, arrays: Mapping[str, Array]) -> Array:
         """Solve what a kernel was called with, in readable form, or explain what is wrong."""
-        n, count, order = self._model.n_joints, len(choice.names), choice.order
-        start = finite_array("the seed", seed, (1, n))[0]
-        moved = finite_array("the poses", poses, (4 * count, 4)).reshape(count, 4, 4)
-        moving = finite_array("the twists", twists, (count * order, 6)).reshape(count, order, 6)
+        count, order, (start,) = len(choice.names), choice.order, arrays["the seed"]
         motions: dict[str | int, ArrayLike] = {}
         base = None
-        if base_pose is not None:
-            at = finite_array("the base pose", base_pose, (4, 4))
-            rates_of_base = finite_array("the base twists", base_twists, (order, 6))
-            base = BaseMotion(at, rates_of_base if order else np.zeros((1, 6)))
-        if rates is not None:
-            values = finite_array("the rates of independent joints", rates, (order, n))
-            motions = {j: np.append(start[j], values[:, j]) for j in choice.independent}
+        if "the base pose" in arrays:
+            base = BaseMotion(
+                arrays["the base pose"], arrays["the base twists"] if order else np.zeros((1, 6))
+            )
+        if choice.independent:
+            rates = arrays["the rates of independent joints"]
+            motions = {j: np.append(start[j], rates[:, j]) for j in choice.independent}
         return inverse_kinematics(
             self._model,
-            moved,
-            moving,
+            arrays["the poses"].reshape(count, 4, 4),
+            arrays["the twists"].reshape(count, order, 6),
             choice.representation,
             choice.names,
             choice.tasks,
             seed=start,
             base=base,
             frames=self._frames,
-            weights=None if weights is None else finite_array("the weights", weights, (1, n))[0],
+            weights=arrays["the weights"][0] if choice.weighted else None,
             independent=motions,
         )
 

@@ -10,6 +10,7 @@ import numpy as np
 from hodyn_ros.checks import check_result
 from hodyn_ros.dynamics.kinematics.carriers import FrameMotion
 from hodyn_ros.dynamics.kinematics.rate_solver import scale_of
+from hodyn_ros.engine.recursions.frame_goals import DAMPING, TOLERANCE
 from hodyn_ros.errors import ConvergenceError, SingularError
 from hodyn_ros.lie.representations import turning
 from hodyn_ros.lie.se3 import Ad, Array, inverse, log, matvec
@@ -19,12 +20,10 @@ Frames = TypeVar("Frames", bound=FrameMotion)
 ROWS: dict[Task, slice] = {"pose": slice(0, 6), "position": slice(3, 6), "orientation": slice(0, 3)}
 """The components of a hybrid twist that a task prescribes."""
 
-_TOLERANCE = 1e-12  # [rad], and of the length unit
 _ROUNDING = 1e-3  # share of the tolerance
 _ITERATIONS = 200
 _PATIENCE = 20  # iterations after which the error must have fallen, or a pose is out of reach
 _FALLEN = 0.99
-_DAMPING = 0.1  # per square of the error: no step is then longer than 1.6 rad
 
 
 def components(tasks: Sequence[Task]) -> Array:
@@ -51,13 +50,11 @@ def solve_poses(
     rows = components(tasks)
     scale = scale_of(motion)[rows]
     tolerance = (
-        motion.gain
-        * _TOLERANCE
-        * max(1.0, float(np.linalg.norm(poses[:, :3, 3], axis=1).max()) / motion.unit)
+        motion.gain * TOLERANCE * max(1.0, float(np.linalg.norm(poses[:, :3, 3], axis=1).max()) / motion.unit)
     )
     roots = np.sqrt(weights[movable] / weights[movable].mean())
     error = scale * _errors(motion.poses, poses, tasks)
-    damping = _DAMPING
+    damping = DAMPING
     sizes: list[float] = []
     for _ in range(_ITERATIONS):
         size = float(np.linalg.norm(error))
@@ -78,7 +75,7 @@ def solve_poses(
         bound = pays if arrived else size
         if moved is not None and result is not None and float(np.linalg.norm(result)) < bound:
             motion, error = moved, result
-            damping = max(damping / 4.0, _DAMPING)
+            damping = max(damping / 4.0, DAMPING)
         elif arrived:
             return motion
         elif moved is not None and np.array_equal(moved.position, motion.position):

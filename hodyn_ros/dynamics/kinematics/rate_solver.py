@@ -7,17 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from hodyn_ros.checks import check_result
-from hodyn_ros.digits import FEWEST, is_asked_for
+from hodyn_ros.digits import is_asked_for
 from hodyn_ros.dynamics.kinematics.carriers import FrameMotion
+from hodyn_ros.engine.recursions.frame_goals import ACCURACY, INCONSISTENT, ROUNDING, SAFETY, SINGULAR
 from hodyn_ros.errors import ConvergenceError, InputError, SingularError
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.se3 import Array
-
-ACCURACY = 10.0**-FEWEST  # share of a derivative that may be wrong
-_ROUNDING = 4.0 * float(np.finfo(float).eps)
-_SAFETY = 10.0
-_SINGULAR = 1e6
-_INCONSISTENT = 1e-8  # of a twist, relative: what a chain with fewer joints than components cannot follow
 
 
 def scale_of(motion: FrameMotion) -> Array:
@@ -55,7 +50,7 @@ def solve_rates(
     """
     jacobian, name = motion.jacobians[0], motion.name
     condition = condition_number(motion, rows, movable)
-    if condition > _SINGULAR:
+    if condition > SINGULAR:
         raise SingularError(
             f"the Jacobian of {name!r} is singular at this pose (condition number {condition:.3g}): its "
             "motion does not determine that of the joints; go around the pose, or prescribe less",
@@ -91,7 +86,7 @@ def solve_rates(
 
 def _check_followed(lost: Array, asked: Array, order: int, name: str) -> None:
     share = float(np.linalg.norm(lost)) / max(float(np.linalg.norm(asked)), np.finfo(float).tiny)
-    if share > _INCONSISTENT:
+    if share > INCONSISTENT:
         what = "twist" if order == 0 else f"derivative {order} of the twist"
         raise InputError(
             f"the joints that carry {name!r} cannot follow the {what} asked for, a share of {share:.3g} is "
@@ -122,12 +117,12 @@ def check_accuracy(
         return
     condition = condition_number(motion, rows, movable)
     orders = np.arange(1, len(result))
-    if condition ** (orders[-1] + 1.0) * _ROUNDING <= ACCURACY:
+    if condition ** (orders[-1] + 1.0) * ROUNDING <= ACCURACY:
         return
     nearby, change = result.copy(), np.zeros(result.shape[1])
     change[movable] = _hardly_felt(motion, rows, movable)
     signs = np.where(np.arange(wanted.size).reshape(wanted.shape) % 2, 1.0, -1.0)
-    rounded = wanted * (1.0 + _ROUNDING * signs)
+    rounded = wanted * (1.0 + ROUNDING * signs)
     prescribed = result[1:].copy()
     prescribed[:, movable] = 0.0
     try:
@@ -136,7 +131,7 @@ def check_accuracy(
         nearby[1:] = np.inf
     sizes = np.abs(result[1:]).max(axis=1)
     natural = np.max(sizes ** (1.0 / orders)) ** orders  # of a motion as fast as this one
-    errors = _SAFETY * np.abs(nearby - result)[1:].max(axis=1)
+    errors = SAFETY * np.abs(nearby - result)[1:].max(axis=1)
     failing = np.flatnonzero(~(errors <= ACCURACY * natural))
     if len(failing):
         r, share = int(orders[failing[0]]), float(errors[failing[0]] / natural[failing[0]])
@@ -156,5 +151,5 @@ def _hardly_felt(motion: FrameMotion, rows: Array, movable: list[int]) -> Array:
     scaled = scale_of(motion)[rows, None] * jacobian[rows][:, movable]
     _, values, right = np.linalg.svd(scaled, full_matrices=False)
     size = max(1.0, float(np.abs(np.array(motion.poses)[:, :3, 3]).max()) / motion.unit)
-    change: Array = right[-1] * (_ROUNDING * size * motion.gain / values[-1])
+    change: Array = right[-1] * (ROUNDING * size * motion.gain / values[-1])
     return change

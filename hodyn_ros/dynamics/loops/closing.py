@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hodyn_ros.engine.loops.loop_motion import FORCED
 from hodyn_ros.errors import ConvergenceError, ModelError
 from hodyn_ros.formulations.embedding import LoopMotion, Place
 from hodyn_ros.lie.se3 import Array, exp, inverse, log, pose
@@ -22,7 +23,6 @@ _LONGEST = 1.0  # [rad], and of the robot's size: a step of Newton's that may en
 _ASSEMBLED = 1e-13  # [rad], and of the robot's size: open loops of an assembled robot
 _ASSEMBLY_STEPS = 300
 _DAMPING = 1e-3
-_FORCED = 1e-3  # [rad], and of the robot's size: rows taken as redundant must not open farther
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def assembled(closure: Closure) -> Closure:
             damping *= 10.0
     sizes = [float(np.abs(gap.rows).max(initial=0.0)) for gap in gaps]
     worst = int(np.argmax(sizes))
-    if sizes[worst] > _FORCED:
+    if sizes[worst] > FORCED:
         angle, distance = gaps[worst].angle, gaps[worst].distance * closure.size
         raise ModelError(
             f"loop {closure.loops[worst].name!r} of robot {closure.tree.name!r} does not close near its "
@@ -235,7 +235,7 @@ def _measured(closure: Closure, chosen: Array, sizes: Array, rows: Array) -> Arr
 
 
 def _check_redundant(closure: Closure, moved: LoopMotion) -> None:
-    if np.abs(moved.residuals / moved.row_sizes[: moved.n_loop_rows]).max(initial=0.0) > _FORCED:
+    if np.abs(moved.residuals / moved.row_sizes[: moved.n_loop_rows]).max(initial=0.0) > FORCED:
         raise _open(closure, moved)
 
 

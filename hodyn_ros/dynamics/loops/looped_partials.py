@@ -26,7 +26,7 @@ from hodyn_ros.dynamics.loops.looped_call import LoopedCall, kept
 from hodyn_ros.dynamics.loops.looped_efforts import LoopedEfforts
 from hodyn_ros.dynamics.matrices import MatrixDerivatives
 from hodyn_ros.dynamics.motion_stack import too_large
-from hodyn_ros.dynamics.partials import LinearisedDynamics, multiplier_rows, of_each
+from hodyn_ros.dynamics.partials import LinearisedDynamics, linearised, multiplier_rows, of_each
 from hodyn_ros.dynamics.results import BaseAndJoints
 from hodyn_ros.engine.kernel_spec import Loads
 from hodyn_ros.engine.loops.loop_hessian import LoopHessian
@@ -157,14 +157,15 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         inputs = looped_inputs(closure, state, base, 1, alone=True)
         efforts, leader = finite_array("the torques", torques, (len(closure.driven),)), inputs.leader
         accelerations = self._responses(inputs, efforts[None])[0][0]
-        rates = np.eye(c, 2 * c, c)
-        if leader is not None:  # displacements e change by e' = dw - [w, e]
+        bracket = None
+        if leader is not None:
+            bracket = np.zeros((c, c))
             if closure.drifts:
                 leader, turns = self._platform_as_it_moves(inputs.y, leader)
             part, rows = _platform_part(closure)
-            rates[part, :c] -= (ad(leader.in_representation("body_fixed").twists[0]) @ turns)[rows]
-        B = np.concatenate([np.zeros((c, len(efforts))), accelerations[:, -len(efforts) :]])
-        return LinearisedDynamics(np.concatenate([rates, accelerations[:, : 2 * c]]), B)
+            bracket[part] = (ad(leader.in_representation("body_fixed").twists[0]) @ turns)[rows]
+        by_position, by_velocity = accelerations[:, :c], accelerations[:, c : 2 * c]
+        return linearised(by_position, by_velocity, accelerations[:, -len(efforts) :], bracket)
 
     def inverse_dynamics_hessian(
         self,

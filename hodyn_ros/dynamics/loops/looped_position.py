@@ -18,6 +18,7 @@ from hodyn_ros.dynamics.loops.digit_check import DigitCheck, memory_of
 from hodyn_ros.dynamics.loops.independence import conditions, find_independence
 from hodyn_ros.engine.loops.limbs import is_on_limbs
 from hodyn_ros.engine.loops.loop_kernel import LoopKernel
+from hodyn_ros.engine.series.validity import SINGULAR_LENGTH
 from hodyn_ros.errors import ConvergenceError, HodynError, InputError, SingularError
 from hodyn_ros.formulations import embedding, limb_decomposition
 from hodyn_ros.formulations.embedding import LoopMotion, Place
@@ -26,9 +27,9 @@ from hodyn_ros.lie.se3 import Array, exp, inverse, log
 from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.parallel.closure import idle_twists, model_of
 
-# Singular values, without units, below which nothing is computed: at a singular pose positions are known to
-# half of their digits only. Compiled code ends at the same distance, `SINGULAR_LENGTH`.
-SINGULAR = 1e-5
+# Singular values, without units, below which nothing is computed, as by compiled code: at a singular pose
+# positions are known to half of their digits only.
+SINGULAR = SINGULAR_LENGTH
 _APART = 1e-9  # [rad], and of the robot's size: how far a pose may be from the one reached
 _STEP = 0.05  # [rad], and of the robot's size, of a kernel on its way to a pose farther off
 _ITERATIONS = 20  # of Newton's method, to see how near a limb comes

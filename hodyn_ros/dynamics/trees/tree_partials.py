@@ -9,24 +9,26 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_array, finite_result
-from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Kernel, LaneKernel
+from hodyn_ros.codegen.kernel import Kernel
 from hodyn_ros.codegen.sample_loop import one_by_one
 from hodyn_ros.dynamics import matrices, partials
 from hodyn_ros.dynamics.hybrid_arguments import HybridArguments
 from hodyn_ros.dynamics.matrices import MatrixDerivatives
 from hodyn_ros.dynamics.motion_stack import MotionStack, fitting_base, load_places, motion_stack, too_large
-from hodyn_ros.dynamics.partials import LinearisedDynamics, multiplier_rows, of_each
+from hodyn_ros.dynamics.partials import LinearisedDynamics, linearised, multiplier_rows, of_each
 from hodyn_ros.dynamics.trees.tree_accelerations import HybridProblem, TreeAccelerations
 from hodyn_ros.engine import second_partials as laws
 from hodyn_ros.engine.direction_lanes import (
     hybrid_dynamics_changes,
     in_all_directions,
     inverse_dynamics_changes,
+    inverse_gradient_changes,
     matrix_changes,
 )
 from hodyn_ros.engine.kernel_spec import KernelSpec, Loads
 from hodyn_ros.engine.matrix_kernels import load_series
 from hodyn_ros.formulations.second_derivatives import answered, hybrid_weights, of_displacements
+from hodyn_ros.formulations.state_derivatives import assemble, respond
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.representations import Representation, check_representation
 from hodyn_ros.lie.se3 import Array, ad
@@ -83,7 +85,7 @@ class TreePartials(TreeAccelerations):
             pushed = self.derived_kernel(_load_series_kernel, order, places)
             assert pushed is not None
             series[..., 0, :, :] += stack.call(pushed).reshape(*stack.batch, order + 1, m, m)
-        return partials.assemble(series, partials.joint_brackets(self.joint_tree, stack.velocities))
+        return assemble(series, partials.joint_brackets(self.joint_tree, stack.velocities))
 
     @finite_result
     def hybrid_dynamics_derivatives(self, arguments: HybridArguments) -> Array:
@@ -111,7 +113,7 @@ class TreePartials(TreeAccelerations):
             each = arguments.one_by_one()
             return one_by_one(len(each), lambda i: self.hybrid_dynamics_derivatives(each[i]))
         stack, loads, known = self._inverse_problem(problem, arguments)
-        return partials.respond(self.inverse_dynamics_derivatives(stack.q, stack.base, loads), known)
+        return respond(self.inverse_dynamics_derivatives(stack.q, stack.base, loads), known)
 
     def _partial_kernel(self, order: int, setting: KernelSpec) -> Kernel | None:
         plain = setting == KernelSpec.of(self.tree)
@@ -156,12 +158,11 @@ class TreePartials(TreeAccelerations):
         motion = fitting_base(self.tree, base, 1)
         arguments = HybridArguments(values, effort[None], base)
         by_position, by_velocity, by_torque = self.hybrid_dynamics_derivatives(arguments)[0]
-        A, B = np.zeros((2 * m, 2 * m)), np.zeros((2 * m, n))
-        A[:m, m:] = np.eye(m)
-        if motion is not None:  # displacements e change by e' = dw - [w, e]
-            A[:6, :6] = -ad(motion.twists_in("body_fixed", 1)[0])
-        A[m:, :m], A[m:, m:], B[m:] = by_position, by_velocity, by_torque[:, m - n :]
-        return LinearisedDynamics(A, B)
+        bracket = None
+        if motion is not None:
+            bracket = np.zeros((m, m))
+            bracket[:6, :6] = ad(motion.twists_in("body_fixed", 1)[0])
+        return linearised(by_position, by_velocity, by_torque[:, m - n :], bracket)
 
     def inverse_dynamics_hessian(
         self,
@@ -178,7 +179,7 @@ class TreePartials(TreeAccelerations):
         if kernel is not None:
             shape = (order + 3, order + 3, self.m, self.m)
             return stack.call(kernel, weights).reshape(*stack.batch, *shape)
-        changes = self.derived_kernel(_inverse_gradient_changes, order, places)
+        changes = self.derived_kernel(inverse_gradient_changes, order, places)
         if changes is None:
             raise too_large(self.tree, name, order)
         result = in_all_directions(changes, [*stack.arguments(), weights], stack.batch)
@@ -263,11 +264,6 @@ class TreePartials(TreeAccelerations):
     def _all(self, result: Array, order: int, batch: tuple[int, ...]) -> Array:
         m = self.m
         return result.reshape(*batch, order + 1, order + 3, order + 3, m, m, m)
-
-
-def _inverse_gradient_changes(model: TreeModel, order: int, loads: Loads) -> LaneKernel | None:
-    kernel = LaneKernel(*laws.inverse_dynamics_gradient_changes(model, order, loads))
-    return kernel if kernel.operations <= STRAIGHT_LINE_LIMIT else None
 
 
 def _load_series_kernel(model: TreeModel, order: int, loads: Loads) -> Kernel:

@@ -7,10 +7,6 @@ from functools import partial
 from math import inf
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from hodyn_ros.checks import finite_array
 from hodyn_ros.codegen.emit import lane_function_text
 from hodyn_ros.codegen.kernel import (
     STRAIGHT_LINE_LIMIT,
@@ -33,14 +29,14 @@ from hodyn_ros.engine.kernels import fits_straight_line, inverse_dynamics
 from hodyn_ros.engine.loops.limbs import is_on_limbs
 from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode
 from hodyn_ros.engine.loops.loop_efforts import EffortCode, solution_width
-from hodyn_ros.engine.loops.loop_lanes import POSE, lanes_program
+from hodyn_ros.engine.loops.loop_lanes import lanes_program
 from hodyn_ros.engine.loops.loop_matrices import ProductCode
 from hodyn_ros.engine.loops.loop_motion import LoopCode
 from hodyn_ros.engine.loops.loop_products import FromDrivesCode
 from hodyn_ros.engine.loops.platform_drives import PlatformCode
 from hodyn_ros.engine.newton import ITERATIONS, ITERATIONS_FROM_DRIVES, newton, where_right
+from hodyn_ros.engine.recursions.kinematics import POSE
 from hodyn_ros.engine.series.validity import ARRIVED, DOUBLE, Tolerances
-from hodyn_ros.errors import InputError
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 
@@ -165,7 +161,7 @@ class LoopFunction(Call):
             ],
         )
         if on_numbers:
-            self.function = self._with_numbers
+            self.function = self._converted
             return
         self.compiled = compile_program(self.program)
         self._bind(self.compiled.address)
@@ -182,17 +178,12 @@ class LoopFunction(Call):
             lanes_program(len(shapes) - 1, len(known), n, step, end, lanes(), sure, keeps_pose=leader)
         )
 
-    def _with_numbers(self, *arguments: ArrayLike) -> Array:
-        """Compute one call as the compiled code does, by what that is traced from."""
-        *arrays, memory = arguments
-        if len(arguments) != len(self.arguments):
-            raise InputError(f"expected {len(self._asked)} arrays {self._asked}, found {len(arrays)}")
-        assert isinstance(memory, np.ndarray)
-        shaped = zip(self.arguments, arrays)
-        numbers = [finite_array(name, values, shape).reshape(-1) for (name, shape), values in shaped]
-        table = np.empty(self.result)
-        run(self.program, [*numbers, memory.reshape(-1), table.reshape(-1)])
-        return table
+    def _compute(self, arrays: Sequence[Array], out: Array) -> None:
+        """Compute one call by the compiled code, or on numbers as that does."""
+        if not self.on_numbers:
+            super()._compute(arrays, out)
+            return
+        run(self.program, [array.reshape(-1) for array in (*arrays, out)])
 
     def traces(self, tolerances: Tolerances = DOUBLE) -> LoopTraces:
         """Return what it is made of, all in straight-line code, for numbers of a kind."""

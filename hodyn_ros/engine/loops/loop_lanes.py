@@ -28,9 +28,8 @@ from hodyn_ros.codegen.program import (
     integer,
 )
 from hodyn_ros.engine.newton import ITERATIONS
+from hodyn_ros.engine.recursions.kinematics import POSE
 from hodyn_ros.engine.series.validity import ARRIVED
-
-POSE = 16  # numbers of a pose, by rows
 
 
 def lanes_program(

@@ -50,7 +50,7 @@ from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.frames import Frame
 
 # what makes a result unusable, one and more together count as 1
-_FORCED = 1e-3  # by which rows that depend on others may be open
+FORCED = 1e-3  # [rad], and of the robot's size: by which rows that depend on others may be open
 JUMP = 0.5  # [rad] by which all joints together may turn between two calls, or they may change the branch
 
 
@@ -202,7 +202,7 @@ class LoopCode:
         bound = self.allowed is not None and self.allowed.shape[1] < 6
         for motion in motions:
             for row in motion.cluster.checked:
-                gap = motion.gap(row) * (1.0 / (row.size * (self.tolerances.held if bound else _FORCED)))
+                gap = motion.gap(row) * (1.0 / (row.size * (self.tolerances.held if bound else FORCED)))
                 defect = defect + gap * gap
         if bound and self.allowed is not None:
             twists = [

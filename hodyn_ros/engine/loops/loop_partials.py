@@ -15,7 +15,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hodyn_ros.codegen.differentiate import derivatives
 from hodyn_ros.codegen.emit import kernel_text, lane_function_text
 from hodyn_ros.codegen.kernel import Shape, Stack, traced
 from hodyn_ros.codegen.llvm import Facts, Module
@@ -31,6 +30,7 @@ from hodyn_ros.engine.loops.loop_matrices import MATRIX_LAWS, Matrix, SumsCode, 
 from hodyn_ros.engine.loops.loop_motion import LoopCode, Velocity
 from hodyn_ros.engine.loops.loop_series import NOTHING, ClusterMotion
 from hodyn_ros.engine.recursions.composite import plus, scaled
+from hodyn_ros.engine.second_partials import changed
 from hodyn_ros.engine.series.dual import Dual, value_of
 from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.engine.series.vectors import Scalar, cross, dot, from_taylor, halves, taylor, to_derivatives
@@ -235,10 +235,7 @@ class MotionChange:
         if not self.traced:
             still = np.zeros(self._directions)
             return [[x.change + still if isinstance(x, Dual) else still for x in row] for row in table]
-        outputs = [x for row in table for x in row]
-        graph: Graph = next(x.graph for x in outputs if isinstance(x, Traced))
-        changes = iter(derivatives(graph, outputs, self.by_node))
-        return [[next(changes) for _ in row] for row in table]
+        return changed(table, self.by_node)
 
     def _turned(self, row: Sequence[Scalar]) -> list[Scalar]:
         """Return the change of platform or base from that of its rows, body-fixed."""

@@ -40,7 +40,8 @@ from hodyn_ros.lie.representations import Representation
 from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.tree import JointKind, TreeModel
 
-DAMPING = 0.1  # of the first step, per square of the error, then a quarter of that, and so on
+# of the first step, per square of the error, so that none is longer than 1.6 rad; then a quarter, and so on
+DAMPING = 0.1
 TOLERANCE = 1e-12  # [rad], and of the unit of length
 ACCURACY = 10.0**-FEWEST  # share of a derivative that may be wrong
 ROUNDING = 4.0 * float(np.finfo(float).eps)
