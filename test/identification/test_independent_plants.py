@@ -13,6 +13,7 @@ from sweeps import THOROUGH, some
 pytestmark = pytest.mark.thorough
 
 SEEDS = 40
+GROUPED_BY = "plant"  # of long studies
 
 
 def test_efforts_of_mujocos_arm_follow_from_its_figures(tmp_path: Path) -> None:
