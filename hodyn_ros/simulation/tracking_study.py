@@ -149,24 +149,22 @@ class TrackingStudy:
         self._gains = MotorGains.of_drives(train, loop.natural_frequency, loop.damping_ratio)
         self._effort_limits = train.effort_limits(model.limits.effort)
         count = round((settling + self._motion.trajectory.duration + config.afterwards) * loop.rate)
-        desired = [self._desired(i / loop.rate) for i in range(count + 1)]
+        desired = self._desired(np.arange(count + 1) / loop.rate)
         links = Links(model, self._base)
         self._wanted = np.stack([links.coordinates(*each)[0] for each in desired])
         self._feedforwards: list[Feedforward] = [law.compute(*each) for each in desired]
 
-    def _desired(self, time: float) -> tuple[Array, BaseMotion | None]:
-        """Return the motion of joints and base at a time of the run, held at the start."""
-        sample = self._motion.sample(max(time - self._settling, 0.0), self._orders - 1)
-        if time <= self._settling:
-            sample = sample.at_rest()
-        if sample.pose is None or sample.twists is None:
-            return sample.joints, None
-        return sample.joints, BaseMotion(
-            sample.pose, sample.twists, representation="body_fixed"
-        ).in_representation("spatial")
+    def _desired(self, times: Array) -> list[tuple[Array, BaseMotion | None]]:
+        """Return the motion of joints and base at times (N,) of the run, held at the start."""
+        samples = self._motion.sample(np.maximum(times - self._settling, 0.0), self._orders - 1)
+        desired: list[tuple[Array, BaseMotion | None]] = []
+        for i, time in enumerate(times):
+            sample = samples.one(i).at_rest() if time <= self._settling else samples.one(i)
+            desired.append((sample.joints, sample.base and sample.base.in_representation("spatial")))
+        return desired
 
     def _base(self, time: float) -> BaseMotion:
-        base = self._desired(time)[1]
+        base = self._desired(np.array([time]))[0][1]
         assert base is not None
         return base
 
