@@ -26,6 +26,7 @@ from hodyn_ros.trajectory.base import Trajectory
 from hodyn_ros.trajectory.robot_motion import RobotMotion
 
 SETTLING = 1.0  # [s]
+_BASES = 20_000  # instants at which runs share the motion of a base: 10 s, half steps too, at a kilohertz
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,8 @@ class TrackingStudy:
         self._effort_limits = train.effort_limits(model.limits.effort)
         count = round((settling + self._motion.trajectory.duration + config.afterwards) * loop.rate)
         desired = self._desired(np.arange(count + 1) / loop.rate)
-        links = Links(model, self._base)
+        self._base_at = lru_cache(maxsize=_BASES)(self._base)  # all runs ask for the same instants
+        links = Links(model, self._base_at)
         self._wanted = np.stack([links.coordinates(*each)[0] for each in desired])
         self._feedforwards: list[Feedforward] = [law.compute(*each) for each in desired]
 
@@ -181,7 +183,7 @@ class TrackingStudy:
         """
         robot, loop = errors.applied(self._real), self._loop
         damping = robot.require_drives().damping(loop.damping_time)
-        base = lru_cache(maxsize=4)(self._base) if robot.moves_base else None
+        base = self._base_at if robot.moves_base else None
         own = RobotSimulation(robot, self._wanted[0], damping=damping, base=base)
         simulation = own if simulator is None else simulator(own)
         guard = CommandGuard(
