@@ -191,7 +191,7 @@ class CommandGuard:
             # whatever has changed, the effort goes on from the last one
             before = total if self._issued is None else self._issued.effort
             self._relax, self._relax_for = Fading(before - total, self._nothing, acts, self._relax_for), None
-        if acts < self._relax.start + self._relax.duration:
+        if not self._relax.over(acts):
             total = total + self._relax.at(acts).position
         if not np.isfinite(total).all():
             self._let_go(Reason(Fault.MISMATCH, value=np.inf))

@@ -48,7 +48,7 @@ class CommandedMotion:
         if self.braking is not None:
             return self.braking.at(t)
         motion = self.desired.motion(self.time.instant(t))
-        if self._offset is None:
+        if self._offset is None or self._offset.over(t):
             return motion
         return Motion(*(own + more for own, more in zip(motion, self._offset.at(t))))
 

@@ -55,6 +55,7 @@ class FeedforwardStream:
         )
         self._names, self._config, self._fastest = tuple(joint_names), config, fastest
         self._strongest = np.broadcast_to(np.asarray(limits.effort, dtype=np.float64), (n,))
+        self._possible: dict[tuple[str, int], Array] = {}  # derivatives (1 to k, n), by what they are of
         self._mismatch = np.broadcast_to(np.asarray(limits.mismatch, dtype=np.float64), (n,))
         self._model = model if np.isfinite(self._mismatch).any() else None
         self._effort_steps = limits.effort_steps(config.effort_step)
@@ -88,8 +89,8 @@ class FeedforwardStream:
         since = np.inf if self.stamp is None else 1e-9 * (stamp - self.stamp)
         if since <= 0.0 and self.stamp is not None and 1e-9 * (self.stamp - now) <= timeout:
             raise StreamError("its stamp is not after that of the last one; stamps must increase", clock=True)
-        self._require_possible("velocity", positions[1:3], _TWICE * self._fastest)
-        self._require_possible("effort", efforts, _TWICE * self._strongest)
+        self._require_possible("velocity", positions[1:3], self._fastest)
+        self._require_possible("effort", efforts, self._strongest)
         goes_on = 0.0 < since <= 2.0 * timeout
         if not goes_on:
             self.beside = None
@@ -158,19 +159,25 @@ class FeedforwardStream:
 
     def _require_possible(self, what: str, rows: Array, most: Array) -> None:
         """Reject derivatives that would take a joint within a moment beyond what it can do."""
-        h = min(self._config.timeout, _HORIZON)
-        for order, row in enumerate(rows[1:], start=1):
-            allowed = most * (factorial(order) / h**order)
-            beyond = np.abs(row) > allowed
-            if np.count_nonzero(beyond):
-                joint = int(np.argmax(beyond))
-                raise StreamError(
-                    f"derivative {order} of the {what} of joint {self._names[joint]!r} is {row[joint]:.3g}, "
-                    f"and none does more than {allowed[joint]:.3g}; look at what computes the motion",
-                    joint=self._names[joint],
-                    value=float(abs(row[joint])),
-                    limit=float(allowed[joint]),
-                )
+        orders = len(rows) - 1
+        if orders < 1:
+            return
+        if (what, orders) not in self._possible:
+            h = min(self._config.timeout, _HORIZON)
+            grows = [factorial(order) / h**order for order in range(1, orders + 1)]
+            self._possible[what, orders] = np.outer(grows, _TWICE * most)
+        allowed = self._possible[what, orders]
+        beyond = np.abs(rows[1:]) > allowed
+        if np.count_nonzero(beyond):
+            order, joint = divmod(int(np.argmax(beyond)), len(self._names))
+            value, limit = float(rows[order + 1, joint]), float(allowed[order, joint])
+            raise StreamError(
+                f"derivative {order + 1} of the {what} of joint {self._names[joint]!r} is {value:.3g}, "
+                f"and none does more than {limit:.3g}; look at what computes the motion",
+                joint=self._names[joint],
+                value=abs(value),
+                limit=limit,
+            )
 
     def _jump(self, positions: Array, h: float) -> StreamError | None:
         """Return by how much a motion does not continue the last one, None where it does."""

@@ -86,7 +86,7 @@ def effort_model(robot: Robot, joint_names: Sequence[str], *, motor: bool) -> St
         return state
 
     def sorted_rows(motion: Motion | Array) -> Array:
-        return np.take(motion, back, axis=1)  # contiguous, as compiled code wants it
+        return np.array(motion).take(back, axis=1)  # contiguous, as compiled code wants it
 
     def efforts(motion: Motion, deflection: Motion | None = None) -> Array:
         nonlocal sound

@@ -34,6 +34,10 @@ class Fading(NamedTuple):
     start: float
     duration: float
 
+    def over(self, t: float) -> bool:
+        """Whether nothing is left at the time t [s]."""
+        return t - self.start >= self.duration
+
     def at(self, t: float) -> Motion:
         """Return what is left at the time t [s]; before the start it goes on evenly."""
         elapsed = t - self.start

@@ -26,6 +26,7 @@ from hodyn_ros.trajectory.base import Trajectory
 from hodyn_ros.trajectory.robot_motion import RobotMotion
 
 SETTLING = 1.0  # [s]
+_BASES = 20_000  # instants at which runs share the motion of a base: 10 s, half steps too, at a kilohertz
 
 
 @dataclass(frozen=True)
@@ -149,24 +150,23 @@ class TrackingStudy:
         self._gains = MotorGains.of_drives(train, loop.natural_frequency, loop.damping_ratio)
         self._effort_limits = train.effort_limits(model.limits.effort)
         count = round((settling + self._motion.trajectory.duration + config.afterwards) * loop.rate)
-        desired = [self._desired(i / loop.rate) for i in range(count + 1)]
-        links = Links(model, self._base)
+        desired = self._desired(np.arange(count + 1) / loop.rate)
+        self._base_at = lru_cache(maxsize=_BASES)(self._base)  # all runs ask for the same instants
+        links = Links(model, self._base_at)
         self._wanted = np.stack([links.coordinates(*each)[0] for each in desired])
         self._feedforwards: list[Feedforward] = [law.compute(*each) for each in desired]
 
-    def _desired(self, time: float) -> tuple[Array, BaseMotion | None]:
-        """Return the motion of joints and base at a time of the run, held at the start."""
-        sample = self._motion.sample(max(time - self._settling, 0.0), self._orders - 1)
-        if time <= self._settling:
-            sample = sample.at_rest()
-        if sample.pose is None or sample.twists is None:
-            return sample.joints, None
-        return sample.joints, BaseMotion(
-            sample.pose, sample.twists, representation="body_fixed"
-        ).in_representation("spatial")
+    def _desired(self, times: Array) -> list[tuple[Array, BaseMotion | None]]:
+        """Return the motion of joints and base at times (N,) of the run, held at the start."""
+        samples = self._motion.sample(np.maximum(times - self._settling, 0.0), self._orders - 1)
+        desired: list[tuple[Array, BaseMotion | None]] = []
+        for i, time in enumerate(times):
+            sample = samples.one(i).at_rest() if time <= self._settling else samples.one(i)
+            desired.append((sample.joints, sample.base and sample.base.in_representation("spatial")))
+        return desired
 
     def _base(self, time: float) -> BaseMotion:
-        base = self._desired(time)[1]
+        base = self._desired(np.array([time]))[0][1]
         assert base is not None
         return base
 
@@ -183,7 +183,7 @@ class TrackingStudy:
         """
         robot, loop = errors.applied(self._real), self._loop
         damping = robot.require_drives().damping(loop.damping_time)
-        base = lru_cache(maxsize=4)(self._base) if robot.moves_base else None
+        base = self._base_at if robot.moves_base else None
         own = RobotSimulation(robot, self._wanted[0], damping=damping, base=base)
         simulation = own if simulator is None else simulator(own)
         guard = CommandGuard(

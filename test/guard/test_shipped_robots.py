@@ -18,6 +18,8 @@ from hodyn_ros.guard.guarded_robot import effort_model, effort_observer, guard_l
 from hodyn_ros.simulation.simulation import RobotSimulation
 from hodyn_ros.trajectory.files.reader import read_motion
 
+pytestmark = pytest.mark.thorough
+
 PERIOD = 2e-3  # [s] between commands; a feedforward comes with every second one
 BEGIN = 0.7  # [s] of standing, in which the robot joins
 ROBOTS = ("palletiser", "delta", "panda_hand")

@@ -62,6 +62,7 @@ def test_noise_is_no_hold(seed: int) -> None:
     assert seek_hold(read(None, seed), 1.0 / RATE, 1.0) is None
 
 
+@pytest.mark.thorough
 def test_held_efforts_are_identified_as_well_as_others(tmp_path: Path) -> None:
     """By the truth of the figures that holds spoil most, and by a note that says so."""
     arm = measured_arm(tmp_path)

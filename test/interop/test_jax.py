@@ -51,6 +51,7 @@ def close(found: object, expected: Array, tolerance: float = 1e-12) -> None:
     np.testing.assert_allclose(np.asarray(found), expected, rtol=0, atol=tolerance * np.abs(expected).max())
 
 
+@pytest.mark.thorough
 def test_inverse_dynamics_of_an_arm_with_all_derivatives() -> None:
     robot, q = small(), motions(3, 3)
     torque, weights = function(robot), np.random.default_rng(1).normal(size=(1, 3))

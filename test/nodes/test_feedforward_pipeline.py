@@ -173,6 +173,7 @@ def test_a_wrench_in_a_sensors_frame_is_seen_from_the_body() -> None:
     np.testing.assert_allclose(pushed - robot.inverse_dynamics(still), [[-expected[1]]], rtol=0.0, atol=1e-13)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["panda.yaml", "aerial_manipulator.yaml"])
 def test_a_payload_that_was_leaves_no_code_behind(name: str) -> None:
     """Machine code is large, and too few objects for the garbage collector to look for cycles among them."""

@@ -95,7 +95,11 @@ class TreeDynamics(TreePartials):
         preload: ArrayLike | None,
     ) -> DriveState:
         """Compute what `Robot.drive_state` returns: all joints are driven."""
-        motion = np.asarray(q, dtype=np.float64)
+        motion, compiled = np.asarray(q, dtype=np.float64), None
+        if base is None and not loads and preload is None:
+            compiled = self.fast.inverse.get(motion.shape)
+        if compiled is not None:
+            return DriveState(motion, compiled(motion), None, False)
         efforts = self.inverse_dynamics(motion, base, loads, None, preload)
         if isinstance(efforts, BaseAndJoints):
             return DriveState(motion, efforts.joints, efforts.base, False)
