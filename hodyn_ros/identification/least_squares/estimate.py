@@ -241,20 +241,20 @@ def _without_noise(
 
     Accelerations have that noise in them, and with every column A of the efforts P(x) that hangs on them,
     squares of noise come in: inertias shrink, and the delay with them, as viscous friction takes one for the
-    other. Noise n of the same size added to it makes as much once more (simulation extrapolation; J. R. Cook
-    and L. A. Stefanski, J. Am. Stat. Assoc. 89, 1994), of the first order in the equations A^T (y - P) = 0
-    the mean over both signs of A(n)^T (P(n) - P(0)). It is taken off up to a deviation: where it is more, it
-    is no small correction.
+    other. Deflections y have it themselves, and damping of springs comes out small. Noise n of the same size
+    added to it makes as much once more (simulation extrapolation; J. R. Cook and L. A. Stefanski, J. Am.
+    Stat. Assoc. 89, 1994), of the first order in the equations A^T (y - P) = 0 the mean over both signs of
+    A(n)^T ((P - y)(n) - (P - y)(0)). It is taken off up to a deviation: where it is more, it is no small
+    correction.
     """
     usual, _ = linearised(model, runs, now, noise)
     gradient = np.zeros(len(now.vector))
     for shaken in zip(*(each.with_noise_again() for each in runs)):
         rows, systems = linearised(model, shaken, now, noise, whole=True)
         for key, of_one in systems:
-            if key.spring is None:
-                more = rows[key].low_pass.spectrum(rows[key].predicted - usual[key].predicted)
-                block = _by_unknowns(model, key, of_one, now)
-                gradient += 0.5 * block.T @ (more / noise[key].deviations)
+            more = rows[key].low_pass.spectrum(rows[key].beyond - usual[key].beyond)
+            block = _by_unknowns(model, key, of_one, now)
+            gradient += 0.5 * block.T @ (more / noise[key].deviations)
     bias = step.gain @ gradient
     deviations = np.sqrt(np.diag(step.covariance))
     told = deviations > 0.0
