@@ -17,7 +17,7 @@ from hodyn_ros.identification.base_parameters import BaseParameters, base_parame
 from hodyn_ros.identification.consistency import nearest_bodies
 from hodyn_ros.identification.figures import base_figures, friction_figures, notes, spring_figures
 from hodyn_ros.identification.least_squares.data import Data
-from hodyn_ros.identification.least_squares.estimate import Estimate, estimate
+from hodyn_ros.identification.least_squares.estimate import Estimate, estimate, refitted_springs
 from hodyn_ros.identification.least_squares.unknowns import Unknowns
 from hodyn_ros.identification.plausibility import check_plausible
 from hodyn_ros.identification.recording import JointRecording
@@ -88,7 +88,7 @@ def identify(
         runs.append(data)
     free, prior_deviations = _freedom(model, runs, options)
     estimated = estimate(model, runs, free, prior_deviations, progress)
-    parameters, unknowns = _possible(model, estimated, free, prior_deviations)
+    parameters, unknowns = _possible(model, runs, estimated, free, prior_deviations)
     terms = spring_terms(model, runs, parameters, unknowns)
     for i, j in enumerate(runs[0].elastic):
         if j in terms:
@@ -255,7 +255,11 @@ def _sizes(model: TorqueModel, data: Data) -> tuple[Array, Array, Array]:
 
 
 def _possible(
-    model: TorqueModel, estimated: Estimate, free: NDArray[np.bool_], prior_deviations: Array
+    model: TorqueModel,
+    runs: Sequence[Data],
+    estimated: Estimate,
+    free: NDArray[np.bool_],
+    prior_deviations: Array,
 ) -> tuple[Array, Unknowns]:
     """Return the parameters nearest to the estimate that a robot can have, and what follows for the rest."""
     p = len(free)
@@ -278,7 +282,7 @@ def _possible(
     moved = np.linalg.pinv(inner, rcond=1e-12, hermitian=True) @ ((possible - best) / scale)
     step = covariance[:, :p] @ (moved / scale)
     step[:p] = possible - best
-    return possible, estimated.unknowns.moved(step)
+    return possible, refitted_springs(model, runs, estimated.unknowns.moved(step), estimated.noise)
 
 
 def _result(

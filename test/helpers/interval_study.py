@@ -1,9 +1,9 @@
 """How often intervals of 95 % hold what is true, and how far estimates are off in the mean, by figure.
 
-python test/helpers/interval_study.py 40 ElasticPlant out/elastic.jsonl 200
+python test/helpers/interval_study.py 40 ElasticPlant out/elastic.jsonl 200 --processes 2
 
 The last number is the seed of the first recording (0 where it is left out): what was looked at while the
-code was made is no proof of it.
+code was made is no proof of it. Processes have one thread each.
 
 Each recording that was identified is a line of the log, so that a study that was cut off goes on from there,
 and what it has found so far can be read: with 0 recordings more, the table alone is printed.
@@ -11,17 +11,20 @@ and what it has found so far can be read: with 0 recordings more, the table alon
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
+import multiprocessing
+import os
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import NamedTuple
 
 import measured_plants
 import numpy as np
-from measured_plants import Plant, wrong
+from measured_plants import TOGETHER, Plant, wrong
 
 from hodyn_ros.identification import identify
 
@@ -114,13 +117,30 @@ def study(plant: Plant, seeds: Iterable[int]) -> list[Row]:
     return rows(figures for _, figures in identified(plant, seeds))
 
 
-def main(count: int, name: str, log: Path, first: int = 0) -> None:
+def _identified_by_name(name: str, seeds: Sequence[int]) -> list[tuple[int, Figures]]:
+    return list(identified(getattr(measured_plants, name)(), seeds))
+
+
+def beside_each_other(name: str, seeds: Sequence[int], processes: int) -> Iterator[tuple[int, Figures]]:
+    """Yield what is identified of the plant of that name, as it comes, by processes beside each other.
+
+    Each has an interpreter of its own, whose libraries read what follows when they are loaded: one thread.
+    """
+    os.environ |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"), "1")
+    step = max(1, min(TOGETHER, -(-len(seeds) // (2 * processes))))
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+        parts = [seeds[i : i + step] for i in range(0, len(seeds), step)]
+        for part in as_completed([pool.submit(_identified_by_name, name, part) for part in parts]):
+            yield from part.result()
+
+
+def main(count: int, name: str, log: Path, first: int, processes: int) -> None:
     """Identify what the log lacks of so many recordings from the first seed on, and print the table."""
     log.parent.mkdir(parents=True, exist_ok=True)
     log.touch()
     done = {int(seed): figures for seed, figures in map(json.loads, log.read_text().splitlines())}
     left = sorted(set(range(first, first + count)) - set(done))
-    for seed, figures in identified(getattr(measured_plants, name)(), left):
+    for seed, figures in beside_each_other(name, left, processes):
         done[seed] = figures
         with log.open("a") as file:
             file.write(json.dumps([seed, figures]) + "\n")
@@ -144,4 +164,10 @@ def main(count: int, name: str, log: Path, first: int = 0) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), *map(int, sys.argv[4:5]))
+    parser = argparse.ArgumentParser(description="How often intervals of 95 % hold what is true.")
+    parser.add_argument("count", type=int, help="recordings, those in the log among them; 0: its table alone")
+    parser.add_argument("name", choices=[plant.__name__ for plant in measured_plants.PLANTS])
+    parser.add_argument("log", type=Path, help="a line for each recording, which are kept")
+    parser.add_argument("first", type=int, nargs="?", default=0, help="seed of the first recording")
+    parser.add_argument("--processes", type=int, default=1, help="that identify beside each other")
+    main(**vars(parser.parse_args()))

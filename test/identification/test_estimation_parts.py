@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 import pytest
-from measured_arm import measured, measured_arm, swings
+from measured_arm import EFFORT_DELAY, LINK_DELAY, drives_of, measured, measured_arm, swings
 from numpy.typing import NDArray
 from refusals import refused
 
@@ -18,11 +18,12 @@ from hodyn_ros.identification.base_parameters import base_parameters
 from hodyn_ros.identification.consistency import are_bodies, nearest_bodies, pseudo_inertias
 from hodyn_ros.identification.least_squares.data import Data
 from hodyn_ros.identification.least_squares.estimate import _solved as solved
+from hodyn_ros.identification.least_squares.estimate import refitted_springs
 from hodyn_ros.identification.least_squares.residuals import Key, correlation_length
 from hodyn_ros.identification.least_squares.unknowns import Unknowns
 from hodyn_ros.identification.recording import Channel
 from hodyn_ros.identification.smoothing import smooth
-from hodyn_ros.identification.springs.deflection import KINDS
+from hodyn_ros.identification.springs.deflection import COMPLIANCE, DELAY, KINDS, OFFSET
 from hodyn_ros.identification.torque_model import Motion, TorqueModel
 from hodyn_ros.lie.jets import Array
 
@@ -114,6 +115,25 @@ def test_what_is_a_body_already_stays() -> None:
     np.testing.assert_allclose(
         np.trace(pseudo_inertias(prior)[0, :3, :3]), 0.5 * (0.4 + 0.5 + 0.6), rtol=1e-15
     )
+
+
+@pytest.mark.parametrize("heavier", [1.0, 3.0])
+def test_springs_follow_from_bodies_that_were_moved_far(tmp_path: Path, heavier: float) -> None:
+    """Three times the load by a third of the compliance; delays and offsets stay."""
+    arm = measured_arm(tmp_path)
+    model, data = TorqueModel(arm), Data(measured(arm, 0, duration=8.0, noise=0.1), 8.0)
+    data.compare(model)
+    springs = np.zeros((KINDS, 3))
+    springs[COMPLIANCE] = 1e-3  # that none of them has
+    parameters = model.prior.copy()
+    parameters[: model.bodies] *= heavier
+    start = Unknowns(parameters, springs, EFFORT_DELAY, model.friction_shape)
+    found = refitted_springs(model, [data], start, {})
+    assert np.array_equal(found.parameters, parameters)
+    stiffness = heavier * np.array([spec.stiffness for spec in drives_of(arm)])
+    np.testing.assert_allclose(1.0 / found.springs[COMPLIANCE], stiffness, rtol=5e-3)
+    np.testing.assert_allclose(found.springs[DELAY], LINK_DELAY, rtol=0.0, atol=1e-5)
+    np.testing.assert_allclose(found.springs[OFFSET], 0.0, atol=5e-6)
 
 
 @pytest.mark.parametrize("share", [0.3, 0.7, 1.5])

@@ -15,7 +15,7 @@ from hodyn_ros.identification.least_squares import estimate as estimation
 from hodyn_ros.identification.least_squares.data import Data
 from hodyn_ros.identification.least_squares.residuals import Key, Noise
 from hodyn_ros.identification.least_squares.unknowns import Unknowns
-from hodyn_ros.identification.smoothing import smooth
+from hodyn_ros.identification.smoothing import LowPass, smooth
 from hodyn_ros.identification.springs.deflection import KINDS
 from hodyn_ros.identification.torque_model import TorqueModel
 from hodyn_ros.lie.jets import Array
@@ -40,22 +40,41 @@ def test_noise_that_is_added_is_as_large_as_that_of_the_encoders(tmp_path: Path)
         assert np.std(getattr(more, name) - getattr(motion, name)) == pytest.approx(noise, rel=0.15)
 
 
+def test_noise_that_is_added_to_deflections_is_as_large_and_the_same(tmp_path: Path) -> None:
+    """What the link's encoder has more, motor minus link has less."""
+    data = Data(measured(measured_arm(tmp_path), 4, 6.0), 8.0)
+    more, less = data.with_noise_again()
+    np.testing.assert_allclose(0.5 * (more.deflections + less.deflections), data.deflections, atol=1e-15)
+    further = more.deflections - data.deflections
+    assert np.std(further[200:-200]) == pytest.approx(5e-6, rel=0.2)  # that of motors is smoothed
+    seen = [each.fast_motion(data.link_times, np.zeros(3)).q for each in (data, more)]
+    slow = LowPass(data.link_times, data.fastest)
+    apart = slow(further + seen[1] - seen[0])  # that of motors is left
+    assert np.std(apart) < 0.8 * np.std(slow(further))
+
+
 @dataclass(frozen=True)
 class Line:
     """Samples of y = a x, where x is told with noise: a recording for what the estimate asks of one."""
 
     told: Array
+    measured: Array
     noise: Array
+    shared: float  # of the noise, that y has
 
     def with_noise_again(self) -> tuple[Line, Line]:
-        return replace(self, told=self.told + self.noise), replace(self, told=self.told - self.noise)
+        one, other = (
+            replace(self, told=self.told + noise, measured=self.measured + self.shared * noise)
+            for noise in (self.noise, -self.noise)
+        )
+        return one, other
 
 
 @dataclass(frozen=True)
 class Rows:
-    """What a line predicts, by no filter."""
+    """What a line predicts beyond what was measured, by no filter."""
 
-    predicted: Array
+    beyond: Array
 
     @property
     def low_pass(self) -> Rows:
@@ -65,19 +84,24 @@ class Rows:
         return values
 
 
-@pytest.mark.parametrize("size", [0.1, 0.3])
+@pytest.mark.parametrize(("size", "shared"), [(0.1, 0.0), (0.3, 0.0), (0.3, -1.0), (0.3, 2.0)])
 def test_what_squares_of_noise_make_of_a_slope_is_taken_off(
-    size: float, monkeypatch: pytest.MonkeyPatch
+    size: float, shared: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Least squares tell a / (1 + s^2); what noise s once more takes off that leaves s^4."""
+    """Least squares tell (a + b s^2) / (1 + s^2), with b times the noise in y, as deflections have it.
+
+    What noise s once more takes off that leaves s^4.
+    """
     random = np.random.default_rng(2)
     x, noise, again = random.standard_normal((3, ROWS)) * np.array([[1.0], [size], [size]])
-    line, key, nothing = Line(x + noise, again), Key(0, 0), np.zeros(ROWS)
+    line = Line(x + noise, SLOPE * x + shared * noise, again, shared)
+    key, nothing = Key(0, 0), np.zeros(ROWS)
 
     def linearised(_: object, runs: Sequence[Line], now: Unknowns, *__: object, **___: object) -> object:
         told = runs[0].told
-        columns = [told, nothing, nothing, nothing, nothing, SLOPE * x]
-        return {key: Rows(told * now.parameters[0])}, [(key, np.column_stack(columns))]
+        columns = [told, nothing, nothing, nothing, nothing, runs[0].measured]
+        rows = Rows(told * now.parameters[0] - runs[0].measured)
+        return {key: rows}, [(key, np.column_stack(columns))]
 
     monkeypatch.setattr(estimation, "linearised", linearised)
     start = Unknowns(np.zeros(1), np.zeros((KINDS, 0)), 0.0, np.array([[0.01], [0.0]]))
@@ -85,7 +109,7 @@ def test_what_squares_of_noise_make_of_a_slope_is_taken_off(
     _, systems = cast(Any, linearised(None, [line], start))
     step = estimation._solved(model, systems, start, start, spreads)
     usual = step.unknowns.parameters[0]
-    assert usual == pytest.approx(SLOPE / (1.0 + size**2), rel=0.01)
+    assert usual == pytest.approx((SLOPE + shared * size**2) / (1.0 + size**2), rel=0.01)
     loose = step._replace(covariance=np.diag([1.0, 0.0, 0.0, 0.0]))  # so that the step is not held back
     noises = {key: Noise(np.ones(1))}
     found = estimation._without_noise(model, [cast(Data, line)], step.unknowns, noises, loose)

@@ -187,22 +187,31 @@ class Data:
         return self._motion(self.links, self.motors, times, delays)
 
     def with_noise_again(self) -> tuple[Data, Data]:
-        """Return the recording with noise of its encoders in the fast motion once more, and with minus that.
+        """Return the recording with noise of its encoders once more, and with minus that.
+
+        In the fast motion, and in deflections, which are of the same counts.
 
         White, as large as encoders scatter about the fast motion, and the same at each call.
         """
         random = np.random.default_rng(0)
         both = copy(self), copy(self)
+        further = np.zeros(self.deflections.shape)  # of motor minus link
         for name, channel in (("_fast_motors", self.recording.motors), ("_fast_links", self.recording.links)):
             fast: Smooth | None = getattr(self, name)
             if channel is None or fast is None:
                 continue
             scatter = np.std(channel.values - fast.sample(channel.times, 0)[0], axis=0)[fast.measured]
             noise = scatter * random.standard_normal((len(channel.times), len(scatter)))
-            further = LowPass(channel.times, fast.bandwidth).spline(noise).c
+            slow = LowPass(channel.times, fast.bandwidth).spline(noise)
             for other, sign in zip(both, (1.0, -1.0)):
-                spline = BSpline(fast.spline.t, fast.spline.c + sign * further, fast.spline.k)
+                spline = BSpline(fast.spline.t, fast.spline.c + sign * slow.c, fast.spline.k)
                 setattr(other, name, replace(fast, spline=spline))
+            if self.elastic and name == "_fast_motors":
+                further[:, fast.measured] += slow(self.link_times)
+            elif self.elastic:
+                further[:, fast.measured] -= self._rows(Channel(channel.times, noise))[1]
+        for other, sign in zip(both, (1.0, -1.0)):
+            other.deflections = self.deflections + sign * further
         return both
 
     def acted(self, delay: float) -> Array:

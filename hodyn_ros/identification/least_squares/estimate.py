@@ -12,7 +12,7 @@ may give up what is slow, and the size of all inertias with it. Outliers count l
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -32,9 +32,11 @@ from hodyn_ros.identification.least_squares.residuals import (
 from hodyn_ros.identification.least_squares.unknowns import Unknowns
 from hodyn_ros.identification.springs.deflection import (
     COMPLIANCE,
+    DELAY,
     FRICTION,
     KINDS,
     LAG,
+    OFFSET,
     coefficients,
     jacobian,
 )
@@ -57,6 +59,7 @@ class Estimate:
     covariance: Array  # of all unknowns, those of the prior included
     information: Array  # (P, P) of the parameters, from the rows alone
     deflections: dict[int, Rows]  # of the first run, by joint
+    noise: Mapping[Key, Noise]  # by which rows were weighed
     elastic: list[int]  # (e,) joints with two encoders
     bandwidths: tuple[float, ...]
 
@@ -139,7 +142,7 @@ def estimate(
     bent = {j: rows[Key(0, j, i)] for i, j in enumerate(data.elastic)}
     bandwidths = tuple(band for each in runs for band in each.bandwidths)
     p = len(free)
-    return Estimate(now, covariance, last.information[:p, :p], bent, data.elastic, bandwidths)
+    return Estimate(now, covariance, last.information[:p, :p], bent, weights, data.elastic, bandwidths)
 
 
 def _seek_holds(
@@ -238,25 +241,52 @@ def _without_noise(
 
     Accelerations have that noise in them, and with every column A of the efforts P(x) that hangs on them,
     squares of noise come in: inertias shrink, and the delay with them, as viscous friction takes one for the
-    other. Noise n of the same size added to it makes as much once more (simulation extrapolation; J. R. Cook
-    and L. A. Stefanski, J. Am. Stat. Assoc. 89, 1994), of the first order in the equations A^T (y - P) = 0
-    the mean over both signs of A(n)^T (P(n) - P(0)). It is taken off up to a deviation: where it is more, it
-    is no small correction.
+    other. Deflections y have it themselves, and damping of springs comes out small. Noise n of the same size
+    added to it makes as much once more (simulation extrapolation; J. R. Cook and L. A. Stefanski, J. Am.
+    Stat. Assoc. 89, 1994), of the first order in the equations A^T (y - P) = 0 the mean over both signs of
+    A(n)^T ((P - y)(n) - (P - y)(0)). It is taken off up to a deviation: where it is more, it is no small
+    correction.
     """
     usual, _ = linearised(model, runs, now, noise)
     gradient = np.zeros(len(now.vector))
     for shaken in zip(*(each.with_noise_again() for each in runs)):
         rows, systems = linearised(model, shaken, now, noise, whole=True)
         for key, of_one in systems:
-            if key.spring is None:
-                more = rows[key].low_pass.spectrum(rows[key].predicted - usual[key].predicted)
-                block = _by_unknowns(model, key, of_one, now)
-                gradient += 0.5 * block.T @ (more / noise[key].deviations)
+            more = rows[key].low_pass.spectrum(rows[key].beyond - usual[key].beyond)
+            block = _by_unknowns(model, key, of_one, now)
+            gradient += 0.5 * block.T @ (more / noise[key].deviations)
     bias = step.gain @ gradient
     deviations = np.sqrt(np.diag(step.covariance))
     told = deviations > 0.0
     largest = np.abs(bias[told] / deviations[told]).max()
     return now.moved(bias / max(1.0, largest))
+
+
+def refitted_springs(
+    model: TorqueModel, runs: Sequence[Data], now: Unknowns, noise: Mapping[Key, Noise]
+) -> Unknowns:
+    """Return the unknowns with those springs that fit best, all else held.
+
+    A deflection is a product of inertias and compliance: a step that is linear in both is no guide where
+    inertias go far, as they do where those that fit best are not of bodies.
+    """
+    kinds = [COMPLIANCE, DELAY, OFFSET, LAG]
+    places = np.array([[now.of_spring(kind, i) for kind in kinds] for i in range(now.springs.shape[1])])
+    for _ in range(_TURNS):
+        _, systems = linearised(model, runs, now, noise)
+        springs = now.springs.copy()
+        for i, j in enumerate(runs[0].elastic):
+            triangles = [triangle for key, triangle in systems if key.spring == i]
+            blocks = [_by_unknowns(model, Key(0, j, i), each, now)[:, places[i]] for each in triangles]
+            pull = np.array([[0.0, 0.0, 0.0, model.specs[j].stiffness / _LONGEST_LAG]])
+            rows = np.concatenate([*blocks, pull])
+            size = np.maximum(np.linalg.norm(rows, axis=0), 1e-300)
+            measured = np.concatenate([*(each[:, -1] for each in triangles), [0.0]])
+            springs[kinds, i] = np.linalg.lstsq(rows / size, measured, rcond=1e-13)[0] / size
+        before, now = now, replace(now, springs=springs)
+        if np.allclose(springs, before.springs, rtol=1e-4, atol=0.0):
+            break
+    return now
 
 
 def _by_unknowns(model: TorqueModel, key: Key, rows: Array, now: Unknowns) -> Array:

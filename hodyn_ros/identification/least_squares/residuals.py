@@ -74,6 +74,11 @@ class Rows:
         )
 
     @property
+    def beyond(self) -> Array:
+        """What is predicted beyond what was measured."""
+        return self.predicted - self.measured
+
+    @property
     def sigma(self) -> float:
         """Standard deviation of what is not explained."""
         return float(np.std(self.measured - self.predicted))
