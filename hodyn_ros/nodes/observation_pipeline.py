@@ -79,6 +79,7 @@ class Said(NamedTuple):
     efforts: ExternalEffortsMessage | None
     contact: ContactEvent | None  # where one begins or ends
     payload: PayloadMessage | None
+    unloaded: HodynError | None = None  # why nothing follows for the load alone
 
 
 class ObservationPipeline:
@@ -183,12 +184,10 @@ class ObservationPipeline:
         self.stamps.accept(now)
         if begun != self.begun:
             self.begun = self._next_payload = begun
-        of_load = found
-        if self._observers[-1] is not observer:
-            of_load = self._observers[-1].update(at, np.ascontiguousarray(sample[self._rows_of_load]))
-        payload = self._load(measured.stamp, now, of_load)
+        unloaded = self._take_load(at, sample, found)
+        payload = self._load(measured.stamp, now)
         if found is None:
-            return Said(None, None, payload)
+            return Said(None, None, payload, unloaded)
         message = ExternalEffortsMessage(
             joint_names=list(observer.names),
             efforts=float64s(found.efforts),
@@ -197,7 +196,7 @@ class ObservationPipeline:
             contact=found.contact,
         )
         message.header.stamp = unpacked(measured.stamp)
-        return Said(message, self._event(message, found), payload)
+        return Said(message, self._event(message, found), payload, unloaded)
 
     def _event(self, message: ExternalEffortsMessage, found: ExternalEfforts) -> ContactEvent | None:
         """Say that a contact begins or ends."""
@@ -213,12 +212,25 @@ class ObservationPipeline:
             event.deviations = float64s(found.deviations[order])
         return event
 
-    def _load(self, stamp: bytes, now: int, found: ExternalEfforts | None) -> PayloadMessage | None:
-        """Say what the robot carries, as often as it should be."""
+    def _take_load(self, at: float, sample: Array, found: ExternalEfforts | None) -> HodynError | None:
+        """Let the estimate of the load take a sample; return why its observer cannot.
+
+        By positions alone, stamps that are too close lead springs out of reach; measured velocities do not.
+        """
         if self.estimator is None:
             return None
+        observer = self._observers[-1]
+        if observer is not self.observer:
+            try:
+                found = observer.update(at, np.ascontiguousarray(sample[self._rows_of_load]))
+            except HodynError as error:
+                return error
         self.estimator.update(found)
-        if now < self._next_payload:
+        return None
+
+    def _load(self, stamp: bytes, now: int) -> PayloadMessage | None:
+        """Say what the robot carries, as often as it should be."""
+        if self.estimator is None or now < self._next_payload:
             return None
         self._next_payload = now + round(1e9 / self._config.payload_rate)
         estimate = self.estimator.estimate

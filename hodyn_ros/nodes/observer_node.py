@@ -50,7 +50,7 @@ from hodyn_ros.ros.parameters.robot_file import robot_file
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.streams.lifecycle import StreamLifecycle
 from hodyn_ros.ros.streams.qos import latched_qos, stream_qos
-from hodyn_ros.ros.streams.rejections import Reason, Rejections
+from hodyn_ros.ros.streams.rejections import MessageRejected, Reason, Rejections
 from hodyn_ros.ros.streams.stamp_filter import StampFilter
 from hodyn_ros.ros.streams.stream_executor import beside_streams
 from hodyn_ros.ros.triggers import serve_triggers
@@ -65,6 +65,7 @@ class ObserverNode(StreamLifecycle):
         super().__init__("observer_node", SETTINGS, STRUCTURAL)
         self._pipeline: ObservationPipeline | None = None
         self._pairs = Pairs((), _WAIT)
+        self._unloaded = Rejections(self.get_logger().warning, PAYLOAD, "goes on without a sample")
         self._published, self._contacts = Stream(), 0
         self._last: ExternalEffortsMessage | None = None
         self._efforts_publisher = self.events.publisher(ExternalEffortsMessage, OUT, stream_qos())
@@ -185,6 +186,8 @@ class ObserverNode(StreamLifecycle):
             return
         if pipeline.begun != first:
             self._tell_settings(pipeline, "all")
+        if said.unloaded is not None:
+            self._unloaded.add(MessageRejected(Reason.UNREACHABLE, str(said.unloaded)))
         if said.payload is not None:
             Publisher.publish(self._payload_publisher, said.payload)
         self._last = said.efforts
@@ -205,6 +208,7 @@ class ObserverNode(StreamLifecycle):
     def troubles(self) -> int:
         """How much was wrong with samples so far."""
         pipeline, counted = self._pipeline, self.rejected + self.events.total + self._pairs.alone
+        counted += self._unloaded.total
         return counted + (0 if pipeline is None else pipeline.observer.restarts + pipeline.screen.saturated)
 
     def _report(self) -> Report:
@@ -222,6 +226,7 @@ class ObserverNode(StreamLifecycle):
             "begun anew": observer.restarts if observer else "",
             "states without a partner": self._pairs.alone,
             "commands beyond what drives give": pipeline.screen.saturated if pipeline else "",
+            "samples without a load": self._unloaded.total,
             "rejected": self.rejected,
             **self.rejected_by_topic(),
         }
@@ -235,7 +240,8 @@ class ObserverNode(StreamLifecycle):
         if self.new_troubles():
             return Report(
                 WARN,
-                "samples were rejected, lost, without a partner, too far apart or beyond what drives give",
+                "samples were rejected, lost, without a partner, too far apart, of no use for the load or "
+                "beyond what drives give",
                 values,
             )
         if not self._published.count:

@@ -9,11 +9,15 @@ errors that last: shares x_i, one draw for a robot and the same over the whole m
 are those of `Filters.joint_errors`, and a delay of the effort that acts on the joint, as damping of a spring
 or sensors bring. Of a spring whose motor is checked, mean and variance come from the equation of the motor,
 by sums of the same kind that go on when another load is taken: no load is in it. What a law does not say of
-friction lasts for about a stroke, so samples of that equation count as new after `_FRICTION_TIME`.
+friction may last for a stroke. So the variance is the larger one of two: of white noise, and by the scores,
+what each sample moves the estimate by, behind a pole of `_FRICTION_TIME` (White, A heteroskedasticity-
+consistent covariance matrix estimator, Econometrica 48(4), 1980; Newey and West, Econometrica 55(3), 1987).
 
-Noise averages out: one more pole of half the `error_time`, over r and all columns alike, takes away what is
-faster than motions; samples count as new where they are as far apart as white noise behind all poles asks
-for, twice the sum of their time constants.
+Noise averages out: two more poles of half the `error_time`, over r and all columns alike, take away what is
+faster than motions. With one, noise of positions, which accelerations raise by the square of the frequency,
+would count as twice what it is where motions are. The poles begin at zero, r and columns alike: from a single
+sample they would begin with all its noise. Samples count as new where they are as far apart as white noise
+behind all poles asks for (`_apart`).
 
 The squares of all columns, by joint and weighted with the noise of the observer, make a matrix that takes a
 load and errors in whatever order of samples. Without the x_i, which take their most probable values for any
@@ -43,6 +47,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import exp, isfinite
 from typing import Any
 
@@ -66,12 +71,13 @@ _PAIRS = ("xx", "yy", "zz", "xy", "xz", "yz")
 NAMES = ("mass", *(f"centre {axis}" for axis in "xyz"), *(f"inertia {pair}" for pair in _PAIRS))
 _SETTLED = 8.0  # times 1 / L after which nothing is left of what was before the first sample
 _LEARNT = 0.5  # share of the spread of the prior that a figure has to come to, to be shown
-_BELIEVED = 0.2  # samples that the noise of the observer counts for beside those that came
-_FRICTION_TIME = 1.0  # [s] for which what a friction law does not say lasts, about as long as a stroke
+_BELIEVED = 0.02  # samples that the noise of the observer, often far too large, counts for beside those there
+_FRICTION_TIME = 0.25  # [s] of a pole, behind which errors are left that last for about a stroke
 _LARGEST = 1e4  # share of the stated variance that noise counts for in weights at most
 _NONE = 1e-30  # a variance that is none, but may stand in a denominator
 _KEPT = PER_BODY + 1  # columns of load and effort
 _REDUCED = _KEPT * (_KEPT + 1) // 2
+_ANGLES = 256  # at which gains of poles are summed
 _INTERVAL = 1.959963984540054  # deviations of 95 %
 
 
@@ -153,7 +159,7 @@ class PayloadEstimator:
             raise InputError(f"there is no body {body!r}; robot {robot.name!r} has {list(names)}")
         self._observer, self._robot, self.config = observer, observer.robot, config
         self._prior = np.diag([config.mass * config.size**2] * 3 + [config.mass])
-        self._figures = np.zeros((1, 8))
+        self._figures = np.zeros((1, 9))
         self._compile()
 
     def _compile(self) -> None:
@@ -167,11 +173,11 @@ class PayloadEstimator:
         columns = [_KEPT + len(one.lasting) + 1 for one in errors]  # a delay besides
         motors = [len(one.motor) + 2 if one.motor else 0 for one in errors]  # effort, error and delay besides
         self._state = Layout(
-            q=n, v=n, filtered=PER_BODY * n, smooth=PER_BODY * n, slow=sum(columns),
+            q=n, v=n, filtered=PER_BODY * n, smooth=PER_BODY * n, slow=2 * sum(columns),
             **{f"sums{j}": size * (size + 1) // 2 for j, size in enumerate(columns)},
-            slow_motors=sum(max(size - 1, 0) for size in motors),
+            slow_motors=2 * sum(max(size - 1, 0) for size in motors),
             **{f"motor{j}": size * (size + 1) // 2 for j, size in enumerate(motors)},
-            motor_samples=1, motor_shares=n,
+            motor_samples=1, motor_shares=n, motor_scores=2 * sum(size > 0 for size in motors),
             reduced=_REDUCED * n, samples=1, shares=n, parameters=PER_BODY,
         )  # fmt: skip
         self._step = Kernel(*self.trace()).function
@@ -202,16 +208,17 @@ class PayloadEstimator:
         smoothing = 1.0 / config.smoothing if config.smoothing else 0.0
         poles, lasts = 1.0 / config.bandwidth + smoothing, 0.5 * self.config.error_time
         settled = self._elapsed > _SETTLED * poles
-        alike = max(2.0 * (poles + lasts), period)
+        alike = max(_apart(1.0 / config.bandwidth, smoothing, lasts), period)
         self._figures[0] = (
             period,
             config.bandwidth,
             smoothing,
-            lasts / (lasts + period) if settled else 0.0,
+            lasts / (lasts + period) if settled else 1.0,
             period / alike if settled else 0.0,
             exp(-period / self.config.forgetting),
             self.config.delay_deviation**2 + _NONE,
-            min(alike, _FRICTION_TIME),
+            _FRICTION_TIME / (_FRICTION_TIME + period),
+            (2.0 * _FRICTION_TIME + alike) / period,
         )
         self._memory = self._step(found[0], observer.numbers, self._figures, self._memory)
         if not isfinite(self._memory.item(-1)):  # rounding led out of the bodies that can be: begin inside
@@ -255,7 +262,7 @@ class PayloadEstimator:
         pull_of_prior = [float(np.sum(inverse_prior * basis)) for basis in _BASIS]
 
         def trace(row: Stack, numbers: Stack, figures: Stack, memory: Stack) -> Stack:
-            period, bandwidth, smoothing, slowness, share, kept, delay, alike = figures[0]
+            period, bandwidth, smoothing, slowness, share, kept, delay, slower, longer = figures[0]
             before = layout.unpack(memory[0])
             motion = equations.balance.state.unpack(row[0][equations.memory["balance"]])
             seen = filters.state.unpack(row[0][equations.memory["filters"]])
@@ -276,33 +283,39 @@ class PayloadEstimator:
             filtered = [a + blend * (b - a) for a, b in zip(before["filtered"], flat)]
             smooth = [b + faded * (a - b) for a, b in zip(before["smooth"], filtered)]
             now: dict[str, Row] = {"q": q, "v": v, "filtered": filtered, "smooth": smooth}
-            now.update({name: [] for name in ("slow", "slow_motors", "reduced", "shares")})
-            seldom = share * (alike / _FRICTION_TIME)
+            now.update({name: [] for name in ("slow", "slow_motors", "motor_scores", "reduced", "shares")})
             now["samples"] = [kept * before["samples"][0] + share]
-            now["motor_samples"] = [kept * before["motor_samples"][0] + seldom]
+            now["motor_samples"] = [kept * before["motor_samples"][0] + share]
             now["motor_shares"] = list(before["motor_shares"])
 
             def slowly(name: str, columns: Row) -> tuple[Row, Row]:
-                """Let columns of a joint through one more pole; return them as they were, and are now."""
-                old = before[name][len(now[name]) :][: len(columns)]
-                slow = [b + slowness * (a - b) for a, b in zip(old, columns)]
-                now[name] += slow
-                return old, slow
+                """Let columns of a joint through two more poles; return them as they were, and are now."""
+                for _ in range(2):
+                    old = before[name][len(now[name]) :][: len(columns)]
+                    columns = [b + slowness * (a - b) for a, b in zip(old, columns)]
+                    now[name] += columns
+                return old, columns
 
             def by_motor(j: int, errors: JointErrors) -> tuple[Any, Any]:
                 """Return mean and variance of what a spring is off, by the equation of its motor."""
-                (effort, _, spread), *others = errors.motor
-                columns = [effort, 0.0 - errors.error, *(one.effort for one in others)]
+                columns = [0.0 - errors.error, *(one.effort for one in errors.motor)]
                 old, slow = slowly("slow_motors", columns)
-                columns = [*slow, (slow[0] - old[0]) / period]
-                weight, scale = seldom / errors.error_noise, before["motor_shares"][j]
+                columns = [*slow, (slow[1] - old[1]) / period]
+                weight, scale = share / errors.error_noise, before["motor_shares"][j]
                 sums = now[f"motor{j}"] = _added(before[f"motor{j}"], kept, columns, weight)
-                besides = [(one.mean, one.variance) for one in others] + [(0.0, delay)]
-                told, pulled, rest = _without(sums, besides, scale, 2)
-                whole = told + scale / spread
-                left = abs(rest - pulled * pulled / whole)
-                now["motor_shares"][j] = _ratio(left, now["motor_samples"][0])
-                return pulled / whole, scale / whole
+                firm = [scale / variance for variance in (*(one.variance for one in errors.motor), delay)]
+                root = _cholesky(_with_prior(dict(zip(upper_places(len(columns)), sums)), firm, 1))
+                squares, *coupled = sums[: len(columns)]
+                found = _solved(root, coupled)
+                gains = _solved(root, [1.0] + [0.0] * (len(firm) - 1))
+                now["motor_shares"][j] = _ratio(abs(squares - _dot(found, coupled)), now["motor_samples"][0])
+                error, gain = columns[0] - _dot(found, columns[1:]), _dot(gains, columns[1:]) / gains[0]
+                score = weight * error * gain  # by which a sample moves the first share, over gains[0]
+                last, scores = before["motor_scores"][len(now["motor_scores"]) :][:2]
+                last = score + slower * (last - score)
+                scores = kept * scores + last * last
+                now["motor_scores"] += [last, scores]
+                return found[0], gains[0] * _larger(scale, longer * gains[0] * scores)
 
             parts: list[tuple[Row, Any]] = []
             for j in range(len(q)):
@@ -318,7 +331,7 @@ class PayloadEstimator:
                 if errors.motor:
                     prior[0] = by_motor(j, errors)
                 scale = before["shares"][j]
-                reduced = _without(sums, prior, scale, _KEPT)
+                reduced = _without(sums, prior, scale)
                 now["reduced"] += reduced
                 parts.append((reduced, 1.0 / scale))
             upper = upper_places(_KEPT)
@@ -339,10 +352,23 @@ class PayloadEstimator:
         shapes: list[tuple[str, Shape]] = [
             ("row", (1, equations.memory.size)),
             ("numbers", (1, filters.figures.size)),
-            ("figures", (1, 8)),
+            ("figures", (1, 9)),
             ("memory", (1, layout.size)),
         ]
         return trace, shapes
+
+
+@lru_cache(maxsize=64)
+def _apart(first: float, second: float, third: float) -> float:
+    """Return how far apart [s] samples of white noise say as much as all of them, behind poles.
+
+    That is its density over the variance behind poles of these times [s], the third one twice: the inverse
+    of the integral of their squared gain over frequencies, here over `tan(angle) / largest`.
+    """
+    *others, largest = sorted((first, second, third, third))
+    squares = np.tan(np.pi * (np.arange(_ANGLES) + 0.5) / _ANGLES) ** 2
+    gains = np.prod([1.0 / (1.0 + (time / largest) ** 2 * squares) for time in others], axis=0)
+    return float(2.0 * largest / gains.mean())
 
 
 def _added(sums: Row, kept: Any, columns: Row, weight: Any) -> Row:
@@ -357,26 +383,30 @@ def _ratio(left: Any, free: Any) -> Any:
     return 0.5 * (_LARGEST + ratio - abs(_LARGEST - ratio))
 
 
-def _without(sums: Row, prior: Sequence[tuple[Any, Any]], scale: Any, first: int) -> Row:
-    """Return sums of the `first` columns alone, without errors that last.
+def _without(sums: Row, prior: Sequence[tuple[Any, Any]], scale: Any) -> Row:
+    """Return sums of the columns of load and effort alone, without errors that last.
 
-    These have the columns that come last, and mean and variance each, `prior`; the last of the first columns
-    is what all others explain. `scale`: the s_j^2 of the joint.
+    These have the columns that come last, and mean and variance each, `prior`; the last one kept is what all
+    others explain. `scale`: the s_j^2 of the joint.
     """
-    entries, count = dict(zip(upper_places(first + len(prior)), sums)), len(prior)
+    entries, count = dict(zip(upper_places(_KEPT + len(prior)), sums)), len(prior)
     firm = [scale / variance for _, variance in prior]
-    matrix = [
-        [entries[first + b, first + a] + (firm[a] if a == b else 0.0) for b in range(a + 1)]
-        for a in range(count)
-    ]
-    root = _cholesky(matrix)
-    coupled = [[entries[i, first + a] for a in range(count)] for i in range(first)]
+    root = _cholesky(_with_prior(entries, firm, _KEPT))
+    coupled = [[entries[i, _KEPT + a] for a in range(count)] for i in range(_KEPT)]
     coupled[-1] = [value + f * mean for value, f, (mean, _) in zip(coupled[-1], firm, prior)]
     moved = [_forward(root, column) for column in coupled]
-    whole = {pair: entries[pair] for pair in upper_places(first)}
-    last = (first - 1, first - 1)
+    whole = {pair: entries[pair] for pair in upper_places(_KEPT)}
+    last = (PER_BODY, PER_BODY)
     whole[last] = whole[last] + _sum(f * mean * mean for f, (mean, _) in zip(firm, prior))
-    return [value - _sum(a * b for a, b in zip(moved[i], moved[j])) for (i, j), value in whole.items()]
+    return [value - _dot(moved[i], moved[j]) for (i, j), value in whole.items()]
+
+
+def _with_prior(entries: dict[tuple[int, int], Any], firm: Row, first: int) -> list[Row]:
+    """Return the lower half of the matrix of the columns from `first` on, with what is known before."""
+    return [
+        [entries[first + b, first + a] + (value if a == b else 0.0) for b in range(a + 1)]
+        for a, value in enumerate(firm)
+    ]
 
 
 def _symmetric(upper: Sequence[float]) -> Array:
@@ -505,6 +535,14 @@ def _forward(root: list[Row], right: Row) -> Row:
     for i in range(len(root)):
         found.append((right[i] - _sum(root[i][k] * found[k] for k in range(i))) / root[i][i])
     return found
+
+
+def _dot(first: Row, second: Row) -> Any:
+    return _sum(a * b for a, b in zip(first, second))
+
+
+def _larger(first: Any, second: Any) -> Any:
+    return 0.5 * (first + second + abs(first - second))
 
 
 def _sum(values: Any) -> Any:

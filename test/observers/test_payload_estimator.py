@@ -11,11 +11,19 @@ from case_robots import panda
 from numpy.typing import NDArray
 from refusals import assert_refused
 from scipy.optimize import minimize
+from scipy.signal import lfilter
 
 from hodyn_ros import Robot, share
 from hodyn_ros.feedforward.payload import Payload
 from hodyn_ros.observers import MomentumObserver, ObserverConfig, Sensed
-from hodyn_ros.observers.payload import NAMES, PayloadConfig, PayloadEstimator, parameters_of, pseudo_inertia
+from hodyn_ros.observers.payload import (
+    NAMES,
+    PayloadConfig,
+    PayloadEstimator,
+    _apart,
+    parameters_of,
+    pseudo_inertia,
+)
 
 Array = NDArray[np.float64]
 
@@ -185,6 +193,19 @@ def test_other_poles_of_the_observer_begin_anew() -> None:
     observer.config = replace(observer.config, smoothing=300.0)
     found(estimator, observer, 2.0)
     assert np.abs(estimator.estimate.values - FIGURES).max() < 2e-3
+
+
+@pytest.mark.parametrize("poles", [(0.0125, 0.005, 0.025), (0.02, 0.0, 0.02), (0.3, 0.01, 0.001)])
+def test_samples_are_as_far_apart_as_white_noise_behind_the_poles_asks_for(poles: tuple[float, ...]) -> None:
+    """Against the energy of what they make of one impulse."""
+    first, second, third = poles
+    step = 1e-3 * min(time for time in poles if time)
+    impulse = np.zeros(round(40.0 * max(poles) / step))
+    impulse[0] = 1.0 / step
+    for time in (first, second, third, third):
+        share = np.exp(-step / time) if time else 0.0
+        impulse = lfilter([1.0 - share], [1.0, -share], impulse)
+    assert _apart(first, second, third) == pytest.approx(1.0 / (step * (impulse**2).sum()), rel=5e-3)
 
 
 def test_what_a_motion_does_not_show_is_named() -> None:
