@@ -282,7 +282,11 @@ def _possible(
     moved = np.linalg.pinv(inner, rcond=1e-12, hermitian=True) @ ((possible - best) / scale)
     step = covariance[:, :p] @ (moved / scale)
     step[:p] = possible - best
-    return possible, refitted_springs(model, runs, estimated.unknowns.moved(step), estimated.noise)
+    nearest = estimated.unknowns.moved(step)
+    before, after = (
+        refitted_springs(model, runs, each, estimated.noise).springs for each in (estimated.unknowns, nearest)
+    )
+    return possible, replace(nearest, springs=estimated.unknowns.springs + after - before)
 
 
 def _result(
