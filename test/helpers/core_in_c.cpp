@@ -1,6 +1,7 @@
 // The ROS-free core of the ros2_control controller behind functions of C, for tests by ctypes.
 
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <new>

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from conditioning import SLACK, largest, moved_by_rounding
 from linkages import joined, motion_of, readable_solution, robot_of, whole_efforts
 from numpy.typing import NDArray
 from oracles import mp_loops
@@ -23,6 +24,7 @@ Array = NDArray[np.float64]
 # the bodies of these take longer at many digits; the 6-UPS is held against the platforms of the package
 HIGHEST = {"ankle": 4, "ankle with rods": 2, "palletiser": 4, "cylinder and slider": 4}
 QUICK = {"four-bar": 6, "RSSR": 4, "coupled linkage": 4, "slider-crank": 4, "ankle with rods": 1}
+FRAMES = 8.0  # roundings of where a body is in the frame of the one before, beside one of a radian
 EXACT = [name for name in MECHANISMS if name != "6-UPS"]
 
 
@@ -34,11 +36,17 @@ class TestExactReferences:
         order = HIGHEST.get(name, 6) if THOROUGH else QUICK.get(name, 2)
         mechanism = MECHANISMS[name]()
         y, base = motion_of(mechanism, order)
-        found = robot_of(mechanism).inverse_dynamics(y, base)
-        whole = np.concatenate(found, axis=1) if isinstance(found, tuple) else found
+
+        def efforts(y: Array) -> Array:
+            found = robot_of(mechanism).inverse_dynamics(y, base)
+            return np.concatenate(found, axis=1) if isinstance(found, tuple) else found
+
         given = None if base is None else Base(base.pose, base.twists, "spatial")
         exact = mp_loops.efforts(mechanism, y, order, given)
-        assert relative_errors(whole, exact).max() < 1e-12
+        # efforts may pass through zero, where only what they are made of says how many digits there are
+        sizes = np.maximum(np.abs(y), np.eye(len(y), 1))  # loops are closed to a rounding of a radian
+        moved = FRAMES * SLACK * moved_by_rounding(efforts, y, sizes=sizes)
+        assert (largest(efforts(y) - exact) < np.maximum(1e-12 * largest(exact), moved)).all()
 
     def test_far_from_the_origin(self) -> None:
         # a kilometre costs the digits that the distance takes, and no more
