@@ -15,6 +15,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with
 from ros_processes import TIMEOUT, RosProcess, start_launch_file, wait_until
 from ros_talk import Talk
 from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
 from sweeps import some
 
 from hodyn_ros.msg import FeedforwardTorque
@@ -90,6 +91,8 @@ PATIENT = """
 /**:
   ros__parameters:
     {diagnostic_updater.period: 0.05}
+/**/trajectory_node:
+  ros__parameters: {auto_start: false}
 /**/controller_node:
   ros__parameters:
     {timeout: 1.0, measurement_timeout: 10.0, latency: 1.0, natural_frequency: 10.0, tracking_error: 10.0}
@@ -105,6 +108,8 @@ def test_a_robot_with_loops_is_simulated_and_commanded(tmp_path: Path) -> None:
     with Talk("cell") as talk, start_launch_file("delta.launch.py", *arguments) as process:
         states = talk.hear(JointState, "joint_states")
         talk.wait_for_line(process, "waiting -> joining")
+        talk.wait_until(lambda: len(states) > 0, "the robot")
+        assert talk.call(Trigger, "trajectory_node/start", Trigger.Request()).success
         talk.wait_until(
             lambda: "missed" in process.output() or "the motion has ended after" in process.output(),
             "the end",
