@@ -54,6 +54,7 @@ def test_a_delay_of_which_certain_rates_tell_a_third_does_not_run_off() -> None:
 
 
 @pytest.mark.skipif(not THOROUGH, reason="takes half an hour")
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("plant", PLANTS)
 def test_intervals_hold_what_is_true_as_often_as_they_say(plant: type[Plant]) -> None:
     """Of 95 % intervals; bounds of single figures leave room for what 40 recordings scatter."""
