@@ -283,6 +283,8 @@ def _possible(
     step = covariance[:, :p] @ (moved / scale)
     step[:p] = possible - best
     nearest = estimated.unknowns.moved(step)
+    if not estimated.elastic:
+        return possible, nearest
     before, after = (
         refitted_springs(model, runs, each, estimated.noise).springs for each in (estimated.unknowns, nearest)
     )
