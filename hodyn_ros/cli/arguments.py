@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -32,6 +32,19 @@ def drawable(picture: Path | None) -> Path | None:
 
         check_file_type(picture)
     return picture
+
+
+def share_of(text: str) -> float:
+    """Return the share that a text such as 20% or 0.2 stands for. Raises InputError."""
+    try:
+        return float(text[:-1]) / 100.0 if text.endswith("%") else float(text)
+    except ValueError:
+        raise InputError(f"{text!r} is no share; write one as 20% or 0.2") from None
+
+
+def shares_of(texts: Sequence[str]) -> list[float]:
+    """Return the shares in texts, each of which may hold several with commas between them."""
+    return [share_of(part.strip()) for text in texts for part in text.split(",")]
 
 
 Json = Annotated[

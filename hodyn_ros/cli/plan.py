@@ -10,8 +10,8 @@ import numpy as np
 from rich.console import Console
 
 from hodyn_ros import share
+from hodyn_ros.cli.arguments import share_of
 from hodyn_ros.cli.check_and_retime import read_machine
-from hodyn_ros.cli.simulate import share_of
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import InputError

@@ -92,19 +92,6 @@ def run_simulate(
     return figures
 
 
-def share_of(text: str) -> float:
-    """Return the share that a text such as 20% or 0.2 stands for. Raises InputError."""
-    try:
-        return float(text[:-1]) / 100.0 if text.endswith("%") else float(text)
-    except ValueError:
-        raise InputError(f"{text!r} is no share; write one as 20% or 0.2") from None
-
-
-def shares_of(texts: Sequence[str]) -> list[float]:
-    """Return the shares in texts, each of which may hold several with commas between them."""
-    return [share_of(part.strip()) for text in texts for part in text.split(",")]
-
-
 def draw_tracking(
     cases: Sequence[RobotErrors], runs: Sequence[Outcomes], unit: str, title: str, path: Path
 ) -> Path:

@@ -17,6 +17,7 @@ from hodyn_ros.cli.arguments import (
     TrajectoryFile,
     chosen_robot,
     robot_first,
+    share_of,
 )
 from hodyn_ros.cli.figures import identified_figures, print_figures
 from hodyn_ros.errors import InputError
@@ -190,7 +191,6 @@ def learn(
     record, and call this again with it.
     """
     from hodyn_ros.cli.learn import Feedback, Runs, learned_figures, run_learn
-    from hodyn_ros.cli.simulate import share_of
     from hodyn_ros.learning import LearningConfig, Uncertainty
     from hodyn_ros.tables import console
 

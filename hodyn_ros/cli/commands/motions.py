@@ -20,6 +20,8 @@ from hodyn_ros.cli.arguments import (
     chosen_robot,
     drawable,
     robot_first,
+    share_of,
+    shares_of,
 )
 from hodyn_ros.cli.figures import check_figures, fail, plan_figures, print_figures
 
@@ -118,7 +120,7 @@ def simulate(
     with --real what robot it is. --record writes what sensors show of the first case with elastic
     feedforward, for `hodyn identify`.
     """
-    from hodyn_ros.cli.simulate import SensorRecord, run_simulate, share_of, shares_of
+    from hodyn_ros.cli.simulate import SensorRecord, run_simulate
     from hodyn_ros.simulation.instruments import Instruments
     from hodyn_ros.simulation.tracking_study import Loop, RobotErrors, StudyConfig
     from hodyn_ros.tables import console
