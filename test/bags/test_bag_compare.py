@@ -7,10 +7,10 @@ import struct
 from pathlib import Path
 from types import SimpleNamespace
 
-import matplotlib.image
 import numpy as np
 import pytest
 from bag_samples import START, TOPICS, feedforward, header, recording, serialised, write
+from PIL import Image
 from rich.console import Console
 
 from hodyn_ros.bags.comparison.commands import print_fields, run_compare, verdict
@@ -231,7 +231,7 @@ def test_the_command_prints_a_table_and_draws_a_picture(tmp_path: Path) -> None:
         "differ, first at 0.0302 s: efforts of /arm/feedforward_torque (computation_time is left" in printed
     )
     assert max(map(len, printed.splitlines())) <= 130
-    picture = matplotlib.image.imread(tmp_path / "picture.png")
+    picture = np.asarray(Image.open(tmp_path / "picture.png"))
     assert len(np.unique(picture.reshape(-1, picture.shape[-1]), axis=0)) > 10
 
 

@@ -14,7 +14,6 @@ from ros_processes import child_environment
 
 from hodyn_ros.cli.app import app
 from hodyn_ros.share import find
-from hodyn_ros.simulation.pictures import check_file_type
 
 WITHOUT_ROS = "import sys; sys.modules['rclpy'] = None; from hodyn_ros.cli.app import main; main()"
 
@@ -98,6 +97,8 @@ def test_what_is_doubtful_in_a_file_is_one_line(tmp_path: Path) -> None:
 
 
 def test_the_type_of_a_picture_may_be_in_capitals() -> None:
+    from hodyn_ros.simulation.pictures import check_file_type  # Matplotlib takes a moment
+
     check_file_type(Path("out/picture.PNG"))
 
 

@@ -10,12 +10,12 @@ import warnings
 from io import BytesIO
 from pathlib import Path
 
-import matplotlib.image
 import numpy as np
 import pytest
 from bag_samples import SECOND, START, header, serialised, write
 from command_line import run
 from measured_arm import ARM, LINK_DELAY, measured, measured_arm, swings
+from PIL import Image
 from refusals import refused
 from rosbags.typesys import get_types_from_msg
 
@@ -87,8 +87,8 @@ def test_from_tables_to_a_robot_file(
     names = ("figures", "efforts", "deflections", "validation1-efforts", "validation1-deflections")
     for name in names:
         assert base64.b64encode((report / f"{name}.png").read_bytes()).decode() in page
-        picture = matplotlib.image.imread(report / f"{name}.png")
-        assert picture.shape[0] > 300 and picture.std() > 0.01
+        picture = np.asarray(Image.open(report / f"{name}.png"))
+        assert picture.shape[0] > 300 and picture.std() > 3.0
 
 
 def test_archives_hold_the_same(arm: Robot, tmp_path: Path) -> None:

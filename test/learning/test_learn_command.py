@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import matplotlib.image
 import numpy as np
 import pytest
 from bag_samples import SECOND, START, header, serialised, write
 from command_line import run
+from PIL import Image
 
 from hodyn_ros.bags.comparison.sources import DESIRED_MOTION
 from hodyn_ros.bags.joint_states import JOINT_STATE
@@ -79,7 +79,7 @@ def test_simulated_repetitions_teach(
     figures = json.loads(captured.out)
     first, second = (step["rms"] for step in figures["history"])
     assert second < 0.15 * first and figures["contraction"] <= 0.7 and figures["notes"] == []
-    assert matplotlib.image.imread("picture.png").shape[1] > 800
+    assert Image.open("picture.png").width > 800
     assert run(monkeypatch, "simulate", "panda.yaml", "panda_excitation.yaml", *played) == 2
     assert "is of the joints ['lift', 'bend'], the robot has" in capsys.readouterr().err
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.signal import lfilter
 from sweeps import THOROUGH
 
 pytest.importorskip("mujoco", reason="MuJoCo is not installed")
@@ -43,6 +42,8 @@ def test_intervals_hold_as_many_loads_as_they_promise_and_are_not_wide(size: flo
 @pytest.mark.thorough
 def test_what_friction_is_off_by_for_a_stroke_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Friction that is off by a twentieth of what is dry, for half a second at a time, as no law says."""
+    from scipy.signal import lfilter  # here, not in every worker that only reads the tests
+
     count, decay = 48 if THOROUGH else 8, np.exp(-payloads.PERIOD / 0.5)
     random, dry = np.random.default_rng(5), 0.04 * robot_with_friction().limits.effort
     samples_of = payloads._samples_of

@@ -12,7 +12,6 @@ from hodyn_ros.dynamics.kinematics.skeleton import robot_lines
 from hodyn_ros.trajectory import read_motion
 from hodyn_ros.view.bars import bars, shares
 from hodyn_ros.view.looks import read_looks
-from hodyn_ros.view.meshes import triangles
 from hodyn_ros.view.scene import Scene
 from hodyn_ros.view.track import DriveLimit, Instant, Track, drive_limits, track_of_motion
 from hodyn_ros.view.visuals import find_mesh
@@ -182,6 +181,8 @@ GEOMS = """<mujoco model="arm">
 
 def test_looks_of_an_mjcf_are_where_mujoco_has_its_geoms(tmp_path: Path) -> None:
     mujoco = pytest.importorskip("mujoco", reason="extra 'mjcf' is not installed")
+    from hodyn_ros.view.meshes import triangles  # trimesh takes a moment, in every worker
+
     path = tmp_path / "arm.xml"
     path.write_text(GEOMS)
     robot, model = Robot.load(path), mujoco.MjModel.from_xml_string(GEOMS)
