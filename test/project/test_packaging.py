@@ -235,26 +235,6 @@ def test_package_xml_names_every_requirement_for_rosdep() -> None:
         assert ROSDEP_KEYS.get(name, f"python3-{name}") in keys
 
 
-def test_only_nodes_need_ros() -> None:
-    """Import everything but the nodes where ROS cannot be imported."""
-    code = """
-import importlib, pkgutil, sys
-for name in ("rclpy", "builtin_interfaces", "std_msgs", "geometry_msgs", "sensor_msgs", "trajectory_msgs"):
-    sys.modules[name] = None  # makes an import of it fail
-import hodyn_ros
-with_ros = ("nodes.", "ros.", "replay.", "msg", "srv", "action", "hodyn_ros_s__")
-with_ros = tuple(f"hodyn_ros.{name}" for name in with_ros)
-with_ros = (*with_ros, "hodyn_ros.launching.ros2_launch", "hodyn_ros.view.live", "hodyn_ros.interop.lerobot")
-walk = pkgutil.walk_packages(hodyn_ros.__path__[:1], "hodyn_ros.")
-names = [name for _, name, _ in walk if not name.startswith(with_ros)]
-assert "hodyn_ros.share" in names
-for name in names:
-    importlib.import_module(name)
-"""
-    result = run(sys.executable, "-c", code, cwd=ROOT)
-    assert result.returncode == 0, result.stderr
-
-
 def test_extras_are_those_that_errors_name() -> None:
     tomllib = pytest.importorskip("tomllib", reason="Python 3.11 brings it")
     pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -271,27 +251,40 @@ def test_extras_are_those_that_errors_name() -> None:
     assert files["all"]["file"] == [path for part in PARTS[1:] for path in files[part]["file"]]
 
 
-WITHOUT_EXTRAS = """
+WITHOUT = """
 import importlib, pkgutil, sys
-for name in ("typer", "rich", "matplotlib", "rosbags", "mcap", "zstandard", "lz4", "rclpy", "std_msgs"):
+EXTRAS = ("typer", "rich", "matplotlib", "rosbags", "mcap", "zstandard", "lz4")
+ROS = ("rclpy", "builtin_interfaces", "std_msgs", "geometry_msgs", "sensor_msgs", "trajectory_msgs")
+for name in (*EXTRAS, *ROS):
     sys.modules[name] = None  # makes an import of it fail
+
+import hodyn_ros
+walk = pkgutil.walk_packages(hodyn_ros.__path__[:1], "hodyn_ros.")
+modules = [name for _, name, _ in walk]
 """
 
 
-def test_mathematics_needs_no_extra() -> None:
+def test_mathematics_needs_no_extra_and_only_nodes_need_ros() -> None:
+    """Import what is mathematics where neither extras nor ROS can be imported, the rest where extras can."""
+    ros = ("nodes.", "ros.", "replay.", "msg", "srv", "action", "hodyn_ros_s__")
+    ros = (*ros, "launching.ros2_launch", "view.live", "interop.lerobot")
     code = f"""
-import hodyn_ros
+def imported(others):
+    left_out = tuple("hodyn_ros." + name for name in others)
+    for name in modules:
+        if not name.startswith(left_out):
+            importlib.import_module(name)
+            yield name
+mathematics = set(imported({(*FOR_EXTRAS, *ros)}))
 from hodyn_ros import Robot, share
-others = {(*FOR_EXTRAS, "launching.ros2_launch", "msg", "srv", "action", "hodyn_ros_s__")}
-left_out = tuple("hodyn_ros." + name for name in others)
-for _, name, _ in pkgutil.walk_packages(hodyn_ros.__path__[:1], "hodyn_ros."):
-    if not name.startswith(left_out):
-        importlib.import_module(name)
 from hodyn_ros.trajectory import read_trajectory
 q = read_trajectory(share.find("config", "panda_excitation.yaml")).sample(1.0, order=4)
 assert Robot.load(share.find("config", "panda.yaml")).inverse_dynamics(q).shape == (3, 7)
+for name in EXTRAS:
+    del sys.modules[name]
+assert {{"hodyn_ros.share", "hodyn_ros.cli.app"}} - mathematics < set(imported({ros}))
 """
-    result = run(sys.executable, "-c", WITHOUT_EXTRAS + code, cwd=ROOT)
+    result = run(sys.executable, "-c", WITHOUT + code, cwd=ROOT)
     assert result.returncode == 0, result.stderr
 
 
