@@ -116,7 +116,7 @@ def test_the_command_leaves_a_table_a_picture_and_figures(
         "--ramp",
         "0.2",
         "--rate",
-        "500",
+        "250",
         "--stiffness-error",
         "0,-50%",
         "--out",
