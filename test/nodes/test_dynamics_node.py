@@ -83,8 +83,8 @@ def assert_same(found: NDArray[np.float64], expected: NDArray[np.float64]) -> No
 
 
 @pytest.mark.realtime
-def test_a_kilohertz_for_two_seconds_arrives_complete_and_right(panda: Robot, tmp_path: Path) -> None:
-    count, sent_file, got_file = 2000, tmp_path / "sent.npy", tmp_path / "got.npz"
+def test_a_kilohertz_for_a_second_arrives_complete_and_right(panda: Robot, tmp_path: Path) -> None:
+    count, sent_file, got_file = 1000, tmp_path / "sent.npy", tmp_path / "got.npz"
     with (
         start_node("dynamics_node", {"robot_config": PANDA}, "stream") as node,
         start_script("ros_stream.py", "collect", str(got_file), namespace="stream") as subscriber,
