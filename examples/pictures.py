@@ -85,7 +85,6 @@ def save(figure: Figure, path: Path, keys: Iterable[Axes] = ()) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     if (layout := figure.get_layout_engine()) is not None:  # once, where to save draws and lays out again
         layout.execute(figure)
-        layout.execute(figure)  # labels change with the size of the axes
         figure.set_layout_engine(None)
     figure.savefig(path)
     return path
