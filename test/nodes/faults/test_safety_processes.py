@@ -199,7 +199,7 @@ def test_a_robot_that_comes_late_is_not_dragged_to_the_motion() -> None:
         a.start("controller_node", "dynamics_node", "trajectory_node")
         a.wait_for("dynamics_node", "robot 'panda'")
         a.move()
-        a.talk.pause(4.0)
+        a.talk.pause(1.5)  # at which the motion is 1 rad from where it starts
         a.start("simulator_node")
         a.talk.status("controller_node", lambda _, values: "start pose invalid" in values["reason"])
         a.talk.pause(1.0)
