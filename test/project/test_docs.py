@@ -19,6 +19,7 @@ import typer
 import warm_python
 from places import ROOT
 from quadruped import quadruped
+from sweeps import THOROUGH
 
 from hodyn_ros.cli.app import app
 
@@ -159,6 +160,7 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert not missing, f"{name_of(page)} links to {missing}"
 
 
+@pytest.mark.skipif(not THOROUGH, reason="two seconds; make test-thorough runs it")
 def test_every_picture_of_the_concepts_can_be_drawn_anew(tmp_path: Path) -> None:
     name = "concepts"
     command = ROOT / "examples" / f"{name}.py", "--out", tmp_path
