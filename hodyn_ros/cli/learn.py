@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.figure import Figure
 from rich.console import Console
 
 from hodyn_ros import share
@@ -19,7 +18,6 @@ from hodyn_ros.identification.recording import JointRecording
 from hodyn_ros.learning import Learned, Learner, LearningConfig, read_correction, write_correction
 from hodyn_ros.learning.begins import begins_in_bag
 from hodyn_ros.learning.response import check_robot
-from hodyn_ros.pictures import joint_style, legend_below, plain, save_picture
 from hodyn_ros.tables import number, progress_bar, say, table
 from hodyn_ros.trajectory.base import Trajectory
 from hodyn_ros.trajectory.files.reader import read_motion
@@ -112,6 +110,11 @@ def learned_figures(learned: Learned) -> dict[str, Any]:
 
 def draw(learned: Learned, title: str, path: Path) -> Path:
     """Draw errors by repetition, and the efforts to play next."""
+    # Matplotlib takes a moment, and few ask for a picture
+    from matplotlib.figure import Figure
+
+    from hodyn_ros.pictures import joint_style, legend_below, plain, save_picture
+
     figure = Figure(figsize=(10.5, 4.4), layout="constrained")
     figure.suptitle(f"What repetitions have taught {title}")
     left, right = figure.subplots(1, 2)
