@@ -492,6 +492,7 @@ def motors(at: float) -> Array:
     [
         *((before, (long,)) for before in ("states", "reference", "update") for long in (0.003, 0.02)),
         ("update", (0.02, 0.002)),  # one after the other
+        *((before, (0.014, 0.012, 0.02)) for before in ("states", "reference", "update")),
         ("states", (0.035, 0.03)),  # they make no gap of the measurements
     ],
 )
