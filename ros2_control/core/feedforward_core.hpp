@@ -49,7 +49,7 @@ struct SetAside
 
   bool holds = false;
   guard::Instant at = 0;
-  double elapsed = 0.0;  // [s] since the update before
+  double elapsed = 0.0;  // [s] since the last update that was not set aside
   std::vector<double> measured, rates, chained;
 };
 
@@ -137,22 +137,24 @@ private:
   void reset()
   {
     stop_asked = start_asked = has_stopped = aside_.holds = false;
+    late_for_ = 0.0;
     commands_ = std::make_unique<GuardedFeedforward>(
       robot_, config_, memory_.get(), stop_memory_.get(), robot_.memory);
   }
 
   // Take measurements and chained references. Where the update is late, the loop was held up before they were taken or
   // after, and nobody can tell; old ones, taken for new, would be a jump in the update that follows at once. So they are
-  // set aside, and what was known before is carried on; the next update counts again. They are taken where that is so
-  // late that nothing were known for too long.
+  // set aside, and what was known before is carried on; the next update in time counts again. They are taken where that
+  // is so late that nothing were known for too long; in a loop that goes on being late, every other time.
   void take_in_time(
     guard::Instant now, const guard::Optional<double> & elapsed, const double * measured, const double * rates,
     const double * chained)
   {
     const double longest = std::min(config_.guard.timeout, config_.guard.measurement_timeout);
     const bool late = elapsed && late_ < *elapsed && *elapsed < longest;
-    if (late && !aside_.holds) {
-      aside_.keep(now, *elapsed, measured, rates, chained);
+    late_for_ = late ? late_for_ + *elapsed : 0.0;
+    if (late && (!aside_.holds || late_for_ < longest)) {
+      aside_.keep(now, *elapsed + (aside_.holds ? aside_.elapsed : 0.0), measured, rates, chained);
       return;
     }
     if (late && aside_.elapsed + *elapsed >= longest) {
@@ -196,6 +198,7 @@ private:
   const hodyn_robot & robot_;
   CommandConfig config_;
   double late_;
+  double late_for_ = 0.0;  // [s] of updates late one after another
   std::unique_ptr<std::max_align_t[]> memory_, stop_memory_;
   std::unique_ptr<GuardedFeedforward> commands_;
   Desired chained_{robot_.coordinates, robot_.order + 3};

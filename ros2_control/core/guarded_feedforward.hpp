@@ -109,7 +109,7 @@ public:
       effort = guard_.issued.effort;
     } else {
       velocity.fill(0.0);  // the rest stays as it was,
-      leave_after_a_hold_up();
+      leave_what_is_safe();
     }
     return commands;
   }
@@ -146,12 +146,17 @@ private:
     return guard::find_unusable(robot.joints, config.guard, {all, all, all, all, all, all}, config.gains);
   }
 
-  // but where the guard has ended in motion: drives have gone on without commands, nobody knows how.
-  void leave_after_a_hold_up()
+  // but where the guard has ended in motion: drives have gone on without commands, nobody knows how; or where what was
+  // left has let the robot run away.
+  void leave_what_is_safe()
   {
     for (size_t i = 0; i < guard_.changes; ++i) {
-      if (guard_.transitions[i].reason.cause == guard::Cause::kHeldUp) {
+      const guard::Reason & why = guard_.transitions[i].reason;
+      if (why.cause == guard::Cause::kHeldUp) {
         leave();
+      }
+      if (why.tripped) {
+        effort.fill(0.0);
       }
     }
   }

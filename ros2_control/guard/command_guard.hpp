@@ -615,7 +615,9 @@ private:
       if (state == State::kStopping && brakes_ && t_ >= braking_.end()) {
         stand();
       }
-      if (state != State::kWaiting && !ended) {
+      if (ended) {
+        watch_what_is_left();
+      } else if (state != State::kWaiting) {
         let_go_where_it_has_to();
       }
       if (tripped_ && !ended) {
@@ -850,6 +852,19 @@ private:
       wrong = robot_too_fast(t_ > release_from_ ? command_guard::kFalls : share);
     }
     if (wrong) {
+      let_go(*wrong);
+    }
+  }
+
+  // Nothing more is commanded, but efforts that were left where they are found go on acting: as on the interfaces of
+  // ros2_control, whose drivers are told of no end.
+  void watch_what_is_left()
+  {
+    const bool none = found.all([](double effort) { return effort == 0.0; });
+    if (state == State::kWaiting || config.first_effort != FirstEffort::kFound || none) {
+      return;
+    }
+    if (const Found wrong = robot_too_fast()) {
       let_go(*wrong);
     }
   }

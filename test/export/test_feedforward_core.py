@@ -276,6 +276,37 @@ def test_lost_references_and_measurements_end_at_rest(library: ctypes.CDLL, pand
         assert core.rejected == 1800 - 801
 
 
+@pytest.mark.parametrize("unseen", [None, 3])
+def test_what_is_left_after_an_end_does_not_drive_a_robot_away(
+    library: ctypes.CDLL, panda: Path, unseen: int | None
+) -> None:
+    """Held efforts let joint 2 drift off; where it is too fast, they go, and the robot may start again."""
+    gains = MotorGains(np.full(7, 100.0), np.full(7, 10.0))
+    core = Core(library, panda, gains=gains)
+    fastest = 1.1 * Robot.load(PANDA).limits.velocity[1]
+    stood = np.zeros(7)
+
+    def spoil(k: int, chained: Array, measured: Array) -> None:
+        if 800 < k <= 860:
+            measured[:] = np.nan
+        elif k > 860:
+            since = 1e-3 * max(k - 1200, 0)
+            measured[:] = stood, np.zeros(7)
+            measured[:, 1] += 2.0 * since**2, 4.0 * since  # [rad], [rad/s]
+        else:
+            stood[:] = measured[0]
+        if unseen is not None and k > 860:
+            measured[0, unseen] = np.nan
+
+    commands, states = run_chained(core, 2000, spoil)
+    away = 1200 + round(250.0 * fastest)  # [ms]
+    assert states[1190] is State.STOPPED and commands[1190, 2].any()
+    assert (commands[1190 : away - 1, 2] == commands[1190, 2]).all()
+    assert not commands[away + 10 :, 2].any()
+    ended = [line for line in core.events() if line.startswith("stopped -> stopped")]
+    assert len(ended) == 1 and "velocity violation, so the motors let go: joint 'panda_joint2'" in ended[0]
+
+
 def test_activation_holds_what_is_there_until_a_motion_is_joined(library: ctypes.CDLL, panda: Path) -> None:
     core, efforts = Core(library, panda), np.linspace(-8.0, 7.0, 7)
     core.activate(HOME, efforts)
@@ -461,6 +492,7 @@ def motors(at: float) -> Array:
     [
         *((before, (long,)) for before in ("states", "reference", "update") for long in (0.003, 0.02)),
         ("update", (0.02, 0.002)),  # one after the other
+        *((before, (0.014, 0.012, 0.02)) for before in ("states", "reference", "update")),
         ("states", (0.035, 0.03)),  # they make no gap of the measurements
     ],
 )
