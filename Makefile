@@ -152,7 +152,7 @@ test-thorough: export HODYN_TEST := thorough
 test-thorough: test test-rounding
 
 # What is numerical once more with the rounding of processors before AVX-512, and before fused operations: code of ours,
-# of OpenBLAS, and of NumPy, which gives what it leaves out other names from version to version.
+# of OpenBLAS, and of NumPy, which gives what it leaves out other names from version to version. On ARM all processors fuse.
 numerical := $(addprefix test/,actuation codegen control dynamics engine feedforward formulations identification lie \
     model planning simulation trajectory)
 avx512 := X86_V4 AVX512_ICL AVX512_SPR AVX512F AVX512CD AVX512_SKX
@@ -165,6 +165,10 @@ test-rounding: $(state)/built
 	if [ "$$(uname -m)" = x86_64 ]; then \
 	    rounded_as x86-64-v3 Haswell "$(avx512)"; \
 	    rounded_as x86-64-v2 Nehalem "$(avx512) X86_V3 AVX2 FMA3"; \
+	elif [ "$$(uname -m)" = aarch64 ]; then \
+	    rounded_as armv8-a ARMV8 ""; \
+	else \
+	    echo "no older processors are known of $$(uname -m)" >&2; exit 1; \
 	fi
 
 # All of them compute: more workers would only read the tests once more.

@@ -76,7 +76,8 @@ PROMISES = (
     ),
     Promise(
         "other processors",
-        "tests of what is numerical pass with the rounding of x86-64-v2, v3 and this processor",
+        "tests of what is numerical pass with the rounding of x86-64-v2, v3 (on ARM armv8-a) and this "
+        "processor",
         "accuracy.md#on-another-processor",
         command="make test-rounding",
     ),

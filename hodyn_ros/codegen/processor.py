@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 from functools import cache
 
 import llvmlite.binding as llvm
@@ -22,6 +23,8 @@ _LEVELS = {
 # What LLVM calls processors of AMD, by their level; what they have beyond that is used where it is here, too.
 _ZEN = dict.fromkeys(("znver1", "znver2", "znver3"), "x86-64-v3") | {"znver4": "x86-64-v4"}
 _RESTS_ON_FMA = ("fma", "avx512", "avx10")  # features that begin so
+# What every processor of aarch64 runs, "generic" for LLVM; whatever one has beyond that rounds alike.
+_ARM = "armv8-a"
 
 
 def target() -> tuple[str, str]:
@@ -29,7 +32,8 @@ def target() -> tuple[str, str]:
 
     `HODYN_PROCESSOR` is `native` (as if it were not set), a level of the x86-64 psABI from `x86-64-v2` to
     `x86-64-v4`, or `znver1` to `znver4`; `,-fma` behind any of them leaves out fused operations, and AVX-512,
-    which has its own. Raises InputError for another name, and for one whose code this machine cannot run.
+    which has its own. On aarch64 it is `native` or `armv8-a`, and both fuse. Raises InputError for another
+    name, and for one whose code this machine cannot run.
     """
     return _target(os.environ.get(VARIABLE) or NATIVE)
 
@@ -48,6 +52,8 @@ def masks() -> bool:
 def _target(setting: str) -> tuple[str, str]:
     here: dict[str, bool] = dict(llvm.get_host_cpu_features())
     names = {NATIVE: [], **{name: _needs(name) for name in (*_LEVELS, *_ZEN)}}
+    if platform.machine() in ("aarch64", "arm64"):
+        names[_ARM] = []
     possible = [name for name, needs in names.items() if all(here.get(each) for each in needs)]
     if "fma" in here:
         possible += [f"{name}{WITHOUT_FMA}" for name in possible]
@@ -60,8 +66,9 @@ def _target(setting: str) -> tuple[str, str]:
     used = here if name == NATIVE else dict.fromkeys(names[name], True) | _absent(here)
     if name != setting:
         used = {each: has and not each.startswith(_RESTS_ON_FMA) for each, has in used.items()}
+    called = {NATIVE: llvm.get_host_cpu_name(), _ARM: "generic"}
     return (
-        llvm.get_host_cpu_name() if name == NATIVE else name,
+        called.get(name, name),
         ",".join(f"{'+' if used[feature] else '-'}{feature}" for feature in sorted(used)),
     )
 

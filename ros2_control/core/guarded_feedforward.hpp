@@ -29,7 +29,7 @@ public:
   // stops and the observer.
   GuardedFeedforward(
     const hodyn_robot & robot, const CommandConfig & config, void * memory, void * stop_memory, size_t bytes)
-  : unusable(find_unusable(robot, config, bytes)),
+  : unusable(find_unusable(robot, config, memory, stop_memory, bytes)),
     position(robot.joints),
     velocity(robot.joints),
     effort(robot.joints),
@@ -131,8 +131,14 @@ public:
   guard::Vector position, velocity, effort;  // commanded, for each joint
 
 private:
-  static guard::Unusable find_unusable(const hodyn_robot & robot, const CommandConfig & config, size_t bytes)
+  static guard::Unusable find_unusable(
+    const hodyn_robot & robot, const CommandConfig & config, const void * memory, const void * stop_memory,
+    size_t bytes)
   {
+    const size_t past = guard::most_of(guard::misaligned(memory), guard::misaligned(stop_memory));
+    if (past != 0) {
+      return {"bytes of a memory past its alignment", 0.0, 0.0, static_cast<double>(past)};
+    }
     if (bytes < robot.memory) {
       return {
         "bytes of each memory of a robot", static_cast<double>(robot.memory), guard::kInfinite,

@@ -119,6 +119,8 @@ hodyn_guard * hodyn_guard_make(
   if (memory == nullptr || bytes < sizeof(hodyn_guard)) {
     unusable = {
       "bytes of memory", static_cast<double>(sizeof(hodyn_guard)), core::kInfinite, static_cast<double>(bytes)};
+  } else if (const size_t past = core::misaligned(memory, alignof(hodyn_guard))) {
+    unusable = {"bytes of memory past its alignment", 0.0, 0.0, static_cast<double>(past)};
   }
   if (unusable) {
     if (wrong != nullptr) {

@@ -34,6 +34,11 @@ using Instant = int64_t;  // [ns] of the outer clock
 
 inline bool is_finite(double x) { return fabs(x) <= DBL_MAX; }
 inline bool is_nan(double x) { return x != x; }
+// By how many bytes memory lies past an address where numbers may begin; ARM of 32 bit ends a program that uses it.
+inline size_t misaligned(const void * memory, size_t alignment = alignof(double))
+{
+  return reinterpret_cast<uintptr_t>(memory) % alignment;
+}
 template <class T>
 T least_of(T a, T b)
 {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from oracles.cases import make_case, relative_errors
 
 from hodyn_ros import InputError, Robot
+from hodyn_ros.codegen import llvm as code
 from hodyn_ros.codegen import processor
 from hodyn_ros.codegen.processor import NATIVE, VARIABLE, WITHOUT_FMA, lanes, target
 
@@ -86,6 +88,69 @@ class TestNames:
         with pytest.raises(InputError, match="this machine lacks avx, avx2, bmi") as refused:
             target()
         assert str(refused.value).endswith(possible)
+
+
+@pytest.fixture
+def board(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let Python and LLVM say that this machine is one of aarch64."""
+    features = {"neon": True, "fp-armv8": True, "crc": True, "lse": True, "aes": False, "sve": False}
+    monkeypatch.setattr(processor.platform, "machine", lambda: "aarch64")
+    monkeypatch.setattr(llvm, "get_host_cpu_features", lambda: features)
+    monkeypatch.setattr(llvm, "get_host_cpu_name", lambda: "cortex-a78ae")
+    processor._target.cache_clear()
+    yield
+    processor._target.cache_clear()
+
+
+@pytest.mark.usefixtures("board")
+class TestNamesOfArm:
+    def test_code_of_one_board_may_be_that_of_all(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        native = {"+neon", "+fp-armv8", "+crc", "+lse", "-aes", "-sve"}
+        assert named(monkeypatch, NATIVE) == ("cortex-a78ae", native)
+        assert named(monkeypatch, "armv8-a") == ("generic", {"-aes", "-sve"})
+        assert lanes() == 4
+
+    @pytest.mark.parametrize("name", ["x86-64-v2", "native,-fma", "armv8-a,-fma", "cortex-a72"])
+    def test_what_it_cannot_run_or_leave_out_is_refused(
+        self, monkeypatch: pytest.MonkeyPatch, name: str
+    ) -> None:
+        monkeypatch.setenv(VARIABLE, name)
+        with pytest.raises(InputError, match="possible on this machine: native armv8-a$"):
+            target()
+
+
+def operations_of_arm(text: str, cpu: str, features: str) -> Counter[str]:
+    """Count the instructions on numbers that LLVM writes for a processor of aarch64, fused ones together."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    of = llvm.Target.from_triple("aarch64-linux-gnu")
+    machine = of.create_target_machine(cpu=cpu, features=features, opt=2, jit=True)
+    module = llvm.parse_assembly(text)
+    module.triple, module.data_layout = machine.triple, str(machine.target_data)
+    kinds = r"^\tfn?(add|sub|div|sqrt|mul|m(?:add|sub|la|ls|ad|sb))\t"  # with n the result is negative
+    found = Counter(re.findall(kinds, machine.emit_assembly(module), re.MULTILINE))
+    fused = sum(found.pop(name, 0) for name in ("madd", "msub", "mla", "mls", "mad", "msb"))
+    return found + Counter(fused=fused)
+
+
+def test_processors_of_arm_round_alike(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whatever they have beyond armv8-a: they fuse the same products and sums."""
+    texts, ours = [], code._object_code
+
+    def noted(text: str, machine: llvm.TargetMachine) -> bytes:
+        texts.append(text)
+        return ours(text, machine)
+
+    monkeypatch.setenv("HODYN_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(code, "_object_code", noted)
+    robot = make_robot()
+    robot.compile(2)(CASE.q)
+    robot.compile_batch(2)(np.repeat(CASE.q[None], 9, 0))
+    for text in texts:
+        plain = operations_of_arm(text, "generic", "")
+        for cpu, features in (("cortex-a78ae", ""), ("neoverse-v2", "+sve,+sve2"), ("apple-m1", "")):
+            assert operations_of_arm(text, cpu, features) == plain, cpu
+    assert max(operations_of_arm(text, "generic", "")["fused"] for text in texts) > 100
 
 
 def make_robot() -> Robot:

@@ -71,6 +71,21 @@ const hodyn_robot *hodyn_robot_table(void)
   return &its;
 }}
 """
+MISALIGNED = """
+#include <stdio.h>
+#include "core/guarded_feedforward.hpp"
+alignas(8) unsigned char memory[1032];
+int main()
+{
+  for (int past = 0; past <= 4; past += 4) {
+    for (int stop_past = 0; stop_past <= 4; stop_past += 4) {
+      const hodyn_ros::GuardedFeedforward one(
+        *hodyn_robot_table(), hodyn_ros::CommandConfig{}, memory + past, memory + stop_past, 1024);
+      printf("%s %g\\n", one.unusable ? one.unusable.name : "usable", one.unusable.found);
+    }
+  }
+}
+"""
 Array = np.ndarray
 
 
@@ -172,6 +187,27 @@ def test_another_robot_is_refused_with_the_drives_off(firmware: Path, tmp_path: 
     ran = subprocess.run([linked(tmp_path, *kept), "none"], capture_output=True, text=True, timeout=60)
     assert ran.returncode == 1 and REFUSED[change] in ran.stdout
     assert ran.stdout.splitlines()[1:] == ["# drives off"], "one line, and the loop never begins"
+
+
+def test_memory_where_no_number_may_begin_is_refused(firmware: Path, tmp_path: Path) -> None:
+    """Processors of ARM stop where a number is read there, after the robot was switched on."""
+    source, program = tmp_path / "misaligned.cpp", tmp_path / "misaligned"
+    source.write_text(MISALIGNED)
+    room = [
+        "-DHODYN_GUARD_JOINTS=7",
+        "-DHODYN_GUARD_ROWS=3",
+        f"-I{ROOT / 'ros2_control'}",
+        f"-I{firmware.parent}",
+    ]
+    compiled_by(CXX, ["-std=c++17", *CXX_WARNINGS, "-O0", *room, "-c"], [source], tmp_path / "misaligned.o")
+    own = sorted(firmware.parent.glob("panda*.o"))
+    subprocess.run(
+        [str(CXX), "misaligned.o", *own, "-lm", "-o", program], check=True, cwd=tmp_path, timeout=60
+    )
+    ran = subprocess.run([program], check=True, capture_output=True, text=True, timeout=60)
+    usable, *refused = ran.stdout.splitlines()
+    assert usable.startswith("usable")
+    assert refused == ["bytes of a memory past its alignment 4"] * 3
 
 
 def test_the_page_says_what_reached_the_motors(firmware: Path) -> None:

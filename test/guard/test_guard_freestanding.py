@@ -63,7 +63,10 @@ def test_firmware_in_c(tmp_path: Path, language: str) -> None:
     subprocess.run(linked, check=True, cwd=tmp_path, timeout=60)
     ran = subprocess.run([tmp_path / "scenario"], check=True, capture_output=True, text=True, timeout=60)
     refused, *changes, efforts = ran.stdout.splitlines()
-    assert refused == "joints: 1 to 2, found 3; bytes of memory: found 8; fade: 0.001 to 10, found 0"
+    assert refused == (
+        "joints: 1 to 2, found 3; bytes of memory: found 8; bytes of memory past its alignment: found 1; "
+        "fade: 0.001 to 10, found 0"
+    )
     assert changes == [
         "waiting -> joining: feedforward and robot fit together, 0",
         "joining -> following: the robot is on the motion, 0",

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import platform
 import runpy
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from enum import Enum
 from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 import sweeps
@@ -68,10 +71,23 @@ class Answer(NamedTuple):
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    path = tmp_path_factory.mktemp("guard") / "guard.so"
+    return built(tmp_path_factory.mktemp("guard") / "guard.so", "-std=c++17", "-O0")
+
+
+@pytest.fixture(scope="module")
+def fused(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    """Return one in which products and sums are fused, as GCC does for ARM where CMake chooses C++17."""
+    x86 = platform.machine() == "x86_64"
+    if x86 and not llvm.get_host_cpu_features().get("fma"):
+        pytest.skip("this processor has no fused operations")
+    own = ["-mfma"] if x86 else []
+    path = tmp_path_factory.mktemp("fused") / "guard.so"
+    return built(path, "-std=gnu++17", "-O2", "-ffp-contract=fast", *own)
+
+
+def built(path: Path, *flags: str) -> ctypes.CDLL:
     sources = [ROOT / "test" / "helpers" / "guard_in_c.cpp", GUARD / "guard.cpp"]
-    flags = ("-std=c++17", *WARNINGS, "-O0", "-fPIC", "-shared", f"-I{GUARD}")
-    compiled_by(CXX, flags, sources, path)
+    compiled_by(CXX, (*flags, *WARNINGS, "-fPIC", "-shared", f"-I{GUARD}"), sources, path)
     loaded = ctypes.CDLL(str(path))
     loaded.guard_new.restype = ctypes.c_void_p
     for name in ("guard_said", "guard_figure", "guard_reason_text"):
@@ -376,6 +392,12 @@ def reached(library: ctypes.CDLL, seed: int) -> Reached:
 @pytest.mark.parametrize("seed", sweeps.some(range(240), *SEEDS))
 def test_same_commands_on_random_streams(library: ctypes.CDLL, seed: int) -> None:
     assert State.JOINING in reached(library, seed).states or seed not in SEEDS
+
+
+@needs_compiler
+@pytest.mark.parametrize("seed", sweeps.some(range(240), *SEEDS))
+def test_same_commands_where_products_and_sums_are_fused(fused: ctypes.CDLL, seed: int) -> None:
+    reached(fused, seed)
 
 
 @needs_compiler

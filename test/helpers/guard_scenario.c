@@ -30,6 +30,9 @@ static void refuse(hodyn_guard_setup setup)
   if (hodyn_guard_make(memory, sizeof(double), &setup, &wrong) == NULL) {
     printf("%s: found %g; ", wrong.name, wrong.found);
   }
+  if (hodyn_guard_make((char *)memory + 1, HODYN_GUARD_BYTES, &setup, &wrong) == NULL) {
+    printf("%s: found %g; ", wrong.name, wrong.found);
+  }
   setup.config.figures[HODYN_FIGURE_FADE] = 0.0;
   if (hodyn_guard_make(memory, sizeof(memory), &setup, &wrong) == NULL) {
     printf("%s: %g to %g, found %g\n", wrong.name, wrong.least, wrong.most, wrong.found);
