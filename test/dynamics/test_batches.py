@@ -137,10 +137,3 @@ def test_batches_of_float32_lose_some_of_its_roundings(what: Any) -> None:
         errors = largest(by_order(found - right, order))
         assert (errors > 1e-9 * largest(by_order(right, order))).all()
         assert (errors <= SLACK * unit * (SINGLE / ROUNDING)).all()
-
-
-def test_compiled_batches_are_those_of_the_named_calls() -> None:
-    robot = robot_of(1)
-    q = stacks(robot, 3)
-    function = robot.compile_batch(0)
-    np.testing.assert_array_equal(function(q), robot.inverse_dynamics(q))

@@ -69,16 +69,3 @@ def test_named_frames_and_readable_recursions(robot: Robot, representation: Repr
         place = find_frame(robot.model, robot.frames, name)
         close(jacobian, np.array(matrices.jacobian(bodies, 2, place, representation)))
     close(robot.com(q, base), np.array(com_positions(bodies, 2)))
-
-
-def test_a_kilometre_from_the_origin_costs_no_digits_near_the_robot() -> None:
-    tree = random_tree(5, 6)
-    shift = np.eye(4)
-    shift[:3, 3] = (1000.0, -2000.0, 500.0)
-    here, far = (Robot.from_screws(**t.arguments()) for t in (tree, tree.moved(shift)))
-    q, _ = motion(here, 3)
-    for representation in ("body_fixed", "hybrid"):
-        expected = here.forward_kinematics(q, representation=representation).twists
-        assert (
-            np.abs(far.forward_kinematics(q, representation=representation).twists - expected).max() < 1e-11
-        )

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from case_robots import panda
 from numpy.typing import NDArray
 from oracles import mp_dynamics as mp
 from oracles.cases import make_case
@@ -173,21 +172,3 @@ def test_inverse_dynamics_under_wrenches_is_exact() -> None:
 
             expected[:, k, :, i] = derivative(beside)
     assert_exact(robot.inverse_dynamics_derivatives(case.q, wrenches=loads), expected, 1e-12)
-
-
-def test_a_batch_is_every_sample_on_its_own() -> None:
-    robot, rng = panda(), np.random.default_rng(3)
-    states, torques = rng.uniform(-1.0, 1.0, (9, 2, 7)), rng.uniform(-1.0, 1.0, (9, 1, 7))
-    found = robot.forward_dynamics_derivatives(states, torques)
-    for each, state, torque in zip(found, states, torques, strict=True):
-        one = robot.forward_dynamics_derivatives(state, torque)
-        np.testing.assert_allclose(each, one, rtol=0, atol=1e-12 * np.abs(one).max())
-
-
-def test_linearised_dynamics_are_the_first_of_them() -> None:
-    robot, rng = panda(), np.random.default_rng(4)
-    state, torques = rng.uniform(-1.0, 1.0, (2, 7)), rng.uniform(-1.0, 1.0, (1, 7))
-    found = robot.forward_dynamics_derivatives(state, torques)[0]
-    A, B = robot.linearised_dynamics(state, torques[0])
-    np.testing.assert_allclose(A[7:], np.hstack(found[:2]), rtol=0, atol=1e-11 * np.abs(A).max())
-    np.testing.assert_allclose(B[7:], found[2], rtol=0, atol=1e-11 * np.abs(B).max())

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import gc
-import sys
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +17,6 @@ from oracles.random_trees import KINDS, Tree, random_tree
 from sweeps import examples, some
 
 from hodyn_ros import AppliedWrench, BaseMotion, Robot
-from hodyn_ros.errors import InputError
 
 Array = NDArray[np.float64]
 
@@ -162,29 +157,6 @@ class TestBatches:
             assert (relative_errors(np.concatenate([wrench, torque], axis=1), single) <= 1e-14).all()
 
 
-@pytest.mark.thorough
-class TestMechanics:
-    @formulations
-    def test_a_pendulum_holds_its_weight(self, formulation: str | None) -> None:
-        """A mass of 2 kg half a metre out on a horizontal axis: Q = m g l cos q, and 10 N.m when level."""
-        placement = np.eye(4)[None]
-        robot = Robot.from_screws(
-            [-1],
-            [[0.0, -1.0, 0.0, 0.0, 0.0, 0.0]],
-            placement,
-            [2.0],
-            [[0.5, 0.0, 0.0]],
-            [np.eye(3) * 0.01],
-            gravity=(0.0, 0.0, -10.0),
-        )
-        q, rate = 0.3, 0.7
-        torques = robot.inverse_dynamics([[0.0], [0.0], [0.0]], formulation=formulation)
-        np.testing.assert_allclose(torques, [[10.0]], rtol=1e-14)
-        torques = robot.inverse_dynamics([[q], [rate], [0.0], [0.0], [0.0]], formulation=formulation)
-        expected = [10 * np.cos(q), -10 * np.sin(q) * rate, -10 * np.cos(q) * rate**2]
-        np.testing.assert_allclose(torques[:, 0], expected, rtol=1e-13)
-
-
 class TestAppliedWrenches:
     @formulations
     @pytest.mark.parametrize("frame", ["spatial", "body_fixed"])
@@ -261,15 +233,6 @@ class TestCompiled:
         case = make_case(80 + order, 7, order)
         assert_close(of_tree(case.tree).compile(order)(case.q), case.exact_efforts())
 
-    def test_out_receives_the_torques_and_comes_back(self) -> None:
-        case = make_case(91, 5, 2)
-        f = of_tree(case.tree).compile(2)
-        out = np.full((3, 5), np.nan)
-        before = case.q.copy()
-        assert f(case.q, out=out) is out
-        np.testing.assert_array_equal(out, f(case.q))
-        np.testing.assert_array_equal(case.q, before)
-
     def test_out_may_lie_in_the_motion(self) -> None:
         case = make_case(92, 5, 2)
         f = of_tree(case.tree).compile(2)
@@ -284,47 +247,3 @@ class TestCompiled:
         gc.collect()
         for f, case in zip(functions, cases, strict=True):
             assert_close(f(case.q), case.exact_efforts())
-
-    def test_threads_share_it(self) -> None:
-        case = make_case(96, 6, 2)
-        f = of_tree(case.tree).compile(2)
-        motions = [random_stack(seed, 5, 6) for seed in range(200)]
-        with ThreadPoolExecutor(4) as pool:
-            found = list(pool.map(f, motions))
-        for q, torques in zip(motions, found, strict=True):
-            np.testing.assert_array_equal(torques, f(q))
-
-    def test_no_reference_is_lost_or_kept(self) -> None:
-        case = make_case(101, 4, 2)
-        f = of_tree(case.tree).compile(2)
-        q, out = case.q, np.zeros((3, 4))
-        strange = q[:4]
-        before = [sys.getrefcount(thing) for thing in (q, out, strange)]
-        for _ in range(1000):
-            f(q)
-            f(q, out=out)
-            with pytest.raises(InputError):
-                f(strange)
-        assert [sys.getrefcount(thing) for thing in (q, out, strange)] == before
-        assert sys.getrefcount(f(q)) == sys.getrefcount(np.zeros((3, 4)))
-
-    @pytest.mark.parametrize(
-        "same",
-        [
-            np.asfortranarray,
-            lambda q: np.repeat(np.repeat(q, 2, axis=0), 3, axis=1)[::2, ::3],
-            lambda q: q[::-1].copy()[::-1],
-            lambda q: q.astype(">f8"),
-            lambda q: q.astype(np.longdouble),
-            lambda q: np.frombuffer(b"x" + q.tobytes(), dtype=np.uint8)[1:].view(np.float64).reshape(q.shape),
-            lambda q: np.ma.masked_array(q),
-            lambda q: q.astype(object),
-            lambda q: q.tolist(),
-            lambda q: tuple(map(tuple, q)),
-        ],
-        ids=["F", "strided", "reversed", "swapped", "long", "unaligned", "masked", "object", "list", "tuple"],
-    )
-    def test_any_array_of_the_same_numbers_gives_the_same_torques(self, same: Callable[[Array], Any]) -> None:
-        case = make_case(102, 4, 2)
-        f = of_tree(case.tree).compile(2)
-        np.testing.assert_array_equal(f(same(case.q)), f(case.q))

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any
-
 import numpy as np
 import pytest
 from case_robots import closeness, robot_of
-from hypothesis import given
-from hypothesis import strategies as st
 from oracles import mp_dynamics as mp
 from oracles import mp_groups
 from oracles.cases import Case, make_case
-from oracles.differences import derivative
-from sweeps import THOROUGH, examples, some
+from sweeps import some
 
 from hodyn_ros import BaseMotion, Robot
 from hodyn_ros.dynamics.group_robot import GroupRobot
@@ -55,12 +48,10 @@ CASES = [
         id=f"{'floating' if floating else 'fixed'}{seed}",
     )
     for seed, floating, frame in (
-        *some([(1, False, "spatial"), (2, False, "spatial")], (2, False, "spatial")),
+        *some([(1, False, "spatial"), (2, False, "spatial"), (4, True, "body_fixed")], (2, False, "spatial")),
         (3, True, "spatial"),
-        (4, True, "body_fixed"),
     )
 ]
-FIXED, FLOATING = CASES[:-2], CASES[-2:]
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -78,23 +69,6 @@ def test_compiled_matrices_are_those_of_both_published_forms(case: Case) -> None
     assert closeness(found.gravity, gravity) < 1e-12
     other = np.stack(closed_form.gravity_forces(system, robot.model.gravity, ORDER))
     assert closeness(found.gravity, other) < 1e-12
-    assert closeness(robot.mass_matrix(case.q[: ORDER + 1], base), found.mass) < 1e-13
-    assert closeness(robot.coriolis_matrix(case.q[: ORDER + 2], base), found.coriolis) < 1e-13
-    assert closeness(robot.gravity_torque(case.q[: ORDER + 1], base), found.gravity) < 1e-13
-
-
-@examples(25)
-@given(seed=st.integers(0, 2**32 - 1), bodies=st.integers(1, 6), floating=st.booleans())
-def test_mass_rate_less_twice_coriolis_is_skew(seed: int, bodies: int, floating: bool) -> None:
-    case = make_case(seed, bodies, 1, floating)
-    robot, base = robot_of(case)
-    tree = JointTree.of(robot.model)
-    form = BodyJacobians(tree, joint_motion(tree, case.q[:3], base))
-    mass, coriolis = (
-        np.stack(f(form, 1)) for f in (dynamic_matrices.mass_matrices, dynamic_matrices.coriolis_matrices)
-    )
-    skew = mass[1] - 2.0 * coriolis[0]
-    assert np.abs(skew + skew.T).max() <= 1e-12 * max(np.abs(mass[1]).max(), np.abs(coriolis[0]).max(), 1.0)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -109,62 +83,7 @@ def test_coefficients_times_motion_are_the_torques_of_the_recursion(case: Case) 
     assert not coefficients[:, 0].any()
 
 
-def exact_coriolis(tree, q, rates):  # type: ignore[no-untyped-def]
-    """Return sum J^T (I J' - ad_V^T I J) in world axes at 40 digits, fixed base."""
-    motion = mp.kinematics(tree, mp.taylor(np.stack([q, rates]), 2))
-    n = tree.n_joints
-    result = np.zeros((n, n), dtype=object) * mp.ONE
-    for body, pose in enumerate(motion.poses):
-        moments = pose[0] @ mp.second_moment(tree, body) @ np.vstack([pose[0], [0, 0, 0, 1]]).T
-        second, mass = moments[:, :3], mp.second_moment(tree, body)[3, 3]
-        h = moments[:, 3]
-        hat = np.array([[0, -h[2], h[1]], [h[2], 0, -h[0]], [-h[1], h[0], 0]], dtype=object)
-        inertia = np.block([[np.trace(second) * np.eye(3) - second, hat], [-hat, mass * np.eye(3)]])
-        columns = np.zeros((2, 6, n), dtype=object) * mp.ONE
-        j = body
-        while j >= 0:
-            columns[:, :, j] = motion.screws[j][:2]
-            j = tree.parents[j]
-        twist = columns[0] @ rates
-        w, v = twist[:3], twist[3:]
-        spin, shift = (
-            np.array([[0, -x[2], x[1]], [x[2], 0, -x[0]], [-x[1], x[0], 0]], dtype=object) for x in (w, v)
-        )
-        bracket = np.block([[spin, np.zeros((3, 3))], [shift, spin]])
-        result += columns[0].T @ (inertia @ columns[1] - bracket.T @ inertia @ columns[0])
-    return result
-
-
-@pytest.mark.parametrize("case", FIXED)
-def test_coriolis_matrix_and_state_derivatives_are_exact(case: Case) -> None:
-    robot, _ = robot_of(case)
-    tree, q = case.tree, case.q
-    assert (
-        closeness(robot.coriolis_matrix(q[:2]), mp.to_float(exact_coriolis(tree, *mp.exact(q[:2])))[None])
-        < 1e-12
-    )
-    found = robot.matrix_derivatives(q[:2])
-    position, rate, still = mp.exact(q[0]), mp.exact(q[1]), np.zeros(tree.n_joints)
-    for h, unit in enumerate(np.eye(tree.n_joints)):
-        changes: dict[str, Callable[[Any, Any], Any]] = {
-            "mass_by_position": lambda s, e: mp.mass_matrix(tree, position + s * e),
-            "coriolis_by_position": lambda s, e: exact_coriolis(tree, position + s * e, rate),
-            "coriolis_by_velocity": lambda s, e: exact_coriolis(tree, position, rate + s * e),
-            "gravity_by_position": lambda s, e: mp.inverse_dynamics(
-                tree, [position + s * e, still, still]
-            ).torques[0],
-        }
-        for name, change in changes.items():
-            right = derivative(partial(_along, change, unit))
-            value = getattr(found, name)[0]
-            assert np.abs(value[h] - right).max() <= 1e-12 * max(np.abs(value).max(), 1.0), name
-
-
-def _along(change: Callable[[Any, Any], Any], direction: np.ndarray, step: Any) -> Any:
-    return change(step, direction)
-
-
-@pytest.mark.parametrize("case", CASES if THOROUGH else CASES[:2])
+@pytest.mark.parametrize("case", CASES)
 def test_state_derivatives_add_up_to_time_derivatives(case: Case) -> None:
     robot, base = robot_of(case)
     found = robot.matrix_derivatives(case.q[:-1], base)
@@ -186,7 +105,7 @@ def test_state_derivatives_add_up_to_time_derivatives(case: Case) -> None:
 
 
 def test_large_trees_fall_back_on_the_published_form() -> None:
-    case = make_case(8, 30, 3)
+    case = make_case(8, 30, 1)
     robot, _ = robot_of(case)
     mass, coriolis, _ = robot.dynamic_matrices(case.q[:-1])
     compiled = robot.mass_matrix(case.q[:1])

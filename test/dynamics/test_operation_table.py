@@ -30,6 +30,7 @@ from hodyn_ros import BaseMotion, InputError, Robot
 from hodyn_ros.dynamics.calls.description import call_of
 from hodyn_ros.dynamics.operations import OPERATIONS, Operation
 from hodyn_ros.lie.representations import REPRESENTATIONS, Representation
+from hodyn_ros.lie.se3 import exp
 
 pytestmark = pytest.mark.thorough
 
@@ -396,10 +397,14 @@ def called(s: Subject, operation: Operation, order: int) -> Array:
     return numbers(call_of(robot, operation)(*places, **named), order)
 
 
-def slower(x: Any, rates: int = 0) -> Any:
-    """Return a motion that goes on more slowly: derivative k is smaller by the factor to the power of k."""
+def slower(x: Any, rates: int = 0, moved: Array | None = None) -> Any:
+    """Return a motion that goes on more slowly: derivative k is smaller by the factor to the power of k.
+
+    That of a base from a pose that is `moved` (4, 4) beside its own.
+    """
     if isinstance(x, BaseMotion):
-        return BaseMotion(x.pose, slower(x.twists, 1), representation=x.representation)
+        pose = x.pose if moved is None else x.pose @ moved
+        return BaseMotion(pose, slower(x.twists, 1), representation=x.representation)
     return x * (0.9 ** (np.arange(len(x)) + rates))[:, None]
 
 
@@ -425,7 +430,8 @@ def ways(
         moving = places[-1].in_representation("spatial")
         yield "the base in world axes", numbers(call(*places[:-1], moving, **named), order)
     if operation.takes == "motion" and not operation.weighted and not operation.besides:
-        others = [None if x is None else slower(x) for x in places]
+        moved = None if s.closed else exp(np.array([0.3, -0.2, 0.4, 1.0, -2.0, 0.5]))
+        others = [None if x is None else slower(x, moved=moved) for x in places]
         batch = numbers(call(*map(stacked, places, others), **named), order)
         yield "a batch", batch[0].reshape(first.shape)
         alone = numbers(call(*others, **named), order)

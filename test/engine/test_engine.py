@@ -4,37 +4,28 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Sequence
-from math import factorial
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from oracles.cases import make_case, relative_errors
-from oracles.motions import Frame, random_stack
-from oracles.random_trees import KINDS, Tree, random_tree
+from oracles.cases import relative_errors
+from oracles.motions import random_stack
+from oracles.random_trees import Tree, random_tree
 from refusals import refused
 from sweeps import some
 
-from hodyn_ros import BaseMotion, Robot
+from hodyn_ros import Robot
 from hodyn_ros.codegen import emit
 from hodyn_ros.codegen.kernel import Kernel
 from hodyn_ros.dynamics.read_robot import read_robot
 from hodyn_ros.engine import kernels
-from hodyn_ros.engine.kernel_spec import KernelSpec
-from hodyn_ros.engine.large_trees.inverse import TreeKernel
-from hodyn_ros.engine.recursions.articulated import ArticulatedRecursion
-from hodyn_ros.engine.recursions.recursion import Recursion
 from hodyn_ros.engine.series.canonical import CanonicalBody, canonical_bodies
-from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.errors import InputError
 from hodyn_ros.model.tree import JointKind, TreeModel
 from hodyn_ros.share import find
 
 Array = NDArray[np.float64]
-Scalars = Sequence[Sequence[Any]]
-"""Scalars by order and joint: floats, or arrays with one number per sample."""
 
 
 def model_of(tree: Tree) -> TreeModel:
@@ -45,109 +36,7 @@ def panda() -> TreeModel:
     return read_robot(find("config", "panda.yaml")).model
 
 
-def coefficients(derivatives: Scalars) -> list[list[Any]]:
-    return [[value * (1.0 / factorial(k)) for value in row] for k, row in enumerate(derivatives)]
-
-
-def stacked(rows: Scalars, n_samples: int) -> Array:
-    """Return Taylor coefficients as derivatives (orders, columns, samples)."""
-    return np.array(
-        [[np.broadcast_to(factorial(k) * value, n_samples) for value in row] for k, row in enumerate(rows)]
-    )
-
-
-def read_inverse(
-    model: TreeModel, q: Scalars, n_samples: int = 1, *, regroup: bool = True, base: Any = None
-) -> Array:
-    """Read inverse dynamics with numbers, `base` being (pose, twists, frame): (orders, columns, samples)."""
-    floating = None if base is None else FloatingBase(base[0], model.gravity.tolist(), base[2])
-    recursion = Recursion(canonical_bodies(model, regroup=regroup), model.gravity.tolist(), floating)
-    twists = [] if base is None else coefficients(base[1])
-    recursion.start(q[0], q[1], twists[0] if twists else ())
-    torques = recursion.inverse_dynamics(coefficients(q[2:]), twists[1:])
-    if floating is not None:
-        torques = [[*recursion.base_wrench(k), *row] for k, row in enumerate(torques)]
-    return stacked(torques, n_samples)
-
-
-def read_forward(
-    model: TreeModel, state: Scalars, torques: Scalars, n_samples: int = 1, *, regroup: bool = True
-) -> Array:
-    recursion = ArticulatedRecursion(canonical_bodies(model, regroup=regroup), model.gravity.tolist())
-    recursion.start(state[0], state[1])
-    recursion.articulate()
-    found = [recursion.hybrid_dynamics(k, row) for k, row in enumerate(coefficients(torques))]
-    return stacked(found, n_samples)
-
-
-class TestReadings:
-    """Two readings of one recursion are two witnesses, of the tracer and of the compiler."""
-
-    @pytest.mark.parametrize("branching", [0.0, 0.5])
-    def test_inverse_dynamics(self, branching: float) -> None:
-        tree = random_tree(1, 7, branching=branching)
-        model, robot = model_of(tree), Robot.from_screws(**tree.arguments())
-        samples = random_stack(2, 3 * 6, 7).reshape(3, 6, 7)
-        compiled = np.array([robot.compile(3)(sample) for sample in samples])
-        together = read_inverse(model, np.moveaxis(samples, 0, -1), 3)
-        for sample, code, row in zip(samples, compiled, np.moveaxis(together, -1, 0)):
-            one = read_inverse(model, sample.tolist())[..., 0]
-            np.testing.assert_allclose(row, one, rtol=1e-15, atol=1e-15 * np.abs(one).max())
-            assert relative_errors(code, one).max() <= 1e-13
-
-    @pytest.mark.parametrize("frame", ["spatial", "body_fixed"])
-    def test_inverse_dynamics_of_a_floating_base(self, frame: Frame) -> None:
-        case = make_case(3, 5, 2, True, representation=frame)
-        assert case.base is not None
-        model, robot = model_of(case.tree), Robot.from_screws(**case.tree.arguments())
-        pose, twists = case.base.pose, case.base.twists
-        wrench, torques = robot.inverse_dynamics(case.q, BaseMotion(pose, twists, representation=frame))
-        one = read_inverse(model, case.q.tolist(), base=(pose.tolist(), twists.tolist(), frame))[..., 0]
-        assert relative_errors(np.hstack([wrench, torques]), one).max() <= 1e-13
-        factors = np.array([1.0, 0.5, -2.0])
-        together = read_inverse(
-            model, case.q[..., None] * factors, 3, base=(pose.tolist(), twists[..., None] * factors, frame)
-        )
-        np.testing.assert_allclose(together[..., 0], one, rtol=1e-15, atol=1e-15 * np.abs(one).max())
-        other = read_inverse(
-            model, (-2.0 * case.q).tolist(), base=(pose.tolist(), (-2.0 * twists).tolist(), frame)
-        )
-        np.testing.assert_allclose(
-            together[..., 2], other[..., 0], rtol=1e-15, atol=1e-15 * np.abs(other).max()
-        )
-
-    def test_forward_dynamics(self) -> None:
-        tree = random_tree(4, 6)
-        model, robot = model_of(tree), Robot.from_screws(**tree.arguments())
-        states = random_stack(5, 3 * 2, 6).reshape(3, 2, 6)
-        torques = random_stack(6, 3 * 3, 6).reshape(3, 3, 6)
-        together = read_forward(model, np.moveaxis(states, 0, -1), np.moveaxis(torques, 0, -1), 3)
-        for state, torque, row in zip(states, torques, np.moveaxis(together, -1, 0)):
-            one = read_forward(model, state.tolist(), torque.tolist())[..., 0]
-            np.testing.assert_allclose(row, one, rtol=1e-14, atol=1e-14 * np.abs(one).max())
-            assert relative_errors(robot.forward_dynamics(state, torque), one).max() <= 1e-12
-
-
 class TestCanonicalFrames:
-    @pytest.mark.parametrize("seed", range(6))
-    def test_regrouping_mass_changes_no_result(self, seed: int) -> None:
-        case = make_case(10 + seed, 8, 2, seed % 2 == 1, branching=0.4)
-        model = model_of(case.tree)
-        base = case.base and (case.base.pose.tolist(), case.base.twists.tolist(), case.base.representation)
-        regrouped, plain = (
-            read_inverse(model, case.q.tolist(), regroup=regroup, base=base)[..., 0]
-            for regroup in (True, False)
-        )
-        assert relative_errors(regrouped, plain).max() <= 1e-13
-
-    def test_regrouping_mass_changes_no_acceleration(self) -> None:
-        tree = random_tree(20, 6)
-        state, torques = random_stack(21, 2, 6).tolist(), random_stack(22, 2, 6).tolist()
-        regrouped, plain = (
-            read_forward(model_of(tree), state, torques, regroup=regroup)[..., 0] for regroup in (True, False)
-        )
-        assert relative_errors(regrouped, plain).max() <= 1e-11
-
     def test_regrouping_empties_what_the_joint_does_not_move(self) -> None:
         model = model_of(random_tree(23, 12))
         for kind, body in zip(model.kinds, canonical_bodies(model)):
@@ -290,38 +179,3 @@ class TestBatches:
             [sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, timeout=120
         )
         assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
-
-
-class TestGenericCode:
-    """The loop over bodies, for robots too large for straight-line code, on robots small enough for both."""
-
-    @pytest.mark.parametrize("order", [0, 2])
-    def test_it_is_the_straight_line_code(self, order: int) -> None:
-        for seed, kinds in enumerate([*((kind,) for kind in KINDS), KINDS]):
-            tree = random_tree(30 + seed, 6, kinds=kinds, branching=0.4)
-            q = random_stack(40 + seed, order + 3, 6)
-            straight = Robot.from_screws(**tree.arguments()).compile(order)
-            generic = TreeKernel(model_of(tree), order, KernelSpec()).function
-            assert relative_errors(generic(q), straight(q)).max() <= 1e-13
-
-    @pytest.mark.parametrize("frame", ["spatial", "body_fixed"])
-    def test_so_it_is_on_a_floating_base(self, frame: Frame) -> None:
-        for n_bodies in (1, 5):
-            case = make_case(50 + n_bodies, n_bodies, 1, True, representation=frame)
-            assert case.base is not None
-            robot = Robot.from_screws(**case.tree.arguments())
-            motion = BaseMotion(case.base.pose, case.base.twists, representation=frame)
-            expected = np.hstack(robot.inverse_dynamics(case.q, motion))
-            generic = TreeKernel(robot.model, 1, KernelSpec(frame)).function
-            found = generic(case.q, motion.pose, motion.twists)
-            assert relative_errors(found, expected).max() <= 1e-13
-
-    def test_large_robots_go_forward_and_back(self) -> None:
-        tree = random_tree(60, 60)
-        robot = Robot.from_screws(**tree.arguments())
-        q = random_stack(61, 4, 60)
-        torques = robot.inverse_dynamics(q)
-        assert relative_errors(torques, robot.inverse_dynamics(q, formulation="body_fixed")).max() <= 1e-11
-        found = robot.forward_dynamics(q[:2], torques)
-        back = robot.inverse_dynamics(np.vstack([q[:2], found]))
-        assert relative_errors(back, torques).max() <= 1e-11

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hinged_arm import HINGED_ARM
 from refusals import assert_refused
-from sweeps import some
 
-from hodyn_ros import BaseMotion, share
+from hodyn_ros import share
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.feedforward.config import FeedforwardConfig
 from hodyn_ros.feedforward.payload import Payload
@@ -54,48 +52,6 @@ def test_a_payload_in_a_frame_behind_a_fixed_joint_is_seen_from_there() -> None:
     q = RNG.normal(size=(5, 1))
     expected = other.inverse_dynamics(np.hstack([q, np.zeros((5, 1))]))[:, :1]
     np.testing.assert_allclose(loaded.inverse_dynamics(q), expected, rtol=1e-12, atol=1e-12)
-
-
-def test_the_platform_of_a_parallel_robot_carries() -> None:
-    robot = Robot.load(share.find("config", "gough_stewart_6ups.yaml"))
-    payload = Payload(0.8, (0.01, 0.02, 0.05))
-    home = robot.home[1]
-    assert home is not None
-    still = BaseMotion(home, np.zeros((2, 6)))
-    loaded = robot.with_tree(payload.on_tree(robot))
-    # at rest the legs carry the weight: their virtual work balances that of gravity at the payload's centre
-    more = loaded.inverse_dynamics(None, still)[0] - robot.inverse_dynamics(None, still)[0]
-    jacobian = robot.drive_jacobian(None, still)[0]
-    force = home[:3, :3].T @ (0.8 * robot.gravity)
-    wrench = np.concatenate([np.cross(payload.centre, force), force])
-    np.testing.assert_allclose(jacobian.T @ more, -wrench, rtol=0.0, atol=1e-10)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("name", "body"),
-    some(
-        [("gough_stewart_6ups.yaml", "leg1_body3"), ("planar_3rrr.yaml", "left_body1")],
-        ("planar_3rrr.yaml", "left_body1"),
-    ),
-)
-def test_the_limb_of_a_platform_carries(name: str, body: str) -> None:
-    """At rest the power of the drives is that with which the payload is lifted, whatever the motion."""
-    robot = Robot.load(share.find("config", name), gravity=[0.0, -6.0, -7.0])
-    payload = Payload(0.8, (0.01, 0.02, 0.05), body=body)
-    home, closure = robot.home[1], robot.closure
-    assert home is not None and closure is not None and closure.platform is not None
-    still = BaseMotion(home, np.zeros((2, 6)))
-    loaded = robot.with_tree(payload.on_tree(robot))
-    more = loaded.inverse_dynamics(None, still)[0] - robot.inverse_dynamics(None, still)[0]
-    assert closure.platform.twists is not None
-    for twist in closure.platform.twists.T:
-        moving = BaseMotion(home, np.stack([twist, 0.0 * twist]), representation="body_fixed")
-        frames = robot.forward_kinematics(None, moving)
-        turning, speed = frames.twists_of(body)[0, :3], frames.twists_of(body)[0, 3:]
-        centre = (frames.pose_of(body) @ [*payload.centre, 1.0])[:3]
-        lifted = -(speed + np.cross(turning, centre)) @ (0.8 * robot.gravity)
-        assert more @ robot.drive_state(None, moving).motion[1] == pytest.approx(lifted, rel=1e-10, abs=1e-12)
 
 
 def test_numbers_whose_squares_overflow_are_refused_by_name() -> None:

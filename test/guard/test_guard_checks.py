@@ -412,25 +412,6 @@ def test_it_joins_again_by_itself_only_where_it_may(rejoin: Rejoin) -> None:
     assert not guard.start()  # it is shutting down
 
 
-def test_nothing_is_commanded_after_a_hold_up_until_it_is_asked_to_start() -> None:
-    guard = guarded(Rejoin.GAP)
-    assert run(guard, range(100)) is State.FOLLOWING
-    assert run(guard, range(300, 400)) is State.STOPPED
-    assert guard.ended
-    assert guard.faults[Fault.HELD_UP] == 1
-    assert guard.start()
-    assert run(guard, range(400, 500)) is State.FOLLOWING
-
-
-def test_a_clock_that_steps_is_told_from_a_process_that_was_held_up() -> None:
-    guard = guarded(Rejoin.GAP)
-    assert run(guard, range(100)) is State.FOLLOWING
-    guard.command(EPOCH + 1100 * MS, elapsed=1e-3)
-    assert guard.reason.cause is Fault.CLOCK
-    assert guard.state is State.STOPPING
-    assert not guard.ended
-
-
 def test_the_model_of_a_stop_takes_joints_in_any_order() -> None:
     robot = Robot.load(share.find("config", "panda.yaml"))
     names = robot.joint_names[::-1]

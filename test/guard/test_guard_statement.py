@@ -30,8 +30,7 @@ LIMITS = GuardLimits(velocity=2.0, effort=50.0)
 GAINS = MotorGains(np.array([100.0, 100.0]), np.array([10.0, 10.0]))
 SPEEDS = np.array([1.0, -0.5])  # of the two joints, by the speed of a motion
 JOINED = 70  # [ms] when a rig follows: 10 to settle, 50 to fade
-BEGINS = 100  # [ms] when its motion begins,
-CRUISES = 200  # and when that goes on evenly
+BEGINS = 100  # [ms] when its motion begins
 
 
 class Rig:

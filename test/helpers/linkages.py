@@ -168,7 +168,6 @@ def three_rps(floating: bool = False, seed: int = 6) -> Robot:
 
 
 SHORT = ("four-bar", "RSSR", "coupled linkage", "slider-crank", "ankle")  # code of any order compiles soon
-SPINNING = ("RSSR", "ankle with rods")  # nothing holds the angle of a rod between two balls but its past
 
 
 def orders_of(name: str) -> tuple[int, ...]:

@@ -123,12 +123,9 @@ def test_the_file_has_them_and_feedforward_uses_them(found: Identified, tmp_path
     assert left["hot"] < 0.15 < 0.5 * left["asis"]
 
 
-def test_another_recording_is_predicted_better(found: Identified, robot: Robot) -> None:
-    hot = recording((52.0, 55.0), 3, "hot")
-    plain = identify(robot, recording((38.0, 41.0), 2, "warm"), Options(bandwidth=12.0))
-    with_both, without = (validate(each, robot, hot)[0] for each in (found, plain))
-    for better, worse in zip(with_both, without):
-        assert better.rms < 0.15 and better.rms < 0.5 * worse.rms
+def test_another_recording_is_predicted(found: Identified, robot: Robot) -> None:
+    for fit in validate(found, robot, recording((52.0, 55.0), 3, "hot"))[0]:
+        assert fit.rms < 0.15  # of which 0.1 are noise; 20 K of viscous friction alone are more
 
 
 def test_what_tells_nothing_is_refused(robot: Robot) -> None:

@@ -76,4 +76,3 @@ def test_held_efforts_are_identified_as_well_as_others(tmp_path: Path) -> None:
     assert abs(found.effort_delay.value - EFFORT_DELAY) < 2.5 * found.effort_delay.deviation
     assert found.effort_delay.deviation < 1e-4
     assert any("a controller held the efforts" in note for note in found.notes)
-    assert not any("a controller held" in note for note in identify(misjudged(arm), recording).notes)

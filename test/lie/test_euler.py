@@ -8,10 +8,10 @@ import mpmath
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from oracles.motions import random_base, random_stack
+from oracles.motions import random_stack
 from refusals import assert_refused
 
-from hodyn_ros import BaseMotion, Robot, SingularError, share
+from hodyn_ros import Robot, SingularError, share
 from hodyn_ros.lie.euler import euler_base, euler_coordinates, euler_velocity_maps
 
 Array = NDArray[np.float64]
@@ -91,17 +91,6 @@ def test_the_map_takes_rates_to_the_body_fixed_twist_with_all_derivatives() -> N
     np.testing.assert_allclose(second, base.twists[1], atol=1e-13)
 
 
-def test_power_is_the_same_in_both_coordinates() -> None:
-    """Kinetic energy from `T^T M T` and the rates of the angles is that from the body-fixed velocities."""
-    robot = Robot.load(share.find("config", "aerial_manipulator.yaml"))
-    coordinates, q = random_stack(4, 2, 6), random_stack(5, 1, 6)
-    mass = robot.mass_matrix(q, euler_base(random_stack(4, 2, 6)))[0]
-    map_ = euler_velocity_maps(coordinates)[0]
-    rates, twist = coordinates[1], euler_base(coordinates, "body_fixed").twists[0]
-    energy = rates @ (map_.T @ mass[:6, :6] @ map_) @ rates
-    np.testing.assert_allclose(energy, twist @ mass[:6, :6] @ twist, rtol=1e-13)
-
-
 def test_what_has_no_euler_angles_is_told() -> None:
     upright = np.zeros((2, 6))
     upright[0, 4] = np.pi / 2
@@ -127,10 +116,3 @@ def test_poses_of_bodies_have_derivatives(representation: str) -> None:
         series = sum(derivatives[k] * step**k / factorial(k) for k in range(7))
         right = robot.forward_kinematics(later[None]).pose_of(name)
         np.testing.assert_allclose(series, right, rtol=0, atol=1e-12)
-
-
-def test_the_base_of_a_batch_has_pose_derivatives_too() -> None:
-    one = random_base(7, 2, "spatial")
-    base = BaseMotion(np.array([one.pose, one.pose]), np.array([one.twists, one.twists]))
-    single = BaseMotion(one.pose, one.twists).pose_derivatives()
-    np.testing.assert_allclose(base.pose_derivatives(), [single, single], atol=1e-14)

@@ -8,8 +8,6 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from oracles.mp_trajectories import DIGITS
 
 from hodyn_ros.errors import InputError
@@ -45,16 +43,6 @@ def test_sine_and_cosine(t: float) -> None:
     s, c = jets.sin_cos(taylor(G, t))
     assert close(s, taylor(lambda x: mpmath.sin(G(x)), t))
     assert close(c, taylor(lambda x: mpmath.cos(G(x)), t))
-
-
-@given(st.floats(-3.0, 3.0), st.integers(0, 12))
-@settings(deadline=None, max_examples=30)
-def test_sine_squared_and_cosine_squared_make_one(t: float, order: int) -> None:
-    s, c = jets.sin_cos(taylor(G, t, order))
-    one = jets.multiply(s, s) + jets.multiply(c, c)
-    scale = np.abs(jets.multiply(np.abs(s), np.abs(s)) + jets.multiply(np.abs(c), np.abs(c)))
-    assert np.abs(one[0] - 1.0) < 1e-14
-    assert np.all(np.abs(one[1:]) <= 1e-13 * scale[1:])
 
 
 def test_derivatives_and_coefficients_are_factorials_apart() -> None:

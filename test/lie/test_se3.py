@@ -147,13 +147,6 @@ class TestExponential:
         screw = random_screw(rng, kind, rng.normal(size=3))
         assert_equal(se3.exp_screw(screw, np.array(q)), se3.exp(screw * q))
 
-    @given(seed=seeds)
-    @examples(20)
-    def test_one_parameter_subgroups_commute(self, seed: int) -> None:
-        rng = np.random.default_rng(seed)
-        twist, (s, t) = rng.normal(size=6), rng.normal(size=2)
-        assert_equal(se3.exp(s * twist) @ se3.exp(t * twist), se3.exp((s + t) * twist), 1e-13)
-
 
 @pytest.mark.parametrize("batch", [(), (1,), (4,), (2, 3)])
 def test_batches_are_their_samples(batch: tuple[int, ...]) -> None:

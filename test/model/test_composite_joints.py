@@ -118,12 +118,6 @@ class TestDynamics:
             found = robot.forward_dynamics(q[:2], torques[None])
             assert relative_errors(found, accelerations[None]).max() < 1e-11
 
-    def test_efforts_are_exact(self, robot: Robot) -> None:
-        q = np.random.default_rng(1).uniform(-1.0, 1.0, (5, 15))
-        exact = mp.to_float(mp.inverse_dynamics(Tree.of(robot.model), q).torques)
-        assert relative_errors(robot.inverse_dynamics(q), exact).max() < 1e-12
-        assert relative_errors(robot.compile(2)(q), exact).max() < 1e-12
-
     def test_angles_are_those_of_roll_pitch_and_yaw(self) -> None:
         arguments = {"masses": [1.0], "coms": np.zeros((1, 3)), "inertias": [np.eye(3)]}
         place = from_rpy(np.array([0.1, 0.2, 0.3]), np.array([0.4, 0.5, 0.6]))

@@ -18,11 +18,10 @@ from oracles.cases import relative_errors
 from oracles.mechanisms import Closed, Mechanism
 from oracles.motions import Base
 from oracles.random_trees import Tree
-from sweeps import THOROUGH, some
+from sweeps import THOROUGH
 
 from hodyn_ros import BaseMotion, Robot, share
 from hodyn_ros.dynamics.kinematics.skeleton import robot_lines
-from hodyn_ros.engine.loops.loop_kernel import compiles
 from hodyn_ros.launching import Node, read_launch
 from hodyn_ros.model.frames import Frame
 from hodyn_ros.trajectory import read_motion
@@ -94,18 +93,6 @@ class TestEfforts:
         found = whole(robot_of(name).inverse_dynamics(y, base))
         assert found.shape == exact.shape
         assert relative_errors(found, exact).max() < 1e-12
-
-    @pytest.mark.parametrize("order", some(range(5), 1))
-    def test_the_compiled_way_agrees_with_the_readable_one_all_along(self, name: str, order: int) -> None:
-        robot = robot_of(name)
-        assert robot.closure is not None
-        assert compiles(robot.closure, order)
-        for time in TIMES:
-            y, base = motion_at(name, time, order)
-            one = robot.solve_loops(y, base)
-            parts = [one.efforts] if one.base_wrench is None else [one.base_wrench, one.efforts]
-            expected = np.concatenate(parts, axis=1)
-            assert relative_errors(whole(robot.inverse_dynamics(y, base)), expected).max() < 1e-11
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -207,14 +194,6 @@ class TestPalletiser:
             np.testing.assert_allclose(up, [0.0, 0.0, 1.0], atol=1e-13)
             forearm, crank = (moved.pose_of(name)[:3, :3] for name in ("forearm", "crank"))
             np.testing.assert_allclose(forearm, crank, atol=1e-13)
-
-    def test_wrenches_and_power_of_a_load_at_the_tool(self) -> None:
-        robot = robot_of("palletiser")
-        y, _ = motion_at("palletiser", 0.8, 0)
-        one = robot.solve_loops(y)
-        tree = Robot(robot.tree)
-        power = np.sum(tree.inverse_dynamics(one.joints)[0] * one.joints[1])
-        assert np.sum(one.efforts[0] * one.drives[1]) == pytest.approx(power, rel=1e-11)
 
 
 class TestLeg:

@@ -156,37 +156,6 @@ def test_default_steps_follow_a_motion_of_a_real_arm(panda: Robot) -> None:
     np.testing.assert_allclose(simulation.position, fine.position, rtol=0, atol=1e-6)
 
 
-def test_compiled_steps_are_the_plain_ones(panda: Robot) -> None:
-    compiled = RobotSimulation(panda, PANDA_START)
-    plain = RobotSimulation(panda, PANDA_START, compiled=False)
-    effort = compiled.gravity_effort() + PUSH
-    for each in (compiled, plain):
-        for _ in range(10):
-            each.advance(0.001, effort)
-    np.testing.assert_allclose(state_of(compiled), state_of(plain), rtol=1e-10, atol=1e-12)
-
-
-def test_energy_is_kept_without_motor_efforts(panda: Robot) -> None:
-    simulation = RobotSimulation(panda, PANDA_START, velocity=0.05 * PUSH, step_limit=0.05)
-    before = energy(panda, state_of(simulation))
-    for _ in range(50):
-        simulation.advance(0.01, np.zeros(7))
-    state = state_of(simulation)
-    assert np.abs(state[0] - PANDA_START).max() > 0.5  # it falls
-    kinetic = 0.5 * state[1] @ pinocchio_models.mass_matrix(Tree.of(panda.model), state[0]) @ state[1]
-    assert abs(energy(panda, state) - before) < 1e-6 * kinetic
-
-
-def test_motor_efforts_do_the_work_that_the_energy_grows_by(panda: Robot) -> None:
-    simulation = RobotSimulation(panda, PANDA_START, step_limit=0.05)
-    effort = simulation.gravity_effort() + PUSH
-    start = state_of(simulation)
-    simulation.advance(0.1, effort)
-    end = state_of(simulation)
-    work = effort @ (end[2] - start[2])
-    assert energy(panda, end) - energy(panda, start) == pytest.approx(work, rel=1e-7)
-
-
 def test_starts_at_rest_and_stays_there(panda: Robot) -> None:
     assert panda.drive_train is not None
     simulation = RobotSimulation(panda, PANDA_START)

@@ -75,28 +75,6 @@ def test_waypoints_may_differ_in_what_is_given() -> None:
     assert mp.error(motion.sample(inside, 4)[:, :, 0], exact) < 1e-10
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(2, 12), st.integers(1, 3))
-@settings(deadline=None, max_examples=40)
-def test_spline_meets_its_waypoints_and_is_smooth(seed: int, m: int, given_rows: int) -> None:
-    times, rows = random_waypoints(seed, m, 3)
-    # at rest at both ends
-    for row in rows[1:]:
-        row[[0, -1]] = 0.0
-    motion = WaypointSpline(times, *rows[:given_rows])
-    scale = np.abs(motion.sample(spread(times), 9)).max(axis=(0, 2))
-    found = motion.sample(times, 4)
-    for k in range(given_rows):
-        assert np.abs(found[:, k] - rows[k]).max() < 1e-9 * scale[k]
-    for i in (0, -1):
-        assert np.all(np.abs(found[i, 1:]).max(axis=1) < 1e-9 * scale[1:5])
-    assert motion.smoothness == 4
-    continuous_inside = 9 - given_rows
-    for t in times[1:-1]:
-        assert np.all(steps(motion, t, continuous_inside, scale[: continuous_inside + 1]) < 1e-9)
-    for t in times[[0, -1]]:
-        assert np.all(steps(motion, t, 4, scale[:5]) < 1e-9)
-
-
 @pytest.mark.parametrize(("given_rows", "continuous"), [(1, 8), (2, 7), (3, 6)])
 def test_spline_is_no_smoother_than_it_says(given_rows: int, continuous: int) -> None:
     times, rows = random_waypoints(1, 6, 1)
@@ -122,35 +100,6 @@ def test_positions_alone_give_the_spline_of_scipy(seed: int) -> None:
     t = spread(times)[:-1]
     exact = np.stack([other(t, nu=k) for k in range(8)], axis=1)
     assert mp.error(WaypointSpline(times, rows[0]).sample(t, 7), exact) < 1e-9
-
-
-@given(st.integers(0, 2**32 - 1), st.booleans(), st.floats(-2.0, 2.0))
-@settings(deadline=None, max_examples=20)
-def test_spline_has_the_least_crackle(seed: int, at_rest: bool, shift: float) -> None:
-    """Its crackle is orthogonal to whatever leads another motion through the same waypoints."""
-    times, rows = random_waypoints(seed, 6, 1)
-    motion = WaypointSpline(times, rows[0], at_rest=at_rest)
-    new = 0.5 * (times[2] + times[3])
-    more, positions = (
-        np.insert(times, 3, new),
-        np.insert(rows[0], 3, motion.sample(new, 0)[0] + shift, axis=0),
-    )
-    other = WaypointSpline(more, positions, at_rest=at_rest)
-    nodes, weights = np.polynomial.legendre.leggauss(5)  # exact for the square of a crackle of degree 4
-    half = 0.5 * np.diff(more)[:, None]
-    t = (more[:-1, None] + half + half * nodes).ravel()
-    least, larger = (of.sample(t, 5)[:, 5, 0] for of in (motion, other))
-    squares = [float((half * weights).ravel() @ crackle**2) for crackle in (least, larger, larger - least)]
-    assert math.isclose(squares[1], squares[0] + squares[2], rel_tol=1e-9)
-
-
-def test_a_further_waypoint_on_the_spline_changes_nothing() -> None:
-    times, rows = random_waypoints(2, 6, 1)
-    motion = WaypointSpline(times, rows[0])
-    new = 0.5 * (times[2] + times[3])
-    same = WaypointSpline(np.insert(times, 3, new), np.insert(rows[0], 3, motion.sample(new, 0)[0], axis=0))
-    t = spread(times)
-    assert mp.error(same.sample(t, 4), motion.sample(t, 4)) < 1e-10
 
 
 def test_dense_waypoints_of_a_smooth_motion_give_it_back() -> None:

@@ -149,17 +149,6 @@ def test_an_arm_on_a_base_that_flies(frame: Any, readable: list[int]) -> None:
     near(found, q, 1e-10)
 
 
-def test_an_independent_joint_moves_as_given(panda: Robot, readable: list[int]) -> None:
-    q = random_stack(9, ORDER + 1, 7)
-    q[0] = HOME + 0.2 * q[0]
-    (pose,), (twists,) = goals(panda, q, ["panda_link7"], "spatial")
-    seed = q[0] + 0.01
-    found = panda.inverse_kinematics(pose, twists, seed=seed, independent={"panda_joint3": q[:, 2]})
-    np.testing.assert_array_equal(found[:, 2], q[:, 2])
-    near(found, q, 1e-10)
-    assert not readable
-
-
 def test_near_a_singular_pose_the_derivatives_are_compared_in_compiled_code_too(readable: list[int]) -> None:
     """A condition number of some hundreds is too much for the bound at order 4, and too little to reject."""
     z, y, x = np.eye(3)[::-1]

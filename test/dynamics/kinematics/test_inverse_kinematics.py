@@ -11,7 +11,7 @@ from case_robots import of_tree
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from oracles.motions import random_base, random_stack
+from oracles.motions import random_stack
 from oracles.random_trees import Tree, random_pose, random_tree
 from places import CONFIG
 from scipy.linalg import null_space
@@ -112,15 +112,6 @@ class TestDeterminedArms:
         found = inverse_kinematics(robot.model, pose, twists, frame, seed=start)
         assert_moves(robot, found, 5, pose, twists, frame)
 
-    @frames
-    def test_the_joint_motion_is_found_again(self, frame: Any) -> None:
-        robot = six_joint_arm()
-        q = motion_near(np.array([0.1, 0.2, 0.3, 0.4, 0.8, 0.6]), 1, order=5)
-        pose, twists = goal(robot, q, frame, 5)
-        found = robot.inverse_kinematics(pose, twists, representation=frame, seed=q[0] + 0.05)
-        for k in range(6):
-            np.testing.assert_allclose(found[k], q[k], rtol=0, atol=1e-10 * np.abs(q[: k + 1]).max())
-
     @pytest.mark.parametrize("order", [0, 1, 6])
     def test_there_are_as_many_orders_as_asked_for(self, order: int) -> None:
         robot = six_joint_arm()
@@ -145,15 +136,6 @@ class TestDeterminedArms:
             *goal(there, q, "body_fixed", 5), representation="body_fixed", seed=q[0] + 0.05
         )
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10 * np.abs(q).max())
-
-    def test_a_body_on_a_floating_base(self) -> None:
-        tree = random_tree(7, 7, floating_base=True, branching=0.0, kinds=("revolute",))
-        robot, q = of_tree(tree), random_stack(8, 4, 6)
-        moving = random_base(9, 2, "body_fixed")
-        base = BaseMotion(moving.pose, moving.twists, representation="body_fixed")
-        pose, twists = goal(robot, q, "spatial", 6, base)
-        found = robot.inverse_kinematics(pose, twists, seed=q[0] + 0.05, base=base)
-        assert_moves(robot, found, 6, pose, twists, "spatial", base)
 
 
 class TestNewton:

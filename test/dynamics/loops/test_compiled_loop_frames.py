@@ -35,7 +35,16 @@ MOVED = [
     ("delta", "platform", "pose"),
     ("humanoid_leg", "sole", "pose"),
 ]
-FEW = MOVED[1], MOVED[3], MOVED[4], MOVED[6]
+FEW = MOVED[3], MOVED[6]
+SEVERAL: list[Any] = [
+    ("delta", ("platform", "wrist1"), ("position", "position"), False, ()),
+    ("palletiser", ("hand", "tool"), ("position", "orientation"), False, ()),
+    ("palletiser", ("hand",), ("position",), True, ()),  # the fourth axis stays
+    ("palletiser", ("tool",), ("position",), False, (3,)),
+    ("humanoid_leg", ("sole",), ("position",), True, ()),
+    ("humanoid_leg", ("foot", "sole"), ("orientation", "position"), False, ()),
+    ("humanoid_leg", ("sole",), ("position",), False, (0, 2, 5)),
+]
 
 
 def robot_named(name: str) -> Robot:
@@ -85,15 +94,7 @@ def only_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("only_compiled")
 @pytest.mark.parametrize(
     ("name", "bodies", "tasks", "weighted", "independent"),
-    [
-        ("delta", ("platform", "wrist1"), ("position", "position"), False, ()),
-        ("palletiser", ("hand", "tool"), ("position", "orientation"), False, ()),
-        ("palletiser", ("hand",), ("position",), True, ()),  # the fourth axis stays
-        ("palletiser", ("tool",), ("position",), False, (3,)),
-        ("humanoid_leg", ("sole",), ("position",), True, ()),
-        ("humanoid_leg", ("foot", "sole"), ("orientation", "position"), False, ()),
-        ("humanoid_leg", ("sole",), ("position",), False, (0, 2, 5)),
-    ],
+    some(SEVERAL, SEVERAL[0], SEVERAL[2], *SEVERAL[4:]),
 )
 @pytest.mark.parametrize("order", some([0, 1, 4], 4))
 def test_several_frames_and_more_coordinates_than_components(

@@ -9,7 +9,7 @@ import pytest
 from linkages import motion_of, orders_of, readable_solution, robot_of, shipped, whole_efforts
 from numpy.typing import NDArray
 from oracles.cases import relative_errors
-from oracles.mechanisms import MECHANISMS, four_bar, planar_3rrr, rssr
+from oracles.mechanisms import MECHANISMS, four_bar
 from refusals import refused
 from sweeps import THOROUGH, some
 
@@ -37,17 +37,6 @@ class TestCompiled:
         found = robot.inverse_dynamics(y, base)
         efforts = found[1] if isinstance(found, tuple) else found
         assert relative_errors(efforts, readable_solution(robot, y, base).efforts).max() < 1e-10
-
-    def test_calls_that_are_compiled_for_one_order(self) -> None:
-        arm, platform = robot_of(rssr()), robot_of(planar_3rrr())
-        y, _ = motion_of(rssr(), 2)
-        out = np.empty((3, 1))
-        assert arm.compile(2)(y, out=out) is out
-        np.testing.assert_allclose(out, arm.inverse_dynamics(y), rtol=1e-12)
-        _, base = motion_of(planar_3rrr(), 2)
-        assert base is not None
-        found = platform.compile(2)(base.pose, base.twists)
-        np.testing.assert_allclose(found, platform.solve_loops(base=base).efforts, rtol=1e-11)
 
     def test_each_call_goes_on_from_the_one_before(self) -> None:
         robot = robot_of(four_bar())

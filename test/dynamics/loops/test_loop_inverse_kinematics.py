@@ -108,15 +108,6 @@ class TestPlatforms:
         np.testing.assert_allclose(platform.pose, moved.pose_of("body6"), atol=1e-12)
         assert closeness(platform.twists, moved.twists_of("body6")) < 1e-11
 
-    def test_of_limbs(self) -> None:
-        robot = shipped("gough_stewart_6ups.yaml")
-        pose = robot.home[1]
-        assert pose is not None
-        base = BaseMotion(pose, 0.2 * random_stack(7, 2, 6))
-        platform, _ = robot.inverse_kinematics(pose, base.twists, body=robot.tree.body_names[0])
-        assert platform is not None
-        np.testing.assert_allclose(platform.twists, base.twists, atol=1e-12)
-
 
 class TestRefusals:
     def test_near_a_dead_point_as_many_derivatives_as_have_digits(self) -> None:

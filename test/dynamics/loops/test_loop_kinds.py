@@ -10,14 +10,10 @@ from linkages import motion_of, robot_of
 from numpy.typing import NDArray
 from oracles.cases import relative_errors
 from oracles.mechanisms import MECHANISMS, Closed, Z, four_bar, rssr
-from oracles.random_trees import Tree
 from sweeps import THOROUGH
 
-from hodyn_ros import BaseMotion, Constraints, Loop, Robot, share
+from hodyn_ros import Loop
 from hodyn_ros.errors import ModelError
-from hodyn_ros.lie.se3 import exp
-from hodyn_ros.model.parallel.closure import model_of
-from hodyn_ros.model.parallel.model import ParallelModel
 
 Array = NDArray[np.float64]
 
@@ -35,26 +31,6 @@ class TestRods:
         thin = replace(mechanism, tree=replace(mechanism.tree, inertias=inertias))
         found, expected = robot_of(thin).inverse_dynamics(y), robot_of(mechanism).inverse_dynamics(y)
         assert relative_errors(found, expected).max() < 1e-12
-
-
-@pytest.mark.thorough
-class TestParallelRobots:
-    """The general way agrees with limbs and platform."""
-
-    @pytest.mark.parametrize("name", ["gough_stewart_6ups", "planar_3rrr"])
-    def test_platforms_of_the_package(self, name: str) -> None:
-        limbs = Robot.load(share.find("config", f"{name}.yaml"))
-        assert limbs.closure is not None
-        model = model_of(limbs.closure)
-        robot = _as_tree(model)
-        rng = np.random.default_rng(1)
-        for _ in range(3):
-            pose = model.platform.placement @ exp(model.dof @ rng.uniform(-0.02, 0.02, model.delta))
-            twists = rng.uniform(-0.5, 0.5, (6, model.delta)) @ model.dof.T
-            base = BaseMotion(pose, twists, representation="body_fixed")
-            expected, found = limbs.drive_state(None, base), robot.solve_loops(None, base)
-            assert relative_errors(found.efforts, expected.efforts).max() < 1e-12
-            assert relative_errors(found.drives, expected.motion).max() < 1e-12
 
 
 @pytest.mark.thorough
@@ -90,39 +66,3 @@ class TestRows:
             ModelError, match="loop 'rows 1-2' does not close at .* along y its points are 0.2"
         ):
             robot_of(four_bar(), loops=[Loop(1, 2, point_b=(0.5, 0.2, 0.0), **rows)])
-
-
-def _as_tree(model: ParallelModel) -> Robot:
-    """Build a platform on limbs as a tree: it hangs on the first limb, and the others are welded to it."""
-    parents: list[int] = []
-    parts: dict[str, list[Array]] = {name: [] for name in Tree.__dataclass_fields__}
-    ends, driven = [], []
-    for limb in model.limbs:
-        chain = limb.chain
-        first = len(parents)
-        driven += [first + joint for joint in limb.driven]
-        parents += [-1 if p < 0 else first + p for p in chain.parents]
-        for name in ("screws", "placements", "masses", "coms", "inertias"):
-            parts[name] += list(getattr(chain, name))
-        ends.append(len(parents) - 1)
-    platform, spec = ends[0], model.platform
-    for end in ends:  # the chains carry a platform of their own
-        parts["masses"][end], parts["inertias"][end] = 0.0, np.zeros((3, 3))
-    parts["masses"][platform], parts["coms"][platform] = spec.mass, spec.com
-    parts["inertias"][platform] = spec.inertia
-    for end in ends:
-        parts["placements"][end] = spec.placement
-    loops = [Loop(platform, end, "weld", spec.placement[:3, 3], name=f"limb {end}") for end in ends[1:]]
-    if model.delta == 2:  # a platform on hinges in one point, which nothing turns
-        loops.append(Loop("world", platform, "spin", spec.placement[:3, 3], Z))
-    rows = [row for i, row in enumerate(("rx", "ry", "rz", "x", "y", "z")) if model.dof[i].any()]
-    return Robot.from_screws(
-        parents,
-        parts["screws"],
-        parts["placements"],
-        parts["masses"],
-        parts["coms"],
-        parts["inertias"],
-        model.gravity,
-        constraints=Constraints(loops, coordinates=[(platform, rows)], driven=driven),
-    )

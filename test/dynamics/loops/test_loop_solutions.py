@@ -18,7 +18,6 @@ from hodyn_ros.dynamics.loops.looped_efforts import LoopSolution
 pytestmark = pytest.mark.thorough
 
 Array = NDArray[np.float64]
-PACKAGE = "delta", "palletiser", "humanoid_leg", "panda_hand", "gough_stewart_6ups"
 
 
 def compare(found: LoopSolution, expected: LoopSolution) -> None:
@@ -66,26 +65,6 @@ def test_as_the_readable_form(name: str, loaded: bool) -> None:
     compare(robot.solve_loops(y, base, wrenches), expected)
     assert robot.positions is not None
     np.testing.assert_allclose(robot.positions, after, rtol=0.0, atol=1e-12)
-
-
-@pytest.mark.parametrize("name", some(PACKAGE, *PACKAGE[:-1]))
-@pytest.mark.parametrize("order", some([0, 1, 3], 1))
-def test_robots_of_the_package(name: str, order: int) -> None:
-    robot = shipped(f"{name}.yaml")
-    start, pose = robot.home
-    y = 0.3 * random_stack(3, order + 3, len(start))
-    y[0] = start + 0.01
-    base = None
-    if pose is not None:
-        pose = pose.copy()
-        pose[:3, 3] += 0.01
-        base = BaseMotion(pose, 0.3 * random_stack(4, order + 4, 6))
-    q = y if len(start) else None
-    if q is None and base is not None:
-        base = BaseMotion(base.pose, base.twists[: order + 2])
-    expected = readable_solution(robot, q, base)
-    robot.reset()
-    compare(robot.solve_loops(q, base), expected)
 
 
 def test_redundant_drives_and_their_preload() -> None:

@@ -140,16 +140,6 @@ def test_limbs_and_platform_come_out_of_the_tree_as_they_went_in(arrays: Paralle
                 np.testing.assert_allclose(getattr(part, what), getattr(expected, what), atol=1e-15)
 
 
-def test_leg_lengths_are_distances(platform: Robot) -> None:
-    pose = PLATFORM.placement @ exp(np.array([0.2, 0.1, -0.3, 0.02, 0.01, -0.04]))
-    expected = []
-    for tree in PLATFORM.limbs:
-        bottom, top = tree.placements[0, :3, 3], tree.placements[2, :3, 3]
-        carried = pose @ np.linalg.inv(PLATFORM.placement) @ np.array([*top, 1.0])
-        expected.append(np.linalg.norm(carried[:3] - bottom) - np.linalg.norm(top - bottom))
-    assert np.allclose(lengths(platform, pose), expected, rtol=0.0, atol=1e-14)
-
-
 def test_a_reset_selects_the_branch(hinge: Robot) -> None:
     """Every arm reaches the tool with its elbow on either side, and goes on as it began."""
     home = HINGE.placement
@@ -170,24 +160,6 @@ def test_a_reset_selects_the_branch(hinge: Robot) -> None:
     place = hinge.tree.joint_names.index(hinge.driven_joints[1])
     assert np.allclose(joints_of(hinge)[place], followed[1], rtol=0.0, atol=1e-12)
     assert forces.shape == (3, 3)
-
-
-@pytest.mark.parametrize("frame", some(["body_fixed", "spatial"], "spatial"))
-@pytest.mark.parametrize("arrays", [PLATFORM, TRIANGLE, HINGE])
-def test_drives_tell_the_motion(arrays: Parallel, frame: BaseRepresentation) -> None:
-    robot, delta = build(arrays), arrays.dof.shape[1]
-    pose = arrays.placement @ exp(arrays.dof @ np.full(delta, 0.07))
-    given = at(pose, random_stack(3, 4, delta) @ arrays.dof.T).in_representation(frame)
-    drives = robot.drive_state(None, given).motion
-    robot.reset()
-    found, q = robot.motion_from_drives(drives)
-    assert q.shape == (5, 0)
-    assert np.allclose(found.pose, pose, rtol=0.0, atol=1e-13)
-    assert relative_errors(found.in_representation(frame).twists, given.twists).max() < 1e-10
-    place = robot.motion_from_drives(drives[0]).base
-    assert np.allclose(place.pose, pose, rtol=0.0, atol=1e-13)
-    # the pose it has found is where it goes on from
-    assert relative_errors(robot.drive_state(None, given).motion, drives).max() < 1e-12
 
 
 def test_drives_tell_the_motion_of_a_platform_that_tilts_far() -> None:
@@ -278,7 +250,7 @@ def test_a_pose_out_of_the_plane_is_out_of_reach(hinge: Robot) -> None:
     assert np.array_equal(hinge.positions, before)
 
 
-@pytest.mark.parametrize("short_by", [0.0, 1e-15, 1e-13, 1e-12])
+@pytest.mark.parametrize("short_by", some([0.0, 1e-15, 1e-13, 1e-12], 0.0, 1e-12))
 def test_a_stretched_arm_is_singular(hinge: Robot, short_by: float) -> None:
     pose, before = stretched(0.8 - short_by), hinge.positions
     calls = (
@@ -451,42 +423,6 @@ def test_the_kernel_itself_never_calls_a_singular_pose_right(arrays: Parallel) -
     for _ in range(20):
         table = kernel.function(still_joints, pose, REST, memory)
         assert not table.item(kernel.defect_at) < 1.0
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"twists": np.zeros((1, 6))}, "this needs 2 base twists"),
-        ({"twists": np.zeros((4, 5))}, r"the base twists must have shape \(orders, 6\), found \(4, 5\)"),
-        ({"twists": np.full((4, 6), np.nan)}, "the base twists holds? NaN"),
-        ({"twists": "fast"}, "the base twists must be real numbers"),
-        ({"pose": np.eye(3)}, r"the base pose must have shape \(4, 4\)"),
-        ({"pose": np.diag([1.0, 1.0, -1.0, 1.0])}, "the base pose must be a homogeneous matrix"),
-        ({"pose": 2.0 * np.eye(4)}, "must be a homogeneous matrix"),
-        ({"pose": np.full((4, 4), np.inf)}, "the base pose holds NaN or infinite"),
-        ({"representation": "hybrid"}, "representation must be one of"),
-        ({"representation": ["body_fixed"]}, "representation must be one of"),
-        ({"formulation": "closed_form"}, "robots with loops have no formulation 'closed_form'"),
-        ({"preload": np.zeros(6)}, "a preload needs more drives than coordinates"),
-        ({"wrenches": "gravity"}, "wrenches must be a list of AppliedWrench"),
-        ({"wrenches": [np.zeros(6)]}, "found ndarray in it"),
-        ({"wrenches": AppliedWrench("leg", np.zeros(6))}, "there is no body 'leg'"),
-        ({"twists": np.full((4, 6), 1e200)}, "too large"),
-        ({"q": np.zeros((5, 1))}, r"the motion must have shape \(order \+ 3, 0\)"),
-    ],
-)
-@pytest.mark.parametrize("compiled_before", [False, True])
-def test_bad_input_is_refused(
-    platform: Robot, change: dict[str, object], message: str, compiled_before: bool
-) -> None:
-    if compiled_before:
-        platform.inverse_dynamics(None, at(PLATFORM.placement))
-    given = {"q": None, "pose": PLATFORM.placement, "twists": REST, "representation": "spatial", **change}
-    q, pose, twists, frame = (given.pop(name) for name in ("q", "pose", "twists", "representation"))
-    before = platform.positions
-    with pytest.raises(InputError, match=message):
-        platform.inverse_dynamics(q, BaseMotion(pose, twists, representation=frame), **given)
-    np.testing.assert_allclose(platform.positions, before, rtol=0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("frame", ["body_fixed", "spatial"])

@@ -9,13 +9,14 @@ import pytest
 from oracles.parallel_robots import gough_stewart, planar_3rrr
 from refusals import Row, assert_refused
 
-from hodyn_ros import AppliedWrench, BaseMotion, ModelError, ParallelRobot, Robot
+from hodyn_ros import AppliedWrench, BaseMotion, ModelError, OverflowingError, ParallelRobot, Robot
 
 pytestmark = pytest.mark.thorough
 
 HINGE, PLATFORM = planar_3rrr(side=0.0), gough_stewart()
 START = BaseMotion(HINGE.placement, np.zeros((1, 6)))
 REST = BaseMotion(HINGE.placement, np.zeros((2, 6)), representation="body_fixed")
+STILL = BaseMotion(PLATFORM.placement, np.zeros((2, 6)))
 THREE = BaseMotion(np.array([HINGE.placement] * 3), np.zeros((3, 2, 6)))
 PUSHED = AppliedWrench("limb1_body1", np.zeros(6))
 NONE, ONE = np.zeros((5, 0)), np.zeros((1, 3))
@@ -64,6 +65,25 @@ ROWS: dict[str, Row] = {
             "is moved by its platform 'platform'; give its motion")
         for name in ("inverse_dynamics", "drive_state", "joint_motion", "mass_matrix")
     },
+    "one twist": (lambda: hinge().inverse_dynamics(None, START), "this needs 2 base twists"),
+    "formulation": (
+        lambda: hinge().inverse_dynamics(None, REST, formulation="closed_form"),
+        "robots with loops have no formulation 'closed_form'"),
+    "preload of as many drives": (
+        lambda: hexapod().inverse_dynamics(None, STILL, preload=np.zeros(6)),
+        "a preload needs more drives than coordinates"),
+    "wrenches": (
+        lambda: hinge().inverse_dynamics(None, REST, "gravity"), "wrenches must be a list of AppliedWrench"),
+    "wrench as numbers": (lambda: hinge().inverse_dynamics(None, REST, [np.zeros(6)]), "found ndarray in it"),
+    "wrench on nothing": (
+        lambda: hinge().inverse_dynamics(None, REST, AppliedWrench("leg", np.zeros(6))),
+        "there is no body 'leg'"),
+    "too fast": (
+        lambda: hexapod().inverse_dynamics(None, BaseMotion(PLATFORM.placement, np.full((4, 6), 1e200))),
+        "too large", OverflowingError),
+    "joints": (
+        lambda: hinge().inverse_dynamics(np.zeros((5, 1)), REST),
+        "the motion must have shape (order + 3, 0)"),
     "positions": (lambda: hinge().reset(np.zeros(5)), "the positions must have shape"),
     "wrench on a limb": (
         lambda: hinge().inverse_dynamics(None, REST, PUSHED, "limb_decomposition"),
@@ -108,4 +128,6 @@ ROWS: dict[str, Row] = {
 
 
 def test_platforms() -> None:
+    before = hinge().positions
     assert_refused(ROWS)
+    np.testing.assert_allclose(hinge().positions, before, rtol=0.0, atol=1e-12)

@@ -80,18 +80,6 @@ class TestMimic:
             _, efforts = flying.inverse_dynamics(y, BaseMotion(np.eye(4), np.zeros((2, 6))))
             np.testing.assert_allclose(efforts[0], expected, rtol=1e-11)
 
-    def test_forward_dynamics(self) -> None:
-        robot = Robot.from_urdf(HAND)
-        y = np.random.default_rng(1).uniform(-0.5, 0.5, (5, 2))
-        found = robot.forward_dynamics(y[:2], robot.inverse_dynamics(y))
-        assert relative_errors(found, y[2:]).max() < 1e-10
-
-    def test_batches(self) -> None:
-        robot = Robot.from_urdf(HAND)
-        y = np.random.default_rng(2).uniform(-0.5, 0.5, (7, 4, 2))
-        np.testing.assert_allclose(robot.inverse_dynamics(y)[3], robot.inverse_dynamics(y[3]), rtol=1e-12)
-        refused(lambda: robot.inverse_dynamics(y[:0]), "one sample or more")
-
     def test_of_fixed_joints_nothing_follows(self) -> None:
         fixed = HAND.replace('<joint name="nail" type="revolute">', '<joint name="nail" type="fixed">')
         assert Robot.from_urdf(fixed).tree.n_joints == 3
