@@ -21,7 +21,7 @@ from hodyn_ros.identification.least_squares.data import Data
 from hodyn_ros.identification.least_squares.estimate import Estimate, estimate, refitted_springs
 from hodyn_ros.identification.least_squares.unknowns import Unknowns
 from hodyn_ros.identification.leftovers import unexplained_efforts
-from hodyn_ros.identification.plausibility import check_plausible
+from hodyn_ros.identification.plausibility import check_friction, check_plausible
 from hodyn_ros.identification.recording import JointRecording
 from hodyn_ros.identification.result import Figure, Fit, Identified, without_mean
 from hodyn_ros.identification.springs.deflection import (
@@ -91,6 +91,7 @@ def identify(
         runs.append(data)
     free, prior_deviations = _freedom(model, runs, options)
     estimated = estimate(model, runs, free, prior_deviations, progress)
+    check_friction(model, runs[0], estimated)
     parameters, unknowns = _possible(model, runs, estimated, free, prior_deviations)
     terms = spring_terms(model, runs, parameters, unknowns)
     for i, j in enumerate(runs[0].elastic):
