@@ -11,6 +11,7 @@ from rich.console import Console
 from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.identification.files import read_recording
 from hodyn_ros.identification.identify import Options, identify
+from hodyn_ros.identification.interruptions import without_interruptions
 from hodyn_ros.identification.reporting.run import Run
 from hodyn_ros.identification.result import Figure, Identified
 from hodyn_ros.identification.robot_file import robot_text
@@ -49,7 +50,7 @@ def run_identify(
     band = min(result.bandwidths)
     runs = [Run.of(used[0].source, (result.efforts, result.deflections), band, used=True)]
     runs += [Run.of(source, fits, band, used=True) for source, fits in result.further]
-    for other in further:
+    for other in (piece for each in further for piece in without_interruptions(each)[0]):
         runs.append(Run.of(other.source, validate(result, prior, other, options.bandwidth), band))
     for run in runs:
         _print_fits(run, console)

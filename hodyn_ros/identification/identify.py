@@ -16,10 +16,12 @@ from hodyn_ros.identification.bandwidth import best_data
 from hodyn_ros.identification.base_parameters import BaseParameters, base_parameters
 from hodyn_ros.identification.consistency import nearest_bodies
 from hodyn_ros.identification.figures import base_figures, friction_figures, notes, spring_figures
+from hodyn_ros.identification.interruptions import without_interruptions
 from hodyn_ros.identification.least_squares.data import Data
 from hodyn_ros.identification.least_squares.estimate import Estimate, estimate, refitted_springs
 from hodyn_ros.identification.least_squares.unknowns import Unknowns
-from hodyn_ros.identification.plausibility import check_plausible
+from hodyn_ros.identification.leftovers import unexplained_efforts
+from hodyn_ros.identification.plausibility import check_friction, check_plausible
 from hodyn_ros.identification.recording import JointRecording
 from hodyn_ros.identification.result import Figure, Fit, Identified, without_mean
 from hodyn_ros.identification.springs.deflection import (
@@ -76,7 +78,8 @@ def identify(
             what = "a rotor that turns with a link" if spec.rotor is not None else "variable stiffness"
             raise InputError(f"the drive of joint {name!r} has {what}, which is not identified yet")
     recordings = [recordings] if isinstance(recordings, JointRecording) else recordings
-    recordings = [_in_order(each, robot) for each in recordings]
+    several = len(recordings) > 1
+    recordings, left_out = _unbroken([_in_order(each, robot) for each in recordings])
     _check_alike(recordings)
     model = _model(robot, recordings, options)
     runs, doubts = [], []
@@ -88,6 +91,7 @@ def identify(
         runs.append(data)
     free, prior_deviations = _freedom(model, runs, options)
     estimated = estimate(model, runs, free, prior_deviations, progress)
+    check_friction(model, runs[0], estimated)
     parameters, unknowns = _possible(model, runs, estimated, free, prior_deviations)
     terms = spring_terms(model, runs, parameters, unknowns)
     for i, j in enumerate(runs[0].elastic):
@@ -97,8 +101,10 @@ def identify(
     result = _result(model, runs, estimated, parameters, unknowns, terms, heard, free, prior_deviations)
     notes = [f"to be looked at: {doubt}" for doubt in dict.fromkeys(doubts)]
     notes += [f"{each.recording.source}: {each.held.line}" for each in runs if each.held is not None]
-    notes += _contradictions(model, runs, result, free, prior_deviations)
-    return replace(result, notes=(*notes, *result.notes))
+    notes += _contradictions(model, runs, result, free, prior_deviations) if several else []
+    for source, (efforts, _) in ((runs[0].recording.source, (result.efforts, ())), *result.further):
+        notes += unexplained_efforts(source, efforts)
+    return replace(result, notes=(*left_out, *notes, *result.notes))
 
 
 def _model(robot: Robot, recordings: Sequence[JointRecording], options: Options) -> TorqueModel:
@@ -184,8 +190,6 @@ def _contradictions(
     prior_deviations: Array,
 ) -> list[str]:
     """Return what two runs, each by itself, say differently of a figure."""
-    if len(runs) < 2:
-        return []
     by_name: dict[str, list[tuple[Figure, str]]] = {}
     for data in runs:
         alone = estimate(model, [data], free, prior_deviations)
@@ -210,6 +214,12 @@ def _contradictions(
                 f"{high.deviation:.2g} by {other}; was the robot the same (payload, temperature)?"
             )
     return lines
+
+
+def _unbroken(recordings: Sequence[JointRecording]) -> tuple[list[JointRecording], list[str]]:
+    """Return the pieces of recordings between interruptions, and what was left out."""
+    pairs = [without_interruptions(each) for each in recordings]
+    return [piece for pieces, _ in pairs for piece in pieces], [line for _, lines in pairs for line in lines]
 
 
 def _in_order(recording: JointRecording, robot: Robot) -> JointRecording:

@@ -23,6 +23,7 @@ from scipy.optimize import linear_sum_assignment
 from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
 from hodyn_ros.identification.least_squares.data import Data
+from hodyn_ros.identification.least_squares.estimate import Estimate
 from hodyn_ros.identification.least_squares.residuals import correlation_length
 from hodyn_ros.identification.torque_model import Motion, TorqueModel
 
@@ -39,6 +40,7 @@ _INSTANTS = 150  # at which orders and signs are tried
 _CLEAR = 0.8  # correlation from which on two channels belong together
 _WRONG = (0.2, 5.0)  # efforts over those of the file, beyond which units are in doubt
 _SIGMA = 3.0  # standard deviations that are plain
+_DRIVES = 0.1  # of the effort times the speed: the power of friction that drives a joint as none does
 _FILE = 0.1  # of the mass of a body and its moments: their standard deviations in a file
 _SHAPE = 0.1  # of friction, by which its shape is another one
 
@@ -161,6 +163,32 @@ def _check_orders_and_signs(model: TorqueModel, data: Data) -> list[str]:
     if refused:
         raise InputError(min(refused, key=lambda pair: pair[0])[1])
     return [min(doubted, key=lambda pair: pair[0])[1]] if doubted else []
+
+
+def check_friction(model: TorqueModel, data: Data, estimated: Estimate) -> None:
+    """Raise InputError where what was found as friction drives a joint, instead of braking it.
+
+    A joint that turns a symmetric tool has little but friction, and no file says how much: what has the wrong
+    sign shows when all is found, as friction below zero.
+    """
+    if model.kinds > 4:  # several figures of friction, of which one may be below zero
+        return
+    now = estimated.unknowns
+    motion = data.fast_motion(data.acted(now.effort_delay), data.late(now))
+    at_motor = data.recording.at_motor
+    columns = model.columns(motion, at_motor, now.friction_shape, now.parameters)
+    speeds, _ = model.rubbing(motion, at_motor)
+    for j in np.flatnonzero(data.recording.efforts.measured).tolist():
+        places = [model.place(kind).start + j for kind in (1, 2)]
+        of_figures = (speeds[:, j, None] * columns[:, j, places]).mean(axis=0)
+        power = float(of_figures @ now.parameters[places])
+        deviation = float(np.sqrt(of_figures @ estimated.covariance[np.ix_(places, places)] @ of_figures))
+        if power < -max(_DRIVES * _rms(speeds[:, j]) * float(np.std(data.efforts[:, j])), _SIGMA * deviation):
+            raise InputError(
+                f"efforts of joint {model.robot.joint_names[j]!r} have friction that drives it, "
+                f"{now.parameters[places[1]]:.3g} N·m or N; do its efforts, or its positions, have the wrong "
+                "sign? Mend it with scale -1 of their column"
+            )
 
 
 class _Pair(NamedTuple):

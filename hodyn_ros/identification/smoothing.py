@@ -64,8 +64,8 @@ class LowPass:
     ) -> None:
         """Look at the samples that are `used` (N,) alone, as if the others had not been taken.
 
-        Where none are, splines go straight on, as a small penalty on differences of their coefficients has
-        it.
+        Where none are, or stamps leave a gap, splines go straight on, as a small penalty on differences of
+        their coefficients has it.
         """
         self.bandwidth = bandwidth
         self._everywhere = times
@@ -82,7 +82,7 @@ class LowPass:
         self._said = (seen < even[1] - even[0]).astype(np.float64)  # nothing is said of gaps
         self._evenly = BSpline.design_matrix(even, self._knots, DEGREE)
         gram = (self._basis.T @ self._basis).tocsc()
-        if not self.used.all():
+        if not self.used.all() or np.diff(times).max() > _LONGEST_GAP / (2.0 * bandwidth):
             rough = _differences(gram.shape[0])
             gram = gram + _STIFF * gram.diagonal().mean() * (rough.T @ rough)
         bands = np.zeros((DEGREE + 1, gram.shape[0]))

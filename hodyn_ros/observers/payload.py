@@ -86,8 +86,11 @@ class PayloadConfig:
     """What is known of a load before it is carried, and of errors that last."""
 
     mass: float = key("Mass of usual loads [kg].", default=1.0, within=(1e-3, 1e4))
-    size: float = key("Their size, a root mean square of distances along each axis [m].", default=0.1,
-                      within=(1e-3, 10.0))  # fmt: skip
+    size: float = key(
+        "Their size, a root mean square of distances from the origin of the body along each axis [m].",
+        default=0.1,
+        within=(1e-3, 10.0),
+    )
     error_time: float = key(
         "Time [s] for which errors last that are not there all the time, beyond what the observer smooths: "
         "samples closer than that say the same.",

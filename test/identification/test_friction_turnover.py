@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from measured_arm import measured, measured_arm, misjudged
+from numpy.typing import NDArray
 
+from hodyn_ros.identification import Options, identify
+from hodyn_ros.identification.least_squares.data import Data
 from hodyn_ros.identification.least_squares.reversals import unexplained
 from hodyn_ros.identification.torque_model import coulomb, turnover
 
@@ -56,3 +62,25 @@ def test_noise_of_the_velocity_is_no_friction_that_sticks() -> None:
     out, sticks = unexplained(speed, stuck, 0.01, 3.0, shaken, 4, 1.0)
     assert sticks
     assert out[np.abs(speed) < 0.01].all() and not out[np.abs(speed) > 0.2].any()
+
+
+@pytest.mark.thorough
+def test_friction_that_turns_out_to_stick_has_no_speed_at_which_it_turns_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Encoders seem to be coarse at one look, and at the next one friction sticks: the file's speed stays."""
+    lift = np.array([False, True, False])
+    looks, sticks = iter([~lift & lift] + [lift] * 4), iter([~lift & lift] * 2 + [lift] * 3)
+
+    def seen(data: Data, *_: object, **__: object) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        data.reversals_left_out = data.reversals_left_out + 0.01
+        return next(sticks), next(looks)
+
+    monkeypatch.setattr(Data, "leave_reversals_out", seen)
+    arm = measured_arm(tmp_path)
+    found = identify(misjudged(arm), measured(arm, 0, 4.0), Options(bandwidth=8.0))
+    told = {
+        figure.name for figure in found.figures if "transition speed" in figure.name or "sharp" in figure.name
+    }
+    of_joint = "transition speed of {}", "sharpness of the friction of {}"
+    assert told == {each.format(joint) for each in of_joint for joint in ("turn", "bend")}

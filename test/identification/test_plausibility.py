@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -84,6 +85,16 @@ def test_what_looks_wrong_and_is_not_plain_is_said(wrist: Robot) -> None:
     found = identify(wrist, sensed_at_links(wrist, 1), Options(bandwidth=5.0))
     assert "efforts of joint 'turn_tool' have the opposite sign" in found.notes[0]
     assert found.notes[0].startswith("to be looked at: ")
+
+
+@pytest.mark.parametrize("turned", ["efforts", "links"])
+def test_friction_that_would_drive_such_a_joint_is_refused(wrist: Robot, turned: str) -> None:
+    """Whatever its file says of it, no friction has the sign of the other way."""
+    right = sensed_at_links(wrist, 1)
+    channel: Channel = getattr(right, turned)
+    other = Channel(channel.times, channel.values * [1.0, 1.0, 1.0, -1.0])
+    with pytest.raises(InputError, match="efforts of joint 'turn_tool' have friction that drives it"):
+        identify(wrist, replace(right, **{turned: other}), Options(bandwidth=5.0))
 
 
 @pytest.mark.parametrize("seed", some(range(6), 0, 1, 2))

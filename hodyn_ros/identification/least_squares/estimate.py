@@ -132,8 +132,8 @@ def estimate(
         for each in runs:
             each.instrument_is_slow = each.vibrates
         now, start = now.turning_sharply(model, sticking), start.turning_sharply(model, sticking)
-        told = np.diag(last.covariance)[now.of_shape] * np.tile(~sticking, 2)
-        of_held = np.where(spreads[now.of_shape] > 0.0, told, of_held)
+        told = np.diag(last.covariance)[now.of_shape]
+        of_held = np.where(spreads[now.of_shape] > 0.0, told, of_held) * np.tile(~sticking, 2)
         spreads[now.of_shape] *= np.tile(~hidden, 2)
     now = _without_noise(model, runs, now, weights, last)
     held = np.zeros(len(spreads))
