@@ -236,7 +236,8 @@ class Data:
         moving = self.fast_motion if fast else self.motion
         motion = moving(self.link_times, late)
         loads = model.regressor(motion)
-        halfway = moving(self.link_times, 0.5 * late).qd  # of the links at t - T / 2
+        links = self._fast_links if fast else self.links
+        halfway = self._sampled(links, self.link_times, 0.5 * late, 1)[1]  # their velocities at t - T / 2
         times = self.link_times + now.effort_delay
         recorded = self.recorded_positions()
         return [
@@ -254,7 +255,8 @@ class Data:
 
     def recorded_positions(self) -> Array:
         """Return where the links were when their encoders were read (N, n), whatever the stamps say."""
-        return self.motion(self.link_times, np.zeros(len(self.recording.joint_names))).q
+        link, motor = (self._sampled(each, self.link_times, None, 0)[0] for each in (self.links, self.motors))
+        return np.where(np.isnan(link), motor, link)
 
     def late(self, now: Unknowns) -> Array:
         """Return the delays of the links' stamps (n,)."""
@@ -262,10 +264,10 @@ class Data:
         late[self.elastic] = now.springs[DELAY]
         return late
 
-    def _sampled(self, signal: Smooth | None, times: Array, delays: Array | None) -> Array:
+    def _sampled(self, signal: Smooth | None, times: Array, delays: Array | None, order: int = 2) -> Array:
         if signal is None:
-            return np.full((3, len(times), len(self.recording.joint_names)), np.nan)
-        return signal.sample(times, 2, delays)
+            return np.full((order + 1, len(times), len(self.recording.joint_names)), np.nan)
+        return signal.sample(times, order, delays)
 
 
 def _white_part(samples: Array) -> float:
