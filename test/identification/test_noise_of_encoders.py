@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -21,6 +21,7 @@ from hodyn_ros.identification.torque_model import TorqueModel
 from hodyn_ros.lie.jets import Array
 
 SLOPE, ROWS = 3.0, 20_000
+KEY, MODEL = Key(0, 0), cast(TorqueModel, None)
 
 
 def test_noise_that_is_added_is_as_large_as_that_of_the_encoders(tmp_path: Path) -> None:
@@ -30,7 +31,8 @@ def test_noise_that_is_added_is_as_large_as_that_of_the_encoders(tmp_path: Path)
     assert noisy is not None and exact is not None
     data = Data(measured(arm, 4, 6.0), 8.0)
     instants, still = noisy.times[200:-200], np.zeros(3)
-    motion, more, less = (each.fast_motion(instants, still) for each in (data, *data.with_noise_again()))
+    shaken = next(data.with_noise_again(np.random.default_rng(0)))
+    motion, more, less = (each.fast_motion(instants, still) for each in (data, *shaken))
     np.testing.assert_allclose(
         0.5 * (more.motor_velocity + less.motor_velocity), motion.motor_velocity, rtol=0.0, atol=1e-12
     )
@@ -43,7 +45,7 @@ def test_noise_that_is_added_is_as_large_as_that_of_the_encoders(tmp_path: Path)
 def test_noise_that_is_added_to_deflections_is_as_large_and_the_same(tmp_path: Path) -> None:
     """What the link's encoder has more, motor minus link has less."""
     data = Data(measured(measured_arm(tmp_path), 4, 6.0), 8.0)
-    more, less = data.with_noise_again()
+    more, less = next(data.with_noise_again(np.random.default_rng(0)))
     np.testing.assert_allclose(0.5 * (more.deflections + less.deflections), data.deflections, atol=1e-15)
     further = more.deflections - data.deflections
     assert np.std(further[200:-200]) == pytest.approx(5e-6, rel=0.2)  # that of motors is smoothed
@@ -59,15 +61,16 @@ class Line:
 
     told: Array
     measured: Array
-    noise: Array
+    size: Array  # of the noise of x (N,)
     shared: float  # of the noise, that y has
 
-    def with_noise_again(self) -> tuple[Line, Line]:
-        one, other = (
-            replace(self, told=self.told + noise, measured=self.measured + self.shared * noise)
-            for noise in (self.noise, -self.noise)
-        )
-        return one, other
+    def with_noise_again(self, random: np.random.Generator) -> Iterator[tuple[Line, Line]]:
+        while True:
+            noise = self.size * random.standard_normal(len(self.told))
+            yield self._shaken(noise), self._shaken(-noise)
+
+    def _shaken(self, noise: Array) -> Line:
+        return replace(self, told=self.told + noise, measured=self.measured + self.shared * noise)
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,24 @@ class Rows:
         return values
 
 
+def linearised(
+    _: object, runs: Sequence[Line], now: Unknowns, noise: Mapping[Key, Noise], **__: object
+) -> object:
+    """Rows of a line, for what the estimate asks of a recording."""
+    told, nothing = runs[0].told, np.zeros(len(runs[0].told))
+    columns = [told, nothing, nothing, nothing, nothing, runs[0].measured]
+    rows = Rows(told * now.parameters[0] - runs[0].measured)
+    return {KEY: rows}, [(KEY, np.column_stack(columns) / noise[KEY].deviations[:, None])]
+
+
+def slope_of(line: Line, noise: Mapping[Key, Noise]) -> estimation._Step:
+    """Return what least squares tell."""
+    start = Unknowns(np.zeros(1), np.zeros((KINDS, 0)), 0.0, np.array([[0.01], [0.0]]))
+    spreads = np.array([np.inf, 0.0, 0.0, 0.0])
+    _, systems = cast(Any, linearised(None, [line], start, noise))
+    return estimation._solved(MODEL, systems, start, start, spreads)
+
+
 @pytest.mark.parametrize(("size", "shared"), [(0.1, 0.0), (0.3, 0.0), (0.3, -1.0), (0.3, 2.0)])
 def test_what_squares_of_noise_make_of_a_slope_is_taken_off(
     size: float, shared: float, monkeypatch: pytest.MonkeyPatch
@@ -92,25 +113,38 @@ def test_what_squares_of_noise_make_of_a_slope_is_taken_off(
 
     What noise s once more takes off that leaves s^4.
     """
-    random = np.random.default_rng(2)
-    x, noise, again = random.standard_normal((3, ROWS)) * np.array([[1.0], [size], [size]])
-    line = Line(x + noise, SLOPE * x + shared * noise, again, shared)
-    key, nothing = Key(0, 0), np.zeros(ROWS)
-
-    def linearised(_: object, runs: Sequence[Line], now: Unknowns, *__: object, **___: object) -> object:
-        told = runs[0].told
-        columns = [told, nothing, nothing, nothing, nothing, runs[0].measured]
-        rows = Rows(told * now.parameters[0] - runs[0].measured)
-        return {key: rows}, [(key, np.column_stack(columns))]
-
     monkeypatch.setattr(estimation, "linearised", linearised)
-    start = Unknowns(np.zeros(1), np.zeros((KINDS, 0)), 0.0, np.array([[0.01], [0.0]]))
-    spreads, model = np.array([np.inf, 0.0, 0.0, 0.0]), cast(TorqueModel, None)
-    _, systems = cast(Any, linearised(None, [line], start))
-    step = estimation._solved(model, systems, start, start, spreads)
+    x, noise = np.random.default_rng(2).standard_normal((2, ROWS)) * np.array([[1.0], [size]])
+    line = Line(x + noise, SLOPE * x + shared * noise, np.full(ROWS, size), shared)
+    noises = {KEY: Noise(np.ones(1))}
+    step = slope_of(line, noises)
     usual = step.unknowns.parameters[0]
     assert usual == pytest.approx((SLOPE + shared * size**2) / (1.0 + size**2), rel=0.01)
     loose = step._replace(covariance=np.diag([1.0, 0.0, 0.0, 0.0]))  # so that the step is not held back
-    noises = {key: Noise(np.ones(1))}
-    found = estimation._without_noise(model, [cast(Data, line)], step.unknowns, noises, loose)
+    found, _ = estimation._without_noise(MODEL, [cast(Data, line)], step.unknowns, noises, loose)
     assert found.parameters[0] == pytest.approx(SLOPE, rel=1.5 * size**4 + 0.003)
+
+
+@pytest.mark.parametrize("louder", [0.0, 1.0, 2.0])
+def test_deviations_count_that_noise_of_encoders_is_louder_where_more_is_told(
+    louder: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a slope from samples whose noise grows with x^2, as friction's does where efforts change fast.
+
+    Its variance is sum x^2 s(x)^2 / (sum x^2)^2, whatever the mean of s^2; noise of y of its own adds to it.
+    """
+    monkeypatch.setattr(estimation, "linearised", linearised)
+    monkeypatch.setattr(estimation, "_DRAWS", 200)  # which tell the deviation to 5 %
+    random = np.random.default_rng(3)
+    x, own = random.standard_normal((2, ROWS))
+    size = 0.02 * np.abs(x) ** louder
+    noise = size * random.standard_normal(ROWS)
+    line = Line(x + noise, SLOPE * x + 0.05 * own, size, 0.0)
+    left = np.std(line.measured - SLOPE * line.told)  # of which deviations take all to be alike
+    noises = {KEY: Noise(np.array([left]))}
+    step = slope_of(line, noises)
+    _, covariance = estimation._without_noise(MODEL, [cast(Data, line)], step.unknowns, noises, step)
+    true = np.sqrt(np.sum(x**2 * ((SLOPE * size) ** 2 + 0.05**2))) / np.sum(x**2)
+    assert np.sqrt(covariance[0, 0]) == pytest.approx(true, rel=0.15)
+    if louder:
+        assert np.sqrt(step.covariance[0, 0]) < 0.8 * true

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
 
@@ -186,33 +187,34 @@ class Data:
         """Return the motion at `times` by the clock of the motors; `delays` (n,) of the links' stamps."""
         return self._motion(self.links, self.motors, times, delays)
 
-    def with_noise_again(self) -> tuple[Data, Data]:
-        """Return the recording with noise of its encoders once more, and with minus that.
+    def with_noise_again(self, random: np.random.Generator) -> Iterator[tuple[Data, Data]]:
+        """Yield the recording with noise of its encoders once more, and with minus that, ever anew.
 
-        In the fast motion, and in deflections, which are of the same counts.
-
-        White, as large as encoders scatter about the fast motion, and the same at each call.
+        In the fast motion, and in deflections, which are of the same counts. White, as large as encoders
+        scatter about the fast motion.
         """
-        random = np.random.default_rng(0)
-        both = copy(self), copy(self)
-        further = np.zeros(self.deflections.shape)  # of motor minus link
+        encoders = []
         for name, channel in (("_fast_motors", self.recording.motors), ("_fast_links", self.recording.links)):
             fast: Smooth | None = getattr(self, name)
-            if channel is None or fast is None:
-                continue
-            scatter = np.std(channel.values - fast.sample(channel.times, 0)[0], axis=0)[fast.measured]
-            noise = scatter * random.standard_normal((len(channel.times), len(scatter)))
-            slow = LowPass(channel.times, fast.bandwidth).spline(noise)
+            if channel is not None and fast is not None:
+                scatter = np.std(channel.values - fast.sample(channel.times, 0)[0], axis=0)[fast.measured]
+                encoders.append((name, channel, fast, scatter, LowPass(channel.times, fast.bandwidth)))
+        while True:
+            both = copy(self), copy(self)
+            further = np.zeros(self.deflections.shape)  # of motor minus link
+            for name, channel, fast, scatter, low_pass in encoders:
+                noise = scatter * random.standard_normal((len(channel.times), len(scatter)))
+                slow = low_pass.spline(noise)
+                for other, sign in zip(both, (1.0, -1.0)):
+                    spline = BSpline(fast.spline.t, fast.spline.c + sign * slow.c, fast.spline.k)
+                    setattr(other, name, replace(fast, spline=spline))
+                if self.elastic and name == "_fast_motors":
+                    further[:, fast.measured] += slow(self.link_times)
+                elif self.elastic:
+                    further[:, fast.measured] -= self._rows(Channel(channel.times, noise))[1]
             for other, sign in zip(both, (1.0, -1.0)):
-                spline = BSpline(fast.spline.t, fast.spline.c + sign * slow.c, fast.spline.k)
-                setattr(other, name, replace(fast, spline=spline))
-            if self.elastic and name == "_fast_motors":
-                further[:, fast.measured] += slow(self.link_times)
-            elif self.elastic:
-                further[:, fast.measured] -= self._rows(Channel(channel.times, noise))[1]
-        for other, sign in zip(both, (1.0, -1.0)):
-            other.deflections = self.deflections + sign * further
-        return both
+                other.deflections = self.deflections + sign * further
+            yield both
 
     def acted(self, delay: float) -> Array:
         """Return when efforts acted (N,) by the clock of the motors: in the mean, `delay` [s] before."""
@@ -236,7 +238,8 @@ class Data:
         moving = self.fast_motion if fast else self.motion
         motion = moving(self.link_times, late)
         loads = model.regressor(motion)
-        halfway = moving(self.link_times, 0.5 * late).qd  # of the links at t - T / 2
+        links = self._fast_links if fast else self.links
+        halfway = self._sampled(links, self.link_times, 0.5 * late, 1)[1]  # their velocities at t - T / 2
         times = self.link_times + now.effort_delay
         recorded = self.recorded_positions()
         return [
@@ -254,7 +257,8 @@ class Data:
 
     def recorded_positions(self) -> Array:
         """Return where the links were when their encoders were read (N, n), whatever the stamps say."""
-        return self.motion(self.link_times, np.zeros(len(self.recording.joint_names))).q
+        link, motor = (self._sampled(each, self.link_times, None, 0)[0] for each in (self.links, self.motors))
+        return np.where(np.isnan(link), motor, link)
 
     def late(self, now: Unknowns) -> Array:
         """Return the delays of the links' stamps (n,)."""
@@ -262,10 +266,10 @@ class Data:
         late[self.elastic] = now.springs[DELAY]
         return late
 
-    def _sampled(self, signal: Smooth | None, times: Array, delays: Array | None) -> Array:
+    def _sampled(self, signal: Smooth | None, times: Array, delays: Array | None, order: int = 2) -> Array:
         if signal is None:
-            return np.full((3, len(times), len(self.recording.joint_names)), np.nan)
-        return signal.sample(times, 2, delays)
+            return np.full((order + 1, len(times), len(self.recording.joint_names)), np.nan)
+        return signal.sample(times, order, delays)
 
 
 def _white_part(samples: Array) -> float:

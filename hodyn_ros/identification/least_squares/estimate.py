@@ -11,7 +11,7 @@ may give up what is slow, and the size of all inertias with it. Outliers count l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -48,6 +48,7 @@ _CONVERGED = 0.05  # standard deviations that a turn moves an unknown at most, a
 _SHAPE = 1.0, 1.0  # spreads of the logarithm of a transition speed about the file's, and of the sharpness
 _LARGEST_STEP = 0.5  # of these, as friction is far from linear in them
 _LEAST_SHARE = 0.1  # of what certain rates seem to tell of the delay, that they tell at least
+_DRAWS = 16  # of noise of the encoders, with both signs
 _LONGEST_LAG = 3e-3  # [s] spread of D / K of a spring
 
 
@@ -135,10 +136,10 @@ def estimate(
         told = np.diag(last.covariance)[now.of_shape]
         of_held = np.where(spreads[now.of_shape] > 0.0, told, of_held) * np.tile(~sticking, 2)
         spreads[now.of_shape] *= np.tile(~hidden, 2)
-    now = _without_noise(model, runs, now, weights, last)
+    now, covariance = _without_noise(model, runs, now, weights, last)
     held = np.zeros(len(spreads))
     held[now.of_shape] = np.where(spreads[now.of_shape] > 0.0, 0.0, of_held)
-    covariance = last.covariance + np.diag(held)
+    covariance += np.diag(held)
     bent = {j: rows[Key(0, j, i)] for i, j in enumerate(data.elastic)}
     bandwidths = tuple(band for each in runs for band in each.bandwidths)
     p = len(free)
@@ -236,8 +237,8 @@ def _solved(
 
 def _without_noise(
     model: TorqueModel, runs: Sequence[Data], now: Unknowns, noise: Mapping[Key, Noise], step: _Step
-) -> Unknowns:
-    """Return the unknowns without what noise of the encoders makes of them in the mean.
+) -> tuple[Unknowns, Array]:
+    """Return the unknowns without what noise of the encoders makes of them in the mean, and their covariance.
 
     Accelerations have that noise in them, and with every column A of the efforts P(x) that hangs on them,
     squares of noise come in: inertias shrink, and the delay with them, as viscous friction takes one for the
@@ -246,20 +247,37 @@ def _without_noise(
     Stat. Assoc. 89, 1994), of the first order in the equations A^T (y - P) = 0 the mean over both signs of
     A(n)^T ((P - y)(n) - (P - y)(0)). It is taken off up to a deviation: where it is more, it is no small
     correction.
+
+    What it scatters, A^T (P - y)(n), takes the place of what it would, were it alike all the time, as
+    noise by frequency has it: it is loudest where friction turns over, and there rates of efforts, which
+    tell their delay, are largest.
     """
-    usual, _ = linearised(model, runs, now, noise)
-    gradient = np.zeros(len(now.vector))
-    for shaken in zip(*(each.with_noise_again() for each in runs)):
+    usual, systems = linearised(model, runs, now, noise, whole=True)
+    blocks = {key: _by_unknowns(model, key, of_one, now) for key, of_one in systems}
+    shares = {key: np.zeros(len(block)) for key, block in blocks.items()}  # of noise, that encoders make
+    random = np.random.default_rng(0)
+    means, scattered = np.zeros((2, _DRAWS, len(now.vector)))
+
+    def beyond(shaken: Sequence[Data]) -> Iterator[tuple[Key, Array, Array]]:
         rows, systems = linearised(model, shaken, now, noise, whole=True)
         for key, of_one in systems:
             more = rows[key].low_pass.spectrum(rows[key].beyond - usual[key].beyond)
-            block = _by_unknowns(model, key, of_one, now)
-            gradient += 0.5 * block.T @ (more / noise[key].deviations)
-    bias = step.gain @ gradient
-    deviations = np.sqrt(np.diag(step.covariance))
+            yield key, _by_unknowns(model, key, of_one, now), more / noise[key].deviations
+
+    draws = zip(*(each.with_noise_again(random) for each in runs))
+    for mean, scatter, shaken in zip(means, scattered, draws):
+        for (key, block, more), (_, other_block, less) in zip(*map(beyond, zip(*shaken))):
+            mean += 0.5 * (block.T @ more + other_block.T @ less)
+            wave = 0.5 * (more - less)
+            scatter += blocks[key].T @ wave
+            shares[key] += wave**2 / _DRAWS
+    alike = sum(block.T @ (np.minimum(shares[key], 1.0)[:, None] * block) for key, block in blocks.items())
+    covariance = step.covariance + step.gain @ (scattered.T @ scattered / _DRAWS - alike) @ step.gain.T
+    bias = step.gain @ means.mean(axis=0)
+    deviations = np.sqrt(np.diag(covariance))
     told = deviations > 0.0
     largest = np.abs(bias[told] / deviations[told]).max()
-    return now.moved(bias / max(1.0, largest))
+    return now.moved(bias / max(1.0, largest)), covariance
 
 
 def refitted_springs(
