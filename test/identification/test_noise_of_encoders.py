@@ -148,3 +148,13 @@ def test_deviations_count_that_noise_of_encoders_is_louder_where_more_is_told(
     assert np.sqrt(covariance[0, 0]) == pytest.approx(true, rel=0.15)
     if louder:
         assert np.sqrt(step.covariance[0, 0]) < 0.8 * true
+
+
+def test_a_covariance_has_no_variance_below_zero() -> None:
+    """As where outliers that hardly count were taken for noise; one that is right stays as it is."""
+    right = np.array([[4.0, 1.0, 0.0], [1.0, 0.01, 0.0], [0.0, 0.0, 0.0]]) + np.diag([0.0, 0.25, 0.0])
+    np.testing.assert_allclose(estimation._positive(right), right, rtol=1e-12, atol=1e-15)
+    wrong = right - np.diag([0.0, 0.2, 0.0])
+    found = estimation._positive(wrong)
+    assert np.linalg.eigvalsh(wrong)[0] < -0.1
+    assert np.linalg.eigvalsh(found)[0] > -1e-14 and (np.diag(found) >= np.diag(wrong)).all()

@@ -272,12 +272,21 @@ def _without_noise(
             scatter += blocks[key].T @ wave
             shares[key] += wave**2 / _DRAWS
     alike = sum(block.T @ (np.minimum(shares[key], 1.0)[:, None] * block) for key, block in blocks.items())
-    covariance = step.covariance + step.gain @ (scattered.T @ scattered / _DRAWS - alike) @ step.gain.T
+    waves = scattered @ step.gain.T
+    covariance = _positive(step.covariance - step.gain @ alike @ step.gain.T) + waves.T @ waves / _DRAWS
     bias = step.gain @ means.mean(axis=0)
     deviations = np.sqrt(np.diag(covariance))
     told = deviations > 0.0
     largest = np.abs(bias[told] / deviations[told]).max()
     return now.moved(bias / max(1.0, largest)), covariance
+
+
+def _positive(covariance: Array) -> Array:
+    """Return a covariance without variances below zero, which outliers that hardly count may leave."""
+    size = np.sqrt(np.abs(np.diag(covariance)))
+    scale = np.outer(size, size)
+    variances, axes = np.linalg.eigh(covariance / np.where(scale > 0.0, scale, 1.0))
+    return np.asarray(scale * ((axes * np.maximum(variances, 0.0)) @ axes.T))
 
 
 def refitted_springs(
