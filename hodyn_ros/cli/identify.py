@@ -50,11 +50,15 @@ def run_identify(
     band = min(result.bandwidths)
     runs = [Run.of(used[0].source, (result.efforts, result.deflections), band, used=True)]
     runs += [Run.of(source, fits, band, used=True) for source, fits in result.further]
-    for other in (piece for each in further for piece in without_interruptions(each)[0]):
-        runs.append(Run.of(other.source, validate(result, prior, other, options.bandwidth), band))
+    left_out: list[str] = []
+    for each in further:
+        pieces, lines = without_interruptions(each)
+        left_out += lines
+        for other in pieces:
+            runs.append(Run.of(other.source, validate(result, prior, other, options.bandwidth), band))
     for run in runs:
         _print_fits(run, console)
-    say(console, *(f"- {note}" for note in result.notes), style="yellow")
+    say(console, *(f"- {note}" for note in (*result.notes, *left_out)), style="yellow")
     with complete(out) as path:
         path.write_text(robot_text(result), encoding="utf-8")
     from hodyn_ros.identification.reporting.report import write_report

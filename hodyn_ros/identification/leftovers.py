@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from hodyn_ros.identification.least_squares.data import white_part
 from hodyn_ros.identification.result import Fit
 
 _WINDOW = 0.2  # [s] over which residuals are looked at
@@ -32,14 +33,12 @@ def unexplained_efforts(source: str, fits: Sequence[Fit]) -> list[str]:
                 f"{fit.times[last - 1]:.4g} s are up to {peak:.3g} from the model, {usual:.2g} elsewhere; "
                 "a contact, a drive at its limit? Such samples count little; leave them out to be sure"
             )
-        rest = left[~odd]
         size = max(float(np.std(fit.measured)), 1e-300)
-        share = float(np.std(rest)) / size
-        white = 1.4826 * float(np.median(np.abs(np.diff(left, 2)))) / np.sqrt(6.0)
-        if share > _SHARE and float(np.std(rest)) > _LOUD * white:
+        share, noise = float(np.std(left[~odd])) / size, white_part(left) / size
+        if share > max(_SHARE, _LOUD * noise):
             lines.append(
                 f"to be looked at: {source}: the model leaves {100.0 * share:.2g} % of the efforts of joint "
-                f"{fit.joint!r}, where noise is {100.0 * white / size:.1g} %; wrong units, or something that "
+                f"{fit.joint!r}, where noise is {100.0 * noise:.1g} %; wrong units, or something that "
                 "no figure here stands for? Deviations do not know of it"
             )
     return lines

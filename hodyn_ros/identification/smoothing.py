@@ -18,7 +18,7 @@ from hodyn_ros.identification.recording import Channel
 DEGREE = 7  # so that the acceleration, and the jerk of a torque rate, are smooth
 BANDWIDTHS = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)  # [Hz] that are tried where none is given
 HARMONICS = 8.0  # of the motion's highest frequency that a bandwidth has room for
-_LONGEST_GAP = 3.0  # distances of knots without a sample
+_LONGEST_GAP = 1.5  # periods of the bandwidth, three distances of knots, without a sample
 _STIFF = 1e-3  # of the penalty on differences, beside what samples weigh
 SAMPLES_PER_KNOT = 3.0  # samples between two knots, at least
 
@@ -82,7 +82,7 @@ class LowPass:
         self._said = (seen < even[1] - even[0]).astype(np.float64)  # nothing is said of gaps
         self._evenly = BSpline.design_matrix(even, self._knots, DEGREE)
         gram = (self._basis.T @ self._basis).tocsc()
-        if not self.used.all() or np.diff(times).max() > _LONGEST_GAP / (2.0 * bandwidth):
+        if not self.used.all() or _longest_gap(times) * bandwidth > _LONGEST_GAP:
             rough = _differences(gram.shape[0])
             gram = gram + _STIFF * gram.diagonal().mean() * (rough.T @ rough)
         bands = np.zeros((DEGREE + 1, gram.shape[0]))
@@ -165,8 +165,8 @@ def moving_frequency(motion: Smooth, times: Array) -> float:
 
 def _fit(channel: Channel, bandwidth: float) -> tuple[float, Smooth]:
     times, values = channel.times, channel.values[:, channel.measured]
-    gap = float(np.diff(times).max())
-    if gap > _LONGEST_GAP / (2.0 * bandwidth):
+    gap = _longest_gap(times)
+    if gap * bandwidth > _LONGEST_GAP:
         raise InputError(
             f"stamps leave a gap of {gap:g} s, too long for a bandwidth of {bandwidth:g} Hz; take a lower "
             "--bandwidth, or a part of the recording without gaps"
@@ -179,6 +179,10 @@ def _fit(channel: Channel, bandwidth: float) -> tuple[float, Smooth]:
     free = max(1.0 - len(spline.c) / len(times), 1e-3)
     scale = values.var(axis=0)
     return float((residuals / scale).sum() / free**2), Smooth(spline, bandwidth, channel.measured)
+
+
+def _longest_gap(times: Array) -> float:
+    return float(np.diff(times).max())
 
 
 def _differences(size: int) -> diags_array:

@@ -104,7 +104,7 @@ class Data:
         encoder, period = self._encoder_noise()
         rate = 1.0 / float(np.median(np.diff(self.recording.efforts.times)))
         for j in np.flatnonzero(self.recording.efforts.measured).tolist():
-            own = _white_part(self.recording.efforts.values[:, j])
+            own = white_part(self.recording.efforts.values[:, j])
             loud = own / (whole[j] * max(encoder[j], 1e-12)) * np.sqrt(1.0 / (rate * period))
             alike, quiet = (np.sqrt(share * loud) / (2.0 * np.pi) for share in (1.0, _QUIET))
             # near resonances of springs more is told of delays than noise of inertias spoils; and slow motion
@@ -272,7 +272,7 @@ class Data:
         return signal.sample(times, order, delays)
 
 
-def _white_part(samples: Array) -> float:
+def white_part(samples: Array) -> float:
     """Return the standard deviation of white noise in samples (N,), by their second differences."""
     differences = np.diff(samples, 2)
     return max(1.4826 * float(np.median(np.abs(differences))) / np.sqrt(6.0), 1e-12)
