@@ -28,12 +28,17 @@ def test_intervals_hold_as_many_loads_as_they_promise_and_are_not_wide(size: flo
     assert max(one.centre_error for one in found) < 5e-3
     assert inside[:, :4].mean() > 0.92 and inside[:, 4:].mean() > 0.92
     assert inside.mean(axis=0).min() > 0.9
+    check_that_intervals_are_not_wide(found, 0.003)
+
+
+def check_that_intervals_are_not_wide(found: list[payloads.Outcome], mass: float) -> None:
+    """`mass`: the share of it that half an interval reaches at most, in the median."""
     deviations = np.array([one.estimate.deviations for one in found])
     ratios = np.abs([one.estimate.values - one.truth for one in found]) / deviations
     # a deviation twice as wide as errors are would make it 0.5
     assert np.sqrt((ratios**2).mean()) > 0.75
     reaches = 1.96 * deviations
-    assert np.median(reaches[:, 0] / [one.truth[0] for one in found]) < 0.003
+    assert np.median(reaches[:, 0] / [one.truth[0] for one in found]) < mass
     assert np.median(reaches[:, 1:4]) < 5e-4
 
 
@@ -61,10 +66,4 @@ def test_what_friction_is_off_by_for_a_stroke_is_counted(monkeypatch: pytest.Mon
     assert np.sqrt((ratios**2).mean()) < (1.3 if THOROUGH else 1.6)  # 1.4 and 1.9 where that counts as noise
     assert max(one.mass_error for one in found) < 0.02
     assert max(one.centre_error for one in found) < 5e-3
-    # and they are not wide for that: twice as wide as errors are, the first would be 0.5
-    deviations = np.array([one.estimate.deviations for one in found])
-    ratios = np.abs([one.estimate.values - one.truth for one in found]) / deviations
-    assert np.sqrt((ratios**2).mean()) > 0.75
-    reaches = 1.96 * deviations
-    assert np.median(reaches[:, 0] / [one.truth[0] for one in found]) < 0.005
-    assert np.median(reaches[:, 1:4]) < 5e-4
+    check_that_intervals_are_not_wide(found, 0.005)
