@@ -84,13 +84,13 @@ def _begins(path: Path, names: Sequence[str], motion: Trajectory, begin: float |
         return [begin]
     if path.suffix.lower() in _TABLES:
         return [0.0]
-    found = begins_in_bag(path, names, motion)
-    if not found:
+    begins = begins_in_bag(path, names, motion)
+    if not begins:
         raise InputError(
             f"'{path}' holds no desired motion that is this one, whole and at its own speed; say with "
             "--begin at which stamp it begins"
         )
-    return found
+    return begins
 
 
 def learned_figures(learned: Learned) -> dict[str, Any]:

@@ -61,30 +61,30 @@ def run_model_errors(out: Path, console: Console, mujoco: bool) -> dict[str, Any
     columns = TextColumn("{task.description:20}"), BarColumn(), TextColumn("{task.percentage:3.0f} %")
     with Progress(*columns, TimeElapsedColumn(), console=console, refresh_per_second=4) as progress:
         task = progress.add_task("", total=1.0)
-        found = model_errors(
+        errors_by_step = model_errors(
             simulator, lambda what, done: progress.update(task, description=what, completed=done)
         )
     title = f"A Panda {where}, as more becomes known of it"
     console.print(f"{title}: {ROBOT} on {REPEATED}", style="bold", highlight=False)
-    console.print(step_table(found))
-    for line in became_known(found):
+    console.print(step_table(errors_by_step))
+    for line in became_known(errors_by_step):
         console.print(line, markup=False, highlight=False)
-    figures = {"simulator": "mujoco" if mujoco else "hodyn_ros", **summary(found)}
+    figures = {"simulator": "mujoco" if mujoco else "hodyn_ros", **summary(errors_by_step)}
     (out / "model_errors.json").write_text(json.dumps(figures, indent=2) + "\n")
-    picture = draw(found, title, out / "model_errors.png")
+    picture = draw(errors_by_step, title, out / "model_errors.png")
     say(console, f"written: {picture}, {out / 'model_errors.json'}")
     return figures
 
 
-def step_table(found: ModelErrors) -> FittingTable:
+def step_table(errors_by_step: ModelErrors) -> FittingTable:
     """Return the table that is shown at the end."""
     rows = [
         (
             step,
             _KNOWN[step],
-            number(1e3 * found.runs[step].rms, 3),
-            number(1e3 * found.runs[step].largest, 3),
-            number(100.0 * found.left(step), 2),
+            number(1e3 * errors_by_step.runs[step].rms, 3),
+            number(1e3 * errors_by_step.runs[step].largest, 3),
+            number(100.0 * errors_by_step.left(step), 2),
         )
         for step in STEPS
     ]
@@ -92,10 +92,10 @@ def step_table(found: ModelErrors) -> FittingTable:
     return table(heads, rows, texts=(0, 1))
 
 
-def became_known(found: ModelErrors) -> list[str]:
+def became_known(errors_by_step: ModelErrors) -> list[str]:
     """Return what was found beside what is true, a line each."""
-    springs, dry, viscous = (100.0 * np.abs(each).max() for each in _shares(found))
-    load = found.payload
+    springs, dry, viscous = (100.0 * np.abs(each).max() for each in _shares(errors_by_step))
+    load = errors_by_step.payload
     mass, *centre = load.values[:4].tolist()
     low, high = load.intervals[0].tolist()
     off = 1e3 * float(np.abs(np.array(centre) - BOX.centre).max())
@@ -104,42 +104,42 @@ def became_known(found: ModelErrors) -> list[str]:
         f"{viscous:.2g} %",
         f"payload: {mass:.4g} kg ({low:.4g} to {high:.4g}) for {BOX.mass:g} kg, its centre to {off:.2g} mm",
     ]
-    errors = ", ".join(number(1e3 * each, 3) for each in found.repetitions.tolist())
-    return [*lines, f"by repetition [mrad]: {errors}", *found.learned.notes]
+    errors = ", ".join(number(1e3 * each, 3) for each in errors_by_step.repetitions.tolist())
+    return [*lines, f"by repetition [mrad]: {errors}", *errors_by_step.learned.notes]
 
 
-def _shares(found: ModelErrors) -> list[Array]:
+def _shares(errors_by_step: ModelErrors) -> list[Array]:
     """Return by what springs, Coulomb and viscous friction (n,) that were identified are off."""
-    names = found.real.joint_names
-    real = found.real.require_drives().specs
+    names = errors_by_step.real.joint_names
+    real = errors_by_step.real.require_drives().specs
     true = (
         ("stiffness of", [spec.stiffness for spec in real]),
         ("Coulomb friction of", [spec.motor_friction.coulomb for spec in real]),
         ("viscous friction of", [spec.motor_friction.viscous for spec in real]),
     )
     return [
-        np.array([found.identified.figure(f"{what} {name}").value for name in names]) / values - 1.0
+        np.array([errors_by_step.identified.figure(f"{what} {name}").value for name in names]) / values - 1.0
         for what, values in true
     ]
 
 
-def summary(found: ModelErrors) -> dict[str, Any]:
+def summary(errors_by_step: ModelErrors) -> dict[str, Any]:
     """Return all figures as plain data."""
-    springs, dry, viscous = (each.tolist() for each in _shares(found))
-    payload = found.payload
+    springs, dry, viscous = (each.tolist() for each in _shares(errors_by_step))
+    payload = errors_by_step.payload
     true = [BOX.mass, *BOX.centre]
     return {
         "errors": {
             step: {
-                "rms_error_rad": found.runs[step].rms,
-                "max_error_rad": found.runs[step].largest,
-                "of_the_wrong_model": found.left(step),
+                "rms_error_rad": errors_by_step.runs[step].rms,
+                "max_error_rad": errors_by_step.runs[step].largest,
+                "of_the_wrong_model": errors_by_step.left(step),
             }
             for step in STEPS
         },
-        "repetitions_rms_error_rad": found.repetitions.tolist(),
+        "repetitions_rms_error_rad": errors_by_step.repetitions.tolist(),
         "identified": {
-            "joints": list(found.real.joint_names),
+            "joints": list(errors_by_step.real.joint_names),
             "stiffness_off": springs,
             "coulomb_friction_off": dry,
             "viscous_friction_off": viscous,
@@ -151,20 +151,20 @@ def summary(found: ModelErrors) -> dict[str, Any]:
             )
         },
         "learning": {
-            "a_repetition_leaves_at_most": found.learned.contraction,
-            "notes": list(found.learned.notes),
+            "a_repetition_leaves_at_most": errors_by_step.learned.contraction,
+            "notes": list(errors_by_step.learned.notes),
         },
     }
 
 
-def draw(found: ModelErrors, title: str, path: Path) -> Path:
+def draw(errors_by_step: ModelErrors, title: str, path: Path) -> Path:
     """Draw errors over the motion, and by what is known."""
     figure = Figure(figsize=(11.0, 4.8), layout="constrained")
     figure.suptitle(title)
     over_time, by_step = figure.subplots(1, 2, sharey=True, width_ratios=(1.0, 1.25))
     lowest = np.inf
     for step in STEPS:
-        run = found.runs[step]
+        run = errors_by_step.runs[step]
         times, rms = windowed_rms(run.times, run.errors)
         over_time.plot(times, 1e3 * rms, color=_COLOURS[step], linewidth=2.0)
         lowest = min(lowest, 1e3 * float(np.quantile(rms, _SHOWN)))
@@ -172,17 +172,17 @@ def draw(found: ModelErrors, title: str, path: Path) -> Path:
     over_time.set_ylim(bottom=0.7 * lowest)  # before a motion begins, errors may be nothing
     over_time.set_xlabel("time of the motion [s]")
     over_time.set_ylabel("error of the links, RMS over the joints [mrad]")
-    _draw_steps(by_step, found)
+    _draw_steps(by_step, errors_by_step)
     for ax in (over_time, by_step):
         plain(ax, "y")
     return save_picture(figure, path)
 
 
-def _draw_steps(ax: Axes, found: ModelErrors) -> None:
+def _draw_steps(ax: Axes, errors_by_step: ModelErrors) -> None:
     """Draw a mark for each model and repetition, with its figure above."""
-    marks = [(step, step, found.runs[step].rms) for step in STEPS[:-1]]
-    count = len(found.repetitions) - 1
-    marks += [(LEARNT, f"after {i}", float(found.repetitions[i])) for i in range(1, count + 1)]
+    marks = [(step, step, errors_by_step.runs[step].rms) for step in STEPS[:-1]]
+    count = len(errors_by_step.repetitions) - 1
+    marks += [(LEARNT, f"after {i}", float(errors_by_step.repetitions[i])) for i in range(1, count + 1)]
     heights = [1e3 * rms for _, _, rms in marks]
     ax.plot(range(1, len(marks)), heights[1:], color="#BBBBBB", linewidth=1.2, zorder=1)
     for place, ((step, _, _), height) in enumerate(zip(marks, heights)):

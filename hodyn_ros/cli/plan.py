@@ -117,11 +117,11 @@ def run_plan(
     check_speed_limits(machine)
     speed = None
     if motion is None:
-        found, speed = read_frame_path(source, machine)
-        motion = found.motion
-        for near in found.near:
+        joint_path, speed = read_frame_path(source, machine)
+        motion = joint_path.motion
+        for near in joint_path.near:
             say(console, f"{near}; {_HELPS}")
-        say(console, f"off the path by {1e6 * found.deviation[0]:.2g} µm at most")
+        say(console, f"off the path by {1e6 * joint_path.deviation[0]:.2g} µm at most")
     with progress_bar(console, "searching the fastest speed") as progress:
         timed = time_optimal(
             motion,
@@ -138,7 +138,7 @@ def run_plan(
     out.parent.mkdir(parents=True, exist_ok=True)
     note = f"Timed for {machine.name}: {timed.duration:.6f} s."
     if in_space:  # what is timed is the path of the joints
-        out.write_text(path_text(found, f"From {Path(path).name}, by its way in m."), encoding="utf-8")
+        out.write_text(path_text(joint_path, f"From {Path(path).name}, by its way in m."), encoding="utf-8")
         source = out
     out.write_text(timed_text(source, timed.timing, note), encoding="utf-8")
     say(console, f"wrote {out}")

@@ -94,7 +94,7 @@ class PackedWriter(ScalarWriter):
         packing = Packing(graph, self.needed)
         self._of, self._vectors = packing.of, packing.vectors
         self._values: dict[int, str] = {}  # of the vectors written
-        self._spread: dict[tuple[int, int], str] = {}  # single numbers in all lanes, by node and width
+        self._in_all_lanes: dict[tuple[int, int], str] = {}  # single numbers in all lanes, by node and width
         self._singles: set[int] = set()  # nodes whose number has been taken out of its vector
         self._outputs = {x.number for x in outputs if isinstance(x, Traced)}
         nodes = (graph.nodes[row[0]] for row in self._vectors)
@@ -215,7 +215,7 @@ class PackedWriter(ScalarWriter):
         for x in self.graph.operands(self._vectors[vector][0]):
             if x not in self._of:
                 lines += self._spread_lines(x, self._width(vector))
-                names.append(self._spread[x, self._width(vector)])
+                names.append(self._in_all_lanes[x, self._width(vector)])
                 continue
             inner = self._of[x]
             if inner in self._fused_vectors:
@@ -230,14 +230,14 @@ class PackedWriter(ScalarWriter):
 
     def _spread_lines(self, number: int, width: int) -> list[str]:
         """Write a single number into all lanes."""
-        if (number, width) in self._spread:
+        if (number, width) in self._in_all_lanes:
             return []
         operation, value, _ = self.graph.nodes[number]
         if operation == "constant":
-            self._spread[number, width] = splat(value, width)
+            self._in_all_lanes[number, width] = splat(value, width)
             return []
         name, kind = f"%w{number}_{width}", f"<{width} x double>"
-        self._spread[number, width] = name
+        self._in_all_lanes[number, width] = name
         return [
             *self.lines(self.missing([number])),
             f"{name}_one = insertelement {kind} poison, double {self.value(number)}, i32 0",

@@ -75,7 +75,7 @@ class FeedbackLinearisation:
         preload: ArrayLike | None = None,
     ) -> None:
         self.degree = relative_degree(robot)
-        if robot.structure.base_given:
+        if robot.structure.base_prescribed:
             raise InputError(f"robot {robot.name!r} has a floating base, which no motor holds")
         self._links = Links(robot)
         self.robot = self._links.robot

@@ -163,8 +163,8 @@ class PredictiveControl:
 
     def motor_efforts(self, motion: Array, torques: Array) -> Array:
         """Return the efforts (n,) for links that move (5, n) under torques (3, n)."""
-        found: Array = torques[0] + self._inertia * (motion[2] + torques[2] / self._stiffness)
-        return found
+        efforts: Array = torques[0] + self._inertia * (motion[2] + torques[2] / self._stiffness)
+        return efforts
 
     def _state(self, ahead: float, measured: Measurement, effort: Array, external: Array) -> Array:
         """Return q to q''' (4, n) a time [s] after a measurement."""
@@ -179,9 +179,9 @@ class PredictiveControl:
         springs[1] = self._stiffness * (measured.motor_velocity + lag * motors - links[1])
         springs[2] = self._stiffness * (motors - acceleration)
         further = self.robot.forward_dynamics(links, springs)
-        found: Array = transition(ahead) @ np.concatenate([links, further[:2]])
-        found += response(ahead)[:, None] * further[2]
-        return found
+        state: Array = transition(ahead) @ np.concatenate([links, further[:2]])
+        state += response(ahead)[:, None] * further[2]
+        return state
 
     def _best_snap(self, rows: Array, deviation: Array, external: Array) -> Array | None:
         """Return by how much the snap (n,) is to differ from that of the motion; None without solution."""
@@ -194,42 +194,42 @@ class PredictiveControl:
         slope += (self._scale * (horizon.slope @ deviation)).ravel()
         there = table.efforts[rows] - external + spent
         upper, lower = (self.limit - there).ravel(), (-self.limit - there).ravel()
-        found, _, status, _ = self._solve(
+        snaps, _, status, _ = self._solve(
             hessian, slope, torques, upper, lower, self._kinds, iter_limit=_ITERATIONS
         )
-        return found[:n] * self._scale[0] if status == _SOLVED else None
+        return snaps[:n] * self._scale[0] if status == _SOLVED else None
 
     def _torques(self, rows: Array) -> tuple[Array, Array, Array]:
         """Return second derivatives of the cost, torques by the unknowns, and these as they cost."""
         table, horizon, n = self._table, self.horizon, self._n
         count = horizon.count
         by_state = table.by_state[rows].reshape(count, n, CHAIN, n)
-        found = np.matmul(horizon.by_snap[:-1].transpose(0, 2, 1)[:, None], by_state)  # (node, joint, ...)
+        by_snap = np.matmul(horizon.by_snap[:-1].transpose(0, 2, 1)[:, None], by_state)  # (node, joint, ...)
         each = np.arange(count)
-        found[each, :, each] += table.by_snap[rows]
-        found *= self._scale
-        torques = found.reshape(count, n, count * n)
+        by_snap[each, :, each] += table.by_snap[rows]
+        by_snap *= self._scale
+        torques = by_snap.reshape(count, n, count * n)
         weighed = self._accelerations(rows, torques).reshape(count * n, -1)
         return self._deviations + _gram(weighed), torques.reshape(count * n, -1), weighed
 
     def _accelerations(self, rows: Array, torques: Array) -> Array:
         """Return torques (count, n, ...) at the nodes as accelerations of a rigid arm, by their weights."""
         roots = np.sqrt(self.horizon.lengths)[:, None, None]
-        found: Array = roots * np.matmul(self._table.mobility[rows], torques)
-        return found
+        weighted: Array = roots * np.matmul(self._table.mobility[rows], torques)
+        return weighted
 
 
 def _gram(rows: Array) -> Array:
     """Return `A^T A` of a lower triangle of blocks, in parts so small that BLAS leaves them to one core."""
-    found = np.empty_like(rows)
+    product = np.empty_like(rows)
     starts = range(0, len(rows), _PART)
     for i in starts:
         right = rows[i:, i : i + _PART]
         for j in range(0, i + _PART, _PART):
             part = rows[i:, j : j + _PART].T @ right
-            found[j : j + _PART, i : i + _PART] = part
-            found[i : i + _PART, j : j + _PART] = part.T
-    return found
+            product[j : j + _PART, i : i + _PART] = part
+            product[i : i + _PART, j : j + _PART] = part.T
+    return product
 
 
 class _DesiredTable:

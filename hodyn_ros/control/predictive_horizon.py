@@ -56,19 +56,19 @@ class Horizon:
     @cached_property
     def by_start(self) -> Array:
         """The state at each node by that at the first one, (count + 1, 4, 4)."""
-        found = [np.eye(CHAIN)]
+        states = [np.eye(CHAIN)]
         for length in self.lengths:
-            found.append(transition(length) @ found[-1])
-        return np.array(found)
+            states.append(transition(length) @ states[-1])
+        return np.array(states)
 
     @cached_property
     def by_snap(self) -> Array:
         """The state at each node by the snap of each interval, (count + 1, 4, count)."""
-        found = [np.zeros((CHAIN, self.count))]
+        states = [np.zeros((CHAIN, self.count))]
         for k, length in enumerate(self.lengths):
-            found.append(transition(length) @ found[-1])
-            found[-1][:, k] += response(length)
-        return np.array(found)
+            states.append(transition(length) @ states[-1])
+            states[-1][:, k] += response(length)
+        return np.array(states)
 
     @cached_property
     def cost(self) -> Array:
@@ -84,5 +84,5 @@ class Horizon:
         w = self.natural_frequency
         rest = np.array([[np.sqrt(2.0) * w**3, w**2], [w**2, np.sqrt(2.0) * w]])
         on_the_way = np.einsum("k,ki,kj->ij", self.lengths[1:], self.by_snap[1:-1, 0], by[1:-1, 0])
-        found: Array = w**4 * on_the_way + self.by_snap[-1, :2].T @ rest @ by[-1, :2]
-        return found
+        product: Array = w**4 * on_the_way + self.by_snap[-1, :2].T @ rest @ by[-1, :2]
+        return product

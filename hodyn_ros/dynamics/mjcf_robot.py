@@ -81,7 +81,7 @@ def _chosen(mjcf: MjcfRobot) -> tuple[tuple[int, ...], bool]:
     actuated = [tree.joint_index(name) for name in mjcf.actuated]
     chosen, holds = choose_coordinates(all_joints, actuated)
     redundant = len(actuated) > len(chosen)
-    return chosen, holds and not (all_joints.base_given and redundant)
+    return chosen, holds and not (all_joints.base_prescribed and redundant)
 
 
 def _build(file: MjcfFile, mjcf: MjcfRobot) -> RobotDescription:

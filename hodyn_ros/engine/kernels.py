@@ -113,7 +113,7 @@ def solved_motion(
     Arguments as of the trace of `hybrid_dynamics`.
     """
     base, twist, rest = _unpack(model, setting, stacks)
-    base_given, loads = (rest[0], rest[1:]) if base else ([], rest)
+    base_inputs, loads = (rest[0], rest[1:]) if base else ([], rest)
     recursion = ArticulatedRecursion(
         canonical_bodies(model),
         model.gravity.tolist(),
@@ -126,7 +126,7 @@ def solved_motion(
     recursion.articulate()
     rows = []
     for k in range(order + 1):
-        of_base = taylor(base_given[k], k + setting.base_prescribed) if base else ()
+        of_base = taylor(base_inputs[k], k + setting.base_prescribed) if base else ()
         applied = [taylor(load[k], k) for load in loads]
         rows.append(recursion.hybrid_dynamics(k, taylor(inputs[k], k), of_base, applied))
     return recursion, rows

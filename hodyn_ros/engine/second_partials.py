@@ -123,16 +123,16 @@ class TracedLaw:
 
     def __init__(self, results: Stack, by: Coordinates) -> None:
         self.results, self.by = results, by
-        self._flat = [x for row in results for x in row]
-        self.graph: Graph = next(x.graph for x in self._flat if isinstance(x, Traced))
+        self._numbers = [x for row in results for x in row]
+        self.graph: Graph = next(x.graph for x in self._numbers if isinstance(x, Traced))
 
     def contracted(self, weights: Stack, held: Sequence[int] = ()) -> Blocks:
         """Return the second derivatives of `weights · results`."""
-        return hessian(self.graph, self._flat, [x for row in weights for x in row], self.by, held)
+        return hessian(self.graph, self._numbers, [x for row in weights for x in row], self.by, held)
 
     def gradient(self, weights: Stack) -> Rows:
         """Return the derivatives of `weights · results`."""
-        return self.by.slopes(self.graph, self._flat, [x for row in weights for x in row])
+        return self.by.slopes(self.graph, self._numbers, [x for row in weights for x in row])
 
     def along(self, values: Stack, change: Stack) -> Stack:
         """Return how values change where entry i of x^(k) does by `change[k][i]`."""
@@ -255,11 +255,13 @@ def hybrid_dynamics_hessian(model: TreeModel, order: int, setting: KernelSpec | 
 
     def trace(state: Stack, *stacks: Stack) -> Stack:
         *inputs, multiplier = stacks
-        found = traced_responses(model, order, setting, state, *inputs)
-        weights = hybrid_weights(found.results, np.array(multiplier, dtype=object), found.prescribed).tolist()
+        responses = traced_responses(model, order, setting, state, *inputs)
+        weights = hybrid_weights(
+            responses.results, np.array(multiplier, dtype=object), responses.prescribed
+        ).tolist()
         held = [x.number for row in weights for x in row if isinstance(x, Traced)]
-        blocks = np.array(_along(model, order, found).contracted(weights, held), dtype=object)
-        return _rows(answered(blocks, found.results, found.prescribed))
+        blocks = np.array(_along(model, order, responses).contracted(weights, held), dtype=object)
+        return _rows(answered(blocks, responses.results, responses.prescribed))
 
     _few_entries(model, order, "forward_dynamics_hessian", "hybrid contracted")
     arguments = hybrid_arguments(model, order, setting or KernelSpec.of(model))
@@ -273,20 +275,20 @@ def hybrid_dynamics_second_derivatives(
     size = size_of(model)
 
     def trace(state: Stack, *inputs: Stack) -> Stack:
-        found = traced_responses(model, order, setting, state, *inputs)
-        each = np.array(_along(model, order, found).each(), dtype=object)
-        of_efforts = answered(each, found.results, found.prescribed).reshape((order + 1) * size, -1)
+        responses = traced_responses(model, order, setting, state, *inputs)
+        each = np.array(_along(model, order, responses).each(), dtype=object)
+        of_efforts = answered(each, responses.results, responses.prescribed).reshape((order + 1) * size, -1)
         units = [_one(order + 1, size, r, i) for r in range(order + 1) for i in range(size)]
-        weights = hybrid_weights(found.results, np.array(units, dtype=object), found.prescribed)
+        weights = hybrid_weights(responses.results, np.array(units, dtype=object), responses.prescribed)
         return _all_rows((weights.reshape(len(units), -1) @ of_efforts).reshape(each.shape))
 
     _few_entries(model, order, "forward_dynamics_second_derivatives", "hybrid")
     return trace, hybrid_arguments(model, order, setting or KernelSpec.of(model))
 
 
-def _along(model: TreeModel, order: int, found: Responses) -> TracedLaw:
+def _along(model: TreeModel, order: int, responses: Responses) -> TracedLaw:
     """Return inverse dynamics along the motion that results, what changes it being that motion alone."""
-    return traced_inverse(model, order, found.loads, found.q, found.inputs)
+    return traced_inverse(model, order, responses.loads, responses.q, responses.inputs)
 
 
 # --- kinematics

@@ -49,9 +49,9 @@ class TracedFunction:
 
     def jacobian(self, *stacks: Stack) -> Stack:
         """Return the derivatives of all numbers of the result by all of the arguments."""
-        inputs = flat(*stacks)
+        inputs = entries(*stacks)
         if self.jacobian_law is None:
-            values = flat(self.law(*stacks))
+            values = entries(self.law(*stacks))
             columns = [derivatives(_graph_of(stacks), values, {x.number: 1.0}) for x in inputs]
             return [list(row) for row in zip(*columns)]
         rows = self.jacobian_law(*stacks)
@@ -65,22 +65,29 @@ class TracedFunction:
 
     def gradient(self, *stacks: Stack) -> Stack:
         """Return a row: the derivatives of weights · result by all numbers of the arguments; weights last."""
-        *given, weights = stacks
-        return [gradient(_graph_of(given), flat(self.law(*given)), flat(weights), flat(*given))]
+        *arguments, weights = stacks
+        return [
+            gradient(
+                _graph_of(arguments),
+                entries(self.law(*arguments)),
+                entries(weights),
+                entries(*arguments),
+            )
+        ]
 
     def change(self, *stacks: Stack) -> Stack:
         """Return how the result changes in a direction (1, arguments), which comes last."""
-        *given, (direction,) = stacks
-        result, fields = self.law(*given), _fields(flat(*given), direction)
-        changes = iter(derivatives(_graph_of(given), flat(result), fields))
+        *arguments, (direction,) = stacks
+        result, fields = self.law(*arguments), _fields(entries(*arguments), direction)
+        changes = iter(derivatives(_graph_of(arguments), entries(result), fields))
         return [[next(changes) for _ in row] for row in result]
 
     def curvature(self, *stacks: Stack) -> Stack:
         """Return a row: how the gradient changes in a direction (1, arguments), last, and then the result."""
-        *given, weights, (direction,) = stacks
-        (slopes,) = self.gradient(*given, weights)
-        values = [*slopes, *flat(self.law(*given))]
-        return [derivatives(_graph_of(given), values, _fields(flat(*given), direction))]
+        *arguments, weights, (direction,) = stacks
+        (slopes,) = self.gradient(*arguments, weights)
+        values = [*slopes, *entries(self.law(*arguments))]
+        return [derivatives(_graph_of(arguments), values, _fields(entries(*arguments), direction))]
 
     def second(self, *stacks: Stack) -> Stack:
         """Return the second derivatives of all numbers of the result by all pairs of arguments' numbers."""
@@ -103,12 +110,12 @@ class TracedFunction:
         order = [x.number for row in reversed(rows) for x in row]
         place = {number: i for i, number in enumerate(order)}
         by = Coordinates([[{number: 1.0} for number in order]])
-        ((found,),) = hessian(_graph_of(stacks), flat(self.law(*stacks)), weights, by)
+        ((second,),) = hessian(_graph_of(stacks), entries(self.law(*stacks)), weights, by)
         own = [place[x.number] for row in rows for x in row]
-        return [[found[i][j] for j in own] for i in own]
+        return [[second[i][j] for j in own] for i in own]
 
 
-def flat(*stacks: Stack) -> list[Scalar]:
+def entries(*stacks: Stack) -> list[Scalar]:
     """Return the numbers of stacks, one after the other."""
     return [x for stack in stacks for row in stack for x in row]
 

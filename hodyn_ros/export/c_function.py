@@ -20,14 +20,14 @@ class Cases:
     """Calls one after the other with what they must give: arrays by name, (calls, rows, columns) each.
 
     Errors are measured by the largest number of each row. The first `failing` of the calls must fail.
-    `spread`: the largest such error that rounding the inputs to 24 bits makes.
+    `rounding_error`: the largest such error that rounding the inputs to 24 bits makes.
     """
 
     inputs: Mapping[str, Array]
     results: Mapping[str, Array]
     codes: tuple[int, ...] = ()
     failing: int = 0
-    spread: float = 0.0
+    rounding_error: float = 0.0
 
     @property
     def count(self) -> int:
@@ -41,8 +41,8 @@ def rounded(values: Array) -> Array:
     return nearest
 
 
-def spread(results: Mapping[str, Array], of_rounded: Mapping[str, Array]) -> float:
-    """Return by how much results differ, relative to the largest number of their row."""
+def rounding_error(results: Mapping[str, Array], of_rounded: Mapping[str, Array]) -> float:
+    """Return by how much results of rounded inputs are off, relative to the largest number of their row."""
     largest = 0.0
     for name, values in results.items():
         scale = np.abs(values).max(axis=-1, initial=0.0)

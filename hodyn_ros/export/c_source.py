@@ -165,7 +165,7 @@ def _small(target: str, functions: Sequence[CFunction], code: Sequence[str], mem
     """Return what the header says for a small processor."""
     names = [function.full_name for function in functions]
     stack = stack_bytes("\n".join(code), names, find_target(target), memory)
-    most = 16.0 * max(function.cases.spread for function in functions)
+    most = 16.0 * max(function.cases.rounding_error for function in functions)
     wide = any("wide" in function.helpers for function in functions)
     return Small(target, stack, max(1e-5, float(f"{most:.1g}")), wide)
 

@@ -149,15 +149,20 @@ def _conventions(robot: Robot, fails: bool, small: Small | None) -> list[str]:
         lines += ["Driven joints, in the order of tau and motion:", *_joints(robot.tree, robot.driven_joints)]
     lines += ["", "Derivative k of joint j stands at [k * joints + j], in the joint's unit per s^k.", ""]
     constant = _CONSTANT if small else f"{_CONSTANT}{_EXCEPT}"
-    told = small.about if small else []
+    about_small = small.about if small else []
     if not fails:
         return [
             *lines,
             f"{constant}. They allocate nothing, keep no state, and may run in several threads at once. "
             "They do not check the numbers: NaN and infinity go through to the results.",
-            *told,
+            *about_small,
         ]
-    return [*lines, f"{constant}, and but for what follows. {_REST}", *_about_codes(robot, small), *told]
+    return [
+        *lines,
+        f"{constant}, and but for what follows. {_REST}",
+        *_about_codes(robot, small),
+        *about_small,
+    ]
 
 
 def _about_codes(robot: Robot, small: Small | None) -> list[str]:

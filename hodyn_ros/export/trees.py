@@ -16,7 +16,7 @@ from hodyn_ros.dynamics.operations import OPERATIONS, Operation
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.engine.kernel_spec import KernelSpec
 from hodyn_ros.export import motions, words
-from hodyn_ros.export.c_function import Cases, CFunction, rounded, spread
+from hodyn_ros.export.c_function import Cases, CFunction, rounded, rounding_error
 from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.export.straight_line import Tables, TracedLines
 from hodyn_ros.lie.se3 import Array
@@ -68,10 +68,10 @@ def _cases(plan: _Plan, shapes: list[Shape], small: bool) -> Cases:
     random = Random(1)
     calls = [plan.choose(random, shapes) for _ in range(motions.COUNT)]
     nearest = [[rounded(values) for values in call] for call in calls]
-    calls, others = (nearest, calls) if small else (calls, nearest)
+    calls, other_calls = (nearest, calls) if small else (calls, nearest)
     inputs = {name: np.array(values) for name, values in zip(plan.inputs, zip(*calls))}
-    results, of_others = (_results_of(plan, batch) for batch in (calls, others))
-    return Cases(inputs, results, spread=spread(results, of_others))
+    results, other_results = (_results_of(plan, batch) for batch in (calls, other_calls))
+    return Cases(inputs, results, rounding_error=rounding_error(results, other_results))
 
 
 def _results_of(plan: _Plan, calls: Iterable[Iterable[Array]]) -> dict[str, Array]:

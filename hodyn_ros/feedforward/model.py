@@ -113,10 +113,10 @@ class FeedforwardModel:
         arm = robot.closure is None and not self.moves_base
         self._compiled = robot.compile(order) if arm and self._rotors is None else None
         self.whole_arm: ArmFeedforward | None = None
-        if arm and n and self._fits_at_once():
+        if arm and n and self._fits_straight_line():
             self.whole_arm = ArmFeedforward(robot.tree, order, self._drive_train, self._limits, self._rotors)
 
-    def _fits_at_once(self) -> bool:
+    def _fits_straight_line(self) -> bool:
         """Whether the code of all compiles in a second or two; few joints need the high orders of rotors."""
         if self._rotors is None:
             return fits_straight_line(self.robot.tree, self.order)

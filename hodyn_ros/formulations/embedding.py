@@ -166,7 +166,7 @@ class LoopMotion:
             twists = [*self._twists, twist]
             platform = [wrenches[self._n_joined :] for wrenches in self._wrenches]
             rows = product_derivative(platform, twists, order)
-            rates = np.concatenate([twist if closure.base_given else np.zeros(0), joints, rows])
+            rates = np.concatenate([twist if closure.base_prescribed else np.zeros(0), joints, rows])
         return rates
 
     def _frame(self, frame: Frame) -> ClosureFrame:
@@ -199,7 +199,7 @@ class LoopMotion:
         matrix = product_derivative(self._wrenches, self._screws, r, np.matmul)
         matrix = (matrix * self._mask) @ closure.coupling_matrix
         followers = [self._follower_row(follower, r) for follower in closure.followers]
-        kept = [*range(6 if closure.base_given else 0), *(first + joint for joint in closure.joints)]
+        kept = [*range(closure.n_base), *(first + joint for joint in closure.joints)]
         units = closure.coupling_matrix[kept] if r == 0 else np.zeros((len(kept), closure.n_velocities))
         self.J.append(np.concatenate([matrix[: self._n_joined], *followers]))
         self.H.append(np.concatenate([units, matrix[self._n_joined :]]))

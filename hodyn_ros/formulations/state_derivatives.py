@@ -165,16 +165,16 @@ def respond(
     """
     orders, m = partials.shape[-4], partials.shape[-1]
     mass, free = partials[..., 0, 2, None, :, :], [i for i in range(m) if i not in prescribed]
-    given = np.zeros((orders + 2, orders + 2, m, m))  # of y^(k) by y^(l)
-    given[np.arange(orders + 2), np.arange(orders + 2)] = np.eye(m)
-    moves, result = [given[0], given[1]], np.empty_like(partials)
+    inputs = np.zeros((orders + 2, orders + 2, m, m))  # of y^(k) by y^(l)
+    inputs[np.arange(orders + 2), np.arange(orders + 2)] = np.eye(m)
+    moves, result = [inputs[0], inputs[1]], np.empty_like(partials)
     for r in range(orders):
-        rates = np.full((*partials.shape[:-4], *given.shape[1:]), 0.0, partials.dtype)
-        rates[..., prescribed, :] = given[r + 2][..., prescribed, :]
+        rates = np.full((*partials.shape[:-4], *inputs.shape[1:]), 0.0, partials.dtype)
+        rates[..., prescribed, :] = inputs[r + 2][..., prescribed, :]
         known = mass @ rates
         for k, move in enumerate(moves):
             known = known + partials[..., r, k, None, :, :] @ move
-        missing = (given[r + 2] - known)[..., free, :]
+        missing = (inputs[r + 2] - known)[..., free, :]
         solved = solve(mass[..., free, :][..., :, free], missing)
         rates[..., free, :] = solved
         moves.append(rates)

@@ -71,7 +71,7 @@ def effort_model(robot: Robot, joint_names: Sequence[str], *, motor: bool) -> St
     not among those named, as they may move, and where its base floats.
     """
     places = _places(robot, joint_names)
-    if len(places) != len(robot.driven_joints) or robot.structure.base_given:
+    if len(places) != len(robot.driven_joints) or robot.structure.base_prescribed:
         return None
     motors = _motor_efforts(robot) if motor else None
     back, links = np.argsort(places), Links(robot)

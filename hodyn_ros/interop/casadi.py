@@ -128,10 +128,10 @@ def source(functions: Sequence[External], title: Sequence[str]) -> str:
 
 
 def _function(function: External, tables: Tables) -> list[str]:
-    flat = [value for values in function.values for value in values]
-    checked_length(function.graph, flat, function.name)
+    numbers = [value for values in function.values for value in values]
+    checked_length(function.graph, numbers, function.name)
     inputs = [f"in{i}" for i in range(len(function.inputs))]
-    code = StraightLine(function.graph, inputs, flat, tables)
+    code = StraightLine(function.graph, inputs, numbers, tables)
     lines = [
         f"int {function.name}(const double **arg, double **res, casadi_int *iw, double *w, int mem)",
         "{",

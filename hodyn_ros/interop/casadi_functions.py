@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from hodyn_ros.codegen.differentiate import Scalar, derivatives
 from hodyn_ros.codegen.kernel import Shape, Stack
 from hodyn_ros.codegen.tracer import Graph
-from hodyn_ros.engine.traced_function import TracedFunction, flat, is_zero
+from hodyn_ros.engine.traced_function import TracedFunction, entries, is_zero
 
 
 @dataclass(frozen=True)
@@ -84,95 +84,95 @@ class External:
 
 def externals(function: TracedFunction, name: str, samples: int = 1) -> list[External]:
     """Return a function with its derivatives, as CasADi names them, of one sample or several."""
-    given = [Block(one, _turned(shape)) for one, shape in function.arguments]
+    arguments = [Block(one, _turned(shape)) for one, shape in function.arguments]
     result = Block(function.result[0], _turned(function.result[1]))
     nominal = Block(f"out_{result.name}", result.shape)
     of_one = [
-        _value(function, name, given, result),
-        _jacobian(function, name, given, result, nominal),
-        _forward(function, name, given, result, nominal),
-        _reverse(function, name, given, result, nominal),
-        _hessian(function, name, given, result, nominal),
-        _forward_of_reverse(function, name, given, result, nominal),
+        _value(function, name, arguments, result),
+        _jacobian(function, name, arguments, result, nominal),
+        _forward(function, name, arguments, result, nominal),
+        _reverse(function, name, arguments, result, nominal),
+        _hessian(function, name, arguments, result, nominal),
+        _forward_of_reverse(function, name, arguments, result, nominal),
     ]
     return of_one if samples == 1 else [one.of_samples(samples) for one in of_one]
 
 
-def _value(function: TracedFunction, name: str, given: list[Block], result: Block) -> External:
+def _value(function: TracedFunction, name: str, arguments: list[Block], result: Block) -> External:
     graph, stacks = function.start()
-    return External(name, (*given,), (result,), graph, (flat(function.law(*stacks)),))
+    return External(name, (*arguments,), (result,), graph, (entries(function.law(*stacks)),))
 
 
 def _jacobian(
-    function: TracedFunction, name: str, given: list[Block], result: Block, nominal: Block
+    function: TracedFunction, name: str, arguments: list[Block], result: Block, nominal: Block
 ) -> External:
     graph, stacks = function.start()
-    found = function.jacobian(*stacks)
-    outputs, values = _split(found, function.sizes, f"jac_{result.name}", [one.name for one in given])
-    return External(f"jac_{name}", (*given, nominal), (*outputs,), graph, (*values,))
+    jacobian = function.jacobian(*stacks)
+    outputs, values = _split(jacobian, function.sizes, f"jac_{result.name}", [one.name for one in arguments])
+    return External(f"jac_{name}", (*arguments, nominal), (*outputs,), graph, (*values,))
 
 
 def _forward(
-    function: TracedFunction, name: str, given: list[Block], result: Block, nominal: Block
+    function: TracedFunction, name: str, arguments: list[Block], result: Block, nominal: Block
 ) -> External:
     further = [shape for _, shape in function.arguments]
     graph, stacks = function.start(function.result[1], *further)
-    changes = flat(*stacks[len(given) + 1 :])
-    found = flat(function.change(*stacks[: len(given)], [changes]))
-    seeds = [Block(f"fwd_{one.name}", one.shape) for one in given]
+    changes = entries(*stacks[len(arguments) + 1 :])
+    change = entries(function.change(*stacks[: len(arguments)], [changes]))
+    seeds = [Block(f"fwd_{one.name}", one.shape) for one in arguments]
     output = Block(f"fwd_{result.name}", result.shape)
-    return External(f"fwd1_{name}", (*given, nominal, *seeds), (output,), graph, (found,))
+    return External(f"fwd1_{name}", (*arguments, nominal, *seeds), (output,), graph, (change,))
 
 
 def _reverse(
-    function: TracedFunction, name: str, given: list[Block], result: Block, nominal: Block
+    function: TracedFunction, name: str, arguments: list[Block], result: Block, nominal: Block
 ) -> External:
     graph, stacks = function.start(function.result[1], function.result[1])
-    (slopes,) = function.gradient(*stacks[: len(given)], stacks[-1])
-    found = iter(slopes)
-    values = [[next(found) for _ in range(size)] for size in function.sizes]
+    (slopes,) = function.gradient(*stacks[: len(arguments)], stacks[-1])
+    numbers = iter(slopes)
+    values = [[next(numbers) for _ in range(size)] for size in function.sizes]
     seed = Block(f"adj_{result.name}", result.shape)
-    outputs = [Block(f"adj_{one.name}", one.shape) for one in given]
-    return External(f"adj1_{name}", (*given, nominal, seed), (*outputs,), graph, (*values,))
+    outputs = [Block(f"adj_{one.name}", one.shape) for one in arguments]
+    return External(f"adj1_{name}", (*arguments, nominal, seed), (*outputs,), graph, (*values,))
 
 
 def _hessian(
-    function: TracedFunction, name: str, given: list[Block], result: Block, nominal: Block
+    function: TracedFunction, name: str, arguments: list[Block], result: Block, nominal: Block
 ) -> External:
     """Return the Jacobian of the gradient: by the arguments the Hessian, by the weights the Jacobian.
 
     Solvers ask for the Hessian alone.
     """
-    outs = [Block(f"out_adj_{one.name}", one.shape) for one in given]
+    outs = [Block(f"out_adj_{one.name}", one.shape) for one in arguments]
     graph, stacks = function.start(function.result[1], function.result[1])
-    own = stacks[: len(given)]
-    second = function.hessian(own, flat(stacks[-1]))
+    own = stacks[: len(arguments)]
+    second = function.hessian(own, entries(stacks[-1]))
     first = [list(column) for column in zip(*function.jacobian(*own))]
     size = function.size
     rows = [[*a, *[0.0] * size, *b] for a, b in zip(second, first)]
-    names = [*(one.name for one in given), nominal.name, f"adj_{result.name}"]
+    names = [*(one.name for one in arguments), nominal.name, f"adj_{result.name}"]
     outputs: list[Block] = []
     values: list[list[Scalar]] = []
     start = 0
-    for one, count in zip(given, function.sizes):
+    for one, count in zip(arguments, function.sizes):
         part = _split(
             rows[start : start + count], [*function.sizes, size, size], f"jac_adj_{one.name}", names
         )
         outputs, values, start = [*outputs, *part[0]], [*values, *part[1]], start + count
     seed = Block(f"adj_{result.name}", result.shape)
-    alone = tuple(j for j in range(len(outputs)) if j % len(names) < len(given))
-    inputs = (*given, nominal, seed, *outs)
+    alone = tuple(j for j in range(len(outputs)) if j % len(names) < len(arguments))
+    inputs = (*arguments, nominal, seed, *outs)
     return External(f"jac_adj1_{name}", inputs, (*outputs,), graph, (*values,), alone=alone)
 
 
 def _forward_of_reverse(
-    function: TracedFunction, name: str, given: list[Block], result: Block, nominal: Block
+    function: TracedFunction, name: str, arguments: list[Block], result: Block, nominal: Block
 ) -> External:
     """Return how the gradient changes where arguments and weights do: what longer graphs ask for."""
     shapes = [shape for _, shape in function.arguments]
     further = [function.result[1], function.result[1], *shapes]  # result, weights, gradients
     graph, stacks = function.start(*further, *shapes, function.result[1], function.result[1])
-    own, count = stacks[: len(given)], len(given)
+    own, count = stacks[: len(arguments)], len(arguments)
     first = 2 * count + 2
     (slopes,) = function.gradient(*own, stacks[count + 1])
     by = [*own, stacks[count + 1]]
@@ -180,23 +180,23 @@ def _forward_of_reverse(
     fields = {
         x.number: change
         for stack, changes in zip(by, changed, strict=True)
-        for x, change in zip(flat(stack), flat(changes))
+        for x, change in zip(entries(stack), entries(changes))
     }
-    found = iter(derivatives(graph, slopes, fields))
-    values = [[next(found) for _ in range(size)] for size in function.sizes]
+    numbers = iter(derivatives(graph, slopes, fields))
+    values = [[next(numbers) for _ in range(size)] for size in function.sizes]
     seed = Block(f"adj_{result.name}", result.shape)
-    inputs = [*given, nominal, seed, *(Block(f"out_adj_{one.name}", one.shape) for one in given)]
-    inputs += [Block(f"fwd_{one.name}", one.shape) for one in (*given, nominal, seed)]
-    outputs = [Block(f"fwd_adj_{one.name}", one.shape) for one in given]
+    inputs = [*arguments, nominal, seed, *(Block(f"out_adj_{one.name}", one.shape) for one in arguments)]
+    inputs += [Block(f"fwd_{one.name}", one.shape) for one in (*arguments, nominal, seed)]
+    outputs = [Block(f"fwd_adj_{one.name}", one.shape) for one in arguments]
     return External(f"fwd1_adj1_{name}", (*inputs,), (*outputs,), graph, (*values,))
 
 
 def _split(
-    rows: Stack, sizes: Sequence[int], name: str, others: Sequence[str]
+    rows: Stack, sizes: Sequence[int], name: str, by: Sequence[str]
 ) -> tuple[list[Block], list[list[Scalar]]]:
     """Cut a matrix into blocks of so many columns, with the numbers that are there by columns."""
     blocks, values, start = [], [], 0
-    for other, size in zip(others, sizes, strict=True):
+    for other, size in zip(by, sizes, strict=True):
         pattern, numbers = [], []
         for column in range(start, start + size):
             there = [i for i, row in enumerate(rows) if not is_zero(row[column])]

@@ -114,17 +114,17 @@ def _function_text(function: External) -> tuple[str, set[int]]:
         for i in range(count):
             lines += [
                 f"%{kind}{i}_place = getelementptr ptr, ptr %{kind}, i64 {i}",
-                f"%{kind}{i}_given = load ptr, ptr %{kind}{i}_place, align 8",
-                f"%{kind}{i}_absent = icmp eq ptr %{kind}{i}_given, null",
-                f"%{kind}{i} = select i1 %{kind}{i}_absent, ptr {missing}, ptr %{kind}{i}_given",
+                f"%{kind}{i}_pointer = load ptr, ptr %{kind}{i}_place, align 8",
+                f"%{kind}{i}_absent = icmp eq ptr %{kind}{i}_pointer, null",
+                f"%{kind}{i} = select i1 %{kind}{i}_absent, ptr {missing}, ptr %{kind}{i}_pointer",
             ]
     passed = ", ".join(
         [*(f"ptr %arg{i}" for i in range(n_in)), *(f"ptr %res{j}" for j in range(n_out)), "ptr %w"]
     )
     if function.alone:
-        others = [j for j in range(n_out) if j not in function.alone and function.outputs[j].size]
+        costly = [j for j in range(n_out) if j not in function.alone and function.outputs[j].size]
         answer = "true"
-        for j in others:
+        for j in costly:
             lines.append(f"%without{j} = and i1 {answer}, %res{j}_absent")
             answer = f"%without{j}"
         lines += [
@@ -145,14 +145,14 @@ def _numbers_text(function: External, name: str, outputs: Sequence[int]) -> tupl
         stores = [(n_in + j, i, value) for j in outputs for i, value in enumerate(function.values[j])]
         text, widths = function_text(name, function.graph, stores, n_in + n_out + 1)
         return text.replace("define void", "define internal void", 1), widths
-    flat = [value for j in outputs for value in function.values[j]]
+    values = [value for j in outputs for value in function.values[j]]
     used = {
         function.graph.nodes[number][1]
-        for number in function.graph.needed(flat)
+        for number in function.graph.needed(values)
         if function.graph.nodes[number][0] == "input"
     }
     sizes = [one.size // function.samples if i in used else 0 for i, one in enumerate(function.inputs)]
-    text = batch_text(function.graph, flat, sizes, lanes())
+    text = batch_text(function.graph, values, sizes, lanes())
     text = text.replace("define i64 @hodyn_batch", f"define internal i64 @{name}_lanes", 1)
     widths = {lanes()} if f"@sincos{lanes()}" in text else set()
     for width in widths:
@@ -165,11 +165,11 @@ def _of_samples(function: External, name: str, outputs: Sequence[int]) -> list[s
     n_in, n_out = len(function.inputs), len(function.outputs)
     counts = {j: len(function.values[j]) for j in outputs if function.values[j]}
     out = f"%a{n_in + next(iter(counts))}" if len(counts) == 1 else f"%a{n_in + n_out}"
-    given = ", ".join(f"ptr %a{i}" for i in range(n_in))
+    inputs = ", ".join(f"ptr %a{i}" for i in range(n_in))
     lines = [
         f"define internal void @{name}({', '.join(f'ptr %a{i}' for i in range(n_in + n_out + 1))}) {{",
         "entry:",
-        f"%spoiled = call i64 @{name}_lanes({given}, ptr {out}, i64 {function.samples})",
+        f"%spoiled = call i64 @{name}_lanes({inputs}, ptr {out}, i64 {function.samples})",
     ]
     if len(counts) != 1:
         lines += ["br label %part", "part:", "%sample = phi i64 [0, %entry], [%next, %part]"]

@@ -99,7 +99,7 @@ def shared_object(code: bytes, exported: Sequence[str], needed: Sequence[str] = 
     ]
     by_slot = (_GOTPCREL, _GOTPCRELX, _REX_GOTPCRELX)
     slots = list(dict.fromkeys([*elsewhere, *(s for _, _, s, kind, _ in relocations if kind in by_slot)]))
-    found = {symbol.name: number for number, symbol in enumerate(module.symbols) if symbol.section}
+    defined = {symbol.name: number for number, symbol in enumerate(module.symbols) if symbol.section}
     strings = _Strings()
     names = [*(module.symbols[number].name for number in elsewhere), *exported]
     libraries = [strings.place(name) for name in needed]
@@ -154,7 +154,7 @@ def shared_object(code: bytes, exported: Sequence[str], needed: Sequence[str] = 
     symbols = [(0, 0, 0, 0)]
     symbols += [(place, 0x12, 0, 0) for place in name_places[: len(elsewhere)]]
     for name, place in zip(exported, name_places[len(elsewhere) :]):
-        symbols.append((place, 0x12, 1, address(found[name])))
+        symbols.append((place, 0x12, 1, address(defined[name])))
     for i, (place, info, section, value) in enumerate(symbols):
         struct.pack_into("<IBBHQQ", image, symbol_place + 24 * i, place, info, 0, section, value, 0)
     # all names in one chain: there are few

@@ -54,7 +54,7 @@ def function(
     second = _target(jax, lambda: kernels.second, shapes, (size * n, n))
     jnp = jax.numpy
 
-    def flat(arrays: Sequence[Any]) -> Any:
+    def in_rows(arrays: Sequence[Any]) -> Any:
         return jnp.concatenate([x.reshape(*x.shape[:-2], -1) for x in arrays], axis=-1)
 
     @jax.custom_jvp
@@ -65,7 +65,7 @@ def function(
     def _(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         whole = second(*primals)
         cube = whole.reshape(*whole.shape[:-2], size, n, n)
-        return first(*primals), jnp.einsum("...rij,...j->...ri", cube, flat(tangents))
+        return first(*primals), jnp.einsum("...rij,...j->...ri", cube, in_rows(tangents))
 
     @jax.custom_jvp
     def call(*arrays: Any) -> Any:
@@ -73,18 +73,18 @@ def function(
 
     @call.defjvp
     def _(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-        change = jnp.einsum("...rj,...j->...r", first(*primals), flat(tangents))
+        change = jnp.einsum("...rj,...j->...r", first(*primals), in_rows(tangents))
         out = call(*primals)
         return out, change.reshape(out.shape)
 
     def checked(*arrays: Any) -> Any:
-        found = [jnp.asarray(array) for array in arrays]
-        kind = jnp.result_type(*found, jnp.float32)
-        if len(found) != len(shapes) or any(x.shape[-2:] != shape for x, shape in zip(found, shapes)):
+        operands = [jnp.asarray(array) for array in arrays]
+        kind = jnp.result_type(*operands, jnp.float32)
+        if len(operands) != len(shapes) or any(x.shape[-2:] != shape for x, shape in zip(operands, shapes)):
             expected = [f"{name} {shape}" for name, shape in traced.arguments]
-            raise TypeError(f"{what} takes {', '.join(expected)}; found {[x.shape for x in found]}")
-        batch = jnp.broadcast_shapes(*(x.shape[:-2] for x in found))
-        return call(*(jnp.broadcast_to(x, (*batch, *x.shape[-2:])).astype(kind) for x in found))
+            raise TypeError(f"{what} takes {', '.join(expected)}; found {[x.shape for x in operands]}")
+        batch = jnp.broadcast_shapes(*(x.shape[:-2] for x in operands))
+        return call(*(jnp.broadcast_to(x, (*batch, *x.shape[-2:])).astype(kind) for x in operands))
 
     return checked
 

@@ -149,8 +149,8 @@ class ChunkExecutorStep(_pipeline.ProcessorStep):  # type: ignore[misc, name-def
 def bend_of(episodes: Any, degrees: bool = True) -> list[float]:
     """Return `bend` of a step [rad] from recorded actions: an array or tensor (points, motors) an episode."""
     unit = np.pi / 180.0 if degrees else 1.0
-    found = [unit * np.asarray(each, dtype=np.float64) for each in episodes]
-    return [float(each) for each in ChunkBounds.of_actions(found, 1.0).bend]
+    recorded = [unit * np.asarray(each, dtype=np.float64) for each in episodes]
+    return [float(each) for each in ChunkBounds.of_actions(recorded, 1.0).bend]
 
 
 def _points(action: Any) -> Array:

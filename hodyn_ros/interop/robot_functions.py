@@ -69,8 +69,8 @@ def function_of(
             hessian_law = OPERATIONS[f"{what}_hessian"].law("tree")(model, order)[0]
     shapes = tuple((name, shape) for name, (_, shape) in zip(names, arguments))
     _, stacks = inputs_of([shape for _, shape in shapes])
-    found = law(*stacks)
-    result = _RESULTS.get(what, what), (len(found), len(found[0]))
+    values = law(*stacks)
+    result = _RESULTS.get(what, what), (len(values), len(values[0]))
     return TracedFunction(what, shapes, result, law, jacobian_law, hessian_law)
 
 

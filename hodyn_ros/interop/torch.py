@@ -58,13 +58,13 @@ def function(
     value = _differentiable(torch, of, shapes, result)
 
     def call(*arrays: Any) -> Any:
-        found = [torch.as_tensor(array) for array in arrays]
-        if len(found) != len(shapes) or any(tuple(x.shape[-2:]) != s for x, s in zip(found, shapes)):
+        tensors = [torch.as_tensor(array) for array in arrays]
+        if len(tensors) != len(shapes) or any(tuple(x.shape[-2:]) != s for x, s in zip(tensors, shapes)):
             expected = ", ".join(f"{name} {shape}" for name, shape in traced.arguments)
-            raise TypeError(f"{what} takes {expected}; found {[tuple(x.shape) for x in found]}")
-        kind = found[0].dtype
-        batch = torch.broadcast_shapes(*(x.shape[:-2] for x in found))
-        return value.apply(*(x.expand(*batch, *x.shape[-2:]).to(kind) for x in found))
+            raise TypeError(f"{what} takes {expected}; found {[tuple(x.shape) for x in tensors]}")
+        kind = tensors[0].dtype
+        batch = torch.broadcast_shapes(*(x.shape[:-2] for x in tensors))
+        return value.apply(*(x.expand(*batch, *x.shape[-2:]).to(kind) for x in tensors))
 
     return call
 
@@ -83,9 +83,9 @@ def _differentiable(torch: Any, of: _Operators, shapes: Sequence[Shape], result:
     sizes = [rows * columns for rows, columns in shapes]
     n = sum(sizes)
 
-    def parts(flat: Any) -> tuple[Any, ...]:
+    def parts(gradient: Any) -> tuple[Any, ...]:
         """Cut gradients (..., 1, n) into those of the arguments."""
-        cut = torch.split(flat.squeeze(-2), sizes, dim=-1)
+        cut = torch.split(gradient.squeeze(-2), sizes, dim=-1)
         return tuple(one.reshape(*one.shape[:-1], *shape) for one, shape in zip(cut, shapes))
 
     def joined(arrays: Sequence[Any], changes: Sequence[Any]) -> Any:
@@ -93,8 +93,8 @@ def _differentiable(torch: Any, of: _Operators, shapes: Sequence[Shape], result:
         filled = [torch.zeros_like(x) if one is None else one for x, one in zip(arrays, changes)]
         return torch.cat([one.flatten(-2) for one in filled], dim=-1).unsqueeze(-2)
 
-    def of_result(flat: Any) -> Any:
-        return flat[..., n:].reshape(*flat.shape[:-2], *result)
+    def of_result(gradient: Any) -> Any:
+        return gradient[..., n:].reshape(*gradient.shape[:-2], *result)
 
     def over_batch(function: Any) -> Any:
         def vmap(info: Any, in_dims: Any, *arrays: Any) -> tuple[Any, int]:
@@ -123,8 +123,8 @@ def _differentiable(torch: Any, of: _Operators, shapes: Sequence[Shape], result:
         @staticmethod
         def backward(ctx: Any, slope: Any) -> tuple[Any, ...]:
             *arrays, direction = ctx.saved_tensors
-            found = of.curvature([*arrays, slope, direction])
-            return *parts(found[..., :n]), Gradient.apply(*arrays, slope)
+            curvature = of.curvature([*arrays, slope, direction])
+            return *parts(curvature[..., :n]), Gradient.apply(*arrays, slope)
 
     class Gradient(torch.autograd.Function):  # type: ignore[misc,name-defined]
         setup_context = staticmethod(keep)
@@ -136,14 +136,14 @@ def _differentiable(torch: Any, of: _Operators, shapes: Sequence[Shape], result:
 
         @staticmethod
         def backward(ctx: Any, slope: Any) -> tuple[Any, ...]:
-            found = Curvature.apply(*ctx.saved_tensors, slope)
-            return *parts(found[..., :n]), of_result(found)
+            curvature = Curvature.apply(*ctx.saved_tensors, slope)
+            return *parts(curvature[..., :n]), of_result(curvature)
 
         @staticmethod
         def jvp(ctx: Any, *changes: Any) -> Any:
             *arrays, weights = ctx.saved_tensors
-            found = Curvature.apply(*arrays, weights, joined(arrays, changes[:-1]))[..., :n]
-            return found if changes[-1] is None else found + Gradient.apply(*arrays, changes[-1])
+            change = Curvature.apply(*arrays, weights, joined(arrays, changes[:-1]))[..., :n]
+            return change if changes[-1] is None else change + Gradient.apply(*arrays, changes[-1])
 
     class Curvature(torch.autograd.Function):  # type: ignore[misc,name-defined]
         setup_context = staticmethod(keep)
@@ -187,12 +187,12 @@ def _operator(
         if not made:
             made.append(kernel())
         batch = arrays[0].shape[:-2]
-        flat = [
+        samples = [
             np.ascontiguousarray(x.detach().numpy()).reshape(-1, *shape) for x, shape in zip(arrays, shapes)
         ]
         out = torch.empty((*batch, *result), dtype=arrays[0].dtype)
         if out.numel():
-            made[0].batch(*flat, out=out.numpy().reshape(-1, *result))
+            made[0].batch(*samples, out=out.numpy().reshape(-1, *result))
         return out
 
     operator = torch.library.custom_op(name, compute, mutates_args=(), schema="(Tensor[] arrays) -> Tensor")

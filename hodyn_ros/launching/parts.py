@@ -219,11 +219,11 @@ def feedforward_node(values: Values) -> Node:
     """Return dynamics_node, or mpc_node where `predict` asks for it. InputError for slower commands."""
     if not values["predict"]:
         return dynamics_node(values)
-    found = values["command_rate"], values["order"], values["feedforward"]
-    if found[0] < _PREDICTED_RATE or found[1] < 2 or found[2] != "elastic":
+    settings = values["command_rate"], values["order"], values["feedforward"]
+    if settings[0] < _PREDICTED_RATE or settings[1] < 2 or settings[2] != "elastic":
         raise InputError(
             f"predict:=true needs command_rate:={_PREDICTED_RATE:g} or more, order:=2 or more, and "
-            f"feedforward:=elastic; found {found[0]:g}, {found[1]} and {found[2]}"
+            f"feedforward:=elastic; found {settings[0]:g}, {settings[1]} and {settings[2]}"
         )
     return node(
         "mpc_node",

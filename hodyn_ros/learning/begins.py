@@ -36,7 +36,7 @@ def begins_of(times: Array, desired: Array, motion: Trajectory) -> list[float]:
     travel = float(np.ptp(path, axis=0).max())
     away = np.abs(desired - path[0]).max(axis=1) > _DEPARTED * travel
     late = phases[int(np.argmax(np.abs(path - path[0]).max(axis=1) > _DEPARTED * travel))]
-    found: list[float] = []
+    begins: list[float] = []
     for i in np.flatnonzero(away[1:] & ~away[:-1]).tolist():
         begin = float(times[i + 1]) - float(late)
         for _ in range(_ROUNDS):
@@ -44,9 +44,9 @@ def begins_of(times: Array, desired: Array, motion: Trajectory) -> list[float]:
             begin -= float(np.sum(gap * rates) / np.sum(rates**2))
         whole = times[0] <= begin + late and begin + motion.duration - late <= times[-1]
         off = np.abs(_at(times, desired, begin + phases) - path).max()
-        if whole and off <= _SAME * travel and (not found or begin > found[-1] + 0.5 * motion.duration):
-            found.append(begin)
-    return found
+        if whole and off <= _SAME * travel and (not begins or begin > begins[-1] + 0.5 * motion.duration):
+            begins.append(begin)
+    return begins
 
 
 def _at(times: Array, values: Array, instants: Array) -> Array:

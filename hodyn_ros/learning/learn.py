@@ -142,7 +142,7 @@ class Learner:
         if expected is not None:
             filled = np.where(errors.known, filled, expected.errors)
         times = np.linspace(0.0, self.motion.duration, round(_PATH_RATE * self.motion.duration) + 2)
-        found = Learned(
+        learned = Learned(
             played,
             self.motion.sample(times, 0)[:, 0],
             played,
@@ -155,20 +155,20 @@ class Learner:
             load=errors.load,
             notes=errors.notes,
         )
-        return self._corrected(found, errors)
+        return self._corrected(learned, errors)
 
     @cached_property
     def _responses(self) -> list[Array]:
         """Those of the model, first, and of robots at the corners of the uncertainty, as matrices."""
-        robot, motion, found = self.robot, self.motion, []
+        robot, motion, responses = self.robot, self.motion, []
         deviations = [None, *self.config.uncertainty.corners(robot)]
         for i, deviation in enumerate(deviations):
             damping = self.config.damping_time
             each = response(robot, self._gains, motion, self.size, self.windows, deviation, damping)
-            found.append(each.reshape(self.windows.count * len(robot.driven_joints), -1))
+            responses.append(each.reshape(self.windows.count * len(robot.driven_joints), -1))
             if self._progress is not None:
                 self._progress((i + 1) / len(deviations))
-        return found
+        return responses
 
     def _check_same(self, before: Learned) -> None:
         played, joints = before.correction, self.robot.driven_joints
@@ -188,7 +188,7 @@ class Learner:
                 f"{self.config.bandwidth:g} Hz needs {self.size}; go on with the bandwidth it was begun with"
             )
 
-    def _corrected(self, found: Learned, errors: Errors) -> Learned:
+    def _corrected(self, learned: Learned, errors: Errors) -> Learned:
         """Add what takes the errors away."""
         model, corners = self._responses[0], self._responses[1:]
         # where nothing is known, the change is to move nothing: left out, it would be free to do anything
@@ -199,11 +199,11 @@ class Learner:
         there = int((sigma > _REST * sigma[0]).sum())
         back = V[:, order[:there]] / sigma[:there]  # V sigma^-1
         across = (model @ back).T  # U^T
-        modes, contraction = self._modes([across @ (each @ back) for each in corners], found.step)
+        modes, contraction = self._modes([across @ (each @ back) for each in corners], learned.step)
         back, across = back[:, :modes], across[:modes]
         learnt = across @ seen
-        change = -found.step * (back @ learnt).reshape(self.size, -1)
-        shares, words = self._allowed(found.correction, change)
+        change = -learned.step * (back @ learnt).reshape(self.size, -1)
+        shares, words = self._allowed(learned.correction, change)
         predicted = np.nan
         if shares.min() == 1.0:
             # what is not learnt is moved as well, by the part of each response that is across to U
@@ -211,17 +211,17 @@ class Learner:
             spill = max(float(np.linalg.norm(each - across.T @ (across @ each), 2)) for each in moved)
             size = float(np.linalg.norm(learnt))
             rest = np.sqrt(max(float(np.sum(seen**2)) - size**2, 0.0))
-            most = np.hypot(contraction * size, rest + found.step * spill * size)
+            most = np.hypot(contraction * size, rest + learned.step * spill * size)
             predicted = float(most / np.sqrt(errors.known.sum()))
         return replace(
-            found,
-            correction=found.correction.plus(shares * change),
+            learned,
+            correction=learned.correction.plus(shares * change),
             contraction=contraction,
             modes=modes,
             of_modes=len(V),
             predicted=predicted,
             used=float(shares.min()),
-            notes=(*found.notes, *words),
+            notes=(*learned.notes, *words),
         )
 
     def _modes(self, matrices: Sequence[Array], step: float) -> tuple[int, float]:

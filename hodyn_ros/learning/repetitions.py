@@ -17,9 +17,9 @@ from hodyn_ros.learning.response import Windows
 from hodyn_ros.learning.screening import (
     Screen,
     frozen,
+    outlying,
     said_of_differing,
     unlike_expected,
-    unlike_others,
 )
 from hodyn_ros.learning.seen_links import seen_links
 from hodyn_ros.trajectory.base import Trajectory
@@ -90,7 +90,7 @@ def errors_of(
     differs, why = np.zeros_like(known), "not as in the other repetitions"
     doubted, largest = np.zeros(windows.count, dtype=bool), 1.0
     if len(kept) > 1:
-        differs, noise = unlike_others(values, known, noise)
+        differs, noise = outlying(values, known, noise)
     elif expected is not None:
         why, largest = "not as the repetition before says", 1.0 - _LEAST
         differs[0] = unlike_expected(values[0], expected.errors, expected.before, noise, windows) & known[0]
@@ -226,8 +226,8 @@ class _Reader:
             position = np.where(
                 motors.measured, position, _resampled(times, links.times - self._begin, links.values)
             )
-        given = recording.efforts
-        efforts = _resampled(times, given.times - self._begin, np.nan_to_num(given.values))
+        recorded = recording.efforts
+        efforts = _resampled(times, recorded.times - self._begin, np.nan_to_num(recorded.values))
         near = (times > -_AROUND) & (times < self._duration + _AROUND)
         times, position, efforts = times[near], position[near], efforts[near]
         band, used = self._config.bandwidth, self._screen.of_use(times)

@@ -97,11 +97,11 @@ def response(
             Y = phi @ Y
             Y[:, states:] += np.kron(weights[i, k, active], gamma)
             total += 0.5 * (before + Y[:n])
-        flat = X.reshape(states, -1)
-        seen = (total[:, :states] @ flat).reshape(n, size, n)
+        columns = X.reshape(states, -1)
+        seen = (total[:, :states] @ columns).reshape(n, size, n)
         seen[:, active] += total[:, states:].reshape(n, len(active), n)
         result[i] = seen / inside
-        X = (Y[:, :states] @ flat).reshape(states, size, n)
+        X = (Y[:, :states] @ columns).reshape(states, size, n)
         X[:, active] += Y[:, states:].reshape(states, len(active), n)
     return result
 

@@ -94,7 +94,7 @@ def unlike_expected(
     return np.asarray(np.abs(values) > bound)
 
 
-def unlike_others(values: Array, known: NDArray[np.bool_], floor: float) -> tuple[NDArray[np.bool_], float]:
+def outlying(values: Array, known: NDArray[np.bool_], floor: float) -> tuple[NDArray[np.bool_], float]:
     """Return where repetitions (R, windows, n) differ from the others, and the noise between them.
 
     From their median; of two, both differ where they differ from each other. The noise is no less than a

@@ -82,5 +82,5 @@ def _load(rest: Array, columns: Array, speeds: Array, low: LowPass, used: NDArra
     prior = np.concatenate([1.0 / _LOAD, np.repeat(1.0 / scale, 2)])
     strength = np.sqrt(0.01 * float(used.sum()))
     A = np.vstack([*blocks, strength * np.diag(prior)])
-    found = np.linalg.lstsq(A, np.concatenate([*rows, np.zeros(len(prior))]), rcond=None)[0]
-    return np.asarray(found[:4])
+    solution = np.linalg.lstsq(A, np.concatenate([*rows, np.zeros(len(prior))]), rcond=None)[0]
+    return np.asarray(solution[:4])

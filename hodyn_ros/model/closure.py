@@ -146,17 +146,22 @@ class Closure:
         return cls.build(tree, Constraints())
 
     @property
-    def base_given(self) -> bool:
+    def base_prescribed(self) -> bool:
         """Whether a floating base moves as prescribed, and the wrench on it is an effort."""
         return self.tree.floating_base and (self.platform is None or self.platform.body != 0)
 
     @property
-    def leader(self) -> int | None:
-        """The body whose motion is given: the platform, or a prescribed base; None without either."""
-        return self.platform.body if self.platform is not None else 0 if self.base_given else None
+    def n_base(self) -> int:
+        """Number of velocities of a prescribed base: 6, or none."""
+        return 6 if self.base_prescribed else 0
 
     @property
-    def n_given(self) -> int:
+    def leader(self) -> int | None:
+        """The body whose motion is given: the platform, or a prescribed base; None without either."""
+        return self.platform.body if self.platform is not None else 0 if self.base_prescribed else None
+
+    @property
+    def n_leader_arrays(self) -> int:
         """Number of arrays that say how platform or base moves: pose and twists, or none."""
         return 0 if self.leader is None else 2
 
@@ -188,17 +193,17 @@ class Closure:
     def n_coordinates(self) -> int:
         """Number of independent coordinates, a prescribed base counted in."""
         rows = 0 if self.platform is None else len(self.platform.rows)
-        return len(self.joints) + rows + (6 if self.base_given else 0)
+        return len(self.joints) + rows + self.n_base
 
     @property
     def n_efforts(self) -> int:
         """Number of efforts that hold the robot: of the drives, and of a prescribed base."""
-        return len(self.driven) + (6 if self.base_given else 0)
+        return len(self.driven) + self.n_base
 
     @cached_property
     def effort_map(self) -> Array:
         """The matrix S (m, efforts), with z'^T S u the power of u, of a prescribed base and of the drives."""
-        rows = [*range(6 if self.base_given else 0), *(self.first + joint for joint in self.driven)]
+        rows = [*range(self.n_base), *(self.first + joint for joint in self.driven)]
         return np.ascontiguousarray(self.coupling_matrix[rows].T)
 
     @cached_property

@@ -128,8 +128,8 @@ class _Controlled:
 
     def pushed(self, t: float, measured: Measurement, acted: Array) -> Array:
         """Return what pushes the links (n,), after `acted` (n,) of the motors up to a time [s]."""
-        found = self.observer.update(t, self.observer.sample(**measured._asdict(), motor_effort=acted))
-        return np.zeros(self.n) if found is None else found.efforts
+        external = self.observer.update(t, self.observer.sample(**measured._asdict(), motor_effort=acted))
+        return np.zeros(self.n) if external is None else external.efforts
 
     def feedforward(self, motion: Array, external: Array) -> Feedforward:
         """Return what takes links along a predicted motion (5, n) while something pushes them.
@@ -137,18 +137,18 @@ class _Controlled:
         Without more derivatives than motors follow: the snap is chosen anew in each period, so what higher
         ones say holds for a moment only.
         """
-        found = self.model.compute(np.ascontiguousarray(motion))
-        efforts, positions = found.efforts[:1].copy(), found.motor_positions[:2].copy()
-        motors = found.motor_efforts[:1].copy()
+        feedforward = self.model.compute(np.ascontiguousarray(motion))
+        efforts, positions = feedforward.efforts[:1].copy(), feedforward.motor_positions[:2].copy()
+        motors = feedforward.motor_efforts[:1].copy()
         efforts[0] -= external
         positions[0] -= external / self.stiffness
         limit = self.control.limit
         motors[0] = np.clip(motors[0] - external, -limit, limit)
-        return found._replace(
+        return feedforward._replace(
             efforts=efforts,
             motor_positions=positions,
             motor_efforts=motors,
-            status=found.status & ~_BOUNDED,
+            status=feedforward.status & ~_BOUNDED,
         )
 
 
@@ -346,11 +346,11 @@ class MpcNode(StreamLifecycle):
         if t < self._delay:  # nothing is known of what comes before the first sample
             return
         try:
-            found = made.model.compute(self._preview.sample(t, made.model.motion_orders - 1))
+            feedforward = made.model.compute(self._preview.sample(t, made.model.motion_orders - 1))
         except HodynError as error:
             self.rejections[IN].add(MessageRejected(Reason.RESULT_NOT_FINITE, str(error)))
             return
-        self._publish(at, found, began)
+        self._publish(at, feedforward, began)
         self._motions.tick()
 
     def _publish(self, at: int, feedforward: Feedforward, began: float) -> None:

@@ -180,39 +180,39 @@ class ObservationPipeline:
             raise MessageRejected(Reason.REPEATED, f"{repeated}; does its sensor hang?")
         if self._config.observer.held_efforts:
             sample = self.screen.within_limits(sample)
-        found = observer.update(at, sample, measured.base)
+        external = observer.update(at, sample, measured.base)
         self.stamps.accept(now)
         if begun != self.begun:
             self.begun = self._next_payload = begun
-        unloaded = self._take_load(at, sample, found)
+        unloaded = self._take_load(at, sample, external)
         payload = self._load(measured.stamp, now)
-        if found is None:
+        if external is None:
             return Said(None, None, payload, unloaded)
         message = ExternalEffortsMessage(
             joint_names=list(observer.names),
-            efforts=float64s(found.efforts),
-            deviations=float64s(found.deviations),
-            largest_ratio=found.largest,
-            contact=found.contact,
+            efforts=float64s(external.efforts),
+            deviations=float64s(external.deviations),
+            largest_ratio=external.largest,
+            contact=external.contact,
         )
         message.header.stamp = unpacked(measured.stamp)
-        return Said(message, self._event(message, found), payload, unloaded)
+        return Said(message, self._event(message, external), payload, unloaded)
 
-    def _event(self, message: ExternalEffortsMessage, found: ExternalEfforts) -> ContactEvent | None:
+    def _event(self, message: ExternalEffortsMessage, external: ExternalEfforts) -> ContactEvent | None:
         """Say that a contact begins or ends."""
-        if found.contact == self.contact:
+        if external.contact == self.contact:
             return None
-        self.contact = found.contact
+        self.contact = external.contact
         event = ContactEvent(header=message.header, begins=self.contact, largest_ratio=message.largest_ratio)
         if self.contact:
-            ratios = np.abs(found.efforts) / found.deviations
+            ratios = np.abs(external.efforts) / external.deviations
             order = [j for j in np.argsort(-ratios) if ratios[j] > self._config.observer.threshold]
             event.joint_names = [message.joint_names[j] for j in order]
-            event.efforts = float64s(found.efforts[order])
-            event.deviations = float64s(found.deviations[order])
+            event.efforts = float64s(external.efforts[order])
+            event.deviations = float64s(external.deviations[order])
         return event
 
-    def _take_load(self, at: float, sample: Array, found: ExternalEfforts | None) -> HodynError | None:
+    def _take_load(self, at: float, sample: Array, external: ExternalEfforts | None) -> HodynError | None:
         """Let the estimate of the load take a sample; return why its observer cannot.
 
         By positions alone, stamps that are too close lead springs out of reach; measured velocities do not.
@@ -222,10 +222,10 @@ class ObservationPipeline:
         observer = self._observers[-1]
         if observer is not self.observer:
             try:
-                found = observer.update(at, np.ascontiguousarray(sample[self._rows_of_load]))
+                external = observer.update(at, np.ascontiguousarray(sample[self._rows_of_load]))
             except HodynError as error:
                 return error
-        self.estimator.update(found)
+        self.estimator.update(external)
         return None
 
     def _load(self, stamp: bytes, now: int) -> PayloadMessage | None:
@@ -356,10 +356,10 @@ class Pairs:
         self._newest[topic] = state.instant
         while came - queue[0].came > self._wait:
             self._drop(queue, 1)
-        links, *others = self._waiting
+        links, *partners = self._waiting
         while self._waiting[links]:
             first = self._waiting[links][0]
-            lacking = [other for other in others if not self._has_partner(other, first.instant, pipeline)]
+            lacking = [other for other in partners if not self._has_partner(other, first.instant, pipeline)]
             if any(self._newest[other] <= first.instant for other in lacking):
                 return  # it may still come
             if lacking:

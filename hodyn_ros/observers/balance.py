@@ -200,14 +200,14 @@ class Balance:
             motors = points_between(before["theta"], before["thetad"], now["theta"], now["thetad"], period)
         needed = [0.5 * (a + b) for a, b in zip(*efforts)]
         first = len(needed) - self.n
-        found: dict[str, dict[int, Any]] = {"needed": dict(enumerate(needed))}
-        found["residual"] = dict(enumerate(needed[:first]))
+        means: dict[str, dict[int, Any]] = {"needed": dict(enumerate(needed))}
+        means["residual"] = dict(enumerate(needed[:first]))
         spin = "thetad" if self.sensed.motors else "v"
         for j, form in enumerate(self.forms):
-            given = torque = 0.0
+            motor_effort = torque = 0.0
             if self.sensed.motor_efforts:
                 old, new = before["motor_effort"][j], now["motor_effort"][j]
-                given = old + newest * (new - old)
+                motor_effort = old + newest * (new - old)
             if form.torque == "sensor":
                 torque = 0.5 * (before["joint_torque"][j] + now["joint_torque"][j])
             elif form.torque == "spring":
@@ -220,19 +220,19 @@ class Balance:
             resists = form.drive.motor_inertias[0] * gain + viscous + coulomb
             values = {
                 "torque": torque,
-                "error": resists + torque - given,
+                "error": resists + torque - motor_effort,
                 "viscous": viscous,
                 "coulomb": coulomb,
                 "sticking": sticking,
                 "link_friction": _middle([of_link.torque(_jet(velocity))[0] for velocity in moving]),
                 "link_sticking": _dry(of_link, moving)[1],
-                "load": torque if form.torque == "sensor" else given - resists,
+                "load": torque if form.torque == "sensor" else motor_effort - resists,
             }
             for name in form.means:
-                found.setdefault(name, {})[j] = values[name]
-            moved = given - resists if form.torque == "motor" else torque
-            found["residual"][first + j] = needed[first + j] + values["link_friction"] - moved
-        return found
+                means.setdefault(name, {})[j] = values[name]
+            moved = motor_effort - resists if form.torque == "motor" else torque
+            means["residual"][first + j] = needed[first + j] + values["link_friction"] - moved
+        return means
 
     def _spring(self, j: int, link: Motion, motor: Motion) -> Any:
         """Return the torque of a spring."""

@@ -161,12 +161,12 @@ class Filters:
 
     def loads(self, state: Vectors) -> Vectors:
         """Return what `Balance.arrive` takes: loads that links are placed by, and their rates, by joint."""
-        found: Vectors = {}
+        loads: Vectors = {}
         for name in ("load", "load_rate"):
-            found[name] = [0.0] * self._balance.n
+            loads[name] = [0.0] * self._balance.n
             for j, value in zip(self._places.get("load", ()), state.get(name, ())):
-                found[name][j] = value
-        return found
+                loads[name][j] = value
+        return loads
 
     def joint_errors(self, j: int, state: Vectors, figures: Vectors) -> JointErrors:
         """Return what is outside of a joint of a robot on the ground, and what that is unsure by, at a state.
@@ -287,14 +287,14 @@ class Filters:
         # 1 / (known + noise (1 + missing^2 / (FAR (known + noise)))): what is far beyond its deviation, as of
         # a drive that saturates, counts the less the further it is
         whole = _FAR * (known + noise)
-        spread = whole / (whole * (known + noise) + noise * (missing * missing))
+        information = whole / (whole * (known + noise) + noise * (missing * missing))
         limit = figures["correction_limit"][0]
-        step = spread * missing
+        step = information * missing
         moved = [
             _within(value + gain * step, limit * prior[pairs.index((a, a))] ** 0.5)
             for a, (value, gain) in enumerate(zip(x, ph))
         ]
-        return moved, [value - ph[a] * ph[b] * spread for value, (a, b) in zip(p, pairs)]
+        return moved, [value - ph[a] * ph[b] * information for value, (a, b) in zip(p, pairs)]
 
     def _rubbed(
         self, j: int, names: tuple[str, ...], seen: Means, period: Any, state: Vectors, figures: Vectors
@@ -319,13 +319,13 @@ class Filters:
         # samples closer than that say the same, and those of a contact, far beyond what is unsure, little
         alike = 1.0 + 2.0 * lasts / period
         far = 1.0 + missing * missing / (_FAR * (known + noise))
-        spread = 1.0 / (known + alike * noise * far)
-        step, limit = spread * missing, figures["correction_limit"][0]
+        information = 1.0 / (known + alike * noise * far)
+        step, limit = information * missing, figures["correction_limit"][0]
         moved = [
             _within(value + gain * step, limit * prior[pairs.index((a, a))] ** 0.5)
             for a, (value, gain) in enumerate(zip(x, ph))
         ]
-        return moved, [value - ph[a] * ph[b] * spread for value, (a, b) in zip(p, pairs)]
+        return moved, [value - ph[a] * ph[b] * information for value, (a, b) in zip(p, pairs)]
 
     def _result(self, seen: Means, now: Vectors, figures: Vectors, moving: Sequence[Row] | None) -> Vectors:
         """Return external efforts, their deviations, and the largest of their ratios."""

@@ -46,17 +46,17 @@ def points_between(q0: Row, v0: Row, q1: Row, v1: Row, period: Any) -> list[Moti
     slopes = [(b - a) * rate for a, b in zip(q0, q1)]
     second = [3.0 * d - 2.0 * a - b for d, a, b in zip(slopes, v0, v1)]
     third = [a + b - 2.0 * d for d, a, b in zip(slopes, v0, v1)]
-    found = []
+    motions = []
     for s in POINTS:
         elapsed = s * period
-        found.append(
+        motions.append(
             Motion(
                 [q + elapsed * (v + s * (c + s * d)) for q, v, c, d in zip(q0, v0, second, third)],
                 [v + s * (2.0 * c + (3.0 * s) * d) for v, c, d in zip(v0, second, third)],
                 [rate * (2.0 * c + (6.0 * s) * d) for c, d in zip(second, third)],
             )
         )
-    return found
+    return motions
 
 
 def base_between(base0: Row, base1: Row, period: Any) -> list[BasePoint]:

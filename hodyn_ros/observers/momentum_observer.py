@@ -162,16 +162,16 @@ class MomentumObserver:
         deviation that is as wide as at the start says that the motion has not shown it.
         """
         state = self._filters.state.unpack(self._memory[0, self._state["filters"]].tolist())
-        found = {}
+        by_joint = {}
         for j, names in self._filters.corrected.items():
             size, covariance = len(names), iter(state[f"p{j}"])
             variances = [[next(covariance) for _ in range(a, size)][0] for a in range(size)]
-            found[self.robot.driven_joints[j]] = {
+            by_joint[self.robot.driven_joints[j]] = {
                 name: Correction(value, max(variance, 0.0) ** 0.5)
                 for name, value, variance in zip(names, state[f"x{j}"], variances)
                 if name in CORRECTED
             }
-        return found
+        return by_joint
 
     @property
     def redundant(self) -> bool:
@@ -215,8 +215,8 @@ class MomentumObserver:
         if self.floats or stack.shape != (len(stamps), len(self.rows), self._n) or len(stamps) < 10:
             raise InputError(f"noise is that of ten or more samples (N, {len(self.rows)}, {self._n})")
         quiet = MomentumObserver(self.robot, self._config, self.sensed)
-        found = [quiet.update(time, sample) for time, sample in zip(stamps.tolist(), stack)]
-        efforts = np.array([one.efforts for one in found[len(found) // 5 :] if one is not None])
+        estimates = [quiet.update(time, sample) for time, sample in zip(stamps.tolist(), stack)]
+        efforts = np.array([one.efforts for one in estimates[len(estimates) // 5 :] if one is not None])
         if not len(efforts):
             raise InputError("the recording has gaps everywhere; raise longest_gap")
         largest = 1.25 * np.abs(efforts).max(axis=0) / self._config.threshold
@@ -290,8 +290,8 @@ class MomentumObserver:
         motion = np.array([state["q"], state["v"], np.zeros(self._n)])
         bias = self.robot.inverse_dynamics(motion)[0]
         motion[2] = np.linalg.solve(self.robot.mass_matrix(motion[:1])[0], np.array(needed) - bias)
-        spread = self.robot.regressor(motion)[0] @ self._roots
-        self._figures[0, self._filters.figures["model_variance"]] = (spread**2).sum(axis=1)
+        deviations = self.robot.regressor(motion)[0] @ self._roots
+        self._figures[0, self._filters.figures["model_variance"]] = (deviations**2).sum(axis=1)
 
     def _factor(self, covariance: ArrayLike) -> Array:
         size = 10 * self.robot.tree.n_bodies
@@ -415,8 +415,8 @@ class MomentumObserver:
         twin.reset(robot.positions)
 
         def of_loops(motion: Array) -> tuple[Array]:
-            found = twin.motion_from_drives(motion)
-            efforts = np.asarray(twin.inverse_dynamics(found.joints, found.base))
+            moved = twin.motion_from_drives(motion)
+            efforts = np.asarray(twin.inverse_dynamics(moved.joints, moved.base))
             return (efforts[0],)
 
         return of_loops
@@ -447,7 +447,7 @@ def _refuse_unsupported(robot: Robot) -> None:
     closure = robot.closure
     if closure is None:
         return
-    if closure.base_given or (closure.tree.floating_base and closure.platform is None):
+    if closure.base_prescribed or (closure.tree.floating_base and closure.platform is None):
         raise InputError(
             f"robot {robot.name!r} has loops and a base that moves; its observer needs a fixed one"
         )

@@ -180,7 +180,7 @@ def least_squares(matrix: Stack, right: Sequence[Row]) -> tuple[list[Row], Row]:
         for b, share in zip(rest, shares):
             share.append(dot(unit, b))
             b[:] = [a - share[i] * c for a, c in zip(b, unit)]
-    found = []
+    solutions = []
     for share in shares:
         x: Row = [0.0] * size
         for i in reversed(range(size)):
@@ -188,9 +188,9 @@ def least_squares(matrix: Stack, right: Sequence[Row]) -> tuple[list[Row], Row]:
             for j in range(i + 1, size):
                 left = left - upper[i, j] * x[j]
             x[i] = left / upper[i, i]
-        found.append(x)
+        solutions.append(x)
     pairs = [dot(a, b) for a in zip(*basis) for b in zip(*basis)]
-    return found, pairs
+    return solutions, pairs
 
 
 def _turned(axes: Sequence[Any], c: Any) -> list[Any]:

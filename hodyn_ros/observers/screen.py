@@ -58,6 +58,6 @@ class SampleScreen:
         if self._effort is None or not (np.abs(sample[self._effort]) > self._most).any():
             return sample
         self.saturated += 1
-        given = sample.copy()
-        given[self._effort] = np.clip(sample[self._effort], -self._most, self._most)
-        return given
+        clipped = sample.copy()
+        clipped[self._effort] = np.clip(sample[self._effort], -self._most, self._most)
+        return clipped

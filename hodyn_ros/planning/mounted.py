@@ -47,8 +47,8 @@ def mounted(mounts: Sequence[Mount], name: str = "robots") -> Robot:
     """
     if not mounts:
         raise ModelError("give a robot at least to mount")
-    first, *others = mounts
-    for mount in others:
+    first, *standing = mounts
+    for mount in standing:
         robot = mount.robot
         if robot.closure is not None or robot.tree.floating_base or robot.propellers is not None:
             raise ModelError(
@@ -71,7 +71,7 @@ def mounted(mounts: Sequence[Mount], name: str = "robots") -> Robot:
     if closure is not None:
         closure = _closure(closure, tree)
         of_first = first.robot.coordinate_limits
-        coordinate_limits = None if of_first is None else _together([of_first, *_limits(others)])
+        coordinate_limits = None if of_first is None else _together([of_first, *_limits(standing)])
     uncertain = [mount.robot.uncertainty for mount in mounts]
     worst = {
         entry.name: max(getattr(each, entry.name) for each in uncertain) for entry in fields(RobotUncertainty)

@@ -71,11 +71,11 @@ class Change(NamedTuple):
 
 def observers_in(bag: Bag, namespace: str | None = None) -> list[str]:
     """Return the topics with settings of observers that say how these began, of one namespace or all."""
-    found = [topic for topic in topics_of_type(bag, STRING) if topic.endswith(SETTINGS)]
+    settings = [topic for topic in topics_of_type(bag, STRING) if topic.endswith(SETTINGS)]
     wanted = None if namespace is None else f"/{namespace.strip('/')}".rstrip("/")
     return [
         topic
-        for topic in found
+        for topic in settings
         if (wanted is None or _folder(topic) == wanted) and next(iter(changes_in(bag, topic))).begins
     ]
 
@@ -182,8 +182,8 @@ class ObserverReplay:
         if not self._begun:
             return
         answers = self._recorded.get(OUT)
-        found = None if answers is None else answers.find(stamp)
-        if answers is not None and found is None:
+        recorded = None if answers is None else answers.find(stamp)
+        if answers is not None and recorded is None:
             self._unanswered.append((time, measured))  # the node has begun anew with it, or never had it
             return
         pipeline = self._pipeline
@@ -192,8 +192,8 @@ class ObserverReplay:
             for before in list(self._unanswered)[-needed:]:
                 yield from self._said(*before)
         self._unanswered.clear()
-        yield from self._said(time if found is None else found[0], measured)
-        self.outcome.matched += found is not None
+        yield from self._said(time if recorded is None else recorded[0], measured)
+        self.outcome.matched += recorded is not None
 
     def _said(self, time: int, measured: Measured) -> Iterator[tuple[str, int, bytes]]:
         said = None
@@ -206,8 +206,8 @@ class ObserverReplay:
         for name, message in ((PAYLOAD, said.payload), (OUT, said.efforts), (CONTACTS, said.contact)):
             if message is None:
                 continue
-            found = self._recorded[name].find(stamp) if name != OUT and name in self._recorded else None
-            yield name, time if found is None else found[0], self._serialise[name](message)
+            recorded = self._recorded[name].find(stamp) if name != OUT and name in self._recorded else None
+            yield name, time if recorded is None else recorded[0], self._serialise[name](message)
 
     def _go_on(self, stamp: int, time: int) -> None:
         """Observe under the settings that hold for a sample."""

@@ -56,9 +56,9 @@ class Durations:
         self, what: str, unit: Literal["us", "ms"], percents: Sequence[int] = (50, 99)
     ) -> dict[str, float]:
         """Return percentiles, that of 100 as the most, for diagnostics; NaN while there are no durations."""
-        found = np.percentile(self._durations or [np.nan], percents) * {"us": 1e6, "ms": 1e3}[unit]
+        percentiles = np.percentile(self._durations or [np.nan], percents) * {"us": 1e6, "ms": 1e3}[unit]
         names = ("max" if percent == 100 else f"p{percent}" for percent in percents)
-        return {f"{what} {name} [{unit}]": float(x) for name, x in zip(names, found)}
+        return {f"{what} {name} [{unit}]": float(x) for name, x in zip(names, percentiles)}
 
 
 class Stream:

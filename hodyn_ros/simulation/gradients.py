@@ -110,10 +110,10 @@ class ParametricSimulation:
 
         `efforts` (N, n) of the motors [N m or N], on the link side; `step` [s] between two of them.
         """
-        first, held, given = self._checked(start, efforts, step, parameters)
+        first, held, parts = self._checked(start, efforts, step, parameters)
         states = np.empty((len(held) + 1, 2, self.width))
         states[0] = first
-        self._run(self._forward, [states, held, *given], len(held))
+        self._run(self._forward, [states, held, *parts], len(held))
         check_result(states)
         return states
 
@@ -124,7 +124,7 @@ class ParametricSimulation:
 
         `slopes` (N + 1, 2, w): its derivatives by each state, as if these did not depend on each other.
         """
-        _, held, given = self._checked(states[0], efforts, step, parameters)
+        _, held, parts = self._checked(states[0], efforts, step, parameters)
         if states.shape != (len(held) + 1, 2, self.width):
             raise InputError(
                 f"the states must have shape {(len(held) + 1, 2, self.width)}, found {states.shape}"
@@ -133,7 +133,7 @@ class ParametricSimulation:
         count = parametric.figures(self.robot.model, self.elastic)
         slope, sums, by_effort = by_state[-1].copy(), np.zeros(count), np.empty_like(held)
         motion = np.ascontiguousarray(states)
-        self._run(self._backward, [motion, held, *given, by_state, slope, sums, by_effort], len(held))
+        self._run(self._backward, [motion, held, *parts, by_state, slope, sums, by_effort], len(held))
         check_result(slope, sums, by_effort)
         return MotionGradient(slope, by_effort, self._parted(sums))
 
@@ -177,11 +177,11 @@ class ParametricSimulation:
     def _forward(self) -> CompiledProgram:
         """`f(states, efforts, step, bodies, drives, count)`."""
         i, count, w = integer("i"), integer("count"), 2 * self.width
-        states, efforts, *given = arrays(("states", "efforts", "step", "bodies", "drives"))
+        states, efforts, *figures = arrays(("states", "efforts", "step", "bodies", "drives"))
         law, arguments = parametric.step(self.robot.model, self.elastic)
         one = self._compiled(law, arguments)
-        call = Run(one, [states.at(i * w), efforts.at(i * self._n), *given, states.at((i + 1) * w)])
-        views: list[View | Index] = [states, efforts, *given, count]
+        call = Run(one, [states.at(i * w), efforts.at(i * self._n), *figures, states.at((i + 1) * w)])
+        views: list[View | Index] = [states, efforts, *figures, count]
         return compile_program(
             Program("hodyn_motion", views, {}, [For(i, count, [call])]), ObjectCache.default()
         )
@@ -191,18 +191,18 @@ class ParametricSimulation:
         """`f(states, efforts, step, bodies, drives, slopes, slope, sums, by_effort, count)`."""
         i, count, w, n = integer("i"), integer("count"), 2 * self.width, self._n
         names = "states", "efforts", "step", "bodies", "drives", "slopes", "slope", "sums", "by_effort", "row"
-        states, efforts, *given, slopes, slope, sums, by_effort, row = arrays(names)
+        states, efforts, *inputs, slopes, slope, sums, by_effort, row = arrays(names)
         law, arguments = parametric.step_back(self.robot.model, self.elastic)
         one = self._compiled(law, arguments)
         place, figures = count - 1 - i, parametric.figures(self.robot.model, self.elastic)
-        moved = [states.at(place * w), efforts.at(place * n), *given, slope, slopes.at(place * w), sums]
+        moved = [states.at(place * w), efforts.at(place * n), *inputs, slope, slopes.at(place * w), sums]
         body: list[Statement] = [
             Run(one, [*moved, row]),
             Copy(slope, row, w),
             Copy(by_effort.at(place * n), row.at(w), n),
             Copy(sums, row.at(w + n), figures),
         ]
-        views: list[View | Index] = [states, efforts, *given, slopes, slope, sums, by_effort, count]
+        views: list[View | Index] = [states, efforts, *inputs, slopes, slope, sums, by_effort, count]
         local = {"row": w + n + figures}
         return compile_program(
             Program("hodyn_back", views, local, [For(i, count, body)]), ObjectCache.default()
@@ -217,7 +217,7 @@ class ParametricSimulation:
             ) from None
 
     @staticmethod
-    def _run(program: CompiledProgram, given: list[Array], count: int) -> None:
-        kinds = [*[ctypes.c_void_p] * len(given), ctypes.c_int64]
+    def _run(program: CompiledProgram, arguments: list[Array], count: int) -> None:
+        kinds = [*[ctypes.c_void_p] * len(arguments), ctypes.c_int64]
         call = ctypes.CFUNCTYPE(None, *kinds)(program.address)
-        call(*(array.ctypes.data for array in given), count)
+        call(*(array.ctypes.data for array in arguments), count)

@@ -59,14 +59,14 @@ class ChunkBounds:
 
         A few thousand points are enough. Raises InputError where none of them has three points.
         """
-        found = [np.asarray(each, dtype=np.float64) for each in episodes]
-        found = [each for each in found if each.ndim == 2 and len(each) >= 3]
-        if not found or not all(np.isfinite(each).all() for each in found):
+        recorded = [np.asarray(each, dtype=np.float64) for each in episodes]
+        recorded = [each for each in recorded if each.ndim == 2 and len(each) >= 3]
+        if not recorded or not all(np.isfinite(each).all() for each in recorded):
             raise InputError("give episodes as arrays (3 points or more, joints) of finite numbers")
-        bend = np.max([np.abs(np.diff(each, 2, axis=0)).max(axis=0) for each in found], axis=0)
-        steps = np.max([np.abs(np.diff(each, axis=0)).max(axis=0) for each in found], axis=0)
+        bend = np.max([np.abs(np.diff(each, 2, axis=0)).max(axis=0) for each in recorded], axis=0)
+        steps = np.max([np.abs(np.diff(each, axis=0)).max(axis=0) for each in recorded], axis=0)
         least = 1e-3 * max(float(steps.max()), 1e-6)  # of a joint that has never moved
-        repeats = max(longest_repeat(each)[1] for each in found)
+        repeats = max(longest_repeat(each)[1] for each in recorded)
         return cls(spacing, np.maximum(margin * bend, least), seam, jump, repeats)
 
     @classmethod

@@ -159,10 +159,10 @@ class ChunkCheck:
         crossed = np.maximum(np.abs(wanted[first] - before[second]), np.abs(wanted[second] - before[first]))
         straight = np.minimum(np.abs(wanted[first] - before[first]), np.abs(wanted[second] - before[second]))
         seam = self.bounds.seam
-        found = (crossed <= seam) & (straight > seam)
-        if not found.any():
+        exchanged = (crossed <= seam) & (straight > seam)
+        if not exchanged.any():
             return None
-        pair = int(np.argmin(np.where(found, crossed - straight, np.inf)))
+        pair = int(np.argmin(np.where(exchanged, crossed - straight, np.inf)))
         return f"{self._names[first[pair]]!r} and {self._names[second[pair]]!r}"
 
     # within a chunk
@@ -216,10 +216,10 @@ class ChunkCheck:
             np.abs(next_[first] - straight[first]) / bend[first],
             np.abs(next_[second] - straight[second]) / bend[second],
         )
-        found = (crossed <= 1.0) & (as_it_is > 1.0)
-        if not found.any():
+        exchanged = (crossed <= 1.0) & (as_it_is > 1.0)
+        if not exchanged.any():
             return None
-        pair = int(np.argmax(found))
+        pair = int(np.argmax(exchanged))
         return f"{self._names[first[pair]]!r} and {self._names[second[pair]]!r}"
 
     def _missing(self, positions: Array, point: int) -> int:

@@ -21,7 +21,7 @@ class _OfMotion(Trajectory):
 
     motion: Trajectory
 
-    def _take_over(self, **others: Any) -> None:
+    def _take_over(self, **changed: Any) -> None:
         """Set what all trajectories have, as the motion has it where nothing else is given."""
         motion = self.motion
         kept = {
@@ -33,7 +33,7 @@ class _OfMotion(Trajectory):
             "ends_at_rest": motion.ends_at_rest,
             "_departure": motion._departure,
         }
-        self._set(**kept | others)
+        self._set(**kept | changed)
 
     @property
     def breakpoints(self) -> Array | None:

@@ -93,7 +93,7 @@ class Exported:
         self.memory = np.full(len(closure.leading), np.nan)
         n = len(robot.driven_joints)
         self.tau, self.motion = np.zeros((order + 1, n)), np.zeros((order + 3, n))
-        self.wrench = np.zeros((order + 1, 6)) if closure.base_given else None
+        self.wrench = np.zeros((order + 1, 6)) if closure.base_prescribed else None
         call(self.library.robot_home, self.memory)
 
     def __call__(self, q: Array | None, base: BaseMotion | None = None) -> int:

@@ -64,7 +64,7 @@ def readable_solution(
     y, given, _, preloaded = looped_inputs(looped.closure, q, base, 2, wrenches, preload, alone=True)
     moved, margins = looped.begin(y, given)
     looped.remember(moved, y[0], given)
-    rows, first = looped.independence.rows, 6 if looped.closure.base_given else 0
+    rows, first = looped.independence.rows, 6 if looped.closure.base_prescribed else 0
     forces = embedding.inverse_dynamics(rows, moved, y, given, wrenches, preloaded)
     joints = moved.joint_motion()
     return LoopSolution(

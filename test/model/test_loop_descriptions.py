@@ -143,7 +143,7 @@ def test_a_tree_is_a_closure_without_loops(floats: bool) -> None:
     structure, n = robot.structure, robot.tree.n_joints
     assert robot.closure is None and structure.loops == () and structure.platform is None
     assert structure.joints == structure.driven == structure.leading == tuple(range(n))
-    assert structure.base_given == robot.moves_base == floats
-    assert (structure.leader, structure.n_given) == ((0, 2) if floats else (None, 0))
+    assert structure.base_prescribed == robot.moves_base == floats
+    assert (structure.leader, structure.n_leader_arrays) == ((0, 2) if floats else (None, 0))
     np.testing.assert_array_equal(structure.coupling_matrix, np.eye(n + 6 * floats))
     assert robot.joint_names == robot.driven_joints == robot.coordinates == robot.tree.joint_names

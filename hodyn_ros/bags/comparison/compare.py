@@ -264,7 +264,7 @@ def _compare_pair(
         topic.fields.setdefault("bytes", Difference()).add(time, math.inf, math.inf, "of unknown type")
         return
     messages = [decoder(message) for decoder, message in zip(decoders, pair) if decoder is not None]
-    fields = [dict(flat_fields(message)) for message in messages]
+    fields = [dict(leaf_fields(message)) for message in messages]
     for name in fields[0] | fields[1]:
         if name == LEFT_OUT or re.split(r"[.[]", name, maxsplit=1)[0] in topic.added:
             continue
@@ -310,7 +310,7 @@ Numbers = NDArray[Any]
 Value = Numbers | str
 
 
-def flat_fields(message: Any, path: str = "") -> Iterator[tuple[str, Value]]:
+def leaf_fields(message: Any, path: str = "") -> Iterator[tuple[str, Value]]:
     """Yield the fields of a message of the library rosbags, by names such as "header.stamp.sec".
 
     A field of numbers comes as an array (n,), one for a single number; texts come one by one. Constants are
@@ -323,10 +323,10 @@ def flat_fields(message: Any, path: str = "") -> Iterator[tuple[str, Value]]:
             if field.name.isupper():
                 continue
             below = f"{path}.{field.name}" if path else field.name
-            yield from flat_fields(getattr(message, field.name), below)
+            yield from leaf_fields(getattr(message, field.name), below)
     elif isinstance(message, list):
         for place, part in enumerate(message):
-            yield from flat_fields(part, f"{path}[{place}]")
+            yield from leaf_fields(part, f"{path}[{place}]")
     else:
         yield path, np.atleast_1d(np.asarray(message))
 

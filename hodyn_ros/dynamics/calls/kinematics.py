@@ -18,7 +18,7 @@ from hodyn_ros.dynamics.kinematics.forward_kinematics import (
     unpacked,
 )
 from hodyn_ros.dynamics.kinematics.inverse_problem import Bodies, GoalCall, Method, Tasks
-from hodyn_ros.dynamics.loops.coordinate_motion import drive_values, given_base
+from hodyn_ros.dynamics.loops.coordinate_motion import drive_values, prescribed_base
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.motion_stack import HIGHEST_ORDER
 from hodyn_ros.dynamics.results import CoordinateMotion
@@ -46,7 +46,7 @@ class KinematicCalls(RobotProperties):
         `twists_of` and `jacobian_of`. Mueller (2020), Algorithm 1; Ali et al., Algorithm 1. Raises InputError
         saying what was expected. Compiled, but for robots too large to compile in seconds.
         """
-        joints = self._dynamics.found_joints(q, base)
+        joints = self._dynamics.joint_motion_or_none(q, base)
         if type(joints) is np.ndarray:
             order, floats = len(joints) - 1, self._tree.floating_base
             compiled = self._moving.get((joints.shape, representation))
@@ -154,7 +154,12 @@ class KinematicCalls(RobotProperties):
         redundant drives contradict each other.
         """
         looped = self._need_loops("motion_from_drives")
-        if base is None and type(drives) is np.ndarray and drives.ndim == 2 and not looped.closure.base_given:
+        if (
+            base is None
+            and type(drives) is np.ndarray
+            and drives.ndim == 2
+            and not looped.closure.base_prescribed
+        ):
             result = looped.compiled_drive_motion(drives)
             if result is not None:
                 return CoordinateMotion(result[1], result[0])
@@ -166,7 +171,7 @@ class KinematicCalls(RobotProperties):
     ) -> CoordinateMotion:
         rows = drive_values("the motion of the drives", looped.closure, drives)
         leader = None
-        if looped.closure.base_given or base is not None:
-            leader = given_base(looped.closure, base, len(rows) - 1)
+        if looped.closure.base_prescribed or base is not None:
+            leader = prescribed_base(looped.closure, base, len(rows) - 1)
         joints, platform = looped.move_drives(rows, leader)
         return CoordinateMotion(platform, joints)

@@ -40,7 +40,7 @@ def home(closure: Closure) -> Known:
     base = tree.placements[0] if tree.floating_base else None
     joints = closure.home
     pose = None if closure.platform is None else tree.poses(joints)[closure.platform.body]
-    return Known(Place(joints, base), joints[list(closure.joints)], base if closure.base_given else pose)
+    return Known(Place(joints, base), joints[list(closure.joints)], base if closure.base_prescribed else pose)
 
 
 def assembled(closure: Closure) -> Closure:
@@ -145,13 +145,13 @@ def close(closure: Closure, chosen: Array, start: Place, y: Array, pose: Array |
     Returns the motion that begins there, of order 0. Raises ConvergenceError naming the loop that stays open
     farthest.
     """
-    place = start._replace(base=pose) if closure.base_given else start
+    place = start._replace(base=pose) if closure.base_prescribed else start
     best, tolerance = np.inf, _TOLERANCE + _rounding(closure, pose)
     for _ in range(_ITERATIONS):
         moved = LoopMotion(closure, place, pose)
         sizes = moved.row_sizes
         loops = moved.residuals[chosen]
-        base = np.zeros(6 if closure.base_given else 0)
+        base = np.zeros(closure.n_base)
         joints = place.joints[list(closure.joints)] - y
         open_by = np.concatenate([loops, base, joints, moved.platform_residuals])
         size = float(np.abs(_measured(closure, chosen, sizes, open_by)).max(initial=0.0))
@@ -226,7 +226,7 @@ def _rounding(closure: Closure, pose: Array | None) -> float:
 
 
 def _measured(closure: Closure, chosen: Array, sizes: Array, rows: Array) -> Array:
-    first = 6 if closure.base_given else 0
+    first = closure.n_base
     loop_rows = len(sizes) - (0 if closure.platform is None else len(closure.platform.rows))
     coordinates = closure.joint_sizes[list(closure.joints)]
     measures = [sizes[chosen], np.ones(first), coordinates, sizes[loop_rows:]]

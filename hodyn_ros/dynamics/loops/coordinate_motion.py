@@ -149,7 +149,7 @@ def drive_rows(closure: Closure, efforts: ArrayLike, base_wrench: ArrayLike | No
     check_order(orders - 1, "torques of shape {} have order", drives.shape)
     check_finite("the torques", drives)
     parts = [drives]
-    if closure.base_given:
+    if closure.base_prescribed:
         push = np.zeros((orders, 6)) if base_wrench is None else base_wrench
         each = batch if np.ndim(push) == 3 else ()
         parts = [finite_array("the base wrench", push, (*each, orders, 6)), drives]
@@ -161,7 +161,7 @@ def drive_rows(closure: Closure, efforts: ArrayLike, base_wrench: ArrayLike | No
 def preload_rows(closure: Closure, preload: ArrayLike, order: int) -> Array:
     """Return a preload (order + 1, driven), filled up with zeros; refused where no drive is redundant."""
     n = len(closure.driven)
-    if closure.base_given or n == closure.n_coordinates:
+    if closure.base_prescribed or n == closure.n_coordinates:
         raise InputError(
             f"a preload needs more drives than coordinates; robot {closure.tree.name!r} has {n} of both"
         )
@@ -182,9 +182,9 @@ def drive_values(name: str, closure: Closure, values: ArrayLike) -> Array:
     return rows
 
 
-def given_base(closure: Closure, base: BaseMotion | None, orders: int) -> BaseMotion | None:
+def prescribed_base(closure: Closure, base: BaseMotion | None, orders: int) -> BaseMotion | None:
     """Return the motion of a prescribed base with spatial twists; InputError without enough of them."""
-    if not closure.base_given:
+    if not closure.base_prescribed:
         raise InputError(
             f"robot {closure.tree.name!r} has no prescribed base; its drives alone say how it moves"
         )
@@ -198,7 +198,7 @@ def given_base(closure: Closure, base: BaseMotion | None, orders: int) -> BaseMo
 
 def _leading(closure: Closure, base: BaseMotion | None) -> BaseMotion | None:
     """Return the motion of platform or base, of those that have one; InputError where it is missing."""
-    moves = "has a floating base" if closure.base_given else ""
+    moves = "has a floating base" if closure.base_prescribed else ""
     if closure.platform is not None:
         moves = f"is moved by its platform {closure.tree.body_names[closure.platform.body]!r}"
     return required_base(closure.tree.name, base, moves)

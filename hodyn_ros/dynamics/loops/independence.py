@@ -76,7 +76,7 @@ def choose_coordinates(closure: Closure, preferred: Sequence[int]) -> tuple[tupl
     ranks = [np.sum(_values(closure, moved) > closure.tolerance) for moved in (near, at_home)]
     moved = at_home if ranks[0] == ranks[1] else near
     rows = _loop_rows(closure, moved, _independent_rows(closure, moved, closure.tolerance).rows)
-    base = 6 if closure.base_given else 0
+    base = closure.n_base
     still = np.concatenate([np.eye(closure.n_velocities)[:base], rows])
     free = np.linalg.svd(still)[2][len(still) :] if len(still) else np.eye(closure.n_velocities)
     joints = (
@@ -208,7 +208,7 @@ def _check_freedom(closure: Closure, moved: LoopMotion, chosen: Independence) ->
     name = closure.tree.name
     free = closure.n_velocities - len(chosen.rows)
     coordinates = closure.n_coordinates
-    if free == (6 if closure.base_given else 0):
+    if free == closure.n_base:
         loops = [loop.name for loop in closure.loops]
         raise ModelError(
             f"robot {name!r} cannot move: its loops {loops} leave no freedom; if axes were meant to be "
@@ -217,7 +217,7 @@ def _check_freedom(closure: Closure, moved: LoopMotion, chosen: Independence) ->
     system = _motion_system(closure, moved, chosen.rows)
     _, values, right = np.linalg.svd(system)
     rank = int(np.sum(values > _REGULAR))
-    base = 6 if closure.base_given else 0
+    base = closure.n_base
     if rank < closure.n_velocities:
         idle = idle_names(closure, right[-1])
         raise ModelError(
@@ -243,7 +243,7 @@ def _check_drives(closure: Closure, moved: LoopMotion, chosen: Independence) -> 
             f"the drives of robot {name!r} do not hold it: with all {len(closure.driven)} driven joints at "
             f"rest, {idle} can still move; name others in `driven`"
         )
-    if closure.base_given and system.shape[1] > closure.n_velocities:
+    if closure.base_prescribed and system.shape[1] > closure.n_velocities:
         raise ModelError(
             f"robot {name!r} has a prescribed base and more drives than coordinates, so that the wrench on "
             "its base is not determined; drive fewer joints"

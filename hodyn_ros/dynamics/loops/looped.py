@@ -15,7 +15,12 @@ from hodyn_ros.codegen.sample_loop import one_by_one
 from hodyn_ros.digits import moving_rows
 from hodyn_ros.dynamics.kinematics.carriers import last_body
 from hodyn_ros.dynamics.kinematics.inverse_problem import GoalCall
-from hodyn_ros.dynamics.loops.coordinate_motion import batch_size, drive_values, given_base, looped_inputs
+from hodyn_ros.dynamics.loops.coordinate_motion import (
+    batch_size,
+    drive_values,
+    looped_inputs,
+    prescribed_base,
+)
 from hodyn_ros.dynamics.loops.looped_call import LoopedCall
 from hodyn_ros.dynamics.loops.looped_frames import CompiledFrames, solve_frames
 from hodyn_ros.dynamics.loops.looped_matrices import LoopedMatrices
@@ -47,7 +52,7 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
         """Inverse kinematics of single frames in compiled code."""
         return CompiledFrames(self)
 
-    def found_joints(self, q: ArrayLike | None, base: BaseMotion | None) -> Array | None:
+    def joint_motion_or_none(self, q: ArrayLike | None, base: BaseMotion | None) -> Array | None:
         """Return the motion of all joints by compiled code; None where that does not find it."""
         return self.compiled_joint_motion(q, base)
 
@@ -73,8 +78,8 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
     def _inverse_kinematics(self, call: GoalCall) -> CoordinateMotion:
         tree, base = self.closure.tree, call.base
         targets = call.targets(tree)
-        if self.closure.base_given:
-            base = given_base(self.closure, base, targets.order)
+        if self.closure.base_prescribed:
+            base = prescribed_base(self.closure, base, targets.order)
         elif base is not None:
             raise InputError(f"robot {tree.name!r} has no base that moves as prescribed; leave `base` out")
         motion = self.compiled_frames.solve(call, targets, base)
@@ -107,7 +112,7 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
         closure, operation = self.closure, OPERATIONS[what]
         forward = operation.takes == "state"
         takes_q = bool(closure.joints) or not operation.q_left_out
-        count = takes_q + closure.n_given + forward + (forward and closure.base_given)
+        count = takes_q + closure.n_leader_arrays + forward + (forward and closure.base_prescribed)
         rows = 2 if forward else order + 1 + operation.rates
 
         def compute(*arrays: Array) -> Array:
@@ -165,8 +170,8 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
 
         def call(drives: Array, *base: Array) -> Array:
             rows = drive_values("the motion of the drives", closure, drives)
-            if len(rows) != order + 1 or len(base) != 2 * closure.base_given:
-                besides = ", pose and twists of the base" * closure.base_given
+            if len(rows) != order + 1 or len(base) != 2 * closure.base_prescribed:
+                besides = ", pose and twists of the base" * closure.base_prescribed
                 raise InputError(f"expected a motion of {order + 1} rows{besides}")
             leader = BaseMotion(base[0], base[1] if order else _STILL) if base else None
             q, platform = self.move_drives(rows, leader and leader.in_representation("spatial"))
@@ -178,10 +183,10 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
         compiled = self._drive_call(order)
         if compiled is None:
             return call
-        found, rows = compiled.found, slice(0, self._drive_columns(order))
+        quick_call, rows = compiled.quick, slice(0, self._drive_columns(order))
 
         def by_code(*arguments: Array) -> Array:
-            table = found(*arguments)
+            table = quick_call(*arguments)
             return call(*arguments) if table is None else table[:1, rows]
 
         return by_code
@@ -192,7 +197,7 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
         loop = None if compiled is None else compiled.samples()
 
         def call(*arrays: Array) -> Array:
-            count = batch_size(arrays, 1 + 2 * self.closure.base_given)
+            count = batch_size(arrays, 1 + 2 * self.closure.base_prescribed)
             for array in arrays:
                 check_finite("the batch", array)
 
@@ -217,7 +222,7 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
         """Return what `move_drives` does, if it has compiled code that can; `base`: its pose and twists."""
         order = len(drives) - 1
         call = self._drive_calls.get(order)
-        table = None if call is None else call.found(drives, *base)
+        table = None if call is None else call.quick(drives, *base)
         if table is None:
             return None
         return self._read(order, table)

@@ -60,7 +60,7 @@ class LoopedAccelerations(LoopedMotion):
             def function(state: Array, torques: Array, pose: Array, twist: Array, *push: Array) -> Array:
                 return call(state, pose, twist, torques, *push)
 
-            checked, pushed = self.forward_dynamics, closure.base_given
+            checked, pushed = self.forward_dynamics, closure.base_prescribed
             self.fast.note_forward(states, efforts, "spatial", checked, function, pushed)
 
     @finite_result
@@ -73,7 +73,7 @@ class LoopedAccelerations(LoopedMotion):
             return np.array(results)
         base = arguments.base
         table, twists = self.moved_and_driven(*self._hybrid_problem(arguments))
-        first = 6 if self.closure.base_given else 0
+        first = self.closure.n_base
         joints = np.ascontiguousarray(table[:, first:])
         if base is None or twists is None:
             return joints
@@ -86,7 +86,7 @@ class LoopedAccelerations(LoopedMotion):
     def _hybrid_problem(self, arguments: HybridArguments) -> tuple[LoopedInputs, Array, list[int]]:
         """Check what hybrid dynamics of a robot with loops is given; return what `moved_and_driven` takes."""
         state, inputs, base, base_wrench, loads, prescribed, prescribe_base = arguments
-        closure, first = self.closure, 6 if self.closure.base_given else 0
+        closure, first = self.closure, self.closure.n_base
         if prescribe_base and not first:
             raise InputError(f"robot {self.closure.tree.name!r} has no base to prescribe; name driven joints")
         checked = looped_inputs(closure, state, base, 1, loads, alone=True)
@@ -119,7 +119,7 @@ class LoopedAccelerations(LoopedMotion):
         columns, efforts in the others. Returns efforts in the prescribed columns, accelerations in those of
         the other drives, and the spatial twist of platform or base.
         """
-        first, leader = 6 if self.closure.base_given else 0, inputs.leader
+        first, leader = self.closure.n_base, inputs.leader
         drives = tuple(place - first for place in prescribed)
         call = self.forward_call(len(values) - 1, self.places(inputs.wrenches), drives)
         table = call(*self._arrays(inputs, values))
@@ -141,7 +141,7 @@ class LoopedAccelerations(LoopedMotion):
 
     def _arrays(self, inputs: LoopedInputs, efforts: Array) -> list[Array]:
         """Return what the code takes."""
-        drives = [efforts[..., 6:], efforts[..., :6]] if self.closure.base_given else [efforts]
+        drives = [efforts[..., 6:], efforts[..., :6]] if self.closure.base_prescribed else [efforts]
         arrays = inputs._replace(y=inputs.y[..., :2, :]).arrays(efforts.shape[-2] - 1, *drives)
         return [np.ascontiguousarray(array) for array in arrays]
 
@@ -165,7 +165,7 @@ class LoopedAccelerations(LoopedMotion):
         groups = [group for group in (list(range(first)), held, moved) if group]
         of_base = [list(range(first))] if min(drives or (), default=0) < 0 else []
         efforts = [i for i, group in enumerate(groups) if group in [held, *of_base]]
-        moved_drives = [(6 if closure.base_given else 0) + place for place in drives or ()]
+        moved_drives = [closure.n_base + place for place in drives or ()]
         make = partial(LoopAccelerations, order=order, prescribed=drives)
         check: Check = "accelerations", lambda table: [table[:-1, group] for group in groups]
         return self.call_of(make, order, loads, check, efforts=efforts, prescribed=moved_drives)

@@ -82,7 +82,7 @@ class LoopedCall:
         table: Array = self.function(*arrays, self._memory)
         return table if table.item(self.defect_at) < self.sure else self._led(table, *arrays)
 
-    def found(self, *arrays: Array) -> Array | None:
+    def quick(self, *arrays: Array) -> Array | None:
         """Return the same where the code arrives at once, or None; SingularError where digits are too few."""
         try:
             table: Array = self.function(*arrays, self._memory)
@@ -162,15 +162,15 @@ class LoopedCall:
         """Return the result of a call where that counts, from where the robot is or has been taken to."""
         named, robot = self.code.arguments, self._robot
         own = [finite_array(name, values, shape) for (name, shape), values in zip(named, arrays)]
-        given = dict(zip([name for name, _ in named], own))
+        by_name = dict(zip([name for name, _ in named], own))
         if self._counts(table, own):
             return table
         leader, still = None, np.zeros((1, 6))
-        if "the pose" in given:
-            twists = given["the twists"]
-            leader = BaseMotion(given["the pose"], twists if len(twists) else still)
-        motion = [given[name] for name in ("the motion", "the state") if name in given]
-        y = motion[0] if motion else np.zeros((len(given["the twists"]) + 1, 0))
+        if "the pose" in by_name:
+            twists = by_name["the twists"]
+            leader = BaseMotion(by_name["the pose"], twists if len(twists) else still)
+        motion = [by_name[name] for name in ("the motion", "the state") if name in by_name]
+        y = motion[0] if motion else np.zeros((len(by_name["the twists"]) + 1, 0))
         with robot.kept_on_error():
             moved, margins = robot.begin(y, leader)
             robot.closure.check_curves(moved.place.joints, self._derivative or len(y) - 1)

@@ -84,7 +84,7 @@ class LoopedEfforts(LoopedMotion):
                 )
             inputs = looped_inputs(self.closure, q, base, 2, loads, preload, alone=True)
             result = self._by_formulation(formulation, inputs)
-            return base_and_joints(result) if self.closure.base_given else result
+            return base_and_joints(result) if self.closure.base_prescribed else result
         one_base = base is None or not isinstance(base, BaseMotion) or not base.batch
         inputs = looped_inputs(self.closure, q, base, 2, loads, preload)
         order = inputs.orders - 2
@@ -95,7 +95,7 @@ class LoopedEfforts(LoopedMotion):
             if not inputs.n_samples and not loads and preload is None:
                 self._keep_compiled(order)
         check_result(result)
-        return base_and_joints(result) if self.closure.base_given else result
+        return base_and_joints(result) if self.closure.base_prescribed else result
 
     def drive_state(
         self,
@@ -106,7 +106,7 @@ class LoopedEfforts(LoopedMotion):
     ) -> DriveState:
         """Compute what `Robot.drive_state` returns."""
         inputs = looped_inputs(self.closure, q, base, 2, loads, preload)
-        order, first = inputs.orders - 2, 6 if self.closure.base_given else 0
+        order, first = inputs.orders - 2, self.closure.n_base
         table = self.drive_table(inputs)
         check_result(table[..., :-2, :])
         nearest = table[-1, 0] if table.ndim == 2 else table[:, -1, 0].max()
@@ -124,7 +124,7 @@ class LoopedEfforts(LoopedMotion):
         if self.closure.leader is None:
             self.fast.inverse[shape] = compiled
         else:
-            pair = self.closure.base_given
+            pair = self.closure.base_prescribed
             self.fast.note_inverse(compiled, shape, order + 2, "spatial", pair=pair)
 
     def solve(self, inputs: LoopedInputs) -> LoopSolution:
@@ -133,14 +133,14 @@ class LoopedEfforts(LoopedMotion):
         self.check_loads(inputs, order)
         arrays = inputs.arrays(order)
         table = self._solution_call(order, self.places(inputs.wrenches), inputs.preload is not None)(*arrays)
-        n, base = closure.tree.n_joints, 6 if closure.base_given else 0
+        n, base = closure.tree.n_joints, closure.n_base
         efforts = table[: order + 1, : closure.n_efforts]
         ahead = SHIFT + 1 if self.drifts else 0  # joints of a base on the ground
         joints = np.ascontiguousarray(table[order + 1 : 2 * order + 4, ahead : ahead + n])
         loads = table[2 * order + 4 : 3 * order + 5]
         moving = leader if closure.tree.floating_base else None
         if self.drifts:
-            moving = self._drifting_base(arrays[: 1 + closure.n_given])
+            moving = self._drifting_base(arrays[: 1 + closure.n_leader_arrays])
         elif moving is not None:
             moving = BaseMotion(moving.pose, moving.twists[: order + 2])
 
@@ -173,7 +173,7 @@ class LoopedEfforts(LoopedMotion):
         closure, rows = self.closure, self.independence.rows
 
         def parts(table: Array) -> list[Array]:
-            efforts, first = table[: order + 1, : closure.n_efforts], 6 if closure.base_given else 0
+            efforts, first = table[: order + 1, : closure.n_efforts], closure.n_base
             loads = table[2 * order + 4 : 3 * order + 5]
             return [part for part in (efforts[:, :first], efforts[:, first:], loads) if part.size]
 
@@ -264,7 +264,7 @@ class LoopedEfforts(LoopedMotion):
 
         def parts(table: Array) -> list[Array]:
             efforts = table[: order + 1]
-            return [efforts[:, :6], efforts[:, 6:]] if self.closure.base_given else [efforts]
+            return [efforts[:, :6], efforts[:, 6:]] if self.closure.base_prescribed else [efforts]
 
         make, on_limbs = (
             partial(LoopKernel, order=order, preload=preload),

@@ -66,7 +66,7 @@ def solve_frames(
     """
     closure, order = looped.closure, targets.order
     k = len(closure.joints)
-    count = closure.n_coordinates - (6 if closure.base_given else 0)
+    count = closure.n_coordinates - closure.n_base
     independent, weights = redundancy.independent or {}, redundancy.weights
     motions = {coordinate_named(looped, name): values for name, values in independent.items()}
     names = closure.tree.joint_names
@@ -326,7 +326,7 @@ class CompiledFrames:
     def _at_present(self, frames: Sequence[Frame], names: Sequence[str | int]) -> LoopedFrames:
         """Return frames where the robot is remembered to be."""
         looped, known, base = self._looped, self._looped.known, None
-        if looped.closure.base_given and known.pose is not None:
+        if looped.closure.base_prescribed and known.pose is not None:
             base = BaseMotion(known.pose, np.zeros((1, 6)))
         label = ", ".join(map(str, names))
         return LoopedFrames(looped, known, known.y, known.pose, frames, base, label)
@@ -361,8 +361,8 @@ class CompiledFrames:
         tree, k = looped.closure.tree, len(looped.closure.joints)
         of_frames = ["the pose", "the twists"] if F == 1 else ["the poses", "the twists"]
         arguments = ["the seed", *of_frames]
-        arguments += ["the base pose", "the base twists"] if looped.closure.base_given else []
-        shapes = [(1, k), (4 * F, 4), (F * order, 6)] + [(4, 4), (order, 6)] * looped.closure.base_given
+        arguments += ["the base pose", "the base twists"] if looped.closure.base_prescribed else []
+        shapes = [(1, k), (4 * F, 4), (F * order, 6)] + [(4, 4), (order, 6)] * looped.closure.base_prescribed
 
         @finite_result
         def readable(seed: Array, poses: Array, twists: Array, *of_base: Array) -> Array:
@@ -411,16 +411,16 @@ class CompiledFrames:
         """
         before, motion = self._looped.memory.copy(), None
         with suppress(HodynError):
-            motion = self._found(kernel, held, poses, twists, seed)
+            motion = self._by_code(kernel, held, poses, twists, seed)
         if motion is None:
             self._looped.memory[:] = before
         return motion
 
-    def _found(
+    def _by_code(
         self, kernel: TaskMotion, held: Array, poses: Array, twists: Array, seed: Array | None
     ) -> Array | None:
         looped = self._looped
-        at = [poses[:4], _STILL] if looped.closure.base_given else []
+        at = [poses[:4], _STILL] if looped.closure.base_prescribed else []
         if seed is not None and looped.quick_joint_motion(seed, *at) is None:
             looped.joint_motion(seed, BaseMotion(poses[:4], np.zeros((1, 6))) if at else None)
         start = looped.memory.copy()

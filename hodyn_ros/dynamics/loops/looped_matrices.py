@@ -150,7 +150,7 @@ class LoopedMatrices(LoopedMotion):
                 f"({orders}, 6): body-fixed reference twists by order"
             )
         twists = finite_array("base_reference", twists, (orders, 6))
-        if closure.base_given:
+        if closure.base_prescribed:
             return np.concatenate([twists, rates], axis=1)
         rows = np.linalg.lstsq(closure.directions, twists.T, rcond=None)[0].T
         return np.concatenate([rates, rows], axis=1)

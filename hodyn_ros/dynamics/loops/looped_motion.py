@@ -75,7 +75,7 @@ class LoopedMotion(LoopedPosition):
 
         `leader`: pose (4, 4) and spatial twists (orders, 6) of platform or base.
         """
-        table = self.joint_call(len(y) - 1).found(y, *leader)
+        table = self.joint_call(len(y) - 1).quick(y, *leader)
         return None if table is None else table[:-1, self._own]
 
     def compiled_joint_motion(self, q: ArrayLike | None, base: BaseMotion | None) -> Array | None:
@@ -92,9 +92,9 @@ class LoopedMotion(LoopedPosition):
         if call is None or y.shape != call.code.arguments[0][1]:
             return None
         if base is None:
-            table = call.found(y)
+            table = call.quick(y)
         elif base.twists.ndim == 2 and len(base.twists) >= order:
-            table = call.found(y, base.pose, base.twists[:order])
+            table = call.quick(y, base.pose, base.twists[:order])
         else:
             return None
         return None if table is None else table[:-1]

@@ -90,7 +90,7 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         closure = self.closure
         checked = looped_inputs(closure, state, base, 1, loads)
         values = drive_rows(closure, inputs, base_wrench, checked.n_samples)
-        first = 6 if closure.base_given else 0
+        first = closure.n_base
         push = values[..., :first] if first else None
         changes, _ = self._responses(checked, values[..., first:], push)
         result = by_order(changes, closure.n_coordinates)
@@ -99,7 +99,7 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
             call = self.forward_partials_call(len(values) - 1)
 
             def compute(state: Array, torques: Array, *of_base: Array) -> Array:
-                return call(state, *of_base[:2], torques, *of_base[2:][: closure.base_given])
+                return call(state, *of_base[:2], torques, *of_base[2:][: closure.base_prescribed])
 
             y_shape = 2, len(closure.joints)
             self.fast.partials[y_shape, torques, base and "spatial"] = compute, result.shape
@@ -123,7 +123,7 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         efforts = values.copy()
         efforts[:, p] = solution[:, p]
         drives = efforts[:, e - len(closure.driven) :]
-        if closure.base_given and leader is not None and twists is not None:
+        if closure.base_prescribed and leader is not None and twists is not None:
             wrench, held = efforts[:, :6], set(range(6)) <= set(p)
             if held:  # the wrench found turns with the base
                 wrench = BaseMotion(leader.pose, twists).wrenches_in_body(wrench)
@@ -283,13 +283,13 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         """
         closure, order = self.closure, drives.shape[-2] - 1
         on_base = np.zeros((*drives.shape[:-1], 6)) if push is None else push
-        pushes = [on_base] if closure.base_given else []
+        pushes = [on_base] if closure.base_prescribed else []
         self.check_loads(inputs, 0)  # of higher orders, motion is not known yet
         state = inputs._replace(y=inputs.y[..., :2, :])
         result = self._changes("accelerations", order, state, drives, *pushes)
         c = closure.n_coordinates
         of_drives = result[..., c:, :]
-        if closure.base_given:
+        if closure.base_prescribed:
             of_drives = np.concatenate([result[..., :6, :], of_drives], axis=-2)
         return result[..., :c, :], of_drives
 
@@ -391,7 +391,7 @@ def _in_time(values: Sequence[Array], brackets: Array | None) -> list[list[Array
 
 def _platform_part(closure: Closure) -> tuple[slice, list[int]]:
     """Return which coordinates are rows of a platform or base, and which of its body-fixed twist they are."""
-    if closure.base_given:
+    if closure.base_prescribed:
         return slice(0, 6), list(range(6))
     first, platform = len(closure.joints), closure.platform
     rows = [] if platform is None else [ROWS.index(row) for row in platform.rows]

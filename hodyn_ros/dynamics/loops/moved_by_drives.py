@@ -45,7 +45,7 @@ class MovedByDrives:
         self._columns = [closure.driven.index(joint) for joint in joints]
         twin = replace(closure, joints=joints, driven=joints, platform=None)
         self._first = 0
-        if closure.tree.floating_base and not closure.base_given:
+        if closure.tree.floating_base and not closure.base_prescribed:
             place = looped.known.place
             self.start = place.base
             twin, _ = grounded(twin, place)

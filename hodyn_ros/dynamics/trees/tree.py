@@ -43,7 +43,7 @@ class TreeDynamics(TreePartials):
     memory: Array | None = None  # it need not be known where a tree was
     redundant: tuple[str, ...] = ()  # nor has it loops that depend on others
 
-    def found_joints(self, q: ArrayLike | None, base: BaseMotion | None) -> ArrayLike | None:
+    def joint_motion_or_none(self, q: ArrayLike | None, base: BaseMotion | None) -> ArrayLike | None:
         """Return what moves all joints, where that is known without a check of what is given."""
         return q if base is None or self.tree.floating_base else None
 

@@ -199,7 +199,7 @@ def _hybrid_code(
         each_body("start", "outward", first, record, [state, inputs], variants=variants),
         each_body("articulate", "inward", first, record, variants=variants),
     ]
-    pose, twist, base_given, result = arrays(("pose", "twist", "base_given", "found_base"))
+    pose, twist, base_inputs, result = arrays(("pose", "twist", "base_inputs", "base_results"))
     own = [base_of(record), BASE_CONSTANTS]
 
     def base_step(name: str, before: View, after: View) -> list[Statement]:
@@ -215,7 +215,7 @@ def _hybrid_code(
         if frame:
             body += base_step(f"bias{k}", pose, twist)
         if base_prescribed:
-            body += base_step(f"move{k}", twist, base_given)
+            body += base_step(f"move{k}", twist, base_inputs)
         body.append(each_body(f"bias{k}", "outward", first, record, variants=variants))
         if loaded:
             target = k, places["wrench"], places["wrench"] + 3
@@ -223,12 +223,12 @@ def _hybrid_code(
             body += each_load(f"load{k}", record, frame is not None)
         body.append(each_body(f"gather{k}", "inward", first, record, variants=variants))
         if frame:
-            body += base_step(f"close{k}" if base_prescribed else f"release{k}", base_given, result)
+            body += base_step(f"close{k}" if base_prescribed else f"release{k}", base_inputs, result)
         solved = Column(OUT, places["found"] + k, 1, k, columns)
         body.append(each_body(f"solve{k}", "outward", first, record, after=[solved], variants=variants))
     if frame:
         body += base_columns(result, order + 1)
-    arguments = [*arrays(("state", "inputs")), *([pose, twist, base_given] if frame else [])]
+    arguments = [*arrays(("state", "inputs")), *([pose, twist, base_inputs] if frame else [])]
     arguments += APPLIED if loaded else []
     return tree_code(tree_program(arguments, local, record, body), texts)
 

@@ -54,16 +54,16 @@ class AccelerationCode(LoopCode):
         """Return as `accelerations` of the driven joints, and efforts of those that are prescribed."""
         *arguments, memory, state = stacks
         step, rows = self.steps(q, *arguments, state)
-        n_given = self.closure.n_given
+        n_leader_arrays = self.closure.n_leader_arrays
         result = []
         for k, (row, efforts) in enumerate(zip(rows, step.held)):
             velocities = step.velocities(k + 1)
             driven = [velocities[j] for j in self.closure.driven]
-            values = [*row[: 3 * n_given], *from_taylor(driven, k + 1)]
+            values = [*row[: 3 * n_leader_arrays], *from_taylor(driven, k + 1)]
             for place, effort in zip(self.prescribed, from_taylor(efforts, k)):
-                values[3 * n_given + place] = effort
+                values[3 * n_leader_arrays + place] = effort
             result.append(values)
-        defect = self.defect(step, stacks[:n_given], result, memory, state[0])
+        defect = self.defect(step, stacks[:n_leader_arrays], result, memory, state[0])
         return [*result, [defect, *[0.0] * (len(result[0]) - 1)]]
 
     def accelerations(self, q: Stack, *stacks: Stack) -> Stack:
@@ -74,7 +74,7 @@ class AccelerationCode(LoopCode):
         """
         *arguments, memory, state = stacks
         step, rows = self.steps(q, *arguments, state)
-        leader = stacks[: self.closure.n_given]
+        leader = stacks[: self.closure.n_leader_arrays]
         defect = self.defect(step, leader, rows, memory, state[0])
         return [*rows, [defect, *[0.0] * (len(rows[0]) - 1)]]
 
@@ -89,9 +89,9 @@ class AccelerationCode(LoopCode):
 
     def steps(self, q: Stack, *stacks: Stack) -> tuple[Step, Stack]:
         """Return all that moves, and the accelerations, without what is wrong: no memory is asked for."""
-        closure, n_given = self.closure, self.closure.n_given
-        leader, (drives, *rest) = stacks[:n_given], stacks[n_given:]
-        pushes = rest.pop(0) if closure.base_given else []
+        closure, n_leader_arrays = self.closure, self.closure.n_leader_arrays
+        leader, (drives, *rest) = stacks[:n_leader_arrays], stacks[n_leader_arrays:]
+        pushes = rest.pop(0) if closure.base_prescribed else []
         *loads, (state,) = rest
         step = Step(self, self.leading_positions(q[0], state), q[1], leader)
         rows = []
@@ -220,7 +220,7 @@ class Step:
         code, closure = self.code, self.code.closure
         accelerations = [(k + 1.0) * rate for rate in self.velocities(k + 1)]
         joints, on_base = self.multipliers.rest(self.recursion.efforts(k, accelerations, twist, applied))
-        push, drives = (efforts[:6], efforts[6:]) if closure.base_given else ([], efforts)
+        push, drives = (efforts[:6], efforts[6:]) if closure.base_prescribed else ([], efforts)
         for joint, effort in zip(closure.driven, drives):
             joints[joint] = joints[joint] - effort
         if push:

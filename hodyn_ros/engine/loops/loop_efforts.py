@@ -108,9 +108,9 @@ class EffortCode(LoopCode):
     def _computed(self, q: Stack, stacks: Sequence[Stack]) -> _Computed:
         """Compute from arguments as of `efforts`."""
         closure = self.closure
-        n_given, n_loads = 2 if closure.leader is not None else 0, len(self.loads)
-        leader, loads = stacks[:n_given], stacks[n_given : n_given + n_loads]
-        rest = list(stacks[n_given + n_loads :])
+        n_leader_arrays, n_loads = 2 if closure.leader is not None else 0, len(self.loads)
+        leader, loads = stacks[:n_leader_arrays], stacks[n_leader_arrays : n_leader_arrays + n_loads]
+        rest = list(stacks[n_leader_arrays + n_loads :])
         preload = [taylor(row, k) for k, row in enumerate(rest.pop(0))] if self.preloaded else None
         (memory,), (state,), *computed = rest
         leading = self.leading_positions(q[0], state)
@@ -190,7 +190,7 @@ class Forces(Multipliers):
     def moves_freely(self) -> bool:
         """Whether nothing but limbs holds the base, a platform."""
         closure = self.code.closure
-        return closure.tree.floating_base and not closure.base_given
+        return closure.tree.floating_base and not closure.base_prescribed
 
     @property
     def _allowed(self) -> list[list[float]]:
@@ -229,7 +229,7 @@ class Forces(Multipliers):
                 for against, part in zip(self._against, parts)
             ]
         )
-        if not code.closure.base_given:
+        if not code.closure.base_prescribed:
             return u
         held = self.on_base([result[-1] for result in self.multipliers])
         rest = [a - b for a, b in zip(on_base, held)]

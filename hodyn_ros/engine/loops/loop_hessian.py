@@ -51,8 +51,8 @@ class LoopHessian(LoopFunction):
 class _Code(EffortCode):
     def hessian(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the second derivatives by rows, and what is wrong."""
-        closure, n_given = self.closure, 0 if self.closure.leader is None else 2
-        leader, (*loads, multiplier, memory, state) = stacks[:n_given], stacks[n_given:]
+        closure, n_leader_arrays = self.closure, 0 if self.closure.leader is None else 2
+        leader, (*loads, multiplier, memory, state) = stacks[:n_leader_arrays], stacks[n_leader_arrays:]
         orders, c = self.order + 3, closure.n_coordinates
         fields = []
         for k in range(orders):
@@ -73,4 +73,4 @@ class _Code(EffortCode):
     def _turning(self, count: int) -> Sequence[int]:
         """Return the coordinates that are small displacements of platform or base."""
         n = len(self.closure.joints)
-        return range(6) if self.closure.base_given else range(n, count)
+        return range(6) if self.closure.base_prescribed else range(n, count)

@@ -54,7 +54,7 @@ def compiles(closure: Closure, order: int, *, on_limbs: bool = False) -> bool:
     """
     tree, platform = closure.tree, closure.platform
     whole = platform is not None and (len(platform.rows) == 6 or platform.twists is not None)
-    known = not tree.floating_base or closure.base_given or whole
+    known = not tree.floating_base or closure.base_prescribed or whole
     limits = [one.function.smoothness for one in closure.followers]
     smooth = all(limit is None or limit >= order + 2 for limit in limits)
     bodies = tree.n_bodies if closure.loops else 0
@@ -127,24 +127,24 @@ class LoopFunction(Call):
         self.batch_rows = slice(0, rows - 1) if batch_rows is None else batch_rows
         # lanes neither remember a pose that is found, nor do they go around the generic code of a large tree
         self.on_numbers, self._has_lanes = on_numbers, has_lanes and tree is None and not finds_pose
-        shapes, found = [shape for _, shape in self.arguments], (1, n + 1)
+        shapes, improved = [shape for _, shape in self.arguments], (1, n + 1)
         known = [shape for _, shape in motions]
         passed = arrays(f"a{i}" for i in range(len(shapes)))
         motion, remembered = passed[: len(motions)], passed[-1]
         state, out = View("state"), View("out")
         make = uncompiled if on_numbers else straight_line
-        step = make(code.newton_step, [*known[:2], found])
+        step = make(code.newton_step, [*known[:2], improved])
         local: dict[str, Index | int] = {"state": n + 1}
         around: list[Statement] = []
         results: list[View] = []
         if on_numbers:
-            last = uncompiled(end, [*shapes, found])
+            last = uncompiled(end, [*shapes, improved])
         elif tree is None:
-            last = self._compiled_end(end, [*shapes, found], limit)
+            last = self._compiled_end(end, [*shapes, improved], limit)
         else:
-            joints = straight_line(code.joint_motion, [*known, found])
+            joints = straight_line(code.joint_motion, [*known, improved])
             around, results = _around_tree(code, tree, joints, passed, motion, local)
-            last = straight_line(end, [*shapes, found, tree.result])
+            last = straight_line(end, [*shapes, improved, tree.result])
         remember = [Copy(remembered, state, n)]
         if keeps_pose or finds_pose:
             remember.append(Copy(remembered.at(n), out if finds_pose else passed[1], 16))
@@ -365,7 +365,7 @@ class LoopAccelerations(LoopFunction):
         k, moved = len(closure.joints), closure.leader is not None
         motion = motion_arguments(2, k, moved, "the state")
         stacks: list[tuple[str, Shape]] = [("the efforts", (order + 1, len(closure.driven)))]
-        stacks += [("the base wrench", (order + 1, 6))] if closure.base_given else []
+        stacks += [("the base wrench", (order + 1, 6))] if closure.base_prescribed else []
         stacks += load_arguments(loads, order)
         result = order + 2, (k if prescribed is None else len(closure.driven)) + 6 * moved
         end = code.accelerations if prescribed is None else code.left_out
@@ -405,7 +405,7 @@ class LoopFromDrives(LoopFunction):
         """Trace and compile; raise TooLong. `chosen`: the rows of the twin's loops."""
         code = FromDrivesCode(closure, twin, chosen, order)
         driven = len(closure.driven)
-        motion = motion_arguments(order + 1, driven, twin.base_given, "the motion of the drives")
+        motion = motion_arguments(order + 1, driven, twin.base_prescribed, "the motion of the drives")
         result, poses = (2, code.shape[1]), closure.platform is not None
         super().__init__(code, motion, [], result, code.matrices, finds_pose=poses)
 

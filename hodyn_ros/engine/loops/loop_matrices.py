@@ -49,7 +49,7 @@ def distribution(
         for k in range(terms):
             velocity.extend({} if k else {column: 1.0 / ratio})
         joints.append(_column(code, velocity))
-    if closure.base_given:
+    if closure.base_prescribed:
         return [*of_base, *joints]
     rows = [] if closure.platform is None or of_base else list(range(len(closure.platform.rows)))
     of_platform = []
@@ -148,7 +148,7 @@ class ProductCode(LoopCode):
     def matrices(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the rows of one order after the other, and what is wrong, from closed positions."""
         *leader, (memory,), (state,) = stacks
-        leader, rest = leader[: self.closure.n_given], leader[self.closure.n_given :]
+        leader, rest = leader[: self.closure.n_leader_arrays], leader[self.closure.n_leader_arrays :]
         leading = self.leading_positions(q[0], state)
         motions, rates = self.move(q, leading, leader)
         base = None
@@ -228,7 +228,7 @@ class LoopSums(Sums):
         turns = closure.directions[:3].any(axis=0)  # of base or platform
         weights = np.where(turns, 1.0, closure.size).tolist() if closure.leader is not None else []
         of_joints = by_joint[list(closure.joints)].tolist()
-        if closure.base_given:
+        if closure.base_prescribed:
             drives = [*([column[i] for column in F] for i in range(6)), *drives]
             sizes, weights = [*weights, *sizes], [*weights, *of_joints]
         else:

@@ -78,7 +78,7 @@ class LoopPartials(LoopFunction):
             code = _AccelerationChanges(closure, chosen, order, loads)
             rows, self.shape = 2, ((order + 1) * (c + len(closure.driven)), 2 * c + (order + 1) * e)
             stacks = [("the efforts", (order + 1, len(closure.driven)))]
-            stacks += [("the base wrench", (order + 1, 6))] if closure.base_given else []
+            stacks += [("the base wrench", (order + 1, 6))] if closure.base_prescribed else []
         motion = motion_arguments(rows, k, closure.leader is not None)
         self.orders = order + 1
         self.parts = -(-self.shape[1] // lanes())
@@ -182,7 +182,7 @@ class MotionChange:
         self, code: LoopCode, q: Stack, leader: Sequence[Stack], state: Stack, change: Stack
     ) -> None:
         closure = code.closure
-        first, n = 6 if closure.base_given else 0, len(closure.joints)
+        first, n = closure.n_base, len(closure.joints)
         self._joints = [row[first : first + n] for row in change]
         self._rows = [row[:6] if first else row[n:] for row in change]
         self.traced, self._directions = isinstance(state[0][0], Traced), np.shape(change[0][0])
@@ -204,7 +204,7 @@ class MotionChange:
     def efforts(self, code: EffortCode, loads: Sequence[Stack], memory: Stack) -> Stack:
         """Return what `EffortCode.efforts` does, the wrench on a prescribed base body-fixed."""
         table = code.efforts(self.q, *self.leader, *loads, memory, self.state)
-        if not code.closure.base_given or self.base is None:
+        if not code.closure.base_prescribed or self.base is None:
             return table
         orders = code.order + 1
         wrenches = self.base.wrenches_to_body([row[:6] for row in table[:orders]])
@@ -319,8 +319,8 @@ def _pose_of_leader(code: LoopCode, motions: Sequence[ClusterMotion]) -> Stack:
 class _EffortChanges(EffortCode):
     def checked(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the changes from spatial twists, what is wrong, and how near to a singular pose it is."""
-        n_given = self.closure.n_given
-        leader, (*loads, memory, state, (units,)) = stacks[:n_given], stacks[n_given:]
+        n_leader_arrays = self.closure.n_leader_arrays
+        leader, (*loads, memory, state, (units,)) = stacks[:n_leader_arrays], stacks[n_leader_arrays:]
         changed = MotionChange(self, q, leader, state, _rows(units, self.closure.n_coordinates))
         *_, defect, singularity = table = changed.efforts(self, loads, memory)
         return [*changed.of(table[: self.order + 1]), [value_of(row[0]) for row in (defect, singularity)]]
@@ -329,8 +329,8 @@ class _EffortChanges(EffortCode):
 class _MatrixChanges(SumsCode):
     def checked(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the changes from spatial twists, and what is wrong."""
-        n_given = self.closure.n_given
-        leader, (memory, state, (units,)) = stacks[:n_given], stacks[n_given:]
+        n_leader_arrays = self.closure.n_leader_arrays
+        leader, (memory, state, (units,)) = stacks[:n_leader_arrays], stacks[n_leader_arrays:]
         changed = MotionChange(self, q, leader, state, _rows(units, self.closure.n_coordinates))
         table = self.matrices(changed.q, *changed.leader, memory, changed.state)
         return [*changed.of(table[:-1]), [value_of(table[-1][0])]]
@@ -342,9 +342,9 @@ class _AccelerationChanges(AccelerationCode):
 
         Changes of the wrench on a base are body-fixed, as those of its motion are.
         """
-        closure, n_given = self.closure, self.closure.n_given
-        leader, (*arguments, memory, state, (units,)) = stacks[:n_given], stacks[n_given:]
-        c, first = closure.n_coordinates, 6 if closure.base_given else 0
+        closure, n_leader_arrays = self.closure, self.closure.n_leader_arrays
+        leader, (*arguments, memory, state, (units,)) = stacks[:n_leader_arrays], stacks[n_leader_arrays:]
+        c, first = closure.n_coordinates, closure.n_base
         changed = MotionChange(self, q, leader, state, _rows(units[: 2 * c], c))
         pushed = _rows(units[2 * c :], closure.n_efforts)
         if first and not changed.traced:
@@ -371,7 +371,7 @@ class _AccelerationChanges(AccelerationCode):
             base.extend(taylor(row[:6], k))
             twist = from_taylor([*base.angular[k], *base.velocity[k]], k)
             of_rows = [dot(way, twist) for way in self.closure.directions.T.tolist()]
-            parts = (of_rows, row[6:]) if self.closure.base_given else (row[6:], of_rows)
+            parts = (of_rows, row[6:]) if self.closure.base_prescribed else (row[6:], of_rows)
             rows.append([*parts[0], *parts[1], *driven])
         return rows
 

@@ -96,11 +96,11 @@ class TaskCode(LoopCode):
 
     def coordinates(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the motion of the coordinates (derivatives + 1, k), and a row that says what is wrong."""
-        targets, given_twists, (memory,), (state,) = stacks
+        targets, target_twists, (memory,), (state,) = stacks
         place, poses = self._split(targets)
         count = self.derivatives_asked
-        of_base = given_twists[:count] if place else []
-        twists = given_twists[len(of_base) :]
+        of_base = target_twists[:count] if place else []
+        twists = target_twists[len(of_base) :]
         leading = self._positions(q, state)
         motions = self.solved_motions(leading, place)
         moving = MovingGoals(self._tree, self.positions(leading), place[0] if place else None)
@@ -167,7 +167,7 @@ class TaskCode(LoopCode):
 
     def _split(self, targets: Stack) -> tuple[list[Stack], Stack]:
         """Return the pose of a prescribed base, if there is one, and those of the frames."""
-        return ([targets[:4]], targets[4:]) if self.closure.base_given else ([], targets)
+        return ([targets[:4]], targets[4:]) if self.closure.base_prescribed else ([], targets)
 
     def _positions(self, q: Stack, state: Sequence[Scalar]) -> list[Scalar]:
         """Return those of the leading joints: of coordinates that are not movable as given."""
@@ -257,7 +257,7 @@ class TaskMotion(LoopFunction):
         self, closure: Closure, chosen: Array, order: int, goals: Goals, movable: Sequence[int]
     ) -> None:
         code = TaskCode(closure, chosen, order, goals, movable)
-        frames, k = len(goals.frames) + closure.base_given, len(closure.joints)
+        frames, k = len(goals.frames) + closure.base_prescribed, len(closure.joints)
         motion: list[tuple[str, Shape]] = [
             ("what is held, and weights", (order + 2, k)),
             ("the poses", (4 * frames, 4)),

@@ -230,21 +230,21 @@ class ArticulatedRecursion(Recursion):
         self,
         k: int,
         inputs: Sequence[Scalar],
-        base_given: Sequence[Scalar] = (),
+        base_inputs: Sequence[Scalar] = (),
         loads: Sequence[Sequence[Scalar]] = (),
     ) -> list[Scalar]:
         """Return Taylor coefficient k of what is not given at the joints.
 
         `inputs` holds coefficient k of the acceleration of prescribed joints and of the torque of the others;
-        returned are the torques of the former, the accelerations of the latter. `base_given` is coefficient k
-        + 1 of a prescribed base's twist or coefficient k of the base wrench in the world frame. `loads` as in
-        inverse dynamics.
+        returned are the torques of the former, the accelerations of the latter. `base_inputs` is coefficient
+        k + 1 of a prescribed base's twist or coefficient k of the base wrench in the world frame. `loads` as
+        in inverse dynamics.
         """
         if self.base is not None:
             self.multiply_velocities(self.bodies[0], k)
             self.states[0].wrench = self.bodies[0].wrench(k, ZERO, ZERO)
             if self.base_prescribed:
-                self.move_base(k, base_given)
+                self.move_base(k, base_inputs)
         for body in self.jointed:
             self.bias(body, k, inputs[body.constants.joint])
         for state, (moment, force) in zip(self.states, self.applied(loads)):
@@ -252,7 +252,7 @@ class ArticulatedRecursion(Recursion):
         for body in reversed(self.jointed):
             self.gather(body, inputs[body.constants.joint])
         if self.base is not None:
-            self.release_base(k, self.states[0].wrench, base_given)
+            self.release_base(k, self.states[0].wrench, base_inputs)
         return [self.solve_joint(body, k, inputs[body.constants.joint]) for body in self.jointed]
 
     def bias(self, body: Body, k: int, imposed: Scalar) -> None:

@@ -28,8 +28,8 @@ from hodyn_ros.export.c_function import (
     copied,
     finite_conditions,
     rounded,
+    rounding_error,
     sizes,
-    spread,
 )
 from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.export.straight_line import Tables, TracedLines
@@ -330,13 +330,13 @@ def _cases(drives: _Drives, dynamics: CFunction, motion: str, fails: bool) -> Ca
     result, tau = _within(drives, q, torques)
     inputs, results = {motion: q, "tau": tau}, _motor_results(result)
     of_rounded = _motor_results(drives.expected(rounded(q), rounded(tau)))
-    apart = spread(results, of_rounded)
+    apart = rounding_error(results, of_rounded)
     if not fails:
-        return Cases(inputs, results, spread=apart)
+        return Cases(inputs, results, rounding_error=apart)
     # first a motion that cannot be
     inputs = {name: np.concatenate([np.full_like(x[:1], np.inf), x]) for name, x in inputs.items()}
     results = {name: np.concatenate([np.zeros_like(x[:1]), x]) for name, x in results.items()}
-    return Cases(inputs, results, (FAILED, *[OK] * len(q)), failing=1, spread=apart)
+    return Cases(inputs, results, (FAILED, *[OK] * len(q)), failing=1, rounding_error=apart)
 
 
 def _within(drives: _Drives, q: Array, torques: Array) -> tuple[list[MotorMotion], Array]:
@@ -373,7 +373,9 @@ def _cases_of_both(drives: _Drives, dynamics: CFunction, motors: CFunction) -> C
         result = _motor_results(drives.expected(values[motion][good], values["tau"][good]))
         for name, rates in result.items():
             results[name][good] = rates
-    return Cases(cases.inputs, results, tuple(codes), cases.failing, cases.spread + motors.cases.spread)
+    return Cases(
+        cases.inputs, results, tuple(codes), cases.failing, cases.rounding_error + motors.cases.rounding_error
+    )
 
 
 def rotor_feedforward(robot: Robot, request: ExportRequest, tables: Tables) -> CFunction:

@@ -124,17 +124,17 @@ class _Efforts:
 def _located(robot: Robot, request: ExportRequest, tables: Tables) -> _Efforts:
     """Find them where the driven joints say where the robot is."""
     n, wanted = len(robot.driven_joints), replace(request, order=0, wrenches=())
-    found = [_part(robot, wanted, "inverse_dynamics", tables)]
+    functions = [_part(robot, wanted, "inverse_dynamics", tables)]
     if robot.joint_names != robot.driven_joints:
-        found.insert(0, _part(robot, replace(wanted, order=2), "motion_from_drives", tables))
+        functions.insert(0, _part(robot, replace(wanted, order=2), "motion_from_drives", tables))
     lines = []
-    for function in found:
+    for function in functions:
         passed = {"tau": f"efforts + {n} * i", "pose": "platform_pose", "twists": "platform_twists"}
-        if function is found[0]:
+        if function is functions[0]:
             passed[next(iter(function.inputs))] = f"moved + {3 * n} * i"
         lines += _called(function, passed, request.prefix.upper())
-    arrays = {name: size for one in found for name, size in _own(one).items()}
-    return _Efforts(found, lines, arrays, 2 * sum(one.operations for one in found))
+    arrays = {name: size for one in functions for name, size in _own(one).items()}
+    return _Efforts(functions, lines, arrays, 2 * sum(one.operations for one in functions))
 
 
 def _fitted(robot: Robot, request: ExportRequest, tables: Tables) -> _Efforts:

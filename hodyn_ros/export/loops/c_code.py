@@ -27,7 +27,7 @@ from hodyn_ros.export.c_function import (
     Memory,
     finite_conditions,
     rounded,
-    spread,
+    rounding_error,
 )
 from hodyn_ros.export.c_text import comment_block, number
 from hodyn_ros.export.loops.operations import of_motion
@@ -208,9 +208,9 @@ def _near_home(plan: Plan, reach: float, small: bool) -> Cases | None:
         rest = list(plan.inputs.values())[len(motion) :]
         calls.append([*motion, *(motions.numbers(random, *shape) for shape in rest)])
     nearest = [_rounded_inputs(plan, call) for call in calls]
-    calls, others = (nearest, calls) if small else (calls, nearest)
+    calls, other_calls = (nearest, calls) if small else (calls, nearest)
     *tables, again = [kernel.function(*call, memory) for call in [*calls, calls[0]]]
-    of_others = [kernel.function(*call, memory) for call in others]
+    other_tables = [kernel.function(*call, memory) for call in other_calls]
     if not all(table.item(kernel.defect_at) < 1.0 for table in [*tables, again]):
         return None
     impossible = [np.full_like(values, np.inf) for values in calls[0]]
@@ -221,13 +221,13 @@ def _near_home(plan: Plan, reach: float, small: bool) -> Cases | None:
         near = plan.singularity is not None and table.item(plan.singularity[0]) > plan.singularity[1]
         codes.append(NEAR_SINGULAR if near else OK)
     results = {name: np.array([one[name] for one in parts]) for name in plan.results}
-    near_by = [plan.results_in(table) for table in of_others]
+    near_by = [plan.results_in(table) for table in other_tables]
     return Cases(
         {name: np.array(values) for name, values in zip(plan.inputs, zip(impossible, *calls))},
         results,
         tuple(codes),
         failing=1,
-        spread=spread(
+        rounding_error=rounding_error(
             {name: values[1:] for name, values in results.items()},
             {name: np.array([one[name] for one in near_by]) for name in results},
         ),

@@ -80,7 +80,7 @@ def motion_from_drives(robot: Robot, request: ExportRequest, what: str) -> Plan:
         check_compiled(robot, False, f"motion from drives of order {order}")
     assert kernel is not None
     inputs |= {name: shape for name, shape in inputs_of(moved.twin.closure, order).items() if name != "q"}
-    if closure.base_given:
+    if closure.base_prescribed:
         about += words.base(order - 1)
     result, places = np.arange(kernel.result[1]), {}
     if closure.platform is not None:

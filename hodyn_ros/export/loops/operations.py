@@ -25,7 +25,7 @@ def inverse_dynamics(robot: Robot, request: ExportRequest, what: str) -> Plan:
     closure, order, loads = closure_of(robot), request.order, request.loads(robot.tree)
     said = f"inverse dynamics of order {order}"
     looped, kernel = compiled(robot, order, said, partial(LoopKernel, order=order, loads=loads))
-    first = 6 if closure.base_given else 0
+    first = closure.n_base
     result = np.arange(kernel.result[0] * kernel.result[1]).reshape(kernel.result)
     places = {"tau": result[kernel.efforts, first:], "motion": result[kernel.drives, first:]}
     about = [*about_motion(closure, order + 2)]
@@ -82,7 +82,7 @@ def forward_inputs(robot: Robot, request: ExportRequest) -> tuple[dict[str, Shap
         about += words.twist(leader_of(closure))
     inputs["tau"] = order + 1, len(closure.driven)
     about.append(f"tau: efforts of the driven joints and their derivatives up to order {order}.")
-    if closure.base_given:
+    if closure.base_prescribed:
         inputs["base_wrench"] = order + 1, 6
         about += words.result_of_base(OPERATIONS["inverse_dynamics"], request)
     return inputs, about
@@ -129,7 +129,7 @@ def of_motion(robot: Robot, request: ExportRequest, what: str) -> Plan:
     )
     if "m" in operation.shape:
         about.append(_velocities(robot))
-    if "efforts" in operation.shape and closure.base_given:
+    if "efforts" in operation.shape and closure.base_prescribed:
         about.append("Six rows of the body-fixed wrench on the base stand first.")
     places = {name: table}
     if operation.frames == "several":
@@ -143,7 +143,7 @@ def of_motion(robot: Robot, request: ExportRequest, what: str) -> Plan:
 def _velocities(robot: Robot) -> str:
     """Say which velocities matrices take, or give forces of."""
     closure = closure_of(robot)
-    parts = ["of the body-fixed twist of the base"] if closure.base_given else []
+    parts = ["of the body-fixed twist of the base"] if closure.base_prescribed else []
     parts += ["of the coordinates in q"] if closure.joints else []
     if closure.platform is not None:
         parts.append(f"{' '.join(closure.platform.rows)} of the body-fixed twist of the platform")

@@ -136,8 +136,8 @@ def _body_fixed(closure: Closure, of_base: str) -> list[str]:
     """Say which derivatives are by displacements of base or platform."""
     if closure.leader is None:
         return []
-    moved = "first by those of the base" if closure.base_given else "last by those of the platform"
-    if closure.platform is not None and not closure.base_given:
+    moved = "first by those of the base" if closure.base_prescribed else "last by those of the platform"
+    if closure.platform is not None and not closure.base_prescribed:
         moved += f" in {' '.join(closure.platform.rows)}"
     said = f"Columns are {moved}: small body-fixed displacements (k = 0) and the body-fixed twist (k > 0)."
-    return [said, f"{of_base}."] if closure.base_given else [said]
+    return [said, f"{of_base}."] if closure.base_prescribed else [said]

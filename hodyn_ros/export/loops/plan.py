@@ -140,7 +140,11 @@ def about_motion(closure: Closure, order: int) -> list[str]:
 
 def leader_of(closure: Closure) -> str:
     """Say whose motion is given."""
-    return "base" if closure.base_given else f"platform (body {closure.tree.body_names[closure.leader or 0]})"
+    return (
+        "base"
+        if closure.base_prescribed
+        else f"platform (body {closure.tree.body_names[closure.leader or 0]})"
+    )
 
 
 def motion_near_home(

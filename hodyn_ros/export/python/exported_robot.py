@@ -70,9 +70,9 @@ class ExportedRobot:
         """Make fixed calls and return their largest relative error; rounding leaves about 1e-14."""
         return float(self._self_test())
 
-    def _call(self, name: str, *given: ArrayLike) -> list[Array]:
+    def _call(self, name: str, *arguments: ArrayLike) -> list[Array]:
         near = ctypes.c_int(0)
-        results = self._functions[name](self._memory, near, given)
+        results = self._functions[name](self._memory, near, arguments)
         self.near_singularity = bool(near.value)
         return results
 
@@ -84,19 +84,19 @@ class _Function:
         function.argtypes = [ctypes.c_long, *[ctypes.c_void_p] * 4]
         function.restype = ctypes.c_long
         self._function, self._name, self._signature = function, name, signature
-        self._given = [np.zeros(shape) for shape in signature.inputs.values()]
-        self._found = [np.zeros(shape) for shape in signature.results.values()]
-        self._places = _pointers(self._given), _pointers(self._found)
+        self._inputs = [np.zeros(shape) for shape in signature.inputs.values()]
+        self._results = [np.zeros(shape) for shape in signature.results.values()]
+        self._places = _pointers(self._inputs), _pointers(self._results)
 
-    def __call__(self, memory: Any, near: Any, given: Sequence[ArrayLike]) -> list[Array]:
-        arrays = [np.asarray(array, dtype=np.float64) for array in given]
+    def __call__(self, memory: Any, near: Any, arguments: Sequence[ArrayLike]) -> list[Array]:
+        arrays = [np.asarray(array, dtype=np.float64) for array in arguments]
         axes = _checked(self._name, self._signature.inputs, arrays)
         if not axes:
-            for place, array in zip(self._given, arrays):
+            for place, array in zip(self._inputs, arrays):
                 np.copyto(place, array)
             if not self._function(1, memory, ctypes.byref(near), *self._places):
                 raise self._error(arrays, ())
-            return [found.copy() for found in self._found]
+            return [result.copy() for result in self._results]
         arrays = [np.ascontiguousarray(array) for array in arrays]
         results = [np.empty((*axes, *shape)) for shape in self._signature.results.values()]
         count, places = math.prod(axes), (_pointers(arrays), _pointers(results))
@@ -120,7 +120,7 @@ class _Function:
 
 def _checked(name: str, shapes: Mapping[str, Shape], arrays: Sequence[Array]) -> Shape:
     """Return the axes in front, which are those of all arrays."""
-    found = set()
+    fronts = set()
     for (argument, shape), array in zip(shapes.items(), arrays):
         front = array.ndim - len(shape)
         if front < 0 or array.shape[front:] != shape:
@@ -128,12 +128,12 @@ def _checked(name: str, shapes: Mapping[str, Shape], arrays: Sequence[Array]) ->
                 f"{argument} of {name} has shape {array.shape}; give one of shape {shape}, or several with "
                 "further axes in front"
             )
-        found.add(array.shape[:front])
-    if len(found) > 1:
+        fronts.add(array.shape[:front])
+    if len(fronts) > 1:
         raise ValueError(
-            f"the arrays of {name} have different axes in front: {', '.join(map(str, sorted(found)))}"
+            f"the arrays of {name} have different axes in front: {', '.join(map(str, sorted(fronts)))}"
         )
-    return found.pop()
+    return fronts.pop()
 
 
 def _pointers(arrays: Sequence[Array]) -> Any:

@@ -234,11 +234,11 @@ def calls_source(prefix: str, functions: Sequence[CFunction]) -> str:
 
 
 def _calls(prefix: str, function: CFunction) -> list[str]:
-    given, found = _of_one_call("given", function.inputs), _of_one_call("found", function.results)
-    passed = {name: array for name, (array, _) in {**given, **found}.items()}
+    inputs, results = _of_one_call("inputs", function.inputs), _of_one_call("results", function.results)
+    passed = {name: array for name, (array, _) in {**inputs, **results}.items()}
     call, macro = function.call(passed, f"({prefix}_memory *)memory"), prefix.upper()
     # functions that return a code look at the numbers themselves
-    steps = [*_stop_unless_finite(given), f"    {call};"]
+    steps = [*_stop_unless_finite(inputs), f"    {call};"]
     if function.fails:
         steps = [
             *[
@@ -251,10 +251,10 @@ def _calls(prefix: str, function: CFunction) -> list[str]:
         ]
     return [
         f"long {function.full_name}_calls(long count, void *memory, int *near_singular,",
-        "    const double *const *given, double *const *found)",
+        "    const double *const *inputs, double *const *results)",
         *["{", "  long k;", "  (void)memory;", "  (void)near_singular;"],
         "  for (k = 0; k < count; ++k) {",
-        *[*steps, *_stop_unless_finite(found)],
+        *[*steps, *_stop_unless_finite(results)],
         *["  }", "  return count;", "}"],
     ]
 

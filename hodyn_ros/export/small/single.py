@@ -27,11 +27,11 @@ def in_single(code: str) -> str:
     return _TOKENS.sub(_written, code)
 
 
-def _written(found: re.Match[str]) -> str:
-    text = found[0]
-    if found["name"]:
+def _written(match: re.Match[str]) -> str:
+    text = match[0]
+    if match["name"]:
         return _NAMES.get(text, text)
-    return f"{_nearest(float(text))}F" if found["number"] else text
+    return f"{_nearest(float(text))}F" if match["number"] else text
 
 
 def _nearest(value: float) -> str:

@@ -102,13 +102,13 @@ class _Progress:
 
     def __init__(self, handle: Any) -> None:
         self._handle = handle
-        self._told = -1.0
+        self._published = -1.0
 
     def __call__(self, share: float) -> None:
         if self._handle.is_cancel_requested:
             raise _CanceledError
-        if share >= self._told + _STEP:
-            self._told = share
+        if share >= self._published + _STEP:
+            self._published = share
             self._handle.publish_feedback(RetimeAction.Feedback(progress=share))
 
 

@@ -108,12 +108,12 @@ class TrajectoryEfforts:
         plain = JointTrajectory(header=path.header, joint_names=path.joint_names, points=points)
         positions = self._read(plain, present).positions
         try:
-            found = self.effort_filter.fastest(positions, blend, shares, stiffness_error, progress)
+            fastest = self.effort_filter.fastest(positions, blend, shares, stiffness_error, progress)
         except InfeasibleError as error:
             raise MessageRejected(Reason.BEYOND_LIMITS, str(error)) from error
         except InputError as error:
             raise MessageRejected(Reason.BAD_MOTION, str(error)) from error
-        made = self._message(*found)
+        made = self._message(*fastest)
         made.header = path.header
         return made
 

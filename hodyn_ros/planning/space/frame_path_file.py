@@ -72,14 +72,14 @@ def read_frame_path(path: str | os.PathLike[str], robot: Robot) -> tuple[JointPa
     """
     try:
         root = read_document(path, lambda data: FramePathFile).root
-        return _found(root, robot)
+        return _path_of(root, robot)
     except ModelError as error:
         raise InputError(str(error)) from error
     except InputError as error:
         raise InputError(f"{os.fspath(path)}: {error}") from error
 
 
-def _found(root: FramePathFile, robot: Robot) -> tuple[JointPath, FrameSpeed | None]:
+def _path_of(root: FramePathFile, robot: Robot) -> tuple[JointPath, FrameSpeed | None]:
     start = _start(root, robot)
     frame = root.frame or robot.platform
     if frame is None:
@@ -93,25 +93,25 @@ def _found(root: FramePathFile, robot: Robot) -> tuple[JointPath, FrameSpeed | N
         rotation = None if entry.rpy is None else poses(np.array([0.0, 0.0, 0.0, *entry.rpy]))[:3, :3]
         waypoints.append(Waypoint(place, rotation, through, entry.blend))
     path = FramePath(pose, waypoints, root.blend)
-    found = joint_path(robot, path, frame, start, task=root.task)
-    return found, None if root.speed is None else FrameSpeed(frame, root.speed, path.speeds)
+    led = joint_path(robot, path, frame, start, task=root.task)
+    return led, None if root.speed is None else FrameSpeed(frame, root.speed, path.speeds)
 
 
 def _start(root: FramePathFile, robot: Robot) -> Array:
-    names, given = robot.joint_names, root.start or {}
-    unknown = [name for name in given if name not in names]
-    missing = [name for name in names if name not in given]
+    names, positions = robot.joint_names, root.start or {}
+    unknown = [name for name in positions if name not in names]
+    missing = [name for name in names if name not in positions]
     if unknown or missing:
         raise InputError(
             f"start has to name all joints of the robot, {', '.join(names) or 'none'}; "
             + (f"{unknown[0]!r} is none of them" if unknown else f"{missing[0]!r} is missing")
         )
-    return np.array([given[name] for name in names], dtype=np.float64)
+    return np.array([positions[name] for name in names], dtype=np.float64)
 
 
-def path_text(found: JointPath, note: str) -> str:
+def path_text(path: JointPath, note: str) -> str:
     """Return the path of the joints as the text of a trajectory file, whose times are the way u [m]."""
-    motion = found.motion
+    motion = path.motion
     spline = motion.trajectory
     assert isinstance(spline, WaypointSpline)
     rows = zip(spline.times, spline.positions, spline.velocities or (), spline.accelerations or ())

@@ -114,9 +114,9 @@ def _platform_path(robot: Robot, path: FramePath, frame: str) -> JointPath:
         spline = WaypointSpline(places, nodes, at_rest=False)
         motion = RobotMotion.of_base(spline, coordinates.names, origin)
         middle = 0.5 * (places[1:] + places[:-1])
-        found, wanted = motion.sample(middle, 0).pose, path.at(middle, 0)[0]
-        assert found is not None
-        deviation = _apart(found, wanted)
+        reached, wanted = motion.sample(middle, 0).pose, path.at(middle, 0)[0]
+        assert reached is not None
+        deviation = _apart(reached, wanted)
         if max(deviation) <= _TOLERANCE or count > _MOST:
             return JointPath(motion, deviation, ())
         count *= 2
@@ -158,12 +158,12 @@ def _solved(
     """Return the joints with their derivatives by u (N, 5, n) at places (N,)."""
     poses, twists = path.at(places, _ORDER)
     expected = np.array(seed, dtype=np.float64)
-    found: list[Array] = []
+    solutions: list[Array] = []
     for i, place in enumerate(places):
-        if found:
+        if solutions:
             step = place - places[i - 1]
             powers = np.cumprod([1.0, *(step / k for k in range(1, _ORDER + 1))])
-            expected = powers @ found[-1]
+            expected = powers @ solutions[-1]
         try:
             solved = robot.inverse_kinematics(
                 poses[i],
@@ -176,8 +176,8 @@ def _solved(
             )
         except (SingularError, ConvergenceError) as error:
             raise InputError(_trouble(path, place, frame, error)) from error
-        found.append(np.asarray(solved))
-    return np.stack(found)
+        solutions.append(np.asarray(solved))
+    return np.stack(solutions)
 
 
 def _trouble(path: FramePath, place: float, frame: str, error: InputError) -> str:
@@ -200,10 +200,10 @@ def _deviation(
     return off, 0.0 if task == "position" else turned
 
 
-def _apart(found: Array, wanted: Array) -> tuple[float, float]:
+def _apart(reached: Array, wanted: Array) -> tuple[float, float]:
     """Return by how much the farthest of poses (N, 4, 4) are off others, and turned [m, rad]."""
-    off = np.linalg.norm(found[:, :3, 3] - wanted[:, :3, 3], axis=1)
-    turned = np.linalg.norm(found[:, :3, :3] - wanted[:, :3, :3], axis=(1, 2)) / np.sqrt(2.0)
+    off = np.linalg.norm(reached[:, :3, 3] - wanted[:, :3, 3], axis=1)
+    turned = np.linalg.norm(reached[:, :3, :3] - wanted[:, :3, :3], axis=(1, 2)) / np.sqrt(2.0)
     return float(off.max()), float(turned.max())
 
 
@@ -219,14 +219,14 @@ def _near_singular(
     jacobians = jacobians[:, 3:] if task == "position" else jacobians
     sizes = np.linalg.svd(jacobians, compute_uv=False)
     conditions = sizes[:, 0] / np.maximum(sizes[:, -1], 1e-300)
-    bad = conditions > _NEAR
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], bad, [False]]).astype(int)))
-    found = []
+    near = conditions > _NEAR
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], near, [False]]).astype(int)))
+    stretches = []
     for begin, end in zip(edges[::2], edges[1::2]):
         some = slice(begin, end)
         rates = np.abs(motion[some, 1])
         joint = int(np.argmax(rates.max(axis=0)))
-        found.append(
+        stretches.append(
             NearSingular(
                 float(places[begin]),
                 float(places[end - 1]),
@@ -235,4 +235,4 @@ def _near_singular(
                 float(rates[:, joint].max()),
             )
         )
-    return tuple(found)
+    return tuple(stretches)

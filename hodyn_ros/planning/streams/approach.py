@@ -60,11 +60,11 @@ class Approach:
     @classmethod
     def to_a_stop(cls, start: State, bounds: Bounds) -> Approach:
         """Return the motion that comes to rest as soon as it can, wherever that is."""
-        found = cls.__new__(cls)
+        approach = cls.__new__(cls)
         still = np.zeros_like(start.velocity)
         change = _change(start.velocity, start.acceleration, still, bounds)
-        found._from(start, np.stack(change.durations), np.stack(change.jerks))
-        return found
+        approach._from(start, np.stack(change.durations), np.stack(change.jerks))
+        return approach
 
     def _from(self, start: State, durations: Array, jerks: Array) -> None:
         """Lay segments of constant jerk (segments, n) behind each other; behind the last one joints stand."""
@@ -168,11 +168,11 @@ def _cruise(start: State, bounds: Bounds) -> tuple[Array, Array]:
         try_ = np.where(
             open_, high - at_high * (high - low) / np.where(open_, at_high - at_low, 1.0), velocity
         )
-        found = missed(try_)
-        velocity, error = np.where(open_, try_, velocity), np.where(open_, found, error)
-        above = found > 0.0
-        at_low = np.where(above, np.where(moved > 0.0, 0.5, 1.0) * at_low, found)
-        at_high = np.where(above, found, np.where(moved < 0.0, 0.5, 1.0) * at_high)
+        miss = missed(try_)
+        velocity, error = np.where(open_, try_, velocity), np.where(open_, miss, error)
+        above = miss > 0.0
+        at_low = np.where(above, np.where(moved > 0.0, 0.5, 1.0) * at_low, miss)
+        at_high = np.where(above, miss, np.where(moved < 0.0, 0.5, 1.0) * at_high)
         low, high = np.where(above, low, try_), np.where(above, try_, high)
         moved = np.where(above, 1.0, -1.0)
         open_ = open_ & (np.abs(error) > scale) & (high - low > _PRECISION)
@@ -212,8 +212,8 @@ def fading(off: Array, times: Array, join: float) -> Array:
 
 def _polynomials(coefficients: Array, u: Array, duration: float) -> Array:
     """Return polynomials (powers, n) at u (N, 1), 0 to 1, with two derivatives by time: (N, 3, n)."""
-    found = []
+    derivatives = []
     for _ in range(3):
-        found.append(np.asarray(u ** np.arange(len(coefficients)) @ coefficients))
+        derivatives.append(np.asarray(u ** np.arange(len(coefficients)) @ coefficients))
         coefficients = coefficients[1:] * np.arange(1, len(coefficients))[:, None] / duration
-    return np.stack(found, axis=1)
+    return np.stack(derivatives, axis=1)

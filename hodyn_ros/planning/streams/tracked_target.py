@@ -98,16 +98,16 @@ class KnownTarget:
         first, last = int(spans.min()), int(spans.max())
         number = np.arange(first, last + DEGREE + 1)
         controls = self._mirrored(self.path.times[0] + self.spacing * (number - _LAG))
-        found = evaluate(controls, spans - first, places - spans, self.spacing, 2)
-        return found * (self.rate ** np.arange(3))[:, None]
+        samples = evaluate(controls, spans - first, places - spans, self.spacing, 2)
+        return samples * (self.rate ** np.arange(3))[:, None]
 
     def _mirrored(self, times: Array) -> Array:
         """Return the path (N, n) at times (N,), and beyond its ends what keeps its direction there."""
         path, begin, end = self.path, self.path.times[0], self.path.times[-1]
         inside = np.where(times < begin, 2.0 * begin - times, np.where(times > end, 2.0 * end - times, times))
-        found = path.at(inside)
-        found = np.where((times < begin)[:, None], 2.0 * path.points[0] - found, found)
-        return np.asarray(np.where((times > end)[:, None], 2.0 * path.points[-1] - found, found))
+        points = path.at(inside)
+        points = np.where((times < begin)[:, None], 2.0 * path.points[0] - points, points)
+        return np.asarray(np.where((times > end)[:, None], 2.0 * path.points[-1] - points, points))
 
 
 _JERK = 10.0  # density of the jerk of a target [rad²/s⁵]: hands and policies, up to about 2 Hz
@@ -143,10 +143,10 @@ class TargetEstimator:
         forward = np.array([[1.0, step, 0.5 * step * step], [0.0, 1.0, step], [0.0, 0.0, 1.0]])
         state = forward @ self.state
         covariance = forward @ self._covariance @ forward.T + _noise_of_motion(step)
-        spread = covariance[:, 0, 0] + self._variance
+        variance = covariance[:, 0, 0] + self._variance
         error = position - state[0]
-        far = np.abs(error) > _SURPRISE * np.sqrt(spread) + 0.5 * self._acceleration * step * step
-        gain = covariance[:, :, 0] / spread[:, None]
+        far = np.abs(error) > _SURPRISE * np.sqrt(variance) + 0.5 * self._acceleration * step * step
+        gain = covariance[:, :, 0] / variance[:, None]
         self.time, self.gap = time, self.gap + _REMEMBERED * (step - self.gap)
         self.state = state + gain.T * np.where(far, 0.0, error)
         self._covariance = covariance - gain[:, :, None] * covariance[:, None, 0]

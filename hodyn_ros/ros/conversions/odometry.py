@@ -43,11 +43,11 @@ class OdometryReader(StreamReader[BaseMotion]):
 
 
 def _value(msg: Odometry, field: str) -> float:
-    found: object = msg
+    part: object = msg
     for name in field.split("."):
-        found = getattr(found, name)
-    assert isinstance(found, float)
-    return found
+        part = getattr(part, name)
+    assert isinstance(part, float)
+    return part
 
 
 def _motion(numbers: Array) -> BaseMotion:

@@ -69,21 +69,21 @@ def sensed(robot: Robot, measured: Sequence[str]) -> Sensed:
     for name in measured:
         if name not in whole:
             raise InputError(f"parameter 'measured' holds {name!r}; choose from {', '.join(whole)}")
-    found = Sensed(
+    chosen = Sensed(
         links="position" in measured,
         motors="motor_position" in measured,
         motor_efforts="motor_effort" in measured,
         joint_torques="joint_torque" in measured,
         rates=any(name in measured for name in ("velocity", "motor_velocity")),
     )
-    if set(found.rows) != set(measured):
+    if set(chosen.rows) != set(measured):
         raise InputError(
             f"parameter 'measured' is {list(measured)}; give velocities of all whose positions are measured, "
             "or of none"
         )
-    if found.joint_torques and found.motor_efforts and not found.motors:
+    if chosen.joint_torques and chosen.motor_efforts and not chosen.motors:
         raise InputError(
             "parameter 'measured' holds joint_torque and motor_effort, which cannot both come on "
             "joint_states; leave one out, or measure motor_position"
         )
-    return found
+    return chosen

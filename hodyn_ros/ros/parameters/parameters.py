@@ -106,7 +106,7 @@ def specs_of(config: type[Any], *, live: bool = False, **defaults: Any) -> tuple
 
 
 def config_of(
-    node: Node, config: type[_Config], changed: Mapping[str, Any] = _NOTHING, prefix: str = "", **others: Any
+    node: Node, config: type[_Config], changed: Mapping[str, Any] = _NOTHING, prefix: str = "", **fixed: Any
 ) -> _Config:
     """Return a dataclass as the parameters of a node say, which `specs_of` has made of its fields.
 
@@ -120,7 +120,7 @@ def config_of(
         if node.has_parameter(name)
     }
     # a list that is not set is None in a change
-    return config(**{field: () if one is None else one for field, one in held.items()}, **others)
+    return config(**{field: () if one is None else one for field, one in held.items()}, **fixed)
 
 
 def declare(node: Node, settings: Sequence[ParameterSpec]) -> None:

@@ -34,7 +34,7 @@ class FixedRate:
         self.rate = float(rate)
         self.origin = origin
         self.next = 0
-        self.skipped = self._told = 0
+        self.skipped = self._reported = 0
         self._most = most
 
     def instant(self, k: int) -> int:
@@ -56,7 +56,7 @@ class FixedRate:
 
     def newly_skipped(self) -> int:
         """Return how many instants have been skipped since the last call."""
-        newly, self._told = self.skipped - self._told, self.skipped
+        newly, self._reported = self.skipped - self._reported, self.skipped
         return newly
 
     def lost(self, now: int) -> bool:

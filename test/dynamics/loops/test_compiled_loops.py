@@ -71,8 +71,8 @@ class TestCompiledAccelerations:
         if base is None:
             found, moving = robot.forward_dynamics(y[:2], efforts, wrenches=wrenches), None
         else:
-            push = {"base_wrench": efforts[:, :6]} if closure.base_given else {}
-            drives = efforts[:, 6:] if closure.base_given else efforts
+            push = {"base_wrench": efforts[:, :6]} if closure.base_prescribed else {}
+            drives = efforts[:, 6:] if closure.base_prescribed else efforts
             start = BaseMotion(base.pose, base.twists[:1])
             moved, found = robot.forward_dynamics(y[:2], drives, start, wrenches=wrenches, **push)
             moving = BaseMotion(base.pose, np.concatenate([base.twists[:1], moved]))

@@ -44,7 +44,7 @@ class Case:
         self.robot, self.closure, self.base = robot, robot.closure, base
         self.state = y[:2] if y.shape[1] else None
         self.efforts = rng.normal(size=(ORDER + 1, len(robot.driven_joints)))
-        self.push = rng.normal(size=(ORDER + 1, 6)) if self.closure.base_given else None
+        self.push = rng.normal(size=(ORDER + 1, 6)) if self.closure.base_prescribed else None
         bodies = robot.tree.body_names
         self.loads = [
             AppliedWrench(bodies[-1], rng.normal(size=(ORDER + 1, 6))),
@@ -58,7 +58,7 @@ class Case:
     def moved(self, step: float) -> tuple[Any, ...]:
         """Return state, values, base and wrench, all changed."""
         closure, change = self.closure, step * self.directions
-        first, n = 6 if closure.base_given else 0, len(closure.joints)
+        first, n = 6 if closure.base_prescribed else 0, len(closure.joints)
         state, base, push = self.state, self.base, self.push
         if state is not None:
             state = state + change[:2, first : first + n]
@@ -93,7 +93,7 @@ class Case:
             return np.asarray(found)
         twists, joints = found
         rows = np.linalg.lstsq(self.closure.directions, twists.T, rcond=None)[0].T
-        return np.concatenate([rows, joints] if self.closure.base_given else [joints, rows], axis=1)
+        return np.concatenate([rows, joints] if self.closure.base_prescribed else [joints, rows], axis=1)
 
     def left_out(self, step: float, prescribed: list[str], held: bool) -> Array:
         """Return what hybrid dynamics finds, of a base that is held its wrench."""
@@ -103,7 +103,7 @@ class Case:
         found: Any = self.robot.hybrid_dynamics(
             state, values, base, push, prescribed=prescribed, wrenches=self.loads, prescribe_base=held
         )
-        if base is None or not self.closure.base_given:
+        if base is None or not self.closure.base_prescribed:
             return np.asarray(found if base is None else found.joints)
         return np.concatenate(
             [base.wrenches_in_body(found.base) if held else found.base, found.joints], axis=1
@@ -196,7 +196,7 @@ def assert_linearised(case: Case) -> None:
     assert np.abs(B[m:] - drives).max() < 1e-12 * np.abs(drives).max()
     np.testing.assert_array_equal(A[:m, m:], np.eye(m))
     if case.base is not None:  # e' = dw - [w, e]
-        rows = slice(0, 6) if closure.base_given else slice(len(closure.joints), m)
+        rows = slice(0, 6) if closure.base_prescribed else slice(len(closure.joints), m)
         turned = np.linalg.lstsq(closure.directions, ad(case.base.twists[0]) @ closure.directions, rcond=None)
         np.testing.assert_allclose(A[rows, rows], -turned[0], atol=1e-14)
 

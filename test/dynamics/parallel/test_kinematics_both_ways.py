@@ -60,7 +60,7 @@ def test_a_motion_goes_on_as_its_derivatives_say(name: str) -> None:
     stack = np.vstack([drives, random_stack(5, orders, len(drives), rate=0.5)])
 
     def base(count: int) -> list[Array]:
-        return [motion[-2], np.zeros((count, 6))] if closure.base_given else []
+        return [motion[-2], np.zeros((count, 6))] if closure.base_prescribed else []
 
     now = robot.compile(orders, "motion_from_drives")(stack, *base(orders))[0]
     powers = [dt**k / factorial(k) for k in range(orders + 1)]
@@ -127,7 +127,7 @@ def test_batches_go_on_from_sample_to_sample(name: str) -> None:
     robot.reset()
     assert relative_errors(joints, np.array([f(*one) for one in samples])).max() < 1e-11
     drives = np.ascontiguousarray(joints[:, :, list(closure.driven)])
-    base = [np.array([one[k] for one in samples]) for k in (-2, -1)] if closure.base_given else []
+    base = [np.array([one[k] for one in samples]) for k in (-2, -1)] if closure.base_prescribed else []
     robot.reset()
     batch = robot.compile_batch(2, "motion_from_drives")
     found = batch(drives, *base)
