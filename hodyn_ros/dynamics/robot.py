@@ -189,9 +189,9 @@ class Robot(CompileCalls, PartialCalls, DynamicsCalls, KinematicCalls, MatrixCal
         `masses` (n,) [kg]; `coms` (n, 3) in the body frame [m]; `inertias` (n, 3, 3) about the centre of mass
         in body axes [kg m^2]; `gravity` (3,) points down [m/s^2]. With a floating base, body 0 is the base,
         its screw row is ignored, and joint i moves body i + 1. `hodyn_ros.model.composite_joints` has
-        universal, ball, planar and floating joints to stand among the screws: joint "hip" becomes several,
-        "hip_rz" and so on, with bodies without mass between, such as "hip_rz_link". Other arguments then
-        count bodies as given, and such joints by name.
+        universal, ball, planar, floating and rolling joints to stand among the screws: joint "hip" becomes
+        several, "hip_rz" and so on, with bodies without mass between, such as "hip_rz_link". Other arguments
+        then count bodies as given, and such joints by name.
 
         `constraints`: couplings of joints to others, loops that join bodies besides, and which coordinates
         and drives move the robot then (`docs/loops.md`). Raises ModelError naming the body, joint, loop or
@@ -202,7 +202,8 @@ class Robot(CompileCalls, PartialCalls, DynamicsCalls, KinematicCalls, MatrixCal
         if has_composite(screws):
             bodies = unique_names("body_names", body_names, len(screws), "body")
             joints = unique_names("joint_names", joint_names, len(screws) - bool(floating_base), "joint")
-            held, arrays = held.by_name(bodies, joints), unfold_arrays(arrays, joints, bodies)
+            held, (arrays, couplings) = held.by_name(bodies, joints), unfold_arrays(arrays, joints, bodies)
+            held = replace(held, couplings=[*couplings, *held.couplings])
         model = TreeModel.build(arrays, gravity, floating_base, name=name, any_rank=not held.empty)
         if held.empty:
             return cls(model)

@@ -18,8 +18,6 @@ from hodyn_ros.model.keys import said_in_file
 from hodyn_ros.model.limits import JointLimit
 from hodyn_ros.model.tree import JointKind, TreeModel
 
-_KINDS = {JointKind.REVOLUTE: "revolute", JointKind.PRISMATIC: "prismatic", JointKind.HELICAL: "helical"}
-
 
 def robot_text(result: Identified, header: str = "") -> str:
     """Return the YAML text of an identified robot; `header` becomes a comment above it."""
@@ -80,7 +78,7 @@ def _joint(result: Identified, i: int) -> dict[str, Any]:
     direction = tree.screws[i][3:] if kind is JointKind.PRISMATIC else tree.screws[i][:3]
     joint: dict[str, Any] = {
         "name": tree.joint_names[j],
-        "type": _KINDS[kind],
+        "type": kind.value,
         "parent": "world" if parent < 0 else tree.body_names[parent],
         "child": tree.body_names[i],
         "origin": _origin(pose),

@@ -19,7 +19,8 @@ LoopKind = Literal["weld", "ball", "universal", "hinge", "cylinder", "slider", "
 KINDS: tuple[LoopKind, ...] = get_args(LoopKind)
 ROWS = ("rx", "ry", "rz", "x", "y", "z")
 TOLERANCE = 1e-4
-_WITH_AXIS = ("universal", "hinge", "cylinder", "slider", "spin")
+WITH_AXIS = ("universal", "hinge", "cylinder", "slider", "spin")
+WITH_AXES = ("rows", "weld", "slider")  # a frame on each body
 
 Coordinate = str | int | tuple[str | int, Sequence[str]]
 """A joint, or (body, rows) with components of the pose of a body, out of "rx", "ry", "rz", "x", "y", "z"."""
@@ -145,7 +146,7 @@ class Loop:
             if vector is not None or needed:
                 object.__setattr__(self, field, self._vector(field, vector))
         for needs, fields in {
-            **dict.fromkeys(_WITH_AXIS, ("axis",)),
+            **dict.fromkeys(WITH_AXIS, ("axis",)),
             "universal": ("axis", "axis_b"),
             "rod": ("point_b",),
         }.items():
@@ -166,7 +167,7 @@ class Loop:
     def _check_rows(self) -> None:
         listed = isinstance(self.rows, Sequence) and not isinstance(self.rows, str)
         rows = tuple(self.rows) if listed else ("?",)
-        framed = self.kind in ("rows", "weld", "slider")
+        framed = self.kind in WITH_AXES
         if self.kind != "rows" and rows or not framed and (self.axes is not None or self.axes_b is not None):
             raise ModelError(f"loop {self.name!r}: a {self.kind} has no rows and axes of its own")
         if self.axes is None and self.axes_b is not None:

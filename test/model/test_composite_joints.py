@@ -1,10 +1,11 @@
-"""Universal, ball, planar and floating joints in trees, files and loops."""
+"""Universal, ball, planar, floating and rolling joints in trees, files and loops."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
+import mpmath
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -31,7 +32,7 @@ from hodyn_ros import (
     share,
 )
 from hodyn_ros.errors import ModelError
-from hodyn_ros.model.composite_joints import CompositeJoint, ball, floating, planar, universal
+from hodyn_ros.model.composite_joints import CompositeJoint, ball, floating, planar, rolling, universal
 from hodyn_ros.model.frames import from_rpy
 from hodyn_ros.model.parallel.closure import model_of
 
@@ -328,6 +329,9 @@ class TestJoints:
             (lambda: planar((0, 0, 1), (0, 1, 1)), "must lie in its plane"),
             (lambda: planar((0, 0, 0)), "a direction must be three numbers, not all zero"),
             (lambda: ball(axes=np.ones((3, 3))), "must be a right-handed frame"),
+            (lambda: rolling((0, 0, 1), (0, 1, 1), (0.1, 0.2)), "line ... must be normal to [0. 0. 1.]"),
+            (lambda: rolling((0, 0, 1), (0, 1, 0), (0.1, 0.0)), "must be above zero, found [0.1, 0.0]"),
+            (lambda: rolling((0, 0, 1), (0, 1, 0), (0.1,)), "radii of a rolling joint must have shape (2,)"),
             (lambda: CompositeJoint(np.eye(6), ("a", "b")), "screws of a joint must have shape (2, 6)"),
             (lambda: CompositeJoint(np.eye(6)[:2], ("a", "a")), "more than once"),
             error=ModelError,
@@ -497,7 +501,7 @@ class TestRobotFiles:
             (("ry: {limits", "rw: {limits"), "17: joints[1].freedoms.rw: unknown key; known"),
             (("ry: {limits", "x: {limits"), "joints[1].freedoms: joint 'hip' is ball, with the degrees of"),
             (("type: ball", "type: ball\n    limits: {upper: 2}"),
-             "'hip' has several degrees of freedom; give"),
+             "'hip' is a row of joints; give those that have 'limits' under freedoms"),
             (("type: ball", "type: ball\n    axis: [0, 0, 1]"), "joint 'hip': a ball joint has no axis"),
             ((", axis_b: [0, 2, 0]", ""), "joint 'ankle': a universal joint needs axis and axis_b"),
             (("[0, 2, 0]", "[2, 0, 0]"), "joint 'ankle': the axes of a universal joint are parallel"),
@@ -505,5 +509,128 @@ class TestRobotFiles:
              "joint 'slip': the first direction ... in its plane"),
             (("universal", "revolute"), "joint 'ankle' is revolute, so it cannot have 'axis_b'"),
             by=lambda change: Robot.load(written(LEG.replace(*change))),
+            error=ModelError,
+        )  # fmt: skip
+
+
+FINGER = """
+name: finger
+gravity: [0, -9.81, 0]
+bodies:
+  - {name: palm, mass: 1, com: [0, 0, 0], inertia: &I
+      {about: com, ixx: 0.02, ixy: 0, ixz: 0, iyy: 0.01, iyz: 0, izz: 0.03}}
+  - {name: tip, mass: 0.7, com: [0.05, 0.3, -0.02], inertia: *I}
+joints:
+  - {name: lift, type: prismatic, parent: world, child: palm, axis: [0, 1, 0]}
+  - name: knee
+    type: rolling
+    parent: palm
+    child: tip
+    origin: {xyz: [0, 0.5, 0]}
+    axis: [0, 0, 2]
+    axis_b: [0, 1, 0]
+    radii: [0.03, 0.02]
+    freedoms: {r1: {limits: {lower: -1, upper: 1.2, effort: 40}}}
+"""
+
+
+class TestRolling:
+    """A cylinder of 20 mm that rolls on one of 30 mm, and turns by 2.5 times the turn of their line."""
+
+    @staticmethod
+    def efforts(q: Array, order: int) -> Array:
+        """Return those of a held palm by virtual power, the plane as complex numbers, of many digits."""
+        with mpmath.workdps(50):
+            mass, inertia, down = (mpmath.mpf(x) for x in ("0.7", "0.03", "9.81"))
+            parts = [(1, mpmath.mpc(0, "0.05")), (mpmath.mpf("2.5"), mpmath.mpc("0.05", "0.3"))]
+
+            def effort(t: mpmath.mpf) -> mpmath.mpf:
+                x, v, a = (
+                    sum(
+                        mpmath.mpf(c) * t ** (j - k) / mpmath.factorial(j - k)
+                        for j, c in enumerate(q)
+                        if j >= k
+                    )
+                    for k in range(3)
+                )
+                arms = [(1j * gain, arm * mpmath.expj(gain * x)) for gain, arm in parts]
+                way = sum(turn * arm for turn, arm in arms)
+                acceleration = a * way + v**2 * sum(turn**2 * arm for turn, arm in arms)
+                force = mass * (acceleration + 1j * down)
+                return (mpmath.conj(way) * force).real + inertia * mpmath.mpf("6.25") * a
+
+            return np.array([[float(mpmath.diff(effort, 0, r))] for r in range(order + 1)])
+
+    def test_efforts_of_any_order(self, written: Callable[[str], Path]) -> None:
+        robot = Robot.load(written(FINGER))
+        assert robot.coordinates == robot.driven_joints == ("lift", "knee_r1")
+        assert robot.limits.position_upper[1] == 1.2
+        q = np.zeros((8, 2))
+        q[:, 1] = np.random.default_rng(0).uniform(-1.0, 1.0, 8)
+        exact = self.efforts(q[:, 1], 5)
+        found = robot.inverse_dynamics(q)
+        assert relative_errors(found[:, 1:], exact).max() < 1e-13
+        assert relative_errors(robot.forward_dynamics(q[:2], found), q[2:]).max() < 1e-10
+
+    def test_among_screws(self) -> None:
+        place, inertia = random_pose(np.random.default_rng(1)), np.diag([0.02, 0.01, 0.03])
+        joint = rolling(place[:3, 2], place[:3, 1], (0.03, 0.02), place[:3, 3])
+        given = {"placements": [place], "masses": [0.7], "coms": [[0.05, 0.3, -0.02]], "inertias": [inertia]}
+        robot = Robot.from_screws([-1], [joint], **given, gravity=-9.81 * place[:3, 1], joint_names=["knee"])
+        assert (robot.joint_names, robot.tree.joint_names) == (("knee_r1",), ("knee_r1", "knee_r2"))
+        q = np.random.default_rng(2).uniform(-1.0, 1.0, (5, 1))
+        assert relative_errors(robot.inverse_dynamics(q), self.efforts(q[:, 0], 2)).max() < 1e-13
+        leg = Limb([joint], [], [], [], [], driven=[0], name="leg")
+        platform = Platform(1.0, np.zeros(3), np.eye(3), place)
+        refused(
+            lambda: ParallelRobot.from_screws([leg], platform, np.eye(6)),
+            "limb 'leg': joint 'leg_joint1_r2' follows another",
+            ModelError,
+        )
+
+    def test_what_touches_stands_still(self, written: Callable[[str], Path]) -> None:
+        found = Robot.load(written(FINGER)).forward_kinematics(np.array([[0.0, 0.7], [0.0, 2.0]]))
+        turn, shift = np.split(found.twists_of("tip")[0], 2)
+        touch = np.array([-0.03 * np.sin(0.7), 0.45 + 0.03 * np.cos(0.7), 0.0])
+        np.testing.assert_allclose(shift + np.cross(turn, touch), 0.0, atol=1e-14)
+        np.testing.assert_allclose(turn, [0.0, 0.0, 5.0], atol=1e-14)
+
+    def test_curves_of_ones_own(self) -> None:
+        slide = planar((0, 0, 1), (1, 0, 0))
+        curves = {"y": (0.0, 0.2, -0.5), "rz": (0.0, 1.0, 0.4, -0.1)}
+        row = CompositeJoint(
+            slide.screws, slide.names, tuple(Coupling(name, "x", polynomial=f) for name, f in curves.items())
+        )
+        beside = Constraints(
+            couplings=[Coupling(f"slot_{name}", "slot_x", polynomial=f) for name, f in curves.items()]
+        )
+        given = {
+            "masses": [0.8],
+            "coms": [[0.1, 0.05, 0.0]],
+            "inertias": [0.02 * np.eye(3)],
+            "joint_names": ["slot"],
+        }
+        found, expected = (
+            Robot.from_screws([-1], [joint], [np.eye(4)], **given, constraints=constraints)
+            for joint, constraints in ((row, None), (slide, beside))
+        )
+        assert found.coordinates == ("slot_x",)
+        q = np.random.default_rng(3).uniform(-1.0, 1.0, (5, 1))
+        np.testing.assert_array_equal(found.inverse_dynamics(q), expected.inverse_dynamics(q))
+
+    def test_locked(self, written: Callable[[str], Path]) -> None:
+        free = Robot.load(written(FINGER)).forward_kinematics(np.array([[0.0, 0.3]])).pose_of("tip")
+        held = Robot.load(written(FINGER.replace("r1: {", "r1: {locked: 0.3, ")))
+        assert held.joint_names == ("lift",)
+        np.testing.assert_allclose(held.forward_kinematics(np.zeros((1, 1))).pose_of("tip"), free, atol=1e-14)
+
+    def test_what_is_wrong_is_named(self, written: Callable[[str], Path]) -> None:
+        assert_refused(
+            (("    radii: [0.03, 0.02]\n", ""), "joint 'knee': a rolling joint needs axis, axis_b and radii"),
+            (("type: rolling", "type: universal"), "joint 'knee': a universal joint has no radii"),
+            (("r1: {", "r2: {"), "joint 'knee' is rolling, with the degrees of freedom r1"),
+            (("axis: [0, 1, 0]", "axis: [0, 1, 0], radii: [1, 1]"),
+             "'lift' is prismatic, so it cannot have 'radii'"),
+            by=lambda change: Robot.load(written(FINGER.replace(*change))),
             error=ModelError,
         )  # fmt: skip

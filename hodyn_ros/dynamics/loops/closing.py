@@ -9,6 +9,7 @@ import numpy as np
 
 from hodyn_ros.engine.loops.loop_motion import FORCED
 from hodyn_ros.errors import ConvergenceError, ModelError
+from hodyn_ros.formulations.closure_rows import KIND_ROWS
 from hodyn_ros.formulations.embedding import LoopMotion, Place
 from hodyn_ros.lie.se3 import Array, exp, inverse, log, pose
 from hodyn_ros.model.closure import Closure
@@ -23,6 +24,7 @@ _LONGEST = 1.0  # [rad], and of the robot's size: a step of Newton's that may en
 _ASSEMBLED = 1e-13  # [rad], and of the robot's size: open loops of an assembled robot
 _ASSEMBLY_STEPS = 300
 _DAMPING = 1e-3
+_POSES = ("weld", "ball", "hinge", "cylinder", "slider")  # known from half a turn as well
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ def _gap(moved: LoopMotion, number: int) -> _Gap:
     """Return by how much a loop is open; other than rows of `LoopMotion`, from half a turn as well."""
     closure = moved.closure
     loop, part = closure.loops[number], moved.loop_slices[number]
-    if loop.kind in ("universal", "spin", "rows", "rod"):
+    if loop.kind not in _POSES:
         order = np.argsort(moved.in_metres[part], kind="stable")
         sizes = moved.row_sizes[part][order]
         rows, matrix = moved.residuals[part][order] / sizes, moved.J[0][part][order] / sizes[:, None]
@@ -120,8 +122,8 @@ def _gap(moved: LoopMotion, number: int) -> _Gap:
         if sine == 0.0 and cosine < 0.0:
             normal, sine = np.array([1.0, 0.0, 0.0]), 1.0
         turned = normal * (np.arctan2(sine, cosine) / sine if sine else 1.0)
-    turns = {"weld": [0, 1, 2], "slider": [0, 1, 2], "hinge": [0, 1], "cylinder": [0, 1]}.get(loop.kind, [])
-    shifts = [0, 1] if loop.kind in ("cylinder", "slider") else [0, 1, 2]
+    shifts = [row.i for row in KIND_ROWS[loop.kind] if row.what == "point"]
+    turns = [row.i for row in KIND_ROWS[loop.kind] if row.what != "point"]
     moving = (
         of_b[3:]
         - np.cross(point_b, of_b[:3], axisb=0).T

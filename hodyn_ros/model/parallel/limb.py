@@ -155,9 +155,11 @@ def unfolded(limb: Limb, number: int, platform: Platform) -> Limb:
         rows[what] = [*array, of_platform] if array.ndim and len(array) == k - 1 else array
     names = [f"body{i + 1}" for i in range(k)]
     try:
-        tree = unfold_arrays(TreeArrays(range(-1, k - 1), screws, **rows), joints, names)
+        tree, couplings = unfold_arrays(TreeArrays(range(-1, k - 1), screws, **rows), joints, names)
     except ModelError as error:
         raise ModelError(f"limb {name!r}: {error}") from None
+    if couplings:
+        raise ModelError(f"limb {name!r}: joint {couplings[0].joint!r} follows another; limbs have none")
     unfolded_rows = {what: getattr(tree, what) for what in ("screws", "joint_names", *rows)}
     return replace(limb, **unfolded_rows, driven=[named(joints, joint) for joint in driven])
 

@@ -105,7 +105,9 @@ def _limb_type(entry: LimbTypeEntry, platform: Platform, folder: Path) -> _LimbT
                 "bodies",
             )
         links.append(Link(platform.name, 1.0, np.zeros(3), np.eye(3)))
-        joints, between = read_joints(entry.joints, False)
+        joints, between, couplings = read_joints(entry.joints, False)
+        if couplings:
+            raise entry.error(f"joint {couplings[0].joint!r} follows another; limbs have none", "joints")
         assembly = assemble(
             name, links + between, joints, gravity=GRAVITY, floating_base=False, link_word="body"
         )

@@ -68,6 +68,28 @@ def locked(joint: Joint, position: float, limit: JointLimit) -> Joint:
     return replace(joint, kind="fixed", placement=joint.placement @ se3.exp_screw(screw, np.array(position)))
 
 
+def hold_followers(
+    held: Mapping[str, float], couplings: Sequence[Coupling]
+) -> tuple[dict[str, float], list[Coupling]]:
+    """Hold joints that follow held ones as well; return all held ones, and the couplings that are left."""
+    positions, left = dict(held), list(couplings)
+    for _ in couplings:
+        for coupling in list(left):
+            if coupling.of in positions and coupling.joint not in positions:
+                positions[str(coupling.joint)] = (
+                    coupling.ratio * positions[str(coupling.of)] + coupling.offset
+                )
+            if coupling.of in positions:
+                left.remove(coupling)
+    for coupling in left:
+        if coupling.joint in held:
+            raise ModelError(
+                f"joint {coupling.joint!r} is locked, but follows joint {coupling.of!r}, which is not; lock "
+                "that one"
+            )
+    return positions, left
+
+
 def unfold(joint: Joint, composite: CompositeJoint) -> tuple[list[Joint], list[Link]]:
     """Return a joint of several degrees of freedom as joints of one each, and the links between them."""
     joints: list[Joint] = []
@@ -76,7 +98,7 @@ def unfold(joint: Joint, composite: CompositeJoint) -> tuple[list[Joint], list[L
     for screw, (name, link) in zip(composite.screws, between(joint.name, composite)):
         child = link or joint.child
         kind, axis = ("revolute", screw[:3]) if screw[:3].any() else ("prismatic", screw[3:])
-        joints.append(Joint(name, kind, parent, child, placement, axis))
+        joints.append(Joint(name, kind, parent, child, placement, axis, point=np.cross(screw[:3], screw[3:])))
         links += [Link(link)] if link else []
         parent, placement = child, np.eye(4)
     return joints, links

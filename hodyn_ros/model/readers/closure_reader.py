@@ -11,7 +11,7 @@ from hodyn_ros.array import Array
 from hodyn_ros.errors import ModelError
 from hodyn_ros.model.closure import Closure, place_loop
 from hodyn_ros.model.frames import Frame
-from hodyn_ros.model.loops import Constraints, Coordinate, Coupling, Loop
+from hodyn_ros.model.loops import WITH_AXES, WITH_AXIS, Constraints, Coordinate, Coupling, Loop
 from hodyn_ros.model.readers.robot_entries import CouplingEntry, LoopEntry, PoseRowsEntry, TreeFile
 from hodyn_ros.model.tree import TreeModel
 
@@ -83,10 +83,10 @@ def read_loop(entry: LoopEntry, model: TreeModel, frames: Mapping[str, Frame], c
     a, b = places
     kind = entry.kind
     axis, axis_b = _axis(entry, "axis", a), _axis(entry, "axis_b", b)
-    some: dict[str, Any] = {} if kind in ("weld", "ball", "rod", "rows") else {"axis": axis, "axis_b": axis_b}
+    some: dict[str, Any] = {"axis": axis, "axis_b": axis_b} if kind in WITH_AXIS else {}
     if kind == "rows":
         some["axes"] = a[:3, :3]
-    if not closed and kind in ("rows", "weld", "slider"):
+    if not closed and kind in WITH_AXES:
         some |= {"axes": a[:3, :3], "axes_b": b[:3, :3]}
     try:
         loop = Loop(

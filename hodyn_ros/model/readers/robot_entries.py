@@ -8,29 +8,21 @@ from typing import Literal
 import numpy as np
 
 from hodyn_ros.array import Array
+from hodyn_ros.model.composite_joints import FREEDOMS
 from hodyn_ros.model.drive_spec import DriveChanges, DriveSpec
 from hodyn_ros.model.frames import DhConvention, from_dh, from_rpy
 from hodyn_ros.model.keys import Entry, key
 from hodyn_ros.model.limits import JointLimit
 from hodyn_ros.model.loops import LoopKind
 from hodyn_ros.model.propeller import PropellerLimits
+from hodyn_ros.model.readers.assembly import MOVING_KINDS
 from hodyn_ros.model.uncertainty import RobotUncertainty
 
 Vector = tuple[float, float, float]
 Row = Literal["rx", "ry", "rz", "x", "y", "z"]
 Freedom = Literal["r1", "r2", "x", "y", "z", "rx", "ry", "rz"]
 _ZERO, _Z = (0.0, 0.0, 0.0), (0.0, 0.0, 1.0)
-_KINDS = [
-    "revolute",
-    "continuous",
-    "prismatic",
-    "helical",
-    "fixed",
-    "universal",
-    "ball",
-    "planar",
-    "floating",
-]
+_KINDS = [*MOVING_KINDS, "fixed", *FREEDOMS]
 
 
 class OriginEntry(Entry):
@@ -114,7 +106,14 @@ class JointEntry(FreedomEntry):
     origin: OriginEntry | None = None
     dh: DhEntry | None = None
     axis: Vector | None = key("in the frame of the child, any length; normal of a planar joint", default=None)
-    axis_b: Vector | None = key("second axis of a universal joint, first of a planar one", default=None)
+    axis_b: Vector | None = key(
+        "second axis of a universal joint, first of a planar one; of a rolling one from the axis of the "
+        "parent's cylinder to that of the child's, which is at the origin of the child's frame",
+        default=None,
+    )
+    radii: tuple[float, float] | None = key(
+        "of the parent's and the child's cylinder of a rolling joint [m]", default=None
+    )
     pitch: float | None = key("of a helical joint [m/rad]", default=None)
     freedoms: Mapping[Freedom, FreedomEntry] = key("what is known of single degrees of freedom", default=None)
 

@@ -14,12 +14,13 @@ from numpy.typing import ArrayLike
 from hodyn_ros.array import Array
 from hodyn_ros.errors import FigureWarning, ModelError
 from hodyn_ros.lie import se3
-from hodyn_ros.model.composite_joints import FREEDOMS, of_kind
+from hodyn_ros.model.composite_joints import FREEDOMS, CompositeJoint, coupled, of_kind
 from hodyn_ros.model.description import RobotDescription, drives_of
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
 from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.keys import Entry
 from hodyn_ros.model.limits import JointLimit, JointLimits
+from hodyn_ros.model.loops import Coupling
 from hodyn_ros.model.propeller import Propeller
 from hodyn_ros.model.readers.assembly import (
     MOVING_KINDS,
@@ -28,6 +29,7 @@ from hodyn_ros.model.readers.assembly import (
     Link,
     assemble,
     carrying,
+    hold_followers,
     locked,
     unfold,
 )
@@ -107,7 +109,7 @@ def _urdf_assembly(root: UrdfFile, path: Path, gravity: ArrayLike) -> tuple[Asse
 
 def _inline_assembly(root: InlineFile, gravity: ArrayLike) -> Assembly:
     links = [read_body(body) for body in root.bodies]
-    joints, between = read_joints(root.joints, root.floating_base)
+    joints, between, couplings = read_joints(root.joints, root.floating_base)
     if not root.floating_base:
         carried = {joint.child for joint in joints}
         for body in root.bodies:
@@ -117,15 +119,16 @@ def _inline_assembly(root: InlineFile, gravity: ArrayLike) -> Assembly:
                     "floating_base: true"
                 )
         links = [Link(WORLD), *links]
-    return assemble(
+    assembly = assemble(
         root.name,
         links + between,
         joints,
         gravity=gravity,
         floating_base=root.floating_base,
         link_word="body",
-        any_rank=any(key in root.keys_present for key in KEYS),
+        any_rank=bool(couplings) or any(key in root.keys_present for key in KEYS),
     )
+    return replace(assembly, couplings=tuple(couplings))
 
 
 def read_body(body: BodyEntry) -> Link:
@@ -159,19 +162,29 @@ def _about_the_com(entry: InertiaEntry, name: str, mass: float, com: Array) -> A
     return inertia
 
 
-def read_joints(entries: Iterable[JointEntry], floating_base: bool) -> tuple[list[Joint], list[Link]]:
-    """Return all joints, those of several degrees of freedom as several, and the links between these."""
+def read_joints(
+    entries: Iterable[JointEntry], floating_base: bool
+) -> tuple[list[Joint], list[Link], list[Coupling]]:
+    """Return all joints, rows of joints as several, the links between these, and which joints follow."""
     joints: list[Joint] = []
     links: list[Link] = []
+    couplings: list[Coupling] = []
     for entry in entries:
-        if entry.type not in FREEDOMS:
-            joints.append(_held(entry, _single_joint(entry, floating_base)))
-            continue
-        parts, between = _composite_joint(entry, floating_base)
-        held = dict(single_joints([entry]))
-        joints += [_held(held[part.name], part) if part.name in held else part for part in parts]
+        if entry.type in FREEDOMS:
+            composite = _composite(entry)
+            parts, between = unfold(_placed(entry, floating_base, np.zeros(3)), composite)
+            follows = coupled(entry.name, composite)
+        else:
+            parts, between, follows = [_single_joint(entry, floating_base)], [], []
+        limits = {name: x.limits or JointLimit() for name, x in single_joints([entry])}
+        at = {name: x.locked for name, x in single_joints([entry]) if x.locked is not None}
+        at, follows = hold_followers(at, follows)
+        for part in parts:
+            held = part.name in at
+            joints.append(locked(part, at[part.name], limits.get(part.name, JointLimit())) if held else part)
         links += between
-    return joints, links
+        couplings += follows
+    return joints, links, couplings
 
 
 def single_joints(
@@ -186,31 +199,26 @@ def single_joints(
                 yield f"{joint.name}_{key}", freedom
 
 
-def _composite_joint(entry: JointEntry, floating_base: bool) -> tuple[list[Joint], list[Link]]:
+def _composite(entry: JointEntry) -> CompositeJoint:
     name, kind = entry.name, entry.type
     for key in ("pitch", "limits", "drive", "driven", "locked"):
         if key in entry.keys_present:
             raise entry.error(
-                f"joint {name!r} has several degrees of freedom; give those that have {key!r} under freedoms",
+                f"joint {name!r} is a row of joints; give those that have {key!r} under freedoms",
                 key,
             )
     if entry.dh is not None and entry.dh.convention == "standard":
         raise entry.error(f"joint {name!r} is {kind}; give its place by origin, or by modified dh", "dh")
-    if not set(entry.freedoms or {}) <= set(FREEDOMS[kind]):
-        known = ", ".join(FREEDOMS[kind])
-        raise entry.error(f"joint {name!r} is {kind}, with the degrees of freedom {known}", "freedoms")
     try:
-        composite = of_kind(kind, entry.axis, entry.axis_b)
+        composite = of_kind(kind, entry.axis, entry.axis_b, entry.radii)
     except ModelError as error:
         raise entry.error(f"joint {name!r}: {error}") from error
-    return unfold(_placed(entry, floating_base, np.zeros(3)), composite)
-
-
-def _held(entry: FreedomEntry, joint: Joint) -> Joint:
-    """Return a joint, fixed where its entry locks it."""
-    if entry.locked is None:
-        return joint
-    return locked(joint, entry.locked, entry.limits or JointLimit())
+    free = [freedom for freedom in composite.names if freedom not in {x.joint for x in composite.couplings}]
+    if not set(entry.freedoms or {}) <= set(free):
+        raise entry.error(
+            f"joint {name!r} is {kind}, with the degrees of freedom {', '.join(free)}", "freedoms"
+        )
+    return composite
 
 
 def _placed(entry: JointEntry, floating_base: bool, axis: Array) -> Joint:
@@ -240,7 +248,7 @@ def _placed(entry: JointEntry, floating_base: bool, axis: Array) -> Joint:
 def _single_joint(entry: JointEntry, floating_base: bool) -> Joint:
     name, kind = entry.name, entry.type
     joint = _placed(entry, floating_base, np.array(entry.axis or _Z))
-    for key in ("axis_b", "freedoms"):
+    for key in ("axis_b", "freedoms", "radii"):
         if key in entry.keys_present:
             raise entry.error(f"joint {name!r} is {kind}, so it cannot have {key!r}", key)
     if kind not in MOVING_KINDS:

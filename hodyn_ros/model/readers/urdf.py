@@ -19,7 +19,15 @@ from hodyn_ros.model.drive_spec import FrictionSpec
 from hodyn_ros.model.frames import from_rpy
 from hodyn_ros.model.limits import JointLimit, JointLimits
 from hodyn_ros.model.loops import Coupling
-from hodyn_ros.model.readers.assembly import Assembly, Joint, Link, assemble, locked, unfold
+from hodyn_ros.model.readers.assembly import (
+    Assembly,
+    Joint,
+    Link,
+    assemble,
+    hold_followers,
+    locked,
+    unfold,
+)
 from hodyn_ros.model.readers.files import MEGABYTE, read_file
 from hodyn_ros.model.tree import TreeModel
 
@@ -128,7 +136,7 @@ def _read(
             f"joint {couplings[0].joint!r} mimics another joint, which is not supported here; give it a "
             "motion of its own (remove <mimic>) or make it fixed"
         )
-    held, couplings = _hold_followers(held, couplings)
+    held, couplings = hold_followers(held, couplings)
     links = [_link(element) for element in root if element.tag == "link"]
     joints: list[Joint] = []
     limits: dict[str, JointLimit] = {}
@@ -140,7 +148,7 @@ def _read(
             described, limit, friction = _joint(element)
             parts = [described]
             if described.kind in FREEDOMS:
-                parts, between = unfold(described, of_kind(described.kind, *_normal(described)))
+                parts, between = unfold(described, of_kind(described.kind, _normal(described)))
                 links += between
             for joint in parts:
                 if joint.name in held and joint.kind != "fixed":
@@ -159,13 +167,13 @@ def _read(
     return assembly, JointLimits.of(names, [limits[name] for name in names])
 
 
-def _normal(joint: Joint) -> tuple[Array, ...]:
+def _normal(joint: Joint) -> Array | None:
     """Return the axis of a planar joint, normal to its plane; a floating one has none."""
     if joint.kind == "floating":
-        return ()
+        return None
     if not joint.axis.any():
         raise ModelError(f"joint {joint.name!r} has the axis {joint.axis.tolist()}, which has no direction")
-    return (joint.axis,)
+    return joint.axis
 
 
 def _free_root(root: Element, links: list[Link]) -> None:
@@ -216,28 +224,6 @@ def _couplings(root: Element) -> list[Coupling]:
                 ) from None
         couplings.append(Coupling(str(joint.get("name")), str(of), figures[0], figures[1]))
     return couplings
-
-
-def _hold_followers(
-    held: Mapping[str, float], couplings: Sequence[Coupling]
-) -> tuple[dict[str, float], list[Coupling]]:
-    """Hold joints that mimic held ones as well; return all that are held, and the couplings that are left."""
-    positions, left = dict(held), list(couplings)
-    for _ in couplings:
-        for coupling in list(left):
-            if coupling.of in positions and coupling.joint not in positions:
-                positions[str(coupling.joint)] = (
-                    coupling.ratio * positions[str(coupling.of)] + coupling.offset
-                )
-            if coupling.of in positions:
-                left.remove(coupling)
-    for coupling in left:
-        if coupling.joint in held:
-            raise ModelError(
-                f"joint {coupling.joint!r} is locked, but mimics joint {coupling.of!r}, which is not; lock "
-                "that one"
-            )
-    return positions, left
 
 
 def parse_urdf(text: str | bytes) -> Element:
