@@ -23,7 +23,7 @@ from hodyn_ros.model.readers.assembly import Assembly, Joint, Link, assemble, lo
 from hodyn_ros.model.readers.files import MEGABYTE, read_file
 from hodyn_ros.model.tree import TreeModel
 
-URDF_SUFFIXES = (".urdf", ".xml")  # of files that are taken for URDF
+URDF_SUFFIXES = (".urdf", ".xml", ".xacro", ".sdf")  # of files taken for URDF, some to be told what they are
 GRAVITY = (0.0, 0.0, -9.81)  # URDF does not say it
 MOST_BYTES = 32 * MEGABYTE
 
@@ -252,7 +252,8 @@ def parse_urdf(text: str | bytes) -> Element:
         for element in root.iter():
             element.tag = element.tag.removeprefix(namespace)
     if root.tag != "robot":
-        raise ModelError(f"the outermost element is <{root.tag}>; a URDF has <robot>")
+        hint = "; SDF is not read, convert it to URDF or MJCF" if root.tag == "sdf" else ""
+        raise ModelError(f"the outermost element is <{root.tag}>; a URDF has <robot>{hint}")
     for element in root.iter():
         if element.tag.startswith("{") and "xacro" in element.tag:
             raise ModelError(f"found <xacro:{element.tag.rpartition('}')[2]}>; {_XACRO_HINT}")
