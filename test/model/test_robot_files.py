@@ -295,3 +295,49 @@ class TestFrictionOfUrdf:
         self.file(tmp_path)
         with pytest.raises(ModelError, match="urdf_friction needs drives"):
             read_robot(written(tmp_path, "urdf: robot.urdf\nurdf_friction: true\n"))
+
+
+class TestFiguresBesideUrdf:
+    DRAWN = TestFrictionOfUrdf.ROBOT.replace('<mass value="1"/>', '<mass value="0"/>').replace('"1"', '"0"')
+    BODY = (
+        "{{name: {}, mass: {}, com: [0, 0, 0.1], inertia: {{about: com, ixx: {}, ixy: 0, ixz: 0, iyy: 0.1, "
+        "iyz: 0, izz: 0.1}}}}"
+    )
+
+    def file(self, folder: Path, *bodies: str) -> Path:
+        (folder / "robot.urdf").write_text(self.DRAWN)
+        return written(folder, f"urdf: robot.urdf\nbodies: [{', '.join(bodies)}]\n")
+
+    def test_links_that_are_only_drawn_get_a_mass(self, tmp_path: Path) -> None:
+        path = self.file(tmp_path, self.BODY.format("b", 2, 0.1), self.BODY.format("a", 1, 0.1))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            robot = Robot.load(path)
+        np.testing.assert_array_equal(robot.model.masses, [1.0, 2.0])
+        gravity = robot.gravity_torque([[0.3, 0.2]])[0]
+        lever = [-0.1 * np.sin(0.3) - 2 * 0.1 * np.sin(0.5), -2 * 0.1 * np.sin(0.5)]
+        np.testing.assert_allclose(gravity, 9.81 * np.array(lever), rtol=1e-14)
+
+    def test_what_is_missing_is_said_with_what_to_do(self, tmp_path: Path) -> None:
+        path = self.file(tmp_path)
+        assert_refused(
+            {
+                "no mass at all": (
+                    lambda: Robot.load(path),
+                    "robot 'r' has a mass ... under bodies in a robot file",
+                ),
+                "none at the end": (
+                    lambda: Robot.load(self.file(tmp_path, self.BODY.format("a", 1, 0.1))),
+                    "'b' has no mass ... give it mass ... or lock its joint",
+                ),
+                "no such link": (
+                    lambda: Robot.load(self.file(tmp_path, self.BODY.format("forarm", 1, 0.1))),
+                    "there is no link 'forarm'",
+                ),
+                "twice": (
+                    lambda: Robot.load(self.file(tmp_path, *[self.BODY.format("a", 1, 0.1)] * 2)),
+                    "'a' is described twice",
+                ),
+            },
+            error=ModelError,
+        )

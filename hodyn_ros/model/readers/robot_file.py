@@ -100,7 +100,8 @@ def check_driven(root: TreeFile, with_drives: Collection[str], driven: Collectio
 
 def _urdf_assembly(root: UrdfFile, path: Path, gravity: ArrayLike) -> tuple[Assembly, dict[str, JointLimit]]:
     held = {joint.name: joint.locked for joint in root.joints if joint.locked is not None}
-    assembly, limits = read_urdf_assembly(path, root.floating_base, held, "follow")
+    described = read_described(root.bodies)
+    assembly, limits = read_urdf_assembly(path, root.floating_base, held, "follow", described)
     model = replace(assembly.model.with_gravity(gravity), name=root.name or assembly.model.name)
     return replace(assembly, model=model), {name: limits.row(i) for i, name in enumerate(model.joint_names)}
 
@@ -126,6 +127,16 @@ def _inline_assembly(root: InlineFile, gravity: ArrayLike) -> Assembly:
         link_word="body",
         any_rank=any(key in root.keys_present for key in KEYS),
     )
+
+
+def read_described(bodies: Iterable[BodyEntry]) -> dict[str, Link]:
+    """Return by name the bodies that another file has otherwise."""
+    links: dict[str, Link] = {}
+    for body in bodies:
+        if body.name in links:
+            raise body.error(f"body {body.name!r} is described twice", "name")
+        links[body.name] = read_body(body)
+    return links
 
 
 def read_body(body: BodyEntry) -> Link:

@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from hodyn_ros.array import Array
-from hodyn_ros.errors import InputError, ModelError
+from hodyn_ros.errors import InputError, ModelError, nearest
 from hodyn_ros.model.composite_joints import FREEDOMS, of_kind
 from hodyn_ros.model.drive_spec import FrictionSpec
 from hodyn_ros.model.frames import from_rpy
@@ -90,16 +90,18 @@ def read_urdf_assembly(
     floating_base: bool = False,
     held: Mapping[str, float] | None = None,
     mimic: Literal["follow", "ignore", "reject"] = "reject",
+    described: Mapping[str, Link] | None = None,
 ) -> tuple[Assembly, JointLimits]:
     """Read a URDF as `read_urdf` does, with the places of all links, merged ones included, and its friction.
 
     Joints `held` at a position [rad or m], by name, are fixed there, and with them those that mimic them.
     `mimic`: whether joints that mimic others become couplings, move by themselves, or are rejected; where
     they are not, bodies may also lack mass or inertia, and who builds the robot checks that none is missing.
+    `described`: links, by name, that are otherwise than the URDF has them.
     """
     text, source = _text_of(path_or_xml)
     try:
-        return _read(text, floating_base, held or {}, mimic)
+        return _read(text, floating_base, held or {}, mimic, described or {})
     except ModelError as error:
         raise ModelError(f"{source}: {error}") from error
 
@@ -119,7 +121,11 @@ def _text_of(path_or_xml: str | os.PathLike[str]) -> tuple[str | bytes, str]:
 
 
 def _read(
-    text: str | bytes, floating_base: bool, held: Mapping[str, float], mimic: str
+    text: str | bytes,
+    floating_base: bool,
+    held: Mapping[str, float],
+    mimic: str,
+    given: Mapping[str, Link],
 ) -> tuple[Assembly, JointLimits]:
     root = parse_urdf(text)
     couplings = _couplings(root) if mimic != "ignore" else []
@@ -129,7 +135,13 @@ def _read(
             "motion of its own (remove <mimic>) or make it fixed"
         )
     held, couplings = _hold_followers(held, couplings)
-    links = [_link(element) for element in root if element.tag == "link"]
+    links = [
+        given.get(element.get("name", "")) or _link(element) for element in root if element.tag == "link"
+    ]
+    known = [link.name for link in links]
+    for name in given:
+        if name not in known:
+            raise ModelError(f"there is no link {name!r}; {nearest(name, known)}")
     joints: list[Joint] = []
     limits: dict[str, JointLimit] = {}
     frictions: dict[str, FrictionSpec] = {}
