@@ -341,3 +341,13 @@ class TestFiguresBesideUrdf:
             },
             error=ModelError,
         )
+
+    def test_inertias_that_no_body_has_are_named(self, tmp_path: Path) -> None:
+        """Moments are integrals of y^2 + z^2, z^2 + x^2 and x^2 + y^2: two are never less than the third."""
+        thin = [self.BODY.format("a", 1, 0.2), self.BODY.format("b", 1, 0.2)]  # a plate
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            read_robot(self.file(tmp_path, *thin))
+        with pytest.warns(FigureWarning, match=r"no body has .* of 'b' \(0.1, 0.1, 0.21 kg m\^2\)") as found:
+            read_robot(self.file(tmp_path, thin[0], self.BODY.format("b", 1, 0.21)))
+        assert len(found) == 1 and "'a'" not in str(found[0].message)
