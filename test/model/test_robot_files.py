@@ -243,6 +243,35 @@ class TestLockedJoints:
                 read_robot(written(tmp_path, f"urdf: {urdf}\njoints: [{joint}]\n"))
 
 
+def test_a_drive_of_all_joints_is_doubted_as_one_of_its_own(tmp_path: Path) -> None:
+    TestFrictionOfUrdf().file(tmp_path)
+    text = "urdf: robot.urdf\nurdf_friction: false\ndrive: {motor_inertia: 1e6, stiffness: 1e12}"
+    with pytest.warns(FigureWarning, match=r"robot.yaml:\d+: drive: joint 'one': a stiffness of 1e\+12"):
+        read_robot(written(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        (
+            "{lower: -170, upper: 170}",
+            "'one' may turn to 170 rad, 27 turns; limits are in rad",
+        ),
+        ("{upper: 90}", "'one' may turn to 90 rad"),
+        ("{lower: -12.6, upper: 12.6}", ""),  # four turns, as of a wrist
+        ("{lower: -1e4, upper: 1e4}", ""),  # that is how none is written
+    ],
+)
+def test_limits_in_degrees_are_doubted(tmp_path: Path, limits: str, said: str) -> None:
+    """They hold nothing back: a joint that may turn to 170 rad is not stopped at 3."""
+    TestFrictionOfUrdf().file(tmp_path)
+    path = written(tmp_path, f"urdf: robot.urdf\njoints: [{{name: one, limits: {limits}}}]")
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        read_robot(path)
+    assert len(found) == bool(said) and all(said in str(each.message) for each in found)
+
+
 class TestFrictionOfUrdf:
     ROBOT = """<robot name="r"><link name="base"/>
       <link name="a"><inertial><mass value="1"/>

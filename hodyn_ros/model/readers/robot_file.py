@@ -77,6 +77,8 @@ def read_tree(root: TreeFile, folder: Path, gravity: ArrayLike | None) -> RobotD
         driven = tuple(model.joint_names[j] for j in closure.driven)
         check_driven(root, with_drives, driven)
     if root.drive is not None:
+        if without := [name for name in driven if name not in drives]:
+            _warn_of_odd_figures(without[0], root.drive)
         drives = {name: drives.get(name, root.drive) for name in driven}
     drives = _with_urdf_friction(root, assembly, drives)
     return RobotDescription(
