@@ -23,7 +23,7 @@ class ModelError(HodynError):
 
 
 class FigureWarning(UserWarning):
-    """A figure of a robot's description looks as if it were in another unit."""
+    """A figure of a robot's description looks wrong: as in another unit, or as no body has it."""
 
 
 class InputError(HodynError):

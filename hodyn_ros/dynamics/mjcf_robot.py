@@ -25,7 +25,7 @@ from hodyn_ros.model.readers.robot_file import (
     carrying_payload,
     check_driven,
     limit_all,
-    read_body,
+    read_described,
     read_limits_and_drives,
     read_propellers,
 )
@@ -52,7 +52,7 @@ _RIGID = ": these joints are held where their springs are at rest, as the actuat
 
 
 def _read(file: MjcfFile, compiled: MjcfModel, held: Mapping[str, float]) -> MjcfRobot:
-    bodies = {body.name: read_body(body) for body in file.bodies}
+    bodies = read_described(file.bodies)
     floats = file.floating_base
     return read_mjcf(compiled, file.root, file.keyframe, held, bodies, floats=floats)
 

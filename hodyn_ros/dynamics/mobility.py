@@ -18,7 +18,7 @@ from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.formulations.spatial import SpatialMotion
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.se3 import Ad, Array, exp_screw, inverse, spatial_inertia
-from hodyn_ros.model.tree import TreeModel
+from hodyn_ros.model.tree import TreeModel, massless
 
 _NEGLIGIBLE = 1e-15  # of the mass and inertia that a body carries: less than these are rounded by
 _FLAT = 1e-12  # ratio of principal moments below which an inertia has no full rank
@@ -91,12 +91,17 @@ def check_mobility(model: TreeModel) -> list[MasslessGroup]:
 
 def _check_ends(model: TreeModel) -> None:
     """Reject bodies without mass that carry none."""
+    if not (model.masses.any() or model.inertias.any()):
+        raise ModelError(
+            f"no body of robot {model.name!r} has a mass, as in descriptions that are only drawn: no motion "
+            "would cost an effort; write masses and inertias into it, or under bodies in a robot file"
+        )
     for body, name in enumerate(model.body_names):
         without = model.masses[body] == 0.0 and not model.inertias[body].any()
         base = model.floating_base and body == 0
         if without and (base or not model.children[body]):
             what = "is the base" if base and model.children[body] else "carries no other body"
-            raise ModelError(f"body {name!r} has no mass and {what}: its motion would cost no effort")
+            raise massless(name, what)
 
 
 def _check_ranks(model: TreeModel) -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.dynamics.loops.closing import assembled
 from hodyn_ros.dynamics.mjcf_robot import build_mjcf
-from hodyn_ros.errors import InputError, ModelError
+from hodyn_ros.errors import FigureWarning, InputError, ModelError
 from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.description import RobotDescription
 from hodyn_ros.model.loops import Constraints, Coordinate
@@ -25,6 +27,10 @@ from hodyn_ros.model.readers.robot_entries import InlineFile, LimbsFile, MjcfFil
 from hodyn_ros.model.readers.robot_file import read_tree
 from hodyn_ros.model.readers.urdf import URDF_SUFFIXES, read_urdf_assembly
 from hodyn_ros.model.readers.yaml_text import YamlText, parse_yaml, read_yaml
+from hodyn_ros.model.tree import JointKind
+
+_TURNS = 20.0  # [rad] beyond which a joint turns more often than those of arms do
+_DEGREES = 720.0  # beyond which a limit means none
 
 Format = Literal["urdf", "mjcf", "yaml"]
 
@@ -90,7 +96,9 @@ def _robot_of(text: YamlText, gravity: ArrayLike | None) -> RobotDescription:
             read = read_tree(root, folder, gravity)
             if read.closure is not None and read.closure.start is not None:
                 read = replace(read, closure=assembled(read.closure))
-        return replace(read, assumed=document.assumed, uncertainty=replace(root.uncertainty), source=source)
+        read = replace(read, assumed=document.assumed, uncertainty=replace(root.uncertainty), source=source)
+        _warn_of_degrees(read)
+        return read
     except ModelError as error:
         named = str(error).startswith((f"{source}:", f"MJCF {source}:"))
         raise error if named else ModelError(f"{source}: {error}") from error
@@ -123,10 +131,11 @@ def read_urdf_robot(
     """Read a URDF, or the text of one; arguments and errors as of `Robot.from_urdf`."""
     assembly, limits = read_urdf_assembly(path_or_xml, floating_base, mimic="follow" if mimic else "ignore")
     read = RobotDescription(assembly.model, limits, frames=assembly.frames, grounded=assembly.grounded)
-    if not assembly.couplings:
-        return read
-    closure = Closure.build(assembly.model, Constraints(couplings=assembly.couplings))
-    return replace(read, limits=limits.of_joints(closure.driven), closure=closure)
+    if assembly.couplings:
+        closure = Closure.build(assembly.model, Constraints(couplings=assembly.couplings))
+        read = replace(read, limits=limits.of_joints(closure.driven), closure=closure)
+    _warn_of_degrees(read)
+    return read
 
 
 def read_mjcf_robot(
@@ -154,6 +163,25 @@ def read_mjcf_robot(
     except ModelError as error:
         named = str(error).startswith(f"{mjcf.source}:")
         raise error if named else ModelError(f"{mjcf.source}: {error}") from error
+
+
+def _warn_of_degrees(read: RobotDescription) -> None:
+    """Warn of positions of a revolute joint that are many turns, but no more than degrees may be."""
+    model = read.model
+    for i, joint in enumerate(range(model.n_joints) if read.closure is None else read.closure.driven):
+        row = read.limits.row(i)
+        most = max((abs(end) for end in (row.lower, row.upper) if np.isfinite(end)), default=0.0)
+        revolute = model.kinds[model.first_jointed_body + joint] is JointKind.REVOLUTE
+        if revolute and _TURNS < most <= _DEGREES:
+            said = (
+                f"joint {model.joint_names[joint]!r} may turn to {most:g} rad, {most / (2.0 * np.pi):.0f} "
+                f"turns; limits are in rad, and {most:g} degrees are {np.radians(most):.4g}"
+            )
+            warnings.warn(
+                f"{read.source}: {said}" if read.source else said,
+                FigureWarning,
+                stacklevel=5,
+            )
 
 
 def kind_of(data: dict[str, Any]) -> type[TreeFile | LimbsFile]:

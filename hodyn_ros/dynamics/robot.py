@@ -82,7 +82,8 @@ class Robot(CompileCalls, PartialCalls, DynamicsCalls, KinematicCalls, MatrixCal
         """Read a robot from a URDF file, or from the text of one; fixed joints are merged into their parents.
 
         Joints that mimic others follow them, and are no coordinates; with `mimic=False` all joints move by
-        themselves. Raises ModelError naming the link or joint at fault.
+        themselves. Warns (FigureWarning) of inertias that no body has. Raises ModelError naming the link or
+        joint at fault.
         """
         return cls.of(read_urdf_robot(path_or_xml, floating_base, mimic))
 

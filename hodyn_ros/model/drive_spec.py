@@ -17,7 +17,7 @@ _STIFF = 1e8
 _SOFT = 1e-2
 _HEAVY = 1e4
 _LIGHT = 1e-4  # reflected through a gear; without one, rotor_inertia says so
-_FAST = 500.0  # [Hz] of a motor that swings on its spring, the link held
+_SLOW, _FAST = 1.0, 500.0  # [Hz] of a motor that swings on its spring, the link held
 
 
 class FrictionSpec(Entry, kw_only=False):
@@ -224,14 +224,27 @@ class DriveSpec(Entry, kw_only=False):
                 f"joint {joint!r}: a motor inertia of {self.motor_inertia:g} kg m^2 is unheard of; check the "
                 "unit"
             )
+        if not lines and self.variable_stiffness is None and self._swing < _SLOW:
+            lines.append(
+                f"joint {joint!r}: a motor of {self.motor_inertia:g} kg m^2 on a spring of "
+                f"{self.stiffness:g} N·m/rad would swing at {self._swing:.2g} Hz, which is unheard of; "
+                "check the units"
+            )
         return lines
+
+    @property
+    def _swing(self) -> float:
+        """Frequency [Hz] of the motor on its spring, the link held; inf without either."""
+        if self.motor_inertia == 0.0:
+            return np.inf
+        return float(np.sqrt(self.stiffness / self.motor_inertia) / (2.0 * np.pi))
 
     def reflection_doubts(self, joint: str) -> list[str]:
         """Return a line where the motor inertia looks like that of the rotor itself, not reflected."""
         inertia = self.motor_inertia
         if inertia == 0.0:
             return []
-        frequency = np.sqrt(self.stiffness / inertia) / (2.0 * np.pi) if np.isfinite(self.stiffness) else 0.0
+        frequency = self._swing if np.isfinite(self.stiffness) else 0.0
         if inertia >= _LIGHT and frequency <= _FAST:
             return []
         swing = f", which would swing on its spring at {frequency:.0f} Hz," if frequency > _FAST else ""

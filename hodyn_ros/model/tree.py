@@ -256,7 +256,7 @@ class TreeModel:
                     continue
                 if i in leaves or (self.floating_base and i == 0):
                     what = "is the base" if i not in leaves else "carries no other body"
-                    raise ModelError(f"body {name!r} has no mass and {what}: its motion would cost no effort")
+                    raise massless(name, what)
                 continue
             moments = np.linalg.eigvalsh(inertia)
             if self.any_rank and mass > 0.0 and moments[0] >= -_SINGULAR * scale - _ROUNDING * mass:
@@ -267,6 +267,14 @@ class TreeModel:
                     f"the inertia of body {name!r} is {kind}: mass {mass:g} kg, principal moments about the "
                     f"centre of mass {np.array2string(moments, precision=6)} kg m^2; all must be positive"
                 )
+
+
+def massless(body: str, what: str) -> ModelError:
+    """Return the error of a body without mass that is moved; `what` it is besides."""
+    return ModelError(
+        f"body {body!r} has no mass and {what}: its motion would cost no effort; give it mass and inertia "
+        "(those of a URDF or MJCF also under bodies in a robot file), or lock its joint"
+    )
 
 
 def _index(what: str, key: str | int, names: tuple[str, ...]) -> int:

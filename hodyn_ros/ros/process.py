@@ -18,6 +18,7 @@ from threading import Thread
 from typing import Protocol, runtime_checkable
 
 import rclpy
+from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import NameValidationException, ParameterException, ROSInterruptException
 from rclpy.executors import Executor, ExternalShutdownException
 from rclpy.node import Node
@@ -38,6 +39,7 @@ _LOOK_WHILE_STOPPING = 0.01  # [s] from one look at `stopped` to the next
 _STDOUT, _STDERR = 1, 2
 _ECHO = 1.0  # [s] after a signal in which another one is taken for the same
 _END_WITHIN = 30.0  # [s] of a node without `end_within`
+_NO_CLOCK = 3.0  # [s] after which a clock that has not come is missed
 
 
 @runtime_checkable
@@ -129,6 +131,7 @@ def run(
         executor = make_executor()
         for node in nodes:
             warn_of_unknown_parameters(node)
+            _miss_clock(node)
             executor.add_node(node)
         failures = MiddlewareFailures(*nodes)
         while rclpy.ok() and not signals.count:
@@ -158,6 +161,21 @@ def run(
         if args is not None:  # else the process ends as well, which takes destructors of the middleware
             faulthandler.cancel_dump_traceback_later()
     return 0
+
+
+def _miss_clock(node: Node) -> None:
+    """Let a node say that its time is simulated, and stands at zero, so that its timers wait."""
+
+    def look() -> None:
+        timer.cancel()
+        clock = node.get_clock()
+        if clock.ros_time_is_active and clock.now().nanoseconds == 0:
+            node.get_logger().warning(
+                "use_sim_time is true, but nothing has come on /clock, so time stands still and timers of "
+                "this node wait; start a simulator or `ros2 bag play --clock`, or set it to false"
+            )
+
+    timer = node.create_timer(_NO_CLOCK, look, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
 
 def _stop(

@@ -342,6 +342,8 @@ def test_figures_in_other_units_are_warned_about_by_name(write: Writer) -> None:
         Robot.load(write("{motor_inertia: 1, stiffness: 1e9}"))
     with pytest.warns(FigureWarning, match=r"joint 'hinge': a motor inertia of 50000 kg m\^2"):
         Robot.load(write("{motor_inertia: 5e4, stiffness: rigid}"))
+    with pytest.warns(FigureWarning, match=r"'hinge': a motor of 0.6 .* of 8 N·m/rad would swing at 0.58 Hz"):
+        Robot.load(write("{motor_inertia: 0.6, stiffness: 8}"))  # kN·m/rad are meant
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Robot.load(share.find("config", "panda.yaml"))

@@ -304,7 +304,7 @@ REJECTED: dict[str, tuple[str, str, list[str]]] = {
     "list as a key": ("name: one", "name: one\n? [a, b]\n: 1", ["key"]),
     "tabs": ("    mass", "\tmass", ["robot.yaml:", "YAML"]),
     "two documents": ("name: one\n", "name: one\n---\n", ["YAML", "document"]),
-    "bodies beside a urdf": ("name: one", "name: one\nurdf: robot.urdf", ["bodies", "unknown key"]),
+    "bodies beside a urdf": ("name: one", "name: one\nurdf: robot.urdf", ["joints[0].type", "unknown key"]),
 }  # fmt: skip
 
 

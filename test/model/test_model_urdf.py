@@ -17,6 +17,7 @@ from places import DATA
 from refusals import refused
 from sweeps import examples
 
+from hodyn_ros.dynamics.read_robot import read_robot
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.lie import se3
 from hodyn_ros.model.frames import from_dh, from_rpy
@@ -297,7 +298,14 @@ def test_a_broken_file_is_named(tmp_path: Path) -> None:
     path.write_text('<robot name="r"><link name="a">')
     refused(lambda: read_urdf(path), "broken.urdf: not well-formed XML: ... line 1", ModelError)
     path.write_text('<sdf version="1.7"/>')
-    refused(lambda: read_urdf(path), "<sdf> ... <robot>", ModelError)
+    refused(lambda: read_urdf(path), "<sdf> ... <robot>; SDF is not read", ModelError)
+    macro = "<robot><x:macro xmlns:x='http://www.ros.org/wiki/xacro'/>\t</robot>"
+    for name, text, words in (
+        ("arm.urdf.xacro", macro, "expand it"),
+        ("arm.sdf", "<!-- 1: a comment --><sdf/>", "SDF is not read"),
+    ):
+        (tmp_path / name).write_text(text)
+        refused(lambda name=name: read_robot(tmp_path / name), f"{name}: ... {words}", ModelError)
 
 
 @examples(300)

@@ -243,6 +243,35 @@ class TestLockedJoints:
                 read_robot(written(tmp_path, f"urdf: {urdf}\njoints: [{joint}]\n"))
 
 
+def test_a_drive_of_all_joints_is_doubted_as_one_of_its_own(tmp_path: Path) -> None:
+    TestFrictionOfUrdf().file(tmp_path)
+    text = "urdf: robot.urdf\nurdf_friction: false\ndrive: {motor_inertia: 1e6, stiffness: 1e12}"
+    with pytest.warns(FigureWarning, match=r"robot.yaml:\d+: drive: joint 'one': a stiffness of 1e\+12"):
+        read_robot(written(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        (
+            "{lower: -170, upper: 170}",
+            "'one' may turn to 170 rad, 27 turns; limits are in rad",
+        ),
+        ("{upper: 90}", "'one' may turn to 90 rad"),
+        ("{lower: -12.6, upper: 12.6}", ""),  # four turns, as of a wrist
+        ("{lower: -1e4, upper: 1e4}", ""),  # that is how none is written
+    ],
+)
+def test_limits_in_degrees_are_doubted(tmp_path: Path, limits: str, said: str) -> None:
+    """They hold nothing back: a joint that may turn to 170 rad is not stopped at 3."""
+    TestFrictionOfUrdf().file(tmp_path)
+    path = written(tmp_path, f"urdf: robot.urdf\njoints: [{{name: one, limits: {limits}}}]")
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        read_robot(path)
+    assert len(found) == bool(said) and all(said in str(each.message) for each in found)
+
+
 class TestFrictionOfUrdf:
     ROBOT = """<robot name="r"><link name="base"/>
       <link name="a"><inertial><mass value="1"/>
@@ -295,3 +324,59 @@ class TestFrictionOfUrdf:
         self.file(tmp_path)
         with pytest.raises(ModelError, match="urdf_friction needs drives"):
             read_robot(written(tmp_path, "urdf: robot.urdf\nurdf_friction: true\n"))
+
+
+class TestFiguresBesideUrdf:
+    DRAWN = TestFrictionOfUrdf.ROBOT.replace('<mass value="1"/>', '<mass value="0"/>').replace('"1"', '"0"')
+    BODY = (
+        "{{name: {}, mass: {}, com: [0, 0, 0.1], inertia: {{about: com, ixx: {}, ixy: 0, ixz: 0, iyy: 0.1, "
+        "iyz: 0, izz: 0.1}}}}"
+    )
+
+    def file(self, folder: Path, *bodies: str) -> Path:
+        (folder / "robot.urdf").write_text(self.DRAWN)
+        return written(folder, f"urdf: robot.urdf\nbodies: [{', '.join(bodies)}]\n")
+
+    def test_links_that_are_only_drawn_get_a_mass(self, tmp_path: Path) -> None:
+        path = self.file(tmp_path, self.BODY.format("b", 2, 0.1), self.BODY.format("a", 1, 0.1))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            robot = Robot.load(path)
+        np.testing.assert_array_equal(robot.model.masses, [1.0, 2.0])
+        gravity = robot.gravity_torque([[0.3, 0.2]])[0]
+        lever = [-0.1 * np.sin(0.3) - 2 * 0.1 * np.sin(0.5), -2 * 0.1 * np.sin(0.5)]
+        np.testing.assert_allclose(gravity, 9.81 * np.array(lever), rtol=1e-14)
+
+    def test_what_is_missing_is_said_with_what_to_do(self, tmp_path: Path) -> None:
+        path = self.file(tmp_path)
+        assert_refused(
+            {
+                "no mass at all": (
+                    lambda: Robot.load(path),
+                    "robot 'r' has a mass ... under bodies in a robot file",
+                ),
+                "none at the end": (
+                    lambda: Robot.load(self.file(tmp_path, self.BODY.format("a", 1, 0.1))),
+                    "'b' has no mass ... give it mass ... or lock its joint",
+                ),
+                "no such link": (
+                    lambda: Robot.load(self.file(tmp_path, self.BODY.format("forarm", 1, 0.1))),
+                    "there is no link 'forarm'",
+                ),
+                "twice": (
+                    lambda: Robot.load(self.file(tmp_path, *[self.BODY.format("a", 1, 0.1)] * 2)),
+                    "'a' is described twice",
+                ),
+            },
+            error=ModelError,
+        )
+
+    def test_inertias_that_no_body_has_are_named(self, tmp_path: Path) -> None:
+        """Moments are integrals of y^2 + z^2, z^2 + x^2 and x^2 + y^2: two are never less than the third."""
+        thin = [self.BODY.format("a", 1, 0.2), self.BODY.format("b", 1, 0.2)]  # a plate
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            read_robot(self.file(tmp_path, *thin))
+        with pytest.warns(FigureWarning, match=r"no body has .* of 'b' \(0.1, 0.1, 0.21 kg m\^2\)") as found:
+            read_robot(self.file(tmp_path, thin[0], self.BODY.format("b", 1, 0.21)))
+        assert len(found) == 1 and "'a'" not in str(found[0].message)

@@ -85,6 +85,14 @@ def test_a_misspelt_parameter_is_named() -> None:
     assert sum("is unknown" in line for line in node.lines) == 1
 
 
+def test_a_clock_that_does_not_come_is_missed() -> None:
+    parameters = {"robot_config": "panda.yaml", "use_sim_time": True}
+    with start_node("skeleton_node", parameters, "no_clock") as node:
+        assert "nothing has come on /clock" in node.wait_for_line("use_sim_time")
+        assert node.stop() == 0, node.output()
+    assert sum("use_sim_time" in line for line in node.lines) == 1
+
+
 STOPPING = """
 import signal, sys
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as "nohup make test" would have it ignored

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.array import Array
-from hodyn_ros.errors import ModelError
+from hodyn_ros.errors import FigureWarning, ModelError
 from hodyn_ros.lie import se3
 from hodyn_ros.model.composite_joints import CompositeJoint, between
 from hodyn_ros.model.drive_spec import FrictionSpec
@@ -20,6 +21,8 @@ from hodyn_ros.model.loops import Coupling
 from hodyn_ros.model.tree import TreeArrays, TreeModel
 
 MOVING_KINDS = ("revolute", "continuous", "prismatic", "helical")
+_MOMENTS = 0.01  # share by which figures that were rounded for print may be off
+_POINT = 1e-9  # [m^2] moment over mass below which a body is a point, and its inertia rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,7 +225,9 @@ class _Builder:
             self.joint_names,
             self.body_names,
         )
-        return TreeModel.build(arrays, gravity, self.floating_base, name=name, any_rank=any_rank)
+        model = TreeModel.build(arrays, gravity, self.floating_base, name=name, any_rank=any_rank)
+        _warn_of_inertias([link for parts in self.parts for _, link in parts])
+        return model
 
 
 def _reject_repeated_names(links: Sequence[Link], joints: Sequence[Joint], link_word: str) -> None:
@@ -246,6 +251,24 @@ def _reject_impossible_numbers(links: Sequence[Link], joints: Sequence[Joint], l
         for what, array in (("origin", joint.placement), ("axis", joint.axis)):
             if not np.isfinite(array).all():
                 raise ModelError(f"the {what} of joint {joint.name!r} is not finite")
+
+
+def _warn_of_inertias(links: Sequence[Link]) -> None:
+    """Warn of inertias that no body has, whose largest moment is more than the other two together."""
+    odd = []
+    for link in links:
+        least, middle, most = np.linalg.eigvalsh(link.inertia)
+        if least + middle < (1.0 - _MOMENTS) * most - _POINT * link.mass:
+            odd.append(f"{link.name!r} ({least:.3g}, {middle:.3g}, {most:.3g} kg m^2)")
+    if odd:
+        more = f" and {len(odd) - 3} more" if len(odd) > 3 else ""
+        warnings.warn(
+            f"no body has the principal moments of inertia of {', '.join(odd[:3])}{more}: the largest is "
+            "more than the other two together. Efforts follow from them as they are; look for a wrong figure "
+            "or sign",
+            FigureWarning,
+            stacklevel=2,
+        )
 
 
 def _joints_by_parent(

@@ -262,6 +262,7 @@ class UrdfFile(TreeFile):
     urdf_friction: bool | None = key(
         "whether damping and friction of the URDF are the link friction of drives", default=None
     )
+    bodies: tuple[BodyEntry, ...] = key("links whose mass and inertia the URDF has otherwise", default=())
     joints: tuple[UrdfJointEntry, ...] = key(
         "limits and drives by joint; limits given here replace those of the URDF", default=()
     )

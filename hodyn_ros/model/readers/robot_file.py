@@ -79,6 +79,8 @@ def read_tree(root: TreeFile, folder: Path, gravity: ArrayLike | None) -> RobotD
         driven = tuple(model.joint_names[j] for j in closure.driven)
         check_driven(root, with_drives, driven)
     if root.drive is not None:
+        if without := [name for name in driven if name not in drives]:
+            _warn_of_odd_figures(without[0], root.drive)
         drives = {name: drives.get(name, root.drive) for name in driven}
     drives = _with_urdf_friction(root, assembly, drives)
     return RobotDescription(
@@ -102,7 +104,8 @@ def check_driven(root: TreeFile, with_drives: Collection[str], driven: Collectio
 
 def _urdf_assembly(root: UrdfFile, path: Path, gravity: ArrayLike) -> tuple[Assembly, dict[str, JointLimit]]:
     held = {joint.name: joint.locked for joint in root.joints if joint.locked is not None}
-    assembly, limits = read_urdf_assembly(path, root.floating_base, held, "follow")
+    described = read_described(root.bodies)
+    assembly, limits = read_urdf_assembly(path, root.floating_base, held, "follow", described)
     model = replace(assembly.model.with_gravity(gravity), name=root.name or assembly.model.name)
     return replace(assembly, model=model), {name: limits.row(i) for i, name in enumerate(model.joint_names)}
 
@@ -129,6 +132,16 @@ def _inline_assembly(root: InlineFile, gravity: ArrayLike) -> Assembly:
         any_rank=bool(couplings) or any(key in root.keys_present for key in KEYS),
     )
     return replace(assembly, couplings=tuple(couplings))
+
+
+def read_described(bodies: Iterable[BodyEntry]) -> dict[str, Link]:
+    """Return by name the bodies that another file has otherwise."""
+    links: dict[str, Link] = {}
+    for body in bodies:
+        if body.name in links:
+            raise body.error(f"body {body.name!r} is described twice", "name")
+        links[body.name] = read_body(body)
+    return links
 
 
 def read_body(body: BodyEntry) -> Link:

@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from hodyn_ros.array import Array
-from hodyn_ros.errors import InputError, ModelError
+from hodyn_ros.errors import InputError, ModelError, nearest
 from hodyn_ros.model.composite_joints import FREEDOMS, of_kind
 from hodyn_ros.model.drive_spec import FrictionSpec
 from hodyn_ros.model.frames import from_rpy
@@ -31,7 +31,7 @@ from hodyn_ros.model.readers.assembly import (
 from hodyn_ros.model.readers.files import MEGABYTE, read_file
 from hodyn_ros.model.tree import TreeModel
 
-URDF_SUFFIXES = (".urdf", ".xml")  # of files that are taken for URDF
+URDF_SUFFIXES = (".urdf", ".xml", ".xacro", ".sdf")  # of files taken for URDF, some to be told what they are
 GRAVITY = (0.0, 0.0, -9.81)  # URDF does not say it
 MOST_BYTES = 32 * MEGABYTE
 
@@ -98,16 +98,18 @@ def read_urdf_assembly(
     floating_base: bool = False,
     held: Mapping[str, float] | None = None,
     mimic: Literal["follow", "ignore", "reject"] = "reject",
+    described: Mapping[str, Link] | None = None,
 ) -> tuple[Assembly, JointLimits]:
     """Read a URDF as `read_urdf` does, with the places of all links, merged ones included, and its friction.
 
     Joints `held` at a position [rad or m], by name, are fixed there, and with them those that mimic them.
     `mimic`: whether joints that mimic others become couplings, move by themselves, or are rejected; where
     they are not, bodies may also lack mass or inertia, and who builds the robot checks that none is missing.
+    `described`: links, by name, that are otherwise than the URDF has them.
     """
     text, source = _text_of(path_or_xml)
     try:
-        return _read(text, floating_base, held or {}, mimic)
+        return _read(text, floating_base, held or {}, mimic, described or {})
     except ModelError as error:
         raise ModelError(f"{source}: {error}") from error
 
@@ -127,7 +129,11 @@ def _text_of(path_or_xml: str | os.PathLike[str]) -> tuple[str | bytes, str]:
 
 
 def _read(
-    text: str | bytes, floating_base: bool, held: Mapping[str, float], mimic: str
+    text: str | bytes,
+    floating_base: bool,
+    held: Mapping[str, float],
+    mimic: str,
+    described: Mapping[str, Link],
 ) -> tuple[Assembly, JointLimits]:
     root = parse_urdf(text)
     couplings = _couplings(root) if mimic != "ignore" else []
@@ -137,7 +143,13 @@ def _read(
             "motion of its own (remove <mimic>) or make it fixed"
         )
     held, couplings = hold_followers(held, couplings)
-    links = [_link(element) for element in root if element.tag == "link"]
+    links = [
+        described.get(element.get("name", "")) or _link(element) for element in root if element.tag == "link"
+    ]
+    known = [link.name for link in links]
+    for name in described:
+        if name not in known:
+            raise ModelError(f"there is no link {name!r}; {nearest(name, known)}")
     joints: list[Joint] = []
     limits: dict[str, JointLimit] = {}
     frictions: dict[str, FrictionSpec] = {}
@@ -238,7 +250,8 @@ def parse_urdf(text: str | bytes) -> Element:
         for element in root.iter():
             element.tag = element.tag.removeprefix(namespace)
     if root.tag != "robot":
-        raise ModelError(f"the outermost element is <{root.tag}>; a URDF has <robot>")
+        hint = "; SDF is not read, convert it to URDF or MJCF" if root.tag == "sdf" else ""
+        raise ModelError(f"the outermost element is <{root.tag}>; a URDF has <robot>{hint}")
     for element in root.iter():
         if element.tag.startswith("{") and "xacro" in element.tag:
             raise ModelError(f"found <xacro:{element.tag.rpartition('}')[2]}>; {_XACRO_HINT}")
