@@ -216,6 +216,12 @@ def test_links_rest_where_springs_and_gravity_balance() -> None:
     q = law.resting_links(GOAL)
     gravity = robot.inverse_dynamics(np.stack([q, np.zeros(7), np.zeros(7)]))[0]
     assert np.allclose(900.0 * (GOAL - q), gravity, rtol=1e-10, atol=1e-9)
+    # which is what the regulator counts on, wherever the links are: gravity there would not be passive
+    swinging = Measurement(GOAL - 0.2, np.ones(7), GOAL, np.zeros(7))
+    found = law.regulate(GOAL, swinging)
+    held = robot.inverse_dynamics(np.stack([GOAL, np.zeros(7), np.zeros(7)]))[0]
+    assert np.allclose(found.gravity, gravity, rtol=1e-10, atol=1e-9)
+    assert np.allclose(found.effort, 400.0 * held / 900.0 + gravity, rtol=1e-10, atol=1e-9)
     limp = with_stiffness(robot, 8.0)
     assert_refused(
         (lambda: PassivityRegulator(limp, 400.0, 60.0).resting_links(GOAL),

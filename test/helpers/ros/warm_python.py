@@ -182,11 +182,18 @@ def _read_and_note() -> None:
     Robot.load(share.find("config", "panda.yaml"))  # the schema of robot files
     key_of(key_of)  # the digest of all sources
     try:
-        from rcl_interfaces.msg import ParameterEvent
+        from rclpy.serialization import serialize_message
         from rclpy.type_support import check_for_type_support
     except ImportError:
         return
-    check_for_type_support(ParameterEvent)  # with the parser of messages
+    for name, module in list(sys.modules.items()):
+        if name.split(".")[1:2] in (["msg"], ["srv"], ["action"]):
+            for kind in list(vars(module).values()):
+                if not hasattr(type(kind), "_TYPE_SUPPORT"):  # which the metaclass of an interface holds
+                    continue
+                check_for_type_support(kind)  # with the parser of messages
+                with suppress(NotImplementedError):  # of a service or an action, which are no messages
+                    serialize_message(kind())  # with the libraries of the middleware
 
 
 def _serve(listener: socket.socket) -> dict[str, Any] | None:
