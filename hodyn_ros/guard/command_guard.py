@@ -161,6 +161,16 @@ class CommandGuard:
         self._asked = self.state in (State.STOPPING, State.STOPPED) and not self._shutdown
         return self._asked
 
+    def contradicted(self, before: EffortModel, after: EffortModel) -> Reason | None:
+        """Return which joint moves otherwise than another model of the robot says, such as one with a load.
+
+        `before`: the model that counts. None where the motion may be that of either, and nothing commanded.
+        """
+        if self._issued is None:
+            return None
+        motion = self._issued.motion
+        return self._watch.contradicted(after(motion) - before(motion))
+
     # what goes out
 
     def command(self, now: int, elapsed: float | None = None) -> GuardedCommand | None:

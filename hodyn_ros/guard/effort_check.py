@@ -128,6 +128,15 @@ class EffortWatch:
         lasts = _MISMATCHED_FOR if times == 1.0 else _AT_ONCE_FOR
         if self._check is None or t <= self._since[times] + lasts:
             return None
-        value, allowed = self._check.value, times * self._check.allowed + self._borne
+        return self._furthest(self._check.value, times * self._check.allowed + self._borne)
+
+    def contradicted(self, more: Array) -> Reason | None:
+        """Return which joint would move otherwise than its effort says if the robot needed `more` (n,)."""
+        if self._check is None or self._check.stamp is None:
+            return None
+        value, allowed = self._check.value + more, self._check.allowed + self._borne
+        return self._furthest(value, allowed) if (np.abs(value) > allowed).any() else None
+
+    def _furthest(self, value: Array, allowed: Array) -> Reason:
         joint = int(np.argmax(np.abs(value) - allowed))
         return Reason(Fault.MISMATCH, self._names[joint], float(value[joint]), float(allowed[joint]))

@@ -94,8 +94,9 @@ class FeedforwardStream:
         goes_on = 0.0 < since <= 2.0 * timeout
         if not goes_on:
             self.beside = None
-        beside = self._unexplained(reference)
         jump = (self._jump(positions, since) or self._parting(positions, since)) if goes_on else None
+        # a robot with loops would look for a pose that is far away, or none, for longer than drives wait
+        beside = self._unexplained(reference) if jump is None else None
         if (jump := jump or self._change_beside(beside, following)) is not None:
             if not following:  # what it says of efforts is no measure of the next one
                 self._keep(stamp, reference, status, None, np.inf)

@@ -77,7 +77,7 @@ class FeedforwardConsumer(Node, ABC):
         `loads`: what its model of the robot counts with.
         """
         self._loads = loads
-        self.guard = guard
+        self.guard = loads.guard = guard
         self.joint_names = list(joint_names)
         self._feedforward_reader = FeedforwardReader(joint_names)
         self._measurement_reader = StateReader(joint_names, with_velocity=guard.config.measured)

@@ -12,6 +12,7 @@ from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.payload import NO_LOAD, Payload
 from hodyn_ros.guard.carried_load import CarriedLoad
+from hodyn_ros.guard.command_guard import CommandGuard
 from hodyn_ros.guard.guarded_robot import StiffRobot, effort_model, effort_observer
 from hodyn_ros.msg import PayloadEstimate
 from hodyn_ros.observers.effort_observer import EffortObserver
@@ -26,14 +27,16 @@ LOAD = "payload"
 class GuardedLoads:
     """Topic `payload`, services `~/take_payload` and `~/drop_payload`, and the model that follows from them.
 
-    Nothing changes until a service is called. `motor`: whether efforts are those of the motors. `carried` is
-    the model for the guard; None where efforts are not known, as without a robot, or where its base floats.
+    Nothing changes until a service is called, nor then where the motion under the `guard` says otherwise.
+    `motor`: whether efforts are those of the motors. `carried` is the model for the guard; None where efforts
+    are not known, as without a robot, or where its base floats.
     """
 
     def __init__(self, node: Node, robot: Robot | None, joint_names: Sequence[str], *, motor: bool) -> None:
         self._node, self._robot, self._names, self._motor = node, robot, tuple(joint_names), motor
         model = None if robot is None else effort_model(robot, joint_names, motor=motor)
         self.carried, self.load = None if model is None else CarriedLoad(model), NO_LOAD
+        self.guard: CommandGuard | None = None  # which knows how the robot moves
         self._source = LoadSource(LOAD)
         self._kept = [
             node.create_subscription(PayloadEstimate, LOAD, self._source.take, stream_qos()),
@@ -61,7 +64,13 @@ class GuardedLoads:
         if self.carried.fading:  # before anything is compiled
             raise InputError("a load is being faded; wait until it is carried")
         duration = value(self._node, "payload_fade")
-        self.carried.take(beside_streams(self._node, partial(self._model, self._robot, load)), duration)
+        model = beside_streams(self._node, partial(self._model, self._robot, load))
+        if self.guard is not None and (why := self.guard.contradicted(self.carried, model)) is not None:
+            raise InputError(
+                f"the robot does not move as if it carried {load.mass:.3f} kg: at joint {why.joint!r} "
+                f"{why.value:.3g} N.m or N would be unexplained, {why.limit:.3g} are allowed"
+            )
+        self.carried.take(model, duration)
         self.load = load
         answer = f"the guard counts with {load.mass:.3f} kg, faded over {duration:g} s"
         self._node.get_logger().info(answer)

@@ -55,12 +55,13 @@ public:
     }
     const bool goes_on = 0.0 < since && since <= 2.0 * config_.timeout;
     has_beside = has_beside && goes_on;
-    const bool explained = find_unexplained(reference);
     Found jump = goes_on ? find_jump(reference.positions, since) : Found();
     if (!jump && goes_on) {
       jump = find_parting(reference.positions, since);
     }
-    if (!jump && explained) {
+    // a robot with loops would look for a pose that is far away, or none, for longer than drives wait
+    const bool explained = !jump && find_unexplained(reference);
+    if (explained) {
       jump = find_change_beside(following);
     }
     if (jump) {

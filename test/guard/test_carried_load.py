@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hodyn_ros import Robot, share
-from hodyn_ros.control.motor_pd import Reference
+from hodyn_ros.control.motor_pd import MotorGains, Reference
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.payload import Payload
 from hodyn_ros.guard.carried_load import CarriedLoad
@@ -95,3 +95,33 @@ def test_efforts_go_from_one_load_to_the_other_without_a_step(models) -> None:
     carried.at(EPOCH)
     carried.at(EPOCH + round(1e9 * FADE / 2))
     np.testing.assert_allclose(carried(STILL), 0.5 * (light + heavy), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("carries, asked, refused", [(0.0, 2.0, False), (0.0, 4.0, True), (2.0, 4.0, False)])
+def test_a_guard_knows_a_load_that_the_motion_contradicts(
+    robot: Robot, models, carries, asked, refused
+) -> None:
+    """By 15 % of the efforts' limits, loads may be 2 kg off what the robot carries here, but not 4."""
+
+    def loaded(mass: float):
+        heavier = robot.with_tree(Payload(mass, (0.0, 0.0, 0.1)).on_tree(robot)) if mass else robot
+        return effort_model(heavier, robot.joint_names, motor=True)
+
+    names, effort = robot.joint_names, loaded(carries)(STILL)
+    guard = CommandGuard(
+        names,
+        GuardConfig(settle=0.01, fade=0.05, efforts_act=True),
+        guard_limits(robot, names, motor=True),
+        MotorGains(np.zeros(7), np.zeros(7)),
+        models[0],
+        effort_observer(robot, names, models[0].links, motor=True),
+    )
+    assert guard.contradicted(models[0], loaded(80.0)) is None  # nothing is commanded, and nothing known
+    for k in range(400):
+        now = EPOCH + k * MS
+        guard.follow(now, now, Reference(np.array([POSE, *np.zeros((3, 7))]), np.array([effort])))
+        guard.measure(now, now, POSE + 1e-7 * (k % 2), np.zeros(7))
+        guard.command(now)
+    assert guard.state is State.FOLLOWING
+    found = guard.contradicted(models[0], loaded(asked))
+    assert (found is not None) is refused, found

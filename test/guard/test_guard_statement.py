@@ -407,6 +407,21 @@ def test_an_interrupted_stream_is_taken_up_while_it_brakes_and_no_other(cause: s
 # one check after the other
 
 
+@pytest.mark.parametrize("follows", [True, False])
+def test_nobody_asks_the_model_for_the_efforts_of_a_motion_that_has_jumped(follows: bool) -> None:
+    """A robot with loops would look for a pose there for longer than drives wait for a command."""
+    asked: list[float] = []
+
+    def model(motion: Motion, bent: Motion | None = None) -> Array:
+        asked.append(float(np.abs(motion.position).max()))
+        return heavy(motion)
+
+    rig = Rig(model=model, limits=replace(LIMITS, mismatch=3.0)).run(200 if follows else 5, weighed(1.0))
+    assert rig.guard.state.follows is follows and max(asked) < 1.0
+    rig.cycle(reference(((3.0, 3.0), (0.0, 0.0), (0.0, 0.0))))
+    assert max(asked) < 1.0 and (rig.fault is Fault.REFERENCE_STEP) is follows
+
+
 @pytest.mark.parametrize(
     "status, stops",
     [

@@ -11,11 +11,13 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
+from ros_clock import SimulatedClock
 from ros_peer import Peer
 from ros_processes import RosProcess, sound_node
 from ros_stream import JOINTS, motion
 from ros_talk import talking
-from std_msgs.msg import String
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Header, String
 from std_srvs.srv import Trigger
 
 from hodyn_ros import Robot, share
@@ -23,7 +25,11 @@ from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.feedforward.payload import Payload
 from hodyn_ros.msg import FeedforwardTorque, PayloadEstimate
 from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
-from hodyn_ros.ros.conversions.messages import time_message, write_desired_motion
+from hodyn_ros.ros.conversions.messages import (
+    time_message,
+    write_desired_motion,
+    write_feedforward_torque,
+)
 from hodyn_ros.ros.streams.qos import latched_qos
 
 SPACE, FADE = "take_payload", 0.4
@@ -151,4 +157,34 @@ def test_a_guard_counts_with_a_load_on_request() -> None:
         talk.status("controller_node", lambda _, values: float(values[key]) == pytest.approx(1.2))
         talk.wait_until(lambda: call("drop_payload").success, "the end of the fade")
         talk.status("controller_node", lambda _, values: float(values[key]) == 0.0)
+        assert node.stop() == 0, node.output()
+
+
+@pytest.mark.thorough
+def test_a_guard_counts_with_no_load_that_the_motion_contradicts() -> None:
+    """2 kg that the robot does not carry are uncertain; with 3 kg it would stop, and push the robot up."""
+    pose = [0.0, 0.3, 0.0, -1.5, 0.0, 1.8, 0.0]
+    stack = np.array([pose, *np.zeros((4, 7))])
+    still = models()[0].compute(stack)
+    given = {"robot_config": "panda.yaml", "joints": list(JOINTS), "use_sim_time": True, "rate": 100.0}
+    given |= {"settle": 0.05, "fade": 0.1, "efforts": "motor", "payload_fade": 0.1}
+    with talking("forward_effort_node", given, "guard_payload_seen") as (node, talk):
+        sends = talk.publisher(FeedforwardTorque, "feedforward_torque")
+        shows, told = talk.publisher(JointState, "joint_states"), talk.publisher(PayloadEstimate, "payload")
+        clock = SimulatedClock(talk)
+        for k in range(1, 60):
+            stamp = time_message(clock.start + 10_000_000 * k)
+            sends.publish(write_feedforward_torque(Header(stamp=stamp), list(JOINTS), still, 0.0))
+            shows.publish(JointState(header=Header(stamp=stamp), name=list(JOINTS), position=pose))
+            talk.pause(0.01)
+            clock.set(clock.start + 10_000_000 * k)
+        talk.wait_until(lambda: "joining -> following" in node.output(), "the motion to be followed")
+
+        def answer() -> Any:
+            return talk.call(Trigger, "forward_effort_node/take_payload", Trigger.Request())
+
+        told.publish(estimate(mass=3.0, centre=[0.0, 0.0, 0.2]))
+        talk.wait_until(lambda: "does not move as if it carried 3.000 kg" in answer().message, "a refusal")
+        told.publish(estimate(mass=0.5))
+        talk.wait_until(lambda: answer().success, "a load that may be there")
         assert node.stop() == 0, node.output()
