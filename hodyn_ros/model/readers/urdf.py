@@ -133,7 +133,7 @@ def _read(
     floating_base: bool,
     held: Mapping[str, float],
     mimic: str,
-    described: Mapping[str, Link],
+    replaced: Mapping[str, Link],
 ) -> tuple[Assembly, JointLimits]:
     root = parse_urdf(text)
     couplings = _couplings(root) if mimic != "ignore" else []
@@ -144,10 +144,10 @@ def _read(
         )
     held, couplings = hold_followers(held, couplings)
     links = [
-        described.get(element.get("name", "")) or _link(element) for element in root if element.tag == "link"
+        replaced.get(element.get("name", "")) or _link(element) for element in root if element.tag == "link"
     ]
     known = [link.name for link in links]
-    for name in described:
+    for name in replaced:
         if name not in known:
             raise ModelError(f"there is no link {name!r}; {nearest(name, known)}")
     joints: list[Joint] = []
