@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Sequence
 from difflib import get_close_matches
+from typing import Any
+
+_PLAIN_WARNING = warnings.showwarning
 
 
 def nearest(unknown: str, known: Sequence[str]) -> str:
@@ -55,3 +60,15 @@ class ConvergenceError(InputError):
 
 class OverflowingError(InputError):
     """The numbers given are so large that the result is not finite."""
+
+
+def print_figures_in_one_line() -> None:
+    """Let this process print what is doubtful in a file in one line, and other warnings as Python does."""
+    warnings.showwarning = _show
+
+
+def _show(message: Warning | str, category: type[Warning], *place: Any, **named: Any) -> None:
+    if issubclass(category, FigureWarning):
+        print(f"warning: {' '.join(str(message).split())}", file=sys.stderr)
+    else:
+        _PLAIN_WARNING(message, category, *place, **named)

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import inspect
 import signal
-import sys
-import warnings
 from collections.abc import Callable
 from types import FrameType
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from hodyn_ros.blas import take_one_thread
 from hodyn_ros.cli.commands import learning, motions, processes, recordings, robots
 from hodyn_ros.cli.figures import fail
-from hodyn_ros.errors import FigureWarning, HodynError
+from hodyn_ros.errors import HodynError, print_figures_in_one_line
 from hodyn_ros.extras import missing_extra
 
 take_one_thread()
 
-_PLAIN_WARNING = warnings.showwarning
 
 app = typer.Typer(
     help="Feedforward torques and their time derivatives for robots with elastic joints.",
@@ -81,7 +78,7 @@ for _name, _command in _COMMANDS.items():
 def main() -> None:
     """Run the command line: exit code 2 and one line for what the user can correct, no traceback."""
     signal.signal(signal.SIGTERM, _end)
-    warnings.showwarning = _warn
+    print_figures_in_one_line()
     try:
         app(standalone_mode=True)
     except (HodynError, OSError) as error:
@@ -91,14 +88,6 @@ def main() -> None:
         if missing is None:
             raise
         raise SystemExit(fail(HodynError(missing), 2)) from None
-
-
-def _warn(message: Warning | str, category: type[Warning], *place: Any, **named: Any) -> None:
-    """Print what is doubtful in a file in one line, and other warnings as Python does."""
-    if issubclass(category, FigureWarning):
-        print(f"warning: {' '.join(str(message).split())}", file=sys.stderr)
-    else:
-        _PLAIN_WARNING(message, category, *place, **named)
 
 
 def _end(number: int, frame: FrameType | None) -> None:

@@ -220,6 +220,8 @@ class TrajectoryNode(Node):
             motion.trajectory.require_smoothness(self._order)
         except InputError as error:
             self.get_logger().warning(f"derivatives will jump: {error}")
+        if said := self._robot.out_of_range(motion):
+            self.get_logger().warning(f"beyond limits: {said}")
         self._sampler, self._broken = sampler, None
         self._asked, self._first, self._sent, self._ended = start, None, 0, False
         self._said = set()

@@ -24,7 +24,7 @@ from rclpy.executors import Executor, ExternalShutdownException
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from hodyn_ros.errors import HodynError
+from hodyn_ros.errors import HodynError, print_figures_in_one_line
 from hodyn_ros.parent import end_with_parent
 from hodyn_ros.ros.diagnostics import MiddlewareFailures
 from hodyn_ros.ros.parameters.parameters import warn_of_unknown_parameters
@@ -106,6 +106,7 @@ def run(
     """
     signals = _Signals()
     end_with_parent()
+    print_figures_in_one_line()
     _ensure_log_folder()
     output = UnheldOutput(_STDOUT if os.environ.get("RCUTILS_LOGGING_USE_STDOUT") == "1" else _STDERR)
     nodes: Sequence[Node] = ()

@@ -165,11 +165,12 @@ class RobotMotion:
         for name in names:
             if name in moved and name in still:
                 raise InputError(f"joint {name!r} is moved, so it cannot be under standing as well")
-            if name not in moved and name not in still:
-                raise InputError(
-                    f"the motion names {[*moved, *still]}, but the robot has joint {name!r} as well; say "
-                    f"where it stands, as in standing: {{{name}: 0.0}}"
-                )
+        if missing := [name for name in names if name not in moved and name not in still]:
+            places = ", ".join(f"{name}: 0.0" for name in missing)
+            raise InputError(
+                f"the motion names {[*moved, *still]}, but the robot has other joints as well; say where "
+                f"they stand, as in standing: {{{places}}}"
+            )
         if moved == names:
             return self
         first = len(self.coordinates)

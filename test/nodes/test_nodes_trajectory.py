@@ -456,6 +456,20 @@ def test_it_says_where_a_motion_is_not_smooth_enough(tmp_path: Path) -> None:
         assert node.stop(signal.SIGTERM) == 0, node.output()
 
 
+def test_it_says_where_a_motion_leaves_the_range_of_a_joint(tmp_path: Path) -> None:
+    degrees = tmp_path / "degrees.yaml"
+    ends = [
+        f"  - {{time: {time}, positions: {(scale * HOME).tolist()}}}\n" for time, scale in ((0, 1), (2, 57.3))
+    ]
+    degrees.write_text(f"type: waypoints\njoint_names: {PANDA_JOINTS}\npoints:\n{''.join(ends)}")
+    parameters = {"trajectory": degrees, "robot_config": "panda.yaml", "rate": 50.0}
+    with start_node("trajectory_node", parameters, "tn_degrees") as node:
+        line = node.wait_for_line("beyond limits")
+        joint = int(np.argmax(np.abs(HOME)))
+        assert f"joint 'panda_joint{joint + 1}' goes to {57.3 * HOME[joint]:.4g}" in line and "at 2 s" in line
+        assert node.stop() == 0, node.output()
+
+
 def test_it_follows_simulated_time() -> None:
     parameters = {"trajectory": EXCITATION, "rate": 100.0, "ramp": 1.0, "use_sim_time": True}
     with talking("trajectory_node", parameters, "tn_sim") as (node, talk):

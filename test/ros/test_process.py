@@ -85,6 +85,16 @@ def test_a_misspelt_parameter_is_named() -> None:
     assert sum("is unknown" in line for line in node.lines) == 1
 
 
+def test_a_doubtful_figure_is_one_line_without_the_code_that_found_it(tmp_path: Path) -> None:
+    panda = (Path(__file__).parents[2] / "config" / "panda.yaml").read_text()
+    robot = tmp_path / "robot.yaml"
+    robot.write_text(panda.replace("lower: -2.8973", "lower: -166", 1))
+    with start_node("skeleton_node", {"robot_config": robot}, "doubtful") as node:
+        line = node.wait_for_line("may turn to 166 rad")
+        assert line.startswith("warning: ") and node.stop() == 0, node.output()
+    assert not any("FigureWarning" in line or "warnings.warn" in line for line in node.lines)
+
+
 def test_a_clock_that_does_not_come_is_missed() -> None:
     parameters = {"robot_config": "panda.yaml", "use_sim_time": True}
     with start_node("skeleton_node", parameters, "no_clock") as node:

@@ -89,7 +89,10 @@ def test_what_begins_at_rest_still_does() -> None:
     [
         (("panda_joint6,", "joint6,"), "the motion names joint 'joint6', but the robot has"),
         (("panda_joint7: 0.7", "panda_joint8: 0.7"), "the motion names joint 'panda_joint8', but the robot"),
-        ((", panda_joint7: 0.7", ""), "joint 'panda_joint7' as well; say where it stands, as in standing"),
+        (
+            (", panda_joint5: 0.2, panda_joint7: 0.7", ""),
+            "say where they stand, as in standing: {panda_joint5: 0.0, panda_joint7: 0.0}$",
+        ),
     ],
 )
 def test_names_that_do_not_fit_the_robot(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 from rclpy.node import Node
 
 from hodyn_ros import share
@@ -26,6 +27,9 @@ def robot_file(node: Node) -> Path:
 def robot_of_file(node: Node) -> Robot:
     """Return the robot of that file."""
     return Robot.load(robot_file(node))
+
+
+_LOOKS, _WITHIN = 1000, 60.0  # at a motion that starts, over so many seconds at most
 
 
 class TrajectoryTarget:
@@ -74,3 +78,24 @@ class TrajectoryTarget:
             return motion.for_joints(self.joint_names)
         except InputError as error:
             raise InputError(f"{file}: {error}") from error
+
+    def out_of_range(self, motion: RobotMotion) -> str:
+        """Say which joint goes furthest beyond the range of its positions, at samples; "" for none.
+
+        No more than a look, which costs a millisecond: `hodyn check` finds peaks of all limits.
+        """
+        if self.robot is None or not self.joint_names:
+            return ""
+        times = np.linspace(0.0, min(motion.trajectory.duration, _WITHIN), _LOOKS)
+        q = motion.trajectory.sample(times, 0)[:, 0, -len(self.joint_names) :]  # those of a base come first
+        limits = self.robot.coordinate_limits
+        beyond = np.maximum(q - limits.position_upper, limits.position_lower - q)
+        when, joint = np.unravel_index(np.argmax(beyond), beyond.shape)
+        if not beyond[when, joint] > 0.0:
+            return ""
+        at = q[when, joint]
+        limit = (limits.position_upper if at > limits.position_upper[joint] else limits.position_lower)[joint]
+        return (
+            f"joint {self.joint_names[joint]!r} goes to {at:.4g} [rad or m] at {times[when]:.4g} s, and its "
+            f"limit is {limit:.4g}; `hodyn check` compares a motion with all limits"
+        )
