@@ -219,6 +219,16 @@ def test_driven_joints_say_where_the_coordinates_are() -> None:
     refused(lambda: links.locate(np.full((1, 3), -3.0), np.zeros(3)), "robot 'delta'", ConvergenceError)
 
 
+def test_no_one_is_kept_waiting_by_driven_joints_that_are_far_away() -> None:
+    """The axes of the palletiser may turn without end, and would be followed over 1e5 rad for minutes."""
+    links = Links(shipped("palletiser.yaml"))
+    near, far = np.zeros((2, 1, 4))
+    near[0, 0], far[0, 0] = 19.0, 21.0
+    np.testing.assert_allclose(links.locate(near, links.home), near, atol=1e-9)
+    refused(lambda: links.locate(far, links.home), "21 rad or m from where they were", ConvergenceError)
+    refused(lambda: links.locate(1e30 * far, links.home), "nearer to the last ones", ConvergenceError)
+
+
 def test_a_stop_carries_a_robot_with_loops_as_far_as_its_pose_is_sound() -> None:
     """As a motion of its drives, which are not its coordinates; beyond, efforts stay as they are."""
     robot = shipped("delta.yaml")
