@@ -22,6 +22,7 @@ BaseAt = Callable[[float], BaseMotion]  # the motion of a prescribed base at a t
 
 _ITERATIONS = 30
 _STRIDE = 0.2  # [rad or m] of driven joints, lest another branch is found
+_FARTHEST = 20.0  # [rad or m] of driven joints: so far it takes tens of milliseconds, and 1e5 rad minutes
 _PRECISION = 1e-12  # of the last step, in the units of the coordinates
 
 
@@ -210,14 +211,23 @@ class Links:
         """Return x and its derivatives (orders, k), up to x'', from those of the driven joints.
 
         By Newton's method from a `start` (k,), in short steps; what more drives than coordinates say
-        differently is fitted in the least squares. Raises ConvergenceError where no pose is found.
+        differently is fitted in the least squares. Raises ConvergenceError where no pose is found, and for
+        driven joints further than 20 rad or m from those of the start.
         """
         if self.robot.closure is None:
             return drives
         motion = np.zeros((3, self.size))
         motion[0] = start
         begin = self.drives(motion, time).motion[0]
-        count = max(1, ceil(np.abs(drives[0] - begin).max() / _STRIDE))
+        farthest = float(np.abs(drives[0] - begin).max())
+        if not farthest <= _FARTHEST:
+            raise ConvergenceError(
+                f"the driven joints of robot {self.robot.name!r} are {farthest:.3g} rad or m from where they "
+                f"were, and are followed over {_FARTHEST:g}; give positions nearer to the last ones",
+                0.0,
+                farthest,
+            )
+        count = max(1, ceil(farthest / _STRIDE))
         for i in range(1, count + 1):
             jacobian = self._approach(begin + i / count * (drives[0] - begin), motion, time)
         for order in range(1, len(drives)):

@@ -22,6 +22,7 @@ from hodyn_ros.model.drive_spec import DriveSpec
 from hodyn_ros.observers import ObserverConfig
 from hodyn_ros.observers.effort_observer import EffortObserver, LinkEfforts
 
+_NEAR = 0.2  # [rad or m] of driven joints, which are followed in one stride
 _UNKNOWN = 1e9  # [N.m or N], which no effort comes to: a deviation where nothing limits efforts
 
 
@@ -74,16 +75,8 @@ def effort_model(robot: Robot, joint_names: Sequence[str], *, motor: bool) -> St
     if len(places) != len(robot.driven_joints) or robot.structure.base_prescribed:
         return None
     motors = _motor_efforts(robot) if motor else None
-    back, links = np.argsort(places), Links(robot)
-    last, sound = links.home, np.zeros(len(places))
-    links.drives(np.stack([last, *np.zeros((2, links.size))]))  # nothing is to be compiled in a stop
-
-    def moved(rows: Array) -> DriveState:
-        nonlocal last
-        x = links.locate(rows, last)
-        state = links.drives(x)
-        last = x[0]
-        return state
+    back, sound = np.argsort(places), np.zeros(len(places))
+    moved = _Followers(robot)
 
     def sorted_rows(motion: Motion | Array) -> Array:
         return np.array(motion).take(back, axis=1)  # contiguous, as compiled code wants it
@@ -100,6 +93,36 @@ def effort_model(robot: Robot, joint_names: Sequence[str], *, motor: bool) -> St
         return sound[places]
 
     return StiffRobot(efforts, lambda motion: moved(sorted_rows(motion)).efforts[0][places])
+
+
+class _Followers:
+    """The state of all links for a motion of the driven joints, from where these were near it before.
+
+    In a stop the motion that is desired, the one that is commanded and the robot go apart. On the way from
+    one to the other and back in each cycle a Delta took 15 to 40 ms.
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        self._places: list[tuple[Links, Array, Array]] = []  # the one that was used longest ago is the first
+        for _ in range(1 if robot.closure is None else 3):
+            links = Links(robot)
+            still = np.stack([links.home, *np.zeros((2, links.size))])
+            begin = links.drives(still).motion[0]  # nothing is to be compiled in a stop
+            self._places.append((links, links.home, begin))
+
+    def __call__(self, rows: Array) -> DriveState:
+        """Return the state for rows (3, n); InputError where loops do not close on the way."""
+        far = [float(np.abs(rows[0] - begin).max()) for _, _, begin in self._places]
+        nearest = int(np.argmin(far))
+        place = self._places.pop(nearest if far[nearest] <= _NEAR else 0)
+        links, last, _ = place
+        try:
+            x = links.locate(rows, last)
+            state = links.drives(x)
+            place = links, x[0], rows[0]
+        finally:
+            self._places.append(place)
+        return state
 
 
 def effort_observer(

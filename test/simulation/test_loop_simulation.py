@@ -219,6 +219,39 @@ def test_driven_joints_say_where_the_coordinates_are() -> None:
     refused(lambda: links.locate(np.full((1, 3), -3.0), np.zeros(3)), "robot 'delta'", ConvergenceError)
 
 
+def test_no_one_is_kept_waiting_by_driven_joints_that_are_far_away() -> None:
+    """The axes of the palletiser may turn without end, and would be followed over 1e5 rad for minutes."""
+    links = Links(shipped("palletiser.yaml"))
+    near, far = np.zeros((2, 1, 4))
+    near[0, 0], far[0, 0] = 19.0, 21.0
+    np.testing.assert_allclose(links.locate(near, links.home), near, atol=1e-9)
+    refused(lambda: links.locate(far, links.home), "21 rad or m from where they were", ConvergenceError)
+    refused(lambda: links.locate(1e30 * far, links.home), "nearer to the last ones", ConvergenceError)
+
+
+def test_a_guard_does_not_go_to_and_fro_between_desired_commanded_and_measured_motion(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In a stop they go apart, and each is asked for in each cycle: every one is followed in one stride."""
+    robot, strides = shipped("delta.yaml"), []
+    model = effort_model(robot, robot.driven_joints, motor=True)
+    assert model is not None
+    approach = Links._approach
+    monkeypatch.setattr(Links, "_approach", lambda *given: strides.append(None) or approach(*given))
+    places = [[-0.1, -0.03, -0.05], [0.0, 0.0, 0.01], [0.1, 0.03, -0.05]]
+    motions = [robot.drive_state(np.array([place, *np.zeros((2, 3))])).motion for place in places]
+    assert min(np.abs(one[0] - other[0]).max() for one, other in zip(motions, motions[1:])) > 0.4
+    calls = [lambda rows=rows: model(Motion(*rows)) for rows in motions[:2]] + [
+        lambda: model.links(motions[2])
+    ]
+    found = [call() for call in calls]
+    strides.clear()
+    for _ in range(10):
+        for call, before in zip(calls, found):
+            np.testing.assert_allclose(call(), before, rtol=1e-9, atol=1e-9)
+    assert len(strides) == 30
+
+
 def test_a_stop_carries_a_robot_with_loops_as_far_as_its_pose_is_sound() -> None:
     """As a motion of its drives, which are not its coordinates; beyond, efforts stay as they are."""
     robot = shipped("delta.yaml")
