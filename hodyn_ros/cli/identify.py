@@ -11,11 +11,10 @@ from rich.console import Console
 from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.identification.files import read_recording
 from hodyn_ros.identification.identify import Options, identify
-from hodyn_ros.identification.interruptions import without_interruptions
 from hodyn_ros.identification.reporting.run import Run
 from hodyn_ros.identification.result import Figure, Identified
 from hodyn_ros.identification.robot_file import robot_text
-from hodyn_ros.identification.validation import validate
+from hodyn_ros.identification.validation import validate_pieces
 from hodyn_ros.outputs import complete
 from hodyn_ros.tables import number, progress_bar, say, table
 
@@ -52,10 +51,9 @@ def run_identify(
     runs += [Run.of(source, fits, band, used=True) for source, fits in result.further]
     left_out: list[str] = []
     for each in further:
-        pieces, lines = without_interruptions(each)
+        pieces, lines = validate_pieces(result, prior, each, options.bandwidth)
         left_out += lines
-        for other in pieces:
-            runs.append(Run.of(other.source, validate(result, prior, other, options.bandwidth), band))
+        runs += [Run.of(source, fits, band) for source, fits in pieces]
     for run in runs:
         _print_fits(run, console)
     say(console, *(f"- {note}" for note in (*result.notes, *left_out)), style="yellow")

@@ -20,7 +20,7 @@ from hodyn_ros.identification.interruptions import without_interruptions
 from hodyn_ros.identification.least_squares.data import Data
 from hodyn_ros.identification.least_squares.estimate import Estimate, estimate, refitted_springs
 from hodyn_ros.identification.least_squares.unknowns import Unknowns
-from hodyn_ros.identification.leftovers import unexplained_efforts
+from hodyn_ros.identification.leftovers import missing_terms, unexplained_efforts
 from hodyn_ros.identification.plausibility import check_friction, check_plausible
 from hodyn_ros.identification.recording import JointRecording
 from hodyn_ros.identification.result import Figure, Fit, Identified, without_mean
@@ -92,19 +92,21 @@ def identify(
     free, prior_deviations = _freedom(model, runs, options)
     estimated = estimate(model, runs, free, prior_deviations, progress)
     check_friction(model, runs[0], estimated)
+    missing, wider = missing_terms(model, runs, estimated, free, prior_deviations)
     parameters, unknowns = _possible(model, runs, estimated, free, prior_deviations)
     terms = spring_terms(model, runs, parameters, unknowns)
     for i, j in enumerate(runs[0].elastic):
         if j in terms:
             unknowns.springs[:, i] = terms[j].spring
     heard = _resonances(model, runs, parameters, unknowns) if options.only == "all" else {}
+    estimated = replace(estimated, covariance=wider)
     result = _result(model, runs, estimated, parameters, unknowns, terms, heard, free, prior_deviations)
     notes = [f"to be looked at: {doubt}" for doubt in dict.fromkeys(doubts)]
     notes += [f"{each.recording.source}: {each.held.line}" for each in runs if each.held is not None]
     notes += _contradictions(model, runs, result, free, prior_deviations) if several else []
     for source, (efforts, _) in ((runs[0].recording.source, (result.efforts, ())), *result.further):
         notes += unexplained_efforts(source, efforts)
-    return replace(result, notes=(*left_out, *notes, *result.notes))
+    return replace(result, notes=(*left_out, *notes, *missing, *result.notes))
 
 
 def _model(robot: Robot, recordings: Sequence[JointRecording], options: Options) -> TorqueModel:

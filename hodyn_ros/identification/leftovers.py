@@ -1,20 +1,40 @@
-"""What is left of efforts that the model should explain: for a while, as of a contact, or all along."""
+"""What is left of efforts that the model should explain: for a while, as of a contact, or all along.
+
+What lasts may hang on what no figure of the model stands for: other friction at low or at high speed, a
+ripple along the way, a base that is not level. Columns c of such terms, over the noise by frequency that
+the fit itself found, and without what its unknowns explain of them, are held against the residuals e: where
+the model lacks nothing, `(c^T e)^2 / c^T c` is chi-squared of one degree (the score test; C. R. Rao, Proc.
+Cambridge Phil. Soc. 44, 1948), of as many as a term has columns. What is found moves all figures by what
+they take for it, and their deviations count that.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import chi2
 
-from hodyn_ros.identification.least_squares.data import white_part
+from hodyn_ros.array import Array
+from hodyn_ros.identification.least_squares.data import Data, white_part
+from hodyn_ros.identification.least_squares.estimate import Estimate
+from hodyn_ros.identification.least_squares.residuals import Key, linearised
 from hodyn_ros.identification.result import Fit
+from hodyn_ros.identification.springs.deflection import COMPLIANCE, jacobian
+from hodyn_ros.identification.torque_model import Motion, TorqueModel, coulomb
 
 _WINDOW = 0.2  # [s] over which residuals are looked at
 _FAR = 6.0  # times what is left in the median of all windows ...
 _LARGE = 0.3  # ... and share of the effort's own size, from which on a window is not as the others
 _SHARE = 0.1  # of the effort, and times its white noise, that is left where the model lacks something
 _LOUD = 3.0
+_FALSE = 0.01  # chance that something is said to be missing of a recording whose model lacks nothing
+_SPEEDS = 0.02, 0.05, 0.1, 0.2, 0.5  # of the fastest, by which friction differs from its law
+_RIPPLES = 120  # in a turn, up to which they are looked for
+_MOST = 12  # terms that are found one after the other
+_HIDDEN = 1e-6  # share of a term that unknowns leave, at least
 
 
 def unexplained_efforts(source: str, fits: Sequence[Fit]) -> list[str]:
@@ -42,6 +62,226 @@ def unexplained_efforts(source: str, fits: Sequence[Fit]) -> list[str]:
                 "no figure here stands for? Deviations do not know of it"
             )
     return lines
+
+
+class _Term(NamedTuple):
+    """What efforts may hang on, and the model does not know."""
+
+    said: str  # with places for its size and the deviation of that
+    columns: dict[Key, Array]  # (m, k) by rows, over the noise
+    rivals: int  # how many of its kind are tried
+    gravity: Array | None = None  # (k, 3) by which columns turn gravity [m/s^2]
+
+
+def missing_terms(
+    model: TorqueModel,
+    runs: Sequence[Data],
+    estimated: Estimate,
+    free: NDArray[np.bool_],
+    prior_deviations: Array,
+) -> tuple[list[str], Array]:
+    """Return lines of what efforts hang on beside the model, and the covariance that counts it.
+
+    `free`, `prior_deviations` (P,) are as in `estimate`. Where the model lacks nothing, lines come with a
+    chance of `_FALSE`.
+    """
+    fitted = _Fitted(model, runs, estimated, free, prior_deviations)
+    terms = [*_tilts(model, runs, estimated, fitted), *_by_joint(model, runs, estimated, fitted)]
+    found: list[_Term] = []
+    axes, left = fitted.axes, fitted.left
+    while len(found) < _MOST and terms:
+        chances = [fitted.chance(term, axes, left) * 2 * term.rivals for term in terms]
+        best = int(np.argmin(chances))
+        if chances[best] > _FALSE:
+            break
+        found.append(terms[best])
+        columns = fitted.columns([terms[best]])
+        own, sizes, _ = np.linalg.svd(columns - axes @ (axes.T @ columns), full_matrices=False)
+        axes = np.column_stack([axes, own[:, sizes > _HIDDEN**0.5 * np.linalg.norm(columns)]])
+        left = fitted.left - axes @ (axes.T @ fitted.left)
+    covariance, lines = estimated.covariance, []
+    deviations = np.sqrt(np.diag(covariance))
+    for term, size, width, moved in fitted.explained(found):
+        covariance = covariance + np.outer(moved, moved)
+        told = deviations > 0.0
+        most = float(np.abs(moved[told] / deviations[told]).max())
+        lines.append(
+            f"to be looked at: {_said(model, term, size, width)}; what that moves figures by, up to "
+            f"{most:.2g} deviations, is in their intervals now"
+        )
+    return lines, covariance
+
+
+def _said(model: TorqueModel, term: _Term, size: Array, width: Array) -> str:
+    if term.gravity is None:
+        return term.said.format(float(np.linalg.norm(size)) if len(size) > 1 else size[0], width[0])
+    gravity = model.robot.tree.gravity
+    turned = gravity + size @ term.gravity
+    turned *= np.linalg.norm(gravity) / np.linalg.norm(turned)
+    angle, doubt = np.degrees([np.linalg.norm(size), np.linalg.norm(width)])
+    return term.said.format(angle, doubt) + f" gravity: {np.round(turned, 3).tolist()}"
+
+
+class _Fitted:
+    """Rows of a fit, over the noise: what all unknowns explain, and what they leave.
+
+    Attributes:
+        rows: By whose they are.
+        axes: (m, k) orthogonal, of what unknowns explain; the rows of the prior come last.
+        left: (m,) what is not explained.
+    """
+
+    def __init__(
+        self,
+        model: TorqueModel,
+        runs: Sequence[Data],
+        estimated: Estimate,
+        free: NDArray[np.bool_],
+        prior_deviations: Array,
+    ) -> None:
+        now, p = estimated.unknowns, len(free)
+        self.rows, systems = linearised(model, runs, now, estimated.noise, whole=True)
+        self._moving = np.diag(estimated.covariance) > 0.0
+        blocks, left, self._places, end = [], [], dict[Key, slice](), 0
+        for key, of_one in systems:
+            block = np.zeros((len(of_one), len(now.vector)))
+            if key.spring is None:
+                known = now.of_shape.stop
+                block[:, :known], block[:, -1] = of_one[:, :known], of_one[:, known]
+            else:
+                of_all = jacobian(model, of_one[:, :-1], now.parameters, now.springs, key.spring)
+                block[:, :p], block[:, now.of_springs] = of_all[:, :p], of_all[:, p:]
+            blocks.append(block)
+            left.append(self.over_noise(key, self.rows[key].without_outliers - self.rows[key].predicted))
+            self._places[key] = slice(end, end := end + len(block))
+        pull = np.zeros(len(now.vector))
+        pull[:p][free] = 1.0 / prior_deviations[free]
+        beyond = np.zeros(len(pull))
+        beyond[:p] = model.prior - now.parameters
+        pull[now.of_shape] = 1.0
+        system = np.concatenate([*blocks, np.diag(pull)])[:, self._moving]
+        self._size = np.maximum(np.linalg.norm(system, axis=0), 1e-300)
+        self.axes, self._triangle = np.linalg.qr(system / self._size)
+        whole = np.concatenate([*left, pull * beyond])
+        self.left = whole - self.axes @ (self.axes.T @ whole)
+
+    def over_noise(self, key: Key, samples: Array) -> Array:
+        """Return amplitudes of samples (N, ...) as those of residuals are."""
+        amplitudes = self.rows[key].low_pass.spectrum(samples)
+        return np.asarray((amplitudes.T / self.rows[key].noise.deviations).T)
+
+    def columns(self, terms: Sequence[_Term]) -> Array:
+        """Return the columns of terms in all rows (m, k)."""
+        parts = []
+        for term in terms:
+            part = np.zeros((len(self.axes), next(iter(term.columns.values())).shape[1]))
+            for key, own in term.columns.items():
+                part[self._places[key]] = own
+            parts.append(part)
+        return np.concatenate(parts, axis=1)
+
+    def chance(self, term: _Term, axes: Array, left: Array) -> float:
+        """Return how likely a model that lacks nothing leaves as much of a term in `left`, beside `axes`."""
+        squares, coupled, known = (
+            sum(part)
+            for part in zip(
+                *(
+                    (own.T @ own, own.T @ left[self._places[key]], axes[self._places[key]].T @ own)
+                    for key, own in term.columns.items()
+                )
+            )
+        )
+        size = np.sqrt(np.maximum(np.diag(squares), 1e-200))
+        shown, ways = np.linalg.eigh((squares - known.T @ known) / np.outer(size, size))
+        along = (ways.T @ (coupled / size))[shown > _HIDDEN]
+        if not len(along):
+            return 1.0
+        return float(chi2.sf((along**2 / shown[shown > _HIDDEN]).sum(), len(along)))
+
+    def explained(self, terms: Sequence[_Term]) -> Iterator[tuple[_Term, Array, Array, Array]]:
+        """Yield terms, how large and how sure they are (k,), and by what they move the unknowns."""
+        if not terms:
+            return
+        columns = self.columns(terms)
+        known = self.axes.T @ columns
+        beside = columns - self.axes @ known
+        inverse = np.linalg.pinv(beside.T @ beside, rcond=_HIDDEN, hermitian=True)
+        sizes = inverse @ (beside.T @ self.left)
+        place = 0
+        for term in terms:
+            own = slice(place, place := place + next(iter(term.columns.values())).shape[1])
+            moved = np.zeros(len(self._moving))
+            by_size = np.linalg.lstsq(self._triangle, known[:, own] @ sizes[own], rcond=1e-13)[0]
+            moved[self._moving] = -by_size / self._size
+            yield term, sizes[own], np.sqrt(np.diag(inverse)[own]), moved
+
+
+def _tilts(model: TorqueModel, runs: Sequence[Data], estimated: Estimate, fitted: _Fitted) -> Iterator[_Term]:
+    """Yield what a base that is not level does to efforts, and to the springs that carry them."""
+    gravity, now = model.robot.tree.gravity, estimated.unknowns
+    size = float(np.linalg.norm(gravity))
+    if not size:
+        return
+    across = size * np.linalg.svd(gravity[None])[2][1:]  # (2, 3) horizontal, for a radian
+    turned = [
+        TorqueModel(model.robot.with_tree(model.robot.tree.with_gravity(each)))
+        for each in (np.zeros(3), *across)
+    ]
+
+    def weights(motion: Motion) -> Array:
+        still = np.zeros_like(motion.q)
+        of_pose = Motion(motion.q, still, still, still, still)
+        none, *each = (one.regressor(of_pose) @ now.parameters[: model.bodies] for one in turned)
+        return np.stack(each, axis=-1) - none[..., None]
+
+    columns: dict[Key, Array] = {}
+    for run, data in enumerate(runs):
+        late = data.late(now)
+        of_efforts = weights(data.fast_motion(data.acted(now.effort_delay), late))
+        of_springs = weights(data.fast_motion(data.link_times, late)) if len(data.link_times) else of_efforts
+        for key in fitted.rows:
+            if key.run == run and key.spring is None:
+                columns[key] = fitted.over_noise(key, of_efforts[:, key.joint])
+            elif key.run == run:
+                bent = now.springs[COMPLIANCE, key.spring] * of_springs[:, key.joint]
+                columns[key] = fitted.over_noise(key, bent)
+    yield _Term("gravity seems to be {:.2g} ± {:.1g} degrees off: is the base level? Try", columns, 1, across)
+
+
+def _by_joint(
+    model: TorqueModel, runs: Sequence[Data], estimated: Estimate, fitted: _Fitted
+) -> Iterator[_Term]:
+    """Yield other friction of each joint, and ripples along its way."""
+    now, names = estimated.unknowns, model.robot.joint_names
+    motions = [data.fast_motion(data.acted(now.effort_delay), data.late(now)) for data in runs]
+    speeds = [model.rubbing(of, data.recording.at_motor)[0] for of, data in zip(motions, runs)]
+    turns = np.arange(1, _RIPPLES + 1)
+    for j in np.flatnonzero(runs[0].recording.efforts.measured).tolist():
+        fastest = float(np.max([np.abs(each[:, j]).max() for each in speeds]))
+        friction, ripples = {}, {}
+        for run, (motion, of_all) in enumerate(zip(motions, speeds)):
+            key, v, wave = Key(run, j), of_all[:, j], np.outer(motion.q[:, j], turns)
+            dry = coulomb(of_all, now.friction_shape)[0][:, j]
+            laws = [dry * np.exp(-((v / (share * fastest)) ** 2)) for share in _SPEEDS]
+            friction[key] = fitted.over_noise(key, np.column_stack([*laws, v * np.abs(v), np.abs(v)]))
+            ripples[key] = fitted.over_noise(key, np.concatenate([np.cos(wave), np.sin(wave)], axis=1))
+        of = f"efforts of joint {names[j]!r} have "
+        said = [
+            of + f"friction by the speed that no figure here stands for, {{:.3g}} ± {{:.1g}} N·m or N below "
+            f"{share * fastest:.2g} rad/s or m/s beside what is found"
+            for share in _SPEEDS
+        ]
+        said += [of + "friction by the square of the speed, {:.3g} ± {:.1g} SI units"]
+        said += [of + "viscous friction that is larger one way, by twice {:.3g} ± {:.1g} SI units"]
+        for i, text in enumerate(said):
+            columns = {key: own[:, [i]] for key, own in friction.items()}
+            yield _Term(text, columns, 1 + model.n * len(said))
+        for i, k in enumerate(turns.tolist()):
+            columns = {key: own[:, [i, i + _RIPPLES]] for key, own in ripples.items()}
+            text = (
+                of + f"a part by the way, {k} times in a turn (2 pi of its position), {{:.3g}} ± {{:.1g}} N·m"
+            )
+            yield _Term(text, columns, model.n * _RIPPLES)
 
 
 def _stretches(odd: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:

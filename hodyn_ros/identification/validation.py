@@ -11,6 +11,7 @@ from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.identification.identify import fits
+from hodyn_ros.identification.interruptions import without_interruptions
 from hodyn_ros.identification.least_squares.data import Data
 from hodyn_ros.identification.least_squares.unknowns import Unknowns
 from hodyn_ros.identification.recording import Channel, JointRecording
@@ -27,8 +28,32 @@ def validate(
 
     `prior` is the robot that identification started from. Delays and offsets are those that were identified.
     Encoders are set to zero anew each time that a robot is switched on: of deflections the mean is left out,
-    and ripples have the phase of the recording.
+    and ripples have the phase of the recording. What is wrong with a part of it, such as a signal that hangs,
+    is left out. Raises InputError where gaps leave several pieces: `validate_pieces` predicts each of them.
     """
+    pieces, _ = without_interruptions(recording)
+    if len(pieces) > 1:
+        raise InputError(
+            f"{recording.source} has gaps, and is {len(pieces)} recordings by them; use validate_pieces()"
+        )
+    return _predicted(result, prior, pieces[0], bandwidth)
+
+
+def validate_pieces(
+    result: Identified, prior: Robot, recording: JointRecording, bandwidth: float | None = None
+) -> tuple[list[tuple[str, tuple[tuple[Fit, ...], tuple[Fit, ...]]]], list[str]]:
+    """Return what `validate` does of each piece of a recording between gaps, and lines of what is left out.
+
+    Each with its name, the longest piece first.
+    """
+    pieces, left_out = without_interruptions(recording)
+    return [(each.source, _predicted(result, prior, each, bandwidth)) for each in pieces], left_out
+
+
+def _predicted(
+    result: Identified, prior: Robot, recording: JointRecording, bandwidth: float | None
+) -> tuple[tuple[Fit, ...], tuple[Fit, ...]]:
+    """Return efforts and deflections of a recording without interruptions."""
     data = Data(recording.of_joints(prior.joint_names), bandwidth or min(result.bandwidths))
     kept = [i for i, j in enumerate(result.elastic) if j in data.elastic]
     data.elastic = [result.elastic[i] for i in kept]

@@ -40,7 +40,7 @@ from hodyn_ros.ros.streams.stamp_filter import StampFilter
 LINKS, MOTORS, BASE = "joint_states", "motor_states", "odom"
 TYPES = {LINKS: JointState, MOTORS: JointState, BASE: Odometry}
 OUT, CONTACTS, PAYLOAD = "external_efforts", "contacts", "payload"
-_VERSION = 2  # of the JSON of `settings`
+_VERSION = 3  # of the JSON of `settings`
 _TO_MESSAGE = [0, 3, 4, 1, 5, 2]  # from inertia xx, yy, zz, xy, xz, yz to xx, xy, xz, yy, yz, zz
 _FIELDS = {  # of joint states, by what is measured
     "position": "position",

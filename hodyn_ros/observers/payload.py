@@ -6,9 +6,10 @@ A load that the model does not know acts like an external effort. What the obser
 
 with the ten columns Y_L of the regressor of the body that carries it, through the poles of the observer, and
 errors that last: shares x_i, one draw for a robot and the same over the whole motion, of efforts h_i. They
-are those of `Filters.joint_errors`, and a delay of the effort that acts on the joint, as damping of a spring
-or sensors bring. Of a spring whose motor is checked, mean and variance come from the equation of the motor,
-by sums of the same kind that go on when another load is taken: no load is in it. What a law does not say of
+are those of `Filters.joint_errors`, an offset, as of friction that is larger one way or an encoder that
+counts from elsewhere, and a delay of the effort that acts on the joint, as damping of a spring or sensors
+bring. Of a spring whose motor is checked, mean and variance come from the equation of the motor, by sums of
+the same kind that go on when another load is taken: no load is in it. What a law does not say of
 friction may last for a stroke. So the variance is the larger one of two: of white noise, and by the scores,
 what each sample moves the estimate by, behind a pole of `_FRICTION_TIME` (White, A heteroskedasticity-
 consistent covariance matrix estimator, Econometrica 48(4), 1980; Newey and West, Econometrica 55(3), 1987).
@@ -103,6 +104,12 @@ class PayloadConfig:
         default=1e-3,
         within=(0.0, 0.1),
     )
+    offset_deviation: float = key(
+        "What efforts and springs are off by all the time, as where friction is larger one way, or encoders "
+        "count from other zeros: its deviation, in those of the observer's effort_noise.",
+        default=1.0,
+        within=(0.0, 1000.0),
+    )
     forgetting: float = key(
         "Time [s] after which a sample counts for a third; a load that is put down is better restarted.",
         default=30.0,
@@ -162,7 +169,7 @@ class PayloadEstimator:
             raise InputError(f"there is no body {body!r}; robot {robot.name!r} has {list(names)}")
         self._observer, self._robot, self.config = observer, observer.robot, config
         self._prior = np.diag([config.mass * config.size**2] * 3 + [config.mass])
-        self._figures = np.zeros((1, 9))
+        self._figures = np.zeros((1, 10))
         self._compile()
 
     def _compile(self) -> None:
@@ -173,8 +180,8 @@ class PayloadEstimator:
         state = filters.state.unpack([0.0] * filters.state.size)
         figures = filters.figures.unpack([1.0] * filters.figures.size)
         errors = [filters.joint_errors(j, state, figures) for j in range(n)]
-        columns = [_KEPT + len(one.lasting) + 1 for one in errors]  # a delay besides
-        motors = [len(one.motor) + 2 if one.motor else 0 for one in errors]  # effort, error and delay besides
+        columns = [_KEPT + len(one.lasting) + 2 for one in errors]  # an offset and a delay besides
+        motors = [len(one.motor) + 3 if one.motor else 0 for one in errors]  # and the error of the motor
         self._state = Layout(
             q=n, v=n, filtered=PER_BODY * n, smooth=PER_BODY * n, slow=2 * sum(columns),
             **{f"sums{j}": size * (size + 1) // 2 for j, size in enumerate(columns)},
@@ -222,6 +229,7 @@ class PayloadEstimator:
             self.config.delay_deviation**2 + _NONE,
             _FRICTION_TIME / (_FRICTION_TIME + period),
             (2.0 * _FRICTION_TIME + alike) / period,
+            self.config.offset_deviation**2,
         )
         self._memory = self._step(found[0], observer.numbers, self._figures, self._memory)
         if not isfinite(self._memory.item(-1)):  # rounding led out of the bodies that can be: begin inside
@@ -265,7 +273,7 @@ class PayloadEstimator:
         pull_of_prior = [float(np.sum(inverse_prior * basis)) for basis in _BASIS]
 
         def trace(row: Stack, numbers: Stack, figures: Stack, memory: Stack) -> Stack:
-            period, bandwidth, smoothing, slowness, share, kept, delay, slower, longer = figures[0]
+            period, bandwidth, smoothing, slowness, share, kept, delay, slower, longer, off = figures[0]
             before = layout.unpack(memory[0])
             motion = equations.balance.state.unpack(row[0][equations.memory["balance"]])
             seen = filters.state.unpack(row[0][equations.memory["filters"]])
@@ -299,14 +307,16 @@ class PayloadEstimator:
                     now[name] += columns
                 return old, columns
 
-            def by_motor(j: int, errors: JointErrors) -> tuple[Any, Any]:
+            def by_motor(j: int, errors: JointErrors, offset: Any) -> tuple[Any, Any]:
                 """Return mean and variance of what a spring is off, by the equation of its motor."""
-                columns = [0.0 - errors.error, *(one.effort for one in errors.motor)]
+                columns = [0.0 - errors.error, *(one.effort for one in errors.motor), 1.0]
                 old, slow = slowly("slow_motors", columns)
                 columns = [*slow, (slow[1] - old[1]) / period]
                 weight, scale = share / errors.error_noise, before["motor_shares"][j]
                 sums = now[f"motor{j}"] = _added(before[f"motor{j}"], kept, columns, weight)
-                firm = [scale / variance for variance in (*(one.variance for one in errors.motor), delay)]
+                firm = [
+                    scale / variance for variance in (*(one.variance for one in errors.motor), offset, delay)
+                ]
                 root = _cholesky(_with_prior(dict(zip(upper_places(len(columns)), sums)), firm, 1))
                 squares, *coupled = sums[: len(columns)]
                 found = _solved(root, coupled)
@@ -325,14 +335,15 @@ class PayloadEstimator:
                 errors = filters.joint_errors(j, seen, known)
                 acting = errors.needed - errors.residual
                 columns = [0.0 - value for value in smooth[PER_BODY * j : PER_BODY * (j + 1)]]
-                columns += [errors.residual, *(one.effort for one in errors.lasting), acting]
+                columns += [errors.residual, *(one.effort for one in errors.lasting), 1.0, acting]
                 old, slow = slowly("slow", columns)
                 columns = [*slow[:-1], (slow[-1] - old[-1]) / period]
                 sums = now[f"sums{j}"] = _added(before[f"sums{j}"], kept, columns, share / errors.noise)
-                prior = [(one.mean, one.variance) for one in errors.lasting] + [(0.0, delay)]
+                offset = off * known["noise_variance"][j] + _NONE
+                prior = [(one.mean, one.variance) for one in errors.lasting] + [(0.0, offset), (0.0, delay)]
                 now[f"motor{j}"] = []
                 if errors.motor:
-                    prior[0] = by_motor(j, errors)
+                    prior[0] = by_motor(j, errors, offset)
                 scale = before["shares"][j]
                 reduced = _without(sums, prior, scale)
                 now["reduced"] += reduced
@@ -355,7 +366,7 @@ class PayloadEstimator:
         shapes: list[tuple[str, Shape]] = [
             ("row", (1, equations.memory.size)),
             ("numbers", (1, filters.figures.size)),
-            ("figures", (1, 9)),
+            ("figures", (1, 10)),
             ("memory", (1, layout.size)),
         ]
         return trace, shapes

@@ -10,8 +10,10 @@ from measured_arm import measured, measured_arm, misjudged, truth
 from refusals import refused
 
 from hodyn_ros import Robot
+from hodyn_ros.errors import InputError
 from hodyn_ros.identification import Channel, JointRecording, Options, identify
 from hodyn_ros.identification.interruptions import without_interruptions
+from hodyn_ros.identification.validation import validate, validate_pieces
 from hodyn_ros.lie.jets import Array
 
 OPTIONS = Options(bandwidth=8.0)
@@ -35,10 +37,10 @@ def moving(rate: float = 250.0, count: float = 1e-5) -> JointRecording:
     )
 
 
-def hung(channel: Channel, joint: int) -> Channel:
+def hung(channel: Channel, joint: int, until: float = TO) -> Channel:
     """Return a channel that repeats a reading."""
     values, t = channel.values.copy(), channel.times
-    stuck = (t >= FROM) & (t <= TO)
+    stuck = (t >= FROM) & (t <= until)
     values[stuck, joint] = values[np.flatnonzero(stuck)[0], joint]
     return Channel(t, values)
 
@@ -119,6 +121,14 @@ def test_figures_hold_where_a_recording_is_interrupted(arm: Robot, what: str) ->
             assert abs(figure.value - true[figure.name]) < 5.0 * figure.deviation, figure.name
     assert any("counts as 2 recordings" in note for note in found.notes)
     assert any("hung" in note for note in found.notes) == (what == "hung")
+
+    pieces, lines = validate_pieces(found, misjudged(arm), recording)
+    assert len(pieces) == 2 and any("counts as 2 recordings" in line for line in lines)
+    assert all(fit.rms < 0.15 for _, (efforts, _) in pieces for fit in efforts)
+    with pytest.raises(InputError, match="is 2 recordings by them"):
+        validate(found, misjudged(arm), recording)
+    efforts, _ = validate(found, misjudged(arm), replace(whole, efforts=hung(whole.efforts, 1, FROM + 0.08)))
+    assert all(fit.rms < 0.15 for fit in efforts)
 
 
 @pytest.mark.thorough

@@ -170,6 +170,28 @@ def test_errors_that_last_are_in_its_intervals() -> None:
     assert np.mean(inside[0.05]) >= 0.88 and np.mean(inside[0.05], axis=0)[:4].min() >= 0.8
 
 
+def test_offsets_of_efforts_are_in_its_intervals() -> None:
+    """Torque sensors that are off by some Nm all the time, as large as what the observer is told of noise."""
+    inside: dict[float, list[Array]] = {0.0: [], PayloadConfig().offset_deviation: []}
+    for deviation, counted in inside.items():
+        observer = observer_of(0.5)
+        estimator = PayloadEstimator(observer, PayloadConfig(offset_deviation=deviation))
+        for seed in range(16):
+            observer.restart()
+            estimator.restart()
+            random = np.random.default_rng(seed)
+            offsets = 0.5 * random.standard_normal(7)
+            for i in range(400):
+                motion = moving(PERIOD * i)
+                torque = offsets + loaded().inverse_dynamics(motion)[0] + 0.05 * random.standard_normal(7)
+                estimator.update(observer.update(PERIOD * i, np.array([*motion[:2], torque])))
+            low, high = estimator.estimate.intervals.T
+            counted.append((low <= FIGURES) & (high >= FIGURES))
+    without, with_offsets = inside.values()
+    assert np.mean(without, axis=0)[:4].min() < 0.6, without
+    assert np.mean(with_offsets) >= 0.88 and np.mean(with_offsets, axis=0)[:4].min() >= 0.8
+
+
 @pytest.mark.parametrize("noise", [100.0, 1e4])
 def test_every_step_is_a_body_that_can_be_whatever_comes(noise: float) -> None:
     observer = observer_of(0.05)
