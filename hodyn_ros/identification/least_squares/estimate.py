@@ -128,7 +128,9 @@ def estimate(
         # with coarse encoders the second look tells how friction turns over, and is the last to look at it
         looks_back = [each.leave_reversals_out(model, now, coarse=look > 0) for each in runs]
         sticking, hidden = np.logical_or.reduce(looks_back)
-        if look > 1 and np.array_equal([each.reversals_left_out for each in runs], left_out):
+        # the look after holds were found still weighs by noise that has them in it
+        enough = 2 if any(each.held for each in runs) else 1
+        if look > enough and np.array_equal([each.reversals_left_out for each in runs], left_out):
             break
         for each in runs:
             each.instrument_is_slow = each.vibrates
@@ -174,8 +176,7 @@ def _seek_holds(
             joints.append(HeldRows(of_joint.low_pass, rate, deviations, left, block))
         if joints:
             period = float(np.median(np.diff(data.recording.efforts.times)))
-            gaps = bool(data.reversals_left_out.any())
-            data.held = seek_hold(joints, period, 2.0 * data.moving_frequency, gaps)
+            data.held = seek_hold(joints, period, 2.0 * data.moving_frequency)
 
 
 def _solved(

@@ -65,13 +65,13 @@ class HeldRows:
         return self.low_pass.amplitudes(self.rate[:, None] * waves) / self.noise[:, None]
 
 
-def seek_hold(joints: Sequence[HeldRows], period: float, fastest: float, gaps: bool = False) -> Hold | None:
+def seek_hold(joints: Sequence[HeldRows], period: float, fastest: float) -> Hold | None:
     """Return the hold that explains what is left of the efforts, or None where none clearly does.
 
     `period` [s] is that of the samples, of which the one of the controller differs by some per cent at most;
-    beats up to `fastest` [Hz] are sought. What the unknowns could explain as well counts as explained.
-    With `gaps`, where samples about reversals are left out, sawteeth look more alike, and one counts where no
-    other explains nearly as much.
+    beats up to `fastest` [Hz] are sought. What the unknowns could explain as well counts as explained. A
+    sawtooth counts where no other explains nearly as much: one that is not there makes the delay of the
+    efforts wrong, one that is not found makes it uncertain.
     """
     even = joints[0].low_pass.even
     once = 1.0 / float(even[-1] - even[0])  # slower ones would be any drift
@@ -104,7 +104,7 @@ def seek_hold(joints: Sequence[HeldRows], period: float, fastest: float, gaps: b
     finer = np.maximum(abs(about) + step * np.linspace(-1.0, 1.0, _FINER), once)
     gain, size, hold = best_first(finer)[0]
     other = next((each for each, _, rival in coarse if abs(rival.beat - about) > once), 0.0)
-    clear = gain > _CLEAR and gain > other + _SURER * gaps
+    clear = gain > max(_CLEAR, other + _SURER)
     return hold if clear and _ALIKE[0] < size < _ALIKE[1] else None
 
 
