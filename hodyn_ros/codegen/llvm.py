@@ -105,13 +105,22 @@ def _compiled(name: str, function: str, cache: ObjectCache | None, text: Callabl
     code = cache.get(name) if cache else None
     if code is None:
         ir = text()
-        code = _object_code(ir, _target_machine(translate_only=ir.count("\n") > _LONG))
+        code = _object_code(ir, _target_machine(long=ir.count("\n") > _LONG, jit=True))
         if cache:
             cache.put(name, code)
-    machine = _target_machine(translate_only=False)
+    return _loaded(code, function)
+
+
+def _loaded(code: bytes, function: str) -> MachineCode:
+    """Place object code in memory.
+
+    Asking for an address finalises what has been loaded. `finalize_object` would compile the empty module of
+    the engine besides, which takes longer than all the rest; so would a machine that knows its processor.
+    """
+    _initialize()
+    machine = llvm.Target.from_default_triple().create_target_machine(jit=True)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-    engine.finalize_object()
     return MachineCode(engine.get_function_address(function), engine)
 
 
@@ -130,23 +139,20 @@ def _set(options: Sequence[str]) -> None:
         llvm.set_option("", option)
 
 
-def _target_machine(*, translate_only: bool) -> Any:
-    """Return a new one each time: an execution engine takes its machine over."""
+def _initialize() -> None:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+
+
+def _target_machine(*, long: bool, **how: Any) -> Any:
+    _initialize()
     cpu, features = target()
     return llvm.Target.from_default_triple().create_target_machine(
-        cpu=cpu, features=features, opt=0 if translate_only else 2, jit=True
+        cpu=cpu, features=features, opt=0 if long else 2, **how
     )
 
 
 def relocatable(ir: str) -> bytes:
     """Return the object code of an LLVM module for this processor, position-independent, to be linked."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    cpu, features = target()
-    level = 0 if ir.count("\n") > _LONG else 2
-    machine = llvm.Target.from_default_triple().create_target_machine(
-        cpu=cpu, features=features, opt=level, reloc="pic", codemodel="small"
-    )
-    return _object_code(ir, machine)
+    long = ir.count("\n") > _LONG
+    return _object_code(ir, _target_machine(long=long, reloc="pic", codemodel="small"))
