@@ -107,7 +107,7 @@ class PayloadConfig:
     offset_deviation: float = key(
         "What efforts and springs are off by all the time, as where friction is larger one way, or encoders "
         "count from other zeros: its deviation, in those of the observer's effort_noise.",
-        default=1.0,
+        default=0.1,
         within=(0.0, 1000.0),
     )
     forgetting: float = key(

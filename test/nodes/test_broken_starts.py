@@ -69,7 +69,7 @@ BROKEN: dict[str, list[tuple[dict[str, object], str]]] = {
             FLYING | EXCITATION,
             "moves joints alone, but aerial_manipulator.yaml has a platform or floating base",
         ),
-        (FLYING | ROLL, "the motion names [], but the robot has joint 'left_joint1' as well"),
+        (FLYING | ROLL, "the motion names [], but the robot has other joints as well; say where they stand"),
     ],
     "simulator_node": [
         ({}, "'robot_config' is empty"),

@@ -15,7 +15,7 @@ from hodyn_ros.feedforward.payload import Payload
 from hodyn_ros.feedforward.robot_files import RobotFiles
 from hodyn_ros.nodes.observation_pipeline import Measured, ObservationConfig, ObservationPipeline
 from hodyn_ros.observers import MomentumObserver, ObserverConfig, Sensed
-from hodyn_ros.observers.payload import PayloadEstimator
+from hodyn_ros.observers.payload import PayloadConfig, PayloadEstimator
 from hodyn_ros.ros.conversions.layout import packed
 
 PERIOD, LATE = 1e-3, 2e-3  # [s]
@@ -31,10 +31,13 @@ def test_velocities_that_are_late_do_not_count_for_the_load() -> None:
         late = v if late is None else late + PERIOD / (LATE + PERIOD) * (v - late)
         rows.append([q + centre, late, loaded.inverse_dynamics(np.array([q + centre, v, a]))[0]])
     observed = ObserverConfig(effort_noise=(0.1,), stiffness_deviation=0.0, inertia_deviation=0.0)
-    config = ObservationConfig(("position", "velocity", "joint_torque"), observer=observed, payload_rate=1.0)
+    load = PayloadConfig(offset_deviation=0.0)
+    config = ObservationConfig(
+        ("position", "velocity", "joint_torque"), observer=observed, usual_load=load, payload_rate=1.0
+    )
     pipeline = ObservationPipeline(RobotFiles.from_file(share.find("config", "panda.yaml")), panda(), config)
     observer = MomentumObserver(panda(), observed, Sensed(links=True, joint_torques=True))
-    believing = PayloadEstimator(observer)
+    believing = PayloadEstimator(observer, load)
     for i, row in enumerate(np.array(rows)):
         pipeline.take(Measured(packed(at(i)), row, None))
         believing.update(observer.update(PERIOD * i, row))

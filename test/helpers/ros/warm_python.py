@@ -38,7 +38,7 @@ _LINGERS = 1.0  # [s] without a worker, of the helper
 # What parts of this package import late, and most programs need.
 LIBRARIES = (
     *("scipy.interpolate", "jsonschema", "urdf_parser_py.urdf", "matplotlib.figure"),
-    *("matplotlib.backends.backend_agg", "rosbags.typesys", "mcap.writer"),
+    *("matplotlib.backends.backend_agg", "rosbags.typesys.stores.ros2_jazzy", "mcap.writer"),
 )
 
 
@@ -159,6 +159,7 @@ def _prepare() -> None:
 
     for library in LIBRARIES:
         importlib.import_module(library)
+    programs = []
     for module in pkgutil.walk_packages(hodyn_ros.__path__[:1], "hodyn_ros."):
         try:
             program = hasattr(importlib.import_module(module.name), "main")
@@ -166,9 +167,11 @@ def _prepare() -> None:
             if str(error.name).startswith("hodyn_ros") and error.name != module.name:
                 raise
             continue  # it is for what is not installed here, such as ROS, or a link to a file that has gone
-        if program:  # what becomes __main__ must not be there already
-            del sys.modules[module.name]
+        if program:
+            programs.append(module.name)
     inspect.getmodule(inspect.currentframe())  # rclpy asks with its first line of log, and it takes long
+    for name in programs:  # what becomes __main__ must not be there already
+        del sys.modules[name]
     _read_and_note()
     gc.collect()
     gc.freeze()
