@@ -56,8 +56,8 @@ class CarriedLoad:
         return self._faded(self._before.links, self._after.links, motion)
 
     def _faded(self, before: Callable[..., Array], after: Callable[..., Array], *moved: Any) -> Array:
-        found = after(*moved)
+        new = after(*moved)
         if not self.fading:
-            return found
+            return new
         old = before(*moved)
-        return old + self._weight * (found - old)
+        return old + self._weight * (new - old)

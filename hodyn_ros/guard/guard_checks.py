@@ -153,8 +153,8 @@ class GuardChecks:
         """Return the first check that fails, and what it has found; `issued`: the last command."""
         config, time, desired = self._config, self._time, self._desired
         jump, self.jump = self.jump, None
-        if (found := time.interrupted or self.contradiction) is not None:
-            return found
+        if (cause := time.interrupted or self.contradiction) is not None:
+            return cause
         if config.measured and not self.fresh:
             return Reason(Fault.NO_MEASUREMENT, limit=config.measurement_timeout)
         if self._feedback and self._measured.latency > config.latency:
@@ -246,12 +246,12 @@ class GuardChecks:
         speed, limit = float(velocity[joint]), float(share * self._speeds[joint])
         return Reason(Fault.VELOCITY, self._names[joint], speed, limit, note=note)
 
-    def _beyond(self, cause: Fault | Obstacle, found: Array, most: float, note: str = "") -> Reason | None:
+    def _beyond(self, cause: Fault | Obstacle, values: Array, most: float, note: str = "") -> Reason | None:
         """Return which joint is furthest beyond what is allowed, None where none is."""
-        joint = int(np.argmax(found))
-        if not found[joint] > most:
+        joint = int(np.argmax(values))
+        if not values[joint] > most:
             return None
-        return Reason(cause, self._names[joint], float(found[joint]), most, note=note)
+        return Reason(cause, self._names[joint], float(values[joint]), most, note=note)
 
     # why a motion cannot be joined
 

@@ -236,8 +236,8 @@ def motor_trace(train: DriveTrain) -> Traceable:
 
     def trace(links: Stack, motors: Stack, torques: Stack) -> Stack:
         arrays = [np.array(rows, dtype=object) for rows in (links, motors, torques)]
-        found: Stack = train.motor_efforts(*arrays).tolist()
-        return found
+        efforts: Stack = train.motor_efforts(*arrays).tolist()
+        return efforts
 
     n = train.n_joints
     return trace, [("links", (3, n)), ("motors", (3, n)), ("torques", (1, n))]

@@ -132,13 +132,13 @@ def _beyond(rates: Array, around: Array, least: float) -> NDArray[np.bool_]:
 
 def _gaps(channels: Iterable[Channel]) -> list[tuple[float, float]]:
     """Return begin and end [s] of gaps between stamps, the first one first."""
-    found = []
+    pauses = []
     for each in channels:
         steps = np.diff(each.times)
         for i in np.flatnonzero(steps > max(_LONGEST_GAP[0], _LONGEST_GAP[1] * np.median(steps))).tolist():
-            found.append((float(each.times[i]), float(each.times[i + 1])))
+            pauses.append((float(each.times[i]), float(each.times[i + 1])))
     gaps: list[tuple[float, float]] = []
-    for begin, end in sorted(found):
+    for begin, end in sorted(pauses):
         if gaps and begin <= gaps[-1][1]:
             begin, end = gaps[-1][0], max(end, gaps.pop()[1])
         gaps.append((begin, end))

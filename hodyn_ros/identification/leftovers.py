@@ -87,24 +87,24 @@ def missing_terms(
     """
     fitted = _Fitted(model, runs, estimated, free, prior_deviations)
     terms = [*_tilts(model, runs, estimated, fitted), *_by_joint(model, runs, estimated, fitted)]
-    found: list[_Term] = []
+    missing: list[_Term] = []
     axes, left = fitted.axes, fitted.left
-    while len(found) < _MOST and terms:
+    while len(missing) < _MOST and terms:
         chances = [fitted.chance(term, axes, left) * 2 * term.rivals for term in terms]
         best = int(np.argmin(chances))
         if chances[best] > _FALSE:
             break
-        found.append(terms[best])
+        missing.append(terms[best])
         columns = fitted.columns([terms[best]])
         own, sizes, _ = np.linalg.svd(columns - axes @ (axes.T @ columns), full_matrices=False)
         axes = np.column_stack([axes, own[:, sizes > _HIDDEN**0.5 * np.linalg.norm(columns)]])
         left = fitted.left - axes @ (axes.T @ fitted.left)
     covariance, lines = estimated.covariance, []
     deviations = np.sqrt(np.diag(covariance))
-    for term, size, width, moved in fitted.explained(found):
+    for term, size, width, moved in fitted.explained(missing):
         covariance = covariance + np.outer(moved, moved)
-        told = deviations > 0.0
-        most = float(np.abs(moved[told] / deviations[told]).max())
+        known = deviations > 0.0
+        most = float(np.abs(moved[known] / deviations[known]).max())
         lines.append(
             f"to be looked at: {_said(model, term, size, width)}; what that moves figures by, up to "
             f"{most:.2g} deviations, is in their intervals now"

@@ -106,8 +106,8 @@ class LowPass:
         Noise is hardly alike at two frequencies, whatever its colour; amplitudes of the same noise may be
         much larger at one than at another.
         """
-        flat = values.reshape(len(values), -1)
-        return self.amplitudes(self._evenly @ self.spline(flat).c).reshape(-1, *values.shape[1:])
+        columns = values.reshape(len(values), -1)
+        return self.amplitudes(self._evenly @ self.spline(columns).c).reshape(-1, *values.shape[1:])
 
     def amplitudes(self, values: Array) -> Array:
         """Return amplitudes of cosines (m, k) of values at the instants `even` (2 m, k), slowest first."""

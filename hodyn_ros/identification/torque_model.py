@@ -203,18 +203,18 @@ class TorqueModel:
         self, motion: Motion, bodies: Array, v: Array, shape: Array, parameters: Array
     ) -> list[Array]:
         """Return the columns of friction by load and by temperature, where they are sought."""
-        found = []
+        columns = []
         if self.by_load is not None:
-            found.append(_diagonal(self._pressed(bodies, parameters) * coulomb(v, shape)[0]))
+            columns.append(_diagonal(self._pressed(bodies, parameters) * coulomb(v, shape)[0]))
         if self.temperatures is not None:
             if motion.temperature is None:
-                return [*found, np.zeros((*v.shape, self.n))]
+                return [*columns, np.zeros((*v.shape, self.n))]
             warmer = np.nan_to_num(motion.temperature - self.temperatures)
             falls = self.falls(parameters)
             steady = np.abs(falls) < 1e-9
             rate = np.where(steady, 1.0, falls)
-            found.append(_diagonal(v * np.where(steady, warmer, -np.expm1(-rate * warmer) / rate)))
-        return found
+            columns.append(_diagonal(v * np.where(steady, warmer, -np.expm1(-rate * warmer) / rate)))
+        return columns
 
     def _pressed(self, bodies: Array, parameters: Array) -> Array:
         """Return the size of the loads (N, n), `Friction.pressed`, from the columns of the bodies."""

@@ -204,12 +204,12 @@ class PayloadEstimator:
         self._memory: Array = np.array([self._state.pack(fresh)])
         self._elapsed: float | None = None
 
-    def update(self, found: ExternalEfforts | None) -> None:
+    def update(self, external: ExternalEfforts | None) -> None:
         """Take what the observer has just said; nothing where that has begun anew."""
         observer = self._observer
         if observer.equations is not self._equations:
             self._compile()
-        if found is None or self._elapsed is None:
+        if external is None or self._elapsed is None:
             self._memory[0, self._state["q"]], self._memory[0, self._state["v"]] = observer.link_motion
             self._elapsed = 0.0
             return
@@ -231,7 +231,7 @@ class PayloadEstimator:
             (2.0 * _FRICTION_TIME + alike) / period,
             self.config.offset_deviation**2,
         )
-        self._memory = self._step(found[0], observer.numbers, self._figures, self._memory)
+        self._memory = self._step(external[0], observer.numbers, self._figures, self._memory)
         if not isfinite(self._memory.item(-1)):  # rounding led out of the bodies that can be: begin inside
             self._memory[0, self._state["parameters"]] = parameters_of(self._prior)
             self._memory[0, self._state["shares"]] = _LARGEST
@@ -254,8 +254,8 @@ class PayloadEstimator:
         left = np.maximum(squares + (by_joint @ parameters - 2.0 * pulls) @ parameters, 0.0)
         fitted = weights * np.tensordot(by_joint, bend)
         free = np.maximum(state["samples"][0] - fitted, 0.0)
-        spread = np.tensordot((_BELIEVED + left) / (_BELIEVED + free) * weights**2, by_joint, axes=1)
-        root = slopes @ bend @ np.linalg.cholesky(curvature + spread)
+        scatter = np.tensordot((_BELIEVED + left) / (_BELIEVED + free) * weights**2, by_joint, axes=1)
+        root = slopes @ bend @ np.linalg.cholesky(curvature + scatter)
         deviations = np.sqrt((root**2).sum(axis=1) + moved**2)
         open_before = np.sqrt(np.diag(slopes @ before @ slopes.T))
         xx, yy, zz, xy, xz, yz = values[4:].tolist()
@@ -290,8 +290,8 @@ class PayloadEstimator:
             x = bandwidth * period
             even = 1.0 + x * x * (1.0 / 12.0)  # as `Filters` does
             blend, faded = x / (even + 0.5 * x), smoothing / (smoothing + period)
-            flat = [value for line in law(middle) for value in line[own]]
-            filtered = [a + blend * (b - a) for a, b in zip(before["filtered"], flat)]
+            weights = [value for line in law(middle) for value in line[own]]
+            filtered = [a + blend * (b - a) for a, b in zip(before["filtered"], weights)]
             smooth = [b + faded * (a - b) for a, b in zip(before["smooth"], filtered)]
             now: dict[str, Row] = {"q": q, "v": v, "filtered": filtered, "smooth": smooth}
             now.update({name: [] for name in ("slow", "slow_motors", "motor_scores", "reduced", "shares")})
@@ -319,16 +319,16 @@ class PayloadEstimator:
                 ]
                 root = _cholesky(_with_prior(dict(zip(upper_places(len(columns)), sums)), firm, 1))
                 squares, *coupled = sums[: len(columns)]
-                found = _solved(root, coupled)
+                shares = _solved(root, coupled)
                 gains = _solved(root, [1.0] + [0.0] * (len(firm) - 1))
-                now["motor_shares"][j] = _ratio(abs(squares - _dot(found, coupled)), now["motor_samples"][0])
-                error, gain = columns[0] - _dot(found, columns[1:]), _dot(gains, columns[1:]) / gains[0]
+                now["motor_shares"][j] = _ratio(abs(squares - _dot(shares, coupled)), now["motor_samples"][0])
+                error, gain = columns[0] - _dot(shares, columns[1:]), _dot(gains, columns[1:]) / gains[0]
                 score = weight * error * gain  # by which a sample moves the first share, over gains[0]
                 last, scores = before["motor_scores"][len(now["motor_scores"]) :][:2]
                 last = score + slower * (last - score)
                 scores = kept * scores + last * last
                 now["motor_scores"] += [last, scores]
-                return found[0], gains[0] * _larger(scale, longer * gains[0] * scores)
+                return shares[0], gains[0] * _larger(scale, longer * gains[0] * scores)
 
             parts: list[tuple[Row, Any]] = []
             for j in range(len(q)):
@@ -353,8 +353,8 @@ class PayloadEstimator:
                 pair: _sum(weight * reduced[k] for reduced, weight in parts) for k, pair in enumerate(upper)
             }
             pull = [total[i, PER_BODY] for i in range(PER_BODY)]
-            now["parameters"] = found = _newton(before["parameters"], total, pull, pull_of_prior)
-            extended = [*found, -1.0]
+            now["parameters"] = solution = _newton(before["parameters"], total, pull, pull_of_prior)
+            extended = [*solution, -1.0]
             for reduced, _ in parts:
                 left = _sum(
                     (1.0 if a == b else 2.0) * extended[a] * extended[b] * value
@@ -448,15 +448,15 @@ _ENTRIES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
 def _basis() -> Array:
     """Return the matrices (10, 4, 4) that `P = sum_i pi_i basis_i` holds."""
-    found = np.zeros((PER_BODY, 4, 4))
-    found[0, 3, 3] = 1.0
+    basis = np.zeros((PER_BODY, 4, 4))
+    basis[0, 3, 3] = 1.0
     for i in range(3):
-        found[1 + i, i, 3] = found[1 + i, 3, i] = 1.0
-        found[4 + i, :3, :3] = 0.5 * np.eye(3)
-        found[4 + i, i, i] -= 1.0
+        basis[1 + i, i, 3] = basis[1 + i, 3, i] = 1.0
+        basis[4 + i, :3, :3] = 0.5 * np.eye(3)
+        basis[4 + i, i, i] -= 1.0
     for k, (i, j) in enumerate(_ENTRIES[3:]):
-        found[7 + k, i, j] = found[7 + k, j, i] = -1.0
-    return found
+        basis[7 + k, i, j] = basis[7 + k, j, i] = -1.0
+    return basis
 
 
 _BASIS = _basis()
@@ -536,19 +536,19 @@ def _cholesky(matrix: Sequence[Row]) -> list[Row]:
 def _solved(root: list[Row], right: Row) -> Row:
     """Return what a matrix with this lower root takes to the right side."""
     size, forward = len(root), _forward(root, right)
-    found: Row = [0.0] * size
+    solution: Row = [0.0] * size
     for i in reversed(range(size)):
-        rest = forward[i] - _sum(root[k][i] * found[k] for k in range(i + 1, size))
-        found[i] = rest / root[i][i]
-    return found
+        rest = forward[i] - _sum(root[k][i] * solution[k] for k in range(i + 1, size))
+        solution[i] = rest / root[i][i]
+    return solution
 
 
 def _forward(root: list[Row], right: Row) -> Row:
     """Return what a lower root takes to the right side."""
-    found: Row = []
+    solution: Row = []
     for i in range(len(root)):
-        found.append((right[i] - _sum(root[i][k] * found[k] for k in range(i))) / root[i][i])
-    return found
+        solution.append((right[i] - _sum(root[i][k] * solution[k] for k in range(i))) / root[i][i])
+    return solution
 
 
 def _dot(first: Row, second: Row) -> Any:

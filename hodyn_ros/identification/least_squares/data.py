@@ -50,8 +50,8 @@ class Data:
         bands = [s.bandwidth for s in (self.motors, self.links) if s is not None]
         self.bandwidths = tuple(bands)
         channels = recording.motors, recording.links
-        told = [_as_fast_as_it_tells(channel) for channel in channels]
-        fast = told if self.elastic else [_octave_faster(*each) for each in zip(channels, told)]
+        smoothed = [_as_fast_as_it_tells(channel) for channel in channels]
+        fast = smoothed if self.elastic else [_octave_faster(*each) for each in zip(channels, smoothed)]
         self._fast_motors, self._fast_links = map(_faster, fast, (self.motors, self.links))
         self.of_deflections = min(bands) if self._fast_motors is None else self._fast_motors.bandwidth
         self.fastest = min(s.bandwidth for s in (self._fast_motors, self._fast_links) if s is not None)
@@ -70,7 +70,7 @@ class Data:
             for channel, signal in ((recording.motors, self.motors), (recording.links, self.links))
             if channel is not None and signal is not None
         )
-        vibration = max((each.bandwidth for each in told if each is not None), default=0.0)
+        vibration = max((each.bandwidth for each in smoothed if each is not None), default=0.0)
         self.vibrates = vibration > 2.0 * HARMONICS * self.moving_frequency
         # Of the delay of efforts, where joints vibrate and the unknowns are near to what is sought: far from
         # it rates of a part of the model tell little of the whole, and the delay runs away.
@@ -285,18 +285,18 @@ def _as_fast_as_it_tells(channel: Channel | None) -> Smooth | None:
         return None
 
 
-def _octave_faster(channel: Channel | None, told: Smooth | None) -> Smooth | None:
+def _octave_faster(channel: Channel | None, smoothed: Smooth | None) -> Smooth | None:
     """Return a motion of twice the bandwidth, where samples are dense enough.
 
     What is as loud as its noise is cut off by cross-validation, and with it corners where friction of a rigid
     gear has turned over: motors start to move against it within milliseconds. Efforts are compared where the
     noise that comes in is small. Springs are not: deflections are small beside the motion.
     """
-    if channel is None or told is None:
-        return told
+    if channel is None or smoothed is None:
+        return smoothed
     rate = (len(channel.times) - 1) / (channel.times[-1] - channel.times[0])
-    twice = 2.0 * told.bandwidth
-    return smooth(channel, twice) if 2.0 * twice * SAMPLES_PER_KNOT <= rate else told
+    twice = 2.0 * smoothed.bandwidth
+    return smooth(channel, twice) if 2.0 * twice * SAMPLES_PER_KNOT <= rate else smoothed
 
 
 def _faster(one: Smooth | None, other: Smooth | None) -> Smooth | None:

@@ -135,8 +135,8 @@ def estimate(
         for each in runs:
             each.instrument_is_slow = each.vibrates
         now, start = now.turning_sharply(model, sticking), start.turning_sharply(model, sticking)
-        told = np.diag(last.covariance)[now.of_shape]
-        of_held = np.where(spreads[now.of_shape] > 0.0, told, of_held) * np.tile(~sticking, 2)
+        variances = np.diag(last.covariance)[now.of_shape]
+        of_held = np.where(spreads[now.of_shape] > 0.0, variances, of_held) * np.tile(~sticking, 2)
         spreads[now.of_shape] *= np.tile(~hidden, 2)
     now, covariance = _without_noise(model, runs, now, weights, last)
     held = np.zeros(len(spreads))
@@ -200,7 +200,7 @@ def _solved(
     pull = np.diag(1.0 / spreads[moving])
     normal = np.zeros((size, size))
     delay = now.effort_delay  # at which rows were taken
-    far, told = 0.0, 1.0  # the latter: share of what rates have beside the certain ones that counts
+    far, counted = 0.0, 1.0  # the latter: share of what rates have beside the certain ones that counts
     for inner in range(_INNER):
         blocks, left, beside = [], [], []  # last: what the rates of efforts have beside the certain ones
         x = now.vector
@@ -213,7 +213,7 @@ def _solved(
                 modelled = triangle[:, :-1] @ coefficients(model, now.parameters, spring, key.joint)
             blocks.append(block)
             beside.append(triangle[:, -2] if key.spring is None else np.zeros(len(block)))
-            left.append(triangle[:, -1] - modelled - told * beside[-1] * (now.effort_delay - delay))
+            left.append(triangle[:, -1] - modelled - counted * beside[-1] * (now.effort_delay - delay))
         rows = np.concatenate(blocks)
         normal = rows.T @ rows
         system = np.concatenate([rows[:, moving], pull])
@@ -225,8 +225,8 @@ def _solved(
         step[moving], rest[moving] = solution.T
         if inner == 0:
             far = float(np.linalg.norm(system @ step[moving]))
-        told = min(1.0, (1.0 - _LEAST_SHARE) / max(-rest[-1], 1e-12))
-        rest *= told / (1.0 + told * rest[-1])
+        counted = min(1.0, (1.0 - _LEAST_SHARE) / max(-rest[-1], 1e-12))
+        rest *= counted / (1.0 + counted * rest[-1])
         step -= rest * step[-1]
         step[now.of_shape] = np.clip(step[now.of_shape], -_LARGEST_STEP, _LARGEST_STEP)
         now = now.moved(step)
@@ -277,8 +277,8 @@ def _without_noise(
     covariance = _positive(step.covariance - step.gain @ alike @ step.gain.T) + waves.T @ waves / _DRAWS
     bias = step.gain @ means.mean(axis=0)
     deviations = np.sqrt(np.diag(covariance))
-    told = deviations > 0.0
-    largest = np.abs(bias[told] / deviations[told]).max()
+    known = deviations > 0.0
+    largest = np.abs(bias[known] / deviations[known]).max()
     return now.moved(bias / max(1.0, largest)), covariance
 
 

@@ -86,7 +86,7 @@ def seek_hold(joints: Sequence[HeldRows], period: float, fastest: float) -> Hold
 
     def best_first(frequencies: Array) -> list[tuple[float, float, Hold]]:
         """Return what is gained, the size of the sawtooth beside the period, and the hold of each beat."""
-        found = []
+        candidates = []
         for frequency in frequencies.tolist():
             waves = np.concatenate([each.swinging(frequency) for each in joints])
             waves = waves - known @ (known.T @ waves)
@@ -96,8 +96,8 @@ def seek_hold(joints: Sequence[HeldRows], period: float, fastest: float) -> Hold
                 gain = 2.0 * seen - size
                 k = int(np.argmax(gain))
                 hold = Hold(period, sign * frequency, float(phases[k]))
-                found.append((float(gain[k]), float(seen[k] / max(size[k], 1e-300)), hold))
-        return sorted(found, key=lambda each: -each[0])
+                candidates.append((float(gain[k]), float(seen[k] / max(size[k], 1e-300)), hold))
+        return sorted(candidates, key=lambda each: -each[0])
 
     coarse = best_first(np.arange(once, max(fastest, 1.1 * once), step))
     about = coarse[0][2].beat
