@@ -11,6 +11,7 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 from oracles.cases import make_case, relative_errors
+from sweeps import some
 
 from hodyn_ros import InputError, Robot
 from hodyn_ros.codegen import llvm as code
@@ -119,6 +120,9 @@ class TestNamesOfArm:
             target()
 
 
+ARM = ("neoverse-v2", "+sve,+sve2"), ("cortex-a78ae", ""), ("apple-m1", "")
+
+
 def operations_of_arm(text: str, cpu: str, features: str) -> Counter[str]:
     """Count the instructions on numbers that LLVM writes for a processor of aarch64, fused ones together."""
     llvm.initialize_all_targets()
@@ -148,7 +152,7 @@ def test_processors_of_arm_round_alike(monkeypatch: pytest.MonkeyPatch, tmp_path
     robot.compile_batch(2)(np.repeat(CASE.q[None], 9, 0))
     for text in texts:
         plain = operations_of_arm(text, "generic", "")
-        for cpu, features in (("cortex-a78ae", ""), ("neoverse-v2", "+sve,+sve2"), ("apple-m1", "")):
+        for cpu, features in some(ARM, ARM[0]):
             assert operations_of_arm(text, cpu, features) == plain, cpu
     assert max(operations_of_arm(text, "generic", "")["fused"] for text in texts) > 100
 

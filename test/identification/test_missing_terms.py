@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from measured_arm import EFFORT_DELAY, measured, measured_arm, misjudged, swings, truth
 from numpy.typing import NDArray
+from sweeps import THOROUGH, some
 
 from hodyn_ros import Robot
 from hodyn_ros.identification import Channel, Identified, JointRecording, Options, identify
 
 Array = NDArray[np.float64]
 
+pytestmark = pytest.mark.thorough
 OPTIONS = Options(bandwidth=8.0)
 TILT = np.radians(2.0)
 
@@ -43,8 +45,7 @@ def ratios(arm: Robot, found: Identified) -> dict[str, float]:
     }
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", some(range(3), 0))
 def test_nothing_is_missing_of_a_recording_that_the_model_explains(arm: Robot, seed: int) -> None:
     found = identify(misjudged(arm), measured(arm, seed), OPTIONS)
     assert not [line for line in found.notes if line.startswith("to be looked at")]
@@ -60,8 +61,9 @@ def test_a_base_that_is_not_level_is_said_and_counted(arm: Robot) -> None:
     assert np.abs(told - down).max() < 0.05, line
     errors = ratios(tilted, found)
     assert max(map(abs, errors.values())) < 3.5, errors
-    level = misjudged(tilted)
-    assert not any("gravity seems" in each for each in identify(level, measured(tilted, 1), OPTIONS).notes)
+    if THOROUGH:
+        known = identify(misjudged(tilted), measured(tilted, 1), OPTIONS)
+        assert not any("gravity seems" in each for each in known.notes)
 
 
 def test_friction_and_ripples_of_no_figure_are_named_by_joint_and_counted(arm: Robot) -> None:
