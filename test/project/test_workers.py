@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -124,3 +125,19 @@ def test_a_worker_knows_the_file_that_a_test_belongs_to(request: pytest.FixtureR
     if not request.config.getoption("loadgroup", False):
         pytest.skip("no workers that take groups; `make test` has them")
     assert request.node.nodeid.endswith("@test_workers")
+
+
+def test_programs_end_with_a_worker_that_is_killed() -> None:
+    """Nodes of a run that was cut off would take processor time from the next one."""
+    code = (
+        "from warm_python import WarmProcess; import os, time\n"
+        "print(WarmProcess(['-c', 'import time; time.sleep(600)'], os.environ, (0, 1, 2)).pid, flush=True)\n"
+        "time.sleep(600)"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE) as worker:
+        assert worker.stdout is not None
+        program = os.pidfd_open(int(worker.stdout.readline()))
+        worker.kill()
+    assert select.select([program], [], [], 30.0)[0]
+    os.close(program)

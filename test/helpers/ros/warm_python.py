@@ -234,7 +234,11 @@ def _serve(listener: socket.socket) -> dict[str, Any] | None:
         for descriptor in (0, 1, 2, *streams):
             os.close(descriptor)
         os.write(answers, b"%d" % program)
-        os.write(answers, b"%d" % os.waitstatus_to_exitcode(os.waitpid(program, 0)[1]))
+        if answers in select.select([os.pidfd_open(program), answers], [], [])[0]:
+            os.kill(program, signal.SIGTERM)  # the worker that asked for it was killed
+        code = os.waitstatus_to_exitcode(os.waitpid(program, 0)[1])
+        with suppress(BrokenPipeError):
+            os.write(answers, b"%d" % code)
         os._exit(0)
 
 
