@@ -66,4 +66,4 @@ def test_what_friction_is_off_by_for_a_stroke_is_counted(monkeypatch: pytest.Mon
     assert np.sqrt((ratios**2).mean()) < (1.3 if THOROUGH else 1.6)  # 1.4 and 1.9 where that counts as noise
     assert max(one.mass_error for one in found) < 0.02
     assert max(one.centre_error for one in found) < 5e-3
-    check_that_intervals_are_not_wide(found, 0.005)
+    check_that_intervals_are_not_wide(found, 0.006)  # 0.0043 where offsets are known to be none
