@@ -165,11 +165,13 @@ def run(
 
 
 def _miss_clock(node: Node) -> None:
-    """Let a node say that its time is simulated, and stands at zero, so that its timers wait."""
+    """Let a node whose time is simulated say that it stands at zero, so that its timers wait."""
+    clock = node.get_clock()
+    if not clock.ros_time_is_active:
+        return
 
     def look() -> None:
         timer.cancel()
-        clock = node.get_clock()
         if clock.ros_time_is_active and clock.now().nanoseconds == 0:
             node.get_logger().warning(
                 "use_sim_time is true, but nothing has come on /clock, so time stands still and timers of "
