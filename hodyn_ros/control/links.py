@@ -21,7 +21,7 @@ from hodyn_ros.model.loops import ROWS
 BaseAt = Callable[[float], BaseMotion]  # the motion of a prescribed base at a time [s]
 
 _ITERATIONS = 30
-_STRIDE = 0.2  # [rad or m] of driven joints, lest another branch is found
+STRIDE = 0.2  # [rad or m] of driven joints, lest another branch is found
 _FARTHEST = 20.0  # [rad or m] of driven joints: so far it takes tens of milliseconds, and 1e5 rad minutes
 _PRECISION = 1e-12  # of the last step, in the units of the coordinates
 
@@ -227,7 +227,7 @@ class Links:
                 0.0,
                 farthest,
             )
-        count = max(1, ceil(farthest / _STRIDE))
+        count = max(1, ceil(farthest / STRIDE))
         for i in range(1, count + 1):
             jacobian = self._approach(begin + i / count * (drives[0] - begin), motion, time)
         for order in range(1, len(drives)):

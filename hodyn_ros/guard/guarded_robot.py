@@ -9,7 +9,7 @@ import numpy as np
 
 from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.codegen.kernel import Kernel, Stack, Traceable
-from hodyn_ros.control.links import Links
+from hodyn_ros.control.links import STRIDE, Links
 from hodyn_ros.dynamics.results import DriveState
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
@@ -22,7 +22,6 @@ from hodyn_ros.model.drive_spec import DriveSpec
 from hodyn_ros.observers import ObserverConfig
 from hodyn_ros.observers.effort_observer import EffortObserver, LinkEfforts
 
-_NEAR = 0.2  # [rad or m] of driven joints, which are followed in one stride
 _UNKNOWN = 1e9  # [N.m or N], which no effort comes to: a deviation where nothing limits efforts
 
 
@@ -114,7 +113,7 @@ class _Followers:
         """Return the state for rows (3, n); InputError where loops do not close on the way."""
         far = [float(np.abs(rows[0] - begin).max()) for _, _, begin in self._places]
         nearest = int(np.argmin(far))
-        place = self._places.pop(nearest if far[nearest] <= _NEAR else 0)
+        place = self._places.pop(nearest if far[nearest] <= STRIDE else 0)
         links, last, _ = place
         try:
             x = links.locate(rows, last)

@@ -13,6 +13,8 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.ros.parameters.parameters import value
 from hodyn_ros.trajectory.robot_motion import RobotMotion
 
+_LOOKS, _WITHIN = 1000, 60.0  # at a motion that starts, over so many seconds at most
+
 
 def robot_file(node: Node) -> Path:
     """Return the path of the robot's file; InputError where none is named or there is no such file."""
@@ -27,9 +29,6 @@ def robot_file(node: Node) -> Path:
 def robot_of_file(node: Node) -> Robot:
     """Return the robot of that file."""
     return Robot.load(robot_file(node))
-
-
-_LOOKS, _WITHIN = 1000, 60.0  # at a motion that starts, over so many seconds at most
 
 
 class TrajectoryTarget:
