@@ -23,7 +23,9 @@ from sweeps import THOROUGH
 
 from hodyn_ros.cli.app import app
 
-WRITTEN = [*ROOT.glob("docs/*.md"), *ROOT.glob("docs/tutorials/*.md")]  # docs/reference is generated
+WRITTEN = [
+    path for folder in ("", "tutorials/", "developing/") for path in ROOT.glob(f"docs/{folder}*.md")
+]  # docs/reference is generated
 PAGES = sorted(
     [*ROOT.glob("*.md"), *WRITTEN, *ROOT.glob("config/*.md"), ROOT / "tools/reference/robot_examples.md"]
 )
