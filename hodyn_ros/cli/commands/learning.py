@@ -35,7 +35,7 @@ def excite_robot(
     duration: Annotated[
         float, typer.Option(help="Seconds of the motion, one period from rest to rest.", min=0.1, max=3600.0)
     ] = 20.0,
-    harmonics: Annotated[int, typer.Option(help="Of the Fourier series.", min=4, max=50)] = 8,
+    harmonics: Annotated[int, typer.Option(help="Harmonics of the Fourier series.", min=4, max=50)] = 8,
     box: Annotated[
         list[str] | None,
         typer.Option(
@@ -52,7 +52,7 @@ def excite_robot(
     starts: Annotated[
         int, typer.Option(help="Random motions that the search starts from.", min=1, max=1000)
     ] = 2,
-    seed: Annotated[int, typer.Option(help="Of the random motions.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the random motions.", min=0)] = 0,
     picture: Picture = None,
     floating_base: FloatingBase = False,
     settings: Settings = None,
@@ -87,7 +87,11 @@ def identify_robot(
     only: Annotated[str, typer.Option(help="What to identify: all, or payload on the last body.")] = "all",
     bandwidth: Annotated[
         float | None,
-        typer.Option(help="Of the motion [Hz]; above it is noise.", min=0.1, show_default="from the data"),
+        typer.Option(
+            help="Bandwidth of the motion [Hz]; what is faster is noise.",
+            min=0.1,
+            show_default="from the data",
+        ),
     ] = None,
     trust: Annotated[
         float,
@@ -159,7 +163,7 @@ def learn(
         ),
     ] = None,
     bandwidth: Annotated[
-        float, typer.Option(help="Up to which errors are learnt from, in Hz.", min=0.2, max=100.0)
+        float, typer.Option(help="Frequency up to which errors are learnt from, in Hz.", min=0.2, max=100.0)
     ] = 8.0,
     stiffness_uncertainty: Annotated[
         str, typer.Option(help="Share by which springs may be stiffer or softer than in the file.")
@@ -171,9 +175,11 @@ def learn(
         str, typer.Option(help="Largest share of an error that one repetition may leave.")
     ] = "70%",
     natural_frequency: Annotated[
-        float, typer.Option(help="Of the feedback on each motor, in rad/s.", min=0.0, max=1000.0)
+        float, typer.Option(help="Natural frequency of the motor feedback, in rad/s.", min=0.0, max=1000.0)
     ] = 30.0,
-    damping_ratio: Annotated[float, typer.Option(help="Of the same feedback.", min=0.0, max=10.0)] = 1.0,
+    damping_ratio: Annotated[
+        float, typer.Option(help="Damping ratio of the motor feedback.", min=0.0, max=10.0)
+    ] = 1.0,
     link_delay: Annotated[
         float, typer.Option(help="Seconds by which links are read before their stamps.", min=0.0, max=0.1)
     ] = 0.0,

@@ -76,9 +76,11 @@ def simulate(
     ] = 2.0,
     rate: Annotated[float, typer.Option(help="Commands per second [Hz].", min=10.0, max=10000.0)] = 1000.0,
     natural_frequency: Annotated[
-        float, typer.Option(help="Of the feedback on each motor, in rad/s.", min=0.0, max=1000.0)
+        float, typer.Option(help="Natural frequency of the motor feedback, in rad/s.", min=0.0, max=1000.0)
     ] = 30.0,
-    damping_ratio: Annotated[float, typer.Option(help="Of the same feedback.", min=0.0, max=10.0)] = 1.0,
+    damping_ratio: Annotated[
+        float, typer.Option(help="Damping ratio of the motor feedback.", min=0.0, max=10.0)
+    ] = 1.0,
     order: Annotated[
         int, typer.Option(help="Highest derivative of the efforts in the feedforward.", min=2, max=6)
     ] = 2,
@@ -106,7 +108,7 @@ def simulate(
     effort_delay: Annotated[
         float, typer.Option(help="Delay of efforts behind their stamps in a record, in s.", min=0.0)
     ] = 1e-3,
-    seed: Annotated[int, typer.Option(help="Of the noise of a record.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the noise in a record.", min=0)] = 0,
     out: Annotated[Path, typer.Option(help="Folder for picture and figures.")] = Path("out/simulate"),
     floating_base: FloatingBase = False,
     settings: Settings = None,
@@ -205,7 +207,7 @@ def plan(
 
     Limits as `check` has them, torque rates and motors behind springs among them; the motion is smooth up to
     its snap. Says which limit binds where, and what a larger one would bring. With --stiffness-error or
-    --payload-error hardly anything swings after its end, though the model be as wrong. Exit code 1 where no
+    --payload-error hardly anything swings after its end, even if the model is as wrong. Exit code 1 where no
     speed keeps all limits.
     """
     from hodyn_ros.cli.plan import Request, limit_shares, rates_of, run_plan, uncertainty_of

@@ -36,7 +36,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for figure, summary and recordings.")] = Path("out/demo"),
     rate: Annotated[float, typer.Option(help="Samples per second [Hz].", min=50.0, max=2000.0)] = 500.0,
     mujoco: Annotated[
-        bool, typer.Option("--mujoco", help="Of model-errors: simulate in MuJoCo, of the extra mjcf.")
+        bool, typer.Option("--mujoco", help="Simulate model-errors in MuJoCo (extra mjcf).")
     ] = False,
     as_json: Json = False,
 ) -> None:

@@ -43,7 +43,7 @@ def export(
         ),
     ] = None,
     representation: Annotated[
-        str, typer.Option(help="Of twists of frames: spatial, body_fixed or hybrid.")
+        str, typer.Option(help="Twists of frames: spatial, body_fixed or hybrid.")
     ] = "spatial",
     period: Annotated[
         float | None,
@@ -75,7 +75,7 @@ def export(
         ),
     ] = False,
     points: Annotated[
-        int, typer.Option(help="Of --lang linkage: positions of each joint in the arrays.")
+        int, typer.Option(help="Positions of each joint in the arrays of --lang linkage.")
     ] = _POINTS,
     float32: Annotated[
         bool, typer.Option("--float32", help="Numbers of 32 bits, for small processors.")
