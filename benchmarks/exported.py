@@ -1,4 +1,4 @@
-"""Sizes and times of exported C code, for the table in docs/export.md: `python -m benchmarks.exported`.
+"""Sizes and times of exported C, for docs/developing/export_sizes.md: `python -m benchmarks.exported`.
 
 Every program times its own calls, in turn with the same calls from Python; the table holds medians.
 """

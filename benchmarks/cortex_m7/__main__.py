@@ -1,4 +1,4 @@
-"""What exported float32 code takes on a Cortex-M7, for docs/export.md: `python -m benchmarks.cortex_m7`.
+"""What float32 code takes on a Cortex-M7, for docs/developing/export_sizes.md: `-m benchmarks.cortex_m7`.
 
 Instructions and stack are counted by QEMU, sizes are GCC's, and errors those of the self-test there. CasADi's
 code is of the same feedforward of the Panda, by the faster of two recursions, with `sinf` and `cosf`.
