@@ -35,6 +35,10 @@ def test_defaults_are_taken_and_described(file: str) -> None:
     for argument in launch.arguments:
         assert type(taken[argument.name]) is type(argument.default)
         assert len(argument.description) > 20
+    wanted = {"robot_config", "namespace", "use_sim_time", "log_level", "params_file", "respawn"}
+    if file != "panda_trajectory_filter.launch.py":  # to which others send the motion
+        wanted |= {"trajectory", "order", "rate", "record", "bag", "rviz"}
+    assert wanted <= set(taken)
 
 
 @pytest.mark.parametrize(
@@ -59,6 +63,17 @@ def test_values_have_the_type_of_the_default(given: dict[str, str], value: objec
 def test_a_value_that_is_not_taken_is_named_with_those_that_are(name: str, given: str, wanted: str) -> None:
     with pytest.raises(InputError, match=f"^argument '{name}' is '{given}'; {wanted}$"):
         read_launch("panda.launch.py").values({name: given})
+
+
+def test_numeric_arguments_have_the_ranges_of_the_parameters() -> None:
+    pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
+    from hodyn_ros.nodes import trajectory_node
+    from hodyn_ros.ros.parameters import dynamics_settings
+
+    settings = {each.name: each for each in (*trajectory_node.SETTINGS, *dynamics_settings.SETTINGS)}
+    arguments = {each.name: each for each in read_launch("gough_stewart.launch.py").arguments}
+    for name in ("duration", "rate", "order"):
+        assert (arguments[name].low, arguments[name].high) == settings[name].within
 
 
 def test_an_unknown_argument_is_named() -> None:
