@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bag_samples import storage_file
 from command_line import run
 
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
@@ -435,7 +436,7 @@ def test_the_exit_code_tells_whether_anything_was_answered(
 def test_a_cut_recording_is_replayed_up_to_the_cut(changing: Path, share: float, tmp_path: Path) -> None:
     bag = tmp_path / "bag"
     bag.mkdir()
-    (file,) = (path for path in changing.iterdir() if path.suffix in (".mcap", ".db3"))
+    file = storage_file(changing)
     content = file.read_bytes()
     (bag / file.name).write_bytes(content[: int(share * len(content))])
     outcome = replayed(bag, tmp_path / "out").outcome
