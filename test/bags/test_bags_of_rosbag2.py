@@ -206,11 +206,10 @@ def test_an_mcap_file_without_chunks_and_order_is_read(tmp_path: Path) -> None:
         assert found.topics["/arm/feedforward_torque"].type == FEEDFORWARD_TORQUE
 
 
-@pytest.mark.parametrize("compression", [CompressionType.ZSTD, CompressionType.LZ4])
-def test_packed_chunks_are_read(compression: CompressionType, tmp_path: Path) -> None:
+def test_chunks_packed_with_lz4_are_read(tmp_path: Path) -> None:
     path = tmp_path / "packed_0.mcap"
     with path.open("wb") as file:
-        writer = Writer(file, compression=compression)
+        writer = Writer(file, compression=CompressionType.LZ4)
         writer.start("ros2")
         schema = writer.register_schema(TOPICS[2].type, "ros2msg", b"string data\n")
         channel = writer.register_channel("/arm/note", "cdr", schema)
