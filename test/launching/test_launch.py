@@ -21,7 +21,6 @@ from visualization_msgs.msg import Marker
 
 from hodyn_ros import share
 from hodyn_ros.bags.qos_overrides import overrides
-from hodyn_ros.launching.processes import installed
 from hodyn_ros.msg import FeedforwardTorque
 from hodyn_ros.ros.conversions.messages import time_message
 from hodyn_ros.ros.diagnostics import OK
@@ -89,13 +88,6 @@ def test_motions_give_efforts(robot: str, expected: tuple[int, bool]) -> None:
         assert len(message.base_wrenches) == (24 if wrenches else 0)
         assert process.stop(signal.SIGINT) == 0, process.output()
         assert process.output().count("process has finished cleanly") == 2, process.output()
-
-
-def test_without_a_trajectory_the_dynamics_wait_for_somebody_else() -> None:
-    with launch("gough_stewart.launch.py", "trajectory:=none", "namespace:=left") as process:
-        process.wait_for_line("robot 'gough_stewart_6ups', 6 joints")
-        assert process.stop(signal.SIGINT) == 0, process.output()
-        assert "trajectory_node" not in process.output()
 
 
 def test_two_robots_do_not_hear_each_other() -> None:
@@ -287,11 +279,3 @@ def test_what_no_node_takes_is_refused_in_one_line_and_starts_nothing() -> None:
             process.wait_for_line(wanted)
             assert process.wait() == 1
             assert "process started" not in process.output()
-
-
-def test_rviz_that_is_not_there_is_asked_for_in_one_line() -> None:
-    if installed("rviz2"):
-        pytest.skip("rviz2 is installed here")
-    with launch("gough_stewart.launch.py", "rviz:=true") as process:
-        process.wait_for_line("rviz:=true needs rviz2, which is not installed; install it, or leave out")
-        assert process.wait() == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 from hodyn_ros import share
 from hodyn_ros.errors import InputError
@@ -123,6 +124,16 @@ def test_a_stream_takes_the_place_of_a_trajectory() -> None:
     found = nodes("panda.launch.py", stream="true", rate="100")
     assert "/trajectory_node" not in found
     assert values(found["/stream_node"]) | {"order": 4, "rate": 100.0} == values(found["/stream_node"])
+
+
+def test_without_a_trajectory_the_dynamics_wait_for_somebody_else() -> None:
+    assert list(nodes("gough_stewart.launch.py", trajectory="none")) == ["/dynamics_node"]
+
+
+def test_rviz_that_is_not_there_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "installed", lambda package: False)
+    words = "rviz:=true needs rviz2, which is not installed; install it, or leave out"
+    refused(lambda: nodes("gough_stewart.launch.py", rviz="true"), words)
 
 
 def test_only_nodes_that_can_come_back_safely_do() -> None:

@@ -18,7 +18,7 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
 from rclpy.qos import QoSHistoryPolicy, QoSProfile
-from ros_processes import TIMEOUT, RosProcess, child_environment, start_node, wait_until
+from ros_processes import TIMEOUT, RosProcess, child_environment, sound_node, start_node, wait_until
 from ros_talk import Talk
 from std_msgs.msg import Int64
 from sweeps import THOROUGH
@@ -75,10 +75,9 @@ def test_a_start_that_is_told_to_end_ends_cleanly_and_what_can_be_mended_is_said
 
 
 def test_a_misspelt_parameter_is_named() -> None:
-    with start_node("skeleton_node", {"robot_config": "panda.yaml", "fram_id": "map"}, "misspelt") as node:
+    with sound_node("skeleton_node", {"robot_config": "panda.yaml", "fram_id": "map"}, "misspelt") as node:
         line = node.wait_for_line("is unknown")
         assert "parameter 'fram_id' is unknown, and ignored; did you mean 'frame_id'?" in line
-        assert node.stop() == 0, node.output()
     assert sum("is unknown" in line for line in node.lines) == 1
 
 
@@ -86,17 +85,16 @@ def test_a_doubtful_figure_is_one_line_without_the_code_that_found_it(tmp_path: 
     panda = (Path(__file__).parents[2] / "config" / "panda.yaml").read_text()
     robot = tmp_path / "robot.yaml"
     robot.write_text(panda.replace("lower: -2.8973", "lower: -166", 1))
-    with start_node("skeleton_node", {"robot_config": robot}, "doubtful") as node:
+    with sound_node("skeleton_node", {"robot_config": robot}, "doubtful") as node:
         line = node.wait_for_line("may turn to 166 rad")
-        assert line.startswith("warning: ") and node.stop() == 0, node.output()
+        assert line.startswith("warning: ")
     assert not any("FigureWarning" in line or "warnings.warn" in line for line in node.lines)
 
 
 def test_a_clock_that_does_not_come_is_missed() -> None:
     parameters = {"robot_config": "panda.yaml", "use_sim_time": True}
-    with start_node("skeleton_node", parameters, "no_clock") as node:
+    with sound_node("skeleton_node", parameters, "no_clock") as node:
         assert "nothing has come on /clock" in node.wait_for_line("use_sim_time")
-        assert node.stop() == 0, node.output()
     assert sum("use_sim_time" in line for line in node.lines) == 1
 
 
