@@ -41,7 +41,7 @@ settings.load_profile("tests")
 UDP_ON_THIS_HOST = Path(__file__).with_name("helpers") / "ros" / "udp_on_this_host.xml"
 # Of processes, a compiler's among them.
 STARTERS = ("subprocess", "exported_code", "run_examples", "warm_python")
-STARTERS += ("ros_processes", "ros_launch", "ros_talk", "ros_peer")
+STARTERS += ("ros_processes", "ros_launch", "ros_talk", "ros_peer", "ros_arm")
 
 WORKER = "PYTEST_XDIST_WORKER" in os.environ  # one of several
 COMPUTES = False  # beside others

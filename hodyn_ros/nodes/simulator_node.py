@@ -168,31 +168,26 @@ class SimulatorNode(Node):
             self._brake()
             self.get_logger().info("a command without efforts: the brakes are on")
             return
-        n = len(self._motor_names)
-        if len(effort) != n:
-            self._rejections.add(
-                MessageRejected(
+        with self._rejections:
+            n = len(self._motor_names)
+            if len(effort) != n:
+                raise MessageRejected(
                     Reason.WRONG_LENGTH,
                     f"data holds {len(effort)} efforts for {n} motors; send one per motor, in the order "
                     f"{self._motor_names}",
                 )
-            )
-            return
-        if not np.isfinite(effort).all():
-            motor = int(np.flatnonzero(~np.isfinite(effort))[0])
-            self._rejections.add(
-                MessageRejected(
+            if not np.isfinite(effort).all():
+                motor = int(np.flatnonzero(~np.isfinite(effort))[0])
+                raise MessageRejected(
                     Reason.NOT_FINITE,
                     f"data holds {effort[motor]} for motor {self._motor_names[motor]!r}; send finite numbers",
                 )
-            )
-            return
-        arrived = min(info["received_timestamp"], now) if self._arrivals_known else now
-        self._waiting.append((arrived, effort))
-        # a state that was due before the command, and has not been published yet, is not to feel it
-        if self._fixed_rate.next == 0 or arrived < self._fixed_rate.instant(self._fixed_rate.next):
-            self._apply_until(arrived)
-        self._commands.tick()
+            arrived = min(info["received_timestamp"], now) if self._arrivals_known else now
+            self._waiting.append((arrived, effort))
+            # a state that was due before the command, and has not been published yet, is not to feel it
+            if self._fixed_rate.next == 0 or arrived < self._fixed_rate.instant(self._fixed_rate.next):
+                self._apply_until(arrived)
+            self._commands.tick()
 
     def _apply_until(self, instant: int) -> None:
         """Simulate up to an instant [ns], with the commands that have arrived by then."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,7 +30,7 @@ from hodyn_ros.nodes.observation_pipeline import (
     observer_config,
 )
 from hodyn_ros.outputs import complete_and_new
-from hodyn_ros.replay.recorded import Deserialiser, RecordedAnswers, Serialiser
+from hodyn_ros.replay.recorded import Deserialiser, Outcome, RecordedAnswers, Serialiser
 from hodyn_ros.ros.conversions.layout import instant
 from hodyn_ros.ros.streams.rejections import Reason, Rejections
 
@@ -96,16 +95,6 @@ def changes_in(bag: Bag, settings: str) -> Iterator[Change]:
 
 def _folder(settings: str) -> str:
     return settings.removesuffix(SETTINGS).rpartition("/")[0]
-
-
-@dataclass
-class Outcome:
-    """What came of a replay, in numbers of samples and answers."""
-
-    samples: int = 0
-    recorded: int = 0  # answers that the bag holds
-    answers: int = 0
-    matched: int = 0  # of the recorded ones have a counterpart now
 
 
 class ObserverReplay:

@@ -1,7 +1,8 @@
-"""What a bag holds of a dynamics_node: its answers, and messages as bytes exactly as they travel."""
+"""What replays share: the recorded answers, messages as bytes exactly as they travel, and what is counted."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,17 @@ from hodyn_ros.bags.files.types import Decoder, learn, ros_types
 from hodyn_ros.bags.messages import DamagedError, Message, Topic, stamp_of
 from hodyn_ros.bags.reader import Bag
 from hodyn_ros.ros.conversions.messages import read_wrenches
+
+
+@dataclass
+class Outcome:
+    """What came of a replay, in numbers of samples and answers."""
+
+    samples: int = 0
+    recorded: int = 0  # answers that the bag holds
+    answers: int = 0
+    matched: int = 0  # of the recorded ones have a counterpart now
+    without_settings: int = 0  # samples before the first settings in the bag, which are left out
 
 
 class RecordedAnswers:

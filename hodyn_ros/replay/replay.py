@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,7 +29,7 @@ from hodyn_ros.feedforward.robot_files import RobotFiles
 from hodyn_ros.msg import DesiredMotion
 from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
 from hodyn_ros.outputs import complete_and_new
-from hodyn_ros.replay.recorded import Deserialiser, RecordedAnswers, Serialiser
+from hodyn_ros.replay.recorded import Deserialiser, Outcome, RecordedAnswers, Serialiser
 from hodyn_ros.ros.streams.rejections import Rejections
 
 
@@ -52,17 +51,6 @@ class Changes(NamedTuple):
 
 
 AS_RECORDED = Changes()
-
-
-@dataclass
-class Outcome:
-    """What came of a replay, in numbers of samples and answers."""
-
-    samples: int
-    recorded: int  # answers that the bag holds
-    answers: int = 0
-    matched: int = 0  # of the recorded ones have a counterpart now
-    without_settings: int = 0  # samples before the first settings in the bag, which are left out
 
 
 class Replay:

@@ -14,14 +14,12 @@ from sweeps import THOROUGH
 
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
-from bag_samples import SECOND, START, serialised
+from bag_samples import SECOND, START, serialised, write, write_compressed
 from hinged_arm import HINGED_ARM
-from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
+from rosbags.rosbag2 import CompressionMode
 
 from hodyn_ros.bags.comparison.sources import DESIRED_MOTION, FEEDFORWARD_TORQUE, STRING
-from hodyn_ros.bags.files.types import learn, ros_types
 from hodyn_ros.bags.messages import Message, Topic
-from hodyn_ros.bags.writer import BagWriter
 from hodyn_ros.feedforward.config import FeedforwardConfig
 from hodyn_ros.feedforward.robot_files import RobotFiles
 from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
@@ -55,35 +53,19 @@ def recording() -> list[Message]:
     return messages
 
 
-def write_as_others_do(path: Path, plugin: StoragePlugin, mode: CompressionMode, bag: list[Message]) -> None:
-    """Write a bag without checksums, as rosbag2 does."""
-    store = ros_types()
-    writer = Writer(path, version=9, storage_plugin=plugin)
-    writer.set_compression(mode, CompressionFormat.ZSTD)
-    with writer:
-        connections = {}
-        for topic in TOPICS:
-            learn(store, topic.type)
-            connections[topic.name] = writer.add_connection(topic.name, topic.type, typestore=store)
-        for message in bag:
-            writer.write(connections[message.topic], message.time, message.data)
-
-
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Bags in every form."""
     folder, bag = tmp_path_factory.mktemp("bags"), recording()
     for storage in ("mcap", "sqlite3"):
-        with BagWriter(folder / f"whole_{storage}", storage) as writer:
-            for topic in TOPICS:
-                writer.add(topic)
-            for message in bag:
-                writer.write(*message)
-    mcap, sqlite = StoragePlugin.MCAP, StoragePlugin.SQLITE3
-    write_as_others_do(folder / "whole_plain", mcap, CompressionMode.NONE, bag)
-    write_as_others_do(folder / "whole_chunks", mcap, CompressionMode.STORAGE, bag)
-    write_as_others_do(folder / "whole_file", mcap, CompressionMode.FILE, bag)
-    write_as_others_do(folder / "whole_messages", sqlite, CompressionMode.MESSAGE, bag)
+        write(folder / f"whole_{storage}", storage, bag, TOPICS)
+    for name, storage, mode in (
+        ("plain", "mcap", CompressionMode.NONE),
+        ("chunks", "mcap", CompressionMode.STORAGE),
+        ("file", "mcap", CompressionMode.FILE),
+        ("messages", "sqlite3", CompressionMode.MESSAGE),
+    ):
+        write_compressed(folder / f"whole_{name}", storage, mode, bag, TOPICS)
     return folder
 
 

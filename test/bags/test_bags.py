@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 import yaml
-from bag_samples import START, TOPICS, TYPES, recording, serialised, write
+from bag_samples import START, TOPICS, offered, recording, serialised, storage_file, write, write_compressed
 from places import ROOT
 from refusals import refused
-from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
-from rosbags.rosbag2 import CompressionFormat, CompressionMode, Reader, StoragePlugin, Writer
+from rosbags.interfaces import QosDurability, QosHistory
+from rosbags.rosbag2 import CompressionMode, Reader
+from sweeps import some
 
 from hodyn_ros.bags.comparison.sources import DESIRED_MOTION, FEEDFORWARD_TORQUE, STRING, find_sources
 from hodyn_ros.bags.files.types import learn, recorded_types, ros_types, todays_hash, type_hash
@@ -24,35 +25,13 @@ from hodyn_ros.bags.reader import Bag
 from hodyn_ros.bags.writer import BagWriter
 from hodyn_ros.errors import InputError
 
-STORAGES = ("mcap", "sqlite3")
 MESSAGES = recording(1000)
-FOREVER = QosTime(9223372036, 854775807)
-LATCHED = Qos(
-    QosHistory.KEEP_LAST,
-    1,
-    QosReliability.RELIABLE,
-    QosDurability.TRANSIENT_LOCAL,
-    FOREVER,
-    FOREVER,
-    QosLiveliness.AUTOMATIC,
-    FOREVER,
-    False,
-)
-
-
-@pytest.fixture(params=STORAGES)
-def storage(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+LATCHED = offered(QosHistory.KEEP_LAST, 1, QosDurability.TRANSIENT_LOCAL)
 
 
 @pytest.fixture
 def bag(storage: str, tmp_path: Path) -> Path:
     return write(tmp_path / "bag", storage, MESSAGES)
-
-
-def storage_file(bag: Path) -> Path:
-    (file,) = (path for path in bag.iterdir() if path.suffix in (".mcap", ".db3"))
-    return file
 
 
 def cut(bag: Path, share: float) -> Path:
@@ -146,13 +125,7 @@ def test_definitions_of_the_bag_count_before_those_of_today() -> None:
 def test_compressed_bags_are_read(mode: CompressionMode, storage: str, tmp_path: Path) -> None:
     if (mode, storage) == (CompressionMode.STORAGE, "sqlite3"):
         pytest.skip("rosbag2 has no such bags")
-    path = tmp_path / "bag"
-    writer = Writer(path, version=9, storage_plugin=StoragePlugin[storage.upper()])
-    writer.set_compression(mode, CompressionFormat.ZSTD)
-    with writer:
-        connections = {t.name: writer.add_connection(t.name, t.type, typestore=TYPES) for t in TOPICS}
-        for message in MESSAGES:
-            writer.write(connections[message.topic], message.time, message.data)
+    path = write_compressed(tmp_path / "bag", storage, mode, MESSAGES)
     with Bag(path) as found:
         assert (found.warning, found.storage) == ("", storage)
         assert list(found.messages()) == MESSAGES
@@ -181,7 +154,7 @@ def test_what_is_no_bag_is_refused(tmp_path: Path) -> None:
 # bags that were cut off
 
 
-@pytest.mark.parametrize("share", [0.15, 0.3, 0.5, 0.55, 0.77, 0.9, 0.98])
+@pytest.mark.parametrize("share", some([0.15, 0.3, 0.5, 0.55, 0.77, 0.9, 0.98], 0.15, 0.55, 0.98))
 def test_a_cut_bag_is_read_up_to_the_cut(bag: Path, share: float) -> None:
     cut(bag, share)
     with Bag(bag) as found:
@@ -233,14 +206,8 @@ def test_of_a_bag_cut_at_its_very_beginning_nothing_is_read(bag: Path) -> None:
 
 
 def test_a_compressed_chunk_is_read_whole_or_not_at_all(tmp_path: Path) -> None:
-    path = tmp_path / "bag"
-    writer = Writer(path, version=9, storage_plugin=StoragePlugin.MCAP)
-    writer.set_compression(CompressionMode.STORAGE, CompressionFormat.ZSTD)
     messages = recording(5000)
-    with writer:
-        connections = {t.name: writer.add_connection(t.name, t.type, typestore=TYPES) for t in TOPICS}
-        for message in messages:
-            writer.write(connections[message.topic], message.time, message.data)
+    path = write_compressed(tmp_path / "bag", "mcap", CompressionMode.STORAGE, messages)
     cut(path, 0.6)
     with Bag(path) as found:
         read = list(found.messages())

@@ -22,20 +22,6 @@ def run(*command: str) -> subprocess.CompletedProcess[str]:
     return warm_python.run(*command, environment=child_environment())
 
 
-def run_cold(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", code, *arguments]
-    return subprocess.run(command, env=child_environment(), capture_output=True, text=True, timeout=60)
-
-
-def test_ros_is_not_touched_before_it_is_needed() -> None:
-    code = (
-        "import sys, hodyn_ros.cli.app, hodyn_ros.demo.run, hodyn_ros.simulation.simulation;"
-        "print(sorted(name for name in sys.modules if name.split('.')[0] in ('rclpy', 'std_msgs')))"
-    )
-    result = run_cold(code)
-    assert (result.returncode, result.stdout.strip()) == (0, "[]"), result.stderr
-
-
 def test_no_word_of_a_help_text_is_taken_for_markup() -> None:
     """A unit such as [s] or [kg] would strike the text through, or vanish."""
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
@@ -54,19 +40,18 @@ def test_help_names_the_commands_and_their_options() -> None:
     assert all(option in result.stdout for option in ("--duration", "--out", "--rate"))
 
 
-def test_without_ros_the_demo_says_what_is_missing_and_how_to_get_it() -> None:
-    result = run_cold(WITHOUT_ROS, "demo")
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [(("demo",), ("the demo needs ROS 2", "make demo")), (("top", "--once"), ("hodyn top needs ROS 2",))],
+)
+def test_without_ros_it_says_what_is_missing_and_how_to_get_it(
+    command: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    arguments = [sys.executable, "-c", WITHOUT_ROS, *command]
+    result = subprocess.run(arguments, env=child_environment(), capture_output=True, text=True, timeout=60)
     assert result.returncode == 2
     assert len(result.stderr.splitlines()) == 1
-    assert "the demo needs ROS 2" in result.stderr and "there is no rclpy" in result.stderr
-    assert "make demo" in result.stderr
-
-
-def test_without_ros_top_says_what_is_missing_and_how_to_get_it() -> None:
-    result = run_cold(WITHOUT_ROS, "top", "--once")
-    assert result.returncode == 2
-    assert len(result.stderr.splitlines()) == 1
-    assert "hodyn top needs ROS 2" in result.stderr and "there is no rclpy" in result.stderr
+    assert all(each in result.stderr for each in (*words, "there is no rclpy"))
 
 
 def test_numbers_that_make_no_sense_are_refused() -> None:

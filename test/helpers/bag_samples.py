@@ -6,7 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rosbags.interfaces import Nodetype
+from rosbags.interfaces import (
+    Nodetype,
+    Qos,
+    QosDurability,
+    QosHistory,
+    QosLiveliness,
+    QosReliability,
+    QosTime,
+)
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 from rosbags.typesys.store import Typestore
 
 from hodyn_ros.bags.comparison.sources import DESIRED_MOTION, FEEDFORWARD_TORQUE, STRING
@@ -85,3 +94,35 @@ def write(path: Path, storage: str, messages: list[Message], topics: tuple[Topic
         for message in messages:
             writer.write(*message)
     return path
+
+
+def write_compressed(
+    path: Path,
+    storage: str,
+    mode: CompressionMode,
+    messages: list[Message],
+    topics: tuple[Topic, ...] = TOPICS,
+) -> Path:
+    """Write a bag without checksums, as rosbag2 does."""
+    writer = Writer(path, version=9, storage_plugin=StoragePlugin[storage.upper()])
+    writer.set_compression(mode, CompressionFormat.ZSTD)
+    with writer:
+        connections = {t.name: writer.add_connection(t.name, t.type, typestore=TYPES) for t in topics}
+        for message in messages:
+            writer.write(connections[message.topic], message.time, message.data)
+    return path
+
+
+def storage_file(bag: Path) -> Path:
+    """Return the file of a bag that holds the messages."""
+    (file,) = (path for path in bag.iterdir() if path.suffix in (".mcap", ".db3"))
+    return file
+
+
+def offered(history: QosHistory, depth: int, durability: QosDurability) -> Qos:
+    """Return a reliable quality of service without deadlines."""
+    forever = QosTime(9223372036, 854775807)
+    automatic = QosLiveliness.AUTOMATIC
+    return Qos(
+        history, depth, QosReliability.RELIABLE, durability, forever, forever, automatic, forever, False
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 from hodyn_ros import share
 from hodyn_ros.errors import InputError
@@ -35,6 +36,10 @@ def test_defaults_are_taken_and_described(file: str) -> None:
     for argument in launch.arguments:
         assert type(taken[argument.name]) is type(argument.default)
         assert len(argument.description) > 20
+    wanted = {"robot_config", "namespace", "use_sim_time", "log_level", "params_file", "respawn"}
+    if file != "panda_trajectory_filter.launch.py":  # to which others send the motion
+        wanted |= {"trajectory", "order", "rate", "record", "bag", "rviz"}
+    assert wanted <= set(taken)
 
 
 @pytest.mark.parametrize(
@@ -59,6 +64,17 @@ def test_values_have_the_type_of_the_default(given: dict[str, str], value: objec
 def test_a_value_that_is_not_taken_is_named_with_those_that_are(name: str, given: str, wanted: str) -> None:
     with pytest.raises(InputError, match=f"^argument '{name}' is '{given}'; {wanted}$"):
         read_launch("panda.launch.py").values({name: given})
+
+
+def test_numeric_arguments_have_the_ranges_of_the_parameters() -> None:
+    pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
+    from hodyn_ros.nodes import trajectory_node
+    from hodyn_ros.ros.parameters import dynamics_settings
+
+    settings = {each.name: each for each in (*trajectory_node.SETTINGS, *dynamics_settings.SETTINGS)}
+    arguments = {each.name: each for each in read_launch("gough_stewart.launch.py").arguments}
+    for name in ("duration", "rate", "order"):
+        assert (arguments[name].low, arguments[name].high) == settings[name].within
 
 
 def test_an_unknown_argument_is_named() -> None:
@@ -108,6 +124,16 @@ def test_a_stream_takes_the_place_of_a_trajectory() -> None:
     found = nodes("panda.launch.py", stream="true", rate="100")
     assert "/trajectory_node" not in found
     assert values(found["/stream_node"]) | {"order": 4, "rate": 100.0} == values(found["/stream_node"])
+
+
+def test_without_a_trajectory_the_dynamics_wait_for_somebody_else() -> None:
+    assert list(nodes("gough_stewart.launch.py", trajectory="none")) == ["/dynamics_node"]
+
+
+def test_rviz_that_is_not_there_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "installed", lambda package: False)
+    words = "rviz:=true needs rviz2, which is not installed; install it, or leave out"
+    refused(lambda: nodes("gough_stewart.launch.py", rviz="true"), words)
 
 
 def test_only_nodes_that_can_come_back_safely_do() -> None:

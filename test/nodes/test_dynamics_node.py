@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +13,9 @@ from numpy.typing import NDArray
 
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
-from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Point, Pose, Quaternion
-from malformed import NODE_SPOILERS, SPOILERS, good_motion
 from rclpy.qos import QoSProfile, QoSReliabilityPolicy
-from ros_peer import Peer, asked
+from ros_peer import Peer, asked, node_and_peer
 from ros_processes import RosProcess, start_node, start_script
 from ros_stream import JOINTS, held_up, motion
 
@@ -31,7 +27,6 @@ from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.ros import process
 from hodyn_ros.ros.conversions.fields import JointOrder, float64s
 from hodyn_ros.ros.conversions.messages import (
-    nanoseconds,
     read_base_motion,
     read_feedforward_torque,
     time_message,
@@ -42,12 +37,8 @@ PANDA = "panda.yaml"
 SECOND = 1_000_000_000
 
 
-@pytest.fixture(scope="module")
-def node() -> Iterator[RosProcess]:
-    """One node for all tests that leave it as they found it."""
-    with start_node("dynamics_node", {"robot_config": PANDA}, "shared") as process:
-        yield process
-        assert process.stop() == 0, process.output()
+# one for all tests that leave it as they found it
+both, node, peer = node_and_peer({"robot_config": PANDA}, "shared", "module")
 
 
 class Clock:
@@ -64,13 +55,6 @@ class Clock:
 @pytest.fixture(scope="module")
 def clock() -> Clock:
     return Clock()
-
-
-@pytest.fixture(scope="module")
-def peer(node: RosProcess) -> Iterator[Peer]:
-    with Peer("shared") as peer:
-        peer.wait_for_topics()
-        yield peer
 
 
 def desired(nanosecond: int, orders: int = 5) -> DesiredMotion:
@@ -138,34 +122,6 @@ def test_an_answer_holds_all_that_the_drives_allow(peer: Peer, clock: Clock, pan
     assert_same(found.motor_efforts, expected.motor_efforts)
     assert found.status == expected.status
     assert found.base_wrenches.shape == (0, 6)
-
-
-def test_bad_input_is_refused_counted_and_the_next_message_answered(
-    peer: Peer, clock: Clock, node: RosProcess
-) -> None:
-    rng = np.random.default_rng(7)
-    names = tuple(JOINTS)
-    peer.answer_to(good_motion(rng, names, clock.tick()))
-    before = peer.diagnostics()
-    expected: Counter[str] = Counter()
-    kinds = (*SPOILERS, *NODE_SPOILERS)
-    for spoil, reason in kinds:
-        answered = len(peer.answers)
-        for _ in range(5):
-            msg = good_motion(rng, names, clock.tick())
-            spoil(rng, msg)
-            peer.send(msg)
-            expected[f"rejected: {reason.value}"] += 1
-        good = peer.answer_to(good_motion(rng, names, clock.tick()))
-        assert peer.stamps()[answered:] == [nanoseconds(good.header.stamp)], reason
-    total = int(before["rejected"]) + sum(expected.values())
-    after = peer.diagnostics(lambda values: int(values["rejected"]) >= total)
-    assert int(after["rejected"]) == total
-    assert {key: int(after[key]) - int(before[key]) for key in expected} == dict(expected)
-    assert peer.statuses[-1].level == DiagnosticStatus.WARN
-    lines = [line for line in node.lines if "desired_motion rejected: " in line]
-    assert len(lines) >= len({reason for _, reason in kinds})
-    assert not any("Traceback" in line for line in node.lines)
 
 
 def test_refusals_are_logged_with_the_thing_and_the_mend_but_not_each_time(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,8 @@ pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
-from ros_peer import Peer, asked
-from ros_processes import RosProcess, sound_node
+from ros_peer import Peer, asked, node_and_peer
+from ros_processes import RosProcess
 from std_msgs.msg import String
 
 from hodyn_ros.dynamics.robot import Robot
@@ -62,17 +61,7 @@ class Descriptions:
         self._publisher.publish(String(data=text))
 
 
-@pytest.fixture
-def node() -> Iterator[RosProcess]:
-    with sound_node("dynamics_node", {}, SPACE) as process:
-        yield process
-
-
-@pytest.fixture
-def peer(node: RosProcess) -> Iterator[Peer]:
-    with Peer(SPACE) as peer:
-        peer.wait_for_topics()
-        yield peer
+both, node, peer = node_and_peer({}, SPACE)
 
 
 def test_it_waits_for_a_description_and_stays_up_when_it_is_broken(node: RosProcess, peer: Peer) -> None:

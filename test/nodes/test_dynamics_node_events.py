@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import count
 
 import numpy as np
@@ -13,8 +12,8 @@ pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.duration import Duration
 from rclpy.qos import QoSLivelinessPolicy, QoSProfile, QoSReliabilityPolicy
-from ros_peer import Peer, asked
-from ros_processes import RosProcess, sound_node
+from ros_peer import Peer, asked, node_and_peer
+from ros_processes import RosProcess
 from ros_stream import JOINTS, motion
 
 from hodyn_ros.dynamics.robot import Robot
@@ -36,22 +35,13 @@ def desired(millisecond: int, orders: int = 5) -> DesiredMotion:
     return write_desired_motion(JOINTS, time_message(stamp), motion(stamp)[:orders])
 
 
-@pytest.fixture(scope="module")
-def node() -> Iterator[RosProcess]:
-    parameters = {
-        "robot_config": "panda.yaml",
-        IN + "deadline": 300 * MILLISECOND,
-        IN + "liveliness": "manual_by_topic",
-        IN + "liveliness_lease_duration": 400 * MILLISECOND,
-    }
-    with sound_node("dynamics_node", parameters, SPACE) as process:
-        yield process
-
-
-@pytest.fixture(scope="module")
-def peer(node: RosProcess) -> Iterator[Peer]:
-    with Peer(SPACE) as peer:
-        yield peer
+PARAMETERS = {
+    "robot_config": "panda.yaml",
+    IN + "deadline": 300 * MILLISECOND,
+    IN + "liveliness": "manual_by_topic",
+    IN + "liveliness_lease_duration": 400 * MILLISECOND,
+}
+both, node, peer = node_and_peer(PARAMETERS, SPACE, "module", ready=False)
 
 
 def offered() -> QoSProfile:

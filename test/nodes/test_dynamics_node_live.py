@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,8 @@ from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Point, Pose, Quaternion, Vector3, Wrench, WrenchStamped
 from rclpy.qos import QoSProfile, QoSReliabilityPolicy
-from ros_peer import Peer, asked
-from ros_processes import RosProcess, sound_node
+from ros_peer import Peer, asked, node_and_peer
+from ros_processes import RosProcess
 from ros_stream import JOINTS, motion
 from std_msgs.msg import Header, String
 
@@ -40,17 +39,7 @@ SECOND = 1_000_000_000
 HAND = "panda_link7"
 
 
-@pytest.fixture
-def node() -> Iterator[RosProcess]:
-    with sound_node("dynamics_node", {"robot_config": PANDA}, SPACE) as process:
-        yield process
-
-
-@pytest.fixture
-def peer(node: RosProcess) -> Iterator[Peer]:
-    with Peer(SPACE) as peer:
-        peer.wait_for_topics()
-        yield peer
+both, node, peer = node_and_peer({"robot_config": PANDA}, SPACE)
 
 
 class Stamps:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -11,8 +10,8 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
 from geometry_msgs.msg import Vector3, Wrench, WrenchStamped
-from ros_peer import Peer, asked
-from ros_processes import RosProcess, start_node
+from ros_peer import Peer, asked, node_and_peer
+from ros_processes import RosProcess
 from ros_stream import JOINTS, motion
 from rosgraph_msgs.msg import Clock
 
@@ -27,19 +26,7 @@ def desired(nanosecond: int) -> DesiredMotion:
     return write_desired_motion(JOINTS, time_message(nanosecond), motion(0))
 
 
-@pytest.fixture
-def node() -> Iterator[RosProcess]:
-    parameters = {"robot_config": "panda.yaml", "new_clock_after": 1.0}
-    with start_node("dynamics_node", parameters, "time") as process:
-        yield process
-        assert process.stop() == 0, process.output()
-
-
-@pytest.fixture
-def peer(node: RosProcess) -> Iterator[Peer]:
-    with Peer("time") as peer:
-        peer.wait_for_topics()
-        yield peer
+both, node, peer = node_and_peer({"robot_config": "panda.yaml", "new_clock_after": 1.0}, "time")
 
 
 def test_stamps_only_have_to_increase(peer: Peer, node: RosProcess) -> None:

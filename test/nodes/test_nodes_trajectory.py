@@ -14,7 +14,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with
 from builtin_interfaces.msg import Duration
 from diagnostic_msgs.msg import DiagnosticStatus
 from panda_plan import HOME, MOVE, plan
-from ros_processes import start_node
+from ros_processes import sound_node, start_node
 from ros_talk import Talk, talking
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -453,7 +453,7 @@ def test_it_says_where_a_motion_is_not_smooth_enough(tmp_path: Path) -> None:
         line = node.wait_for_line("derivatives will jump")
         assert "the acceleration (derivative 2) of this PiecewisePolynomial jumps" in line
         node.wait_for_line("the motion starts, for 1 s; 50 Hz, derivatives up to 4")
-        assert node.stop(signal.SIGTERM) == 0, node.output()
+        node.end(signal.SIGTERM)
 
 
 def test_it_says_where_a_motion_leaves_the_range_of_a_joint(tmp_path: Path) -> None:
@@ -463,11 +463,10 @@ def test_it_says_where_a_motion_leaves_the_range_of_a_joint(tmp_path: Path) -> N
     ]
     degrees.write_text(f"type: waypoints\njoint_names: {PANDA_JOINTS}\npoints:\n{''.join(ends)}")
     parameters = {"trajectory": degrees, "robot_config": "panda.yaml", "rate": 50.0}
-    with start_node("trajectory_node", parameters, "tn_degrees") as node:
+    with sound_node("trajectory_node", parameters, "tn_degrees") as node:
         line = node.wait_for_line("beyond limits")
         joint = int(np.argmax(np.abs(HOME)))
         assert f"joint 'panda_joint{joint + 1}' goes to {57.3 * HOME[joint]:.4g}" in line and "at 2 s" in line
-        assert node.stop() == 0, node.output()
 
 
 def test_it_follows_simulated_time() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -12,8 +11,8 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
 from ros_clock import SimulatedClock
-from ros_peer import Peer
-from ros_processes import RosProcess, sound_node
+from ros_peer import Peer, node_and_peer
+from ros_processes import RosProcess
 from ros_stream import JOINTS, motion
 from ros_talk import talking
 from sensor_msgs.msg import JointState
@@ -43,18 +42,8 @@ def models() -> list[FeedforwardModel]:
     return [FeedforwardModel(robot, 2) for robot in (panda, panda.with_tree(LOAD.on_tree(panda)))]
 
 
-@pytest.fixture
-def node() -> Iterator[RosProcess]:
-    given = {"robot_config": "panda.yaml", "payload_fade": FADE, "payload_limit": 3.0}
-    with sound_node("dynamics_node", given, SPACE) as process:
-        yield process
-
-
-@pytest.fixture
-def peer(node: RosProcess) -> Iterator[Peer]:
-    with Peer(SPACE) as peer:
-        peer.wait_for_topics()
-        yield peer
+PARAMETERS = {"robot_config": "panda.yaml", "payload_fade": FADE, "payload_limit": 3.0}
+both, node, peer = node_and_peer(PARAMETERS, SPACE)
 
 
 class Stream:

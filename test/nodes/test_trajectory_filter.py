@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -25,7 +26,6 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from hodyn_ros import share
 from hodyn_ros.action import RetimeTrajectory as RetimeAction
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.errors import InputError
 from hodyn_ros.nodes.filtering.trajectory_with_efforts import MOST_POINTS, TrajectoryEfforts
 from hodyn_ros.planning.effort_trajectory import EffortFilter
 from hodyn_ros.ros.conversions.joint_state_buffer import JointStateBuffer
@@ -122,21 +122,20 @@ def test_a_path_becomes_the_fastest_motion_with_efforts(
     assert nanoseconds(gentle.points[-1].time_from_start) > 1e9 * times[-1]
 
 
-@pytest.mark.parametrize(
-    ("rows", "reason", "words"),
-    [
+def rejected(call: Callable[[], object], words: str) -> Reason:
+    """Return the reason for which a message is rejected, in these words."""
+    reason: Reason = refused(call, words, MessageRejected).reason
+    return reason
+
+
+def test_paths_that_cannot_be_timed_are_refused(efforts: TrajectoryEfforts) -> None:
+    for rows, reason, words in (
         ([HOME], Reason.BAD_MOTION, "a path needs two different points at least"),
         ([HOME, HOME], Reason.BAD_MOTION, "a path needs two different points at least"),
         ([HOME, [*HOME[:3], 1.0, *HOME[4:]]], Reason.BEYOND_LIMITS, "'panda_joint4' leaves its range"),
         ([HOME, [*HOME[:6], float("nan")]], Reason.NOT_FINITE, "'panda_joint7'"),
-    ],
-)
-def test_paths_that_cannot_be_timed_are_refused(
-    efforts: TrajectoryEfforts, rows: list[list[float]], reason: Reason, words: str
-) -> None:
-    with pytest.raises(MessageRejected, match=words) as caught:
-        efforts.fastest(path(*map(np.array, rows)), UNKNOWN)
-    assert caught.value.reason is reason
+    ):
+        assert rejected(partial(efforts.fastest, path(*map(np.array, rows)), UNKNOWN), words) is reason
 
 
 def test_the_node_retimes_paths() -> None:
@@ -214,8 +213,8 @@ def test_a_hold_takes_the_other_joints_from_where_they_are(panda: Robot) -> None
         [np.where(np.isin(np.arange(7), [1, 2, 3]), HOME, HOME + MOVE), np.zeros(7), np.zeros(7)]
     )
     np.testing.assert_allclose(point.effort, panda.inverse_dynamics(standing)[0, 1:4], rtol=0.0, atol=1e-9)
-    with pytest.raises(MessageRejected, match=r"where joint 'panda_joint1' stands is not known"):
-        some.hold(dict(zip(NAMES[1:4], HOME[1:4])), UNKNOWN, 0.1)
+    unknown = "where joint 'panda_joint1' stands is not known"
+    rejected(lambda: some.hold(dict(zip(NAMES[1:4], HOME[1:4])), UNKNOWN, 0.1), unknown)
 
 
 def set_times(msg: JointTrajectory, *times: float) -> None:
@@ -223,18 +222,13 @@ def set_times(msg: JointTrajectory, *times: float) -> None:
         point.time_from_start = after(instant)
 
 
-@pytest.mark.parametrize(
-    ("change", "reason", "words"),
-    [
+def test_bad_trajectories_are_refused(efforts: TrajectoryEfforts) -> None:
+    table: tuple[tuple[Change, Reason, str], ...] = (
         (lambda m: m.joint_names.clear(), Reason.NO_NAMES, "joint_names is empty"),
         (lambda m: m.joint_names.__setitem__(2, "elbow"), Reason.UNKNOWN_JOINT, "joint 'elbow' is unknown"),
         (lambda m: m.joint_names.__setitem__(2, NAMES[1]), Reason.REPEATED_JOINT, "named twice"),
         (lambda m: m.points.clear(), Reason.BAD_TIMES, "has no points"),
-        (
-            lambda m: set_times(m, 0.0, 0.0, 0.2, 0.3, 0.4),
-            Reason.BAD_TIMES,
-            "point 1 is 0 s, .* increase",
-        ),
+        (lambda m: set_times(m, 0, 0, 0.2, 0.3, 0.4), Reason.BAD_TIMES, "point 1 is 0 s, ... increase"),
         (lambda m: set_times(m, 0.0, 0.2, 0.1, 0.3, 0.4), Reason.BAD_TIMES, "point 2 is 0.1 s"),
         (lambda m: set_times(m, -0.1, 0.2, 0.3, 0.4, 0.5), Reason.BAD_MOTION, "at -0.1 s; times count from"),
         (lambda m: set_times(m, 0.2, 0.3, 0.4, 0.5, 0.6), Reason.BAD_MOTION, "publish its state on joint_st"),
@@ -244,21 +238,12 @@ def set_times(msg: JointTrajectory, *times: float) -> None:
         (lambda m: m.points[3].velocities.__setitem__(5, np.nan), Reason.NOT_FINITE, "'panda_joint6'"),
         (lambda m: m.points[3].positions.__setitem__(5, np.inf), Reason.NOT_FINITE, "'panda_joint6'"),
         (lambda m: m.points[2].positions.__setitem__(0, 1e300), Reason.RESULT_NOT_FINITE, "too large"),
-        (
-            lambda m: m.points[2].positions.__setitem__(0, 3.0),
-            Reason.BEYOND_LIMITS,
-            "reaches .* beyond",
-        ),
-    ],
-)
-def test_bad_trajectories_are_refused(
-    efforts: TrajectoryEfforts, change: Change, reason: Reason, words: str
-) -> None:
-    msg = plan(0.4)
-    change(msg)
-    with pytest.raises(MessageRejected, match=words) as rejection:
-        efforts(msg, UNKNOWN)
-    assert rejection.value.reason is reason, rejection.value
+        (lambda m: m.points[2].positions.__setitem__(0, 3.0), Reason.BEYOND_LIMITS, "reaches ... beyond"),
+    )
+    for change, reason, words in table:
+        msg = plan(0.4)
+        change(msg)
+        assert rejected(partial(efforts, msg, UNKNOWN), words) is reason, words
 
 
 def test_the_most_points_are_counted_before_they_are_made(efforts: TrajectoryEfforts) -> None:
@@ -301,16 +286,12 @@ def test_joints_that_are_not_named_rest_where_they_are(panda: Robot, efforts: Tr
     posture = np.concatenate([HOME[:4], present.positions[4:]])
     weight = panda.inverse_dynamics(np.stack([posture, 0.0 * HOME, 0.0 * HOME]))[0]
     np.testing.assert_allclose(values[0, 3], weight[4::-1], rtol=0.0, atol=1e-6)
-    with pytest.raises(
-        MessageRejected, match="joint 'panda_joint5' is missing .* publish its state"
-    ) as rejection:
-        arm(msg, UNKNOWN)
-    assert rejection.value.reason is Reason.MISSING_JOINT
+    missing = "joint 'panda_joint5' is missing ... publish its state"
+    assert rejected(lambda: arm(msg, UNKNOWN), missing) is Reason.MISSING_JOINT
     msg.joint_names = NAMES[3:]  # of which the controller moves only some
-    with pytest.raises(MessageRejected, match="joint 'panda_joint6' is unknown"):
-        arm(msg, present)
-    with pytest.raises(InputError, match="joint 'hand' is unknown; the robot has"):
-        TrajectoryEfforts(EffortFilter(panda), ("hand",))
+    rejected(lambda: arm(msg, present), "joint 'panda_joint6' is unknown")
+    hand = "joint 'hand' is unknown; the robot has"
+    refused(lambda: TrajectoryEfforts(EffortFilter(panda), ("hand",)), hand)
 
 
 def test_joint_states_of_several_publishers_are_put_together() -> None:
@@ -325,28 +306,22 @@ def test_joint_states_of_several_publishers_are_put_together() -> None:
     np.testing.assert_array_equal(present.state().positions, [np.nan, 2.0, np.nan])
 
 
-@pytest.mark.parametrize(
-    ("positions", "velocities", "reason", "words"),
-    [
+def test_of_a_malformed_joint_state_nothing_is_kept() -> None:
+    present = JointStateBuffer(["a", "b"])
+    present.take(JointState(name=["a", "b"], position=[3.0, 4.0], velocity=[0.3, np.nan]))
+    for positions, velocities, reason, words in (
         ([1.0], [], Reason.WRONG_LENGTH, "position holds 1 values for 3 joints; send one per joint"),
         ([], [], Reason.WRONG_LENGTH, "position holds 0 values for 3 joints"),
         ([1.0] * 4, [], Reason.WRONG_LENGTH, "position holds 4 values for 3 joints"),
         ([1.0] * 3, [0.1] * 2, Reason.WRONG_LENGTH, "velocity holds 2 values for 3 joints"),
         ([1.0, 1.0, np.nan], [], Reason.NOT_FINITE, "position of joint 'b' is not finite"),
         ([1.0, -np.inf, 1.0], [], Reason.NOT_FINITE, "position of joint 'a' is not finite"),
-    ],
-)
-def test_of_a_malformed_joint_state_nothing_is_kept(
-    positions: list[float], velocities: list[float], reason: Reason, words: str
-) -> None:
-    present = JointStateBuffer(["a", "b"])
-    present.take(JointState(name=["a", "b"], position=[3.0, 4.0], velocity=[0.3, np.nan]))
-    with pytest.raises(MessageRejected, match=words) as rejection:
-        present.take(JointState(name=["finger", "a", "b"], position=positions, velocity=velocities))
-    assert rejection.value.reason is reason
-    # those of another robot are none of its business
-    present.take(JointState(name=["finger"], position=positions[1:], velocity=velocities))
-    np.testing.assert_array_equal(present.state(), [[3.0, 4.0], [0.3, np.nan]])
+    ):
+        bad = JointState(name=["finger", "a", "b"], position=positions, velocity=velocities)
+        assert rejected(partial(present.take, bad), words) is reason
+        # those of another robot are none of its business
+        present.take(JointState(name=["finger"], position=positions[1:], velocity=velocities))
+        np.testing.assert_array_equal(present.state(), [[3.0, 4.0], [0.3, np.nan]])
 
 
 def damage(msg: JointTrajectory, rng: random.Random) -> None:

@@ -246,24 +246,18 @@ def test_a_new_goal_that_is_refused_does_not_stop_the_robot() -> None:
         assert client.result(first)[0] == GoalStatus.STATUS_SUCCEEDED
 
 
-def test_after_an_abortion_the_controller_gets_the_efforts_of_where_it_holds() -> None:
-    with at_work("tp_hold", "abort") as (_, _, talk, client):
+def test_an_abortion_comes_back_and_the_controller_gets_the_efforts_of_where_it_holds() -> None:
+    with at_work("tp_abort", "abort") as (_, _, talk, client):
         states = talk.hear(JointTrajectoryControllerState, STATE)
-        assert client.result(client.send(goal_of(5.0)))[0] == GoalStatus.STATUS_ABORTED
+        status, result = client.result(client.send(goal_of(5.0)))
+        assert (status, result.error_code) == (GoalStatus.STATUS_ABORTED, Result.PATH_TOLERANCE_VIOLATED)
+        assert result.error_string == "Aborted: path tolerance violated"
         values = talk.status("trajectory_filter", lambda _, values: values["holds"] == "2")
         stands = stands_with_its_weight(talk, states)
         aborted = next(s for s in states if list(s.reference.positions) == list(stands))
     # where the controller held by itself, without its step back to what it had before
     np.testing.assert_array_equal(aborted.reference.positions, stands)
     assert values["goals aborted"] == "1"
-
-
-def test_an_abortion_comes_back_with_its_code_and_reason() -> None:
-    with at_work("tp_abort", "abort") as (_, _, talk, client):
-        status, result = client.result(client.send(goal_of(5.0)))
-        assert status == GoalStatus.STATUS_ABORTED
-        assert result.error_code == Result.PATH_TOLERANCE_VIOLATED
-        assert result.error_string == "Aborted: path tolerance violated"
 
 
 def test_a_goal_canceled_by_somebody_else_is_aborted_for_the_client() -> None:

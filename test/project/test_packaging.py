@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import importlib.metadata
 import os
 import re
@@ -23,6 +22,7 @@ from packaging.version import Version
 from places import ROOT
 
 from hodyn_ros.extras import missing_extra
+from hodyn_ros.ros.access import NODES
 
 # They come with a ROS 2 and not from PyPI; `ros2 launch` needs them.
 LAUNCH = ("launch", "launch_ros")
@@ -66,22 +66,6 @@ EXTRAS = {
         "trimesh": {Path("hodyn_ros/view/meshes.py")},
     },
 }
-NODES = (
-    "dynamics_node",
-    "trajectory_node",
-    "simulator_node",
-    "controller_node",
-    "forward_effort_node",
-    "learning_node",
-    "motor_reference_node",
-    "mpc_node",
-    "observer_node",
-    "recorder",
-    "skeleton_node",
-    "stream_node",
-    "trajectory_filter",
-)
-
 # Names under which a requirement is imported, and found by rosdep, where they differ from its own.
 MODULES = {"pyyaml": "yaml", "urdf-parser-py": "urdf_parser_py"}
 CONDA_NAMES = {"urdf-parser-py": "urdfdom-py"}
@@ -318,12 +302,6 @@ def test_messages_load_their_typesupport(folder: Path) -> None:
     pytest.importorskip("rclpy", reason="no ROS 2 here")
     result = run(sys.executable, "-c", MESSAGE_ROUND_TRIP, cwd=folder)
     assert (result.returncode, result.stdout) == (0, "both messages travel\n"), result.stderr
-
-
-@pytest.mark.parametrize("node", NODES)
-def test_every_node_has_a_main(node: str) -> None:
-    pytest.importorskip("rclpy", reason="no ROS 2 here")
-    assert callable(importlib.import_module(f"hodyn_ros.nodes.{node}").main)
 
 
 def prefixes() -> Iterator[Path]:

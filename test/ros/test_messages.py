@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -111,97 +113,62 @@ def test_a_robot_without_joints_has_nothing_to_read() -> None:
         read_desired_motion(DesiredMotion(joint_names=["shoulder"]), JointOrder(()), 5)
 
 
-def change(**fields: object) -> Callable[[DesiredMotion], None]:
-    """Return what sets fields of a message."""
-
-    def apply(msg: DesiredMotion) -> None:
-        for field, value in fields.items():
-            setattr(msg, field, value)
-
-    return apply
+def reason_of(read: Callable[[], object], words: str = "") -> Reason:
+    """Return the reason for which a message is rejected, in these words."""
+    reason: Reason = refused(read, words, MessageRejected).reason
+    return reason
 
 
-@pytest.mark.parametrize(
-    ("spoil", "reason", "text"),
-    [
-        (change(joint_names=[]), Reason.NO_NAMES, "joint_names is empty; name the joints: ['shoulder', "),
-        (
-            change(joint_names=["shoulder", "elbow"]),
-            Reason.MISSING_JOINT,
-            "joint 'wrist' is missing from the message; the model expects ['shoulder', 'elbow', 'wrist']",
-        ),
-        (change(joint_names=[*NAMES, "hand"]), Reason.UNKNOWN_JOINT, "joint 'hand' is unknown; the model"),
-        (change(joint_names=["elbow", *NAMES]), Reason.REPEATED_JOINT, "joint 'elbow' is named twice"),
-        (
-            change(velocities=[0.0, 1.0]),
-            Reason.WRONG_LENGTH,
-            "velocities holds 2 values for 3 joints; send one per joint",
-        ),
-        (change(higher_derivatives=[1.0] * 4), Reason.WRONG_LENGTH, "higher_derivatives holds 4 values"),
-        (change(jerks=[0.0, float("nan"), 0.0]), Reason.NOT_FINITE, "jerks holds nan for joint 'elbow'"),
-        (
-            change(higher_derivatives=[0.0, 0.0, 0.0, 0.0, 0.0, float("-inf")]),
-            Reason.NOT_FINITE,
-            "derivative 6 holds -inf for joint 'wrist'",
-        ),
-        (
-            change(accelerations=[]),
-            Reason.MISSING_DERIVATIVES,
-            "jerks is given but accelerations is empty; give the derivatives without gaps",
-        ),
-        (
-            change(snaps=[], higher_derivatives=[1.0] * 3),
-            Reason.MISSING_DERIVATIVES,
-            "higher_derivatives is given but snaps is empty",
-        ),
-        (
-            change(snaps=[]),
-            Reason.MISSING_DERIVATIVES,
-            "the message has no snaps, but this order needs all derivatives up to snaps",
-        ),
-    ],
-)
-def test_a_bad_desired_motion_is_refused_by_name(
-    spoil: Callable[[DesiredMotion], None], reason: Reason, text: str, joints: JointOrder
-) -> None:
-    msg = write_desired_motion(list(NAMES), Time(), stack_of(5))
-    spoil(msg)
-    with pytest.raises(MessageRejected) as rejected:
-        read_desired_motion(msg, joints, 5)
-    assert rejected.value.reason is reason
-    assert text in str(rejected.value)
-    assert "\n" not in str(rejected.value)
-    good = write_desired_motion(list(NAMES), Time(), stack_of(5))
-    np.testing.assert_array_equal(read_desired_motion(good, joints, 5), stack_of(5))
+def changed(msg: Any, fields: dict[str, Any]) -> Any:
+    """Return a message of which some fields hold something else."""
+    for field, value in fields.items():
+        setattr(msg, field, value)
+    return msg
 
 
-def test_the_joint_at_fault_is_named_whatever_the_order_of_the_names(joints: JointOrder) -> None:
-    stack = stack_of(5)
-    stack[3, 0] = np.nan
-    with pytest.raises(MessageRejected, match="jerks holds nan for joint 'wrist'"):
-        read_desired_motion(write_desired_motion(SHUFFLED, Time(), stack), joints, 5)
-
-
-def test_missing_higher_orders_are_named(joints: JointOrder) -> None:
-    msg = write_desired_motion(list(NAMES), Time(), stack_of(6))
-    with pytest.raises(
-        MessageRejected, match="has no derivatives of order 6, but .* up to derivatives of order 8"
+def test_a_bad_desired_motion_is_refused_by_name(joints: JointOrder) -> None:
+    wrist = "joint 'wrist' is missing from the message; the model expects ['shoulder', 'elbow', 'wrist']"
+    last = [0.0, 0.0, 0.0, 0.0, 0.0, float("-inf")]
+    gaps = "jerks is given but accelerations is empty; give the derivatives without gaps"
+    higher = "higher_derivatives is given but snaps is empty"
+    snaps = "the message has no snaps, but this order needs all derivatives up to snaps"
+    length = "velocities holds 2 values for 3 joints; send one per joint"
+    for fields, reason, words in (
+        ({"joint_names": []}, Reason.NO_NAMES, "joint_names is empty; name the joints: ['shoulder', "),
+        ({"joint_names": NAMES[:2]}, Reason.MISSING_JOINT, wrist),
+        ({"joint_names": [*NAMES, "hand"]}, Reason.UNKNOWN_JOINT, "joint 'hand' is unknown; the model"),
+        ({"joint_names": ["elbow", *NAMES]}, Reason.REPEATED_JOINT, "joint 'elbow' is named twice"),
+        ({"velocities": [0.0, 1.0]}, Reason.WRONG_LENGTH, length),
+        ({"higher_derivatives": [1.0] * 4}, Reason.WRONG_LENGTH, "higher_derivatives holds 4 values"),
+        ({"jerks": [0.0, float("nan"), 0.0]}, Reason.NOT_FINITE, "jerks holds nan for joint 'elbow'"),
+        ({"higher_derivatives": last}, Reason.NOT_FINITE, "derivative 6 holds -inf for joint 'wrist'"),
+        ({"accelerations": []}, Reason.MISSING_DERIVATIVES, gaps),
+        ({"snaps": [], "higher_derivatives": [1.0] * 3}, Reason.MISSING_DERIVATIVES, higher),
+        ({"snaps": []}, Reason.MISSING_DERIVATIVES, snaps),
     ):
-        read_desired_motion(msg, joints, 9)
+        good = write_desired_motion(list(NAMES), Time(), stack_of(5))
+        bad = changed(write_desired_motion(list(NAMES), Time(), stack_of(5)), fields)
+        assert reason_of(partial(read_desired_motion, bad, joints, 5), words) is reason
+        np.testing.assert_array_equal(read_desired_motion(good, joints, 5), stack_of(5))
+
+
+def test_joints_and_orders_at_fault_are_named_whatever_the_order_of_the_names(joints: JointOrder) -> None:
+    stack = stack_of(6)
+    short = write_desired_motion(SHUFFLED, Time(), stack)
+    words = "has no derivatives of order 6, but ... up to derivatives of order 8"
+    assert reason_of(lambda: read_desired_motion(short, joints, 9), words) is Reason.MISSING_DERIVATIVES
+    stack[3, 0] = np.nan
+    bad = write_desired_motion(SHUFFLED, Time(), stack)
+    reason_of(lambda: read_desired_motion(bad, joints, 5), "jerks holds nan for joint 'wrist'")
 
 
 def test_log_lines_stay_short_for_large_robots() -> None:
     many = [f"joint_{i}" for i in range(100)]
     msg = write_desired_motion(many[1:], Time(), stack_of(5, 99))
-    with pytest.raises(MessageRejected) as rejected:
-        read_desired_motion(msg, JointOrder(many), 5)
-    assert "joint 'joint_0' is missing" in str(rejected.value)
-    assert "100 in all" in str(rejected.value)
-    assert len(str(rejected.value)) < 400
-    msg.joint_names[5] = "x" * 10_000
-    with pytest.raises(MessageRejected) as rejected:
-        read_desired_motion(msg, JointOrder(many), 5)
-    assert len(str(rejected.value)) < 400
+    for words in ("joint 'joint_0' is missing ... 100 in all", ""):
+        said = refused(lambda: read_desired_motion(msg, JointOrder(many), 5), words, MessageRejected)
+        assert len(str(said)) < 400
+        msg.joint_names[5] = "x" * 10_000
 
 
 def test_a_thousand_malformed_messages_are_refused_for_what_is_wrong_with_them(joints: JointOrder) -> None:
@@ -209,9 +176,7 @@ def test_a_thousand_malformed_messages_are_refused_for_what_is_wrong_with_them(j
     seen = set()
     for i in range(1000):
         msg, reason = malformed_motion(rng, NAMES, i)
-        with pytest.raises(MessageRejected) as rejected:
-            read_desired_motion(over_the_wire(msg), joints, 5)
-        assert rejected.value.reason is reason, str(rejected.value)
+        assert reason_of(partial(read_desired_motion, over_the_wire(msg), joints, 5)) is reason
         seen.add(reason)
         if i % 10 == 0:  # in between, sound ones pass
             assert read_desired_motion(good_motion(rng, NAMES, i), joints, 5).shape == (5, N)
@@ -305,24 +270,18 @@ def test_hybrid_twists_of_a_base_are_read() -> None:
     np.testing.assert_allclose(found.in_representation("body_fixed").twists, body.twists[:1], rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("fields", "reason", "text"),
-    [
+def test_a_bad_base_is_refused_by_name() -> None:
+    for fields, reason, words in (
         ({"base_pose": []}, Reason.BAD_BASE, "base_pose is empty"),
         ({"base_twists": [0.0] * 23}, Reason.WRONG_LENGTH, "base_twists holds 23 values"),
-        ({"base_twists": [0.0] * 18}, Reason.MISSING_DERIVATIVES, "base_twists holds 3 orders, .* needs 4"),
+        ({"base_twists": [0.0] * 18}, Reason.MISSING_DERIVATIVES, "base_twists holds 3 orders, ... needs 4"),
         ({"base_twists": [0.0] * 23 + [np.nan]}, Reason.NOT_FINITE, "base_twists holds NaN"),
         ({"base_twist_representation": 7}, Reason.BAD_BASE, "base_twist_representation is 7"),
         ({"base_pose": [Pose(orientation=Quaternion(w=0.0))]}, Reason.BAD_BASE, "norm 0; send a unit"),
         ({"base_pose": [Pose(position=Point(x=np.inf))]}, Reason.NOT_FINITE, "base_pose holds NaN"),
-    ],
-)
-def test_a_bad_base_is_refused_by_name(fields: dict[str, object], reason: Reason, text: str) -> None:
-    msg = base_message(base_motion().twists, DesiredMotion.BODY)
-    change(**fields)(msg)
-    with pytest.raises(MessageRejected, match=text) as rejected:
-        read_base_motion(msg, 4)
-    assert rejected.value.reason is reason
+    ):
+        bad = changed(base_message(base_motion().twists, DesiredMotion.BODY), fields)
+        assert reason_of(partial(read_base_motion, bad, 4), words) is reason
 
 
 # feedforward
@@ -386,9 +345,8 @@ def test_a_consumer_may_order_its_joints_otherwise() -> None:
     np.testing.assert_array_equal(found.motor_efforts, feedforward().motor_efforts[:, [2, 0, 1]])
 
 
-@pytest.mark.parametrize(
-    ("field", "values", "reason"),
-    [
+def test_a_bad_feedforward_is_refused(joints: JointOrder) -> None:
+    for field, values, reason in (
         ("efforts", [1.0], Reason.WRONG_LENGTH),
         ("effort_rates", [], Reason.MISSING_DERIVATIVES),
         ("motor_velocities", [1.0, np.nan, 1.0], Reason.NOT_FINITE),
@@ -399,16 +357,10 @@ def test_a_consumer_may_order_its_joints_otherwise() -> None:
         ("tilts", [np.nan] * 4, Reason.NOT_FINITE),
         ("propeller_names", [], Reason.WRONG_LENGTH),
         ("joint_names", ["shoulder", "elbow", "hand"], Reason.UNKNOWN_JOINT),
-    ],
-)
-def test_a_bad_feedforward_is_refused(
-    field: str, values: list[float], reason: Reason, joints: JointOrder
-) -> None:
-    msg = write_feedforward_torque(Header(), list(NAMES), feedforward(), 0.0, "abcd")
-    setattr(msg, field, values)
-    with pytest.raises(MessageRejected) as rejected:
-        read_feedforward_torque(msg, joints)
-    assert rejected.value.reason is reason
+    ):
+        msg = write_feedforward_torque(Header(), list(NAMES), feedforward(), 0.0, "abcd")
+        bad = changed(msg, {field: values})
+        assert reason_of(partial(read_feedforward_torque, bad, joints)) is reason, field
 
 
 @pytest.mark.parametrize("h", [0.0, 1e-3, -2e-3, 0.5])
@@ -440,7 +392,7 @@ def test_extrapolation_takes_the_order_of_the_consumer_and_finite_times_only() -
 # standard messages
 
 
-def trajectory(times: list[float], **fields: list[list[float]]) -> JointTrajectory:
+def trajectory(times: Sequence[float], **fields: list[list[float]]) -> JointTrajectory:
     """Return a trajectory with the joints in another order than the model's."""
     points = []
     for i, time in enumerate(times):
@@ -466,40 +418,30 @@ def test_a_trajectory_is_read_with_what_it_gives(joints: JointOrder) -> None:
     np.testing.assert_array_equal(points.accelerations, points.positions)
 
 
-@pytest.mark.parametrize(
-    ("msg", "reason", "text"),
-    [
+def test_a_bad_trajectory_is_refused(joints: JointOrder) -> None:
+    short, gaps, bad = [POINTS[0], [1.0]], [[], POINTS[0]], [POINTS[0], [np.nan, 0.0, 0.0]]
+    for msg, reason, words in (
         (JointTrajectory(joint_names=SHUFFLED), Reason.BAD_TIMES, "no points"),
+        (trajectory([0, 1, 1], positions=POINTS), Reason.BAD_TIMES, "time_from_start of point 2 is 1 s"),
+        (trajectory([0, 1, 2]), Reason.MISSING_DERIVATIVES, "no positions"),
         (
-            trajectory([0.0, 1.0, 1.0], positions=POINTS),
-            Reason.BAD_TIMES,
-            "time_from_start of point 2 is 1 s",
-        ),
-        (trajectory([0.0, 1.0, 2.0]), Reason.MISSING_DERIVATIVES, "no positions"),
-        (
-            trajectory([0.0, 1.0], positions=[POINTS[0], [1.0]]),
+            trajectory([0, 1], positions=short),
             Reason.WRONG_LENGTH,
             "positions of point 1 holds 1 values for 3 joints",
         ),
         (
-            trajectory([0.0, 1.0], positions=POINTS, velocities=[[], POINTS[0]]),
+            trajectory([0, 1], positions=POINTS, velocities=gaps),
             Reason.WRONG_LENGTH,
             "velocities of point 0 holds 0 values",
         ),
         (
-            trajectory([0.0, 1.0], positions=[POINTS[0], [np.nan, 0.0, 0.0]]),
+            trajectory([0, 1], positions=bad),
             Reason.NOT_FINITE,
             "positions of point 1 holds nan for joint 'wrist'",
         ),
         (JointTrajectory(joint_names=["hand"]), Reason.UNKNOWN_JOINT, "'hand' is unknown"),
-    ],
-)
-def test_a_bad_trajectory_is_refused(
-    msg: JointTrajectory, reason: Reason, text: str, joints: JointOrder
-) -> None:
-    with pytest.raises(MessageRejected, match=text) as rejected:
-        read_joint_trajectory(msg, joints)
-    assert rejected.value.reason is reason
+    ):
+        assert reason_of(partial(read_joint_trajectory, msg, joints), words) is reason
 
 
 def test_a_joint_state_is_read_with_what_it_gives(joints: JointOrder) -> None:
@@ -509,16 +451,11 @@ def test_a_joint_state_is_read_with_what_it_gives(joints: JointOrder) -> None:
     assert reading.efforts is None
 
 
-@pytest.mark.parametrize(
-    ("fields", "reason"),
-    [
+def test_a_bad_joint_state_is_refused(joints: JointOrder) -> None:
+    for fields, reason in (
         ({"name": ["wrist"]}, Reason.MISSING_JOINT),
         ({"velocity": [1.0, 2.0]}, Reason.WRONG_LENGTH),
         ({"effort": [1.0, 2.0, np.inf]}, Reason.NOT_FINITE),
-    ],
-)
-def test_a_bad_joint_state_is_refused(fields: dict[str, object], reason: Reason, joints: JointOrder) -> None:
-    msg = JointState(**{"name": list(NAMES), "position": [1.0, 2.0, 3.0], **fields})
-    with pytest.raises(MessageRejected) as rejected:
-        read_joint_state(msg, joints)
-    assert rejected.value.reason is reason
+    ):
+        bad = changed(JointState(name=list(NAMES), position=[1.0, 2.0, 3.0]), fields)
+        assert reason_of(partial(read_joint_state, bad, joints)) is reason

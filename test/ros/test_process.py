@@ -18,7 +18,7 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
 from rclpy.qos import QoSHistoryPolicy, QoSProfile
-from ros_processes import TIMEOUT, RosProcess, child_environment, start_node, wait_until
+from ros_processes import TIMEOUT, RosProcess, child_environment, sound_node, start_node, wait_until
 from ros_talk import Talk
 from std_msgs.msg import Int64
 from sweeps import THOROUGH
@@ -48,40 +48,36 @@ def run(before: str, after: str) -> RosProcess:
     return RosProcess([sys.executable, "-c", code], child_environment(), "a node", cold=True)
 
 
-@pytest.mark.parametrize("signal", ["SIGINT", "SIGTERM"])
-@pytest.mark.parametrize("before", [True, False], ids=["before the node", "before the executor"])
-def test_the_end_of_a_start_is_a_clean_end(signal: str, before: bool) -> None:
-    end = END.format(signal=signal)
-    with run(end if before else "pass", "pass" if before else end) as process:
-        assert process.wait() == 0, process.output()
-    assert process.lines == []
+INTERRUPTED, ENDED = END.format(signal="SIGINT"), END.format(signal="SIGTERM")
+# both the terminal and launch send SIGINT, the later one while Python ends
+AGAIN = "atexit.register(os.kill, os.getpid(), signal.SIGINT)"
 
 
-def test_an_end_is_not_interrupted_by_another_signal() -> None:
-    """Both the terminal and launch send SIGINT, the later one while Python ends."""
-    again = "atexit.register(os.kill, os.getpid(), signal.SIGINT)"
-    with run(again, END.format(signal="SIGINT")) as process:
-        assert process.wait() == 0, process.output()
-    assert process.lines == []
-
-
-def test_what_the_user_can_mend_is_said() -> None:
-    with run("raise InputError('no such robot')", "pass") as process:
-        assert process.wait() == 1, process.output()
-    assert process.lines == ["error: no such robot"]
-
-
-def test_an_error_of_a_start_that_was_told_to_end_is_no_error() -> None:
-    with run(END.format(signal="SIGTERM") + "\n    raise InputError('half a node')", "pass") as process:
-        assert process.wait() == 0, process.output()
-    assert process.lines == []
+@pytest.mark.parametrize(
+    ("before", "after", "code", "lines"),
+    [
+        (INTERRUPTED, "pass", 0, []),
+        (ENDED, "pass", 0, []),
+        ("pass", INTERRUPTED, 0, []),
+        ("pass", ENDED, 0, []),
+        (AGAIN, INTERRUPTED, 0, []),
+        (ENDED + "\n    raise InputError('half a node')", "pass", 0, []),
+        ("raise InputError('no such robot')", "pass", 1, ["error: no such robot"]),
+    ],
+    ids=["before", "before", "after", "after", "interrupted again", "fails when told to end", "fails"],
+)
+def test_a_start_that_is_told_to_end_ends_cleanly_and_what_can_be_mended_is_said(
+    before: str, after: str, code: int, lines: list[str]
+) -> None:
+    with run(before, after) as process:
+        assert process.wait() == code, process.output()
+    assert process.lines == lines
 
 
 def test_a_misspelt_parameter_is_named() -> None:
-    with start_node("skeleton_node", {"robot_config": "panda.yaml", "fram_id": "map"}, "misspelt") as node:
+    with sound_node("skeleton_node", {"robot_config": "panda.yaml", "fram_id": "map"}, "misspelt") as node:
         line = node.wait_for_line("is unknown")
         assert "parameter 'fram_id' is unknown, and ignored; did you mean 'frame_id'?" in line
-        assert node.stop() == 0, node.output()
     assert sum("is unknown" in line for line in node.lines) == 1
 
 
@@ -89,17 +85,16 @@ def test_a_doubtful_figure_is_one_line_without_the_code_that_found_it(tmp_path: 
     panda = (Path(__file__).parents[2] / "config" / "panda.yaml").read_text()
     robot = tmp_path / "robot.yaml"
     robot.write_text(panda.replace("lower: -2.8973", "lower: -166", 1))
-    with start_node("skeleton_node", {"robot_config": robot}, "doubtful") as node:
+    with sound_node("skeleton_node", {"robot_config": robot}, "doubtful") as node:
         line = node.wait_for_line("may turn to 166 rad")
-        assert line.startswith("warning: ") and node.stop() == 0, node.output()
+        assert line.startswith("warning: ")
     assert not any("FigureWarning" in line or "warnings.warn" in line for line in node.lines)
 
 
 def test_a_clock_that_does_not_come_is_missed() -> None:
     parameters = {"robot_config": "panda.yaml", "use_sim_time": True}
-    with start_node("skeleton_node", parameters, "no_clock") as node:
+    with sound_node("skeleton_node", parameters, "no_clock") as node:
         assert "nothing has come on /clock" in node.wait_for_line("use_sim_time")
-        assert node.stop() == 0, node.output()
     assert sum("use_sim_time" in line for line in node.lines) == 1
 
 

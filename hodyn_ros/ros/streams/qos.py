@@ -29,34 +29,25 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 STREAM_DEPTH = 1000
 
 
+def _profile(reliability: QoSReliabilityPolicy, durability: QoSDurabilityPolicy, depth: int) -> QoSProfile:
+    return QoSProfile(
+        reliability=reliability, durability=durability, history=QoSHistoryPolicy.KEEP_LAST, depth=depth
+    )
+
+
 def stream_qos(depth: int = STREAM_DEPTH) -> QoSProfile:
     """Return the profile of a stream of samples."""
-    return QoSProfile(
-        reliability=QoSReliabilityPolicy.RELIABLE,
-        durability=QoSDurabilityPolicy.VOLATILE,
-        history=QoSHistoryPolicy.KEEP_LAST,
-        depth=depth,
-    )
+    return _profile(QoSReliabilityPolicy.RELIABLE, QoSDurabilityPolicy.VOLATILE, depth)
 
 
 def latched_qos() -> QoSProfile:
     """Return the profile of a topic whose last message newcomers get as well."""
-    return QoSProfile(
-        reliability=QoSReliabilityPolicy.RELIABLE,
-        durability=QoSDurabilityPolicy.TRANSIENT_LOCAL,
-        history=QoSHistoryPolicy.KEEP_LAST,
-        depth=1,
-    )
+    return _profile(QoSReliabilityPolicy.RELIABLE, QoSDurabilityPolicy.TRANSIENT_LOCAL, 1)
 
 
 def sensor_qos(depth: int = 10) -> QoSProfile:
     """Return the profile of measurements, soon outdated; best effort hears both kinds of publishers."""
-    return QoSProfile(
-        reliability=QoSReliabilityPolicy.BEST_EFFORT,
-        durability=QoSDurabilityPolicy.VOLATILE,
-        history=QoSHistoryPolicy.KEEP_LAST,
-        depth=depth,
-    )
+    return _profile(QoSReliabilityPolicy.BEST_EFFORT, QoSDurabilityPolicy.VOLATILE, depth)
 
 
 def overridable(publisher: bool = False) -> QoSOverridingOptions:

@@ -75,27 +75,21 @@ class QosEvents:
         return made
 
     def _of_subscription(self, topic: str) -> SubscriptionEventCallbacks:
-        for kind in ("deadline missed", "publisher lost", "incompatible QoS"):
-            self._counts[f"{kind}: {topic}"] = 0
-
-        def lost(event: Any) -> None:
-            if event.not_alive_count_change > 0:
-                self._count(
-                    "publisher lost",
-                    topic,
-                    event.not_alive_count_change,
-                    f"a publisher of {topic!r} has given no sign of life within its lease",
-                )
-
+        missed = f"no message on {topic!r} within the requested deadline"
+        lost = f"a publisher of {topic!r} has given no sign of life within its lease"
         return SubscriptionEventCallbacks(
-            deadline=lambda event: self._count(
-                "deadline missed",
-                topic,
-                event.total_count_change,
-                f"no message on {topic!r} within the requested deadline",
-            ),
-            liveliness=lost,
-            incompatible_qos=lambda event: self._misfit(topic, event),
+            deadline=self._counting("deadline missed", topic, missed),
+            liveliness=self._counting("publisher lost", topic, lost),
+            incompatible_qos=self._misfitting(topic),
+        )
+
+    def _of_publisher(self, topic: str) -> PublisherEventCallbacks:
+        missed = f"no message was published on {topic!r} within the deadline that is offered"
+        lost = f"the publisher of {topic!r} has given no sign of life within the lease that is offered"
+        return PublisherEventCallbacks(
+            deadline=self._counting("deadline missed", topic, missed),
+            liveliness=self._counting("liveliness lost", topic, lost),
+            incompatible_qos=self._misfitting(topic),
         )
 
     def lost(self, topic: str, messages: int) -> None:
@@ -104,25 +98,6 @@ class QosEvents:
         self._counts.setdefault(f"{kind}: {topic}", 0)
         if messages:
             self._count(kind, topic, messages, f"messages on {topic!r} were lost: more came than can wait")
-
-    def _of_publisher(self, topic: str) -> PublisherEventCallbacks:
-        for kind in ("deadline missed", "liveliness lost", "incompatible QoS"):
-            self._counts[f"{kind}: {topic}"] = 0
-        return PublisherEventCallbacks(
-            deadline=lambda event: self._count(
-                "deadline missed",
-                topic,
-                event.total_count_change,
-                f"no message was published on {topic!r} within the deadline that is offered",
-            ),
-            liveliness=lambda event: self._count(
-                "liveliness lost",
-                topic,
-                event.total_count_change,
-                f"the publisher of {topic!r} has given no sign of life within the lease that is offered",
-            ),
-            incompatible_qos=lambda event: self._misfit(topic, event),
-        )
 
     def look(self) -> None:
         """Log who does not fit; the names of nodes arrive a moment later than their topics."""
@@ -152,9 +127,30 @@ class QosEvents:
             self._logged_at[key] = now
             self._node.get_logger().warning(f"{line} ({self._counts[key]} times so far)")
 
-    def _misfit(self, topic: str, event: Any) -> None:
-        self._counts[f"incompatible QoS: {topic}"] += event.total_count_change
-        self._misfits.append((topic, str(qos_policy_name_from_kind(event.last_policy_kind)), 0))
+    def _counting(self, kind: str, topic: str, line: str) -> Callable[[Any], None]:
+        """Return what counts events of a kind, none yet, and logs a line about them."""
+        self._counts[f"{kind}: {topic}"] = 0
+
+        def count(event: Any) -> None:
+            # a subscription is told of publishers that come alive as well
+            more = getattr(event, "not_alive_count_change", None)
+            if more is None:
+                more = event.total_count_change
+            if more > 0:
+                self._count(kind, topic, more, line)
+
+        return count
+
+    def _misfitting(self, topic: str) -> Callable[[Any], None]:
+        """Return what counts partners that do not fit, none yet, and notes whom to look for."""
+        key = f"incompatible QoS: {topic}"
+        self._counts[key] = 0
+
+        def misfit(event: Any) -> None:
+            self._counts[key] += event.total_count_change
+            self._misfits.append((topic, str(qos_policy_name_from_kind(event.last_policy_kind)), 0))
+
+        return misfit
 
     def _misfit_nodes(self, entity: Any) -> list[str]:
         mine = entity.qos_profile

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 from ros_processes import RosProcess, child_environment
 
@@ -37,14 +36,6 @@ def launch(file: str, *arguments: str, prefix: Path | None = None) -> RosProcess
     environment["PATH"] = os.pathsep.join([*paths, str(Path(sys.executable).parent), environment["PATH"]])
     path = share.find("launch", file)
     return RosProcess([sys.executable, "-c", LAUNCH, str(path), *arguments], environment, file)
-
-
-def declared(file: str) -> dict[str, Any]:
-    """Return the arguments of a launch file by name, as `launch` finds them."""
-    from launch.launch_description_sources import get_launch_description_from_python_launch_file
-
-    description = get_launch_description_from_python_launch_file(str(share.find("launch", file)))
-    return {argument.name: argument for argument in description.get_launch_arguments()}
 
 
 def package(prefix: Path, name: str, executable: str) -> None:

@@ -6,8 +6,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, Literal
 
+import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
@@ -151,3 +152,27 @@ def asked(
             peer.wait_for_topics()
         yield node, peer
         node.end()
+
+
+def node_and_peer(
+    parameters: Mapping[str, object],
+    namespace: str,
+    scope: Literal["function", "module"] = "function",
+    ready: bool = True,
+) -> tuple[Any, Any, Any]:
+    """Return fixtures, the second and third to be named `node` and `peer`: what `asked` yields."""
+
+    @pytest.fixture(scope=scope)
+    def both() -> Iterator[tuple[RosProcess, Peer]]:
+        with asked(parameters, namespace, ready) as both:
+            yield both
+
+    @pytest.fixture(scope=scope)
+    def node(both: tuple[RosProcess, Peer]) -> RosProcess:
+        return both[0]
+
+    @pytest.fixture(scope=scope)
+    def peer(both: tuple[RosProcess, Peer]) -> Peer:
+        return both[1]
+
+    return both, node, peer

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
+from diagnostic_msgs.msg import DiagnosticStatus
 from malformed import NODE_SPOILERS, SPOILERS, good_motion
 from rclpy.serialization import serialize_message
-from ros_peer import Peer
-from ros_processes import RosProcess, start_node
+from ros_peer import Peer, node_and_peer
+from ros_processes import RosProcess
 from ros_stream import JOINTS
 from sweeps import THOROUGH
 
@@ -25,22 +25,12 @@ COUNT = 10_000 if THOROUGH else 2_500
 BURST = 250  # messages without an answer in between; the topic keeps a thousand
 
 
-@pytest.fixture
-def node() -> Iterator[RosProcess]:
-    with start_node("dynamics_node", {"robot_config": "panda.yaml"}, "fuzz") as process:
-        yield process
-        assert process.stop() == 0, process.output()
-        assert "Traceback" not in process.output()
+both, node, peer = node_and_peer({"robot_config": "panda.yaml"}, "fuzz")
 
 
-@pytest.fixture
-def peer(node: RosProcess) -> Iterator[Peer]:
-    with Peer("fuzz") as peer:
-        peer.wait_for_topics()
-        yield peer
-
-
-def test_thousands_of_malformed_messages_are_counted_and_nothing_is_published(peer: Peer) -> None:
+def test_thousands_of_malformed_messages_are_counted_logged_and_not_answered(
+    peer: Peer, node: RosProcess
+) -> None:
     rng = np.random.default_rng(13)
     spoilers = (*SPOILERS, *NODE_SPOILERS)
     expected: Counter[str] = Counter()
@@ -62,6 +52,9 @@ def test_thousands_of_malformed_messages_are_counted_and_nothing_is_published(pe
     assert int(values["rejected"]) == COUNT
     assert int(values["answered"]) == len(good)
     assert peer.stamps() == good
+    assert DiagnosticStatus.WARN in [status.level for status in peer.statuses]
+    lines = [line for line in node.lines if "desired_motion rejected: " in line]
+    assert len(lines) >= len({reason for _, reason in spoilers})
 
 
 def test_bytes_that_are_no_messages_do_no_harm(peer: Peer, node: RosProcess) -> None:

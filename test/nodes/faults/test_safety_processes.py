@@ -8,8 +8,6 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -18,102 +16,15 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
-from diagnostic_msgs.msg import DiagnosticArray
-from ros_hold_ups import TOLERANT, HeardArm, try_out, wait_unstopped
-from ros_processes import RosProcess, start_node
-from ros_talk import Talk
-from std_srvs.srv import Trigger
+from ros_arm import Arm, arm
+from ros_hold_ups import try_out
 from sweeps import some
-
-from hodyn_ros import Robot, share
 
 pytestmark = pytest.mark.realtime
 
-PANDA, MOTION = "panda.yaml", "panda_excitation.yaml"
-RATE = 200.0  # [Hz]
-LIMITS = Robot.load(share.find("config", PANDA)).limits
-
-
-class Arm:
-    """A simulated Panda that follows a motion, its nodes, and what they send."""
-
-    def __init__(self, talk: Talk, stack: ExitStack, namespace: str) -> None:
-        self.talk, self._stack, self._namespace = talk, stack, namespace
-        self.nodes: dict[str, RosProcess] = {}
-        self.heard = HeardArm(talk)
-        self.commands, self.links = self.heard.commands, self.heard.links
-        self.status: dict[str, str] = {}  # what the controller last said of itself
-        self._kept = talk.node.create_subscription(DiagnosticArray, "/diagnostics", self._take_status, 100)
-
-    def _take_status(self, msg: DiagnosticArray) -> None:
-        for status in msg.status:
-            if status.name == f"{self._namespace}/controller_node":
-                self.status = {item.key: item.value for item in status.values}
-
-    def start(self, *names: str) -> None:
-        parameters: dict[str, dict[str, object]] = {
-            "dynamics_node": {"robot_config": PANDA},
-            "controller_node": {"robot_config": PANDA, "lead": 0.003, "patience": 0.0075, **TOLERANT},
-            "simulator_node": {
-                "robot_config": PANDA,
-                "trajectory": MOTION,
-                "rate": RATE,
-                "command_timeout": 1.0,
-            },
-            "trajectory_node": {"trajectory": MOTION, "rate": RATE, "auto_start": False},
-        }
-        for name in names:
-            self.nodes[name] = self._stack.enter_context(start_node(name, parameters[name], self._namespace))
-
-    def wait_for(self, node: str, text: str) -> None:
-        self.talk.wait_for_line(self.nodes[node], text)
-
-    def follow(self) -> None:
-        """Wait until the arm moves fast."""
-        controller = self.nodes["controller_node"]
-        following = "joining -> following"
-        wait_unstopped(self.talk, controller, lambda: following in controller.output(), following)
-        self.move()
-        wait_unstopped(self.talk, controller, lambda: self.speed() > 0.4, "a fast motion")
-
-    def stops(self, *reasons: str) -> None:
-        """Wait until the controller stops, which has to be for one of these reasons."""
-        line = self.talk.wait_for_line(self.nodes["controller_node"], "following -> stop")
-        assert any(f"following -> {reason}" in line for reason in reasons), line
-
-    def move(self) -> None:
-        assert self.talk.call(Trigger, "trajectory_node/start", Trigger.Request()).success
-
-    def speed(self) -> float:
-        """The present speed of the links, as a share of their limits."""
-        return float(np.max(np.abs(self.links[-1].velocity) / LIMITS.velocity)) if self.links else 0.0
-
-    def check(self, since: int = 0, links_since: int = 0) -> None:
-        """Hold commands and speeds against the bars."""
-        speeds = np.array([message.velocity for message in self.links[links_since:]]) / LIMITS.velocity
-        assert np.abs(speeds).max() <= 1.2
-        efforts = [np.array(message.data) for message in self.commands[since:]]
-        for before, after in zip(efforts, efforts[1:]):
-            if len(before) and len(after):
-                # a late command may go as far as its rate allows for the time since the one before it
-                assert np.abs(after - before).max() <= 25.0
-
-
-@contextmanager
-def arm(namespace: str) -> Iterator[Arm]:
-    with Talk(namespace) as talk, ExitStack() as stack:
-        found = Arm(talk, stack, namespace)
-        try:
-            yield found
-        except BaseException:
-            for node in found.nodes.values():
-                print(node.output())
-            print(found.status)
-            raise
-
 
 def dynamics_die_and_come_back(a: Arm) -> None:
-    a.start("simulator_node", "controller_node", "dynamics_node", "trajectory_node")
+    a.start()
     a.follow()
     a.nodes["dynamics_node"].stop(signal.SIGKILL)
     # the last one drives the arm for half a second, in which it may come to be too fast
@@ -125,9 +36,9 @@ def dynamics_die_and_come_back(a: Arm) -> None:
     a.wait_for("dynamics_node", "robot 'panda'")
     a.talk.status("controller_node", lambda _, values: "start pose invalid" in values["reason"])
     a.talk.pause(1.0)
-    if "stopped -> joining" not in a.nodes["controller_node"].output():  # the motion came by otherwise
+    if "stopped -> joining" not in a.controller.output():  # the motion came by otherwise
         np.testing.assert_allclose(a.links[-1].position, where, rtol=0, atol=0.06)
-    assert a.nodes["controller_node"].stop(signal.SIGTERM) == 0, a.nodes["controller_node"].output()
+    assert a.controller.stop(signal.SIGTERM) == 0, a.controller.output()
     a.wait_for("simulator_node", "a command without efforts: the brakes are on")
     a.talk.wait_until(lambda: not len(a.commands[-1].data), "the end of the commands")
     a.check()
@@ -138,10 +49,10 @@ def test_a_dynamics_node_that_dies_and_comes_back_and_a_controller_that_is_told_
 
 
 def told_to_end(a: Arm, how: signal.Signals) -> None:
-    a.start("simulator_node", "controller_node", "dynamics_node", "trajectory_node")
+    a.start()
     a.follow()
     count = len(a.commands)
-    assert a.nodes["controller_node"].stop(how) == 0
+    assert a.controller.stop(how) == 0
     a.stops("stopping: shutdown")
     a.wait_for("controller_node", "stopping -> stopped")
     a.wait_for("simulator_node", "a command without efforts: the brakes are on")
@@ -170,18 +81,18 @@ def freeze(pid: int) -> None:
 
 
 def controller_freezes(a: Arm) -> None:
-    a.start("simulator_node", "controller_node", "dynamics_node", "trajectory_node")
+    a.start()
     a.follow()
     last = len(a.commands)
     a.talk.wait_until(lambda: len(a.commands) > last, "a command")
     time.sleep(0.002)
     a.heard.silenced = True
-    freeze(a.nodes["controller_node"].pid)
+    freeze(a.controller.pid)
     a.wait_for("simulator_node", "the brakes are on")
     # until then the arm was driven by the last efforts; what follows is the controller's
     a.talk.wait_until(lambda: a.speed() < 1e-6, "brakes")
     count, links = len(a.commands), len(a.links)
-    os.kill(a.nodes["controller_node"].pid, signal.SIGCONT)
+    os.kill(a.controller.pid, signal.SIGCONT)
     a.stops("stopped: held up")
     assert "no command for 1 s: the brakes are on" in a.nodes["simulator_node"].output()
     a.talk.wait_until(lambda: len(a.commands) > count, "the end of the commands")
