@@ -108,6 +108,13 @@ def joint_rows(n: int, q: ArrayLike | None, rates: int, name: str = "the motion"
     return stack
 
 
+def whole_order(order: object) -> int:
+    """Return an order that is one; InputError for anything else."""
+    if isinstance(order, bool) or not isinstance(order, (int, np.integer)) or order < 0:
+        raise InputError(f"the order must be 0 or a positive integer, found {order!r}")
+    return int(order)
+
+
 def check_order(order: int, said: str, shape: tuple[int, ...] = ()) -> None:
     """Reject what would take minutes to compile, and is most likely samples where derivatives belong.
 

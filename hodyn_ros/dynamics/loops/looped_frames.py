@@ -38,6 +38,7 @@ from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.representations import Representation, convert_screws
 from hodyn_ros.lie.se3 import Array, exp, inverse, matvec
+from hodyn_ros.model.arrays import index_in
 from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.frames import Frame
 
@@ -100,15 +101,14 @@ def solve_frames(
 
 def coordinate_named(looped: LoopedMotion, name: str | int) -> int:
     """Return the place of a joint, by name or index among the coordinates."""
-    closure = looped.closure
-    names = [closure.tree.joint_names[joint] for joint in closure.joints]
-    if isinstance(name, str) and name in names:
-        return names.index(name)
-    if isinstance(name, (int, np.integer)) and not isinstance(name, bool) and 0 <= name < len(names):
-        return int(name)
-    raise InputError(
-        f"independent names {name!r}; the joints of {closure.tree.name!r} that are coordinates are {names}"
-    )
+    tree = looped.closure.tree
+    names = [tree.joint_names[joint] for joint in looped.closure.joints]
+    place = index_in(names, name)
+    if place is None:
+        raise InputError(
+            f"independent names {name!r}; the joints of {tree.name!r} that are coordinates are {names}"
+        )
+    return place
 
 
 def moving_coordinates(start: LoopedFrames) -> list[int]:
