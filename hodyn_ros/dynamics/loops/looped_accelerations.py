@@ -10,7 +10,7 @@ import numpy as np
 
 from hodyn_ros.checks import finite_result
 from hodyn_ros.codegen.sample_loop import each_sample
-from hodyn_ros.dynamics.hybrid_arguments import HybridArguments
+from hodyn_ros.dynamics.call_arguments import HybridArguments
 from hodyn_ros.dynamics.loops.coordinate_motion import LoopedInputs, drive_rows, looped_inputs
 from hodyn_ros.dynamics.loops.looped_call import LoopedCall, kept
 from hodyn_ros.dynamics.loops.looped_motion import Check, LoopedMotion
