@@ -99,8 +99,7 @@ def joint_stack(model: TreeModel, q: ArrayLike | None, rates: int, name: str) ->
 
 def joint_rows(n: int, q: ArrayLike | None, rates: int, name: str = "the motion") -> Array:
     """Return the motion of n joints (..., order + 1 + rates, n), perhaps of a batch, its shape checked."""
-    rows = f"order + {rates + 1}"
-    shapes = f"({rows}, {n}) or (N, {rows}, {n})"
+    shapes = f"(order + {rates + 1}, {n}) or (N, order + {rates + 1}, {n})"
     stack = real_array(name, q, shapes)
     if stack.ndim not in (2, 3) or stack.shape[-1] != n or stack.shape[-2] <= rates:
         what = ("positions", "velocities", "accelerations")[: rates + 1]

@@ -93,7 +93,10 @@ def unique_names(what: str, names: Sequence[str] | None, count: int, prefix: str
 def index_in(names: Sequence[str], key: object) -> int | None:
     """Return the place of a name, given itself or by its index; None for anything else."""
     if isinstance(key, str):
-        return names.index(key) if key in names else None
+        try:
+            return names.index(key)
+        except ValueError:
+            return None
     if isinstance(key, (int, np.integer)) and not isinstance(key, bool) and 0 <= key < len(names):
         return int(key)
     return None
