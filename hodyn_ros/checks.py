@@ -23,7 +23,7 @@ def real_array(name: str, values: ArrayLike | None, shape: str) -> Array:
         raise InputError(f"{name} is None; give an array of shape {shape}")
     try:
         array = np.asarray(values)
-        if np.iscomplexobj(array):
+        if array.dtype.kind == "c":
             raise TypeError("found complex ones")
         return np.ascontiguousarray(array, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.codegen.object_cache import Kept
-from hodyn_ros.dynamics.hybrid_arguments import HybridArguments
+from hodyn_ros.dynamics.call_arguments import HybridArguments
 from hodyn_ros.dynamics.results import BaseAndJoints
 from hodyn_ros.lie.motion import BaseMotion, BaseRepresentation
 from hodyn_ros.lie.se3 import Array

@@ -25,7 +25,6 @@ from hodyn_ros.model.readers.robot_file import (
     carrying_payload,
     check_driven,
     limit_all,
-    read_described,
     read_limits_and_drives,
     read_propellers,
 )
@@ -37,24 +36,18 @@ def build_mjcf(file: MjcfFile, compiled: MjcfModel, gravity: ArrayLike | None = 
     `gravity` (3,) overrides that of both. Raises ModelError.
     """
     held = {joint.name: joint.locked for joint in file.joints if joint.locked is not None}
-    mjcf = _with_file(file, _read(file, compiled, held), gravity)
+    mjcf = _with_file(file, read_mjcf(compiled, file, held), gravity)
     if file.coordinates is None and file.driven is None and mjcf.loops and mjcf.at_rest and mjcf.actuated:
         chosen, holds = _chosen(mjcf)
         idle = {name: at for name, at in mjcf.at_rest.items() if not holds}
         if idle:
-            stiff = _with_file(file, _read(file, compiled, {**held, **idle}), gravity)
+            stiff = _with_file(file, read_mjcf(compiled, file, {**held, **idle}), gravity)
             line = next(in_words("springs of joints", list(idle), _RIGID))
             mjcf = replace(stiff, ignored=(*stiff.ignored, line))
     return _build(file, mjcf)
 
 
 _RIGID = ": these joints are held where their springs are at rest, as the actuators do not hold them"
-
-
-def _read(file: MjcfFile, compiled: MjcfModel, held: Mapping[str, float]) -> MjcfRobot:
-    bodies = read_described(file.bodies)
-    floats = file.floating_base
-    return read_mjcf(compiled, file.root, file.keyframe, held, bodies, floats=floats)
 
 
 def _with_file(file: MjcfFile, mjcf: MjcfRobot, gravity: ArrayLike | None) -> MjcfRobot:

@@ -99,13 +99,19 @@ def joint_stack(model: TreeModel, q: ArrayLike | None, rates: int, name: str) ->
 
 def joint_rows(n: int, q: ArrayLike | None, rates: int, name: str = "the motion") -> Array:
     """Return the motion of n joints (..., order + 1 + rates, n), perhaps of a batch, its shape checked."""
-    rows = f"order + {rates + 1}"
-    shapes = f"({rows}, {n}) or (N, {rows}, {n})"
+    shapes = f"(order + {rates + 1}, {n}) or (N, order + {rates + 1}, {n})"
     stack = real_array(name, q, shapes)
     if stack.ndim not in (2, 3) or stack.shape[-1] != n or stack.shape[-2] <= rates:
         what = ("positions", "velocities", "accelerations")[: rates + 1]
         raise InputError(f"{name} must have shape {shapes}: {', '.join(what)} at least; found {stack.shape}")
     return stack
+
+
+def whole_order(order: object) -> int:
+    """Return an order that is one; InputError for anything else."""
+    if isinstance(order, bool) or not isinstance(order, (int, np.integer)) or order < 0:
+        raise InputError(f"the order must be 0 or a positive integer, found {order!r}")
+    return int(order)
 
 
 def check_order(order: int, said: str, shape: tuple[int, ...] = ()) -> None:

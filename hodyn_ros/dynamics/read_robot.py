@@ -129,7 +129,7 @@ def read_urdf_robot(
     path_or_xml: str | os.PathLike[str], floating_base: bool = False, mimic: bool = True
 ) -> RobotDescription:
     """Read a URDF, or the text of one; arguments and errors as of `Robot.from_urdf`."""
-    assembly, limits = read_urdf_assembly(path_or_xml, floating_base, mimic="follow" if mimic else "ignore")
+    assembly, limits = read_urdf_assembly(path_or_xml, floating_base, mimic=mimic)
     read = RobotDescription(assembly.model, limits, frames=assembly.frames, grounded=assembly.grounded)
     if assembly.couplings:
         closure = Closure.build(assembly.model, Constraints(couplings=assembly.couplings))

@@ -20,6 +20,7 @@ import numpy as np
 
 from hodyn_ros.actuation.compiled_motors import MotorMotion
 from hodyn_ros.codegen.kernel import Stack
+from hodyn_ros.dynamics.named_frames import supporting_bodies
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.engine.kernel_spec import KernelSpec
 from hodyn_ros.engine.kernels import inverse_dynamics_trace
@@ -28,7 +29,6 @@ from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.lie.jets import Array, multiply, to_derivatives, to_taylor
 from hodyn_ros.lie.motion import AppliedWrench
 from hodyn_ros.model.frames import Frame
-from hodyn_ros.model.tree import TreeModel
 
 _Load: TypeAlias = tuple[int, Array]  # body, and a wrench with its derivatives (orders, 6) in its frame
 
@@ -81,8 +81,9 @@ class RotorCoupling:
             return None
         body = self.robot.tree.body_index(spec.rotor.body)
         axis = np.array(spec.rotor.axis, dtype=np.float64)
+        path = tuple(supporting_bodies(self.robot.tree, body))  # on the ground joint i moves body i
         inertia = spec.motor_inertia / spec.gear_ratio
-        return CoupledRotor(joint, body, axis / np.linalg.norm(axis), inertia, _path(self.robot.tree, body))
+        return CoupledRotor(joint, body, axis / np.linalg.norm(axis), inertia, path)
 
     def needed_orders(self, order: int) -> Array:
         """Return up to which derivative (n,) the torque of each joint is needed for motors up to `order`.
@@ -210,12 +211,3 @@ def _load(rotor: CoupledRotor, theta: Array, turning: Mapping[int, Array]) -> _L
     turned = to_taylor(np.cross(omega[:count], rotor.axis))
     moment = theta[2 : count + 2, None] * rotor.axis + to_derivatives(multiply(speed, turned))
     return rotor.body, np.concatenate([-rotor.inertia * moment, np.zeros((count, 3))], axis=1)
-
-
-def _path(tree: TreeModel, body: int) -> tuple[int, ...]:
-    """Return the joints that move a body of a tree on the ground."""
-    joints = []
-    while body >= 0:
-        joints.append(body)
-        body = tree.parents[body]
-    return tuple(joints)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hodyn_ros.codegen.kernel import Shape
+from hodyn_ros.dynamics.motion_stack import HIGHEST_ORDER, whole_order
 from hodyn_ros.dynamics.operations import OPERATIONS
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
@@ -17,8 +18,6 @@ from hodyn_ros.export.c_text import checked_name, name_from
 from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.representations import Representation, check_representation
 from hodyn_ros.model.tree import TreeModel
-
-_HIGHEST_ORDER = 30
 
 
 @dataclass(frozen=True)
@@ -43,18 +42,16 @@ class ExportRequest:
     target: str | None = None
 
     def __post_init__(self) -> None:
-        order, period = self.order, self.period
-        if isinstance(order, bool) or not isinstance(order, (int, np.integer)) or order < 0:
-            raise InputError(f"the order must be 0 or a positive integer, found {order!r}")
-        if order > _HIGHEST_ORDER:
-            raise InputError(f"the order is {order}, and {_HIGHEST_ORDER} is the highest there is")
+        order, period = whole_order(self.order), self.period
+        if order > HIGHEST_ORDER:
+            raise InputError(f"the order is {order}, and {HIGHEST_ORDER} is the highest there is")
         check_representation(self.representation)
         if period is not None and not 0.0 < period < np.inf:
             raise InputError(f"the period must be positive and finite, found {period!r} s")
         if self.name is not None:
             checked_name(self.name)
         what = (self.what,) if isinstance(self.what, str) else dict.fromkeys(self.what)
-        object.__setattr__(self, "order", int(order))
+        object.__setattr__(self, "order", order)
         object.__setattr__(self, "what", tuple(what))
         object.__setattr__(self, "frames", tuple(self.frames))
         object.__setattr__(self, "wrenches", tuple(self.wrenches))

@@ -121,7 +121,8 @@ def _results(
     order, n, first = request.order, robot.n_coordinates, 6 if robot.model.floating_base else 0
     frames = len(of[0]) if operation.frames == "several" else 0
     if not operation.in_c:  # poses and twists of frames
-        return frame_results(frames, order)
+        twists = {"frame_twists": ((frames, 6 * order), 6 * order)} if order else {}
+        return {"frame_poses": ((frames, 16), 16), **twists}
     if operation.shape == ("n",):
         parts = {operation.base_in_c: first, operation.in_c: n}
         return {name: ((order + 1, columns), columns) for name, columns in parts.items() if columns}
@@ -129,12 +130,6 @@ def _results(
     symbols |= {"order + 1": order + 1, "order + 3": order + 3, "16 + 6 order": 16 + 6 * order}
     rows, *sizes = operation.sizes(**symbols)
     return {operation.in_c: ((rows, int(np.prod(sizes))), sizes[-1])}
-
-
-def frame_results(count: int, order: int) -> dict[str, tuple[Shape, int]]:
-    """Return shapes and columns of what forward kinematics gives of frames."""
-    twists = {"frame_twists": ((count, 6 * order), 6 * order)} if order else {}
-    return {"frame_poses": ((count, 16), 16), **twists}
 
 
 def _motion(

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from hodyn_ros.codegen.kernel import Kernel, Shape, Stack, inputs_of
+from hodyn_ros.dynamics.motion_stack import whole_order
 from hodyn_ros.dynamics.named_frames import placed
 from hodyn_ros.dynamics.operations import OPERATIONS, Operation
 from hodyn_ros.dynamics.robot import Robot
@@ -27,14 +28,6 @@ OFFERED = (
     "coriolis_matrix",
     "gravity_torque",
 )
-_RESULTS = {
-    "inverse_dynamics": "tau",
-    "forward_dynamics": "acceleration",
-    "forward_kinematics": "frames",
-    "gravity_torque": "gravity",
-    "mass_matrix": "mass",
-    "coriolis_matrix": "coriolis",
-}
 
 
 def function_of(
@@ -50,8 +43,7 @@ def function_of(
     """
     if what not in OFFERED:
         raise InputError(f"there is no {what!r} for other libraries; choose one of {', '.join(OFFERED)}")
-    if isinstance(order, bool) or not isinstance(order, int) or order < 0:
-        raise InputError(f"the order must be 0 or a positive integer, found {order!r}")
+    order = whole_order(order)
     if robot.closure is not None:
         raise InputError(
             f"robot {robot.name!r} has couplings or loops, whose positions are found by iteration; "
@@ -70,7 +62,7 @@ def function_of(
     shapes = tuple((name, shape) for name, (_, shape) in zip(names, arguments))
     _, stacks = inputs_of([shape for _, shape in shapes])
     values = law(*stacks)
-    result = _RESULTS.get(what, what), (len(values), len(values[0]))
+    result = operation.in_c or "frames", (len(values), len(values[0]))
     return TracedFunction(what, shapes, result, law, jacobian_law, hessian_law)
 
 

@@ -90,6 +90,18 @@ def unique_names(what: str, names: Sequence[str] | None, count: int, prefix: str
     return result
 
 
+def index_in(names: Sequence[str], key: object) -> int | None:
+    """Return the place of a name, given itself or by its index; None for anything else."""
+    if isinstance(key, str):
+        try:
+            return names.index(key)
+        except ValueError:
+            return None
+    if isinstance(key, (int, np.integer)) and not isinstance(key, bool) and 0 <= key < len(names):
+        return int(key)
+    return None
+
+
 def counted(number: int, word: str, plural: str = "") -> str:
     """Return a number with its word, `plural` or with an s where it is not one.
 

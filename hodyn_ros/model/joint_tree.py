@@ -12,7 +12,14 @@ from numpy.typing import ArrayLike
 from hodyn_ros.checks import finite_array, finite_result
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.lie.se3 import Ad, Array, ad, exp, inverse
-from hodyn_ros.model.arrays import check_parents, frozen_array, is_turn, parent_indices, unique_names
+from hodyn_ros.model.arrays import (
+    check_parents,
+    frozen_array,
+    index_in,
+    is_turn,
+    parent_indices,
+    unique_names,
+)
 from hodyn_ros.model.tree import TreeModel
 
 _CLOSED = 1e-9  # by which brackets of joint screws may leave the space of the joint
@@ -142,11 +149,10 @@ class JointTree:
 
     def body_index(self, body: str | int) -> int:
         """Return the index of a body given by name or index; InputError names what is there instead."""
-        if isinstance(body, str) and body in self.body_names:
-            return self.body_names.index(body)
-        if isinstance(body, int) and not isinstance(body, bool) and 0 <= body < self.n_bodies:
-            return body
-        raise InputError(f"there is no body {body!r}; the tree has {list(self.body_names)}")
+        place = index_in(self.body_names, body)
+        if place is None:
+            raise InputError(f"there is no body {body!r}; the tree has {list(self.body_names)}")
+        return place
 
 
 def _subspace(name: str, screws: ArrayLike) -> Array:

@@ -14,7 +14,14 @@ from numpy.typing import ArrayLike
 from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.lie.se3 import exp_screw, nearest_rotation
-from hodyn_ros.model.arrays import check_parents, frozen_array, is_turn, parent_indices, unique_names
+from hodyn_ros.model.arrays import (
+    check_parents,
+    frozen_array,
+    index_in,
+    is_turn,
+    parent_indices,
+    unique_names,
+)
 
 _UNIT_TOLERANCE = 1e-9
 _ROUNDING = 1e-15  # [m^2] of links merged into a body, per mass
@@ -278,8 +285,7 @@ def massless(body: str, what: str) -> ModelError:
 
 
 def _index(what: str, key: str | int, names: tuple[str, ...]) -> int:
-    if isinstance(key, str) and key in names:
-        return names.index(key)
-    if isinstance(key, (int, np.integer)) and not isinstance(key, bool) and 0 <= key < len(names):
-        return int(key)
-    raise InputError(f"there is no {what} {key!r}; the model has {list(names)}")
+    place = index_in(names, key)
+    if place is None:
+        raise InputError(f"there is no {what} {key!r}; the model has {list(names)}")
+    return place

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from case_robots import of_tree, wrenches_of
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from oracles.motions import Frame, random_stack
 from oracles.random_trees import KINDS, random_tree
 from sweeps import examples
 
-from hodyn_ros import AppliedWrench, BaseMotion, Robot
+from hodyn_ros import BaseMotion, Robot
 
 Array = NDArray[np.float64]
 
@@ -30,20 +31,10 @@ def problem_of(case: Case, prescribed: Collection[int] = (), base_free: bool = T
     return HybridProblem.of_case(case, free, base_free)
 
 
-def robot_of(problem: HybridProblem) -> Robot:
-    return Robot.from_screws(**problem.tree.arguments())
-
-
-def wrenches_of(problem: HybridProblem) -> list[AppliedWrench]:
-    return [
-        AppliedWrench(load.body, load.values, representation=load.representation) for load in problem.loads
-    ]
-
-
 def solve(problem: HybridProblem, robot: Robot, hybrid: bool = False) -> Answer:
     """Solve by forward dynamics where all is free, else (or `hybrid` all the same) by hybrid dynamics."""
     forward = problem.free.all() and problem.base_free and not hybrid
-    named: dict[str, Any] = {"wrenches": wrenches_of(problem)}
+    named: dict[str, Any] = {"wrenches": wrenches_of(problem.loads)}
     if not forward:
         named["prescribed"] = np.flatnonzero(~problem.free).tolist()
         named["prescribe_base"] = problem.base is not None and not problem.base_free
@@ -57,7 +48,7 @@ def solve(problem: HybridProblem, robot: Robot, hybrid: bool = False) -> Answer:
 
 
 def assert_solved(problem: HybridProblem, robot: Robot | None = None) -> Answer:
-    found = solve(problem, robot or robot_of(problem))
+    found = solve(problem, robot or of_tree(problem.tree))
     errors = errors_in_roundings(problem, found)
     assert (errors <= SLACK).all(), f"errors by part and order, in roundings of the problem: {errors}"
     return found
@@ -121,7 +112,7 @@ def test_robots_of_one_joint_kind(kind: str, prescribed: tuple[int, ...]) -> Non
 @pytest.mark.parametrize("frame", ["spatial", "body_fixed"])
 def test_a_floating_base_without_a_wrench_is_pushed_by_none(frame: Frame) -> None:
     case = make_case(8, 4, 1, True, representation=frame)
-    pushed, robot = problem_of(case), Robot.from_screws(**case.tree.arguments())
+    pushed, robot = problem_of(case), of_tree(case.tree)
     none, zero = (HybridProblem(**{**vars(pushed), "base_wrench": x}) for x in (None, np.zeros((2, 6))))
     found, same = assert_solved(none, robot), solve(zero, robot)
     np.testing.assert_array_equal(same.joints, found.joints)
@@ -133,7 +124,7 @@ def test_with_nothing_prescribed_hybrid_dynamics_is_forward_dynamics(frame: Fram
     problem = problem_of(
         make_case(21, 5, 2, frame is not None, n_loads=1, representation=frame or "spatial"), []
     )
-    robot = robot_of(problem)
+    robot = of_tree(problem.tree)
     found, same = solve(problem, robot), solve(problem, robot, hybrid=True)
     np.testing.assert_array_equal(same.joints, found.joints)
     np.testing.assert_array_equal(same.base, found.base)

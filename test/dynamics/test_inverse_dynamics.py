@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from case_robots import of_tree
+from case_robots import of_tree, robot_of, wrenches_of
 from hypothesis import given
 from numpy.typing import NDArray
 from oracles import mp_dynamics as mp
 from oracles.cases import Case, cases, make_case, relative_errors
-from oracles.motions import Base, Frame, Load, random_motion, random_stack
+from oracles.motions import Frame, random_motion, random_stack
 from oracles.random_trees import KINDS, Tree, random_tree
 from sweeps import examples, some
 
@@ -30,27 +30,14 @@ formulations = pytest.mark.parametrize("formulation", FORMULATIONS)
 both_bases = pytest.mark.parametrize("floating_base", [False, True], ids=["fixed", "floating"])
 
 
-def motion_of(base: Base | None) -> BaseMotion | None:
-    return None if base is None else BaseMotion(base.pose, base.twists, representation=base.representation)
-
-
-def wrenches_of(loads: list[Load]) -> list[AppliedWrench]:
-    return [AppliedWrench(load.body, load.values, representation=load.representation) for load in loads]
-
-
-def efforts_of(case: Case, formulation: str | None, robot: Robot | None = None) -> Array:
+def efforts_of(case: Case, formulation: str | None = None, robot: Robot | None = None) -> Array:
     """Return torques (order + 1, n), with the base wrench left of them where the base floats."""
-    robot = of_tree(case.tree) if robot is None else robot
-    result = robot.inverse_dynamics(
-        case.q, motion_of(case.base), wrenches_of(case.loads) or None, formulation=formulation
-    )
-    if case.tree.floating_base:
-        base_wrench, torques = result
-        assert base_wrench.shape == (case.order + 1, 6)
-    else:
-        base_wrench, torques = np.zeros((case.order + 1, 0)), result
-    assert torques.shape == (case.order + 1, case.tree.n_joints)
-    return np.concatenate([base_wrench, torques], axis=1)
+    made, base = robot_of(case)
+    wrenches = wrenches_of(case.loads) or None
+    result = (robot or made).inverse_dynamics(case.q, base, wrenches, formulation=formulation)
+    efforts = np.concatenate(result, axis=1) if case.tree.floating_base else result
+    assert efforts.shape == (case.order + 1, case.tree.n_joints + 6 * case.tree.floating_base)
+    return efforts
 
 
 def assert_close(found: Array, expected: Array, what: object = "") -> None:
@@ -98,7 +85,20 @@ class TestAgainstExactArithmetic:
         assert_exact(case)
 
     def test_a_floating_body_without_joints(self) -> None:
-        assert_exact(make_case(23, 1, 3, True, n_loads=1, representation="body_fixed"))
+        case = make_case(23, 1, 3, True, n_loads=1, representation="body_fixed")
+        assert_exact(case)
+        robot, base = robot_of(replace(case, loads=[]))  # arrays with no columns: q (order + 3, 0)
+        moving = base.in_representation("spatial")
+        found = robot.compile(3)([[]] * 6, moving.pose.tolist(), moving.twists.tolist())
+        assert_close(found, replace(case, loads=[]).exact_efforts())
+
+    @pytest.mark.parametrize("frame", ["spatial", "body_fixed"])
+    def test_more_twists_than_needed_do_not_matter(self, frame: Frame) -> None:
+        case = make_case(33, 4, 1, True, representation=frame)
+        robot, base = robot_of(case)
+        more = BaseMotion(case.base.pose, np.vstack([base.twists, np.ones((2, 6))]), representation=frame)
+        for first, second in zip(robot.inverse_dynamics(case.q, base), robot.inverse_dynamics(case.q, more)):
+            np.testing.assert_array_equal(first, second)
 
     @formulations
     def test_a_robot_at_rest_far_from_the_world_origin(self, formulation: str | None) -> None:
@@ -145,10 +145,10 @@ class TestBatches:
     @formulations
     def test_a_batch_over_one_base_motion(self, formulation: str | None) -> None:
         case = make_case(32, 5, 2, True, n_loads=2, representation="body_fixed")
-        robot = of_tree(case.tree)
+        robot, base = robot_of(case)
         batch = np.stack([case.q, random_motion(33, case.tree, 2), random_motion(34, case.tree, 2)])
         wrenches, torques = robot.inverse_dynamics(
-            batch, motion_of(case.base), wrenches_of(case.loads), formulation=formulation
+            batch, base, wrenches_of(case.loads), formulation=formulation
         )
         assert wrenches.shape == (3, 3, 6)
         assert torques.shape == (3, 3, 4)

@@ -5,46 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from case_robots import closeness, robot_of
-from hypothesis import given
-from hypothesis import strategies as st
 from oracles import mp_dynamics as mp
-from oracles.cases import Case, make_case
-from sweeps import examples
+from oracles.cases import make_case
 
-from hodyn_ros import BaseMotion, Robot, share
+from hodyn_ros import Robot, share
 from hodyn_ros.dynamics.group_robot import GroupRobot
 from hodyn_ros.formulations.body_jacobians import joint_motion
-from hodyn_ros.lie.motion import wrenches_to_body
 from hodyn_ros.model.joint_tree import JointTree
 
 pytestmark = pytest.mark.thorough
 
 ORDER = 1
-
-
-def exact_forces(case: Case, base: BaseMotion | None) -> np.ndarray:
-    """Return the forces (order + 1, m), the body-fixed base wrench first, from exact arithmetic."""
-    efforts = case.exact_efforts()
-    if base is None:
-        return efforts
-    motion = base.in_representation("body_fixed")
-    return np.hstack([wrenches_to_body(motion.pose, motion.twists, efforts[:, :6]), efforts[:, 6:]])
-
-
-@examples(25)
-@given(
-    seed=st.integers(0, 2**32 - 1), bodies=st.integers(1, 5), order=st.integers(0, 3), floating=st.booleans()
-)
-def test_regressor_times_parameters_is_exact(seed: int, bodies: int, order: int, floating: bool) -> None:
-    case = make_case(seed, bodies, order, floating, representation="body_fixed")
-    robot, base = robot_of(case)
-    tree = JointTree.of(robot.model)
-    published = GroupRobot(tree).regressor(joint_motion(tree, case.q, base))
-    assert published.shape[0] == order + 1
-    parameters, exact = robot.dynamic_parameters(), exact_forces(case, base)
-    # forces may cancel to nearly nothing; what is summed is the measure
-    summed = (np.abs(published) @ np.abs(parameters)).max(axis=-1, keepdims=True)
-    assert np.abs((published @ parameters - exact) / summed).max() < 1e-13
 
 
 def test_parameters_are_moments_of_mass() -> None:

@@ -221,7 +221,7 @@ def test_a_robot_file_says_where_motors_sit(tmp_path: object) -> None:
     path = tmp_path / "panda.yaml"  # type: ignore[operator]
     path.write_text("    drive:\n".join([head, *drives]), encoding="utf-8")
     (rotor,) = RotorCoupling(Robot.load(path)).all
-    assert (rotor.joint, rotor.body, rotor.path) == (3, 2, (2, 1, 0))
+    assert (rotor.joint, rotor.body, rotor.path) == (3, 2, (0, 1, 2))
     assert rotor.axis.tolist() == [0.0, -1.0, 0.0]
 
 

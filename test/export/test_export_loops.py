@@ -325,8 +325,10 @@ def test_kinematics_of_all_bodies(name: str, tmp_path: Path) -> None:
         np.testing.assert_allclose(np.swapaxes(twists, 0, 1), motion.twists, atol=1e-11)
 
 
-MATRICES = {  # rows of the motion beyond those of the result
-    name: one.rates for name, one in OPERATIONS.items() if name in PRODUCTS and "loops" in one.exported
+OF_MOTION = {  # rows of the motion beyond those of the result
+    name: one.rates
+    for name, one in OPERATIONS.items()
+    if name in (*PRODUCTS, "joint_motion") and "loops" in one.exported
 }
 
 
@@ -337,12 +339,12 @@ MATRICES = {  # rows of the motion beyond those of the result
         [("palletiser", 1), ("humanoid_leg", 0), ("planar_3rrr", 1)], ("humanoid_leg", 0), ("planar_3rrr", 1)
     ),
 )
-def test_matrices_and_jacobians(name: str, order: int, tmp_path: Path) -> None:
+def test_matrices_jacobians_and_the_motion_of_all_joints(name: str, order: int, tmp_path: Path) -> None:
     robot, rng = shipped(name), np.random.default_rng(4)
     body = robot.tree.body_names[-2]
-    request = ExportRequest(order, "robot", what=list(MATRICES), frames=[body])
+    request = ExportRequest(order, "robot", what=list(OF_MOTION), frames=[body])
     library, memory = library_of(robot, request, tmp_path)
-    for what, further in MATRICES.items():
+    for what, further in OF_MOTION.items():
         q, base = near_home(robot, order + further, rng)
         asked = {"body": body} if what == "jacobian" else {}
         expected = getattr(robot, what)(q, **asked, base=base)[: order + 1]
@@ -351,31 +353,10 @@ def test_matrices_and_jacobians(name: str, order: int, tmp_path: Path) -> None:
         assert call(getattr(library, f"robot_{what}"), memory, *given, found) == OK
         scale = np.abs(expected).max()
         assert np.abs(found - expected).max() <= RELATIVE * scale, what
+        kept = memory.copy(), found.copy()
         given[0] = np.full_like(given[0], np.nan)
         assert call(getattr(library, f"robot_{what}"), memory, *given, found) == FAILED
-
-
-@needs_c
-@pytest.mark.parametrize(
-    ("name", "order"),
-    some([("palletiser", 0), ("humanoid_leg", 2), ("planar_3rrr", 1)], ("palletiser", 0), ("planar_3rrr", 1)),
-)
-def test_the_motion_of_all_joints(name: str, order: int, tmp_path: Path) -> None:
-    """And nothing where a motion cannot be followed."""
-    robot, rng = shipped(name), np.random.default_rng(6)
-    library, memory = library_of(robot, ExportRequest(order, "robot", what="joint_motion"), tmp_path)
-    for _ in range(5):
-        q, base = near_home(robot, order, rng)
-        expected = robot.joint_motion(q, base)
-        found = np.empty(expected.shape)
-        given = arrays_of(q, base, order)
-        assert call(library.robot_joint_motion, memory, *given, found) == OK
-        assert_orders_close(found, expected)
-    kept = memory.copy(), found.copy()
-    for value in (np.nan, 1e3):
-        given[0] = np.full_like(given[0], value)
-        assert call(library.robot_joint_motion, memory, *given, found) == FAILED
-    assert np.array_equal(kept[0], memory) and np.array_equal(kept[1], found)
+        assert np.array_equal(kept[0], memory) and np.array_equal(kept[1], found)
 
 
 @needs_c

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
 from oracles.cases import Case
+from oracles.motions import Load
 from oracles.random_trees import Tree
 
-from hodyn_ros import BaseMotion, Robot, share
+from hodyn_ros import AppliedWrench, BaseMotion, Robot, share
 
 
 @cache
@@ -28,6 +30,11 @@ def robot_of(case: Case) -> tuple[Robot, BaseMotion | None]:
     return of_tree(case.tree), None if base is None else BaseMotion(
         base.pose, base.twists, representation=base.representation
     )
+
+
+def wrenches_of(loads: Sequence[Load]) -> list[AppliedWrench]:
+    """Return loads of the oracles as the robot takes them."""
+    return [AppliedWrench(load.body, load.values, representation=load.representation) for load in loads]
 
 
 def closeness(found: np.ndarray, expected: np.ndarray) -> float:

@@ -21,7 +21,7 @@ from hodyn_ros.model.drive_spec import series_elastic
 from hodyn_ros.model.keys import schema_of
 from hodyn_ros.model.limits import JointLimit, JointLimits
 from hodyn_ros.model.readers.robot_entries import InlineFile, LimbsFile, MjcfFile, UrdfFile
-from hodyn_ros.model.readers.urdf import read_urdf
+from hodyn_ros.model.readers.urdf import read_urdf_assembly
 
 pytestmark = pytest.mark.thorough
 
@@ -190,11 +190,11 @@ frames:
 
 def test_a_urdf_with_drives_and_limits(write: Writer) -> None:
     config = read_robot(write(URDF_ROBOT_TEXT))
-    plain, limits = read_urdf(DATA / "two_link.urdf")
+    plain, limits = read_urdf_assembly(DATA / "two_link.urdf")
     assert config.model.name == "two_link"
     assert config.model.gravity.tolist() == [0, 0, -1.62]
     for field in ("screws", "placements", "masses", "coms", "inertias"):
-        np.testing.assert_array_equal(getattr(config.model, field), getattr(plain, field))
+        np.testing.assert_array_equal(getattr(config.model, field), getattr(plain.model, field))
     assert config.limits.row(0) == limits.row(0)
     assert config.limits.row(1) == JointLimit(-0.5, 2.5, 4.0, 30.0, 800.0)
     assert config.drives is not None

@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 from hodyn_ros.dynamics.calls.description import call_of
 from hodyn_ros.dynamics.calls.kinematics import KinematicCalls
 from hodyn_ros.dynamics.calls.matrices import MatrixCalls
-from hodyn_ros.dynamics.motion_stack import check_order
+from hodyn_ros.dynamics.motion_stack import check_order, whole_order
 from hodyn_ros.dynamics.operations import COMPILED, OPERATIONS, Kind
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.representations import Representation, check_representation
@@ -92,10 +92,8 @@ class CompileCalls(KinematicCalls, MatrixCalls):
     def _checked_order(
         self, order: int, what: str, frames: Sequence[str | int] | None, representation: str
     ) -> int:
-        if isinstance(order, bool) or not isinstance(order, (int, np.integer)) or order < 0:
-            raise InputError(f"the order must be 0 or a positive integer, found {order!r}")
-        check_order(int(order), "the order is")
-        order = int(order)
+        order = whole_order(order)
+        check_order(order, "the order is")
         check_representation(representation)
         if what not in COMPILED:
             raise InputError(f"there is no {what!r} to compile; choose one of {list(COMPILED)}")

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_result
 from hodyn_ros.digits import is_asked_for, refuse_without_digits
+from hodyn_ros.dynamics.call_arguments import HybridArguments, MotionArguments, check_prescribed
 from hodyn_ros.dynamics.calls.accuracy import AccuracyCalls
-from hodyn_ros.dynamics.hybrid_arguments import HybridArguments, check_prescribed
 from hodyn_ros.dynamics.loops.coordinate_motion import looped_inputs
 from hodyn_ros.dynamics.loops.looped_efforts import LoopSolution
 from hodyn_ros.dynamics.results import BaseAndJoints, DriveState
@@ -90,7 +90,9 @@ class DynamicsCalls(AccuracyCalls):
                     result = with_base(q, base)
                     if result is not None:
                         return result
-        return self._dynamics.inverse_dynamics(q, base, self._loads(wrenches), formulation, preload)
+        return self._dynamics.inverse_dynamics(
+            MotionArguments(q, base, self._loads(wrenches), preload, formulation)
+        )
 
     def drive_state(
         self,
@@ -104,7 +106,7 @@ class DynamicsCalls(AccuracyCalls):
         Arguments and errors as in `inverse_dynamics`; of a batch, errors say at which `sample`. Without
         couplings and loops the motion is that given.
         """
-        return self._dynamics.drive_state(q, base, self._loads(wrenches), preload)
+        return self._dynamics.drive_state(MotionArguments(q, base, self._loads(wrenches), preload))
 
     @finite_result
     def solve_loops(

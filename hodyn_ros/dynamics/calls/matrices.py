@@ -13,7 +13,7 @@ from hodyn_ros.checks import finite_result
 from hodyn_ros.dynamics import matrices
 from hodyn_ros.dynamics.calls.description import RobotProperties
 from hodyn_ros.dynamics.matrices import DynamicMatrices
-from hodyn_ros.errors import InputError
+from hodyn_ros.dynamics.motion_stack import whole_order
 from hodyn_ros.formulations import parameters
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.representations import Representation
@@ -70,9 +70,7 @@ class MatrixCalls(RobotProperties):
         Without this, robots and orders too large for a compilation of a few seconds are computed in NumPy, a
         humanoid of 25 joints from order 7 on. The next process finds the machine code on disk.
         """
-        if isinstance(order, bool) or not isinstance(order, (int, np.integer)) or order < 0:
-            raise InputError(f"the order must be 0 or a positive integer, found {order!r}")
-        self._dynamics.compile_matrices(int(order))
+        self._dynamics.compile_matrices(whole_order(order))
         self._dynamics.fast.of_motion.clear()
 
     @finite_result

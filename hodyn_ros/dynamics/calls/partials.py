@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_result
+from hodyn_ros.dynamics.call_arguments import HybridArguments, MotionArguments
 from hodyn_ros.dynamics.calls.dynamics import DynamicsCalls
 from hodyn_ros.dynamics.calls.matrices import MatrixCalls
-from hodyn_ros.dynamics.hybrid_arguments import HybridArguments
 from hodyn_ros.dynamics.matrices import MatrixDerivatives
 from hodyn_ros.dynamics.partials import LinearisedDynamics
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
@@ -45,7 +45,7 @@ class PartialCalls(DynamicsCalls, MatrixCalls):
             result: Array | None = self._again(q, base, "inverse_dynamics_derivatives")
             if result is not None:
                 return result
-        return self._dynamics.inverse_dynamics_derivatives(q, base, self._loads(wrenches))
+        return self._dynamics.inverse_dynamics_derivatives(MotionArguments(q, base, self._loads(wrenches)))
 
     def forward_dynamics_derivatives(
         self,
@@ -133,7 +133,8 @@ class PartialCalls(DynamicsCalls, MatrixCalls):
         stay as they are given. A. Griewank & A. Walther (2008), sections 3.1 and 3.2: forward over reverse on
         the operations of inverse dynamics; compiled.
         """
-        return self._dynamics.inverse_dynamics_hessian(q, multiplier, base, self._loads(wrenches))
+        arguments = MotionArguments(q, base, self._loads(wrenches))
+        return self._dynamics.inverse_dynamics_hessian(arguments, multiplier)
 
     @finite_result
     def inverse_dynamics_second_derivatives(
@@ -148,7 +149,9 @@ class PartialCalls(DynamicsCalls, MatrixCalls):
         derivatives of Q_i^(r) by q^(k) and q^(l), as of `inverse_dynamics_hessian`, zero for k + l > r + 2.
         Of order 0 what S. Singh, R. Russell & P. Wensing (2022) give in closed form.
         """
-        return self._dynamics.inverse_dynamics_second_derivatives(q, base, self._loads(wrenches))
+        return self._dynamics.inverse_dynamics_second_derivatives(
+            MotionArguments(q, base, self._loads(wrenches))
+        )
 
     @finite_result
     def forward_dynamics_hessian(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,14 +12,7 @@ from numpy.typing import ArrayLike
 from hodyn_ros.checks import finite_result
 from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.dynamics.kinematics.carriers import carriers_of, last_body
-from hodyn_ros.dynamics.kinematics.inverse_problem import (
-    Bodies,
-    GoalCall,
-    Redundancy,
-    Tasks,
-    read_problem,
-    read_targets,
-)
+from hodyn_ros.dynamics.kinematics.inverse_problem import GoalCall, read_problem
 from hodyn_ros.dynamics.kinematics.pose_solver import ROWS, Task
 from hodyn_ros.dynamics.named_frames import find_frame
 from hodyn_ros.engine.inverse_kinematics import GoalKernel, goal_kernel
@@ -65,7 +58,7 @@ class InverseKinematics:
                 if function is not None:
                     return function(*arrays)
         targets = call.targets(self._model)
-        problem = read_problem(self._model, targets, call.seed, call.redundancy, call.base, self._frames)
+        problem = read_problem(self._model, call, targets, self._frames)
         weighted = problem.weights is not None
         independent = tuple(sorted(problem.independent))
         choice = _Choice(
@@ -109,39 +102,24 @@ class InverseKinematics:
         if choice.independent:
             rates = arrays["the rates of independent joints"]
             motions = {j: np.append(start[j], rates[:, j]) for j in choice.independent}
-        return inverse_kinematics(
-            self._model,
+        call = GoalCall(
             arrays["the poses"].reshape(count, 4, 4),
             arrays["the twists"].reshape(count, order, 6),
-            choice.representation,
+            base,
             choice.names,
+            choice.representation,
+            start,
             choice.tasks,
-            seed=start,
-            base=base,
-            frames=self._frames,
-            weights=arrays["the weights"][0] if choice.weighted else None,
+            arrays["the weights"][0] if choice.weighted else None,
             independent=motions,
         )
+        return inverse_kinematics(self._model, call, self._frames)
 
 
 @finite_result
-def inverse_kinematics(
-    model: TreeModel,
-    pose: ArrayLike,
-    twists: ArrayLike | None = None,
-    representation: Representation = "spatial",
-    body: Bodies = None,
-    task: Tasks = "pose",
-    *,
-    seed: ArrayLike | None = None,
-    base: BaseMotion | None = None,
-    frames: Mapping[str, Frame] | None = None,
-    **redundancy: Any,
-) -> Array:
+def inverse_kinematics(model: TreeModel, call: GoalCall, frames: Mapping[str, Frame] | None = None) -> Array:
     """Find the joint motion (order + 1, n) that moves bodies as given, in readable form.
 
-    Arguments and errors as of `read_targets` and `read_problem` in
-    `hodyn_ros.dynamics.kinematics.inverse_problem`, and those of `Redundancy` by name.
+    Errors as of `GoalCall.targets` and `read_problem` in `hodyn_ros.dynamics.kinematics.inverse_problem`.
     """
-    targets = read_targets(model, pose, twists, representation, body, task)
-    return read_problem(model, targets, seed, Redundancy(**redundancy), base, frames).solve()
+    return read_problem(model, call, call.targets(model), frames).solve()

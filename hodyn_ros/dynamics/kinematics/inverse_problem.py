@@ -64,22 +64,6 @@ class Targets(NamedTuple):
         return motion
 
 
-class Redundancy(NamedTuple):
-    """How the motions that targets leave open are chosen; `read_problem` explains it."""
-
-    weights: ArrayLike | None = None  # (n,)
-    method: Method | None = None
-    independent: Mapping[str | int, ArrayLike] | None = None  # motions by name or index of joints
-
-    @property
-    def usual(self) -> bool:
-        """Whether nothing is said, as in most calls."""
-        return self.weights is None and self.method is None and self.independent is None
-
-
-NO_CHOICE = Redundancy()
-
-
 class GoalCall(NamedTuple):
     """The arguments of `Robot.inverse_kinematics` as they come; `read_problem` checks them."""
 
@@ -95,13 +79,25 @@ class GoalCall(NamedTuple):
     independent: Mapping[str | int, ArrayLike] | None = None
 
     @property
-    def redundancy(self) -> Redundancy:
-        """How the motions that targets leave open are chosen."""
-        return Redundancy(self.weights, self.method, self.independent)
+    def usual(self) -> bool:
+        """Whether nothing is said of what targets leave open, as in most calls."""
+        return self.weights is None and self.method is None and self.independent is None
 
     def targets(self, model: TreeModel) -> Targets:
-        """Check where frames are to be, and how they move."""
-        return read_targets(model, self.pose, self.twists, self.representation, self.body, self.task)
+        """Check where frames are to be, and how they move.
+
+        `pose` (4, 4) in the world [m]; `twists` (order, 6): the twist `(omega; v)` of the body and its
+        derivatives, in `representation` "spatial" (world axes, at the world origin), "body_fixed" (body axes,
+        at the body origin) or "hybrid" (world axes, at the body origin). `body` may be left out where a robot
+        has a single last body. `task` "position" or "orientation" prescribes only that of the body. With a
+        list of F names as `body`, poses are (F, 4, 4), twists (F, order, 6), and `task` one for all or a
+        list. Raises InputError saying what was expected.
+        """
+        check_representation(self.representation)
+        names, several = _names(model, self.body)
+        poses = _poses(self.pose, len(names), several)
+        rates, tasks = _twists(self.twists, len(names), several), _tasks(self.task, len(names))
+        return Targets(names, poses, rates, self.representation, tasks)
 
     def plain(self, n: int) -> tuple[Hashable, Array, Array, Array | None] | None:
         """Return names and shapes of an ordinary call, of n coordinates, and its arrays; None of any other.
@@ -185,18 +181,13 @@ class Problem:
 
 
 def read_problem(
-    model: TreeModel,
-    targets: Targets,
-    seed: ArrayLike | None = None,
-    redundancy: Redundancy = NO_CHOICE,
-    base: BaseMotion | None = None,
-    frames: Mapping[str, Frame] | None = None,
+    model: TreeModel, call: GoalCall, targets: Targets, frames: Mapping[str, Frame] | None = None
 ) -> Problem:
-    """Check what inverse kinematics is asked for, with targets as `read_targets` returns them.
+    """Check what inverse kinematics is asked for; `targets` are those of the call.
 
     Joints that carry none of the frames stay where `seed` is. Positions come from Newton's method, started at
     `seed` (n,) [rad or m], default zero. The derivatives then follow order by order (Mueller 2020, Algorithm
-    2). `redundancy` has a `method`:
+    2). The call has a `method`:
 
     - "solve", the default where the joints are no more than the components prescribed: they are determined.
       Fewer joints than components serve motions that they are able to follow, as of a SCARA arm.
@@ -213,37 +204,13 @@ def read_problem(
     with the distance left where the pose is out of reach, InputError for wrong shapes, names and numbers. All
     of them leave the robot as it was.
     """
-    base = fitting_base(model, base, targets.order)
+    base, n = fitting_base(model, call.base, targets.order), model.n_joints
     carriers = carriers_of(model, frames or {}, targets.names)
-    start = np.zeros(model.n_joints) if seed is None else finite_array("the seed", seed, (model.n_joints,))
-    weights = redundancy.weights
-    w = None if weights is None else read_weights(weights, model.n_joints)
-    prescribed = _independent(redundancy.independent or {}, model, carriers, targets.order)
-    check_method(redundancy.method, targets, len(carriers.joints), len(prescribed))
+    start = np.zeros(n) if call.seed is None else finite_array("the seed", call.seed, (n,))
+    w = None if call.weights is None else read_weights(call.weights, n)
+    prescribed = _independent(call.independent or {}, model, carriers, targets.order)
+    check_method(call.method, targets, len(carriers.joints), len(prescribed))
     return Problem(model, carriers, targets, start, w, prescribed, base)
-
-
-def read_targets(
-    model: TreeModel,
-    pose: ArrayLike,
-    twists: ArrayLike | None = None,
-    representation: Representation = "spatial",
-    body: Bodies = None,
-    task: Tasks = "pose",
-) -> Targets:
-    """Check where frames are to be, and how they move.
-
-    `pose` (4, 4) in the world [m]; `twists` (order, 6): the twist `(omega; v)` of the body and its
-    derivatives, in `representation` "spatial" (world axes, at the world origin), "body_fixed" (body axes, at
-    the body origin) or "hybrid" (world axes, at the body origin). `body` may be left out where a robot has a
-    single last body. `task` "position" or "orientation" prescribes only that of the body. With a list of F
-    names as `body`, poses are (F, 4, 4), twists (F, order, 6), and `task` one for all or a list. Raises
-    InputError saying what was expected.
-    """
-    check_representation(representation)
-    names, several = _names(model, body)
-    poses, rates = _poses(pose, len(names), several), _twists(twists, len(names), several)
-    return Targets(names, poses, rates, representation, _tasks(task, len(names)))
 
 
 def _names(model: TreeModel, body: Bodies) -> tuple[tuple[str | int, ...], bool]:

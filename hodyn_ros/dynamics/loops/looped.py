@@ -84,7 +84,7 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
             raise InputError(f"robot {tree.name!r} has no base that moves as prescribed; leave `base` out")
         motion = self.compiled_frames.solve(call, targets, base)
         if motion is None:
-            motion = solve_frames(self, targets, call.seed, call.redundancy, base)
+            motion = solve_frames(self, call, targets, base)
         joints, platform = motion
         return CoordinateMotion(platform, joints)
 

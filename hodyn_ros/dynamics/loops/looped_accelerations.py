@@ -10,7 +10,7 @@ import numpy as np
 
 from hodyn_ros.checks import finite_result
 from hodyn_ros.codegen.sample_loop import each_sample
-from hodyn_ros.dynamics.hybrid_arguments import HybridArguments
+from hodyn_ros.dynamics.call_arguments import HybridArguments
 from hodyn_ros.dynamics.loops.coordinate_motion import LoopedInputs, drive_rows, looped_inputs
 from hodyn_ros.dynamics.loops.looped_call import LoopedCall, kept
 from hodyn_ros.dynamics.loops.looped_motion import Check, LoopedMotion
@@ -20,6 +20,7 @@ from hodyn_ros.engine.loops.loop_kernel import LoopAccelerations
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import twists_to_body
 from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.arrays import index_in
 
 
 class LoopedAccelerations(LoopedMotion):
@@ -103,11 +104,10 @@ class LoopedAccelerations(LoopedMotion):
         """Return where a joint, by name or by its index among the driven ones, stands among these."""
         tree = self.closure.tree
         names = [tree.joint_names[place] for place in self.closure.driven]
-        if isinstance(joint, str) and joint in names:
-            return names.index(joint)
-        if isinstance(joint, (int, np.integer)) and not isinstance(joint, bool) and 0 <= joint < len(names):
-            return int(joint)
-        raise InputError(f"prescribed names {joint!r}; the driven joints of {tree.name!r} are {names}")
+        place = index_in(names, joint)
+        if place is None:
+            raise InputError(f"prescribed names {joint!r}; the driven joints of {tree.name!r} are {names}")
+        return place
 
     def moved_and_driven(
         self, inputs: LoopedInputs, values: Array, prescribed: Sequence[int]

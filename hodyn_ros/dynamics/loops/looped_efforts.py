@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_result, finite_result
 from hodyn_ros.codegen.kernel import Function
 from hodyn_ros.codegen.object_cache import Kept
+from hodyn_ros.dynamics.call_arguments import MotionArguments
 from hodyn_ros.dynamics.loops.closing import home
 from hodyn_ros.dynamics.loops.coordinate_motion import LoopedInputs, looped_inputs
 from hodyn_ros.dynamics.loops.grounded import SHIFT, is_compiled
@@ -67,26 +67,20 @@ class LoopedEfforts(LoopedMotion):
         return Kept()
 
     @finite_result
-    def inverse_dynamics(
-        self,
-        q: ArrayLike | None,
-        base: BaseMotion | None,
-        loads: Sequence[AppliedWrench],
-        formulation: str | None,
-        preload: ArrayLike | None,
-    ) -> Array | BaseAndJoints:
+    def inverse_dynamics(self, arguments: MotionArguments) -> Array | BaseAndJoints:
         """Compute what `Robot.inverse_dynamics` returns."""
+        q, base, loads, preload, formulation = arguments
         if formulation is not None:
             if formulation not in ("embedding", "limb_decomposition"):
                 raise InputError(
                     f"robots with loops have no formulation {formulation!r}; leave it out, or choose "
                     "'embedding', or 'limb_decomposition' for a platform on limbs"
                 )
-            inputs = looped_inputs(self.closure, q, base, 2, loads, preload, alone=True)
+            inputs = self._inputs(arguments, alone=True)
             result = self._by_formulation(formulation, inputs)
             return base_and_joints(result) if self.closure.base_prescribed else result
         one_base = base is None or not isinstance(base, BaseMotion) or not base.batch
-        inputs = looped_inputs(self.closure, q, base, 2, loads, preload)
+        inputs = self._inputs(arguments)
         order = inputs.orders - 2
         if self.only_coupled and one_base and (inputs.n_samples or not self.is_compiled(order)):
             result = self.follow(inputs)
@@ -97,26 +91,27 @@ class LoopedEfforts(LoopedMotion):
         check_result(result)
         return base_and_joints(result) if self.closure.base_prescribed else result
 
-    def drive_state(
-        self,
-        q: ArrayLike | None,
-        base: BaseMotion | None,
-        loads: Sequence[AppliedWrench],
-        preload: ArrayLike | None,
-    ) -> DriveState:
+    def drive_state(self, arguments: MotionArguments) -> DriveState:
         """Compute what `Robot.drive_state` returns."""
-        inputs = looped_inputs(self.closure, q, base, 2, loads, preload)
+        inputs = self._inputs(arguments)
         order, first = inputs.orders - 2, self.closure.n_base
         table = self.drive_table(inputs)
         check_result(table[..., :-2, :])
         nearest = table[-1, 0] if table.ndim == 2 else table[:, -1, 0].max()
-        near = nearest > self.near_singular_from(order, self.places(loads), inputs.preload is not None)
+        near = nearest > self.near_singular_from(
+            order, self.places(inputs.wrenches), inputs.preload is not None
+        )
         return DriveState(
             np.ascontiguousarray(table[..., order + 1 : -2, first:]),
             np.ascontiguousarray(table[..., : order + 1, first:]),
             np.ascontiguousarray(table[..., : order + 1, :6]) if first else None,
             bool(near),
         )
+
+    def _inputs(self, arguments: MotionArguments, *, alone: bool = False) -> LoopedInputs:
+        """Check what a call along a motion is given."""
+        q, base, loads, preload, _ = arguments
+        return looped_inputs(self.closure, q, base, 2, loads, preload, alone=alone)
 
     def _keep_compiled(self, order: int) -> None:
         """Let further calls of an order, with arrays and a spatial base motion that fits, find their code."""

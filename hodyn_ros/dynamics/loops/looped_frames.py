@@ -7,19 +7,15 @@ from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_array, finite_result
 from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.dynamics.kinematics.carriers import FrameMotion
 from hodyn_ros.dynamics.kinematics.inverse_problem import (
-    NO_CHOICE,
     GoalCall,
-    Redundancy,
     Targets,
     check_method,
     read_motion,
-    read_targets,
     read_weights,
 )
 from hodyn_ros.dynamics.kinematics.pose_solver import ROWS, Task
@@ -38,6 +34,7 @@ from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.representations import Representation, convert_screws
 from hodyn_ros.lie.se3 import Array, exp, inverse, matvec
+from hodyn_ros.model.arrays import index_in
 from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.frames import Frame
 
@@ -51,34 +48,29 @@ _BESIDE = 0.05  # [rad], and of the robot's size: where else that is looked at
 
 
 def solve_frames(
-    looped: LoopedMatrices,
-    targets: Targets,
-    seed: ArrayLike | None,
-    redundancy: Redundancy,
-    base: BaseMotion | None,
+    looped: LoopedMatrices, call: GoalCall, targets: Targets, base: BaseMotion | None
 ) -> tuple[Array, BaseMotion | None]:
     """Return the motion (order + 1, k) of the joints that are coordinates, and that of a platform.
 
-    `base`: the motion of a prescribed base, with spatial twists. Newton's method starts at `seed` (k,), by
-    default at the last success, and follows the loops; derivatives come order by order. The rest as of
-    `hodyn_ros.dynamics.kinematics.inverse_problem.read_problem`, weights (coordinates,) those of the rows of
-    a platform last.
+    `targets`: those of the call; `base`: the motion of a prescribed base, with spatial twists. Newton's
+    method starts at the seed (k,), by default at the last success, and follows the loops; derivatives come
+    order by order. The rest as of `hodyn_ros.dynamics.kinematics.inverse_problem.read_problem`, weights
+    (coordinates,) those of the rows of a platform last.
     """
     closure, order = looped.closure, targets.order
     k = len(closure.joints)
     count = closure.n_coordinates - closure.n_base
-    independent, weights = redundancy.independent or {}, redundancy.weights
-    motions = {coordinate_named(looped, name): values for name, values in independent.items()}
+    motions = {coordinate_named(looped, name): values for name, values in (call.independent or {}).items()}
     names = closure.tree.joint_names
     rates = np.zeros((order, count))
     known = looped.known
-    y = known.y.copy() if seed is None else finite_array("the seed", seed, (k,)).copy()
+    y = known.y.copy() if call.seed is None else finite_array("the seed", call.seed, (k,)).copy()
     for place, values in motions.items():
         motion = read_motion(names[closure.joints[place]], values, order)
         y[place], rates[:, place] = motion[0], motion[1:]
     pose = known.pose if base is None else base.pose
     frames = [find_frame(closure.tree, looped.frames, name) for name in targets.names]
-    w = np.ones(count) if weights is None else read_weights(weights, count)
+    w = np.ones(count) if call.weights is None else read_weights(call.weights, count)
 
     start = LoopedFrames(looped, known, y, pose, frames, base, ", ".join(map(str, targets.names)))
     moving = moving_coordinates(start)
@@ -87,7 +79,7 @@ def solve_frames(
     if idle is not None:
         label = names[closure.joints[idle]]
         raise InputError(f"joint {label!r} does not move {start.name!r}, so it cannot be independent")
-    check_method(redundancy.method, targets, len(moving), len(motions))
+    check_method(call.method, targets, len(moving), len(motions))
     result = targets.followed(start, rates, movable, w)
     moved = result.moved
     closure.check_curves(moved.place.joints, order)
@@ -100,15 +92,14 @@ def solve_frames(
 
 def coordinate_named(looped: LoopedMotion, name: str | int) -> int:
     """Return the place of a joint, by name or index among the coordinates."""
-    closure = looped.closure
-    names = [closure.tree.joint_names[joint] for joint in closure.joints]
-    if isinstance(name, str) and name in names:
-        return names.index(name)
-    if isinstance(name, (int, np.integer)) and not isinstance(name, bool) and 0 <= name < len(names):
-        return int(name)
-    raise InputError(
-        f"independent names {name!r}; the joints of {closure.tree.name!r} that are coordinates are {names}"
-    )
+    tree = looped.closure.tree
+    names = [tree.joint_names[joint] for joint in looped.closure.joints]
+    place = index_in(names, name)
+    if place is None:
+        raise InputError(
+            f"independent names {name!r}; the joints of {tree.name!r} that are coordinates are {names}"
+        )
+    return place
 
 
 def moving_coordinates(start: LoopedFrames) -> list[int]:
@@ -266,19 +257,19 @@ class CompiledFrames:
 
         `base`: the motion of a prescribed base, with spatial twists.
         """
-        looped, order, redundancy = self._looped, targets.order, call.redundancy
+        looped, order = self._looped, targets.order
         closure, k = looped.closure, len(looped.closure.joints)
         if closure.platform is not None:
-            alone = len(targets.names) == 1 and redundancy.usual and call.seed is None
+            alone = len(targets.names) == 1 and call.usual and call.seed is None
             return self._of_platform(targets) if alone else None
         seed = None if call.seed is None else finite_array("the seed", call.seed, (k,))
-        independent, weights = redundancy.independent or {}, redundancy.weights
-        motions = {coordinate_named(looped, name): values for name, values in independent.items()}
+        given, weights = call.independent or {}, call.weights
+        motions = {coordinate_named(looped, name): values for name, values in given.items()}
         asked = Asked(targets.names, targets.tasks, order, targets.representation, frozenset(motions))
         kernel, moving = self.kernel(asked)
         if kernel is None:
             return None
-        check_method(redundancy.method, targets, moving, len(motions))
+        check_method(call.method, targets, moving, len(motions))
         y = looped.known.y if seed is None else seed
         held = _held(order, y, None if weights is None else read_weights(weights, k))
         for place, values in motions.items():
@@ -367,9 +358,9 @@ class CompiledFrames:
         @finite_result
         def readable(seed: Array, poses: Array, twists: Array, *of_base: Array) -> Array:
             moved = poses.reshape(F, 4, 4), twists.reshape(F, order, 6)
-            targets = read_targets(tree, *moved, representation, list(names), "pose")
             base = BaseMotion(of_base[0], of_base[1] if order else np.zeros((1, 6))) if of_base else None
-            return solve_frames(looped, targets, seed[0], NO_CHOICE, base)[0]
+            goal = GoalCall(*moved, base, list(names), representation, seed[0])
+            return solve_frames(looped, goal, goal.targets(tree), base)[0]
 
         def call(*arrays: Array) -> Array:
             if kernel is not None and [getattr(x, "shape", None) for x in arrays] == shapes:
@@ -409,24 +400,17 @@ class CompiledFrames:
 
         `held`: its first argument.
         """
-        before, motion = self._looped.memory.copy(), None
-        with suppress(HodynError):
-            motion = self._by_code(kernel, held, poses, twists, seed)
-        if motion is None:
-            self._looped.memory[:] = before
-        return motion
-
-    def _by_code(
-        self, kernel: TaskMotion, held: Array, poses: Array, twists: Array, seed: Array | None
-    ) -> Array | None:
-        looped = self._looped
+        looped, before = self._looped, self._looped.memory.copy()
         at = [poses[:4], _STILL] if looped.closure.base_prescribed else []
-        if seed is not None and looped.quick_joint_motion(seed, *at) is None:
-            looped.joint_motion(seed, BaseMotion(poses[:4], np.zeros((1, 6))) if at else None)
-        start = looped.memory.copy()
-        table: Array = kernel.function(held, poses, twists, looped.memory)
-        right = table.item(kernel.defect_at) < 1.0 and self._keeps_branch(start, table[:1], at)
-        return table[:-1] if right else None
+        with suppress(HodynError):
+            if seed is not None and looped.quick_joint_motion(seed, *at) is None:
+                looped.joint_motion(seed, BaseMotion(poses[:4], np.zeros((1, 6))) if at else None)
+            start = looped.memory.copy()
+            table: Array = kernel.function(held, poses, twists, looped.memory)
+            if table.item(kernel.defect_at) < 1.0 and self._keeps_branch(start, table[:1], at):
+                return table[:-1]
+        looped.memory[:] = before
+        return None
 
     def _keeps_branch(self, start: Array, y: Array, at: Sequence[Array]) -> bool:
         """Whether coordinates y (1, k) lead from a memory to where the robot is remembered to be.

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_array, finite_result
 from hodyn_ros.codegen.sample_loop import one_by_one
-from hodyn_ros.dynamics.hybrid_arguments import HybridArguments, check_prescribed
+from hodyn_ros.dynamics.call_arguments import HybridArguments, MotionArguments, check_prescribed
 from hodyn_ros.dynamics.loops.coordinate_motion import LoopedInputs, drive_rows, looped_inputs
 from hodyn_ros.dynamics.loops.grounded import grounded
 from hodyn_ros.dynamics.loops.looped_accelerations import LoopedAccelerations
@@ -63,17 +63,15 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         )
 
     @finite_result
-    def inverse_dynamics_derivatives(
-        self, q: ArrayLike | None, base: BaseMotion | None, loads: Sequence[AppliedWrench]
-    ) -> Array:
+    def inverse_dynamics_derivatives(self, arguments: MotionArguments) -> Array:
         """Compute what `Robot.inverse_dynamics_derivatives` returns."""
-        inputs = looped_inputs(self.closure, q, base, 2, loads)
+        inputs = self._inputs(arguments)
         order = inputs.orders - 2
         self.check_loads(inputs, order)
         result = _by_motion(self._changes("efforts", order, inputs), self.closure.n_coordinates)
-        if not inputs.n_samples and not loads:
+        if not inputs.n_samples and not inputs.wrenches:
             call, name = self.inverse_partials_call(order), ("inverse_dynamics_derivatives",)
-            self.fast.note(inputs.y, base, name, call, result)
+            self.fast.note(inputs.y, arguments.base, name, call, result)
         return result
 
     @finite_result
@@ -167,18 +165,12 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         by_position, by_velocity = accelerations[:, :c], accelerations[:, c : 2 * c]
         return linearised(by_position, by_velocity, accelerations[:, -len(efforts) :], bracket)
 
-    def inverse_dynamics_hessian(
-        self,
-        q: ArrayLike | None,
-        multiplier: ArrayLike,
-        base: BaseMotion | None,
-        loads: Sequence[AppliedWrench],
-    ) -> Array:
+    def inverse_dynamics_hessian(self, arguments: MotionArguments, multiplier: ArrayLike) -> Array:
         """Compute what `Robot.inverse_dynamics_hessian` returns."""
-        inputs = looped_inputs(self.closure, q, base, 2, loads)
+        inputs = self._inputs(arguments)
         order, batch = inputs.orders - 2, (inputs.n_samples,) if inputs.n_samples else ()
         weights = multiplier_rows(multiplier, (order + 1, self.closure.n_efforts), batch)
-        call = self._hessian_call(order, self.places(loads))
+        call = self._hessian_call(order, self.places(inputs.wrenches))
         if call is None:
             raise too_large(self.closure.tree, "inverse_dynamics_hessian", order)
 
@@ -191,12 +183,10 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
             return alone(inputs, weights)
         return one_by_one(inputs.n_samples, lambda i: alone(inputs.one(i), weights[i]))
 
-    def inverse_dynamics_second_derivatives(
-        self, q: ArrayLike | None, base: BaseMotion | None, loads: Sequence[AppliedWrench]
-    ) -> Array:
+    def inverse_dynamics_second_derivatives(self, arguments: MotionArguments) -> Array:
         """Compute what `Robot.inverse_dynamics_second_derivatives` returns."""
-        order, count = looped_inputs(self.closure, q, base, 2).orders - 2, self.closure.n_efforts
-        return of_each(order, count, lambda unit: self.inverse_dynamics_hessian(q, unit, base, loads))
+        order, count = self._inputs(arguments).orders - 2, self.closure.n_efforts
+        return of_each(order, count, lambda unit: self.inverse_dynamics_hessian(arguments, unit))
 
     def hybrid_dynamics_hessian(self, arguments: HybridArguments, multiplier: ArrayLike) -> Array:
         """Compute what `Robot.forward_dynamics_hessian` returns, by coordinates and efforts."""
@@ -225,7 +215,8 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         if arguments.base_wrench is not None:
             loads.append(AppliedWrench(0, np.asarray(arguments.base_wrench)))
         nu = hybrid_weights(responses, weights, ())
-        return answered(self.inverse_dynamics_hessian(q, nu, moving, loads), responses, ())
+        along = MotionArguments(q, moving, loads)
+        return answered(self.inverse_dynamics_hessian(along, nu), responses, ())
 
     def hybrid_dynamics_second_derivatives(self, arguments: HybridArguments) -> Array:
         """Compute what `Robot.forward_dynamics_second_derivatives` returns."""

@@ -63,9 +63,7 @@ class PlatformDynamics:
                 f"by 'limb_decomposition' wrenches act on the platform, {model.platform.name!r}, alone"
             )
         positions = np.concatenate([joints[part][::-1] for part in model.slices])
-        in_body, in_world = sums_of(
-            [w.representation for w in wrenches], [w.up_to(order) for w in wrenches], order
-        )
+        in_body, in_world = _sums_of(wrenches, order)
         twists = base.in_representation("body_fixed").twists
         applied = in_body + wrenches_to_body(base.pose, twists, in_world)
         leader = np.zeros((order + 1, model.n_driven)) if preload is None else preload
@@ -160,9 +158,7 @@ class PlatformDynamics:
         on_platform = [w for w in wrenches if self.model.platform.name == w.body or w.body == 0]
         if not on_platform or not self._idle.shape[1]:
             return
-        in_body, in_world = sums_of(
-            [w.representation for w in on_platform], [w.up_to(order) for w in on_platform], order
-        )
+        in_body, in_world = _sums_of(on_platform, order)
         total = in_body + base.wrenches_in_body(np.broadcast_to(in_world, (*base.batch, order + 1, 6)))
         power = np.abs(total @ self._idle).max(axis=(-2, -1))
         leader = max(np.abs(in_body).max(), np.abs(in_world).max())
@@ -182,10 +178,10 @@ class PlatformDynamics:
         )
 
 
-def sums_of(frames: Sequence[str], loads: Sequence[Array], order: int) -> list[Array]:
+def _sums_of(wrenches: Sequence[AppliedWrench], order: int) -> list[Array]:
     """Return the sums of wrenches in the frame of the platform, and of those in the world."""
     return [
-        sum((load for load, own in zip(loads, frames) if own == frame), np.zeros((order + 1, 6)))
+        sum((w.up_to(order) for w in wrenches if w.representation == frame), np.zeros((order + 1, 6)))
         for frame in ("body_fixed", "spatial")
     ]
 

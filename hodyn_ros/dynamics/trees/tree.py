@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from hodyn_ros.checks import check_finite, check_result, finite_result
 from hodyn_ros.codegen.kernel import Call, Function
 from hodyn_ros.dynamics import matrices
+from hodyn_ros.dynamics.call_arguments import MotionArguments
 from hodyn_ros.dynamics.kinematics.forward_kinematics import checked_motion
 from hodyn_ros.dynamics.kinematics.inverse_kinematics import InverseKinematics
 from hodyn_ros.dynamics.kinematics.inverse_problem import GoalCall
@@ -55,15 +56,9 @@ class TreeDynamics(TreePartials):
         """Compute what `Robot.joint_motion` returns: all joints are coordinates."""
         return checked_motion(self.tree, q, base, "spatial")[0]
 
-    def inverse_dynamics(
-        self,
-        q: ArrayLike | None,
-        base: BaseMotion | None,
-        loads: Sequence[AppliedWrench],
-        formulation: str | None,
-        preload: ArrayLike | None,
-    ) -> Array | BaseAndJoints:
+    def inverse_dynamics(self, arguments: MotionArguments) -> Array | BaseAndJoints:
         """Compute what `Robot.inverse_dynamics` returns."""
+        q, base, loads, preload, formulation = arguments
         if preload is not None:
             raise self._no_preload()
         motion = joint_rows(self.n, q, 2)
@@ -87,20 +82,15 @@ class TreeDynamics(TreePartials):
         efforts = (kernel.batch if batch else kernel.function)(motion, *arrays)
         return efforts if moving is None else base_and_joints(efforts)
 
-    def drive_state(
-        self,
-        q: ArrayLike | None,
-        base: BaseMotion | None,
-        loads: Sequence[AppliedWrench],
-        preload: ArrayLike | None,
-    ) -> DriveState:
+    def drive_state(self, arguments: MotionArguments) -> DriveState:
         """Compute what `Robot.drive_state` returns: all joints are driven."""
+        q, base, loads, preload, _ = arguments
         motion, compiled = np.asarray(q, dtype=np.float64), None
         if base is None and not loads and preload is None:
             compiled = self.fast.inverse.get(motion.shape)
         if compiled is not None:
             return DriveState(motion, compiled(motion), None, False)
-        efforts = self.inverse_dynamics(motion, base, loads, None, preload)
+        efforts = self.inverse_dynamics(arguments._replace(q=motion))
         if isinstance(efforts, BaseAndJoints):
             return DriveState(motion, efforts.joints, efforts.base, False)
         return DriveState(motion, efforts, None, False)

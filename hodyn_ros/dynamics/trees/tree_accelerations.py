@@ -9,7 +9,7 @@ import numpy as np
 
 from hodyn_ros.checks import check_result, finite_array, real_array
 from hodyn_ros.codegen.kernel import Function
-from hodyn_ros.dynamics.hybrid_arguments import HybridArguments, check_prescribed
+from hodyn_ros.dynamics.call_arguments import HybridArguments, check_prescribed
 from hodyn_ros.dynamics.mobility import check_pose
 from hodyn_ros.dynamics.motion_stack import applied, check_order, fitting_base, load_places
 from hodyn_ros.dynamics.results import BaseAndJoints, base_and_joints

@@ -12,7 +12,7 @@ from hodyn_ros.checks import finite_array, finite_result
 from hodyn_ros.codegen.kernel import Kernel
 from hodyn_ros.codegen.sample_loop import one_by_one
 from hodyn_ros.dynamics import matrices, partials
-from hodyn_ros.dynamics.hybrid_arguments import HybridArguments
+from hodyn_ros.dynamics.call_arguments import HybridArguments, MotionArguments
 from hodyn_ros.dynamics.matrices import MatrixDerivatives
 from hodyn_ros.dynamics.motion_stack import MotionStack, fitting_base, load_places, motion_stack, too_large
 from hodyn_ros.dynamics.partials import LinearisedDynamics, linearised, multiplier_rows, of_each
@@ -64,18 +64,16 @@ class TreePartials(TreeAccelerations):
         return MatrixDerivatives(mass, coriolis, by_rate, gravity)
 
     @finite_result
-    def inverse_dynamics_derivatives(
-        self, q: ArrayLike | None, base: BaseMotion | None, loads: Sequence[AppliedWrench]
-    ) -> Array:
+    def inverse_dynamics_derivatives(self, arguments: MotionArguments) -> Array:
         """Compute what `Robot.inverse_dynamics_derivatives` returns."""
-        stack = motion_stack(self.tree, q, base, 2, loads=loads)
-        order, m, places = stack.order, self.m, load_places(self.tree, loads)
+        stack, places = self._loaded_motion(arguments)
+        order, m, loads = stack.order, self.m, arguments.wrenches
         kernel = self.traced_kernel("inverse_dynamics_derivatives", order, *([places] if places else []))
         if kernel is not None:
             result: Array = stack.call(kernel).reshape(*stack.batch, order + 1, order + 3, m, m)
             if not loads and not stack.batch:
                 call = ("inverse_dynamics_derivatives",)
-                self.fast.note(stack.q, base, call, kernel.function, result, stack.frame)
+                self.fast.note(stack.q, arguments.base, call, kernel.function, result, stack.frame)
             return result
         changes = self.derived_kernel(inverse_dynamics_changes, order, places)
         if changes is not None:
@@ -112,8 +110,13 @@ class TreePartials(TreeAccelerations):
         if arguments.base_wrench is not None and np.ndim(arguments.base_wrench) == 3:
             each = arguments.one_by_one()
             return one_by_one(len(each), lambda i: self.hybrid_dynamics_derivatives(each[i]))
-        stack, loads, known = self._inverse_problem(problem, arguments)
-        return respond(self.inverse_dynamics_derivatives(stack.q, stack.base, loads), known)
+        found, known = self._inverse_problem(problem, arguments)
+        return respond(self.inverse_dynamics_derivatives(found), known)
+
+    def _loaded_motion(self, arguments: MotionArguments) -> tuple[MotionStack, Loads]:
+        """Check a motion under wrenches; return it, and where these act."""
+        q, base, loads, *_ = arguments
+        return motion_stack(self.tree, q, base, 2, loads=loads), load_places(self.tree, loads)
 
     def _partial_kernel(self, order: int, setting: KernelSpec) -> Kernel | None:
         plain = setting == KernelSpec.of(self.tree)
@@ -121,14 +124,15 @@ class TreePartials(TreeAccelerations):
 
     def _inverse_problem(
         self, problem: HybridProblem, arguments: HybridArguments
-    ) -> tuple[MotionStack, list[AppliedWrench], list[int]]:
-        """Return the motion that hybrid dynamics finds, what acts along it, and which columns are known."""
+    ) -> tuple[MotionArguments, list[int]]:
+        """Return the motion that hybrid dynamics finds, with what acts along it, and the columns known."""
         stack, first = self._solved_motion(problem), self.m - self.n
         loads, push, setting = list(arguments.wrenches), arguments.base_wrench, problem.setting
         if stack.base is not None and not setting.base_prescribed and push is not None:
             loads.append(AppliedWrench(0, np.asarray(push)))
         of_base = range(first) if setting.base_prescribed else ()
-        return stack, loads, [*of_base, *(first + joint for joint in setting.prescribed)]
+        found = MotionArguments(stack.q, stack.base, loads)
+        return found, [*of_base, *(first + joint for joint in setting.prescribed)]
 
     def _solved_motion(self, problem: HybridProblem) -> MotionStack:
         """Return the motion that hybrid dynamics finds."""
@@ -164,16 +168,10 @@ class TreePartials(TreeAccelerations):
             bracket[:6, :6] = ad(motion.twists_in("body_fixed", 1)[0])
         return linearised(by_position, by_velocity, by_torque[:, m - n :], bracket)
 
-    def inverse_dynamics_hessian(
-        self,
-        q: ArrayLike | None,
-        multiplier: ArrayLike,
-        base: BaseMotion | None,
-        loads: Sequence[AppliedWrench],
-    ) -> Array:
+    def inverse_dynamics_hessian(self, arguments: MotionArguments, multiplier: ArrayLike) -> Array:
         """Compute what `Robot.inverse_dynamics_hessian` returns."""
-        name, stack = "inverse_dynamics_hessian", motion_stack(self.tree, q, base, 2, loads=loads)
-        order, places = stack.order, load_places(self.tree, loads)
+        name, (stack, places) = "inverse_dynamics_hessian", self._loaded_motion(arguments)
+        order = stack.order
         weights = multiplier_rows(multiplier, (order + 1, self.m), stack.batch)
         kernel = self._second_kernel(name, order, *([places] if places else []))
         if kernel is not None:
@@ -185,16 +183,13 @@ class TreePartials(TreeAccelerations):
         result = in_all_directions(changes, [*stack.arguments(), weights], stack.batch)
         return of_displacements(result, self.tree.floating_base)
 
-    def inverse_dynamics_second_derivatives(
-        self, q: ArrayLike | None, base: BaseMotion | None, loads: Sequence[AppliedWrench]
-    ) -> Array:
+    def inverse_dynamics_second_derivatives(self, arguments: MotionArguments) -> Array:
         """Compute what `Robot.inverse_dynamics_second_derivatives` returns."""
-        name, stack = "inverse_dynamics_second_derivatives", motion_stack(self.tree, q, base, 2, loads=loads)
-        places = load_places(self.tree, loads)
+        name, (stack, places) = "inverse_dynamics_second_derivatives", self._loaded_motion(arguments)
         kernel = self._second_kernel(name, stack.order, *([places] if places else []))
         if kernel is not None:
             return self._all(stack.call(kernel), stack.order, stack.batch)
-        return of_each(stack.order, self.m, lambda unit: self.inverse_dynamics_hessian(q, unit, base, loads))
+        return of_each(stack.order, self.m, lambda unit: self.inverse_dynamics_hessian(arguments, unit))
 
     def hybrid_dynamics_hessian(self, arguments: HybridArguments, multiplier: ArrayLike) -> Array:
         """Compute what `Robot.hybrid_dynamics_hessian` returns."""
@@ -209,9 +204,9 @@ class TreePartials(TreeAccelerations):
             return one_by_one(len(each), lambda i: self.hybrid_dynamics_hessian(each[i], weights[i]))
         # from the second derivatives of inverse dynamics along the motion that is found
         responses = self.hybrid_dynamics_derivatives(arguments)
-        stack, loads, known = self._inverse_problem(problem, arguments)
+        found, known = self._inverse_problem(problem, arguments)
         nu = hybrid_weights(responses, weights, known)
-        return answered(self.inverse_dynamics_hessian(stack.q, nu, stack.base, loads), responses, known)
+        return answered(self.inverse_dynamics_hessian(found, nu), responses, known)
 
     def hybrid_dynamics_second_derivatives(self, arguments: HybridArguments) -> Array:
         """Compute what `Robot.hybrid_dynamics_second_derivatives` returns."""

@@ -18,7 +18,6 @@ from hodyn_ros.export.loops.plan import (
     Plan,
     base_motion,
     check_compiled,
-    closure_of,
     inputs_of,
     leader_of,
     motion_near_home,
@@ -64,7 +63,7 @@ class _OnLimbsPlan(Plan):
 
 def motion_from_drives(robot: Robot, request: ExportRequest, what: str) -> Plan:
     """Plan the motion of the coordinates, and of a platform, from that of the drives."""
-    closure, order = closure_of(robot), request.order
+    closure, order = robot.structure, request.order
     looped, names = LoopedDynamics(closure), robot.tree.joint_names
     inputs = {"drives": (order + 1, len(closure.driven))}
     about = [words.joints("drives", [names[joint] for joint in closure.driven], order)]

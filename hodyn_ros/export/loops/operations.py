@@ -16,13 +16,13 @@ from hodyn_ros.engine.loops.loop_kernel import LoopAccelerations, LoopKernel, Lo
 from hodyn_ros.engine.recursions.kinematics import POSE
 from hodyn_ros.errors import InputError
 from hodyn_ros.export import words
-from hodyn_ros.export.loops.plan import Plan, about_motion, closure_of, compiled, inputs_of, leader_of
+from hodyn_ros.export.loops.plan import Plan, about_motion, compiled, inputs_of, leader_of
 from hodyn_ros.export.request import ExportRequest
 
 
 def inverse_dynamics(robot: Robot, request: ExportRequest, what: str) -> Plan:
     """Plan efforts and the motion of the drives."""
-    closure, order, loads = closure_of(robot), request.order, request.loads(robot.tree)
+    closure, order, loads = robot.structure, request.order, request.loads(robot.tree)
     said = f"inverse dynamics of order {order}"
     looped, kernel = compiled(robot, order, said, partial(LoopKernel, order=order, loads=loads))
     first = closure.n_base
@@ -49,7 +49,7 @@ def inverse_dynamics(robot: Robot, request: ExportRequest, what: str) -> Plan:
 
 def forward_dynamics(robot: Robot, request: ExportRequest, what: str) -> Plan:
     """Plan accelerations of the coordinates, and of platform or base."""
-    closure, order, loads = closure_of(robot), request.order, request.loads(robot.tree)
+    closure, order, loads = robot.structure, request.order, request.loads(robot.tree)
     inputs, about = forward_inputs(robot, request)
     said = f"forward dynamics of order {order}"
     looped, kernel = compiled(robot, order, said, partial(LoopAccelerations, order=order, loads=loads))
@@ -72,7 +72,7 @@ def forward_dynamics(robot: Robot, request: ExportRequest, what: str) -> Plan:
 
 def forward_inputs(robot: Robot, request: ExportRequest) -> tuple[dict[str, Shape], list[str]]:
     """Return what forward dynamics follows from, and what is said about it."""
-    closure, order = closure_of(robot), request.order
+    closure, order = robot.structure, request.order
     if idle := LoopedDynamics(closure).independence.idle:
         raise InputError(idle)
     inputs: dict[str, Shape] = {"state": (2, len(closure.joints))}
@@ -90,7 +90,7 @@ def forward_inputs(robot: Robot, request: ExportRequest) -> tuple[dict[str, Shap
 
 def joint_motion(robot: Robot, request: ExportRequest, what: str) -> Plan:
     """Plan the motion of all joints."""
-    closure, order = closure_of(robot), request.order
+    closure, order = robot.structure, request.order
     said = f"joint motion of order {order}"
     looped, kernel = compiled(robot, max(order - 2, 0), said, partial(LoopKernel, order=order, what="joints"))
     rows, n = kernel.result
@@ -101,7 +101,7 @@ def joint_motion(robot: Robot, request: ExportRequest, what: str) -> Plan:
 
 def of_motion(robot: Robot, request: ExportRequest, what: str) -> Plan:
     """Plan what follows from the motion of the coordinates alone, by its law."""
-    closure, order, operation = closure_of(robot), request.order, OPERATIONS[what]
+    closure, order, operation = robot.structure, request.order, OPERATIONS[what]
     moving = _frames_that_move(robot)
     of = request.of_frames(what, moving)
     if operation.frames == "one":
@@ -142,7 +142,7 @@ def of_motion(robot: Robot, request: ExportRequest, what: str) -> Plan:
 
 def _velocities(robot: Robot) -> str:
     """Say which velocities matrices take, or give forces of."""
-    closure = closure_of(robot)
+    closure = robot.structure
     parts = ["of the body-fixed twist of the base"] if closure.base_prescribed else []
     parts += ["of the coordinates in q"] if closure.joints else []
     if closure.platform is not None:
@@ -152,6 +152,6 @@ def _velocities(robot: Robot) -> str:
 
 def _frames_that_move(robot: Robot) -> tuple[str, ...]:
     """Return all bodies but feet, which loops hold where they are."""
-    loops = closure_of(robot).loops
+    loops = robot.structure.loops
     held = {loop.b.body for loop in loops if loop.kind == "weld" and loop.a.body < 0}
     return tuple(name for body, name in enumerate(robot.tree.body_names) if body not in held)

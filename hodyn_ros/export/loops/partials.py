@@ -16,7 +16,7 @@ from hodyn_ros.engine.loops.loop_hessian import LoopHessian
 from hodyn_ros.engine.loops.loop_partials import LoopPartials
 from hodyn_ros.export.loops.bodies import Body, Columns, along_directions
 from hodyn_ros.export.loops.operations import forward_inputs
-from hodyn_ros.export.loops.plan import Plan, about_motion, closure_of, compiled, inputs_of
+from hodyn_ros.export.loops.plan import Plan, about_motion, compiled, inputs_of
 from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.export.straight_line import Tables
 from hodyn_ros.lie.se3 import Array
@@ -62,7 +62,7 @@ class _PartialsPlan(Plan):
 
 def inverse_derivatives(robot: Robot, request: ExportRequest, what: str) -> Plan:
     """Plan partial derivatives of efforts."""
-    closure, order = closure_of(robot), request.order
+    closure, order = robot.structure, request.order
     c, e = closure.n_coordinates, closure.n_efforts
     looped, kernel = _partials(robot, "efforts", order)
     about = [
@@ -85,7 +85,7 @@ def inverse_derivatives(robot: Robot, request: ExportRequest, what: str) -> Plan
 
 def inverse_hessian(robot: Robot, request: ExportRequest, what: str) -> Plan:
     """Plan second derivatives of a sum of efforts."""
-    closure, order = closure_of(robot), request.order
+    closure, order = robot.structure, request.order
     c = closure.n_coordinates
     said = f"second derivatives of inverse dynamics of order {order}"
     looped, kernel = compiled(robot, order, said, partial(LoopHessian, order=order))
@@ -104,7 +104,7 @@ def inverse_hessian(robot: Robot, request: ExportRequest, what: str) -> Plan:
 
 def forward_derivatives(robot: Robot, request: ExportRequest, what: str) -> Plan:
     """Plan partial derivatives of accelerations."""
-    closure, order = closure_of(robot), request.order
+    closure, order = robot.structure, request.order
     c, e = closure.n_coordinates, closure.n_efforts
     inputs, about = forward_inputs(robot, request)
     looped, kernel = _partials(robot, "accelerations", order)

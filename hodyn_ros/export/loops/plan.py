@@ -92,13 +92,6 @@ class Plan:
         return {name: table.ravel()[places] for name, places in self.places.items()}
 
 
-def closure_of(robot: Robot) -> Closure:
-    """Return the couplings and loops of a robot that has some."""
-    closure = robot.closure
-    assert closure is not None
-    return closure
-
-
 def check_compiled(robot: Robot, compiled: bool, what: str) -> None:
     """Refuse what has no code; InputError names it."""
     if not compiled:
@@ -112,7 +105,7 @@ def compiled(
     robot: Robot, order: int, what: str, make: Callable[[Closure, Array], _Kernel]
 ) -> tuple[LoopedDynamics, _Kernel]:
     """Return a robot's dynamics and the code of its loops; InputError where there is none."""
-    closure = closure_of(robot)
+    closure = robot.structure
     check_compiled(robot, compiles(closure, order), what)
     looped = LoopedDynamics(closure)
     try:

@@ -129,7 +129,7 @@ def _limb_type(entry: LimbTypeEntry, platform: Platform, folder: Path) -> _LimbT
 
 def _urdf_limb(path: Path, platform: str) -> tuple[Assembly, dict[str, JointLimit]]:
     """Read a limb from a URDF whose last link is the platform, without inertia there: that counts once."""
-    assembly, limits = read_urdf_assembly(path, mimic="follow")
+    assembly, limits = read_urdf_assembly(path)
     model = assembly.model
     if assembly.couplings:
         raise ModelError(

@@ -22,6 +22,8 @@ from hodyn_ros.model.loops import Coupling, Loop
 from hodyn_ros.model.readers.assembly import Assembly, Joint, Link, assemble, locked
 from hodyn_ros.model.readers.mjcf_file import compile_mjcf, import_mujoco
 from hodyn_ros.model.readers.mjcf_motors import SpringMotor, find_spring_motors
+from hodyn_ros.model.readers.robot_entries import MjcfFile
+from hodyn_ros.model.readers.robot_file import read_described
 
 OWN_KEYS = "hodyn_ros"  # name of the <text> with keys of a robot file for what MJCF has no word for
 _WORLD = 0  # MuJoCo's index of the world
@@ -41,7 +43,6 @@ class MjcfRobot:
     rotors: Array  # armatures: inertias of rotors, reflected to the side of the link [kg m^2]
     springs: Mapping[str, DriveSpec]  # by joint: drives whose motors are bodies of their own
     actuated: tuple[str, ...]  # joints on which an actuator acts, by itself or through a tendon
-    source: str  # what to call the file in errors
     ignored: tuple[str, ...]  # a line for each thing that MuJoCo computes and hodyn_ros does not
     at_rest: Mapping[str, float]  # by joint with a spring and without an actuator: where that is at rest
 
@@ -74,24 +75,16 @@ class MjcfModel(NamedTuple):
         return cls(model, source, held.split(b"\0", 1)[0].decode("utf-8", "replace"))
 
 
-def read_mjcf(
-    mjcf: MjcfModel,
-    root: str | None = None,
-    keyframe: str | None = None,
-    held: Mapping[str, float] | None = None,
-    bodies: Mapping[str, Link] | None = None,
-    *,
-    floats: bool = True,
-) -> MjcfRobot:
-    """Read a robot from a compiled MJCF.
+def read_mjcf(mjcf: MjcfModel, file: MjcfFile, held: Mapping[str, float]) -> MjcfRobot:
+    """Read a robot from a compiled MJCF, and what its file says of root, keyframe, bodies and base.
 
     MuJoCo compiles it, so includes, defaults, frames, compiler settings and inertias of geoms count as there.
     `root`: the body to read with all that it carries, where more than a robot moves in the file. A body with
     a free joint is a floating base; a ball is three hinges as in `composite_joints`, called after it with
     "_rz", "_ry" and "_rx", with bodies without mass between, as between several joints of one body.
     Coordinates of hinges and slides are MuJoCo's. Joints `held` at a position [rad or m], by name, are fixed;
-    `bodies` by name stand for what the file says of their mass and inertia. `floats`: whether a free joint
-    counts; else its body stands where it is at qpos0, or at the keyframe.
+    `bodies` of the file stand for what the MJCF says of their mass and inertia. `floating_base`: whether a
+    free joint counts; else its body stands where it is at qpos0, or at the keyframe.
 
     A motor on a spring, as `find_spring_motors` finds them, is part of the drive of the joint that it moves.
 
@@ -101,9 +94,9 @@ def read_mjcf(
     Those that are not active do not count, nor do contacts. Loops are closed at qpos0, or at a `keyframe`;
     where they are open there, by the smallest change of all joints. Raises ModelError in one line.
     """
+    bodies = read_described(file.bodies)
     try:
-        reader = _Reader(mjcf, import_mujoco(mjcf.source), root, keyframe, held or {}, floats)
-        return reader.read(mjcf.source, keyframe, bodies or {})
+        return _Reader(mjcf, file, held).read(bodies)
     except ModelError as error:
         raise ModelError(f"{mjcf.source}: {error}") from error
 
@@ -111,28 +104,20 @@ def read_mjcf(
 class _Reader:
     """A compiled model under reading; bodies, joints and others by MuJoCo's indices."""
 
-    def __init__(
-        self,
-        mjcf: MjcfModel,
-        mujoco: Any,
-        root: str | None,
-        keyframe: str | None,
-        held: Mapping[str, float],
-        floats: bool,
-    ) -> None:
+    def __init__(self, mjcf: MjcfModel, file: MjcfFile, held: Mapping[str, float]) -> None:
         self.m = model = mjcf.model
-        self.mj, self.floats = mujoco, floats
+        self.mj, self.file = import_mujoco(mjcf.source), file
         if model.nflex:
             raise ModelError("it has flexes, which are not rigid bodies; only these are read")
         self.bodies = [model.body(i).name or f"body{i}" for i in range(model.nbody)]
         self.joints = [self._joint_name(i) for i in range(model.njnt)]
         self.held = dict(self._held(held))  # positions of joints, and of those that an equality holds
-        self.qpos, self.poses = self._closed(self._start(keyframe))
-        self.motors = find_spring_motors(model, mujoco)
-        self.base, self.kept = self._choose(root)
+        self.qpos, self.poses = self._closed(self._start(file.keyframe))
+        self.motors = find_spring_motors(model, self.mj)
+        self.base, self.kept = self._choose(file.root)
         self.motors = [one for one in self.motors if int(model.jnt_bodyid[one.link_joint]) in self.kept]
 
-    def read(self, source: str, keyframe: str | None, described: Mapping[str, Link]) -> MjcfRobot:
+    def read(self, described: Mapping[str, Link]) -> MjcfRobot:
         couplings, loops = self._equalities()
         spins = list(self._spins(loops))
         unknown = next((name for name in described if name not in self.bodies), None)
@@ -172,11 +157,10 @@ class _Reader:
             np.array([self._rotor(one) for one in order]),
             {self.joints[one.link_joint]: self._spring_drive(one) for one in self.motors},
             tuple(one.joint.name for one in order if one.id in actuators),
-            source,
             (
                 *self._ignored(order),
                 *in_words("spins of rods", [str(spin.b) for spin in spins]),
-                *(self._beyond_range(keyframe) if loops else ()),
+                *(self._beyond_range() if loops else ()),
             ),
             {
                 one.joint.name: float(self.m.qpos_spring[self.m.jnt_qposadr[one.id]])
@@ -229,7 +213,7 @@ class _Reader:
                 break
             rows = data.efc_J.reshape(-1, m.nv)[: data.nefc].copy()
             rows[:, [m.jnt_dofadr[joint] for joint in self.held]] = 0.0
-            if not self.floats:
+            if not self.file.floating_base:
                 free = np.flatnonzero(m.jnt_type == int(mujoco.mjtJoint.mjJNT_FREE))
                 rows[:, np.isin(m.dof_jntid, free)] = 0.0
             change = -np.linalg.lstsq(rows, data.efc_pos, rcond=_TOLERANCE)[0]
@@ -258,7 +242,7 @@ class _Reader:
         if not floating:
             return None, within
         within = {b for b in within if m.body_rootid[b] == floating[0]}
-        return floating[0] if self.floats else None, within
+        return floating[0] if self.file.floating_base else None, within
 
     def _carried_by(self, root: str) -> set[int]:
         """Return a body that stands or moves on the world with all that it carries."""
@@ -612,10 +596,10 @@ class _Reader:
         if m.opt.density or m.opt.viscosity:
             yield "forces of the surrounding fluid do not count"
 
-    def _beyond_range(self, keyframe: str | None) -> Iterator[str]:
+    def _beyond_range(self) -> Iterator[str]:
         """Yield a line where loops close at qpos0 beyond ranges, and a keyframe may be what is meant."""
         m, keys = self.m, [self.m.key(i).name for i in range(self.m.nkey)]
-        if keyframe is not None or not keys:
+        if self.file.keyframe is not None or not keys:
             return
         at = self.qpos[m.jnt_qposadr]
         beyond = m.jnt_limited.astype(bool) & ((at < m.jnt_range[:, 0]) | (at > m.jnt_range[:, 1]))

@@ -105,7 +105,7 @@ def check_driven(root: TreeFile, with_drives: Collection[str], driven: Collectio
 def _urdf_assembly(root: UrdfFile, path: Path, gravity: ArrayLike) -> tuple[Assembly, dict[str, JointLimit]]:
     held = {joint.name: joint.locked for joint in root.joints if joint.locked is not None}
     described = read_described(root.bodies)
-    assembly, limits = read_urdf_assembly(path, root.floating_base, held, "follow", described)
+    assembly, limits = read_urdf_assembly(path, root.floating_base, held, described)
     model = replace(assembly.model.with_gravity(gravity), name=root.name or assembly.model.name)
     return replace(assembly, model=model), {name: limits.row(i) for i, name in enumerate(model.joint_names)}
 

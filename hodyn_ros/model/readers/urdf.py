@@ -6,7 +6,7 @@ import difflib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
@@ -29,7 +29,6 @@ from hodyn_ros.model.readers.assembly import (
     unfold,
 )
 from hodyn_ros.model.readers.files import MEGABYTE, read_file
-from hodyn_ros.model.tree import TreeModel
 
 URDF_SUFFIXES = (".urdf", ".xml", ".xacro", ".sdf")  # of files taken for URDF, some to be told what they are
 GRAVITY = (0.0, 0.0, -9.81)  # URDF does not say it
@@ -67,10 +66,15 @@ _KINDS = ("revolute", "continuous", "prismatic", "fixed", "planar", "floating")
 _XACRO_HINT = "this is xacro, not URDF: expand it first (xacro robot.urdf.xacro > robot.urdf)"
 
 
-def read_urdf(
-    path_or_xml: str | os.PathLike[str], floating_base: bool = False
-) -> tuple[TreeModel, JointLimits]:
-    """Read a robot from a URDF file, or from the text of one.
+def read_urdf_assembly(
+    path_or_xml: str | os.PathLike[str],
+    floating_base: bool = False,
+    held: Mapping[str, float] | None = None,
+    described: Mapping[str, Link] | None = None,
+    *,
+    mimic: bool = True,
+) -> tuple[Assembly, JointLimits]:
+    """Read a URDF file, or the text of one, with the places of all links and its friction.
 
     `path_or_xml` is a path, or text that starts with "<". Revolute, continuous, prismatic and fixed joints;
     planar and floating ones as three and six of these, "joint_x", "joint_y", ... with links without mass
@@ -81,42 +85,26 @@ def read_urdf(
     its child body 0. Gravity is (0, 0, -9.81) m/s^2.
 
     Limits come from `<limit>`. As exporters write zeros where they know nothing, a velocity or effort of zero
-    and a range from zero to zero mean no limit. All that is not a link or a joint is ignored. So are damping
-    and friction, unless a robot file that names the URDF says `urdf_friction: true`: friction is a matter of
-    drives, and no part of inverse dynamics.
-
-    Raises ModelError that names the link or joint at fault: broken XML, xacro that was not expanded, joints
-    that mimic others (which `Robot.from_urdf` reads), closed loops, several roots, missing or impossible
-    numbers.
-    """
-    assembly, limits = read_urdf_assembly(path_or_xml, floating_base)
-    return assembly.model, limits
-
-
-def read_urdf_assembly(
-    path_or_xml: str | os.PathLike[str],
-    floating_base: bool = False,
-    held: Mapping[str, float] | None = None,
-    mimic: Literal["follow", "ignore", "reject"] = "reject",
-    described: Mapping[str, Link] | None = None,
-) -> tuple[Assembly, JointLimits]:
-    """Read a URDF as `read_urdf` does, with the places of all links, merged ones included, and its friction.
+    and a range from zero to zero mean no limit. All that is not a link or a joint is ignored.
 
     Joints `held` at a position [rad or m], by name, are fixed there, and with them those that mimic them.
-    `mimic`: whether joints that mimic others become couplings, move by themselves, or are rejected; where
-    they are not, bodies may also lack mass or inertia, and who builds the robot checks that none is missing.
-    `described`: links, by name, that are otherwise than the URDF has them.
+    `described`: links, by name, that are otherwise than the URDF has them. `mimic`: whether joints that mimic
+    others become couplings, or move by themselves. Bodies may lack mass or inertia: who builds the robot
+    checks that none is missing.
+
+    Raises ModelError that names the link or joint at fault: broken XML, xacro that was not expanded, closed
+    loops, several roots, missing or impossible numbers.
     """
     text, source = _text_of(path_or_xml)
     try:
-        return _read(text, floating_base, held or {}, mimic, described or {})
+        return _read(text, floating_base, held or {}, described or {}, mimic)
     except ModelError as error:
         raise ModelError(f"{source}: {error}") from error
 
 
 def _text_of(path_or_xml: str | os.PathLike[str]) -> tuple[str | bytes, str]:
     if not isinstance(path_or_xml, (str, os.PathLike)):
-        raise InputError(f"read_urdf takes a path or the text of a URDF, not {type(path_or_xml).__name__}")
+        raise InputError(f"a URDF comes as a path or as text, not as {type(path_or_xml).__name__}")
     if isinstance(path_or_xml, str):
         text = path_or_xml.lstrip("\ufeff \t\r\n")
         if text.startswith("<"):
@@ -132,16 +120,11 @@ def _read(
     text: str | bytes,
     floating_base: bool,
     held: Mapping[str, float],
-    mimic: str,
     replaced: Mapping[str, Link],
+    mimic: bool,
 ) -> tuple[Assembly, JointLimits]:
     root = parse_urdf(text)
-    couplings = _couplings(root) if mimic != "ignore" else []
-    if couplings and mimic == "reject":
-        raise ModelError(
-            f"joint {couplings[0].joint!r} mimics another joint, which is not supported here; give it a "
-            "motion of its own (remove <mimic>) or make it fixed"
-        )
+    couplings = _couplings(root) if mimic else []
     held, couplings = hold_followers(held, couplings)
     links = [
         replaced.get(element.get("name", "")) or _link(element) for element in root if element.tag == "link"
@@ -171,9 +154,7 @@ def _read(
         if name not in limits:
             raise ModelError(f"there is no joint {name!r} to lock; it has {list(limits)}")
     name = root.get("name") or "robot"
-    assembly = assemble(
-        name, links, joints, gravity=GRAVITY, floating_base=floating_base, any_rank=mimic != "reject"
-    )
+    assembly = assemble(name, links, joints, gravity=GRAVITY, floating_base=floating_base, any_rank=True)
     assembly = replace(assembly, frictions=frictions, couplings=tuple(couplings))
     names = assembly.model.joint_names
     return assembly, JointLimits.of(names, [limits[name] for name in names])

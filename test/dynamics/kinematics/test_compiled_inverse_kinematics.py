@@ -14,6 +14,7 @@ from scipy.linalg import null_space
 from hodyn_ros import BaseMotion, Robot, SingularError
 from hodyn_ros.dynamics.kinematics import inverse_kinematics as module
 from hodyn_ros.dynamics.kinematics.inverse_kinematics import inverse_kinematics
+from hodyn_ros.dynamics.kinematics.inverse_problem import GoalCall
 from hodyn_ros.lie.representations import Representation
 
 pytestmark = pytest.mark.thorough
@@ -102,7 +103,8 @@ def test_rates_are_those_of_the_readable_form(panda: Robot, weights: Any, readab
         pose, twists, representation="body_fixed", seed=q[0] + 0.05, weights=weights
     )
     assert not readable
-    near(found, inverse_kinematics(panda.model, pose, twists, "body_fixed", seed=found[0], weights=weights))
+    call = GoalCall(pose, twists, representation="body_fixed", seed=found[0], weights=weights)
+    near(found, inverse_kinematics(panda.model, call))
 
 
 @pytest.mark.parametrize("task", ["position", "orientation"])
@@ -113,7 +115,8 @@ def test_half_a_task(panda: Robot, task: Any, frame: Any, readable: list[int]) -
     (pose,), (twists,) = goals(panda, q, ["panda_link7"], frame)
     found = panda.inverse_kinematics(pose, twists, representation=frame, seed=q[0] + 0.05, task=task)
     assert not readable
-    near(found, inverse_kinematics(panda.model, pose, twists, frame, seed=found[0], task=task))
+    call = GoalCall(pose, twists, representation=frame, seed=found[0], task=task)
+    near(found, inverse_kinematics(panda.model, call))
 
 
 def test_two_arms_on_one_waist(readable: list[int]) -> None:
@@ -134,8 +137,8 @@ def test_two_arms_on_one_waist(readable: list[int]) -> None:
             np.testing.assert_allclose(done.twists_of(name)[k, rows], row[rows], rtol=0, atol=1e-10 * size)
     (idle,) = null_space(np.vstack([done.jacobian_of(ARMS[0])[0], done.jacobian_of(ARMS[1])[0, 3:]])).T
     assert abs(idle @ (w * found[1])) <= 1e-12 * np.abs(w * found[1]).max()
-    given: Any = {"body": ARMS, "seed": found[0], "weights": w, "task": task}
-    near(found, inverse_kinematics(robot.model, poses, twists, **given), 1e-10)
+    call = GoalCall(poses, twists, body=ARMS, seed=found[0], weights=w, task=task)
+    near(found, inverse_kinematics(robot.model, call), 1e-10)
 
 
 @pytest.mark.parametrize("frame", ["spatial", "body_fixed"])

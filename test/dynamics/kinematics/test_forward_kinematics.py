@@ -6,7 +6,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from case_robots import of_tree
+from case_robots import of_tree, robot_of
 from hypothesis import given
 from numpy.typing import NDArray
 from oracles import mp_dynamics as mp
@@ -16,8 +16,7 @@ from oracles.random_trees import random_tree
 from places import CONFIG, DATA
 from sweeps import examples
 
-from hodyn_ros import BaseMotion, Kinematics, Robot
-from hodyn_ros.lie import se3
+from hodyn_ros import Kinematics, Robot
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.representations import Representation, convert_screws, convert_wrenches
 from hodyn_ros.model.frames import Frame
@@ -37,9 +36,8 @@ both_bases = pytest.mark.parametrize("floating_base", [False, True], ids=["fixed
 
 
 def kinematics_of(case: Case, representation: Representation) -> Kinematics:
-    base = case.base and BaseMotion(case.base.pose, case.base.twists, representation=case.base.representation)
-    # the motion of a case goes one order above the twists of its base
-    return of_tree(case.tree).forward_kinematics(case.q, base, representation)
+    robot, base = robot_of(case)
+    return robot.forward_kinematics(case.q, base, representation)  # one order above the twists of the base
 
 
 def exact_motion(case: Case) -> mp.Kinematics:
@@ -96,8 +94,8 @@ class TestAgainstExactArithmetic:
         case = make_case(1, 7, 3, floating_base, branching=0.0)
         motion, offset = exact_motion(case), np.eye(4)
         offset[:3, 3] = (0.1, -0.2, 0.3)
-        robot = Robot(of_tree(case.tree).model, frames={"tool": Frame(5, offset)})
-        base = case.base and BaseMotion(case.base.pose, case.base.twists)
+        plain, base = robot_of(case)
+        robot = Robot(plain.model, frames={"tool": Frame(5, offset)})
         found = robot.forward_kinematics(case.q, base, "hybrid").jacobian_of("tool")
         point = motion.poses[5][:, :, :3] @ mp.exact(offset[:3, 3]) + motion.poses[5][:, :, 3]
         for joint, screw in enumerate(s for s in motion.screws[:6] if s is not None):
@@ -120,17 +118,6 @@ class TestRepresentations:
                 assert converted.representation == target
                 assert_close(converted.twists, found[target].twists, CONVERTED)
                 assert_close(converted.screws, found[target].screws, CONVERTED, scale)
-
-    @representations
-    def test_body_fixed_screws_are_constant(self, representation: Representation) -> None:
-        case = make_case(2, 4, 1)
-        screws = kinematics_of(case, representation).in_representation("body_fixed").screws
-        expected = [
-            se3.Ad(se3.inverse(placement)) @ screw
-            for placement, screw in zip(case.tree.placements, case.tree.screws, strict=True)
-        ]
-        np.testing.assert_allclose(screws[0], expected, rtol=0, atol=1e-13)
-        np.testing.assert_allclose(screws[1:], 0.0, rtol=0, atol=1e-10)
 
     @pytest.mark.parametrize("target", REPRESENTATIONS)
     @representations
@@ -209,10 +196,8 @@ class TestNamedFrames:
 class TestBatches:
     def test_a_batch_is_its_samples(self) -> None:
         case, representation = make_case(13, 6, 1, True), "hybrid"
-        robot = Robot(of_tree(case.tree).model, frames={"tool": Frame(4, case.tree.placements[1])})
-        base = case.base and BaseMotion(
-            case.base.pose, case.base.twists, representation=case.base.representation
-        )
+        plain, base = robot_of(case)
+        robot = Robot(plain.model, frames={"tool": Frame(4, case.tree.placements[1])})
         batch = np.stack([case.q, 2.0 * case.q, random_stack(14, 4, case.tree.n_joints)])
         together = robot.forward_kinematics(batch, base, representation)
         n = case.tree.n_joints

@@ -20,6 +20,7 @@ from sweeps import examples
 from hodyn_ros import BaseMotion, ConvergenceError, InputError, Kinematics, Robot, SingularError
 from hodyn_ros.dynamics.kinematics import carriers
 from hodyn_ros.dynamics.kinematics.inverse_kinematics import inverse_kinematics
+from hodyn_ros.dynamics.kinematics.inverse_problem import GoalCall
 from hodyn_ros.model.frames import Frame
 
 pytestmark = pytest.mark.thorough
@@ -109,7 +110,7 @@ class TestDeterminedArms:
         assume(condition(robot, q) < 100.0)
         pose, twists = goal(robot, q, frame, 5)
         start = q[0] + 0.1 * np.random.default_rng(seed).normal(size=6)
-        found = inverse_kinematics(robot.model, pose, twists, frame, seed=start)
+        found = inverse_kinematics(robot.model, GoalCall(pose, twists, representation=frame, seed=start))
         assert_moves(robot, found, 5, pose, twists, frame)
 
     @pytest.mark.parametrize("order", [0, 1, 6])
@@ -152,7 +153,7 @@ class TestNewton:
         needed = []
         for offset in (0.0, 1e-8, 1e-4, 1e-2, 0.2):
             evaluations.clear()
-            found = inverse_kinematics(robot.model, pose, seed=q[0] + offset)
+            found = inverse_kinematics(robot.model, GoalCall(pose, seed=q[0] + offset))
             needed.append(len(evaluations))
             np.testing.assert_allclose(found, q, rtol=0, atol=1e-13)
         assert needed[0] == 2  # the start, and a last step that cannot better it

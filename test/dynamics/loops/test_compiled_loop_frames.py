@@ -16,8 +16,7 @@ from oracles.motions import random_stack
 from sweeps import some
 
 from hodyn_ros import BaseMotion, ConvergenceError, InputError, Robot
-from hodyn_ros.dynamics.kinematics import inverse_problem
-from hodyn_ros.dynamics.kinematics.inverse_problem import Redundancy, read_targets
+from hodyn_ros.dynamics.kinematics.inverse_problem import GoalCall
 from hodyn_ros.dynamics.loops import looped, looped_frames
 from hodyn_ros.dynamics.loops.looped_frames import solve_frames
 from hodyn_ros.lie.se3 import exp
@@ -64,18 +63,11 @@ def motion(robot: Robot, order: int) -> tuple[Array, BaseMotion | None]:
     return y, BaseMotion(moved, 0.3 * random_stack(4, max(order, 1), 6))
 
 
-def readable(
-    robot: Robot,
-    *arguments: Any,
-    seed: Array | None = None,
-    weights: Array | None = None,
-    independent: dict[str | int, Array] | None = None,
-    base: BaseMotion | None = None,
-) -> Any:
+def readable(robot: Robot, *arguments: Any, base: BaseMotion | None = None, **named: Any) -> Any:
     """Return what the readable form finds, and what the robot remembers then; it is left as it was."""
     looped, before = robot._need_loops("this"), robot.positions
-    targets = read_targets(robot.tree, *arguments)
-    found = solve_frames(looped, targets, seed, Redundancy(weights, independent=independent), base)
+    call = GoalCall(**dict(zip(("pose", "twists", "representation", "body", "task"), arguments)), **named)
+    found = solve_frames(looped, call, call.targets(robot.tree), base)
     after = robot.positions
     robot.reset(before)
     return (*found, after)
@@ -225,7 +217,7 @@ def test_further_calls_with_arrays_find_their_kernel(monkeypatch: pytest.MonkeyP
         raise AssertionError("arguments are read")
 
     with monkeypatch.context() as patched:
-        patched.setattr(inverse_problem, "read_targets", fail)
+        patched.setattr(GoalCall, "targets", fail)
         again = robot.inverse_kinematics(pose, twists, body="sole", seed=y[0], base=base)
         assert closeness(again, first) < 1e-13
         assert closeness(robot.inverse_kinematics(pose, twists, body="sole", base=base), first) < 1e-13

@@ -15,7 +15,6 @@ from refusals import refused
 from hodyn_ros import BaseMotion, Constraints, Coupling, InputError, Loop, Robot
 from hodyn_ros.errors import ModelError
 from hodyn_ros.model.closure import Closure
-from hodyn_ros.model.readers.urdf import read_urdf
 
 Array = NDArray[np.float64]
 
@@ -101,10 +100,6 @@ class TestMimic:
             text = HAND.replace('<mimic joint="other"', '<mimic joint="another"')
         with pytest.raises(ModelError, match=said):
             Robot.from_urdf(text)
-
-    def test_readers_of_trees_refuse_it(self) -> None:
-        with pytest.raises(ModelError, match="'other' mimics another joint, which is not supported here"):
-            read_urdf(HAND)
 
 
 class TestInertias:

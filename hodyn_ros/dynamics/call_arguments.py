@@ -1,4 +1,4 @@
-"""What forward and hybrid dynamics are given."""
+"""What calls of dynamics are given."""
 
 from __future__ import annotations
 
@@ -10,6 +10,16 @@ from numpy.typing import ArrayLike
 from hodyn_ros.dynamics.loops.coordinate_motion import samples
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
+
+
+class MotionArguments(NamedTuple):
+    """What calls along a motion are given: `Robot.inverse_dynamics` says what each of it is."""
+
+    q: ArrayLike | None
+    base: BaseMotion | None = None
+    wrenches: Sequence[AppliedWrench] = ()
+    preload: ArrayLike | None = None
+    formulation: str | None = None
 
 
 class HybridArguments(NamedTuple):
