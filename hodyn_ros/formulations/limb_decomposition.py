@@ -119,11 +119,6 @@ def limb_motions(model: ParallelModel, positions: Array, twists: Array) -> list[
     ]
 
 
-def joint_motion(motions: Sequence[LimbMotion]) -> Array:
-    """Return positions and derivatives (orders + 1, N) of the joints of all limbs."""
-    return np.concatenate([motion.joints for motion in motions], axis=1)
-
-
 def inverse_kinematics_jacobians(model: ParallelModel, motions: Sequence[LimbMotion], order: int) -> Array:
     """Return `J_IK` (order + 1, driven, delta) with `theta_a' = J_IK V_t`; eq. 9 and section V-B."""
     rows = [

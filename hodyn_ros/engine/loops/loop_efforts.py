@@ -25,12 +25,13 @@ import numpy as np
 from hodyn_ros.codegen.kernel import Stack
 from hodyn_ros.engine.loops.loop_motion import ClosingMotion, LoopCode, Velocity
 from hodyn_ros.engine.loops.loop_multipliers import HoldingMultipliers, Multipliers, loop_loads
-from hodyn_ros.engine.loops.loop_series import NOTHING, weighted
+from hodyn_ros.engine.loops.loop_series import weighted
 from hodyn_ros.engine.recursions.recursion import Recursion
 from hodyn_ros.engine.series.applied import AppliedWrench
 from hodyn_ros.engine.series.block_system import BlockSystem
 from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.engine.series.orthogonal import Orthogonal
+from hodyn_ros.engine.series.spatial import NOTHING
 from hodyn_ros.engine.series.validity import overflow
 from hodyn_ros.engine.series.vectors import Scalar, add, cross, dot, halves, taylor, to_derivatives
 from hodyn_ros.model.closure import Closure

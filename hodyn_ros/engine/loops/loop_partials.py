@@ -28,11 +28,11 @@ from hodyn_ros.engine.loops.loop_efforts import EffortCode
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction, TooLong
 from hodyn_ros.engine.loops.loop_matrices import MATRIX_LAWS, Matrix, SumsCode, base_velocity
 from hodyn_ros.engine.loops.loop_motion import LoopCode, Velocity
-from hodyn_ros.engine.loops.loop_series import NOTHING, ClusterMotion
-from hodyn_ros.engine.recursions.composite import plus, scaled
+from hodyn_ros.engine.loops.loop_series import ClusterMotion
 from hodyn_ros.engine.second_partials import changed
 from hodyn_ros.engine.series.dual import Dual, value_of
 from hodyn_ros.engine.series.floating_base import FloatingBase
+from hodyn_ros.engine.series.spatial import NOTHING, plus, scaled
 from hodyn_ros.engine.series.vectors import Scalar, cross, dot, from_taylor, halves, taylor, to_derivatives
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
