@@ -13,10 +13,10 @@ from typing import Protocol
 
 import numpy as np
 
-from hodyn_ros.lie.leibniz import product_derivative
+from hodyn_ros.lie.leibniz import product_derivative, product_derivatives
 from hodyn_ros.lie.motion import AppliedWrench
 from hodyn_ros.lie.representations import Representation, convert_screws, convert_wrenches
-from hodyn_ros.lie.se3 import Ad, Array, ad, dot, inverse
+from hodyn_ros.lie.se3 import Ad, Array, ad, dot, inverse, transposed
 from hodyn_ros.model.tree import TreeModel
 
 
@@ -59,8 +59,7 @@ def transmitted(
             continue
         carried = needed[j]
         if motion.transports[j]:
-            transposed = [np.swapaxes(transport, -1, -2) for transport in motion.transports[j]]
-            carried = [product_derivative(transposed, needed[j], r) for r in orders]
+            carried = product_derivatives(transposed(motion.transports[j]), needed[j], len(orders))
         needed[parent] = [w + other for w, other in zip(needed[parent], carried)]
     return torques, ground
 
