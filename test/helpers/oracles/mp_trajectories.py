@@ -7,9 +7,9 @@ from typing import Any
 
 import mpmath
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from oracles.random_trees import Array
+
 Function = Callable[[Any], Any]
 
 DIGITS = 50
