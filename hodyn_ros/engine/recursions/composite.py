@@ -23,7 +23,17 @@ import numpy as np
 
 from hodyn_ros.engine.series.canonical import CanonicalBody, inward
 from hodyn_ros.engine.series.series import Series, coefficient
-from hodyn_ros.engine.series.spatial import NOTHING, Axes, Matrix, Spatial, bracket, combine, plus, scaled
+from hodyn_ros.engine.series.spatial import (
+    NOTHING,
+    Axes,
+    Matrix,
+    Spatial,
+    bracket,
+    combine,
+    plus,
+    scaled,
+    symmetric,
+)
 from hodyn_ros.engine.series.vectors import ZERO, Scalar, Vector, add, cross, dot, scale, subtract, times
 
 Rows = list[list[Scalar]]
@@ -143,7 +153,7 @@ class Composite:
                 w, v = term(own.twist, k - i)
                 h = add(h, cross(w, firsts[i]))
                 columns = [
-                    add(scale(firsts[i][b], v), cross(w, row)) for b, row in enumerate(_rows(seconds[i]))
+                    add(scale(firsts[i][b], v), cross(w, row)) for b, row in enumerate(symmetric(seconds[i]))
                 ]
                 rows = [[rows[a][b] + columns[b][a] for b in range(3)] for a in range(3)]
             step = 1.0 / (k + 1)
@@ -217,7 +227,7 @@ class Moments:
     @property
     def second_rows(self) -> Matrix:
         """The second moment `integral of x x^T dm` by rows."""
-        return _rows(self.second)
+        return symmetric(self.second)
 
     @property
     def inertia_rows(self) -> Matrix:
@@ -235,11 +245,6 @@ class Moments:
         w, v = motion
         moment = add(times(self.inertia_rows, w), cross(self.first, v))
         return moment, add(scale(self.mass, v), cross(w, self.first))
-
-
-def _rows(second: Sequence[Scalar]) -> Matrix:
-    xx, yy, zz, xy, xz, yz = second
-    return ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
 
 
 def _moments_at_start(body: CanonicalBody, axes: Axes, position: Vector) -> tuple[Vector, tuple[Scalar, ...]]:

@@ -43,6 +43,12 @@ def power(motion: Spatial, wrench: Spatial) -> Scalar:
     return dot([*motion[0], *motion[1]], [*wrench[0], *wrench[1]])
 
 
+def symmetric(numbers: Sequence[Scalar]) -> Matrix:
+    """Return the symmetric matrix of (xx, yy, zz, xy, xz, yz)."""
+    xx, yy, zz, xy, xz, yz = numbers
+    return (xx, xy, xz), (xy, yy, yz), (xz, yz, zz)
+
+
 def combine(vectors: Sequence[Vector], factors: Sequence[Scalar]) -> Vector:
     """Return the sum of vectors times factors."""
     result = scale(factors[0], vectors[0])
