@@ -59,7 +59,7 @@ class Record:
         return [(scalars[i], scalars[i + 1], scalars[i + 2]) for i in range(0, 3 * count, 3)]
 
 
-def six(matrix: Sequence[Sequence[Any]]) -> list[Any]:
+def six(matrix: Any) -> list[Any]:
     """Return (xx, yy, zz, xy, xz, yz) of a symmetric matrix."""
     return [matrix[0][0], matrix[1][1], matrix[2][2], matrix[0][1], matrix[0][2], matrix[1][2]]
 

@@ -53,16 +53,16 @@ class AccelerationCode(LoopCode):
         """Return as `accelerations` of the driven joints, and efforts of those that are prescribed."""
         *arguments, memory, state = stacks
         step, rows = self.steps(q, *arguments, state)
-        n_leader_arrays = self.closure.n_leader_arrays
+        n_rows = 3 * self.closure.n_leader_arrays  # of the twist of platform or base
         result = []
         for k, (row, efforts) in enumerate(zip(rows, step.held)):
             velocities = step.velocities(k + 1)
             driven = [velocities[j] for j in self.closure.driven]
-            values = [*row[: 3 * n_leader_arrays], *from_taylor(driven, k + 1)]
+            values = [*row[:n_rows], *from_taylor(driven, k + 1)]
             for place, effort in zip(self.prescribed, from_taylor(efforts, k)):
-                values[3 * n_leader_arrays + place] = effort
+                values[n_rows + place] = effort
             result.append(values)
-        defect = self.defect(step, stacks[:n_leader_arrays], result, memory, state[0])
+        defect = self.defect(step, self.parted(stacks)[0], result, memory, state[0])
         return [*result, [defect, *[0.0] * (len(result[0]) - 1)]]
 
     def accelerations(self, q: Stack, *stacks: Stack) -> Stack:
@@ -73,8 +73,7 @@ class AccelerationCode(LoopCode):
         """
         *arguments, memory, state = stacks
         step, rows = self.steps(q, *arguments, state)
-        leader = stacks[: self.closure.n_leader_arrays]
-        defect = self.defect(step, leader, rows, memory, state[0])
+        defect = self.defect(step, self.parted(stacks)[0], rows, memory, state[0])
         return [*rows, [defect, *[0.0] * (len(rows[0]) - 1)]]
 
     def defect(
@@ -88,9 +87,8 @@ class AccelerationCode(LoopCode):
 
     def steps(self, q: Stack, *stacks: Stack) -> tuple[Step, Stack]:
         """Return all that moves, and the accelerations, without what is wrong: no memory is asked for."""
-        closure, n_leader_arrays = self.closure, self.closure.n_leader_arrays
-        leader, (drives, *rest) = stacks[:n_leader_arrays], stacks[n_leader_arrays:]
-        pushes = rest.pop(0) if closure.base_prescribed else []
+        leader, (drives, *rest) = self.parted(stacks)
+        pushes = rest.pop(0) if self.closure.base_prescribed else []
         *loads, (state,) = rest
         step = Step(self, self.leading_positions(q[0], state), q[1], leader)
         rows = []

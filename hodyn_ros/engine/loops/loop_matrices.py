@@ -147,8 +147,7 @@ class ProductCode(LoopCode):
 
     def matrices(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the rows of one order after the other, and what is wrong, from closed positions."""
-        *leader, (memory,), (state,) = stacks
-        leader, rest = leader[: self.closure.n_leader_arrays], leader[self.closure.n_leader_arrays :]
+        leader, (*rest, (memory,), (state,)) = self.parted(stacks)
         leading = self.leading_positions(q[0], state)
         motions, rates = self.move(q, leading, leader)
         base = None

@@ -96,6 +96,11 @@ class LoopCode:
             self._parts = {}
         self.columns_of = [self._columns(cluster) for cluster in self.clusters]
 
+    def parted(self, stacks: Sequence[Stack]) -> tuple[Sequence[Stack], Sequence[Stack]]:
+        """Return the arguments that say how platform or base moves, and those behind."""
+        n_leader_arrays = self.closure.n_leader_arrays
+        return stacks[:n_leader_arrays], stacks[n_leader_arrays:]
+
     def newton_step(self, q: Stack, *stacks: Stack) -> Stack:
         """Improve the positions of the leading joints; returns them, and `following_step`."""
         *leader, (state,) = stacks
