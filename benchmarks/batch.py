@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -200,7 +199,7 @@ def _with_loops() -> dict[str, tuple[Contender, Contender]]:
         }
         for work, (loop, arrays) in made.items():
             assert isinstance(loop, SampleLoop) and loop.call.in_lanes is not None
-            one_by_one: SampleLoop[Any] = SampleLoop(loop.call)
+            one_by_one = SampleLoop(loop.call)
             one_by_one.__dict__["_in_lanes"] = None
             stacks = [np.ascontiguousarray(array) for array in arrays]
             right, batch = run(one_by_one, stacks), run(loop, stacks)
@@ -213,7 +212,7 @@ def _with_loops() -> dict[str, tuple[Contender, Contender]]:
     return found
 
 
-def _run(looped: LoopedDynamics, start: Array, loop: SampleLoop[Any], arrays: list[Array]) -> Array:
+def _run(looped: LoopedDynamics, start: Array, loop: SampleLoop, arrays: list[Array]) -> Array:
     """Compute all samples from one place; none may need more than compiled code."""
 
     def failed(sample: int) -> Array:

@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -60,18 +60,17 @@ class Remembering(Protocol):
         ...
 
 
-_Call = TypeVar("_Call", bound=Remembering)
 _Result = TypeVar("_Result")
 
 
-class SampleLoop(Generic[_Call]):
+class SampleLoop:
     """Compiled loops over samples, all with one memory: in lanes, and one by one where these cannot.
 
     They write `rows` of the results, by default its `batch_rows`, and leave those to calls of one whose
     number at `defect_at` is not below `sure`.
     """
 
-    def __init__(self, call: _Call, rows: slice | None = None, sure: float = 1.0) -> None:
+    def __init__(self, call: Remembering, rows: slice | None = None, sure: float = 1.0) -> None:
         self.call = call
         self._rows = call.batch_rows if rows is None else rows
         self._sure = sure
@@ -113,14 +112,9 @@ class SampleLoop(Generic[_Call]):
         return ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(code.address)
 
     def run(
-        self,
-        count: int,
-        arrays: Sequence[Array],
-        memory: Array,
-        failed: Callable[[int], Array],
-        out: Array | None = None,
+        self, count: int, arrays: Sequence[Array], memory: Array, failed: Callable[[int], Array]
     ) -> Array:
-        """Return rows of the results (count, ...), in `out` if there is one.
+        """Return rows of the results (count, ...).
 
         `arrays` have an axis of samples in front, or are the same for all. A sample whose result does not
         count is replaced by what `failed` returns for it, or it raises.
@@ -130,8 +124,7 @@ class SampleLoop(Generic[_Call]):
             if array.shape not in (shape, (count, *shape)):
                 raise ValueError(f"{name}: {array.shape} is neither {shape} nor {(count, *shape)}")
         rows = self._rows
-        if out is None:
-            out = np.empty((count, rows.stop - rows.start, self.call.result[1]))
+        out = np.empty((count, rows.stop - rows.start, self.call.result[1]))
         in_lanes = self._in_lanes if count >= _WORTHWHILE else None
         block, done = _BLOCK if in_lanes else count, 0
         few = np.empty((min(block, _BLOCK), *self.call.result))
@@ -158,15 +151,9 @@ class SampleLoop(Generic[_Call]):
         return out
 
 
-def one_by_one(count: int, alone: Callable[[int], Array], out: Array | None = None) -> Array:
-    """Return what `alone` does of each of `count` samples, in `out` if there is one."""
-    for i in range(count):
-        with naming_sample(i):
-            result = alone(i)
-        out = np.empty((count, *result.shape)) if out is None else out
-        out[i] = result
-    assert out is not None
-    return out
+def one_by_one(count: int, alone: Callable[[int], Array]) -> Array:
+    """Return the stack of what `alone` does of each of `count` samples."""
+    return np.stack(each_sample(count, alone))
 
 
 def each_sample(count: int, alone: Callable[[int], _Result]) -> list[_Result]:

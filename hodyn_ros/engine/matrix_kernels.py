@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from hodyn_ros.codegen.kernel import Stack, Traceable
 from hodyn_ros.engine.kernel_spec import Loads, tree_arguments
-from hodyn_ros.engine.recursions import matrices, momentum
-from hodyn_ros.engine.recursions.composite import Composite, Rows, Spatial
+from hodyn_ros.engine.recursions import matrices
+from hodyn_ros.engine.recursions.composite import Composite, Rows
 from hodyn_ros.engine.recursions.partials import Load, add_load, applied_loads, partial_derivatives
 from hodyn_ros.engine.recursions.regressor import parameter_derivatives, regressor, slotine_li_regressor
 from hodyn_ros.engine.series.canonical import canonical_bodies
 from hodyn_ros.engine.series.series import Series, by_order, derivative
+from hodyn_ros.engine.series.spatial import Spatial
 from hodyn_ros.engine.series.vectors import dot, halves, taylor
 from hodyn_ros.formulations.state_derivatives import assemble
 from hodyn_ros.model.joint_tree import JointTree
@@ -152,9 +153,9 @@ def _by_parameter(sums: Sums) -> Rows:
 MASS_MATRIX = Law(lambda sums: sums.congruent(matrices.mass_matrix(sums.tree)))
 CORIOLIS_MATRIX = Law(lambda sums: sums.coriolis_matrix(), 1, bends=True)
 GRAVITY = Law(_gravity)
-COM_JACOBIAN = Law(lambda sums: sums.of_velocities(momentum.com_jacobian(sums.tree)))
-MOMENTUM = Law(lambda sums: [momentum.momentum(sums.tree)], 1)
-MOMENTUM_MATRIX = Law(lambda sums: sums.of_velocities(momentum.momentum_matrix(sums.tree)))
+COM_JACOBIAN = Law(lambda sums: sums.of_velocities(matrices.com_jacobian(sums.tree)))
+MOMENTUM = Law(lambda sums: [matrices.momentum(sums.tree)], 1)
+MOMENTUM_MATRIX = Law(lambda sums: sums.of_velocities(matrices.momentum_matrix(sums.tree)))
 REGRESSOR = Law(_regressor, 2)
 SLOTINE_LI = Law(_slotine_li, 1, bends=True, referred=True)
 BY_PARAMETER = Law(_by_parameter, 1, bends=True)

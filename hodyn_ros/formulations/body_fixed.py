@@ -14,9 +14,9 @@ import numpy as np
 
 from hodyn_ros.formulations.joints import body_fixed_screw, relative_pose
 from hodyn_ros.formulations.transmission import transmitted
-from hodyn_ros.lie.leibniz import product_derivative
+from hodyn_ros.lie.leibniz import product_derivative, product_derivatives
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
-from hodyn_ros.lie.se3 import Ad, Array, ad, inverse, matvec, spatial_inertia
+from hodyn_ros.lie.se3 import Ad, Array, ad, inverse, matvec, spatial_inertia, transposed
 from hodyn_ros.model.tree import TreeModel
 
 
@@ -79,7 +79,7 @@ def inverse_dynamics(
     needed = []
     for j in range(model.n_bodies):
         twists = motion.twists[j]
-        brackets = [np.swapaxes(ad(v), -1, -2) for v in twists]
+        brackets = transposed(map(ad, twists))
         momenta = [matvec(inertias[j], v) for v in twists]
         # W_j = M_j (V_j' - (0; g)) - ad_{V_j}^T M_j V_j
         needed.append(
@@ -101,9 +101,7 @@ def _gravity_in_bodies(model: TreeModel, motion: BodyFixedMotion, orders: int) -
         elif parent < 0:
             result.append([matvec(motion.transports[j][r], weight) for r in range(orders)])
         else:
-            result.append(
-                [product_derivative(motion.transports[j], result[parent], r) for r in range(orders)]
-            )
+            result.append(product_derivatives(motion.transports[j], result[parent], orders))
     return result
 
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from hodyn_ros.formulations.joints import body_fixed_screw, relative_pose, velocities
-from hodyn_ros.lie.leibniz import product_derivative
+from hodyn_ros.lie.leibniz import product_derivative, product_derivatives
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, wrenches_to_body
-from hodyn_ros.lie.se3 import Ad, Array, ad, inverse, matvec, spatial_inertia
+from hodyn_ros.lie.se3 import Ad, Array, ad, inverse, matvec, spatial_inertia, transposed
 from hodyn_ros.model.tree import TreeModel
 
 
@@ -74,9 +74,8 @@ def system_matrices(model: TreeModel, q: Array, base: BaseMotion | None = None) 
 
 def mass_matrices(system: SystemMatrices, order: int) -> list[Array]:
     """Return the mass matrix `M = J^T M J` (..., m, m) and its derivatives up to `order`; eqs. 39 and 54."""
-    transposed = _transposed(system.J)
     momenta = [system.inertia @ jacobian for jacobian in system.J]
-    return [product_derivative(transposed, momenta, r, np.matmul) for r in range(order + 1)]
+    return product_derivatives(transposed(system.J), momenta, order + 1, np.matmul)
 
 
 def system_coriolis(system: SystemMatrices, order: int) -> list[Array]:
@@ -97,10 +96,9 @@ def coriolis_matrices(system: SystemMatrices, order: int) -> list[Array]:
 
     `order` is below the order of the system; eqs. 39 and 55.
     """
-    transposed = _transposed(system.J)
     coriolis = system_coriolis(system, order)
-    forces = [product_derivative(coriolis, system.J, r, np.matmul) for r in range(order + 1)]
-    return [product_derivative(transposed, forces, r, np.matmul) for r in range(order + 1)]
+    forces = product_derivatives(coriolis, system.J, order + 1, np.matmul)
+    return product_derivatives(transposed(system.J), forces, order + 1, np.matmul)
 
 
 def gravity_forces(system: SystemMatrices, gravity: Array, order: int) -> list[Array]:
@@ -108,9 +106,8 @@ def gravity_forces(system: SystemMatrices, gravity: Array, order: int) -> list[A
 
     `gravity` (3,) points down.
     """
-    transposed = _transposed(system.J)
     weights = _system_weights(system, gravity, order)
-    return [product_derivative(transposed, weights, r) for r in range(order + 1)]
+    return product_derivatives(transposed(system.J), weights, order + 1)
 
 
 def inverse_dynamics(
@@ -128,20 +125,20 @@ def inverse_dynamics(
 
     mass, coriolis = mass_matrices(system, order), coriolis_matrices(system, order)
     gravity = gravity_forces(system, model.gravity, order)
-    transposed = _transposed(system.J)
+    back = transposed(system.J)
     applied = _applied_wrenches(model, system, wrenches, order)
     forces = [
         product_derivative(mass, accelerations, r)
         + product_derivative(coriolis, rates, r)
         + gravity[r]
-        - product_derivative(transposed, applied, r)
+        - product_derivative(back, applied, r)
         for r in orders
     ]
     # what the bodies need, added up in the world frame; U stands where J stands for the joints
     weights = _system_weights(system, model.gravity, order)
     inertial = _system_inertial_wrenches(system, accelerations, order)
     needed = [w + weight - value for w, weight, value in zip(inertial, weights, applied)]
-    ground = [product_derivative(_transposed(system.U), needed, r) for r in orders]
+    ground = product_derivatives(transposed(system.U), needed, len(orders))
     return np.stack(forces)[..., 0 if base is None else 6 :], np.stack(ground)
 
 
@@ -190,10 +187,6 @@ def _block_diagonal(blocks: Array) -> Array:
     return result.reshape(*batch, 6 * n, 6 * n)
 
 
-def _transposed(matrices: Sequence[Array]) -> list[Array]:
-    return [np.swapaxes(matrix, -1, -2) for matrix in matrices]
-
-
 def _system_weights(system: SystemMatrices, gravity: Array, order: int) -> list[Array]:
     """Return `M U V_0'` (..., 6 n) by order: the ground accelerates with `V_0' = (0; -g)`."""
     ground_acceleration = np.concatenate([np.zeros(3), -gravity])
@@ -205,11 +198,11 @@ def _system_inertial_wrenches(
 ) -> list[Array]:
     """Return `M V' - b^T M V` (..., 6 n) by order, with `V' = J q'' - A a V` (eq. 37)."""
     momenta = [matvec(system.inertia, twist) for twist in system.V]
-    transposed = _transposed(system.b)
+    back = transposed(system.b)
     result = []
     for r in range(order + 1):
         rate = product_derivative(system.J, accelerations, r) - product_derivative(system.Aa, system.V, r)
-        result.append(matvec(system.inertia, rate) - product_derivative(transposed, momenta, r))
+        result.append(matvec(system.inertia, rate) - product_derivative(back, momenta, r))
     return result
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from hodyn_ros.formulations.body_jacobians import BodyJacobians
-from hodyn_ros.lie.leibniz import product_derivative
-from hodyn_ros.lie.se3 import Ad, Array, matvec, spatial_inertia
+from hodyn_ros.lie.leibniz import product_derivative, product_derivatives
+from hodyn_ros.lie.se3 import Ad, Array, matvec, spatial_inertia, transposed
 from hodyn_ros.lie.se3 import pose as pose_of
 from hodyn_ros.model.joint_tree import JointTree
 
@@ -39,8 +39,7 @@ def gravity_forces(bodies: BodyJacobians, order: int) -> list[Array]:
     """Return `g = sum J^T Lambda Ad_{C}^{-1} gamma_0` (..., m) and its derivatives, eqs. 6c and 25c."""
     inertia, ground = inertias(bodies.tree), ground_acceleration(bodies.tree)
     weights = [matvec(inertia @ U, ground) for U in bodies.U[: order + 1]]
-    transposed = transposes(bodies.J)
-    return [product_derivative(transposed, weights, r).sum(axis=-2) for r in range(order + 1)]
+    return [one.sum(axis=-2) for one in product_derivatives(transposed(bodies.J), weights, order + 1)]
 
 
 def com_positions(bodies: BodyJacobians, order: int) -> list[Array]:
@@ -70,8 +69,7 @@ def spatial_momentum_matrices(bodies: BodyJacobians, order: int) -> list[Array]:
 def spatial_momenta(bodies: BodyJacobians, order: int) -> list[Array]:
     """Return the momentum (..., 6) about the world origin, in world axes, by order."""
     momenta = [matvec(inertias(bodies.tree), V) for V in bodies.V[: order + 1]]
-    transposed = transposes(bodies.U)
-    return [product_derivative(transposed, momenta, r).sum(axis=-2) for r in range(order + 1)]
+    return [one.sum(axis=-2) for one in product_derivatives(transposed(bodies.U), momenta, order + 1)]
 
 
 def centroidal_matrices(bodies: BodyJacobians, order: int) -> list[Array]:
@@ -82,14 +80,14 @@ def centroidal_matrices(bodies: BodyJacobians, order: int) -> list[Array]:
     """
     to_com = _shifts_to_com(bodies, order)
     matrices = spatial_momentum_matrices(bodies, order)
-    return [product_derivative(to_com, matrices, r, np.matmul) for r in range(order + 1)]
+    return product_derivatives(to_com, matrices, order + 1, np.matmul)
 
 
 def centroidal_momenta(bodies: BodyJacobians, order: int) -> list[Array]:
     """Return the centroidal momentum (..., 6): angular about the centre of mass, then linear, by order."""
     to_com = _shifts_to_com(bodies, order)
     momenta = spatial_momenta(bodies, order)
-    return [product_derivative(to_com, momenta, r) for r in range(order + 1)]
+    return product_derivatives(to_com, momenta, order + 1)
 
 
 def _sums_over_bodies(left: list[Array], right: list[Array], order: int) -> list[Array]:
@@ -98,8 +96,7 @@ def _sums_over_bodies(left: list[Array], right: list[Array], order: int) -> list
         [matrix.reshape(*matrix.shape[:-3], -1, matrix.shape[-1]) for matrix in matrices[: order + 1]]
         for matrices in (left, right)
     ]
-    transposed = transposes(tall[0])
-    return [product_derivative(transposed, tall[1], r, np.matmul) for r in range(order + 1)]
+    return product_derivatives(transposed(tall[0]), tall[1], order + 1, np.matmul)
 
 
 def _shifts_to_com(bodies: BodyJacobians, order: int) -> list[Array]:
@@ -124,8 +121,3 @@ def ground_acceleration(tree: JointTree) -> Array:
 def gyroscopic(inertia: Array, brackets: list[Array]) -> list[Array]:
     """Return the skew matrices `Psi = Lambda ad - ad^T Lambda` (..., bodies, 6, 6)."""
     return [inertia @ b - np.swapaxes(b, -1, -2) @ inertia for b in brackets]
-
-
-def transposes(matrices: list[Array]) -> list[Array]:
-    """Return the transposes of stacks of matrices."""
-    return [np.swapaxes(matrix, -1, -2) for matrix in matrices]

@@ -36,7 +36,7 @@ from hodyn_ros.formulations.closure_rows import (
     slope,
     wrenches,
 )
-from hodyn_ros.lie.leibniz import product_derivative
+from hodyn_ros.lie.leibniz import product_derivative, product_derivatives
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array, matvec
 from hodyn_ros.model.closure import Closure, Follower
@@ -327,7 +327,7 @@ def loop_loads(chosen: Array, moved: LoopMotion, multipliers: Array) -> dict[str
     loads = {}
     for loop, part in zip(moved.closure.loops, moved.loop_slices):
         columns, values = [w[part].T for w in bases], whole[:, part]
-        loads[loop.name] = np.array([product_derivative(columns, values, k, matvec) for k in orders])
+        loads[loop.name] = np.array(product_derivatives(columns, values, len(orders), matvec))
     return loads
 
 

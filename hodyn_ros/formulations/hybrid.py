@@ -12,9 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from hodyn_ros.formulations.joints import body_fixed_screw, relative_pose
-from hodyn_ros.formulations.moving_inertia import inertia_derivatives
-from hodyn_ros.formulations.transmission import transmitted
-from hodyn_ros.lie.leibniz import product_derivative
+from hodyn_ros.formulations.transmission import inertia_derivatives, transmitted
+from hodyn_ros.lie.leibniz import product_derivative, product_derivatives
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.representations import (
     Representation,
@@ -24,7 +23,7 @@ from hodyn_ros.lie.representations import (
     shifting,
     turning,
 )
-from hodyn_ros.lie.se3 import Ad, Array, ad, matvec, spatial_inertia
+from hodyn_ros.lie.se3 import Ad, Array, ad, matvec, spatial_inertia, transposed
 from hodyn_ros.model.tree import TreeModel
 
 
@@ -105,9 +104,9 @@ def inverse_dynamics(
         inertia = inertia_derivatives(
             inertias[j], turning(motion.poses[j]), [angular_part(v) for v in twists]
         )
-        momenta = [product_derivative(inertia, twists, r) for r in range(len(twists))]
+        momenta = product_derivatives(inertia, twists, len(twists))
         # the momentum is taken about a point that moves: W_j = Pi_j' - ad_{(0; v_j)}^T Pi_j - M_j (0; g)
-        brackets = [np.swapaxes(ad(linear_part(v)), -1, -2) for v in twists]
+        brackets = transposed(ad(linear_part(v)) for v in twists)
         needed.append(
             [
                 momenta[r + 1] - product_derivative(brackets, momenta, r) - matvec(inertia[r], weight)

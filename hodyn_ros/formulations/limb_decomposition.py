@@ -15,7 +15,7 @@ import numpy as np
 
 from hodyn_ros.errors import InputError, SingularError
 from hodyn_ros.formulations import spatial
-from hodyn_ros.lie.leibniz import product_derivative
+from hodyn_ros.lie.leibniz import product_derivative, product_derivatives
 from hodyn_ros.lie.motion import inverse_adjoint_derivatives
 from hodyn_ros.lie.se3 import Array, ad, matvec
 from hodyn_ros.model.parallel.limb import LimbModel
@@ -119,11 +119,6 @@ def limb_motions(model: ParallelModel, positions: Array, twists: Array) -> list[
     ]
 
 
-def joint_motion(motions: Sequence[LimbMotion]) -> Array:
-    """Return positions and derivatives (orders + 1, N) of the joints of all limbs."""
-    return np.concatenate([motion.joints for motion in motions], axis=1)
-
-
 def inverse_kinematics_jacobians(model: ParallelModel, motions: Sequence[LimbMotion], order: int) -> Array:
     """Return `J_IK` (order + 1, driven, delta) with `theta_a' = J_IK V_t`; eq. 9 and section V-B."""
     rows = [
@@ -152,7 +147,7 @@ def task_space(
             # generalised forces of the limb cut from the platform, eq. 10
             torques, _ = spatial.inverse_dynamics(cut, motion.joints[: order + 3, :n])
             transposed = [F[:n].T for F in motion.inverse_jacobians(model.dof, order)]
-            force = force + np.stack([product_derivative(transposed, torques, r) for r in range(order + 1)])
+            force = force + np.stack(product_derivatives(transposed, torques, order + 1))
     return TaskSpace(force, inverse_kinematics_jacobians(model, motions, order))
 
 
@@ -201,10 +196,10 @@ def drive_forces(jacobians: Array, force: Array, preload: Array) -> Array:
     transposed = np.swapaxes(jacobians, 1, 2)
     if jacobians.shape[1] == jacobians.shape[2]:
         return _solved(transposed, force)
-    missing = force - np.stack([product_derivative(transposed, preload, r) for r in orders])
-    normal = np.stack([product_derivative(transposed, jacobians, r, np.matmul) for r in orders])
+    missing = force - np.stack(product_derivatives(transposed, preload, len(orders)))
+    normal = np.stack(product_derivatives(transposed, jacobians, len(orders), np.matmul))
     multipliers = _solved(normal, missing)
-    return preload + np.stack([product_derivative(jacobians, multipliers, r) for r in orders])
+    return preload + np.stack(product_derivatives(jacobians, multipliers, len(orders)))
 
 
 def check_holding(jacobian: Array) -> None:

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from hodyn_ros.formulations.body_jacobians import BodyJacobians
-from hodyn_ros.formulations.dynamic_matrices import ground_acceleration, transposes
-from hodyn_ros.lie.leibniz import product_derivative
-from hodyn_ros.lie.se3 import Array, hat, matvec
+from hodyn_ros.formulations.dynamic_matrices import ground_acceleration
+from hodyn_ros.lie.leibniz import product_derivative, product_derivatives
+from hodyn_ros.lie.se3 import Array, hat, matvec, transposed
 from hodyn_ros.model.joint_tree import JointTree
 
 PER_BODY = 10
@@ -52,17 +52,17 @@ def slotine_li_regressors(bodies: BodyJacobians, order: int, reference: Sequence
     brackets = bodies.brackets
     ground = ground_acceleration(bodies.tree)
     rates = [w[..., None, :] for w in reference]
-    twists = [product_derivative(bodies.J, rates, r) for r in range(order + 1)]  # J w_r
-    changes = [product_derivative(bodies.J[1:], rates, r) for r in range(order + 1)]  # J' w_r
+    twists = product_derivatives(bodies.J, rates, order + 1)  # J w_r
+    changes = product_derivatives(bodies.J[1:], rates, order + 1)  # J' w_r
     factors = [momentum_factor(twist) for twist in twists]
-    transposed = transposes(brackets)
+    turned = transposed(brackets)
     wrenches = []
     for r in range(order + 1):
         alpha = product_derivative(bodies.J, rates[1:], r) + product_derivative(brackets, twists, r)
         alpha = alpha + changes[r] + matvec(bodies.U[r], ground)
-        wrenches.append(momentum_factor(alpha) - product_derivative(transposed, factors, r, np.matmul))
-    jacobians = transposes(bodies.J)
-    blocks = [product_derivative(jacobians, wrenches, r, np.matmul) for r in range(order + 1)]
+        wrenches.append(momentum_factor(alpha) - product_derivative(turned, factors, r, np.matmul))
+    jacobians = transposed(bodies.J)
+    blocks = product_derivatives(jacobians, wrenches, order + 1, np.matmul)
     return [_side_by_side(block) for block in blocks]
 
 
@@ -79,15 +79,15 @@ def parameter_derivatives(bodies: BodyJacobians, order: int) -> tuple[list[Array
     brackets = bodies.brackets
     columns = [np.swapaxes(J, -1, -2) for J in bodies.J]  # (..., bodies, m, 6): a twist for each velocity
     factors = [momentum_factor(column) for column in columns]
-    transposed = transposes(brackets)
-    jacobians = transposes(bodies.J)
+    turned = transposed(brackets)
+    jacobians = transposed(bodies.J)
     weights = [momentum_factor(matvec(U, ground_acceleration(bodies.tree))) for U in bodies.U[: order + 1]]
     mass, coriolis, gravity = [], [], []
     forces = []
     for r in range(order + 1):
         carried = product_derivative(brackets, bodies.J, r, np.matmul) + bodies.J[r + 1]
         force = momentum_factor(np.swapaxes(carried, -1, -2))
-        forces.append(force - product_derivative(transposed, factors, r, _each_velocity))
+        forces.append(force - product_derivative(turned, factors, r, _each_velocity))
     for r in range(order + 1):
         mass.append(_by_parameter(product_derivative(jacobians, factors, r, _each_velocity)))
         coriolis.append(_by_parameter(product_derivative(jacobians, forces, r, _each_velocity)))

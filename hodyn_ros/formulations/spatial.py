@@ -12,8 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hodyn_ros.formulations.moving_inertia import inertia_derivatives
-from hodyn_ros.formulations.transmission import transmitted
+from hodyn_ros.formulations.transmission import inertia_derivatives, transmitted
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Ad, Array, ad, exp_screw, inverse, matvec, spatial_inertia

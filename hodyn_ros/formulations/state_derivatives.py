@@ -20,10 +20,9 @@ from hodyn_ros.formulations.dynamic_matrices import (
     gyroscopic,
     inertias,
     mass_matrices,
-    transposes,
 )
 from hodyn_ros.lie.leibniz import product_derivative
-from hodyn_ros.lie.se3 import Array, ad, matvec
+from hodyn_ros.lie.se3 import Array, ad, matvec, transposed
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +51,7 @@ def state_derivatives(bodies: BodyJacobians, order: int) -> StateDerivatives:
     ground = ground_acceleration(tree)
     gamma = [matvec(U, ground)[..., None, :] for U in bodies.U[: order + 1]]
 
-    Jt, dJt = transposes(J), transposes(dJ)
+    Jt, dJt = transposed(J), transposed(dJ)
     momenta = [inertia @ matrix for matrix in J]
     force = [product_derivative(psi, J, r, np.matmul) + momenta[r + 1] for r in orders]
     force_by_position = [

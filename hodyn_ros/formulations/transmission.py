@@ -13,10 +13,10 @@ from typing import Protocol
 
 import numpy as np
 
-from hodyn_ros.lie.leibniz import product_derivative
+from hodyn_ros.lie.leibniz import product_derivative, product_derivatives
 from hodyn_ros.lie.motion import AppliedWrench
 from hodyn_ros.lie.representations import Representation, convert_screws, convert_wrenches
-from hodyn_ros.lie.se3 import Array, dot
+from hodyn_ros.lie.se3 import Ad, Array, ad, dot, inverse, transposed
 from hodyn_ros.model.tree import TreeModel
 
 
@@ -59,7 +59,21 @@ def transmitted(
             continue
         carried = needed[j]
         if motion.transports[j]:
-            transposed = [np.swapaxes(transport, -1, -2) for transport in motion.transports[j]]
-            carried = [product_derivative(transposed, needed[j], r) for r in orders]
+            carried = product_derivatives(transposed(motion.transports[j]), needed[j], len(orders))
         needed[parent] = [w + other for w, other in zip(needed[parent], carried)]
     return torques, ground
+
+
+def inertia_derivatives(body_inertia: Array, pose: Array, twists: Sequence[Array]) -> list[Array]:
+    """Return `M = Ad_C^{-T} M^b Ad_C^{-1}` and its derivatives, (..., 6, 6), one per twist.
+
+    `body_inertia` (6, 6) is constant in a frame with pose C (..., 4, 4) that moves with the spatial `twists`
+    (..., 6) by order: `M' = -M ad_V - ad_V^T M`. Mueller (2020), eqs. 13 and 14.
+    """
+    transport = Ad(inverse(pose))
+    brackets = [ad(twist) for twist in twists]
+    result: list[Array] = [np.swapaxes(transport, -1, -2) @ body_inertia @ transport]
+    for r in range(len(twists) - 1):
+        half = product_derivative(result, brackets, r, np.matmul)
+        result.append(-half - np.swapaxes(half, -1, -2))
+    return result

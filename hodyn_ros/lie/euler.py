@@ -26,7 +26,7 @@ from hodyn_ros.digits import (
 )
 from hodyn_ros.errors import InputError, SingularError
 from hodyn_ros.lie.jets import multiply, sin_cos, to_derivatives, to_taylor
-from hodyn_ros.lie.leibniz import product_derivative
+from hodyn_ros.lie.leibniz import product_derivative, product_derivatives
 from hodyn_ros.lie.motion import BaseMotion, BaseRepresentation
 
 _SINGULAR = 1e-6  # of the cosine of the pitch
@@ -44,7 +44,7 @@ def euler_base(coordinates: ArrayLike, representation: BaseRepresentation = "spa
     stack = _stack(coordinates)
     maps, rotation = _velocity_maps(stack)
     rates = stack[1:]
-    twists = np.stack([product_derivative(maps, rates, k) for k in range(len(rates))])
+    twists = np.stack(product_derivatives(maps, rates, len(rates)))
     pose = np.zeros((*stack.shape[1:-1], 4, 4))
     pose[..., :3, :3], pose[..., :3, 3], pose[..., 3, 3] = rotation, stack[0, ..., :3], 1.0
     return BaseMotion(pose, np.moveaxis(twists, 0, -2), representation="body_fixed").in_representation(

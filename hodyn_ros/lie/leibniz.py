@@ -22,3 +22,10 @@ def product_derivative(a: Any, b: Any, order: int, multiply: Callable[[Any, Any]
     for k in range(1, order + 1):
         result = result + comb(order, k) * multiply(a[order - k], b[k])
     return result
+
+
+def product_derivatives(
+    a: Any, b: Any, count: int, multiply: Callable[[Any, Any], Any] = matvec
+) -> list[Array]:
+    """Return a product and its derivatives, `count` of them, as `product_derivative` does each."""
+    return [product_derivative(a, b, order, multiply) for order in range(count)]

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.compiled import compiled
-from hodyn_ros.lie.leibniz import product_derivative
+from hodyn_ros.lie.leibniz import product_derivative, product_derivatives
 from hodyn_ros.lie.rigid import rigid_poses
-from hodyn_ros.lie.se3 import Ad, Array, ad, hat, inverse
+from hodyn_ros.lie.se3 import Ad, Array, ad, hat, inverse, transposed
 
 Stack = Sequence[Array] | Array  # derivatives by order
 BaseRepresentation = Literal["spatial", "body_fixed"]
@@ -185,7 +185,7 @@ def twists_to_world(pose: Array, body_twists: Stack) -> Array:
     """Convert body-fixed twists by order (orders, ..., 6) to spatial ones, `V^0 = Ad_C V^b`."""
     orders = range(len(body_twists))
     adjoints = adjoint_derivatives(pose, body_twists, len(body_twists) - 1)
-    return np.stack([product_derivative(adjoints, body_twists, k) for k in orders])
+    return np.stack(product_derivatives(adjoints, body_twists, len(orders)))
 
 
 @compiled
@@ -194,7 +194,7 @@ def twists_to_body(pose: Array, world_twists: Stack) -> Array:
     # the inverse pose moves with the body-fixed twist -V^0
     reversed_twists = [-np.asarray(twist) for twist in world_twists]
     adjoints = adjoint_derivatives(inverse(pose), reversed_twists, len(world_twists) - 1)
-    return np.stack([product_derivative(adjoints, world_twists, k) for k in range(len(world_twists))])
+    return np.stack(product_derivatives(adjoints, world_twists, len(world_twists)))
 
 
 @compiled
@@ -221,8 +221,7 @@ def wrenches_to_body(pose: Array, body_twists: Stack, world_wrenches: Stack) -> 
 
 
 def _transposed_products(adjoints: list[Array], wrenches: Stack) -> Array:
-    transposed = [np.swapaxes(adjoint, -1, -2) for adjoint in adjoints]
-    return np.stack([product_derivative(transposed, wrenches, k) for k in range(len(wrenches))])
+    return np.stack(product_derivatives(transposed(adjoints), wrenches, len(wrenches)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ import numpy as np
 
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.compiled import compiled
-from hodyn_ros.lie.leibniz import product_derivative
+from hodyn_ros.lie.leibniz import product_derivative, product_derivatives
 from hodyn_ros.lie.motion import Stack, adjoint_derivatives, wrenches_to_world
 from hodyn_ros.lie.se3 import Array, inverse
 from hodyn_ros.lie.se3 import pose as pose_of
@@ -49,7 +49,7 @@ def _screw_conversion(source: Representation, target: Representation) -> Callabl
     def convert(pose: Array, twists: Stack, screws: Stack) -> Array:
         change, rates = change_of_frame(pose, twists, source, target)
         adjoints = adjoint_derivatives(change, rates, len(screws) - 1)
-        return np.stack([product_derivative(adjoints, screws, k) for k in range(len(screws))])
+        return np.stack(product_derivatives(adjoints, screws, len(screws)))
 
     return convert
 

@@ -6,6 +6,8 @@ matrices `C = (R, r)`. Every function takes leading batch axes, written `...`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from hodyn_ros.array import Array as Array
@@ -62,6 +64,11 @@ def pose(rotation: Array, translation: Array) -> Array:
     result[..., :3, 3] = translation
     result[..., 3, 3] = 1.0
     return result
+
+
+def transposed(matrices: Iterable[Array]) -> list[Array]:
+    """Return the transposes of stacks of matrices (..., i, j), such as those of each order."""
+    return [np.swapaxes(matrix, -1, -2) for matrix in matrices]
 
 
 def inverse(pose_matrix: Array) -> Array:

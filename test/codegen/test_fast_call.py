@@ -14,14 +14,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from refusals import assert_refused, refused
 
+from hodyn_ros.array import Array
 from hodyn_ros.codegen import fast_call
 from hodyn_ros.codegen.kernel import Kernel, Stack
 from hodyn_ros.errors import InputError
-
-Array = NDArray[np.float64]
 
 A, B = np.arange(6.0).reshape(2, 3) + 1.0, np.array([[0.5, -2.0]])
 

@@ -12,6 +12,7 @@ from exported_code import CC, WARNINGS, compiled_by, needs_c
 from numpy.typing import NDArray
 
 from hodyn_ros import Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.codegen.kernel import computes, straight_line
 from hodyn_ros.codegen.program import (
     All,
@@ -40,7 +41,6 @@ from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.engine.loops.loop_kernel import LoopKernel, PlatformFromDrives
 from hodyn_ros.export.program_c import function_lines
 
-Array = NDArray[np.float64]
 ROWS, COLUMNS = 3, 2
 
 

@@ -10,15 +10,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from oracles import mp_dynamics as mp
 from refusals import refused
 
+from hodyn_ros.array import Array
 from hodyn_ros.codegen.differentiate import derivatives
 from hodyn_ros.codegen.kernel import Kernel
 from hodyn_ros.codegen.tracer import Graph, Traced
 
-Array = NDArray[np.float64]
 Expression = Callable[[Any], Any]
 """Computes something from a sequence of scalars."""
 

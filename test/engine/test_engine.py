@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from oracles.cases import relative_errors
 from oracles.motions import random_stack
 from oracles.random_trees import Tree, random_tree
@@ -16,6 +15,7 @@ from refusals import refused
 from sweeps import some
 
 from hodyn_ros import Robot
+from hodyn_ros.array import Array
 from hodyn_ros.codegen import emit
 from hodyn_ros.codegen.kernel import Kernel
 from hodyn_ros.dynamics.read_robot import read_robot
@@ -24,8 +24,6 @@ from hodyn_ros.engine.series.canonical import CanonicalBody, canonical_bodies
 from hodyn_ros.errors import InputError
 from hodyn_ros.model.tree import JointKind, TreeModel
 from hodyn_ros.share import find
-
-Array = NDArray[np.float64]
 
 
 def model_of(tree: Tree) -> TreeModel:

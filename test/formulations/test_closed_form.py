@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from oracles.cases import Case, make_case
 
 from hodyn_ros import BaseMotion, Robot
+from hodyn_ros.array import Array
 from hodyn_ros.formulations import closed_form
 from hodyn_ros.model.tree import TreeModel
-
-Array = NDArray[np.float64]
 
 EXACT = 1e-12
 

@@ -141,7 +141,7 @@ def test_a_floating_base_led_by_a_joint_moves_like_the_body_on_that_joint(frame:
     assert found.base_wrench is not None
     assert largest(found.torques - expected[:, 1:]) < EXACT * largest(expected)
     wrench = mp.taylor(found.base_wrench, len(found.base_wrench))
-    transmitted = mp.derivatives(mp.inner(motion.screws[0], wrench))
+    transmitted = mp.derivatives(mp.matmul(motion.screws[0], wrench))
     assert largest(transmitted - expected[:, 0]) < EXACT * largest(expected)
 
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from hodyn_ros.array import Array
 
 ROUNDING = 2.0**-52
 SLACK = 8.0

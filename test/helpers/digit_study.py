@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import gmpy2
 import numpy as np
 from linkages import robot_of
-from numpy.typing import NDArray
 from oracles import mechanisms, mp_kernels, mp_loops, mp_parallel, parallel_robots
 from oracles import mp_dynamics as mp
 from oracles.cases import make_case
@@ -24,13 +23,12 @@ from oracles.motions import Base, random_stack
 from sweeps import THOROUGH
 
 from hodyn_ros import BaseMotion, ParallelRobot, Robot
+from hodyn_ros.array import Array
 from hodyn_ros.digits import Accuracy
 from hodyn_ros.dynamics.loops.coordinate_motion import LoopedInputs
 from hodyn_ros.errors import HodynError
 from hodyn_ros.lie.euler import euler_accuracy, euler_base, euler_coordinates
 from hodyn_ros.lie.se3 import exp
-
-Array = NDArray[np.float64]
 
 
 class Trial(NamedTuple):
@@ -342,7 +340,7 @@ def euler(rng: np.random.Generator, order: int) -> Trial:
     with _unrefused():
         found = euler_coordinates(base)
     R = poses[:, :, :3]
-    cosine = _root(mp.inner(R[:, :2, 0], R[:, :2, 0]))
+    cosine = _root(mp.matmul(R[:, :2, 0], R[:, :2, 0]))
     angles = np.stack(
         [_angle(R[:, 2, 1], R[:, 2, 2]), _angle(-R[:, 2, 0], cosine), _angle(R[:, 1, 0], R[:, 0, 0])], axis=1
     )
@@ -362,8 +360,8 @@ def _root(square: Any) -> Any:
 def _angle(y: Any, x: Any) -> Any:
     """Return the series of `atan2(y, x)`: `(x^2 + y^2) a' = x y' - y x'`."""
     both, rates = np.stack([x, y], axis=1), mp.derivative(np.stack([y, x], axis=1))
-    right = mp.inner(np.stack([x[:-1], -y[:-1]], axis=1), rates) if len(x) > 1 else []
-    square, angle = mp.inner(both, both), x.copy()
+    right = mp.matmul(np.stack([x[:-1], -y[:-1]], axis=1), rates) if len(x) > 1 else []
+    square, angle = mp.matmul(both, both), x.copy()
     angle[0] = gmpy2.atan2(y[0], x[0])
     for k in range(1, len(x)):
         known = sum(square[i] * (k - i) * angle[k - i] for i in range(1, k))

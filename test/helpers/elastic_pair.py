@@ -9,13 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
 from hodyn_ros import Robot
+from hodyn_ros.array import Array
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
-
-Array = NDArray[np.float64]
 
 _BODY = "inertia: {{about: com, ixx: 0.01, ixy: 0, ixz: 0, iyy: {0}, iyz: 0, izz: {0}}}"
 _FILE = f"""

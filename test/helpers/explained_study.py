@@ -17,11 +17,11 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from random_points import HOME, anything, follow, largest_usage, panda
 
 from hodyn_ros import Robot, share
 from hodyn_ros.actuation.drive_train import DriveTrain
+from hodyn_ros.array import Array
 from hodyn_ros.control.motor_pd import FeedforwardMode, Reference, motor_reference
 from hodyn_ros.feedforward.feedforward import Feedforward, Status
 from hodyn_ros.feedforward.payload import Payload
@@ -35,7 +35,6 @@ from hodyn_ros.planning.streams.tracking_planner import TrackingPlanner
 from hodyn_ros.planning.time_optimal import time_optimal
 from hodyn_ros.trajectory import WaypointSpline
 
-Array = NDArray[np.float64]
 MS = 1_000_000  # [ns]
 PERIOD = 1e-3  # [s]
 EPOCH = 1_700_000_000 * 1000 * MS

@@ -15,12 +15,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from hodyn_ros.array import Array
 from hodyn_ros.codegen.object_cache import ObjectCache
 from hodyn_ros.export import CSource
 
-Array = NDArray[np.float64]
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-Wshadow", "-Wconversion")
 RELATIVE = 1e-12
 

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from fault_plant import SOUND, Differences, block, friction, resting, weight
-from numpy.typing import NDArray
 
 from hodyn_ros import Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.control.motor_pd import MotorGains, Reference, spring_deflections
 from hodyn_ros.feedforward.extrapolation import motor_effort_series
 from hodyn_ros.feedforward.feedforward import Feedforward, Status
@@ -23,8 +23,6 @@ from hodyn_ros.guard.guarded_robot import effort_model, effort_observer, guard_l
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
 from hodyn_ros.model.uncertainty import RobotUncertainty
 from hodyn_ros.trajectory.rest import through_points
-
-Array = NDArray[np.float64]
 
 MS = 1_000_000  # [ns]
 EPOCH = 1_700_000_000 * 1000 * MS

@@ -28,13 +28,11 @@ from fault_bench import (
     silence,
     sound,
 )
-from numpy.typing import NDArray
 
+from hodyn_ros.array import Array
 from hodyn_ros.control.motor_pd import Reference
 from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.guard.guard_config import Fault
-
-Array = NDArray[np.float64]
 
 THIRD = np.eye(7)[2]
 ASKEW = np.array([1.0, -1.0, 1.0, 1.0, -1.0, 1.0, -1.0])

@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from fault_bench import Bench, Feed, Inject, Measured, Moment, motion_of, robot_of
-from numpy.typing import NDArray
 
 from hodyn_ros import Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.control.motor_pd import Reference
 from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.feedforward.payload import Payload
 
-Array = NDArray[np.float64]
 Rows = Callable[[float, Array], Array]  # takes the time [s] since the lie began, and what is true (orders, n)
 Message = Any  # Feed or Measured: both have a stamp
 

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hodyn_ros import Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.feedforward.payload import Payload
 from hodyn_ros.model.drive_spec import series_elastic
 from hodyn_ros.simulation.simulation import RobotSimulation
-
-Array = NDArray[np.float64]
 
 DAMPING = 2e-4  # [s] times the stiffness of a spring
 

@@ -6,20 +6,18 @@ from collections.abc import Sequence
 from functools import cache, lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from oracles.mechanisms import Mechanism
 from oracles.random_trees import random_inertia
 from sweeps import THOROUGH
 
 from hodyn_ros import AppliedWrench, BaseMotion, Constraints, Coupling, Loop, Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.loops.coordinate_motion import looped_inputs
 from hodyn_ros.dynamics.loops.looped_efforts import LoopSolution
 from hodyn_ros.formulations import embedding
 from hodyn_ros.model.composite_joints import ball
 from hodyn_ros.model.drive_spec import series_elastic
 from hodyn_ros.model.frames import from_rpy
-
-Array = NDArray[np.float64]
 
 
 def robot_of(m: Mechanism, **others: object) -> Robot:

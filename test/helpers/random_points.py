@@ -8,15 +8,14 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hodyn_ros import Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.planning.limit_set import LimitSet
 from hodyn_ros.planning.streams.stream_config import PointsError, Taken
 from hodyn_ros.planning.streams.tracking_planner import STEP, TrackingPlanner
 from hodyn_ros.trajectory.robot_motion import MotionSample
 
-Array = NDArray[np.float64]
 HOME = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.0])
 # of the data sheet, as in benchmarks/insensitive.py
 ACCELERATION = np.array([15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0])

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from conditioning import SLACK, largest, moved_by_rounding
-from numpy.typing import NDArray
 from refusals import refused
 
 from hodyn_ros import BaseMotion, OverflowingError
+from hodyn_ros.array import Array
 from hodyn_ros.lie.motion import (
     pose_derivatives,
     twists_to_body,
@@ -19,8 +19,6 @@ from hodyn_ros.lie.motion import (
     wrenches_to_world,
 )
 from hodyn_ros.lie.se3 import exp
-
-Array = NDArray[np.float64]
 
 CONVERSIONS: dict[Callable[..., Array], int] = {
     pose_derivatives: 1,

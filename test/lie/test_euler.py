@@ -7,14 +7,13 @@ from math import factorial
 import mpmath
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from oracles.motions import random_stack
 from refusals import assert_refused
 
 from hodyn_ros import Robot, SingularError, share
+from hodyn_ros.array import Array
 from hodyn_ros.lie.euler import euler_base, euler_coordinates, euler_velocity_maps
 
-Array = NDArray[np.float64]
 ORDERS = 4
 
 

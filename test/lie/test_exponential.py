@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from oracles.random_trees import unit_vector
 from scipy.linalg import expm
 
 from hodyn_ros import InputError
+from hodyn_ros.array import Array
 from hodyn_ros.lie import se3
 from hodyn_ros.lie.exponential import body_twists, coordinate_rates, differential
 from hodyn_ros.lie.jets import derivative, to_taylor
-
-Array = NDArray[np.float64]
 
 
 def coordinates(seed: int, angle: float, orders: int = 5) -> Array:

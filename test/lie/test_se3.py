@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from oracles.random_trees import random_pose, random_screw, unit_vector
 from scipy.linalg import expm
 
+from hodyn_ros.array import Array
 from hodyn_ros.lie import se3
-
-Array = NDArray[np.float64]
 
 ROUNDING = 1e-14
 

@@ -19,7 +19,7 @@ from hodyn_ros.codegen.object_cache import KEPT
 from hodyn_ros.dynamics.loops.closing import close, home, step
 from hodyn_ros.errors import ConvergenceError, ModelError
 from hodyn_ros.formulations.embedding import LoopMotion, Place
-from hodyn_ros.formulations.moving_inertia import inertia_derivatives
+from hodyn_ros.formulations.transmission import inertia_derivatives
 from hodyn_ros.lie.se3 import Array, spatial_inertia
 from hodyn_ros.model.closure import Closure
 

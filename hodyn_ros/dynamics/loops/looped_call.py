@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_result, finite_array
-from hodyn_ros.codegen.sample_loop import Remembering, SampleLoop, one_by_one
+from hodyn_ros.codegen.sample_loop import SampleLoop, one_by_one
 from hodyn_ros.dynamics.loops.digit_check import DigitCheck
 from hodyn_ros.dynamics.loops.grounded import DriftingFunction
 from hodyn_ros.dynamics.loops.looped_position import LoopedPosition
@@ -70,7 +70,7 @@ class LoopedCall:
         self._held, self._prescribed, self._derivative = held, prescribed, derivative
         self.function, self.defect_at = code.function, int(code.defect_at)
         self.sure = 1.0 if check is None else robot.sure(check)
-        self._loops: dict[tuple[int, int], SampleLoop[Remembering]] = {}
+        self._loops: dict[tuple[int, int], SampleLoop] = {}
 
     @cached_property
     def law(self) -> Any:
@@ -125,7 +125,7 @@ class LoopedCall:
             return one_by_one(count, lambda i: alone(i)[rows])
         return loop.run(count, arrays, self._memory, alone)
 
-    def samples(self, rows: slice | None = None) -> SampleLoop[Remembering] | None:
+    def samples(self, rows: slice | None = None) -> SampleLoop | None:
         """Return what computes some rows of batches, by default those that the code says; None on numbers."""
         code: Any = self.code
         if code.on_numbers:

@@ -38,12 +38,12 @@ from hodyn_ros.engine.large_trees.tree_memory import (
     Record,
     Text,
     six,
-    symmetric,
     traced_body,
 )
 from hodyn_ros.engine.recursions.articulated import ArticulatedInertia, ArticulatedRecursion, factorise
 from hodyn_ros.engine.series.body import Body
 from hodyn_ros.engine.series.floating_base import FloatingBase
+from hodyn_ros.engine.series.spatial import symmetric
 from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.model.tree import JointKind, TreeModel
 

@@ -41,9 +41,7 @@ from hodyn_ros.engine.large_trees.tree_loops import (
     each_body,
     tree_program,
 )
-from hodyn_ros.engine.large_trees.tree_memory import (
-    CONSTANTS as OF_BODY,
-)
+from hodyn_ros.engine.large_trees.tree_memory import CONSTANTS as OF_BODY
 from hodyn_ros.engine.large_trees.tree_memory import (
     KINDS,
     N_CONSTANTS,
@@ -53,13 +51,13 @@ from hodyn_ros.engine.large_trees.tree_memory import (
     Text,
     constants_of,
     six,
-    symmetric,
     traced_body,
 )
 from hodyn_ros.engine.recursions.recursion import Recursion
 from hodyn_ros.engine.series.body import Body
 from hodyn_ros.engine.series.canonical import canonical_bodies
 from hodyn_ros.engine.series.floating_base import FloatingBase
+from hodyn_ros.engine.series.spatial import symmetric
 from hodyn_ros.engine.series.vectors import add, scale
 from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.model.tree import JointKind, TreeModel

@@ -41,12 +41,12 @@ class Steps:
 
     def write(self, name: str, values: Sequence[Any], start: int = 0, argument: int = OWN) -> None:
         """Store numbers in a record as far as that has room for them, from index `start` on."""
-        room = self.record.sizes[name] - start
-        self.store(self.record.write(argument, name, values[:room], start))
+        room, place = self.record.sizes[name] - start, self.record.places[name] + start
+        self.store([(argument, place + i, value) for i, value in enumerate(values[:room])])
 
     def write_vectors(self, name: str, vectors: Sequence[Vector], argument: int = OWN) -> None:
         """Store vectors in a record."""
-        self.store(self.record.write_vectors(argument, name, vectors))
+        self.write(name, [x for vector in vectors for x in vector], argument=argument)
 
     def store(self, stores: Sequence[Store]) -> None:
         """Store numbers in any argument."""

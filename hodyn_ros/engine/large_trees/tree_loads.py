@@ -34,9 +34,10 @@ from hodyn_ros.engine.large_trees.tree_memory import (
     traced_body,
 )
 from hodyn_ros.engine.series.applied import AppliedWrench, CarriedWrench
-from hodyn_ros.engine.series.body import Body, Spatial
+from hodyn_ros.engine.series.body import Body
 from hodyn_ros.engine.series.canonical import CanonicalBody
 from hodyn_ros.engine.series.floating_base import FloatingBase
+from hodyn_ros.engine.series.spatial import Spatial
 from hodyn_ros.engine.series.turn import Turn
 from hodyn_ros.engine.series.vectors import halves, subtract
 from hodyn_ros.lie.se3 import Array

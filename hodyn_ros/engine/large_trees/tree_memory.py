@@ -13,6 +13,7 @@ import numpy as np
 
 from hodyn_ros.codegen.tracer import Graph
 from hodyn_ros.engine.series.canonical import CanonicalBody
+from hodyn_ros.engine.series.spatial import symmetric
 from hodyn_ros.engine.series.vectors import Vector
 from hodyn_ros.model.tree import JointKind
 
@@ -57,29 +58,14 @@ class Record:
         scalars = [self.read(graph, argument, name, i) for i in range(3 * count)]
         return [(scalars[i], scalars[i + 1], scalars[i + 2]) for i in range(0, 3 * count, 3)]
 
-    def write(self, argument: int, name: str, values: Sequence[Any], start: int = 0) -> list[Store]:
-        """Store numbers, from index `start` on."""
-        return [(argument, self.places[name] + start + i, value) for i, value in enumerate(values)]
 
-    def write_vectors(self, argument: int, name: str, series: Sequence[Vector]) -> list[Store]:
-        """Store vectors."""
-        return self.write(argument, name, [x for vector in series for x in vector])
-
-
-def symmetric(numbers: Sequence[Any]) -> tuple[Vector, Vector, Vector]:
-    """Return the symmetric matrix of (xx, yy, zz, xy, xz, yz)."""
-    xx, yy, zz, xy, xz, yz = numbers
-    return (xx, xy, xz), (xy, yy, yz), (xz, yz, zz)
-
-
-def six(matrix: Sequence[Sequence[Any]]) -> list[Any]:
+def six(matrix: Any) -> list[Any]:
     """Return (xx, yy, zz, xy, xz, yz) of a symmetric matrix."""
     return [matrix[0][0], matrix[1][1], matrix[2][2], matrix[0][1], matrix[0][2], matrix[1][2]]
 
 
 def constants_of(body: CanonicalBody) -> list[float]:
     """Lay out the constants of a body as `traced_body` reads them."""
-    s = body.second_moment
     return [
         *body.rotation.ravel(),
         *body.translation,
@@ -87,7 +73,7 @@ def constants_of(body: CanonicalBody) -> list[float]:
         body.translation_gain,
         body.mass,
         *body.first_moment,
-        *(s[0, 0], s[1, 1], s[2, 2], s[0, 1], s[0, 2], s[1, 2]),
+        *six(body.second_moment),
     ]
 
 
@@ -113,7 +99,7 @@ def traced_body(graph: Graph, kind: JointKind) -> CanonicalBody:
         translation_gain=0.0 if revolute else 1.0 if prismatic else c[13],
         mass=0.0 if revolute else c[14],
         first_moment=np.array([x, y, z], dtype=object),
-        second_moment=np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], dtype=object),
+        second_moment=np.array(symmetric([xx, yy, zz, xy, xz, yz]), dtype=object),
         body_in_frame=np.eye(4),
     )
 

@@ -15,15 +15,15 @@ from hodyn_ros.codegen.kernel import Stack
 from hodyn_ros.engine.loops.loop_matrices import base_velocity, distribution, tree_at
 from hodyn_ros.engine.loops.loop_motion import LoopCode
 from hodyn_ros.engine.loops.loop_multipliers import Multipliers
-from hodyn_ros.engine.loops.loop_series import NOTHING, TARGET, weighted
+from hodyn_ros.engine.loops.loop_series import TARGET, weighted
 from hodyn_ros.engine.matrix_kernels import congruent
 from hodyn_ros.engine.recursions.articulated import factorise, solve
-from hodyn_ros.engine.recursions.composite import Spatial, power
 from hodyn_ros.engine.recursions.matrices import mass_matrix
 from hodyn_ros.engine.recursions.recursion import Recursion
 from hodyn_ros.engine.series.applied import AppliedWrench
 from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.engine.series.series import coefficient
+from hodyn_ros.engine.series.spatial import NOTHING, Spatial, minus, power
 from hodyn_ros.engine.series.validity import overflow
 from hodyn_ros.engine.series.vectors import (
     Scalar,
@@ -32,7 +32,6 @@ from hodyn_ros.engine.series.vectors import (
     dot,
     from_taylor,
     halves,
-    scale,
     subtract,
     taylor,
     times,
@@ -54,16 +53,16 @@ class AccelerationCode(LoopCode):
         """Return as `accelerations` of the driven joints, and efforts of those that are prescribed."""
         *arguments, memory, state = stacks
         step, rows = self.steps(q, *arguments, state)
-        n_leader_arrays = self.closure.n_leader_arrays
+        n_rows = 3 * self.closure.n_leader_arrays  # of the twist of platform or base
         result = []
         for k, (row, efforts) in enumerate(zip(rows, step.held)):
             velocities = step.velocities(k + 1)
             driven = [velocities[j] for j in self.closure.driven]
-            values = [*row[: 3 * n_leader_arrays], *from_taylor(driven, k + 1)]
+            values = [*row[:n_rows], *from_taylor(driven, k + 1)]
             for place, effort in zip(self.prescribed, from_taylor(efforts, k)):
-                values[3 * n_leader_arrays + place] = effort
+                values[n_rows + place] = effort
             result.append(values)
-        defect = self.defect(step, stacks[:n_leader_arrays], result, memory, state[0])
+        defect = self.defect(step, self.parted(stacks)[0], result, memory, state[0])
         return [*result, [defect, *[0.0] * (len(result[0]) - 1)]]
 
     def accelerations(self, q: Stack, *stacks: Stack) -> Stack:
@@ -74,8 +73,7 @@ class AccelerationCode(LoopCode):
         """
         *arguments, memory, state = stacks
         step, rows = self.steps(q, *arguments, state)
-        leader = stacks[: self.closure.n_leader_arrays]
-        defect = self.defect(step, leader, rows, memory, state[0])
+        defect = self.defect(step, self.parted(stacks)[0], rows, memory, state[0])
         return [*rows, [defect, *[0.0] * (len(rows[0]) - 1)]]
 
     def defect(
@@ -89,9 +87,8 @@ class AccelerationCode(LoopCode):
 
     def steps(self, q: Stack, *stacks: Stack) -> tuple[Step, Stack]:
         """Return all that moves, and the accelerations, without what is wrong: no memory is asked for."""
-        closure, n_leader_arrays = self.closure, self.closure.n_leader_arrays
-        leader, (drives, *rest) = stacks[:n_leader_arrays], stacks[n_leader_arrays:]
-        pushes = rest.pop(0) if closure.base_prescribed else []
+        leader, (drives, *rest) = self.parted(stacks)
+        pushes = rest.pop(0) if self.closure.base_prescribed else []
         *loads, (state,) = rest
         step = Step(self, self.leading_positions(q[0], state), q[1], leader)
         rows = []
@@ -266,23 +263,13 @@ class _Recursion(Recursion):
 
         `twist`: coefficient k + 1 of that of the base; `applied`: coefficient k of the wrenches on bodies.
         """
-        for body, (moment, force) in zip(self.bodies, applied):
-            if body.constants.joint < 0:
-                self.multiply_velocities(body, k)
-                self.move_base(k, twist)
-            else:
-                self.move(body, k, accelerations[body.constants.joint])
-            own = body.wrench(k, scale(k + 1.0, body.angular[k + 1]), body.linear[k])
-            body.moment.append(subtract(own[0], moment))
-            body.force.append(subtract(own[1], force))
+        for body, wrench in zip(self.bodies, applied):
+            moment, force = minus(self.needed(body, k, accelerations, twist), wrench)
+            body.moment.append(moment)
+            body.force.append(force)
         torques: list[Scalar] = [0.0] * len(self.jointed)
         for body in reversed(self.jointed):
-            c = body.constants
-            torques[c.joint] = body.along_joint(body.moment[k], body.force[k])
-            if c.parent >= 0:
-                parent = self.bodies[c.parent]
-                moment, force = self.transmit(body, k, body.moment[k], body.force[k])
-                parent.moment[k], parent.force[k] = add(parent.moment[k], moment), add(parent.force[k], force)
+            torques[body.constants.joint] = self.hand_on(body, k)
         return [*(self.base_wrench(k) if self.base else ()), *torques]
 
     def lengths(self) -> list[int]:
@@ -295,6 +282,6 @@ class _Recursion(Recursion):
             del series[length:]
 
     def _series(self) -> list[list[Any]]:
-        """Return all series that grow."""
-        of_bodies = [series for body in self.bodies for series in body.series]
-        return [*of_bodies, *(self.base.series if self.base is not None else ())]
+        """Return all series that grow, and lists beside them that keep their lengths."""
+        parts = [*self.bodies, *(body.turn for body in self.bodies), self.base]
+        return [x for part in parts if part is not None for x in vars(part).values() if isinstance(x, list)]

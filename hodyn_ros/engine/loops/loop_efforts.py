@@ -25,12 +25,13 @@ import numpy as np
 from hodyn_ros.codegen.kernel import Stack
 from hodyn_ros.engine.loops.loop_motion import ClosingMotion, LoopCode, Velocity
 from hodyn_ros.engine.loops.loop_multipliers import HoldingMultipliers, Multipliers, loop_loads
-from hodyn_ros.engine.loops.loop_series import NOTHING, weighted
+from hodyn_ros.engine.loops.loop_series import weighted
 from hodyn_ros.engine.recursions.recursion import Recursion
 from hodyn_ros.engine.series.applied import AppliedWrench
 from hodyn_ros.engine.series.block_system import BlockSystem
 from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.engine.series.orthogonal import Orthogonal
+from hodyn_ros.engine.series.spatial import NOTHING
 from hodyn_ros.engine.series.validity import overflow
 from hodyn_ros.engine.series.vectors import Scalar, add, cross, dot, halves, taylor, to_derivatives
 from hodyn_ros.model.closure import Closure
@@ -107,10 +108,8 @@ class EffortCode(LoopCode):
 
     def _computed(self, q: Stack, stacks: Sequence[Stack]) -> _Computed:
         """Compute from arguments as of `efforts`."""
-        closure = self.closure
-        n_leader_arrays, n_loads = 2 if closure.leader is not None else 0, len(self.loads)
-        leader, loads = stacks[:n_leader_arrays], stacks[n_leader_arrays : n_leader_arrays + n_loads]
-        rest = list(stacks[n_leader_arrays + n_loads :])
+        leader, rest = self.parted(stacks)
+        loads, rest = rest[: len(self.loads)], list(rest[len(self.loads) :])
         preload = [taylor(row, k) for k, row in enumerate(rest.pop(0))] if self.preloaded else None
         (memory,), (state,), *computed = rest
         leading = self.leading_positions(q[0], state)
@@ -121,7 +120,7 @@ class EffortCode(LoopCode):
             of_tree = self._tree_efforts(leading, rates, leader, loads)
         forces = Forces(self, motions, preload)
         rows = to_derivatives([forces.extend(row) for row in of_tree])
-        joints = [self.positions(leading), *self.derivatives(rates, range(closure.tree.n_joints))]
+        joints = [self.positions(leading), *self.derivatives(rates, range(self.closure.tree.n_joints))]
         singularity = sum(map(self.singularity_of, motions)) + forces.system.singularity
         defect = self.wrong(leading, state[-1], memory, motions, leader, singularity) + overflow(rows)
         return _Computed(leading, leader, rates, forces, of_tree, rows, joints, defect, singularity)

@@ -51,9 +51,8 @@ class LoopHessian(LoopFunction):
 class _Code(EffortCode):
     def hessian(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the second derivatives by rows, and what is wrong."""
-        closure, n_leader_arrays = self.closure, 0 if self.closure.leader is None else 2
-        leader, (*loads, multiplier, memory, state) = stacks[:n_leader_arrays], stacks[n_leader_arrays:]
-        orders, c = self.order + 3, closure.n_coordinates
+        leader, (*loads, multiplier, memory, state) = self.parted(stacks)
+        orders, c = self.order + 3, self.closure.n_coordinates
         fields = []
         for k in range(orders):
             row = []

@@ -17,13 +17,13 @@ import numpy as np
 from hodyn_ros.codegen.kernel import Shape, Stack
 from hodyn_ros.engine.loops.limbs import is_on_limbs
 from hodyn_ros.engine.loops.loop_motion import ClosingMotion, LoopCode, Velocity
-from hodyn_ros.engine.loops.loop_series import NOTHING
 from hodyn_ros.engine.matrix_kernels import CORIOLIS_MATRIX, GRAVITY, MASS_MATRIX, Column, Law, Sums
-from hodyn_ros.engine.recursions.composite import Composite, Rows, Spatial, plus, scaled
+from hodyn_ros.engine.recursions.composite import Composite, Rows
+from hodyn_ros.engine.series.block_system import SeriesSystem
 from hodyn_ros.engine.series.canonical import CanonicalBody
 from hodyn_ros.engine.series.floating_base import FloatingBase, convolve_vectors
 from hodyn_ros.engine.series.series import Series, by_order, coefficient, of_orders
-from hodyn_ros.engine.series.series_system import SeriesSystem
+from hodyn_ros.engine.series.spatial import NOTHING, Spatial, plus, scaled
 from hodyn_ros.engine.series.validity import overflow
 from hodyn_ros.engine.series.vectors import ZERO, Scalar, cross, dot, subtract, taylor
 from hodyn_ros.lie.se3 import Array
@@ -147,8 +147,7 @@ class ProductCode(LoopCode):
 
     def matrices(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the rows of one order after the other, and what is wrong, from closed positions."""
-        *leader, (memory,), (state,) = stacks
-        leader, rest = leader[: self.closure.n_leader_arrays], leader[self.closure.n_leader_arrays :]
+        leader, (*rest, (memory,), (state,)) = self.parted(stacks)
         leading = self.leading_positions(q[0], state)
         motions, rates = self.move(q, leading, leader)
         base = None

@@ -13,7 +13,6 @@ from hodyn_ros.codegen.tracer import of_part
 from hodyn_ros.engine.kernel_spec import Loads
 from hodyn_ros.engine.loops.limbs import limbs_of
 from hodyn_ros.engine.loops.loop_series import (
-    NOTHING,
     TARGET,
     Cluster,
     ClusterMotion,
@@ -21,11 +20,11 @@ from hodyn_ros.engine.loops.loop_series import (
     PlacedRow,
     weighted,
 )
-from hodyn_ros.engine.recursions.composite import Axes, Spatial
 from hodyn_ros.engine.series.allowed import allowed_twists, distance_from_allowed
 from hodyn_ros.engine.series.block_system import BlockSystem
 from hodyn_ros.engine.series.canonical import canonical_bodies, inward
 from hodyn_ros.engine.series.joint_curve import beyond
+from hodyn_ros.engine.series.spatial import NOTHING, Axes, Spatial
 from hodyn_ros.engine.series.validity import (
     DOUBLE,
     SINGULAR_LENGTH,
@@ -96,6 +95,11 @@ class LoopCode:
             self.clusters = _clusters(closure, chosen, self.unknown, of_platform=not base)
             self._parts = {}
         self.columns_of = [self._columns(cluster) for cluster in self.clusters]
+
+    def parted(self, stacks: Sequence[Stack]) -> tuple[Sequence[Stack], Sequence[Stack]]:
+        """Return the arguments that say how platform or base moves, and those behind."""
+        n_leader_arrays = self.closure.n_leader_arrays
+        return stacks[:n_leader_arrays], stacks[n_leader_arrays:]
 
     def newton_step(self, q: Stack, *stacks: Stack) -> Stack:
         """Improve the positions of the leading joints; returns them, and `following_step`."""

@@ -12,12 +12,12 @@ import numpy as np
 
 from hodyn_ros.codegen.kernel import Stack
 from hodyn_ros.engine.loops.loop_motion import ClosingMotion, LoopCode
-from hodyn_ros.engine.loops.loop_series import NOTHING, Cluster, ClusterMotion, MovingFrame, PlacedRow
-from hodyn_ros.engine.recursions.composite import Spatial, combine, plus, power, scaled
+from hodyn_ros.engine.loops.loop_series import Cluster, ClusterMotion, MovingFrame, PlacedRow
 from hodyn_ros.engine.series.allowed import closed_directions
 from hodyn_ros.engine.series.block_system import BlockSystem
 from hodyn_ros.engine.series.canonical import inward
 from hodyn_ros.engine.series.floating_base import convolve_vectors
+from hodyn_ros.engine.series.spatial import NOTHING, Spatial, combine, plus, power, scaled
 from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, dot, subtract, to_derivatives
 from hodyn_ros.lie.se3 import inverse
 from hodyn_ros.model.frames import Frame

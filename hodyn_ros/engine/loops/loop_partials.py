@@ -28,11 +28,11 @@ from hodyn_ros.engine.loops.loop_efforts import EffortCode
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction, TooLong
 from hodyn_ros.engine.loops.loop_matrices import MATRIX_LAWS, Matrix, SumsCode, base_velocity
 from hodyn_ros.engine.loops.loop_motion import LoopCode, Velocity
-from hodyn_ros.engine.loops.loop_series import NOTHING, ClusterMotion
-from hodyn_ros.engine.recursions.composite import plus, scaled
+from hodyn_ros.engine.loops.loop_series import ClusterMotion
 from hodyn_ros.engine.second_partials import changed
 from hodyn_ros.engine.series.dual import Dual, value_of
 from hodyn_ros.engine.series.floating_base import FloatingBase
+from hodyn_ros.engine.series.spatial import NOTHING, plus, scaled
 from hodyn_ros.engine.series.vectors import Scalar, cross, dot, from_taylor, halves, taylor, to_derivatives
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
@@ -319,8 +319,7 @@ def _pose_of_leader(code: LoopCode, motions: Sequence[ClusterMotion]) -> Stack:
 class _EffortChanges(EffortCode):
     def checked(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the changes from spatial twists, what is wrong, and how near to a singular pose it is."""
-        n_leader_arrays = self.closure.n_leader_arrays
-        leader, (*loads, memory, state, (units,)) = stacks[:n_leader_arrays], stacks[n_leader_arrays:]
+        leader, (*loads, memory, state, (units,)) = self.parted(stacks)
         changed = MotionChange(self, q, leader, state, _rows(units, self.closure.n_coordinates))
         *_, defect, singularity = table = changed.efforts(self, loads, memory)
         return [*changed.of(table[: self.order + 1]), [value_of(row[0]) for row in (defect, singularity)]]
@@ -329,8 +328,7 @@ class _EffortChanges(EffortCode):
 class _MatrixChanges(SumsCode):
     def checked(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the changes from spatial twists, and what is wrong."""
-        n_leader_arrays = self.closure.n_leader_arrays
-        leader, (memory, state, (units,)) = stacks[:n_leader_arrays], stacks[n_leader_arrays:]
+        leader, (memory, state, (units,)) = self.parted(stacks)
         changed = MotionChange(self, q, leader, state, _rows(units, self.closure.n_coordinates))
         table = self.matrices(changed.q, *changed.leader, memory, changed.state)
         return [*changed.of(table[:-1]), [value_of(table[-1][0])]]
@@ -342,9 +340,8 @@ class _AccelerationChanges(AccelerationCode):
 
         Changes of the wrench on a base are body-fixed, as those of its motion are.
         """
-        closure, n_leader_arrays = self.closure, self.closure.n_leader_arrays
-        leader, (*arguments, memory, state, (units,)) = stacks[:n_leader_arrays], stacks[n_leader_arrays:]
-        c, first = closure.n_coordinates, closure.n_base
+        closure, c, first = self.closure, self.closure.n_coordinates, self.closure.n_base
+        leader, (*arguments, memory, state, (units,)) = self.parted(stacks)
         changed = MotionChange(self, q, leader, state, _rows(units[: 2 * c], c))
         pushed = _rows(units[2 * c :], closure.n_efforts)
         if first and not changed.traced:

@@ -14,29 +14,38 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hodyn_ros.engine.recursions.composite import Axes, Spatial, bracket, combine, plus, power, scaled
 from hodyn_ros.engine.series.canonical import CanonicalBody, inward
 from hodyn_ros.engine.series.floating_base import convolve_vectors
 from hodyn_ros.engine.series.joint_curve import curve, slopes
+from hodyn_ros.engine.series.spatial import (
+    NOTHING,
+    Axes,
+    Spatial,
+    bracket,
+    combine,
+    minus,
+    plus,
+    power,
+    scaled,
+)
 from hodyn_ros.engine.series.vectors import (
     ZERO,
     Scalar,
     Vector,
     add,
-    components,
     convolve,
     cross,
     dot,
     halves,
     scale,
     subtract,
+    times,
 )
 from hodyn_ros.formulations.closure_rows import Row
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Follower
 from hodyn_ros.model.frames import Frame
 
-NOTHING: Spatial = (ZERO, ZERO)
 UNITS: Axes = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 TARGET = -2  # in the place of a body: the pose that is given of a platform
 
@@ -187,10 +196,6 @@ class ClusterMotion:
             frame.extend(twists)
         return frame
 
-    def place(self, body: int) -> tuple[Axes, Vector]:
-        """Return axes and position of the canonical frame of a body."""
-        return self._places[body]
-
     def _known(self, body: int) -> int:
         return -1 if body == self.cluster.root else body
 
@@ -301,7 +306,7 @@ class ClusterMotion:
         a, b = twists[self._known(placed.a.body)], twists[self._known(placed.b.body)]
         result: Scalar = 0.0
         for i in range(k + 1):
-            result = result + power(_minus(b[k - i], a[k - i]), self.wrench(row, i))
+            result = result + power(minus(b[k - i], a[k - i]), self.wrench(row, i))
         return result
 
     def entries(self, row: int, k: int = 0) -> dict[int, Scalar]:
@@ -415,13 +420,13 @@ def _composed(a: tuple[Axes, Vector], b: tuple[Axes, Vector]) -> tuple[Axes, Vec
 
 
 def _seen(frame: tuple[Axes, Vector], pose: tuple[Axes, Vector]) -> tuple[Axes, Vector]:
-    x, y, z = (components(frame[0], axis) for axis in pose[0])
-    return (x, y, z), components(frame[0], subtract(pose[1], frame[1]))
+    x, y, z = (times(frame[0], axis) for axis in pose[0])
+    return (x, y, z), times(frame[0], subtract(pose[1], frame[1]))
 
 
 def _twist_seen(frame: tuple[Axes, Vector], twist: Spatial) -> Spatial:
     w, v = twist
-    return components(frame[0], w), components(frame[0], subtract(v, cross(frame[1], w)))
+    return times(frame[0], w), times(frame[0], subtract(v, cross(frame[1], w)))
 
 
 def _turned(twists: Sequence[Spatial], series: Sequence[Vector], k: int) -> Vector:
@@ -446,7 +451,3 @@ def weighted(weights: Array, values: Sequence[Scalar]) -> Scalar:
         if weight:
             result = result + value * weight
     return result
-
-
-def _minus(a: Spatial, b: Spatial) -> Spatial:
-    return subtract(a[0], b[0]), subtract(a[1], b[1])

@@ -16,8 +16,7 @@ import numpy as np
 from hodyn_ros.codegen.kernel import Shape, Stack
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction
 from hodyn_ros.engine.loops.loop_motion import ClosingMotion, LoopCode, Velocity
-from hodyn_ros.engine.loops.loop_series import NOTHING, moved
-from hodyn_ros.engine.recursions.composite import Spatial, plus
+from hodyn_ros.engine.loops.loop_series import moved
 from hodyn_ros.engine.recursions.frame_goals import (
     ACCURACY,
     DAMPING,
@@ -31,6 +30,7 @@ from hodyn_ros.engine.recursions.frame_goals import (
 )
 from hodyn_ros.engine.series.floating_base import convolve_vectors
 from hodyn_ros.engine.series.orthogonal import Orthogonal
+from hodyn_ros.engine.series.spatial import NOTHING, Spatial, plus
 from hodyn_ros.engine.series.validity import CLOSED, distance_from_rigid, overflow
 from hodyn_ros.engine.series.vectors import Scalar, add, cross, dot, scale, taylor, twist_about
 from hodyn_ros.lie.se3 import Array

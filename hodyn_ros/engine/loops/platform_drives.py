@@ -16,8 +16,8 @@ import numpy as np
 from hodyn_ros.codegen.kernel import Stack
 from hodyn_ros.engine.loops.loop_motion import JUMP, ClosingMotion, LoopCode
 from hodyn_ros.engine.loops.loop_multipliers import Multipliers
-from hodyn_ros.engine.loops.loop_series import NOTHING
 from hodyn_ros.engine.series.orthogonal import Orthogonal
+from hodyn_ros.engine.series.spatial import NOTHING
 from hodyn_ros.engine.series.validity import following_step, overflow, unless_small
 from hodyn_ros.engine.series.vectors import (
     Scalar,

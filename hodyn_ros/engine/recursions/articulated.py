@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from hodyn_ros.engine.recursions.recursion import Recursion
 from hodyn_ros.engine.series.applied import AppliedWrench
-from hodyn_ros.engine.series.body import Body, Spatial
+from hodyn_ros.engine.series.body import Body
 from hodyn_ros.engine.series.canonical import CanonicalBody
 from hodyn_ros.engine.series.floating_base import FloatingBase
+from hodyn_ros.engine.series.spatial import NOTHING, Spatial, minus, plus, scaled
 from hodyn_ros.engine.series.vectors import (
     ZERO,
     Scalar,
@@ -154,21 +155,17 @@ def motion_from_parent(body: Body, motion: Spatial) -> Spatial:
     return inward(body, spin), inward(body, add(a, cross(spin, present_translation(body))))
 
 
-def _plus(a: Spatial, b: Spatial) -> Spatial:
-    return add(a[0], b[0]), add(a[1], b[1])
-
-
 @dataclass
 class ArticulatedState:
     """What the articulated recursion knows of a body beyond its motion."""
 
     inertia: ArticulatedInertia
-    column: Spatial = (ZERO, ZERO)  # the inertia times the joint's screw
+    column: Spatial = NOTHING  # the inertia times the joint's screw
     inverse: Scalar = 0.0  # of the inertia about the joint; zero where the motion is prescribed
     # of the order at hand:
-    carried: Spatial = (ZERO, ZERO)  # (w, a) from the parent, without its accelerations
-    motion: Spatial = (ZERO, ZERO)  # (spin, a) with the change of the turn and prescribed accelerations
-    wrench: Spatial = (ZERO, ZERO)  # needed without the accelerations to be found
+    carried: Spatial = NOTHING  # (w, a) from the parent, without its accelerations
+    motion: Spatial = NOTHING  # (spin, a) with the change of the turn and prescribed accelerations
+    wrench: Spatial = NOTHING  # needed without the accelerations to be found
     drive: Scalar = 0.0  # what is left of the torque
 
 
@@ -247,8 +244,8 @@ class ArticulatedRecursion(Recursion):
                 self.move_base(k, base_inputs)
         for body in self.jointed:
             self.bias(body, k, inputs[body.constants.joint])
-        for state, (moment, force) in zip(self.states, self.applied(loads)):
-            state.wrench = subtract(state.wrench[0], moment), subtract(state.wrench[1], force)
+        for state, wrench in zip(self.states, self.applied(loads)):
+            state.wrench = minus(state.wrench, wrench)
         for body in reversed(self.jointed):
             self.gather(body, inputs[body.constants.joint])
         if self.base is not None:
@@ -262,7 +259,7 @@ class ArticulatedRecursion(Recursion):
         """
         c, state = body.constants, self.state_of(body)
         self.multiply_velocities(body, k)
-        w, a = state.carried = self.carry(body, k, *(self.above(body, k) if c.parent < 0 else (ZERO, ZERO)))
+        w, a = state.carried = self.carry(body, k, *(self.above(body, k) if c.parent < 0 else NOTHING))
         spin = scale(k + 1.0, add(w, body.turn.inward_change([*body.angular_turned, w], k + 1)))
         a = add(a, body.turn.inward_change([*body.linear_turned, a], k))
         if c.joint in self.prescribed:
@@ -272,20 +269,20 @@ class ArticulatedRecursion(Recursion):
         state.wrench = body.wrench(k, ZERO, ZERO)
         if k > 0 and c.parent >= 0:
             parent = self.states[c.parent]
-            parent.wrench = _plus(parent.wrench, self.transmit(body, k, ZERO, ZERO))
+            parent.wrench = plus(parent.wrench, self.transmit(body, k, ZERO, ZERO))
 
     def gather(self, body: Body, imposed: Scalar) -> None:
         """Add up what a body and all beyond need without the parent's acceleration, and pass it on."""
         c, state = body.constants, self.state_of(body)
-        state.wrench = _plus(state.wrench, state.inertia.times(state.motion))
+        state.wrench = plus(state.wrench, state.inertia.times(state.motion))
         passed = state.wrench
         if c.joint not in self.prescribed:
             state.drive = imposed - body.along_joint(*state.wrench)
             push = state.inverse * state.drive
-            passed = _plus(passed, (scale(push, state.column[0]), scale(push, state.column[1])))
+            passed = plus(passed, scaled(push, state.column))
         if c.parent >= 0:
             parent = self.states[c.parent]
-            parent.wrench = _plus(parent.wrench, wrench_at_parent(body, passed))
+            parent.wrench = plus(parent.wrench, wrench_at_parent(body, passed))
 
     def release_base(self, k: int, bias: Spatial, inputs: Sequence[Scalar]) -> None:
         """Find the acceleration of the base under a given wrench, or the wrench of its given motion."""
@@ -301,7 +298,7 @@ class ArticulatedRecursion(Recursion):
             base.angular.append(self.base.angular[k + 1])
             base.linear.append(a)
         motion = scale(k + 1.0, base.angular[k + 1]), base.linear[k]
-        moment, force = _plus(bias, self.states[0].inertia.times(motion))
+        moment, force = plus(bias, self.states[0].inertia.times(motion))
         base.moment.append(moment)
         base.force.append(force)
 
@@ -317,7 +314,7 @@ class ArticulatedRecursion(Recursion):
             spin, linear = motion_from_parent(body, above)
             drive = drive - dot(state.column[0], spin) - dot(state.column[1], linear)
             w, a = add(w, scale(1.0 / (k + 1), spin)), add(a, linear)
-            moment, force = _plus((moment, force), state.inertia.times((spin, linear)))
+            moment, force = plus((moment, force), state.inertia.times((spin, linear)))
         if c.joint in self.prescribed:
             acceleration = imposed
             result = body.along_joint(moment, force) + self.armature[c.joint] * acceleration

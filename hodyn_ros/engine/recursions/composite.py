@@ -16,17 +16,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from hodyn_ros.engine.series.canonical import CanonicalBody, inward
 from hodyn_ros.engine.series.series import Series, coefficient
+from hodyn_ros.engine.series.spatial import (
+    NOTHING,
+    Axes,
+    Matrix,
+    Spatial,
+    bracket,
+    combine,
+    plus,
+    scaled,
+    symmetric,
+)
 from hodyn_ros.engine.series.vectors import ZERO, Scalar, Vector, add, cross, dot, scale, subtract, times
 
-Matrix = tuple[Vector, Vector, Vector]
-Spatial = tuple[Vector, Vector]  # (angular; linear) of a motion, (moment; force) of a wrench
-Axes = tuple[Vector, Vector, Vector]
 Rows = list[list[Scalar]]
 
 _PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # entries of a symmetric matrix
@@ -118,7 +127,7 @@ class Composite:
             # a single screw does not move under its own joint
             carrier = above if len(screws) == 1 else twists
             for series, rate in zip(moved, rates):
-                rate.append(_sum([bracket(carrier[k - i], series[i]) for i in range(k + 1)]))
+                rate.append(reduce(plus, [bracket(carrier[k - i], series[i]) for i in range(k + 1)]))
                 series.append(scaled(1.0 / (k + 1), rate[k]))
         self.placed.append(
             Placed(
@@ -144,7 +153,7 @@ class Composite:
                 w, v = term(own.twist, k - i)
                 h = add(h, cross(w, firsts[i]))
                 columns = [
-                    add(scale(firsts[i][b], v), cross(w, row)) for b, row in enumerate(_rows(seconds[i]))
+                    add(scale(firsts[i][b], v), cross(w, row)) for b, row in enumerate(symmetric(seconds[i]))
                 ]
                 rows = [[rows[a][b] + columns[b][a] for b in range(3)] for a in range(3)]
             step = 1.0 / (k + 1)
@@ -160,7 +169,7 @@ class Composite:
 
     def twist_of(self, j: int) -> Spatial:
         """Return the twist of a body, or of the world, -1."""
-        return (ZERO, ZERO) if j < 0 else self.placed[j].twist
+        return NOTHING if j < 0 else self.placed[j].twist
 
     def accelerations(self, rates: Sequence[Scalar]) -> list[Spatial]:
         """Return the spatial accelerations of all bodies, against gravity, from rates of the velocities."""
@@ -218,7 +227,7 @@ class Moments:
     @property
     def second_rows(self) -> Matrix:
         """The second moment `integral of x x^T dm` by rows."""
-        return _rows(self.second)
+        return symmetric(self.second)
 
     @property
     def inertia_rows(self) -> Matrix:
@@ -236,51 +245,6 @@ class Moments:
         w, v = motion
         moment = add(times(self.inertia_rows, w), cross(self.first, v))
         return moment, add(scale(self.mass, v), cross(w, self.first))
-
-
-def bracket(a: Spatial, b: Spatial) -> Spatial:
-    """Return the Lie bracket `ad_a b` of two motions."""
-    return cross(a[0], b[0]), add(cross(a[0], b[1]), cross(a[1], b[0]))
-
-
-def dual_bracket(a: Spatial, wrench: Spatial) -> Spatial:
-    """Return `-ad_a^T W`."""
-    return add(cross(a[0], wrench[0]), cross(a[1], wrench[1])), cross(a[0], wrench[1])
-
-
-def power(motion: Spatial, wrench: Spatial) -> Scalar:
-    """Multiply a motion with a wrench."""
-    return dot([*motion[0], *motion[1]], [*wrench[0], *wrench[1]])
-
-
-def plus(a: Spatial, b: Spatial) -> Spatial:
-    """Add two motions or two wrenches."""
-    return add(a[0], b[0]), add(a[1], b[1])
-
-
-def scaled(factor: Scalar, a: Spatial) -> Spatial:
-    """Multiply a motion or a wrench by a scalar."""
-    return scale(factor, a[0]), scale(factor, a[1])
-
-
-def _sum(items: Sequence[Spatial]) -> Spatial:
-    result = items[0]
-    for item in items[1:]:
-        result = plus(result, item)
-    return result
-
-
-def combine(vectors: Sequence[Vector], factors: Sequence[Scalar]) -> Vector:
-    """Return the sum of vectors times factors."""
-    result = scale(factors[0], vectors[0])
-    for vector, factor in zip(vectors[1:], factors[1:]):
-        result = add(result, scale(factor, vector))
-    return result
-
-
-def _rows(second: Sequence[Scalar]) -> Matrix:
-    xx, yy, zz, xy, xz, yz = second
-    return ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
 
 
 def _moments_at_start(body: CanonicalBody, axes: Axes, position: Vector) -> tuple[Vector, tuple[Scalar, ...]]:

@@ -17,10 +17,10 @@ from hodyn_ros.codegen.kernel import Stack
 from hodyn_ros.digits import FEWEST
 from hodyn_ros.engine.loops.loop_series import Cluster, ClusterMotion, MovingFrame
 from hodyn_ros.engine.recursions.articulated import factorise, solve
-from hodyn_ros.engine.recursions.composite import Spatial, power
 from hodyn_ros.engine.series.canonical import canonical_bodies, inward
 from hodyn_ros.engine.series.floating_base import FloatingBase, convolve_vectors
 from hodyn_ros.engine.series.orthogonal import Orthogonal
+from hodyn_ros.engine.series.spatial import NOTHING, Spatial, power
 from hodyn_ros.engine.series.vectors import (
     ZERO,
     Scalar,
@@ -286,7 +286,7 @@ class GoalCode:
             for j in self.joints:
                 free = inputs is None or j in self.movable
                 rates[j].append(0.0 if inputs is None or free else inputs[k][j] * (1.0 / factorial(k)))
-            base = twist_about(taylor(base_twists[k], k), moving.center) if base_twists else (ZERO, ZERO)
+            base = twist_about(taylor(base_twists[k], k), moving.center) if base_twists else NOTHING
             right = moving.asked(wanted, rates, base, k)
             known = moving.known(equations, wrenches, k) if self.redundant else []
             values, multipliers, missing = equations.solve(right, known)

@@ -13,19 +13,18 @@ import numpy as np
 
 from hodyn_ros.codegen.kernel import Stack, Traceable
 from hodyn_ros.engine.kernel_spec import motion_arguments
-from hodyn_ros.engine.loops.loop_series import Cluster, ClusterMotion, MovingFrame
-from hodyn_ros.engine.recursions.composite import Spatial
+from hodyn_ros.engine.loops.loop_series import Cluster, ClusterMotion
 from hodyn_ros.engine.series.canonical import canonical_bodies, inward
 from hodyn_ros.engine.series.floating_base import convolve_vectors
+from hodyn_ros.engine.series.spatial import NOTHING, Spatial
 from hodyn_ros.engine.series.vectors import (
     ZERO,
     Scalar,
-    Vector,
     add,
     axes_of,
     cross,
-    dot,
     taylor,
+    times,
     to_derivatives,
     twist_about,
 )
@@ -106,7 +105,7 @@ def com(model: TreeModel, order: int) -> Traceable:
             share = float(model.masses[body] / model.masses.sum())
             if not share:
                 continue
-            frame = moved.frame(Frame(body, _at(model.coms[body])), order)
+            frame = moved.motion.frame(Frame(body, _at(model.coms[body])), order)
             for k, row in enumerate(total):
                 total[k] = [x + share * y for x, y in zip(row, frame.point[k])]
         total[0] = [x + c for x, c in zip(total[0], moved.center)]
@@ -130,19 +129,15 @@ class _Moved:
         self.motion = ClusterMotion(cluster, canonical_bodies(model), start, q[0], base, None)
         rates = dict(enumerate(zip(*(taylor(row, k) for k, row in enumerate(q[1 : order + 1])))))
         for k in range(order):
-            twist = twist_about(taylor(of_base[1][k], k), self.center) if of_base else (ZERO, ZERO)
+            twist = twist_about(taylor(of_base[1][k], k), self.center) if of_base else NOTHING
             self.motion.extend(rates, twist)
-
-    def frame(self, frame: Frame, k: int) -> MovingFrame:
-        """Return axes and origin of a frame on a body up to coefficient k."""
-        return self.motion.frame(frame, k)
 
     def pose(self, frame: Frame) -> list[Scalar]:
         """Return a pose by rows."""
         if frame.body < 0:
             fixed: list[Scalar] = frame.pose.ravel().tolist()
             return fixed
-        moving = self.frame(frame, 0)
+        moving = self.motion.frame(frame, 0)
         point = [x + c for x, c in zip(moving.point[0], self.center)]
         rows = [[*(axis[0][i] for axis in moving.axes), point[i]] for i in range(3)]
         return [value for row in [*rows, [0.0, 0.0, 0.0, 1.0]] for value in row]
@@ -158,14 +153,18 @@ class _Moved:
             center = (self.center[0], self.center[1], self.center[2])
             result = [(w, add(screw[1], cross(center, w))) for w, screw in zip(angular, screws)]
         else:
-            moving = self.frame(frame, max(count - 1, 0))
+            moving = self.motion.frame(frame, max(count - 1, 0))
             result = [
                 (angular[k], add(screws[k][1], convolve_vectors(cross, angular, moving.point, k)))
                 for k in range(count)
             ]
         if representation == "body_fixed":
-            parts = [[part[i] for part in result] for i in range(2)]
-            result = [(_in_axes(moving, parts[0], k), _in_axes(moving, parts[1], k)) for k in range(count)]
+            axes = list(zip(*moving.axes))
+            w, v = ([part[i] for part in result] for i in range(2))
+            result = [
+                (convolve_vectors(times, axes, w, k), convolve_vectors(times, axes, v, k))
+                for k in range(count)
+            ]
         return to_derivatives([[*w, *v] for w, v in result])
 
     def own_screw(self, frame: Frame, representation: Representation) -> Stack:
@@ -181,20 +180,12 @@ class _Moved:
 
     def base_screws(self) -> list[list[Spatial]]:
         """Return the screws of the body-fixed twist of a floating base."""
-        base = self.frame(Frame(0, _at([0.0, 0.0, 0.0])), self.order)
+        base = self.motion.frame(Frame(0, _at([0.0, 0.0, 0.0])), self.order)
         turns = [
             [(axis[k], convolve_vectors(cross, base.point, axis, k)) for k in range(self.order + 1)]
             for axis in base.axes
         ]
         return [*turns, *([(ZERO, axis[k]) for k in range(self.order + 1)] for axis in base.axes)]
-
-
-def _in_axes(frame: MovingFrame, series: Sequence[Vector], k: int) -> Vector:
-    x, y, z = (
-        sum((dot(axis[i], series[k - i]) for i in range(1, k + 1)), start=dot(axis[0], series[k]))
-        for axis in frame.axes
-    )
-    return x, y, z
 
 
 def _at(point: Sequence[float]) -> Array:

@@ -1,21 +1,13 @@
-"""Mass matrix, Coriolis matrix and gravity of a tree from sums over subtrees, over abstract scalars."""
+"""Matrices, gravity and momentum of a tree from sums over subtrees, over abstract scalars."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 
-from hodyn_ros.engine.recursions.composite import (
-    Composite,
-    Moments,
-    Rows,
-    Spatial,
-    plus,
-    power,
-    scaled,
-    series_of,
-    term,
-)
+from hodyn_ros.engine.recursions.composite import Composite, Moments, Rows, series_of, term
 from hodyn_ros.engine.series.series import coefficient
+from hodyn_ros.engine.series.spatial import Spatial, plus, power, scaled
 from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, scale, subtract, times
 
 
@@ -154,3 +146,48 @@ def _double_cross(a: Vector, b: Vector) -> list[Vector]:
 def _split(row: Sequence[Scalar]) -> tuple[list[Vector], list[Vector], Vector, Vector]:
     vectors = [(row[i], row[i + 1], row[i + 2]) for i in range(0, 24, 3)]
     return vectors[:3], vectors[3:6], vectors[6], vectors[7]
+
+
+def com_jacobian(tree: Composite) -> Rows:
+    """Return the matrix (3, m) that takes velocities to that of the centre of mass, in world axes."""
+    share = 1.0 / _mass(tree)
+    return _by_rows([scale(share, force) for _, force in _momenta(tree)])
+
+
+def momentum_matrix(tree: Composite) -> Rows:
+    """Return the matrix (6, m) that takes velocities to the momentum about the centre of mass."""
+    com = _com(tree)
+    return _by_rows([_about(com, momentum) for momentum in _momenta(tree)])
+
+
+def momentum(tree: Composite) -> list[Scalar]:
+    """Return the momentum (6,) about the centre of mass, in world axes, angular part first."""
+    parts = (moments.times(own.twist) for moments, own in zip(tree.moments, tree.placed))
+    return _about(_com(tree), reduce(plus, parts))
+
+
+def _momenta(tree: Composite) -> list[Spatial]:
+    """Return the momentum by unit velocity, about the point of reference, by column."""
+    result: dict[int, Spatial] = {}
+    for own, moments in zip(tree.placed, tree.total_moments()):
+        result.update((column, moments.times(screw)) for column, screw in zip(own.columns, own.screws))
+    return [result[column] for column in range(tree.size)]
+
+
+def _by_rows(columns: Sequence[Sequence[Scalar]]) -> Rows:
+    return [list(row) for row in zip(*columns)]
+
+
+def _mass(tree: Composite) -> float:
+    return float(sum(body.mass for body in tree.constants))
+
+
+def _com(tree: Composite) -> Vector:
+    """Return the centre of mass, seen from the point of reference."""
+    roots = (m for own, m in zip(tree.placed, tree.total_moments()) if own.parent < 0)
+    x, y, z = zip(*(moments.first for moments in roots))
+    return scale(1.0 / _mass(tree), (sum(x), sum(y), sum(z)))
+
+
+def _about(com: Vector, momentum: Spatial) -> list[Scalar]:
+    return [*subtract(momentum[0], cross(com, momentum[1])), *momentum[1]]

@@ -10,17 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hodyn_ros.engine.recursions.composite import (
-    Composite,
-    Rows,
-    Spatial,
-    bracket,
-    combine,
-    dual_bracket,
-    plus,
-    power,
-    scaled,
-)
+from hodyn_ros.engine.recursions.composite import Composite, Rows
+from hodyn_ros.engine.series.spatial import Spatial, bracket, combine, dual_bracket, plus, power, scaled
 from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, dot, halves, scale, times
 from hodyn_ros.lie.motion import BaseRepresentation
 

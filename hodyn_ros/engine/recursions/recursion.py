@@ -16,11 +16,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hodyn_ros.engine.series.applied import AppliedWrench
-from hodyn_ros.engine.series.body import Body, Spatial, acceleration_field, angular_products
+from hodyn_ros.engine.series.body import Body, acceleration_field, angular_products
 from hodyn_ros.engine.series.canonical import CanonicalBody
 from hodyn_ros.engine.series.floating_base import FloatingBase
+from hodyn_ros.engine.series.spatial import NOTHING, Spatial, minus, plus
 from hodyn_ros.engine.series.turn import Turn
-from hodyn_ros.engine.series.vectors import ZERO, Scalar, Vector, add, cross, scale, subtract, times
+from hodyn_ros.engine.series.vectors import ZERO, Scalar, Vector, add, cross, scale, times
 
 
 class Recursion:
@@ -79,31 +80,38 @@ class Recursion:
         orders = range(len(accelerations))
         for body in self.bodies:
             for k in orders:
-                if body.constants.joint < 0:
-                    self.multiply_velocities(body, k)
-                    self.move_base(k, twists[k])
-                else:
-                    self.move(body, k, accelerations[k][body.constants.joint])
-                moment, force = body.wrench(k, scale(k + 1.0, body.angular[k + 1]), body.linear[k])
+                moment, force = self.needed(body, k, accelerations[k], twists[k] if twists else ())
                 body.moment.append(moment)
                 body.force.append(force)
         for k in orders if self.loads else ():
-            for body, (moment, force) in zip(self.bodies, self.applied(loads[k])):
-                body.moment[k], body.force[k] = (
-                    subtract(body.moment[k], moment),
-                    subtract(body.force[k], force),
-                )
+            for body, wrench in zip(self.bodies, self.applied(loads[k])):
+                body.moment[k], body.force[k] = minus((body.moment[k], body.force[k]), wrench)
         torques: list[list[Scalar]] = [[0.0] * len(self.jointed) for _ in orders]
         for body in reversed(self.jointed):
-            c = body.constants
             for k in orders:
-                torques[k][c.joint] = body.along_joint(body.moment[k], body.force[k])
-                if c.parent >= 0:
-                    parent = self.bodies[c.parent]
-                    moment, force = self.transmit(body, k, body.moment[k], body.force[k])
-                    parent.moment[k] = add(parent.moment[k], moment)
-                    parent.force[k] = add(parent.force[k], force)
+                torques[k][body.constants.joint] = self.hand_on(body, k)
         return torques
+
+    def needed(self, body: Body, k: int, accelerations: Sequence[Scalar], twist: Sequence[Scalar]) -> Spatial:
+        """Extend the motion of a body, and return coefficient k of the wrench that it needs by itself.
+
+        From coefficient k of the accelerations of all joints, and k + 1 of a floating base's twist.
+        """
+        if body.constants.joint < 0:
+            self.multiply_velocities(body, k)
+            self.move_base(k, twist)
+        else:
+            self.move(body, k, accelerations[body.constants.joint])
+        return body.wrench(k, scale(k + 1.0, body.angular[k + 1]), body.linear[k])
+
+    def hand_on(self, body: Body, k: int) -> Scalar:
+        """Return coefficient k of a joint's torque, and add what it passes on to its parent's wrench."""
+        torque = body.along_joint(body.moment[k], body.force[k])
+        if body.constants.parent >= 0:
+            parent = self.bodies[body.constants.parent]
+            passed = self.transmit(body, k, body.moment[k], body.force[k])
+            parent.moment[k], parent.force[k] = plus((parent.moment[k], parent.force[k]), passed)
+        return torque
 
     def move(self, body: Body, k: int, acceleration: Scalar) -> None:
         """Extend the motion of a body, given coefficient k of the acceleration of its joint."""
@@ -125,10 +133,9 @@ class Recursion:
 
     def applied(self, loads: Sequence[Sequence[Scalar]]) -> list[Spatial]:
         """Return the next coefficient of what the environment applies to every body, in its axes."""
-        result: list[Spatial] = [(ZERO, ZERO)] * len(self.bodies)
+        result: list[Spatial] = [NOTHING] * len(self.bodies)
         for load, values in zip(self.loads, loads):
-            moment, force = load.extend(self.bodies, self.base, values)
-            result[load.body] = add(result[load.body][0], moment), add(result[load.body][1], force)
+            result[load.body] = plus(result[load.body], load.extend(self.bodies, self.base, values))
         return result
 
     def multiply_velocities(self, body: Body, k: int) -> None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hodyn_ros.engine.recursions.composite import Axes, Composite, Rows, Spatial, plus, scaled
-from hodyn_ros.engine.series.vectors import ZERO, Scalar, Vector, add, components, cross, dot, subtract
+from hodyn_ros.engine.recursions.composite import Composite, Rows
+from hodyn_ros.engine.series.spatial import NOTHING, Axes, Spatial, plus, scaled
+from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, dot, subtract, times
 
 PER_BODY = 10
 
@@ -28,7 +29,7 @@ def regressor(tree: Composite, accelerations: Sequence[Scalar], screws: Sequence
             inner = tree.placed[i]
             for k, row in enumerate(inner.columns):
                 angular, linear = screws[i][k] if i == j else _seen(inner.screws[k], axes, position)
-                first = add(cross(a, angular), _transposed_times(field, linear))
+                first = add(cross(a, angular), times(list(zip(*field)), linear))
                 inertial = [dot(column, angular) for column in turning]
                 rows[row][PER_BODY * j : PER_BODY * (j + 1)] = [dot(a, linear), *first, *inertial]
     return rows
@@ -47,7 +48,7 @@ def slotine_li_regressor(
     rows: Rows = [[0.0] * (PER_BODY * len(tree.placed)) for _ in range(tree.size)]
     moved: list[tuple[Spatial, Spatial]] = []
     for j, own in enumerate(tree.placed):
-        twist, motion = ((ZERO, ZERO), tree.ground) if own.parent < 0 else moved[own.parent]
+        twist, motion = (NOTHING, tree.ground) if own.parent < 0 else moved[own.parent]
         for column, screw, screw_rate in zip(own.columns, own.screws, own.rates):
             twist = plus(twist, scaled(reference[column], screw))
             motion = plus(motion, scaled(rates[column], screw))
@@ -74,7 +75,6 @@ def parameter_derivatives(
     count, size = PER_BODY * len(tree.placed), tree.size if coordinates is None else len(coordinates)
     mass, coriolis = ([[[0.0] * size for _ in range(size)] for _ in range(count)] for _ in range(2))
     gravity: Rows = [[0.0] * size for _ in range(count)]
-    still = ZERO, ZERO
     for j, own in enumerate(tree.placed):
         frame = tree.frame(j)
         carried, ground = _seen(own.twist, *frame), _seen(tree.ground, *frame)
@@ -82,10 +82,10 @@ def parameter_derivatives(
         if coordinates is not None:
             columns = _in_coordinates(columns, coordinates)
         for row, screw, _ in columns:
-            for p, value in enumerate(_entries(screw, still, still, ground), PER_BODY * j):
+            for p, value in enumerate(_entries(screw, NOTHING, NOTHING, ground), PER_BODY * j):
                 gravity[p][row] = value
             for column, other, rate in columns:
-                for p, value in enumerate(_entries(screw, still, still, other), PER_BODY * j):
+                for p, value in enumerate(_entries(screw, NOTHING, NOTHING, other), PER_BODY * j):
                     mass[p][row][column] = value
                 for p, value in enumerate(_entries(screw, carried, other, rate), PER_BODY * j):
                     coriolis[p][row][column] = value
@@ -112,7 +112,7 @@ def _in_coordinates(
     """Return columns of coordinates; those that do not move the body are left out."""
     result = []
     for h, (follow, rates) in enumerate(coordinates):
-        moved = (ZERO, ZERO), (ZERO, ZERO)
+        moved = NOTHING, NOTHING
         for column, screw, rate in columns:
             f, change = follow[column], rates[column]
             moved = (
@@ -144,14 +144,14 @@ def _entries(screw: Spatial, twist: Spatial, reference: Spatial, motion: Spatial
 
 def _seen(screw: Spatial, axes: Axes, position: Vector) -> Spatial:
     """Return a screw in a frame given by its axes and position."""
-    return components(axes, screw[0]), components(axes, add(screw[1], cross(screw[0], position)))
+    return times(axes, screw[0]), times(axes, add(screw[1], cross(screw[0], position)))
 
 
 def _motion(
     twist: Spatial, acceleration: Spatial, axes: Axes, position: Vector
 ) -> tuple[Vector, list[Vector], list[Vector]]:
     """Return a, the rows of B, and the columns of `I w' + w × I w` by parameter, in the body's frame."""
-    w, spin = components(axes, twist[0]), components(axes, acceleration[0])
+    w, spin = times(axes, twist[0]), times(axes, acceleration[0])
     velocity = add(twist[1], cross(twist[0], position))
     a = add(add(acceleration[1], cross(acceleration[0], position)), cross(twist[0], velocity))
     x, y, z = w
@@ -170,9 +170,4 @@ def _motion(
         (sz + xy, zz - xx, sx - yz),
         (yy - zz, sz - xy, sy + xz),
     ]
-    return components(axes, a), field, turning
-
-
-def _transposed_times(rows: Sequence[Vector], x: Vector) -> Vector:
-    columns = list(zip(*rows))
-    return dot(columns[0], x), dot(columns[1], x), dot(columns[2], x)
+    return times(axes, a), field, turning

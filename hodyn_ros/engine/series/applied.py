@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hodyn_ros.engine.series.body import Body, Spatial
+from hodyn_ros.engine.series.body import Body
 from hodyn_ros.engine.series.floating_base import FloatingBase
+from hodyn_ros.engine.series.spatial import Spatial
 from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, halves, scale, subtract, times
 from hodyn_ros.lie.motion import BaseRepresentation
 

@@ -3,7 +3,8 @@
 Entries that are zero whatever the pose are known when code is traced. Rows and columns are ordered so that a
 system becomes lower triangular by blocks that cannot be taken apart further (A. L. Dulmage & N. S. Mendelsohn
 1958; I. S. Duff & J. K. Reid, "An implementation of Tarjan's algorithm for the block triangularization of a
-matrix" 1978); each is factorised by orthogonal columns. One factorisation serves all right-hand sides.
+matrix" 1978); each is factorised by orthogonal columns. One factorisation serves all right-hand sides, and
+all orders of systems that change in time.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hodyn_ros.engine.series.orthogonal import Orthogonal
+from hodyn_ros.engine.series.series import Series, coefficient
 from hodyn_ros.engine.series.vectors import Scalar, dot
 
 Rows = Sequence[Sequence[Scalar]]
@@ -66,6 +68,45 @@ class BlockSystem:
                 for i, value in zip(rows, factors.solve_transposed(rest)):
                     y[i] = value
         return y
+
+
+class SeriesSystem:
+    """The solutions of `A x = b` at every time, those of least norm where A has more columns than rows.
+
+    In Taylor coefficients: what lower ones of x contribute stands on the right. The solution of least norm is
+    `x = A^T z`.
+    """
+
+    def __init__(self, rows: Sequence[Sequence[Series | Scalar]], terms: int) -> None:
+        self._rows = [[[coefficient(x, k) for x in row] for row in rows] for k in range(terms)]
+        square = len(rows) == len(rows[0])
+        self._square = BlockSystem(self._rows[0]) if square else None
+        self._wide = None if square else Orthogonal(self._rows[0])
+
+    @property
+    def singularity(self) -> Scalar:
+        """The sum of 1 / l^2, l the length of what each column, or row, adds to those before it."""
+        return self._square.singularity if self._square else sum(self._wide.inverses) if self._wide else 0.0
+
+    def solve(self, right: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
+        """Return the coefficients of x from those of b."""
+        x: list[list[Scalar]] = []
+        z: list[list[Scalar]] = []
+        for k, b in enumerate(right):
+            rest = list(b)
+            for i in range(1, k + 1):
+                rest = [value - dot(row, x[k - i]) for value, row in zip(rest, self._rows[i])]
+            if self._square:
+                x.append(self._square.solve(rest))
+            elif self._wide:
+                near: list[Scalar] = [0.0] * len(self._rows[0][0])
+                for i in range(1, k + 1):
+                    columns = zip(*self._rows[i])
+                    near = [value + dot(column, z[k - i]) for value, column in zip(near, columns)]
+                rest = [value - dot(row, near) for value, row in zip(rest, self._rows[0])]
+                x.append([a + b for a, b in zip(near, self._wide.solve_transposed(rest))])
+                z.append(self._wide.solve_normal(rest))
+        return x
 
 
 def _present(value: Scalar) -> bool:

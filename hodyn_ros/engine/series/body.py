@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from hodyn_ros.engine.series.canonical import CanonicalBody
+from hodyn_ros.engine.series.spatial import Matrix, Spatial
 from hodyn_ros.engine.series.turn import Turn
 from hodyn_ros.engine.series.vectors import Scalar, Vector, add, convolve, cross, dot, scale, times
-
-Matrix = tuple[Vector, Vector, Vector]
-Spatial = tuple[Vector, Vector]  # (w, a) of a motion, (moment, force) of a wrench
 
 
 class Body:
@@ -37,13 +34,6 @@ class Body:
         self.axis_field: list[Vector] = []
         self.axis_velocity: list[Vector] = []
         self.joint_moment: list[Vector] = []
-
-    @property
-    def series(self) -> list[list[Any]]:
-        """All series, which grow by a coefficient at a time."""
-        moving = [self.slide, self.angular, self.linear, self.products, self.moment, self.force]
-        turned = [self.angular_turned, self.linear_turned]
-        return [*moving, *turned, self.axis_field, self.axis_velocity, self.joint_moment, *self.turn.series]
 
     @property
     def slides(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from hodyn_ros.engine.series.spatial import Matrix, Spatial
 from hodyn_ros.engine.series.vectors import (
     Scalar,
     Vector,
@@ -18,9 +19,6 @@ from hodyn_ros.engine.series.vectors import (
     times,
 )
 from hodyn_ros.lie.motion import BaseRepresentation
-
-Matrix = tuple[Vector, Vector, Vector]
-Spatial = tuple[Vector, Vector]
 
 
 class FloatingBase:
@@ -46,12 +44,6 @@ class FloatingBase:
     def pose(self) -> list[list[Scalar]]:
         """The present pose (4, 4)."""
         return [*([*row, x] for row, x in zip(self.rotation[0], self.position[0])), [0.0, 0.0, 0.0, 1.0]]
-
-    @property
-    def series(self) -> list[list[Any]]:
-        """All series, which grow by a coefficient at a time."""
-        of_body = [self.rotation, self.position, self.angular, self.velocity]
-        return [*of_body, self.world_angular, self.world_velocity]
 
     def extend(self, twist: Sequence[Scalar]) -> None:
         """Append a coefficient of the twist and find the pose one coefficient further."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -23,11 +22,6 @@ class Turn:
         self.rates: list[Scalar] = []  # coefficients of the angular rate of the joint
         self.cosines: list[Scalar] = [1.0]  # of the change
         self.sines: list[Scalar] = [0.0]
-
-    @property
-    def series(self) -> list[list[Any]]:
-        """All series, which grow by a coefficient at a time."""
-        return [self.rates, self.cosines, self.sines]
 
     @classmethod
     def restored(

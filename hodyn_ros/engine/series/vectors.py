@@ -41,7 +41,7 @@ def dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
 
 
 def times(matrix: Sequence[Sequence[Scalar]], x: Sequence[Scalar]) -> Vector:
-    """Multiply a 3×3 matrix, given by rows, with a vector."""
+    """Multiply a 3×3 matrix, by rows, with a vector; the axes of a frame give its components there."""
     return (dot(matrix[0], x), dot(matrix[1], x), dot(matrix[2], x))
 
 
@@ -55,11 +55,6 @@ def axes_of(pose: Sequence[Sequence[Scalar]]) -> tuple[Vector, Vector, Vector]:
     """Return the axes of a frame: the columns of the rotation of a pose that is given by rows."""
     x, y, z = zip(*(row[:3] for row in pose[:3]))
     return x, y, z
-
-
-def components(axes: Sequence[Vector], x: Sequence[Scalar]) -> Vector:
-    """Return a vector in the axes of a frame."""
-    return dot(axes[0], x), dot(axes[1], x), dot(axes[2], x)
 
 
 def twist_about(twist: Sequence[Scalar], point: Sequence[Scalar]) -> tuple[Vector, Vector]:

@@ -7,13 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from oracles import mp_dynamics
 from oracles.motions import Base, Frame, Load, random_base, random_loads, random_motion
-from oracles.random_trees import Tree, random_tree
-
-Array = NDArray[np.float64]
+from oracles.random_trees import Array, Tree, random_tree
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hodyn_ros import AppliedWrench, BaseMotion
 from oracles import mp_dynamics as mp
 from oracles.cases import Case
 from oracles.motions import Base, Load
+from oracles.random_trees import Array
 
-Array = NDArray[np.float64]
 Place = tuple[int, int]  # derivative order and entry
 
 

@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 from oracles import mp_dynamics as mp
 from oracles.cases import Case
 from oracles.motions import Base, Load
-from oracles.random_trees import Tree
-
-Array = NDArray[np.float64]
+from oracles.random_trees import Array, Tree
 
 ROUNDING = 2.0**-52
 

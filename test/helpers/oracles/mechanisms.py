@@ -8,11 +8,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from oracles.random_trees import Tree
+from oracles.random_trees import Array, Tree
 
-Array = NDArray[np.float64]
 Vector = Sequence[float]
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)

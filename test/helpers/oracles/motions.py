@@ -8,9 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from oracles.random_trees import Tree, random_pose
+from oracles.random_trees import Array, Tree, random_pose
 
-Array = NDArray[np.float64]
 Frame = Literal["spatial", "body_fixed"]
 
 

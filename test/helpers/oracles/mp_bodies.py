@@ -59,9 +59,9 @@ class Moving:
             change = one.poses[body]
             linear = change[:, :, 3]
             if representation == "body_fixed":
-                angular, linear = _axis(mp.matmul(back, change[:, :, :3])), mp.matmul(back, linear)
+                angular, linear = mp.axis_of(mp.matmul(back, change[:, :, :3])), mp.matmul(back, linear)
             else:
-                angular = _axis(mp.matmul(change[:, :, :3], back))
+                angular = mp.axis_of(mp.matmul(change[:, :, :3], back))
             if representation == "spatial":
                 linear = linear + mp.cross(pose[:, :, 3], angular)
             columns.append(np.concatenate([angular, linear], axis=1))
@@ -142,17 +142,6 @@ def _ad(twists: Exact) -> Exact:
     zero = mp.exact(np.zeros((3, 3)))
     return np.array(
         [np.block([[mp._hat(V[:3]), zero], [mp._hat(V[3:]), mp._hat(V[:3])]]) for V in twists], dtype=object
-    )
-
-
-def _axis(spin: Exact) -> Exact:
-    """Return the vectors (terms, 3) of skew matrices (terms, 3, 3)."""
-    return (
-        np.stack(
-            [spin[:, 2, 1] - spin[:, 1, 2], spin[:, 0, 2] - spin[:, 2, 0], spin[:, 1, 0] - spin[:, 0, 1]],
-            axis=1,
-        )
-        / 2
     )
 
 

@@ -127,7 +127,7 @@ def derivative(series: Exact) -> Exact:
 
 
 def matmul(a: Exact, b: Exact) -> Exact:
-    """Multiply two power series of matrices, or of matrices and vectors."""
+    """Multiply two power series of matrices, of matrices and vectors, or of vectors."""
     terms = min(len(a), len(b))
     return np.array([sum(a[k - j] @ b[j] for j in range(k + 1)) for k in range(terms)], dtype=object)
 
@@ -143,12 +143,6 @@ def cross(a: Exact, b: Exact) -> Exact:
             result[k, 1] += u[2] * v[0] - u[0] * v[2]
             result[k, 2] += u[0] * v[1] - u[1] * v[0]
     return result
-
-
-def inner(a: Exact, b: Exact) -> Exact:
-    """Return the scalar product of two power series (terms, m) as a series (terms,)."""
-    terms = min(len(a), len(b))
-    return np.array([sum(a[k - j] @ b[j] for j in range(k + 1)) for k in range(terms)], dtype=object)
 
 
 def _zeros(shape: tuple[int, ...]) -> Exact:
@@ -242,6 +236,12 @@ def _hat(vector: Exact) -> Exact:
     return np.array([[ZERO, -z, y], [z, ZERO, -x], [-y, x, ZERO]], dtype=object)
 
 
+def axis_of(matrices: Exact) -> Exact:
+    """Return the vectors (..., 3) of the skew parts of matrices (..., 3, 3)."""
+    apart = matrices - np.swapaxes(matrices, -1, -2)
+    return np.stack([apart[..., 2, 1], apart[..., 0, 2], apart[..., 1, 0]], axis=-1) / 2
+
+
 def _exponential(unit: _Unit, q: Exact) -> Exact:
     """Return the series (terms, 3, 4) of exp([Y] q(t)) for a unit screw Y = (e; y×e + h e) or (0; e)."""
     axis, linear = unit.screw[:3], unit.screw[3:]
@@ -317,13 +317,7 @@ def twists_of(poses: Exact, frame: Frame | str) -> Exact:
         spin, linear = matmul(transposed, rotation_rate), matmul(transposed, velocity)
     else:
         spin, linear = matmul(rotation_rate, transposed), velocity
-    angular = (
-        np.stack(
-            [spin[:, 2, 1] - spin[:, 1, 2], spin[:, 0, 2] - spin[:, 2, 0], spin[:, 1, 0] - spin[:, 0, 1]],
-            axis=1,
-        )
-        / 2
-    )
+    angular = axis_of(spin)
     if frame == "spatial":
         linear = linear + cross(position, angular)
     return np.concatenate([angular, linear], axis=1)
@@ -360,7 +354,7 @@ def energies(tree: Tree, motion: Kinematics) -> tuple[Exact, Exact]:
         rate = derivative(pose)
         weighted = rate @ moments
         for row in range(3):
-            kinetic += inner(weighted[:, row], rate[:, row]) / 2
+            kinetic += matmul(weighted[:, row], rate[:, row]) / 2
         potential -= (pose @ moments[:, 3]) @ gravity
     return kinetic, potential
 
@@ -491,7 +485,7 @@ def _efforts(tree: Tree, motion: Kinematics, loads: Sequence[Load]) -> Efforts:
     for body in reversed(range(tree.n_bodies)):
         screw = motion.screws[body]
         if screw is not None:
-            torques[:, body - first] = inner(screw, wrenches[body])
+            torques[:, body - first] = matmul(screw, wrenches[body])
         parent = tree.parents[body]
         if parent >= 0:
             wrenches[parent] = wrenches[parent] + wrenches[body]
@@ -505,15 +499,7 @@ def inertial_wrench(tree: Tree, body: int, pose: Exact) -> Exact:
     columns = rate @ second_moment(tree, body)
     force = columns[:, :, 3]
     moments = matmul(columns, pose.transpose(0, 2, 1))
-    return np.stack(
-        [
-            moments[:, 2, 1] - moments[:, 1, 2],
-            moments[:, 0, 2] - moments[:, 2, 0],
-            moments[:, 1, 0] - moments[:, 0, 1],
-            *force.T,
-        ],
-        axis=1,
-    )
+    return np.concatenate([2 * axis_of(moments), force], axis=1)
 
 
 def second_moment(tree: Tree, body: int) -> Exact:

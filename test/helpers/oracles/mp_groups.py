@@ -9,12 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oracles import mp_dynamics as mp
 from oracles.motions import Base
-
-Array = NDArray[np.float64]
 
 
 def inverse_dynamics(tree: Any, poses: Any, velocities: Any) -> mp.Exact:
@@ -38,7 +35,7 @@ def inverse_dynamics(tree: Any, poses: Any, velocities: Any) -> mp.Exact:
             rotation, position = bodies[k][:, :, :3], bodies[k][:, :, 3]
             axis = rotation @ mp.exact(screw[:3])
             linear = rotation @ mp.exact(screw[3:]) + mp.cross(position, axis)
-            result[:, column] = mp.inner(np.concatenate([axis, linear], axis=1), wrenches[k])
+            result[:, column] = mp.matmul(np.concatenate([axis, linear], axis=1), wrenches[k])
         if tree.parents[k] >= 0:
             wrenches[tree.parents[k]] = wrenches[tree.parents[k]] + wrenches[k]
     return mp.derivatives(result)

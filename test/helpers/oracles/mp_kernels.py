@@ -12,13 +12,11 @@ from weakref import WeakKeyDictionary
 
 import gmpy2
 import numpy as np
-from numpy.typing import NDArray
 
 from hodyn_ros.codegen.kernel import traced
 from hodyn_ros.codegen.tracer import Traced
 from oracles import mp_dynamics as mp
-
-Array = NDArray[np.float64]
+from oracles.random_trees import Array
 
 _DIGITS, _STEPS = 60, 12
 _KNOWN: WeakKeyDictionary[Any, tuple[Callable[..., Any], Callable[..., Any]]] = WeakKeyDictionary()

@@ -15,7 +15,6 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import make_interp_spline
 from scipy.linalg import qr
 
@@ -23,10 +22,8 @@ from oracles import mp_dynamics as mp
 from oracles.mechanisms import Closed, Curve, Mechanism
 from oracles.motions import Base
 from oracles.mp_bodies import Bodies
-from oracles.random_trees import Tree
-
-Exact = NDArray[np.object_]
-Array = NDArray[np.float64]
+from oracles.mp_dynamics import Exact
+from oracles.random_trees import Array, Tree
 
 _DIGITS, _STEP = 100, -8
 _TURNS = {"rx": (2, 1), "ry": (0, 2), "rz": (1, 0)}
@@ -303,14 +300,14 @@ class _Frames:
             else:
                 rows += [apart[:, "xyz".index(row)]]
         if kind == "rod":
-            square = mp.inner(apart, apart)
+            square = mp.matmul(apart, apart)
             square[0] = square[0] - self.square
             rows += [square]
         if kind == "spin":
             spin = mp.exact(np.zeros(terms))
             if terms > 1:
                 rate = mp.twists_of(b, "spatial")[:, :3] - mp.twists_of(a, "spatial")[:, :3]
-                along = mp.inner(rate, b[: terms - 1, :, 2])
+                along = mp.matmul(rate, b[: terms - 1, :, 2])
                 spin[1:] = [along[k] / (k + 1) for k in range(terms - 1)]
             rows += [spin]
         return np.stack(rows, axis=1)
@@ -322,7 +319,7 @@ def _along(curve: Curve, x: Exact) -> Exact:
     if curve.polynomial is not None:
         value = constant.copy()
         for c in reversed(curve.polynomial):
-            value = mp.inner(value[:, None], x[:, None])
+            value = mp.matmul(value[:, None], x[:, None])
             value[0] = value[0] + mp.mpfr(c)
         return value
     # de Boor's algorithm on series
@@ -345,7 +342,7 @@ def _along(curve: Curve, x: Exact) -> Exact:
             share = x / (high - low)
             share[0] = share[0] - low / (high - low)
             change = values[j] - values[j - 1]
-            values[j] = values[j - 1] + mp.inner(share[:, None], change[:, None])
+            values[j] = values[j - 1] + mp.matmul(share[:, None], change[:, None])
     return values[k]
 
 

@@ -18,10 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from oracles import mp_dynamics as mp
 from oracles.motions import Base, Frame, Load
+from oracles.mp_dynamics import Exact
 from oracles.parallel_robots import Parallel
 from oracles.random_trees import Tree
-
-Exact = NDArray[np.object_]
 
 
 def joint_motion(robot: Parallel, pose: ArrayLike, twists: ArrayLike, frame: Frame) -> list[Exact]:
@@ -86,8 +85,7 @@ def _towards(tree: Tree, q: Exact, poses: Exact) -> tuple[Exact, Exact]:
     end = motion.poses[-1]
     apart = poses[-1] - end[-1]
     rotation, position = end[0][:, :3], end[0][:, 3]
-    spin = apart[:, :3] @ rotation.T
-    angular = np.array([spin[2, 1] - spin[1, 2], spin[0, 2] - spin[2, 0], spin[1, 0] - spin[0, 1]]) / 2
+    angular = mp.axis_of(apart[:, :3] @ rotation.T)
     lever = mp.cross(angular[None], position[None])[0]
     twist = np.concatenate([angular, apart[:, 3] - lever])
     return twist, np.array([screw[0] for screw in motion.screws], dtype=object).T

@@ -7,9 +7,9 @@ from typing import Any
 
 import mpmath
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from oracles.random_trees import Array
+
 Function = Callable[[Any], Any]
 
 DIGITS = 50
@@ -41,15 +41,6 @@ def fourier(w: float, a: Array, b: Array, q0: Array) -> list[Function]:
         return q
 
     return [joint(j) for j in range(a.shape[1])]
-
-
-def smootherstep(order: int, x: Any) -> Any:
-    """Return the polynomial from 0 at x = 0 to 1 at x = 1 whose derivatives up to `order` vanish at both."""
-    terms = (
-        mpmath.binomial(order + k, k) * mpmath.binomial(2 * order + 1, order - k) * (-x) ** k
-        for k in range(order + 1)
-    )
-    return x ** (order + 1) * mpmath.fsum(terms)
 
 
 def eased_time(order: int, ramp: float, t: Any) -> Any:

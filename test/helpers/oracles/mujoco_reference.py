@@ -7,11 +7,10 @@ from typing import Any
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import null_space
 from scipy.spatial.transform import Rotation
 
-Array = NDArray[np.float64]
+from oracles.random_trees import Array
 
 
 class MujocoReference:

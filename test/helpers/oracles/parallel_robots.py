@@ -6,11 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from oracles.random_trees import Tree
-
-Array = NDArray[np.float64]
+from oracles.random_trees import Array, Tree
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,9 +16,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from oracles.motions import Base
-from oracles.random_trees import Tree
-
-Array = NDArray[np.float64]
+from oracles.random_trees import Array, Tree
 
 _SWAP = (3, 4, 5, 0, 1, 2)
 

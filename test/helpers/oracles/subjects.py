@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hodyn_ros import BaseMotion, ParallelRobot, Robot
 from hodyn_ros.lie.se3 import Ad, exp, inverse
@@ -27,9 +26,7 @@ from oracles.motions import Base, random_stack
 from oracles.mp_bodies import Bodies, Moving
 from oracles.mp_dynamics import Exact
 from oracles.parallel_robots import Parallel
-from oracles.random_trees import Tree, random_tree
-
-Array = NDArray[np.float64]
+from oracles.random_trees import Array, Tree, random_tree
 
 ORDER = 2
 _DIGITS = 60
