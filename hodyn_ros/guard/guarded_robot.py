@@ -125,14 +125,17 @@ class _Followers:
 
 
 def effort_observer(
-    robot: Robot, joint_names: Sequence[str], links: LinkEfforts, *, motor: bool
+    robot: Robot, joint_names: Sequence[str], links: LinkEfforts, *, motor: bool, at_links: bool = False
 ) -> EffortObserver:
     """Return what tells how far efforts and motion of driven joints disagree, by the efforts of their links.
 
-    Its deviations hold the `uncertainty` of the robot: `THRESHOLD` of them are what its file states. Friction
-    counts as the motion has it, near standstill as much as may stick; all else as `_allowed` says.
+    `motor`: whether efforts are those of the motors; `at_links`: whether positions are those of the links,
+    and not of the motors. Its deviations hold the `uncertainty` of the robot: `THRESHOLD` of them are what
+    its file states. Friction counts as the motion has it, near standstill as much as may stick; all else as
+    `_allowed` says.
     """
-    return EffortObserver(links, *stiff_observer(robot, joint_names, motor=motor), at_motors=motor)
+    drives, config, noise = stiff_observer(robot, joint_names, motor=motor)
+    return EffortObserver(links, drives, config, noise, at_motors=motor, at_links=at_links)
 
 
 def stiff_observer(
@@ -175,9 +178,9 @@ def _mismatch(robot: Robot, joint_names: Sequence[str], motor: bool) -> Array:
 def _allowed(robot: Robot, joint_names: Sequence[str], *, motor: bool) -> Array:
     """Return by how much (n,) efforts may disagree with the motion [N.m or N] for all but friction.
 
-    The share of the limit; the largest effort of the payload at seeded motions; and springs, which the guard
-    takes for stiff. A tenth of the limit that swings moves a link of inertia M by `tau / K` against its
-    motor: `L^2 M tau / K`.
+    The share of the limit; the largest effort of the payload at seeded motions; and springs, which bend by
+    what the feedforward says: a tenth of the limit that swings besides moves a link of inertia M by
+    `tau / K` against its motor, `L^2 M tau / K`.
     """
     model, unsure = effort_model(robot, joint_names, motor=motor), robot.uncertainty
     if model is None:

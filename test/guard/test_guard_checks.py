@@ -205,6 +205,41 @@ def test_the_residual_follows_what_acts_on_a_pendulum_besides() -> None:
     np.testing.assert_allclose(found[500:], expected, atol=0.5)
 
 
+@pytest.mark.parametrize("at_links", [False, True])
+def test_a_soft_spring_that_bends_as_it_should_is_no_effort_besides(at_links: bool) -> None:
+    """A link of 0.05 kg m^2 swings on 40 N.m/rad; encoders at one side of the spring."""
+    link, rotor, stiffness, swings = 0.05, 0.02, 40.0, 20.0
+    observer = EffortObserver(
+        lambda motion: link * motion[2],
+        DriveTrain([DriveSpec(np.inf, rotor)], ["a"]),
+        ObserverConfig(bandwidth=GAIN),
+        np.array([0.1]),
+        at_motors=True,
+        at_links=at_links,
+    )
+
+    def jets(k: float) -> np.ndarray:
+        """Derivatives (5, 1) of the position of the link [rad], k [ms] after the beginning."""
+        orders = np.arange(5.0)[:, None]
+        return 0.3 * swings**orders * np.cos(1e-3 * swings * k + 0.5 * np.pi * orders)
+
+    checks = [EffortCheck(observer, np.array([50.0])) for _ in range(2)]
+    found, rate, before = [], np.zeros(1), None
+    for k in range(600):
+        ahead = link / stiffness * jets(k)[2:]
+        measured = jets(k)[0] + (0.0 if at_links else ahead[0])
+        step = 0.0 if before is None else (measured - before) / 1e-3
+        rate, before = rate + (1.0 - np.exp(-1e-3 / RATE_OVER)) * (step - rate), measured
+        _, _, acceleration, _, snap = jets(k - 0.5)  # what acted on average since the last sample
+        effort = (link + rotor) * acceleration + rotor * link / stiffness * snap
+        for check, bent in zip(checks, (Motion(*ahead), None)):
+            check.update(EPOCH + k * MS, measured, rate, effort, bent)
+        found.append([check.value[0] for check in checks])
+    known, stiff = np.abs(found[200:]).max(axis=0)  # what begins with a step is over
+    assert known < 0.01 * (link + rotor) * 0.3 * swings**2
+    assert stiff > 20.0 * known
+
+
 def test_what_is_allowed_follows_from_the_uncertainty_of_the_robot(tmp_path) -> None:
     text = share.find("config", "panda.yaml").read_text(encoding="utf-8")
     path = tmp_path / "panda.yaml"
