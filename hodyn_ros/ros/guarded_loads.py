@@ -30,7 +30,7 @@ class GuardedLoads:
     Nothing changes until a service is called, nor then where the motion under the `guard` says otherwise.
     `motor`: whether efforts are those of the motors; `at_links`: whether positions are measured at the links,
     else at the motors. `carried` is the model for the guard; None where efforts
-    are not known, as without a robot, or where its base floats.
+    are not known, as without a robot.
     """
 
     def __init__(
