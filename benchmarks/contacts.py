@@ -341,7 +341,8 @@ def _share_of_a_stop(robot: Robot, times: Array, samples: Array) -> float:
     names, stops = robot.joint_names, []
     model = effort_model(robot, names, motor=False)
     assert model is not None
-    check = EffortCheck(effort_observer(robot, names, model.links, motor=False), robot.limits.velocity)
+    observer = effort_observer(robot, names, model.links, motor=False, at_links=True)
+    check = EffortCheck(observer, robot.limits.velocity)
     motion = MeasuredMotion(names, _COARSE, robot.limits.velocity)
     for time, (position, velocity, torque) in zip(times.tolist(), samples):
         now = 1 + round(1e9 * time)

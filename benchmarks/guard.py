@@ -100,7 +100,7 @@ unsigned state_now(void), guard_size(void), all_size(void);
 """
 _MODEL = """
 #include "robot_table.h"
-static double memory[128], joints[7];
+static double memory[192], joints[7];
 void model(const double *links, const double *motors, double *effort)
 {
   hodyn_robot_table()->motion_effort(memory, links, motors, joints, effort);

@@ -5,12 +5,12 @@
 #ifndef HODYN_ROBOT_TABLE_H
 #define HODYN_ROBOT_TABLE_H
 
-#define HODYN_ROBOT_ABI 4
+#define HODYN_ROBOT_ABI 5
 
 enum { HODYN_OK = 0, HODYN_NEAR_SINGULAR = 1, HODYN_FAILED = 2 };
 
 /* What acts on joints beside known efforts: the momentum observer of hodyn_ros.observers. Null where there is none.
- * A sample holds position, velocity and effort of all joints, 3 rows. */
+ * A sample holds positions and velocities of all joints, and of the motors, and efforts, 5 rows. */
 typedef struct {
   /* Begin at a sample before which there is none. */
   void (*start)(void *memory, const double *sample);
@@ -48,8 +48,8 @@ typedef struct {
    * transmissions are stiff, both are one. Null where joints are not the coordinates. */
   int (*motion_effort)(
     void *memory, const double *q, const double *theta, double *joint_effort, double *motor_effort);
-  /* Whether efforts of joints, or of motors, and the motion agree: joints count as stiff, and deviations as a fifth of
-   * what the uncertainty of the robot's file allows. */
+  /* Whether efforts of joints, or of motors, and the motion agree: deviations count as a fifth of what the uncertainty of
+   * the robot's file allows. */
   hodyn_observer joint_observer, motor_observer;
   double (*self_test)(void); /* largest relative error of calls with known results */
 } hodyn_robot;

@@ -220,8 +220,12 @@ class CommandGuard:
             self._watch.restart()
         elif self._checks.fresh:
             borne = np.abs(self._relax.at(self._time.t).position) if self._borne else self._nothing
-            seen = self.measured
-            self._watch.look(self._time.t, seen.stamp, seen.position, seen.rate, borne)
+            seen, bent = self.measured, self._deflection
+            self._watch.look(self._time.t, seen.stamp, seen.position, seen.rate, borne, bent)
+
+    def _deflection(self) -> Motion | None:
+        """Return by how much motors were to be ahead of their links when the last measurement was made."""
+        return self._commanded.deflection(self._checks.measured_at())
 
     def _feedback(self) -> Array:
         """Return the efforts (n,) of the feedback; none without gains or without a fresh measurement."""

@@ -64,6 +64,10 @@ class CommandedMotion:
             self._standing = self._kept + self._model(self.braking.at(t), self._bent)
         return self._standing
 
+    def deflection(self, t: float) -> Motion | None:
+        """Return by how much the motors should be ahead of their links; None where they are not."""
+        return self.desired.deflection(self.time.instant(t)) if self.braking is None else self._bent
+
     def left(self, t: float) -> float:
         """Return the share of the efforts that is left."""
         if t <= self.release_from:

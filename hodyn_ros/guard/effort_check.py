@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -40,9 +40,9 @@ class EffortCheck:
 
     An `EffortObserver` says both, `r' = L (tau_ext - r)` and its deviations, which follow the motion. What it
     is given comes from positions and efforts alone, as velocities may be false: positions through one pole of
-    `RATE_OVER`, which are `x - T x'` with the rate x' of the measurements, and efforts through the same. What
-    swings in springs is for whoever says how large the noise is. `fastest` (n,) [rad/s or m/s]: speeds of the
-    joints.
+    `RATE_OVER`, which are `x - T x'` with the rate x' of the measurements, and through the same efforts and
+    how far springs should bend. What swings in springs besides is for whoever says how large the noise is.
+    `fastest` (n,) [rad/s or m/s]: speeds of the joints.
 
     Attributes:
         value: What acts besides (n,) [N.m or N].
@@ -52,7 +52,7 @@ class EffortCheck:
 
     def __init__(self, observer: EffortObserver, fastest: Array) -> None:
         self._observer, self._quickest = observer, _QUICKEST * fastest
-        self._rate = self._effort = np.zeros(observer.n)
+        self._rate = self._effort = self._bends = self._nothing = np.zeros(observer.n)
         self.restart()
 
     def restart(self) -> None:
@@ -61,23 +61,29 @@ class EffortCheck:
         self.value, self.allowed = np.zeros(self._observer.n), np.full(self._observer.n, np.inf)
         self._row: Array | None = None
 
-    def update(self, stamp: int, position: Array, rate: Array, effort: Array) -> None:
+    def update(
+        self, stamp: int, position: Array, rate: Array, effort: Array, bent: Motion | None = None
+    ) -> None:
         """Take a sample at an instant [ns].
 
         `rate` (n,): of the position, from its differences smoothed over RATE_OVER; `effort` (n,): the mean
-        that has acted since the sample before. Where the model says nothing, as where loops do not close, it
-        begins anew.
+        that has acted since the sample before; `bent`: by how much the motors should be ahead of their links.
+        Where the model says nothing, as where loops do not close, it begins anew.
         """
+        ahead, bends = (self._nothing, self._nothing) if bent is None else bent[:2]
         elapsed = np.inf if self.stamp is None else 1e-9 * (stamp - self.stamp)
         follows = 0.0 < elapsed < _LONGEST
         if follows:
-            self._effort = self._effort + (1.0 - np.exp(-elapsed / RATE_OVER)) * (effort - self._effort)
+            share = 1.0 - np.exp(-elapsed / RATE_OVER)
+            self._effort = self._effort + share * (effort - self._effort)
+            self._bends = self._bends + share * (bends - self._bends)
             most = elapsed * self._quickest
             self._rate = self._rate + np.minimum(np.maximum(rate - self._rate, -most), most)
         else:
             self.restart()
-            self._effort, self._rate = effort, rate
-        sample = np.array([position - RATE_OVER * self._rate, self._rate, self._effort])
+            self._effort, self._rate, self._bends = effort, rate, bends
+        moved, bent_by = position - RATE_OVER * self._rate, ahead - RATE_OVER * self._bends
+        sample = np.array([moved, self._rate, bent_by, self._bends, self._effort])
         try:
             if follows and self._row is not None:
                 n, self._row = self._observer.n, self._observer.step(sample, elapsed, self._row)
@@ -109,15 +115,24 @@ class EffortWatch:
         """Take efforts (n,) that have acted for some time [s]."""
         self._acted, self._acted_for = self._acted + lasts * effort, self._acted_for + lasts
 
-    def look(self, t: float, stamp: int | None, position: Array, rate: Array, borne: Array) -> None:
+    def look(
+        self,
+        t: float,
+        stamp: int | None,
+        position: Array,
+        rate: Array,
+        borne: Array,
+        bent: Callable[[], Motion | None],
+    ) -> None:
         """Hold a sample of `EffortCheck`, at an own time [s], against the efforts since the one before.
 
-        `borne` (n,): what else carries of the efforts, such as brakes; it may be missing in the motion.
+        `bent`: what says by how much motors should be ahead of their links then. `borne` (n,): what else
+        carries of the efforts, such as brakes; it may be missing in the motion.
         """
         check, self._borne = self._check, borne
         if check is None or stamp is None or stamp == check.stamp or not self._acted_for > 0.0:
             return
-        check.update(stamp, position, rate, self._acted / self._acted_for)
+        check.update(stamp, position, rate, self._acted / self._acted_for, bent())
         for times, since in self._since.items():
             beyond = np.count_nonzero(np.abs(check.value) > times * check.allowed + borne)
             self._since[times] = min(since, t) if beyond else np.inf

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.codegen.kernel import Kernel, Stack, Traceable
-from hodyn_ros.control.links import STRIDE, Links
+from hodyn_ros.control.links import STRIDE, BaseAt, Links
 from hodyn_ros.dynamics.results import DriveState
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
@@ -17,6 +18,7 @@ from hodyn_ros.feedforward.payload import Payload
 from hodyn_ros.guard.effort_check import GAIN, THRESHOLD, EffortModel
 from hodyn_ros.guard.guard_config import GuardLimits
 from hodyn_ros.guard.transitions import Motion
+from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.drive_spec import DriveSpec
 from hodyn_ros.observers import ObserverConfig
@@ -67,15 +69,21 @@ def effort_model(robot: Robot, joint_names: Sequence[str], *, motor: bool) -> St
 
     `Q(q, q', q'')` of the links, and for motors also `B theta''` and friction: what changes while a robot
     brakes. The springs between the two are not computed; their deflection is what the caller says. A payload
-    that the robot's file does not know is for the guard to keep. None where driven joints of the robot are
-    not among those named, as they may move, and where its base floats.
+    that the robot's file does not know is for the guard to keep. A floating base stands level. None where
+    driven joints of the robot are not among those named, as they may move, and where the `uncertainty` of a
+    robot whose base floats does not say how that may move.
     """
-    places = _places(robot, joint_names)
-    if len(places) != len(robot.driven_joints) or robot.structure.base_prescribed:
+    places, floats = _places(robot, joint_names), robot.structure.base_prescribed
+    if len(places) != len(robot.driven_joints) or (floats and np.isinf(robot.uncertainty.base)):
         return None
+    return _model(robot, places, motor, _level(robot))
+
+
+def _model(robot: Robot, places: Sequence[int], motor: bool, base: BaseAt | None) -> StiffRobot:
+    """Return the efforts of all driven joints, in the order of their `places`, on a `base` that floats."""
     motors = _motor_efforts(robot) if motor else None
     back, sound = np.argsort(places), np.zeros(len(places))
-    moved = _Followers(robot)
+    moved = _Followers(robot, base)
 
     def sorted_rows(motion: Motion | Array) -> Array:
         return np.array(motion).take(back, axis=1)  # contiguous, as compiled code wants it
@@ -101,10 +109,10 @@ class _Followers:
     one to the other and back in each cycle a Delta took 15 to 40 ms.
     """
 
-    def __init__(self, robot: Robot) -> None:
+    def __init__(self, robot: Robot, base: BaseAt | None) -> None:
         self._places: list[tuple[Links, Array, Array]] = []  # the one that was used longest ago is the first
         for _ in range(1 if robot.closure is None else 3):
-            links = Links(robot)
+            links = Links(robot, base)
             still = np.stack([links.home, *np.zeros((2, links.size))])
             begin = links.drives(still).motion[0]  # nothing is to be compiled in a stop
             self._places.append((links, links.home, begin))
@@ -125,14 +133,17 @@ class _Followers:
 
 
 def effort_observer(
-    robot: Robot, joint_names: Sequence[str], links: LinkEfforts, *, motor: bool
+    robot: Robot, joint_names: Sequence[str], links: LinkEfforts, *, motor: bool, at_links: bool = False
 ) -> EffortObserver:
     """Return what tells how far efforts and motion of driven joints disagree, by the efforts of their links.
 
-    Its deviations hold the `uncertainty` of the robot: `THRESHOLD` of them are what its file states. Friction
-    counts as the motion has it, near standstill as much as may stick; all else as `_allowed` says.
+    `motor`: whether efforts are those of the motors; `at_links`: whether positions are those of the links,
+    and not of the motors. Its deviations hold the `uncertainty` of the robot: `THRESHOLD` of them are what
+    its file states. Friction counts as the motion has it, near standstill as much as may stick; all else as
+    `_allowed` says.
     """
-    return EffortObserver(links, *stiff_observer(robot, joint_names, motor=motor), at_motors=motor)
+    drives, config, noise = stiff_observer(robot, joint_names, motor=motor)
+    return EffortObserver(links, drives, config, noise, at_motors=motor, at_links=at_links)
 
 
 def stiff_observer(
@@ -175,9 +186,9 @@ def _mismatch(robot: Robot, joint_names: Sequence[str], motor: bool) -> Array:
 def _allowed(robot: Robot, joint_names: Sequence[str], *, motor: bool) -> Array:
     """Return by how much (n,) efforts may disagree with the motion [N.m or N] for all but friction.
 
-    The share of the limit; the largest effort of the payload at seeded motions; and springs, which the guard
-    takes for stiff. A tenth of the limit that swings moves a link of inertia M by `tau / K` against its
-    motor: `L^2 M tau / K`.
+    The share of the limit; the largest efforts of the payload, and of a floating base that accelerates, at
+    seeded motions; and springs, which bend by what the feedforward says: a tenth of the limit that swings
+    besides moves a link of inertia M by `tau / K` against its motor, `L^2 M tau / K`.
     """
     model, unsure = effort_model(robot, joint_names, motor=motor), robot.uncertainty
     if model is None:
@@ -194,20 +205,31 @@ def _allowed(robot: Robot, joint_names: Sequence[str], *, motor: bool) -> Array:
         swings = GAIN**2 * inertia * np.where(np.isfinite(limit), 0.1 * limit, 0.0)
         stiffness = np.array([train.specs[place].stiffness for place in places])
         allowed = allowed + unsure.stiffness * swings / stiffness
+    motions = _seeded_motions(robot, places, still)
+    if robot.structure.base_prescribed:
+        moving = [_model(robot, places, motor, _level(robot, unit)) for unit in np.eye(6)]
+        more = np.array([[one(motion) - model(motion) for one in moving] for motion in motions])
+        turning, going = np.linalg.norm(more.reshape(-1, 2, 3, len(places)), axis=2).max(axis=0)
+        allowed = allowed + unsure.base * (turning + going)
     if unsure.payload > 0.0:
-        loaded = effort_model(
-            robot.with_tree(Payload(unsure.payload).on_tree(robot)), joint_names, motor=motor
-        )
-        assert loaded is not None
-        motions = _seeded_motions(robot, places, still)
+        carrying = robot.with_tree(Payload(unsure.payload).on_tree(robot))
+        loaded = _model(carrying, places, motor, _level(robot))
         allowed = allowed + np.max([np.abs(loaded(motion) - model(motion)) for motion in motions], axis=0)
     return allowed
 
 
 def _at_home(robot: Robot) -> Array:
     """Return where the driven joints are at home."""
-    links = Links(robot)
+    links = Links(robot, _level(robot))
     return links.drives(np.stack([links.home, *np.zeros((2, links.size))])).motion[0]
+
+
+def _level(robot: Robot, begins: ArrayLike = (0.0,) * 6) -> BaseAt | None:
+    """Return how a floating base stands level, or `begins` (6,) to move from there; None where none is."""
+    if not robot.structure.base_prescribed:
+        return None
+    motion = BaseMotion(np.eye(4), np.array([np.zeros(6), begins]), representation="body_fixed")
+    return lambda _: motion
 
 
 def _seeded_motions(robot: Robot, places: Sequence[int], home: Array) -> list[Motion]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from hodyn_ros.model.keys import Entry, key
 
 
@@ -11,4 +13,10 @@ class RobotUncertainty(Entry, kw_only=False):
     payload: float = key("mass that its end may carry besides [kg]", default=0.0, least=0)
     friction: float = key("of drives, relative to what is stated", default=1.0, least=0)
     stiffness: float = key("of springs, relative to what is stated", default=0.5, least=0)
+    base: float = key(
+        "acceleration of a floating base beside that of standing level [m/s^2], and of its turning "
+        "[rad/s^2]; where it is said, efforts are held against the motion of the joints",
+        default=np.inf,
+        least=0,
+    )
     efforts: float = key("all else, as a share of the effort limit of each joint", default=0.15, least=0)

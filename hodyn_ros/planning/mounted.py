@@ -75,7 +75,7 @@ def mounted(mounts: Sequence[Mount], name: str = "robots") -> Robot:
     uncertain = [mount.robot.uncertainty for mount in mounts]
     worst = {
         entry.name: max(getattr(each, entry.name) for each in uncertain) for entry in fields(RobotUncertainty)
-    }
+    } | {"base": uncertain[0].base}  # the only one that may float
     return Robot(
         tree, limits, _drives(mounts), frames, closure, coordinate_limits, None, RobotUncertainty(**worst)
     )

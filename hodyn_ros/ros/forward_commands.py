@@ -64,7 +64,7 @@ class ForwardCommands(FeedforwardConsumer):
         self.drives = None if robot is None else drives_of(robot, names)
         if self.drives is not None:
             warm_up_springs(self.drives)
-        loads = GuardedLoads(self, robot, names, motor=motor)
+        loads = GuardedLoads(self, robot, names, motor=motor, at_links=True)
         guard = CommandGuard(
             names,
             guard_config(

@@ -28,12 +28,22 @@ class GuardedLoads:
     """Topic `payload`, services `~/take_payload` and `~/drop_payload`, and the model that follows from them.
 
     Nothing changes until a service is called, nor then where the motion under the `guard` says otherwise.
-    `motor`: whether efforts are those of the motors. `carried` is the model for the guard; None where efforts
-    are not known, as without a robot, or where its base floats.
+    `motor`: whether efforts are those of the motors; `at_links`: whether positions are measured at the links,
+    else at the motors. `carried` is the model for the guard; None where efforts
+    are not known, as without a robot.
     """
 
-    def __init__(self, node: Node, robot: Robot | None, joint_names: Sequence[str], *, motor: bool) -> None:
-        self._node, self._robot, self._names, self._motor = node, robot, tuple(joint_names), motor
+    def __init__(
+        self,
+        node: Node,
+        robot: Robot | None,
+        joint_names: Sequence[str],
+        *,
+        motor: bool,
+        at_links: bool = False,
+    ) -> None:
+        self._node, self._robot, self._names = node, robot, tuple(joint_names)
+        self._motor, self._at_links = motor, at_links
         model = None if robot is None else effort_model(robot, joint_names, motor=motor)
         self.carried, self.load = None if model is None else CarriedLoad(model), NO_LOAD
         self.guard: CommandGuard | None = None  # which knows how the robot moves
@@ -47,7 +57,9 @@ class GuardedLoads:
         """Return what tells how far efforts and motion disagree with the load that is carried."""
         if self._robot is None or self.carried is None:
             return None
-        return effort_observer(self._robot, self._names, self.carried.links, motor=self._motor)
+        return effort_observer(
+            self._robot, self._names, self.carried.links, motor=self._motor, at_links=self._at_links
+        )
 
     def at(self, now: int) -> None:
         """Take over what holds at an instant [ns]."""

@@ -217,15 +217,31 @@ private:
 
   static void start_observer(void * own, const double * sample)
   {
-    const GuardedFeedforward & self = *static_cast<const GuardedFeedforward *>(own);
-    self.offered().start(self.stop_memory_, sample);
+    GuardedFeedforward & self = *static_cast<GuardedFeedforward *>(own);
+    self.offered().start(self.stop_memory_, self.both_sides(sample));
   }
 
   static bool step_observer(
     void * own, const double * sample, double period, double * efforts, double * deviations)
   {
-    const GuardedFeedforward & self = *static_cast<const GuardedFeedforward *>(own);
-    return self.offered().step(self.stop_memory_, sample, period, efforts, deviations) != HODYN_FAILED;
+    GuardedFeedforward & self = *static_cast<GuardedFeedforward *>(own);
+    return self.offered().step(self.stop_memory_, self.both_sides(sample), period, efforts, deviations) != HODYN_FAILED;
+  }
+
+  // Motions of links and motors, and efforts, from the motion of the side that is measured and how far motors are ahead.
+  const double * both_sides(const double * sample)
+  {
+    const bool of_motors = config_.states == Side::kMotor;
+    const size_t rows = 2 * robot_.joints;
+    for (size_t i = 0; i < rows; ++i) {
+      const double measured = sample[i], ahead = sample[rows + i];
+      sides_[i] = of_motors ? measured - ahead : measured;
+      sides_[rows + i] = of_motors ? measured : measured + ahead;
+    }
+    for (size_t i = 2 * rows; i < 2 * rows + robot_.joints; ++i) {
+      sides_[i] = sample[i];
+    }
+    return sides_;
   }
 
   // The limits that a feedforward exceeds; hodyn_ros.feedforward.model.FeedforwardLimits in C++.
@@ -256,7 +272,7 @@ private:
   guard::Series joint_motion_, joint_effort_, motor_motion_, motor_effort_;
   guard::Reference reference_;
   double links_[3 * guard::kMostJoints] = {}, motors_[3 * guard::kMostJoints] = {};
-  double beside_[guard::kMostJoints] = {};
+  double beside_[guard::kMostJoints] = {}, sides_[5 * guard::kMostJoints] = {};
   guard::CommandGuard guard_;
 };
 }  // namespace hodyn_ros

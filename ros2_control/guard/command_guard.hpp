@@ -364,7 +364,12 @@ private:
       for (size_t j = 0; j < joints(); ++j) {
         mean_effort_[j] = acted_[j] / acted_for_;
       }
-      check_.update(measured.stamp, measured.position, measured.rate, mean_effort_);
+      if (brakes_) {
+        other_ = bent_;
+      } else {
+        desired.deflection(instant(measured_at()), other_);
+      }
+      check_.update(measured.stamp, measured.position, measured.rate, mean_effort_, other_);
       find_allowances();
       for (Disagreement & one : disagree_) {
         bool beyond = false;

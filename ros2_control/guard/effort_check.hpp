@@ -9,7 +9,8 @@
 namespace hodyn_ros::guard
 {
 // What acts on joints beside known efforts, by an observer that remembers the sample before; none where `step` is null.
-// A sample holds position, velocity and effort of all joints, row by row. `context` is handed on.
+// A sample holds of all joints position and velocity, by how much the motors are ahead of the links, the rate of that, and
+// efforts, row by row. `context` is handed on.
 struct Observer
 {
   explicit operator bool() const { return step != nullptr; }
@@ -28,7 +29,7 @@ class EffortCheck
 public:
   EffortCheck(const Observer & observer, const Vector & fastest)
   : value(fastest.size()), allowed(fastest.size(), kInfinite), observer_(observer), quickest_(fastest),
-    rate_(fastest.size()), effort_(fastest.size())
+    rate_(fastest.size()), effort_(fastest.size()), bends_(fastest.size())
   {
     for (double & quickest : quickest_) {
       quickest *= effort_check::kQuickest;
@@ -43,9 +44,9 @@ public:
     known = false;
   }
 
-  // Take a sample at an instant: the rate of the position, smoothed, and the mean effort since the sample before. Where
-  // the observer says nothing, it begins anew.
-  void update(Instant at, const Vector & position, const Vector & rate, const Vector & effort)
+  // Take a sample at an instant: the rate of the position, smoothed, the mean effort since the sample before, and by how
+  // much the motors should be ahead of their links. Where the observer says nothing, it begins anew.
+  void update(Instant at, const Vector & position, const Vector & rate, const Vector & effort, const Motion & bent)
   {
     const double elapsed = known ? 1e-9 * static_cast<double>(at - stamp) : kInfinite;
     const bool follows = 0.0 < elapsed && elapsed < effort_check::kLongest;
@@ -55,16 +56,20 @@ public:
       for (size_t j = 0; j < n; ++j) {
         effort_[j] += smoothed * (effort[j] - effort_[j]);
         rate_[j] += within(rate[j] - rate_[j], elapsed * quickest_[j]);
+        bends_[j] += smoothed * (bent.velocity[j] - bends_[j]);
       }
     } else {
       restart();
       effort_ = effort;
       rate_ = rate;
+      bends_ = bent.velocity;
     }
     for (size_t j = 0; j < n; ++j) {
       sample_[j] = position[j] - effort_check::kRateOver * rate_[j];
       sample_[n + j] = rate_[j];
-      sample_[2 * n + j] = effort_[j];
+      sample_[2 * n + j] = bent.position[j] - effort_check::kRateOver * bends_[j];
+      sample_[3 * n + j] = bends_[j];
+      sample_[4 * n + j] = effort_[j];
     }
     if (!follows) {
       observer_.start(observer_.context, sample_);
@@ -87,7 +92,7 @@ public:
 
 private:
   const Observer & observer_;
-  Vector quickest_, rate_, effort_;
-  double sample_[3 * kMostJoints] = {};
+  Vector quickest_, rate_, effort_, bends_;
+  double sample_[5 * kMostJoints] = {};
 };
 }  // namespace hodyn_ros::guard

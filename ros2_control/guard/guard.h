@@ -20,7 +20,7 @@
 #define HODYN_GUARD_ROWS 12
 #endif
 /* That a guard takes, aligned as by malloc. */
-#define HODYN_GUARD_BYTES (2112U + (HODYN_GUARD_JOINTS * (656U + (16U * HODYN_GUARD_ROWS))))
+#define HODYN_GUARD_BYTES (2112U + (HODYN_GUARD_JOINTS * (680U + (16U * HODYN_GUARD_ROWS))))
 
 #ifdef __cplusplus
 extern "C" {
@@ -50,7 +50,9 @@ typedef struct {
    * the feedforward; null: none. `context` is handed on. */
   void (*model)(void *context, const double *motion, const double *deflection, double *effort);
   void *model_context;
-  /* Of what acts beside the efforts, as hodyn_observer of robot_table.h, true for no HODYN_FAILED; null: none. */
+  /* Of what acts beside the efforts, as hodyn_observer of robot_table.h, true for no HODYN_FAILED; null: none. A sample
+   * holds positions and velocities as they are measured, by how much the motors are ahead of their links, the rate of
+   * that, and efforts, 5 rows. */
   void (*observer_start)(void *context, const double *sample);
   bool (*observer_step)(void *context, const double *sample, double period, double *efforts, double *deviations);
   void *observer_context;

@@ -152,7 +152,7 @@ def test_core_does_what_the_nodes_do(library: ctypes.CDLL, panda: Path, link: bo
     core.activate(HOME, np.zeros(7))
     config = GuardConfig(measured=gains is not None, first_effort=FirstEffort.ZERO, efforts_act=True)
     limits, stiff = guard_limits(robot, names, motor=not link), effort_model(robot, names, motor=not link)
-    observer = effort_observer(robot, names, stiff.links, motor=not link)
+    observer = effort_observer(robot, names, stiff.links, motor=not link, at_links=link)
     guard = CommandGuard(names, config, limits, gains, stiff, observer)
     model = FeedforwardModel(robot, 2)
     seen = set()
@@ -189,7 +189,7 @@ def test_core_sees_a_push_as_the_nodes_do(library: ctypes.CDLL, panda: Path, lin
     core.activate(HOME, np.zeros(7))
     config = GuardConfig(first_effort=FirstEffort.ZERO, efforts_act=True)
     limits, stiff = guard_limits(robot, names, motor=not link), effort_model(robot, names, motor=not link)
-    observer = effort_observer(robot, names, stiff.links, motor=not link)
+    observer = effort_observer(robot, names, stiff.links, motor=not link, at_links=link)
     guard = CommandGuard(names, config, limits, None, stiff, observer)
     for k in range(900, 1750):  # after the end of the motion, at rest
         now, q = EPOCH + k * MS, desired(1400)

@@ -23,6 +23,7 @@ from hodyn_ros.guard.guarded_robot import effort_model, effort_observer, guard_l
 from hodyn_ros.guard.measured_motion import MeasuredMotion
 from hodyn_ros.guard.reasons import Fault, Obstacle, Progress, Reason, State, StreamError
 from hodyn_ros.guard.transitions import Motion
+from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
 from hodyn_ros.observers import ObserverConfig
 from hodyn_ros.observers.effort_observer import EffortObserver
@@ -205,6 +206,41 @@ def test_the_residual_follows_what_acts_on_a_pendulum_besides() -> None:
     np.testing.assert_allclose(found[500:], expected, atol=0.5)
 
 
+@pytest.mark.parametrize("at_links", [False, True])
+def test_a_soft_spring_that_bends_as_it_should_is_no_effort_besides(at_links: bool) -> None:
+    """A link of 0.05 kg m^2 swings on 40 N.m/rad; encoders at one side of the spring."""
+    link, rotor, stiffness, swings = 0.05, 0.02, 40.0, 20.0
+    observer = EffortObserver(
+        lambda motion: link * motion[2],
+        DriveTrain([DriveSpec(np.inf, rotor)], ["a"]),
+        ObserverConfig(bandwidth=GAIN),
+        np.array([0.1]),
+        at_motors=True,
+        at_links=at_links,
+    )
+
+    def jets(k: float) -> np.ndarray:
+        """Derivatives (5, 1) of the position of the link [rad], k [ms] after the beginning."""
+        orders = np.arange(5.0)[:, None]
+        return 0.3 * swings**orders * np.cos(1e-3 * swings * k + 0.5 * np.pi * orders)
+
+    checks = [EffortCheck(observer, np.array([50.0])) for _ in range(2)]
+    found, rate, before = [], np.zeros(1), None
+    for k in range(600):
+        ahead = link / stiffness * jets(k)[2:]
+        measured = jets(k)[0] + (0.0 if at_links else ahead[0])
+        step = 0.0 if before is None else (measured - before) / 1e-3
+        rate, before = rate + (1.0 - np.exp(-1e-3 / RATE_OVER)) * (step - rate), measured
+        _, _, acceleration, _, snap = jets(k - 0.5)  # what acted on average since the last sample
+        effort = (link + rotor) * acceleration + rotor * link / stiffness * snap
+        for check, bent in zip(checks, (Motion(*ahead), None)):
+            check.update(EPOCH + k * MS, measured, rate, effort, bent)
+        found.append([check.value[0] for check in checks])
+    known, stiff = np.abs(found[200:]).max(axis=0)  # what begins with a step is over
+    assert known < 0.01 * (link + rotor) * 0.3 * swings**2
+    assert stiff > 20.0 * known
+
+
 def test_what_is_allowed_follows_from_the_uncertainty_of_the_robot(tmp_path) -> None:
     text = share.find("config", "panda.yaml").read_text(encoding="utf-8")
     path = tmp_path / "panda.yaml"
@@ -225,6 +261,60 @@ def test_what_is_allowed_follows_from_the_uncertainty_of_the_robot(tmp_path) -> 
     assert (heavy >= 0.0).all()
     gone = robot.with_drives(robot.require_drives().specs)
     assert gone.uncertainty == robot.uncertainty
+
+
+@pytest.fixture(scope="module")
+def flying(tmp_path_factory) -> Robot:
+    """The aerial manipulator with limits, whose base may accelerate by 5 m/s^2 and rad/s^2."""
+    text = share.find("config", "aerial_manipulator.yaml").read_text(encoding="utf-8")
+    path = tmp_path_factory.mktemp("robot") / "flying.yaml"
+    limited = text.replace("    axis:", "    limits: {velocity: 4, effort: 4}\n    axis:")
+    path.write_text(limited + "\nuncertainty: {efforts: 0.1, base: 5}\n", encoding="utf-8")
+    return Robot.load(path)
+
+
+def test_what_a_floating_base_may_do_is_allowed(flying: Robot) -> None:
+    """In the worst of all directions, by the mass matrix; without such a figure there is no check."""
+    names, still = flying.joint_names, BaseMotion(np.eye(4), np.zeros((1, 6)), representation="body_fixed")
+    more = np.asarray(guard_limits(flying, names, motor=False).mismatch) - 0.1 * flying.limits.effort
+    moved = [
+        flying.mass_matrix(q[None], still)[0, 6:, :6]
+        for q in np.random.default_rng(5).uniform(-1, 1, (500, 6))
+    ]
+    worst = np.linalg.norm(np.reshape(moved, (-1, 6, 2, 3)), axis=3).max(axis=0) @ [5.0, 5.0]
+    np.testing.assert_allclose(more, worst, rtol=0.1, atol=0.01)
+    assert more[0] > 0.8 > 0.01 > more[2] > 0.0  # the axis of the last joint passes its centre of mass
+    unsaid = Robot.load(share.find("config", "aerial_manipulator.yaml"))
+    assert effort_model(unsaid, names, motor=False) is None
+
+
+def test_a_turned_motor_on_a_floating_base_is_seen_and_its_sway_is_not(flying: Robot) -> None:
+    """The base sways by 3 m/s^2, which nobody tells."""
+    names = flying.joint_names
+    model = effort_model(flying, names, motor=False)
+    observer = effort_observer(flying, names, model.links, motor=False, at_links=True)
+    phases, orders = np.arange(6.0), np.arange(3.0)[:, None]
+    for turned in (None, 1, 3, 5):
+        check, shares = EffortCheck(observer, np.full(6, 40.0)), []
+        for k in range(400):
+            time = 1e-3 * k
+            q = 0.3 * 9.0**orders * np.sin(9.0 * time + phases + 0.5 * np.pi * orders)
+            sways = 3.0 * np.array(
+                [-np.sin(8.0 * time) / 64.0, -np.cos(8.0 * time) / 8.0, np.sin(8.0 * time)]
+            )
+            pose = np.eye(4)
+            pose[0, 3] = sways[0]
+            base = BaseMotion(pose, np.outer(sways[1:], np.eye(6)[3]), representation="spatial")
+            effort = flying.inverse_dynamics(q, base)[1][0]
+            if turned is not None and k > 200:
+                effort[turned] += 2.0  # as of a motor that should push with -1 N.m
+            check.update(EPOCH + k * MS, q[0], q[1], effort)
+            shares.append(np.abs(check.value) / check.allowed)
+        assert np.max(shares[:200]) < 0.8
+        if turned is None:
+            assert np.max(shares) < 0.8
+        else:
+            assert np.argmax(shares[-1]) == turned and shares[-1][turned] > 1.0
 
 
 def test_what_is_allowed_of_a_motion_follows_its_friction(tmp_path) -> None:

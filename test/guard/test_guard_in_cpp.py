@@ -202,7 +202,7 @@ def calls_of(observer: EffortObserver) -> list:
     n, memory = observer.n, [np.zeros((1, observer.size))]
 
     def start(_: object, sample: ctypes.Array[ctypes.c_double]) -> None:
-        memory[0] = observer.start(np.ctypeslib.as_array(sample, (3, n)).copy())
+        memory[0] = observer.start(np.ctypeslib.as_array(sample, (5, n)).copy())
 
     def step(
         _: object,
@@ -212,7 +212,7 @@ def calls_of(observer: EffortObserver) -> list:
         deviations: ctypes.Array[ctypes.c_double],
     ) -> bool:
         try:
-            memory[0] = observer.step(np.ctypeslib.as_array(sample, (3, n)).copy(), period, memory[0])
+            memory[0] = observer.step(np.ctypeslib.as_array(sample, (5, n)).copy(), period, memory[0])
         except InputError:
             return False
         np.ctypeslib.as_array(efforts, (n,))[:] = memory[0][0, :n]

@@ -185,8 +185,8 @@ def reach(
 ) -> LoopMotion:
     """Find the place for coordinates y and a pose, going there from a known one in short steps.
 
-    In shorter ones where these fail, as long as they are no more than `most_steps`. Returns the motion that
-    begins there, of order 0. Raises ConvergenceError as `close`.
+    In shorter ones from where one fails, none shorter than the way by `most_steps`, so that where no place is
+    is known soon. Returns the motion that begins there, of order 0. Raises ConvergenceError as `close`.
     """
     way = y - known.y
     turn = None if pose is None or known.pose is None else log(inverse(known.pose) @ pose)
@@ -201,20 +201,22 @@ def reach(
             longest,
             longest * closure.size,
         )
-    count = min(max(1, int(np.ceil(longest / _STRIDE))), MOST_STEPS)
+    count, done, place = min(max(1, int(np.ceil(longest / _STRIDE))), MOST_STEPS), 0, known.place
     while True:
-        place = known.place
+        ends, share = done + 1 == count, (done + 1) / count
+        there, between = y if ends else known.y + share * way, pose
+        if not ends and turn is not None and known.pose is not None:
+            between = known.pose @ exp(turn * share)
         try:
-            for i in range(1, count):
-                between = pose
-                if turn is not None and known.pose is not None:
-                    between = known.pose @ exp(turn * (i / count))
-                place = close(closure, chosen, place, known.y + i / count * way, between).place
-            return close(closure, chosen, place, y, pose)
+            moved = close(closure, chosen, place, there, between)
         except ConvergenceError:
-            count *= 4
+            count, done = 4 * count, 4 * done
             if count > most_steps:
                 raise
+        else:
+            if ends:
+                return moved
+            done, place = done + 1, moved.place
 
 
 def _rounding(closure: Closure, pose: Array | None) -> float:

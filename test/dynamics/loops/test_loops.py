@@ -17,6 +17,7 @@ from oracles.motions import Base
 from sweeps import THOROUGH, some
 
 from hodyn_ros import AppliedWrench, Constraints, Coupling, Robot
+from hodyn_ros.dynamics.loops import closing
 from hodyn_ros.errors import ConvergenceError, ModelError, SingularError
 
 Array = NDArray[np.float64]
@@ -107,6 +108,15 @@ class TestBranches:
         with pytest.raises(ModelError):
             constraints = Constraints(couplings=couplings, coordinates=["joint2", "joint3"])
             Robot.from_screws(**tree.arguments(), constraints=constraints)
+
+    def test_that_there_is_no_place_is_known_soon(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """From where a step fails shorter ones go on; the way to there is not gone again."""
+        tried, close = [], closing.close
+        monkeypatch.setattr(closing, "close", lambda *given: tried.append(1) or close(*given))
+        robot = robot_of(rssr())
+        with pytest.raises(ConvergenceError):
+            robot.inverse_dynamics(np.array([[3.0], [0.0], [0.0]]))
+        assert 0 < len(tried) < 30
 
     def test_what_fails_leaves_the_robot_where_it_was(self) -> None:
         mechanism = rssr()
