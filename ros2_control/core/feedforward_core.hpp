@@ -89,7 +89,7 @@ public:
     const double * chained)
   {
     if (stop_asked.load(std::memory_order_relaxed)) {
-      commands_->stop();
+      commands_->stop(false);  // whoever asked may never deactivate: a robot that is held stays so
     }
     if (start_asked.exchange(false, std::memory_order_relaxed)) {
       commands_->start();
