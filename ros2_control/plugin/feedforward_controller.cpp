@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "feedforward_controller_parameters.hpp"
@@ -55,6 +57,19 @@ CommandConfig config_of(const feedforward_controller::Params & parameters)
   allowed.release_after = parameters.release_after;
   return config;
 }
+
+// Say which parameters from outside nobody has declared: a typo, most likely, and a limit that does not count.
+void warn_of_unknown_parameters(rclcpp_lifecycle::LifecycleNode & node)
+{
+  const std::set<std::string> of_the_manager = {"type", "params_file", "fallback_controllers", "node_options_args"};
+  for (const auto & given : node.get_node_parameters_interface()->get_parameter_overrides()) {
+    const std::string & name = given.first;
+    if (!node.has_parameter(name) && of_the_manager.count(name) == 0 && name.rfind("qos_overrides.", 0) != 0) {
+      RCLCPP_WARN(
+        node.get_logger(), "parameter '%s' is unknown, and ignored; `ros2 param list` shows what there is", name.c_str());
+    }
+  }
+}
 }  // namespace
 
 FeedforwardController::CallbackReturn FeedforwardController::on_init()
@@ -73,6 +88,7 @@ FeedforwardController::CallbackReturn FeedforwardController::on_configure(const 
   const auto node = get_node();
   try {
     const auto parameters = feedforward_controller::ParamListener(node).get_params();
+    warn_of_unknown_parameters(*node);
     const auto library = std::make_shared<const RobotLibrary>(parameters.robot, parameters.robot_hash);
     joints_ = library->joint_names();
     coordinates_ = library->coordinate_names();
