@@ -292,7 +292,16 @@ void FeedforwardController::take(const hodyn_ros::msg::DesiredMotion & message)
   const std::vector<double> * known[] = {
     &message.positions, &message.velocities, &message.accelerations, &message.jerks, &message.snaps};
   Desired & desired = core_->desired.next();
-  bool fits = message.joint_names.size() == n;
+  const std::vector<std::string> & names = message.joint_names;
+  for (const std::string & name : coordinates_) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      RCLCPP_WARN_THROTTLE(
+        get_node()->get_logger(), *get_node()->get_clock(), 1000,
+        "rejected a desired motion: joint '%s' is missing from it", name.c_str());
+      return;
+    }
+  }
+  bool fits = names.size() == n;
   for (std::size_t k = 0; fits && k < rows; ++k) {
     // derivatives above snap follow in one array, order by order
     const bool higher = k >= 5;
@@ -300,13 +309,10 @@ void FeedforwardController::take(const hodyn_ros::msg::DesiredMotion & message)
     const std::size_t from = higher ? (k - 5) * n : 0;
     fits = higher ? row.size() >= from + n : row.size() == n;
     for (std::size_t j = 0; fits && j < n; ++j) {
-      const auto place = std::find(message.joint_names.begin(), message.joint_names.end(), coordinates_[j]);
-      fits = place != message.joint_names.end();
-      if (fits) {
-        const double number = row[from + static_cast<std::size_t>(place - message.joint_names.begin())];
-        fits = std::isfinite(number);
-        desired.q[k * n + j] = number;
-      }
+      const auto place = std::find(names.begin(), names.end(), coordinates_[j]);
+      const double number = row[from + static_cast<std::size_t>(place - names.begin())];
+      fits = std::isfinite(number);
+      desired.q[k * n + j] = number;
     }
   }
   if (!fits) {
@@ -334,8 +340,8 @@ void FeedforwardController::report()
   const long rejected = core_->rejected;
   if (rejected != reported_) {
     RCLCPP_WARN_THROTTLE(
-      get_node()->get_logger(), *get_node()->get_clock(), 1000, "%ld references could not be followed so far",
-      rejected);
+      get_node()->get_logger(), *get_node()->get_clock(), 1000, "%ld references could not be followed so far%s",
+      rejected, is_in_chained_mode() ? "; the leading controller has to write position and velocity of each joint" : "");
     reported_ = rejected;
   }
 }

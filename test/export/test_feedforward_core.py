@@ -379,6 +379,26 @@ def test_a_robot_that_was_asked_to_stop_is_still_held(library: ctypes.CDLL, pand
     assert not core.deactivate()
 
 
+def test_why_nothing_is_joined_is_said_once_it_has_lasted_for_a_second(
+    library: ctypes.CDLL, panda: Path
+) -> None:
+    core = Core(library, panda)
+    core.activate(HOME, np.zeros(7))
+    elsewhere = desired(0).copy()
+    for k in range(4500):
+        if k >= 1500:
+            elsewhere[0, 0] = HOME[0] + (0.3 if k < 3000 else 30.0)
+            core.desire(EPOCH + k * MS, elsewhere)
+        core.update(EPOCH + k * MS, HOME, np.zeros(7))
+    assert core.events() == [
+        "waiting -> waiting: no feedforward: none for 0.05 s",
+        "waiting -> waiting: start pose invalid: joint 'panda_joint1' stands 0.3 rad or m from the motion, "
+        "more than join_within (0.05); begin where the robot stands",
+        "waiting -> waiting: feedforward beyond limits: the feedforward has the status "
+        "POSITION_LIMIT_EXCEEDED",
+    ]
+
+
 def test_a_change_of_the_chained_mode_ends_in_braking(library: ctypes.CDLL, panda: Path) -> None:
     """ros2_control deactivates and activates at once as the leading controller goes: no step, a stop."""
     core = Core(library, panda, first=FEEDFORWARD)
