@@ -117,7 +117,7 @@ class CommandGuard:
         self._entered = 0.0  # [s] own time
         self._fault: Fault | None = None
         self._asked = False  # to start, although a fault has stopped it
-        self._shutdown = self._tripped = self._feeding = False
+        self._shutdown = self._ends = self._tripped = self._feeding = False
 
     # what comes in; both raise StreamError for what cannot be used, and go on with what was there
 
@@ -149,9 +149,9 @@ class CommandGuard:
             self._relax_for = self.config.fade
         return accepted.step
 
-    def stop(self) -> None:
-        """Stop for good, as the process is shutting down."""
-        self._shutdown = True
+    def stop(self, *, ends: bool = True) -> None:
+        """Stop for good; `ends`: nobody looks after the robot once it stands, as the process shuts down."""
+        self._shutdown, self._ends = True, ends
 
     def start(self) -> bool:
         """Join a motion again although a fault has stopped the robot, once all checks pass.
@@ -379,7 +379,7 @@ class CommandGuard:
 
     def _alone(self) -> bool:
         """Whether nobody looks after a robot that stands."""
-        return self._shutdown or self._tripped or (self._gains is not None and not self._feeding)
+        return self._ends or self._tripped or (self._gains is not None and not self._feeding)
 
     def _at_the_end(self) -> bool:
         if self.state is State.WAITING:

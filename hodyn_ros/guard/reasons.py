@@ -71,7 +71,7 @@ START_POSE = (Obstacle.UNKNOWN_POSE, Obstacle.NO_POSITIONS, Obstacle.POSE, Obsta
 
 # What follows the name of a reason; {value} and {limit} are in rad, rad/s, N.m or s, or m, m/s, N.
 SENTENCES: dict[Enum, str] = {
-    Fault.SHUTDOWN: "the process is shutting down",
+    Fault.SHUTDOWN: "it was asked to stop for good",
     Fault.HELD_UP: "{value:.3g} s passed between two commands, and drives do not hold one for longer than "
     "{limit:g} s, so nothing more is commanded",
     Fault.CLOCK: "it went on by {value:.3g} s between two commands",

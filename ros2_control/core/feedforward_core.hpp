@@ -89,7 +89,7 @@ public:
     const double * chained)
   {
     if (stop_asked.load(std::memory_order_relaxed)) {
-      commands_->stop();
+      commands_->stop(false);  // whoever asked may never deactivate: a robot that is held stays so
     }
     if (start_asked.exchange(false, std::memory_order_relaxed)) {
       commands_->start();
@@ -102,6 +102,7 @@ public:
     for (std::size_t i = 0; i < guard().changes; ++i) {
       events.push(guard().transitions[i]);
     }
+    say_what_lasts(now);
     has_stopped.store(
       guard().state == guard::State::kStopping || guard().state == guard::State::kStopped, std::memory_order_relaxed);
   }
@@ -138,6 +139,8 @@ private:
   {
     stop_asked = start_asked = has_stopped = aside_.holds = false;
     late_for_ = 0.0;
+    said_.reset();
+    lasting_.reset();
     commands_ = std::make_unique<GuardedFeedforward>(
       robot_, config_, memory_.get(), stop_memory_.get(), robot_.memory);
   }
@@ -187,6 +190,23 @@ private:
     follow(now, now, q.q.data());
   }
 
+  // Say once why a motion is not joined, where that has lasted for a second: no change of state says it.
+  void say_what_lasts(guard::Instant now)
+  {
+    const guard::Cause cause = guard().reason.cause;
+    if (guard().changes > 0) {
+      said_ = cause;
+    }
+    if (lasting_ != cause) {
+      lasting_ = cause;
+      since_ = now;
+    }
+    if (said_ != cause && now - since_ >= kLasts) {
+      said_ = cause;
+      events.push({guard().state, guard().state, guard().reason});
+    }
+  }
+
   void follow(guard::Instant now, guard::Instant stamp, const double * q)
   {
     if (commands_->follow(now, stamp, q) != guard::Taken::kYes) {
@@ -199,6 +219,9 @@ private:
   CommandConfig config_;
   double late_;
   double late_for_ = 0.0;  // [s] of updates late one after another
+  static constexpr guard::Instant kLasts = 1000000000;  // [ns]
+  guard::Optional<guard::Cause> said_, lasting_;  // why it is in its state: what was said last, and what it is now
+  guard::Instant since_ = 0;  // which it has been
   std::unique_ptr<std::max_align_t[]> memory_, stop_memory_;
   std::unique_ptr<GuardedFeedforward> commands_;
   Desired chained_{robot_.coordinates, robot_.order + 3};

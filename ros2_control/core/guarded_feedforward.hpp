@@ -123,7 +123,7 @@ public:
     }
   }
 
-  void stop() { guard_.stop(); }
+  void stop(bool ends = true) { guard_.stop(ends); }
   bool start() { return guard_.start(); }
   const guard::CommandGuard & guard() const { return guard_; }
 

@@ -128,8 +128,12 @@ public:
     return taken;
   }
 
-  // Stop for good, as the process is shutting down.
-  void stop() { shutdown_ = true; }
+  // Stop for good; `ends`: nobody looks after the robot once it stands, as the process shuts down.
+  void stop(bool ends = true)
+  {
+    shutdown_ = true;
+    ends_ = ends;
+  }
 
   // Join a motion again although a fault has stopped the robot, once all checks pass; whether it has stopped at all.
   bool start()
@@ -884,7 +888,7 @@ private:
   }
 
   // Whether nobody looks after a robot that stands.
-  bool alone() const { return shutdown_ || tripped_ || (gains_.any() && !feeding_); }
+  bool alone() const { return ends_ || tripped_ || (gains_.any() && !feeding_); }
 
   bool at_the_end() const
   {
@@ -1033,7 +1037,7 @@ private:
   Vector effort_, feedback_;
   Disagreement disagree_[3] = {{1.0}, {effort_check::kTrip}, {effort_check::kAtOnce}};
   bool offsets_ = false, brakes_ = false, stands_ = false, has_issued_ = false, has_now_ = false;
-  bool fresh_ = false, shutdown_ = false, tripped_ = false, feeding_ = false;
+  bool fresh_ = false, shutdown_ = false, ends_ = false, tripped_ = false, feeding_ = false;
   bool late_ = false;   // whether the last two commands were much further apart than usual
   bool asked_ = false;  // to start, although a fault has stopped it
   bool borne_ = false;  // whether something else carries what efforts do not yet, while they fade in

@@ -150,7 +150,7 @@ inline const char * name_of(Cause value)
 inline const char * sentence_of(Cause value)
 {
   static const char * const sentences[] = {
-    "the process is shutting down",
+    "it was asked to stop for good",
     "{value:.3g} s passed between two commands, and drives do not hold one for longer than {limit:g} s, "
     "so nothing more is commanded",
     "it went on by {value:.3g} s between two commands",

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "feedforward_controller_parameters.hpp"
@@ -55,6 +57,19 @@ CommandConfig config_of(const feedforward_controller::Params & parameters)
   allowed.release_after = parameters.release_after;
   return config;
 }
+
+// Say which parameters from outside nobody has declared: a typo, most likely, and a limit that does not count.
+void warn_of_unknown_parameters(rclcpp_lifecycle::LifecycleNode & node)
+{
+  const std::set<std::string> of_the_manager = {"type", "params_file", "fallback_controllers", "node_options_args"};
+  for (const auto & given : node.get_node_parameters_interface()->get_parameter_overrides()) {
+    const std::string & name = given.first;
+    if (!node.has_parameter(name) && of_the_manager.count(name) == 0 && name.rfind("qos_overrides.", 0) != 0) {
+      RCLCPP_WARN(
+        node.get_logger(), "parameter '%s' is unknown, and ignored; `ros2 param list` shows what there is", name.c_str());
+    }
+  }
+}
 }  // namespace
 
 FeedforwardController::CallbackReturn FeedforwardController::on_init()
@@ -73,6 +88,7 @@ FeedforwardController::CallbackReturn FeedforwardController::on_configure(const 
   const auto node = get_node();
   try {
     const auto parameters = feedforward_controller::ParamListener(node).get_params();
+    warn_of_unknown_parameters(*node);
     const auto library = std::make_shared<const RobotLibrary>(parameters.robot, parameters.robot_hash);
     joints_ = library->joint_names();
     coordinates_ = library->coordinate_names();
@@ -276,7 +292,16 @@ void FeedforwardController::take(const hodyn_ros::msg::DesiredMotion & message)
   const std::vector<double> * known[] = {
     &message.positions, &message.velocities, &message.accelerations, &message.jerks, &message.snaps};
   Desired & desired = core_->desired.next();
-  bool fits = message.joint_names.size() == n;
+  const std::vector<std::string> & names = message.joint_names;
+  for (const std::string & name : coordinates_) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      RCLCPP_WARN_THROTTLE(
+        get_node()->get_logger(), *get_node()->get_clock(), 1000,
+        "rejected a desired motion: joint '%s' is missing from it", name.c_str());
+      return;
+    }
+  }
+  bool fits = names.size() == n;
   for (std::size_t k = 0; fits && k < rows; ++k) {
     // derivatives above snap follow in one array, order by order
     const bool higher = k >= 5;
@@ -284,13 +309,10 @@ void FeedforwardController::take(const hodyn_ros::msg::DesiredMotion & message)
     const std::size_t from = higher ? (k - 5) * n : 0;
     fits = higher ? row.size() >= from + n : row.size() == n;
     for (std::size_t j = 0; fits && j < n; ++j) {
-      const auto place = std::find(message.joint_names.begin(), message.joint_names.end(), coordinates_[j]);
-      fits = place != message.joint_names.end();
-      if (fits) {
-        const double number = row[from + static_cast<std::size_t>(place - message.joint_names.begin())];
-        fits = std::isfinite(number);
-        desired.q[k * n + j] = number;
-      }
+      const auto place = std::find(names.begin(), names.end(), coordinates_[j]);
+      const double number = row[from + static_cast<std::size_t>(place - names.begin())];
+      fits = std::isfinite(number);
+      desired.q[k * n + j] = number;
     }
   }
   if (!fits) {
@@ -318,8 +340,8 @@ void FeedforwardController::report()
   const long rejected = core_->rejected;
   if (rejected != reported_) {
     RCLCPP_WARN_THROTTLE(
-      get_node()->get_logger(), *get_node()->get_clock(), 1000, "%ld references could not be followed so far",
-      rejected);
+      get_node()->get_logger(), *get_node()->get_clock(), 1000, "%ld references could not be followed so far%s",
+      rejected, is_in_chained_mode() ? "; the leading controller has to write position and velocity of each joint" : "");
     reported_ = rejected;
   }
 }

@@ -362,6 +362,43 @@ def test_deactivation_says_whether_it_is_a_step(library: ctypes.CDLL, panda: Pat
     assert not core.deactivate()
 
 
+def test_a_robot_that_was_asked_to_stop_is_still_held(library: ctypes.CDLL, panda: Path) -> None:
+    """`~/stop` may come long before a deactivation: until then feedback goes on, as it does after a fault."""
+    gains = MotorGains(np.full(7, 100.0), np.full(7, 10.0))
+    core = Core(library, panda, gains=gains, first=FEEDFORWARD)
+    run_chained(core, 300)
+    core.stop()
+    for k in range(300, 1000):
+        stands, state = core.update(EPOCH + k * MS, HOME, np.zeros(7))
+    assert state is State.STOPPED
+    for k in range(1000, 1020):
+        pushed, _ = core.update(EPOCH + k * MS, HOME + 1e-3, np.zeros(7))
+    assert np.allclose(pushed[2] - stands[2], -1e-3 * gains.proportional, rtol=0.0, atol=1e-9)
+    core.start()
+    assert core.update(EPOCH + 1020 * MS, HOME, np.zeros(7))[1] is State.STOPPED  # for good
+    assert not core.deactivate()
+
+
+def test_why_nothing_is_joined_is_said_once_it_has_lasted_for_a_second(
+    library: ctypes.CDLL, panda: Path
+) -> None:
+    core = Core(library, panda)
+    core.activate(HOME, np.zeros(7))
+    elsewhere = desired(0).copy()
+    for k in range(4500):
+        if k >= 1500:
+            elsewhere[0, 0] = HOME[0] + (0.3 if k < 3000 else 30.0)
+            core.desire(EPOCH + k * MS, elsewhere)
+        core.update(EPOCH + k * MS, HOME, np.zeros(7))
+    assert core.events() == [
+        "waiting -> waiting: no feedforward: none for 0.05 s",
+        "waiting -> waiting: start pose invalid: joint 'panda_joint1' stands 0.3 rad or m from the motion, "
+        "more than join_within (0.05); begin where the robot stands",
+        "waiting -> waiting: feedforward beyond limits: the feedforward has the status "
+        "POSITION_LIMIT_EXCEEDED",
+    ]
+
+
 def test_a_change_of_the_chained_mode_ends_in_braking(library: ctypes.CDLL, panda: Path) -> None:
     """ros2_control deactivates and activates at once as the leading controller goes: no step, a stop."""
     core = Core(library, panda, first=FEEDFORWARD)

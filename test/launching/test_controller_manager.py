@@ -58,7 +58,7 @@ def parameters(folder: Path) -> Path:
     library = export_shared(RobotChoice(str(PANDA)), 2, folder)
     tree = {
         "controller_manager": {"update_rate": 200, **own},
-        FEEDFORWARD: {"robot": str(library), "commands": "position_velocity_effort"},
+        FEEDFORWARD: {"robot": str(library), "commands": "position_velocity_effort", "tracking_eror": 0.1},
         LEADER: {
             "joints": names,
             "command_joints": [f"{FEEDFORWARD}/{name}" for name in names],
@@ -144,3 +144,4 @@ def test_goals_behind_a_joint_trajectory_controller(manager: str, tmp_path: Path
         motors = robot.require_drives().feedforward(q, robot.inverse_dynamics(q)).position[0]
         assert np.allclose(states[-1].feedback.positions, motors, rtol=0.0, atol=1e-9)
         assert not any("stopping" in line for line in process.lines), process.output()
+        assert any("'tracking_eror' is unknown" in line for line in process.lines), process.output()

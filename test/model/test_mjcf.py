@@ -415,6 +415,11 @@ class TestWhatIsWrong:
                 "cannot move: its loops .'fix'. leave no freedom",
             ),
             (
+                f"<mujoco><worldbody>{FREE.format('x')}</worldbody>"
+                '<equality><weld name="stand" body1="world" body2="x"/></equality></mujoco>',
+                "equality 'stand' welds 'x', which floats, to the world; 'floating_base: false' in a robot",
+            ),
+            (
                 four_bar('<weld name="fix" body1="crank" body2="rocker" relpose="0 0 5 1 0 0 0"/>'),
                 "loop 'fix' does not close",
             ),
@@ -444,6 +449,21 @@ class TestWhatIsWrong:
         text += '<equality><weld name="glue" body1="x" body2="y"/></equality></mujoco>'
         with pytest.raises(ModelError, match="'glue' joins the robot to 'y', which is not part of it"):
             Robot.from_mjcf(text, root="x")
+
+    def test_a_base_that_is_held_needs_no_weld(self, tmp_path: Path) -> None:
+        arm = (
+            one_body()
+            .replace('name="a"', 'name="a" pos="0 0 1"')
+            .replace('<joint name="j"/>', "<freejoint/>")
+        )
+        arm = arm.replace(
+            "</body>", '<body><joint name="j" axis="0 1 0"/><geom size="0.1" pos="1 0 0"/></body></body>'
+        )
+        weld = '<equality><weld body1="world" body2="a"/></equality></mujoco>'
+        (tmp_path / "arm.xml").write_text(arm.replace("</mujoco>", weld))
+        (tmp_path / "arm.yaml").write_text("mjcf: arm.xml\nfloating_base: false\n")
+        robot = Robot.load(tmp_path / "arm.yaml")
+        assert robot.joint_names == ("j",) and robot.closure is None and not robot.tree.floating_base
 
     def test_without_mujoco(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "mujoco", None)

@@ -316,6 +316,10 @@ class _Reader:
         free = self.mj.mjtJoint.mjJNT_FREE
         return bool(self.m.body_jntnum[body] and self.m.jnt_type[self.m.body_jntadr[body]] == free)
 
+    def _is_held(self, body: int) -> bool:
+        """Say whether a body is part of one that would float, and is not to."""
+        return not self.floats and self._is_free(int(self.m.body_weldid[body]))
+
     def _parts(self, body: int) -> Iterator[tuple[str, int, Array, int | None]]:
         """Yield the joints of a body with one degree of freedom each, from its parent on."""
         first = int(self.m.body_jntadr[body])
@@ -437,7 +441,7 @@ class _Reader:
 
     def _concerns(self, i: int, bodies: Iterable[int]) -> bool:
         """Say whether an equality is one of the robot that is read; ModelError where it holds others too."""
-        moving = [int(b) for b in bodies if self.m.body_weldid[b] != _WORLD]
+        moving = [int(b) for b in bodies if self.m.body_weldid[b] != _WORLD and not self._is_held(b)]
         inside = [b in self.kept for b in moving]
         if any(inside) and not all(inside):
             other = self.bodies[moving[inside.index(False)]]
@@ -461,6 +465,12 @@ class _Reader:
         if not self._concerns(i, bodies):
             return
         names = ["world" if m.body_weldid[body] == _WORLD else self.bodies[body] for body in bodies]
+        held = sorted(int(m.body_weldid[body]) for body in bodies)
+        if weld and self.base is not None and held == [_WORLD, self.base]:
+            raise ModelError(
+                f"{self._equality_name(i)} welds {self.bodies[self.base]!r}, which floats, to the world; "
+                "'floating_base: false' in a robot file with the key mjcf holds it"
+            )
         turned = (inverse(a) @ b)[:3, :3]
         angle = float(np.linalg.norm(turned - np.eye(3))) / np.sqrt(2.0)
         if weld and angle > _OPEN:
