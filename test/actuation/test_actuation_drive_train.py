@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from refusals import refused
 from scipy.integrate import solve_ivp
 
 from hodyn_ros import InputError, ModelError, Robot, series_elastic, share
 from hodyn_ros.actuation.drive_train import DriveTrain
+from hodyn_ros.array import Array
 from hodyn_ros.errors import FigureWarning
 from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.feedforward.model import FeedforwardModel
@@ -23,7 +23,6 @@ from hodyn_ros.model.drive_spec import DriveLimits, DriveSpec, FrictionSpec, Var
 from hodyn_ros.planning.check import check
 from hodyn_ros.trajectory import Cosines, read_trajectory
 
-Array = NDArray[np.float64]
 Writer = Callable[[str], Path]
 
 FRICTION = FrictionSpec(0.4, 1.5, 0.1)
@@ -67,7 +66,6 @@ def test_what_answers_sample_by_sample_leave_out(
     panda: Robot, memory: float, position: float, effort: float
 ) -> None:
     """The figures of docs/control.md: the slow manifold at order 2 against the memory, advanced exactly."""
-    assert panda.drive_train is not None
     springs = [replace(spec, spring_damping=memory * spec.stiffness) for spec in panda.drive_train.specs]
     train = DriveTrain(springs, panda.joint_names)
     motion = read_trajectory(share.find("config", "panda_validation.yaml"))
@@ -160,7 +158,6 @@ def test_with_little_damping_following_is_that_of_a_spring(
 
 
 def test_feedforward_uses_the_whole_drive_train(panda: Robot) -> None:
-    assert panda.drive_train is not None
     specs = [
         DriveSpec(s.stiffness, s.motor_inertia, motor_friction=FRICTION) for s in panda.drive_train.specs
     ]
@@ -175,7 +172,6 @@ def test_feedforward_uses_the_whole_drive_train(panda: Robot) -> None:
 
 
 def test_what_cannot_be_computed_is_refused_not_ignored(panda: Robot) -> None:
-    assert panda.drive_train is not None
     pair = VariableStiffnessSpec("agonist_antagonist", 1e5)
     specs = [
         DriveSpec(s.stiffness, s.motor_inertia, variable_stiffness=pair) for s in panda.drive_train.specs
@@ -242,7 +238,6 @@ def write(tmp_path: Path) -> Writer:
 
 def spec_of(path: Path) -> DriveSpec:
     specs = Robot.load(path).drive_train.specs
-    assert specs is not None
     return specs[0]
 
 
@@ -272,7 +267,6 @@ def test_a_file_says_everything_about_a_drive(write: Writer) -> None:
     table = "{torque: [-3, -2, -1, 1, 2, 3], deflection: [-0.3, -0.2, -0.1, 0.1, 0.2, 0.3]}"
     path = write(f"{{motor_inertia: 0.2, stiffness: 10, spring_table: {table}}}")
     train = Robot.load(path).drive_train
-    assert train is not None
     assert train.feedforward(np.zeros((5, 1)), np.array([[1.5], [0], [0]])).position[0, 0] == pytest.approx(
         0.15
     )
@@ -282,7 +276,6 @@ def test_a_file_says_everything_about_a_drive(write: Writer) -> None:
 def test_a_limit_of_the_current_is_one_of_the_torque(write: Writer, limits: str, torque: float) -> None:
     figures = f"gear_ratio: 100, torque_constant: 0.05, limits: {{{limits}}}"
     robot = Robot.load(write(f"{{motor_inertia: 0.2, stiffness: 800, {figures}}}"))
-    assert robot.drive_train is not None
     assert robot.drive_train.effort_limits([1e3])[0] == pytest.approx(torque, rel=1e-15)
     swing = Cosines([0.5], [3.0], duration=2.0)
     findings = {finding.column.quantity: finding for finding in check(robot, swing).findings}
@@ -350,7 +343,6 @@ def test_figures_in_other_units_are_warned_about_by_name(write: Writer) -> None:
 
 
 def test_limits_of_a_drive_go_before_those_of_its_joint(panda: Robot) -> None:
-    assert panda.drive_train is not None
     q = read_trajectory(share.find("config", "panda_validation.yaml")).sample(0.3, 5)
     plain = FeedforwardModel(panda, 3).compute(q)
     torque, speed = np.abs(plain.motor_efforts[0]).max(), np.abs(plain.motor_positions[1]).max()

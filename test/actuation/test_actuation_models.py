@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from refusals import assert_refused, refused
 
 from hodyn_ros.actuation.friction import Friction
@@ -22,10 +21,10 @@ from hodyn_ros.actuation.springs.linear_spring import LinearSpring
 from hodyn_ros.actuation.springs.tabulated_spring import TabulatedSpring
 from hodyn_ros.actuation.springs.variable_stiffness import AgonistAntagonist, Cam
 from hodyn_ros.actuation.transmission import Transmission
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
 
-Array = NDArray[np.float64]
 Function = Callable[[Any], Any]
 
 DIGITS = 50

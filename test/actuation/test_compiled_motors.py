@@ -10,18 +10,16 @@ import mpmath
 import numpy as np
 import pytest
 from drive_specs import DEFLECTIONS, PAIR, SPECS, TABLE, TABULATED
-from numpy.typing import NDArray
 from oracles.motions import random_stack
 
 from hodyn_ros import InputError, MotorMotion, series_elastic
 from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.actuation.springs.hardening_spring import cubic_root
 from hodyn_ros.actuation.springs.variable_stiffness import AgonistAntagonist
+from hodyn_ros.array import Array
 from hodyn_ros.codegen.kernel import Kernel
 from hodyn_ros.errors import OverflowingError
 from hodyn_ros.model.drive_spec import DriveSpec
-
-Array = NDArray[np.float64]
 
 
 def train_of(specs: list[DriveSpec]) -> DriveTrain:

@@ -6,7 +6,6 @@ from math import factorial
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from oracles.motions import random_base, random_stack
 from refusals import assert_refused
 
@@ -21,10 +20,10 @@ from hodyn_ros import (
     SingularError,
     share,
 )
+from hodyn_ros.array import Array
 from hodyn_ros.lie.motion import BASE_REPRESENTATIONS
 from hodyn_ros.lie.se3 import exp_screw
 
-Array = NDArray[np.float64]
 X, Y, Z = np.hstack([np.eye(3), np.zeros((3, 3))])
 
 
@@ -113,7 +112,6 @@ def test_what_a_flat_quadpropeller_cannot_give_is_left() -> None:
 
 def test_the_aerial_manipulator_hovers_on_its_propellers() -> None:
     robot = Robot.load(share.find("config", "aerial_manipulator.yaml"))
-    assert robot.propellers is not None
     propellers = tilted()
     np.testing.assert_allclose(robot.propellers.allocation, propellers.allocation, rtol=0, atol=1e-13)
     q = np.zeros((5, 6))

@@ -8,10 +8,10 @@ from math import factorial
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from refusals import refused
 
 from hodyn_ros import share
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.feedforward import Feedforward, Status, taylor
@@ -22,7 +22,6 @@ from hodyn_ros.model.drive_spec import DriveSpec, SpringTable, series_elastic
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.model.propeller import Propeller, PropellerLimits
 
-Array = NDArray[np.float64]
 N = 3
 STIFFNESS = np.array([4000.0, np.inf, 900.0])
 MOTOR_INERTIA = np.array([0.6, 0.4, 0.3])
@@ -239,7 +238,6 @@ def test_the_series_follows_the_motion_with_its_order(order: int) -> None:
 def test_propellers_give_the_wrench_of_the_answer() -> None:
     """With their derivatives; and the status says where their limits are, and what they cannot give."""
     robot = Robot.load(share.find("config", "aerial_manipulator.yaml"))
-    assert robot.propellers is not None
     six = robot.propellers.propellers
     rng = np.random.default_rng(5)
     q, base = 0.3 * rng.normal(size=(5, 6)), BaseMotion(np.eye(4), 0.1 * rng.normal(size=(4, 6)))

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import run
-from numpy.typing import NDArray
 from refusals import assert_refused, refused
 from rich.console import Console
 
@@ -37,7 +36,6 @@ from hodyn_ros.trajectory.robot_motion import RobotMotion
 
 pytestmark = pytest.mark.thorough
 
-Array = NDArray[np.float64]
 
 FREE = JointLimit()
 UP_AND_DOWN = [[0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.0], [0.8, 0.3, 0.5, -1.2, 0.5, 2.2, 0.5]]
@@ -207,7 +205,6 @@ def test_independent_samples_of_the_retimed_motion_hold(panda: Robot) -> None:
     times = np.linspace(0.0, found.trajectory.duration, 20001)
     q = FAST.sample(times * found.speed, 5) * found.speed ** np.arange(6.0)[:, None]
     torques = panda.inverse_dynamics(q)
-    assert panda.drive_train is not None
     K, B = panda.drive_train.stiffness, panda.drive_train.motor_inertia
     speed = q[:, 1] + torques[:, 1] / K
     efforts = [B * (q[:, 2 + k] + torques[:, 2 + k] / K) + torques[:, k] for k in range(2)]

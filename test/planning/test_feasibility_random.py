@@ -112,7 +112,6 @@ KINDS = ["fourier", "cosines", "eased", "scaled", "spline", "eased spline", "hid
 def dense_times(trajectory: Trajectory, end: float) -> Array:
     """Return instants fine beside what happens: even ones, and many between breakpoints, near to them too."""
     points = trajectory.breakpoints
-    assert points is not None
     edges = np.unique(np.concatenate([[0.0], np.clip(points, 0.0, end), [end]]))
     near = 10.0 ** np.linspace(-9.0, -2.0, 15)
     inside = np.concatenate([near, np.linspace(0.0, 1.0, 900)[1:-1], 1.0 - near])

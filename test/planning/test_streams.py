@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as some
-from numpy.typing import NDArray
 from refusals import assert_refused
 from scipy.interpolate import BSpline
 
 from hodyn_ros import Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.planning.check import check
 from hodyn_ros.planning.limit_set import LimitSet
@@ -28,7 +28,6 @@ from hodyn_ros.planning.streams.uniform_spline import DEGREE, UniformSpline, eva
 from hodyn_ros.planning.time_optimal.insensitive import Uncertainty
 from hodyn_ros.trajectory.robot_motion import MotionSample
 
-Array = NDArray[np.float64]
 HOME = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.0])
 STEP = 0.004  # [s] from sample to sample of what is followed
 

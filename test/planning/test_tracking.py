@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from random_points import HOME, Message, anything, follow, largest_usage, panda
 from sweeps import THOROUGH
 
 from hodyn_ros import Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
 from hodyn_ros.planning.streams.approach import Approach, Bounds, State
 from hodyn_ros.planning.streams.stream_config import Mode, PointsError, StreamConfig, Taken, Trouble
@@ -19,8 +19,6 @@ from hodyn_ros.planning.time_optimal import time_optimal
 from hodyn_ros.trajectory import WaypointSpline
 
 pytestmark = pytest.mark.thorough
-
-Array = NDArray[np.float64]
 
 
 def require_limits_and_rest(robot: Robot, seed: int) -> int:
