@@ -225,7 +225,7 @@ def test_derivatives_of_a_damped_spring_obey_its_equation() -> None:
     delta = spring.from_deflection(Q, np.array(0.05))
     assert len(delta) == ORDER + 2
     assert close(150.0 * delta[:-1] + 9.0 * delta[1:] * np.arange(1, ORDER + 2), Q)
-    settled = spring.settled(Q)
+    settled = spring.deflection_under(Q)
     residual = 150.0 * settled[:-1] + 9.0 * settled[1:] * np.arange(1, ORDER + 1)
     assert close(residual, Q[:-1])
 
