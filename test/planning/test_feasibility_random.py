@@ -234,6 +234,9 @@ def test_what_is_retimed_holds_and_touches_its_limit(kind: str, end: float) -> N
     found = retime(robot, trajectory)
     assert found.speed < 1.0
     assert 1.0 - 1e-9 <= found.usage <= 1.0
+    demand = LimitSet(robot)
+    there = demand.relative(found.motion.sample(np.array([found.time]), demand.order)).values
+    assert abs(there[0, demand.columns.index(found.column)]) == pytest.approx(found.usage, abs=1e-9)
     report = check(robot, found.trajectory)
     assert not report.violations
     timed = [finding.usage for finding in report.findings if finding.column.quantity != "position"]
