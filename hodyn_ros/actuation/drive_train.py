@@ -229,9 +229,9 @@ class DriveTrain:
                 continue
             jets = drive.transmitted(to_taylor(_by_order(motion, j)), to_taylor(_by_order(loads, j)))
             if spring.settles_within(period):
-                end[j] = spring.advanced(jets[:, -1], spring.settled(jets[:, -1])[0], period)
+                end[j] = spring.advanced(jets[:, -1], spring.deflection_under(jets[:, -1])[0], period)
                 continue
-            now = spring.settled(jets[:, 0])[0] if np.isnan(before[j]) else before[j]
+            now = spring.deflection_under(jets[:, 0])[0] if np.isnan(before[j]) else before[j]
             for i in range(len(loads)):
                 deflections[i, j] = now
                 now = spring.advanced(jets[:, i], now, period)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -90,15 +90,6 @@ class FeedforwardConfig:
     def payload(self) -> Payload:
         """What the robot carries."""
         return Payload(self.payload_mass, self.payload_centre, self.payload_inertia, self.payload_body)
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> FeedforwardConfig:
-        """Return the settings that `to_json` gave."""
-        return cls(**data)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
-        return asdict(self)
 
     def same_dynamics(self, other: FeedforwardConfig) -> bool:
         """Return whether the dynamics compiled for another configuration serve this one as well."""

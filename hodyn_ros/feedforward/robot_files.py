@@ -80,16 +80,6 @@ class RobotFiles:
                 Path(folder, name).write_bytes(text.encode("utf-8", "surrogateescape"))
             return Robot.of(read_yaml_robot(path))  # by no other reader, whatever the name
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
-        return {
-            "name": self.name,
-            "text": self.text,
-            "urdfs": dict(self.urdfs),
-            "kind": self.kind,
-            "floating_base": self.floating_base,
-        }
-
 
 def _references(data: Any) -> list[str]:
     """Return the paths of the URDFs and the MJCF that a robot's YAML data names, each once."""

@@ -40,14 +40,15 @@ def begins_of(times: Array, desired: Array, motion: Trajectory) -> list[float]:
     for i in np.flatnonzero(away[1:] & ~away[:-1]).tolist():
         begin = float(times[i + 1]) - float(late)
         for _ in range(_ROUNDS):
-            gap = _at(times, desired, begin + phases) - path
+            gap = resampled(begin + phases, times, desired) - path
             begin -= float(np.sum(gap * rates) / np.sum(rates**2))
         whole = times[0] <= begin + late and begin + motion.duration - late <= times[-1]
-        off = np.abs(_at(times, desired, begin + phases) - path).max()
+        off = np.abs(resampled(begin + phases, times, desired) - path).max()
         if whole and off <= _SAME * travel and (not begins or begin > begins[-1] + 0.5 * motion.duration):
             begins.append(begin)
     return begins
 
 
-def _at(times: Array, values: Array, instants: Array) -> Array:
+def resampled(instants: Array, times: Array, values: Array) -> Array:
+    """Return values (N, n) at instants (N,), between those at `times` (M,) by straight lines."""
     return np.stack([np.interp(instants, times, column) for column in values.T], axis=1)

@@ -12,6 +12,7 @@ from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.identification.recording import Channel, JointRecording
+from hodyn_ros.learning.begins import resampled
 from hodyn_ros.learning.config import LearningConfig
 from hodyn_ros.learning.response import Windows
 from hodyn_ros.learning.screening import (
@@ -224,10 +225,10 @@ class _Reader:
             assert recording.links is not None
             links = recording.links
             position = np.where(
-                motors.measured, position, _resampled(times, links.times - self._begin, links.values)
+                motors.measured, position, resampled(times, links.times - self._begin, links.values)
             )
         recorded = recording.efforts
-        efforts = _resampled(times, recorded.times - self._begin, np.nan_to_num(recorded.values))
+        efforts = resampled(times, recorded.times - self._begin, np.nan_to_num(recorded.values))
         near = (times > -_AROUND) & (times < self._duration + _AROUND)
         times, position, efforts = times[near], position[near], efforts[near]
         band, used = self._config.bandwidth, self._screen.of_use(times)
@@ -248,10 +249,6 @@ class _Reader:
             f"{self._names[j]} is off by {off[j]:.3g} rad"
         )
         return True
-
-
-def _resampled(times: Array, known: Array, values: Array) -> Array:
-    return np.stack([np.interp(times, known, column) for column in values.T], axis=1)
 
 
 def _roughness(values: Array, times: Array, duration: float) -> float:

@@ -161,8 +161,8 @@ class FeedforwardPipeline:
         return json.dumps(
             {
                 "version": _VERSION,
-                "robot": self.files.to_json(),
-                "feedforward": self.config.to_json(),
+                "robot": asdict(self.files),
+                "feedforward": asdict(self.config),
                 "load": asdict(self.load),
                 "fade": self._fade and {"load": asdict(self._fade_from), **self._fade.to_json()},
                 "new_clock_after": self.stamps.forget_after,
@@ -183,7 +183,7 @@ class FeedforwardPipeline:
             if version != _VERSION:
                 raise InputError(f"the settings have version {version!r}; this hodyn_ros reads {_VERSION}")
             files = RobotFiles(**data["robot"])
-            config = FeedforwardConfig.from_json(data["feedforward"])
+            config = FeedforwardConfig(**data["feedforward"])
             stamps = StampFilter(float(data["new_clock_after"]), clock)
             load, fade = Payload(**data.get("load", {})), data.get("fade")
             first = load if fade is None else Payload(**fade["load"])

@@ -259,9 +259,9 @@ class ObservationPipeline:
         return json.dumps(
             {
                 "version": _VERSION,
-                "robot": self.files.to_json(),
+                "robot": asdict(self.files),
                 "measured": list(config.measured),
-                "load": config.load.to_json(),
+                "load": asdict(config.load),
                 "observer": asdict(config.observer),
                 "usual_load": asdict(config.usual_load),
                 **chosen,
@@ -287,7 +287,7 @@ class ObservationPipeline:
                 )
             config = ObservationConfig(
                 tuple(data["measured"]),
-                FeedforwardConfig.from_json(data["load"]),
+                FeedforwardConfig(**data["load"]),
                 observer_config(data),
                 PayloadConfig(**data["usual_load"]),
                 float(data["payload_rate"]),

@@ -267,59 +267,34 @@ class Filters:
         self, j: int, names: tuple[str, ...], seen: Means, period: Any, state: Vectors, figures: Vectors
     ) -> tuple[Row, Row]:
         """Return x of a joint, and the upper triangle of its covariance."""
-        if names[-1] == _LASTING:
-            return self._rubbed(j, names, seen, period, state, figures)
-        size, pairs = len(names), upper_places(len(names))
+        size, pairs, place = len(names), upper_places(len(names)), self._first + j
         prior = self._prior(j, names, figures)
-        drift, bandwidth = figures["drift_time"][0], figures["bandwidth"][0]
-        fading = drift / (drift + period)
-        x = [fading * value for value in state[f"x{j}"]]
-        faded = fading * fading
-        p = [b + faded * (a - b) for a, b in zip(state[f"p{j}"], prior)]
-        h = [seen[name][j] for name in names]
-        noise = figures["noise_variance"][self._first + j] + seen.get("sticking", {}).get(j, 0.0)
-        # samples closer than 2 / L say the same
-        alike = 1.0 + 2.0 * drift / (period * (drift * bandwidth + 1.0))
-        place = dict(zip(pairs, p))
-        ph = [sum(place[min(a, b), max(a, b)] * h[b] for b in range(size)) for a in range(size)]
-        known, noise = sum(a * b for a, b in zip(h, ph)), alike * noise
-        missing = 0.0 - seen["error"][j] - sum(a * b for a, b in zip(h, x))
-        # 1 / (known + noise (1 + missing^2 / (FAR (known + noise)))): what is far beyond its deviation, as of
-        # a drive that saturates, counts the less the further it is
-        whole = _FAR * (known + noise)
-        information = whole / (whole * (known + noise) + noise * (missing * missing))
-        limit = figures["correction_limit"][0]
-        step = information * missing
-        moved = [
-            _within(value + gain * step, limit * prior[pairs.index((a, a))] ** 0.5)
-            for a, (value, gain) in enumerate(zip(x, ph))
-        ]
-        return moved, [value - ph[a] * ph[b] * information for value, (a, b) in zip(p, pairs)]
-
-    def _rubbed(
-        self, j: int, names: tuple[str, ...], seen: Means, period: Any, state: Vectors, figures: Vectors
-    ) -> tuple[Row, Row]:
-        """Return shares of friction and what lasts, and the upper triangle of their covariance."""
-        size, pairs = len(names), upper_places(len(names))
-        prior = self._prior(j, names, figures)
-        place = self._first + j
         drift, lasts = figures["drift_time"][0], figures["friction_time"][0]
-        fading = [drift / (drift + period)] * (size - 1) + [lasts / (lasts + period)]
+        times = [lasts if name == _LASTING else drift for name in names]
+        fading = [time / (time + period) for time in times]
         x = [share * value for share, value in zip(fading, state[f"x{j}"])]
         p = [b + fading[m] * fading[k] * (a - b) for (m, k), a, b in zip(pairs, state[f"p{j}"], prior)]
-        h = [seen[name][j] for name in names[:-1]] + [1.0]
-        needed = seen["needed"][place]
-        noise = figures["noise_variance"][place] + figures["model_variance"][place]
-        noise = noise + figures["inertia_variance"][0] * (needed * needed)
-        noise = noise + seen.get("sticking", {}).get(j, 0.0)
+        h = [1.0 if name == _LASTING else seen[name][j] for name in names]
         covariance = dict(zip(pairs, p))
         ph = [sum(covariance[min(a, b), max(a, b)] * h[b] for b in range(size)) for a in range(size)]
-        known = sum(a * b for a, b in zip(h, ph))
-        missing = 0.0 - seen["residual"][place] - sum(a * b for a, b in zip(h, x))
-        # samples closer than that say the same, and those of a contact, far beyond what is unsure, little
-        alike = 1.0 + 2.0 * lasts / period
-        far = 1.0 + missing * missing / (_FAR * (known + noise))
-        information = 1.0 / (known + alike * noise * far)
+        known, expected = sum(a * b for a, b in zip(h, ph)), sum(a * b for a, b in zip(h, x))
+        noise, sticking = figures["noise_variance"][place], seen.get("sticking", {}).get(j, 0.0)
+        # `alike`: samples that close say the same. What is far beyond its deviation, as of a contact
+        # or of a drive that saturates, counts the less the further it is.
+        if names[-1] == _LASTING:
+            needed = seen["needed"][place]
+            noise = noise + figures["model_variance"][place]
+            noise = noise + figures["inertia_variance"][0] * (needed * needed) + sticking
+            missing = 0.0 - seen["residual"][place] - expected
+            alike = 1.0 + 2.0 * lasts / period
+            far = 1.0 + missing * missing / (_FAR * (known + noise))
+            information = 1.0 / (known + alike * noise * far)
+        else:
+            missing = 0.0 - seen["error"][j] - expected
+            alike = 1.0 + 2.0 * drift / (period * (drift * figures["bandwidth"][0] + 1.0))
+            noise = alike * (noise + sticking)
+            whole = _FAR * (known + noise)
+            information = whole / (whole * (known + noise) + noise * (missing * missing))
         step, limit = information * missing, figures["correction_limit"][0]
         moved = [
             _within(value + gain * step, limit * prior[pairs.index((a, a))] ** 0.5)

@@ -12,7 +12,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.planning.limit_set import LimitSet
 from hodyn_ros.planning.motion_evaluator import SampleError
 from hodyn_ros.planning.motion_peaks import MotionPeaks
-from hodyn_ros.planning.peaks import PRECISION, TOLERANCE, Peaks, RoughError, Samples, find_peaks
+from hodyn_ros.planning.peaks import TOLERANCE, Peaks, RoughError, Samples, find_peaks
 from hodyn_ros.trajectory.base import Trajectory
 from hodyn_ros.trajectory.robot_motion import RobotMotion
 
@@ -76,15 +76,14 @@ class DemandAlong:
         tolerance: float = TOLERANCE,
         progress: Callable[[float], None] | None = None,
         visit: Callable[[Array, Array], None] | None = None,
-        precision: float = PRECISION,
     ) -> Peaks:
-        """Return the peaks of the relative quantities; `tolerance` to `precision` as in `peaks.find_peaks`.
+        """Return the peaks of the relative quantities; `tolerance` to `visit` as in `peaks.find_peaks`.
 
         What is motion alone, made of polynomials, has exact peaks, which are not searched.
         """
         if self._exact.known.all() and visit is None:
             return self._exact.joined(None, speed)
-        searched = self._searched(speed, tolerance, progress, visit, precision=precision)
+        searched = self._searched(speed, tolerance, progress, visit)
         return self._exact.joined(searched, speed)
 
     def position_peaks(self) -> Peaks:
@@ -100,7 +99,6 @@ class DemandAlong:
         progress: Callable[[float], None] | None = None,
         visit: Callable[[Array, Array], None] | None = None,
         passed_over: NDArray[np.bool_] | None = None,
-        precision: float = PRECISION,
     ) -> Peaks:
         """Return the peaks of all columns but some (columns,), by default those that are known."""
         try:
@@ -112,7 +110,6 @@ class DemandAlong:
                 progress,
                 visit,
                 self._exact.known if passed_over is None else passed_over,
-                precision,
             )
         except RoughError as error:
             column = self.demand.columns[error.column]

@@ -70,8 +70,8 @@ def mounted(mounts: Sequence[Mount], name: str = "robots") -> Robot:
     coordinate_limits = None
     if closure is not None:
         closure = _closure(closure, tree)
-        of_first = first.robot.coordinate_limits
-        coordinate_limits = None if of_first is None else _together([of_first, *_limits(standing)])
+        if (of_first := first.robot.coordinate_limits) is not None:
+            coordinate_limits = _together([of_first, *(mount.robot.limits for mount in standing)])
     uncertain = [mount.robot.uncertainty for mount in mounts]
     worst = {
         entry.name: max(getattr(each, entry.name) for each in uncertain) for entry in fields(RobotUncertainty)
@@ -137,10 +137,6 @@ def _moved(frame: Frame, offset: int, carrier: int, place: Array) -> Frame:
     if frame.body < 0:
         return Frame(carrier, place @ frame.pose)
     return Frame(frame.body + offset, frame.pose)
-
-
-def _limits(mounts: Sequence[Mount]) -> list[JointLimits]:
-    return [mount.robot.limits for mount in mounts]
 
 
 def _together(limits: Sequence[JointLimits]) -> JointLimits:

@@ -19,12 +19,11 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.lie import jets
 from hodyn_ros.planning.limit_set import LimitSet
 from hodyn_ros.planning.motion_evaluator import SampleError
-from hodyn_ros.planning.streams.uniform_spline import DEGREE, evaluate
+from hodyn_ros.planning.streams.uniform_spline import DEGREE, LAG, evaluate_needed
 from hodyn_ros.trajectory.robot_motion import MotionSample, RobotMotion
 from hodyn_ros.trajectory.sampling import BLOCK, Sampler
 
 STEP = 0.01  # [s] between two control points
-_LAG = 2  # control point i is nearest to the spline at knot i - 2
 _KEPT = 40  # control points of the past
 
 
@@ -45,7 +44,7 @@ class PathClock:
     def running(cls, duration: float, rate: float = 1.0) -> PathClock:
         """Return a clock that runs evenly, from 0 at the time 0."""
         first = -_KEPT
-        even = np.arange(first, DEGREE + 1, dtype=np.float64) - _LAG
+        even = np.arange(first, DEGREE + 1, dtype=np.float64) - LAG
         return cls(duration, rate, first, np.asarray(rate * STEP * even, dtype=np.float64))
 
     def changed(self, now: float, rate: float, lasts: float, wait: float = 0.0) -> PathClock:
@@ -101,11 +100,8 @@ class PathClock:
 
     def _free(self, times: Array, order: int) -> Array:
         """Return s and its derivatives as if the motion had no ends."""
-        places = times / STEP
-        spans = np.floor(places).astype(int)
-        first, last = int(spans.min()), int(spans.max())
-        controls = self._controls(np.arange(first, last + DEGREE + 1))[:, None]
-        return np.ascontiguousarray(evaluate(controls, spans - first, places - spans, STEP, order)[:, :, 0].T)
+        found = evaluate_needed(lambda number: self._controls(number)[:, None], times, STEP, order)
+        return np.ascontiguousarray(found[:, :, 0].T)
 
     def _controls(self, number: NDArray[np.intp]) -> Array:
         """Return control points by number; behind the last one they go on at the rate."""

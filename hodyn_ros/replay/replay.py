@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
@@ -168,7 +169,7 @@ class Replay:
             return settings
         data = json.loads(settings)
         if self._changes.robot is not None:
-            data["robot"] = self._changes.robot_files().to_json()
+            data["robot"] = asdict(self._changes.robot_files())
             data["positions"] = None
         if self._changes.order is not None:
             data["feedforward"]["order"] = self._changes.order

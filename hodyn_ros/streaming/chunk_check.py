@@ -132,7 +132,9 @@ class ChunkCheck:
         common = new.times[: max(int(np.searchsorted(new.times, last.end, side="right")), 1)][:_COMPARED]
         before, wanted = last.at(common).mean(axis=0), new.points[: len(common)].mean(axis=0)
         off = np.abs(wanted - before)
-        if (off > self.bounds.seam).sum() >= 2 and (pair := self._exchanged(before, wanted)) is not None:
+        if (off > self.bounds.seam).sum() >= 2 and (
+            pair := self._exchanged(before, wanted, self.bounds.seam)
+        ):
             raise ChunkError(ChunkFault.SWAP, f"joints {pair} are exchanged against the chunk before it")
         joint = int(np.argmax(off))
         if off[joint] > self.bounds.jump and not self._confirmed(new):
@@ -153,13 +155,13 @@ class ChunkCheck:
         self._doubted = [*agree, new]
         return len(self._doubted) >= _WITNESSES
 
-    def _exchanged(self, before: Array, wanted: Array) -> str | None:
-        """Return which two joints make `wanted` (n,) what was before, once they are exchanged."""
+    def _exchanged(self, expected: Array, wanted: Array, bounds: ArrayLike) -> str | None:
+        """Return which two joints make `wanted` (n,) what is expected, within bounds (n,), once exchanged."""
         first, second = self._pairs.T
-        crossed = np.maximum(np.abs(wanted[first] - before[second]), np.abs(wanted[second] - before[first]))
-        straight = np.minimum(np.abs(wanted[first] - before[first]), np.abs(wanted[second] - before[second]))
-        seam = self.bounds.seam
-        exchanged = (crossed <= seam) & (straight > seam)
+        off = np.abs(wanted[:, None] - expected) / bounds  # (n, n) of each joint from where each is expected
+        crossed = np.maximum(off[first, second], off[second, first])
+        straight = np.minimum(off[first, first], off[second, second])
+        exchanged = (crossed <= 1.0) & (straight > 1.0)
         if not exchanged.any():
             return None
         pair = int(np.argmin(np.where(exchanged, crossed - straight, np.inf)))
@@ -195,7 +197,10 @@ class ChunkCheck:
             if self._bent(other).max() <= 1.0:
                 return ChunkError(ChunkFault.SWAP, f"points {i} and {j} are exchanged")
         for point in sharp:
-            if point < len(positions) - 1 and (pair := self._exchanged_from(positions, int(point))):
+            straight = 2.0 * positions[point] - positions[point - 1]
+            if point < len(positions) - 1 and (
+                pair := self._exchanged(straight, positions[point + 1], self.bounds.bend)
+            ):
                 return ChunkError(ChunkFault.SWAP, f"joints {pair} are exchanged from point {point + 1} on")
             if 2 <= point + 1 < len(positions) - 1 and (missing := self._missing(positions, int(point))):
                 return ChunkError(
@@ -203,24 +208,6 @@ class ChunkCheck:
                     f"{missing} points seem to be missing between points {point} and {point + 1}",
                 )
         return None
-
-    def _exchanged_from(self, positions: Array, point: int) -> str | None:
-        straight = 2.0 * positions[point] - positions[point - 1]
-        first, second = self._pairs.T
-        bend, next_ = self.bounds.bend, positions[point + 1]
-        crossed = np.maximum(
-            np.abs(next_[first] - straight[second]) / bend[second],
-            np.abs(next_[second] - straight[first]) / bend[first],
-        )
-        as_it_is = np.minimum(
-            np.abs(next_[first] - straight[first]) / bend[first],
-            np.abs(next_[second] - straight[second]) / bend[second],
-        )
-        exchanged = (crossed <= 1.0) & (as_it_is > 1.0)
-        if not exchanged.any():
-            return None
-        pair = int(np.argmax(exchanged))
-        return f"{self._names[first[pair]]!r} and {self._names[second[pair]]!r}"
 
     def _missing(self, positions: Array, point: int) -> int:
         """Return how many points make the step behind a point like those around it; 0 where none do."""

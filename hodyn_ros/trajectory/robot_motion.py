@@ -25,12 +25,8 @@ class MotionSample(NamedTuple):
 
     joints: Array  # (order + 1, n) positions and their derivatives [rad/s^k or m/s^k]
     pose: Array | None = None  # (4, 4) of the base in the world [m]; None where the robot has a fixed base
-    twists: Array | None = None  # (order, 6) twist (omega; v) of the base and its derivatives, body-fixed
-
-    @property
-    def representation(self) -> BaseRepresentation:
-        """The representation of the twists."""
-        return "body_fixed"
+    twists: Array | None = None  # (order, 6) twist (omega; v) of the base and its derivatives
+    representation: BaseRepresentation = "body_fixed"  # of the twists
 
     @property
     def base(self) -> BaseMotion | None:
@@ -39,34 +35,19 @@ class MotionSample(NamedTuple):
             return None
         return BaseMotion(self.pose, self.twists, representation=self.representation)
 
-    def one(self, i: int) -> MotionSample:
-        """Return one of N samples."""
+    def one(self, which: int | slice) -> MotionSample:
+        """Return one of N samples, or some of them."""
         if self.pose is None or self.twists is None:
-            return type(self)(self.joints[i])
-        return type(self)(self.joints[i], self.pose[i], self.twists[i])
-
-    def some(self, which: slice) -> MotionSample:
-        """Return some of N samples."""
-        if self.pose is None or self.twists is None:
-            return type(self)(self.joints[which])
-        return type(self)(self.joints[which], self.pose[which], self.twists[which])
+            return MotionSample(self.joints[which])
+        return MotionSample(self.joints[which], self.pose[which], self.twists[which], self.representation)
 
     def at_rest(self) -> MotionSample:
         """Return the same place without motion."""
         joints = np.zeros_like(self.joints)
         joints[..., 0, :] = self.joints[..., 0, :]
-        return type(self)(joints, self.pose, None if self.twists is None else np.zeros_like(self.twists))
-
-
-class SpatialSample(MotionSample):
-    """A motion with the spatial twists of its base, in world axes and at the world origin."""
-
-    __slots__ = ()
-
-    @property
-    def representation(self) -> BaseRepresentation:
-        """The representation of the twists."""
-        return "spatial"
+        return self._replace(
+            joints=joints, twists=None if self.twists is None else np.zeros_like(self.twists)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +195,6 @@ class RobotMotion:
         base = np.zeros((*values.shape[:-2], orders, len(COORDINATES)))
         base[..., self._places] = values[..., :moved]
         poses, twists = poses_and_twists(base, representation)
-        poses = self.origin @ poses
-        if representation == "body_fixed":
-            return MotionSample(joints, poses, twists)
-        return SpatialSample(joints, poses, twists @ Ad(self.origin).T)
+        if representation == "spatial":
+            twists = twists @ Ad(self.origin).T
+        return MotionSample(joints, self.origin @ poses, twists, representation)

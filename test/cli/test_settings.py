@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -89,7 +90,7 @@ def test_nodes_keep_an_mjcf_that_is_complete(tmp_path: Path) -> None:
     (tmp_path / "leg.yaml").write_text("mjcf: leg.xml\nkeyframe: home\n")
     for name in ("leg.xml", "leg.yaml"):
         kept = RobotFiles.from_file(tmp_path / name)
-        assert RobotFiles(**kept.to_json()).robot().coordinates == ("hip", "knee", "foot")
+        assert RobotFiles(**asdict(kept)).robot().coordinates == ("hip", "knee", "foot")
     (tmp_path / "leg.xml").write_text(
         spring_leg().replace("<worldbody>", '<include file="x.xml"/><worldbody>')
     )

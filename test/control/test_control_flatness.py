@@ -7,11 +7,11 @@ from functools import cache
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from refusals import assert_refused, refused
 from sweeps import some
 
 from hodyn_ros import ConvergenceError, Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.control.feedback_linearisation import (
     FeedbackLinearisation,
     butterworth_poles,
@@ -28,7 +28,6 @@ from hodyn_ros.trajectory import read_trajectory
 
 pytestmark = pytest.mark.thorough
 
-Array = NDArray[np.float64]
 
 POLES = [-12.0, -17.0 + 9.0j, -17.0 - 9.0j, -30.0]
 FRICTION = FrictionSpec(1.0, 1.5, 0.2)
@@ -37,14 +36,12 @@ MOTION = read_trajectory(share.find("config", "panda_validation.yaml"))
 
 def panda_with(**figures: object) -> Robot:
     robot = Robot.load(share.find("config", "panda.yaml"))
-    assert robot.drive_train is not None
     specs = [DriveSpec(s.stiffness, s.motor_inertia, **figures) for s in robot.drive_train.specs]  # type: ignore[arg-type]
     return robot.with_drives(specs)
 
 
 def rigid_panda() -> Robot:
     robot = Robot.load(share.find("config", "panda.yaml"))
-    assert robot.drive_train is not None
     return robot.with_drives(series_elastic(np.full(7, np.inf), robot.drive_train.motor_inertia))
 
 
@@ -118,7 +115,6 @@ def test_the_gains_are_those_of_the_polynomial() -> None:
 
 def test_drives_that_no_static_feedback_linearises_and_bad_poles_are_refused() -> None:
     robot = robot_named("linear")
-    assert robot.drive_train is not None
     stiffness = robot.drive_train.stiffness.copy()
     stiffness[2] = np.inf
     mixed = robot.with_drives(series_elastic(stiffness, robot.drive_train.motor_inertia))
@@ -170,7 +166,6 @@ def test_regulation_takes_energy_out() -> None:
     """The storage function of the passivity proof never rises."""
     robot = soft_panda()
     law = PassivityRegulator(robot, stiffness=400.0, damping=60.0)
-    assert robot.drive_train is not None
     compliance, inertia = 1.0 / robot.drive_train.stiffness, robot.drive_train.motor_inertia
     gravity_of = robot.compile(0)
 

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from linkages import elastic_delta, shipped, with_drives
-from numpy.typing import NDArray
 from refusals import assert_refused
 from sweeps import some
 
 from hodyn_ros import InputError, Robot
+from hodyn_ros.array import Array
 from hodyn_ros.control.feedback_linearisation import FeedbackLinearisation
 from hodyn_ros.control.links import Links
 from hodyn_ros.control.passivity_control import PassivityRegulator
@@ -23,7 +23,6 @@ from hodyn_ros.trajectory import WaypointSpline
 
 pytestmark = pytest.mark.thorough
 
-Array = NDArray[np.float64]
 
 POLES = [-25.0, -30.0 + 12.0j, -30.0 - 12.0j, -45.0]
 PRELOAD_POLES = [-20.0, -35.0]
@@ -96,7 +95,6 @@ def test_a_platform_may_be_given_by_its_pose_and_twists() -> None:
     robot, motion, _ = case("gough_stewart_6ups")
     law, links, x = FeedbackLinearisation.from_poles(robot, POLES), Links(robot), motion.sample(0.13, 4)
     _, platform = links.robot_arguments(x)
-    assert platform is not None
     measured = Plant(robot).unpack(Plant(robot).consistent_state(motion.sample(0.12, 4)))
     for given in (platform, platform.in_representation("spatial")):
         np.testing.assert_allclose(law.efforts(given, measured), law.efforts(x, measured), rtol=1e-8)

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from refusals import assert_refused
 
 from hodyn_ros import DriveTrain, InputError, Robot, series_elastic, share
@@ -17,8 +16,6 @@ from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
 from hodyn_ros.trajectory.files.reader import read_trajectory
 from hodyn_ros.trajectory.rest import rest_to_rest
 
-Array = NDArray[np.float64]
-
 MS = 1_000_000  # [ns]
 
 
@@ -28,7 +25,6 @@ def motion() -> object:
 
 
 def drives_of(robot: Robot) -> DriveTrain:
-    assert robot.drive_train is not None
     return robot.drive_train
 
 
@@ -81,7 +77,6 @@ def test_references_of_the_modes(panda: Robot, motion: object, order: int) -> No
 
 def test_motors_that_rub_are_given_their_friction_in_every_mode(panda: Robot, motion: object) -> None:
     friction = FrictionSpec(viscous=2.0, coulomb=3.0, transition=0.05)
-    assert panda.drive_train is not None
     robot = panda.with_drives([replace(spec, motor_friction=friction) for spec in panda.drive_train.specs])
     q = motion.sample(1.7, 5)  # type: ignore[attr-defined]
     feedforward = FeedforwardModel(robot, 3).compute(q)
@@ -118,7 +113,6 @@ def test_a_feedforward_that_carries_too_little_is_refused(panda: Robot) -> None:
 
 def test_drives_of_any_kind_take_all_or_nothing(panda: Robot, motion: object) -> None:
     """Friction and damped springs: what the feedforward says of the motors, and no other mode."""
-    assert panda.drive_train is not None
     friction = FrictionSpec(1.0, 1.5, 0.05)
     specs = [
         DriveSpec(

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from refusals import assert_refused
 from scipy.integrate import solve_ivp
 from scipy.linalg import block_diag, expm
 from scipy.optimize import lsq_linear
 
 from hodyn_ros import InputError, Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.control.measurement import Measurement
 from hodyn_ros.control.motor_pd import FeedforwardMode, MotorGains, motor_reference
 from hodyn_ros.control.predictive_control import PredictiveConfig, PredictiveControl
@@ -26,7 +26,6 @@ from hodyn_ros.trajectory import WaypointSpline
 
 pytest.importorskip("daqp")
 
-Array = NDArray[np.float64]
 
 PANDA = Robot.load(share.find("config", "panda.yaml"))
 TRAIN = PANDA.require_drives()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from linkages import motion_of, robot_of
-from numpy.typing import NDArray
 from oracles.mechanisms import MECHANISMS, Builder, Closed, Mechanism, Z
 from refusals import assert_refused
 from sweeps import some
@@ -21,7 +20,6 @@ from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.planning.motion_evaluator import MotionEvaluator, SampleError
 from hodyn_ros.trajectory.robot_motion import MotionSample
 
-Array = NDArray[np.float64]
 STIFFNESS, INERTIA = np.array([800.0, 600.0]), np.array([0.4, 0.5])
 
 
@@ -180,5 +178,4 @@ def test_a_home_that_is_singular_itself_does_not_change_where_the_robot_is() -> 
         there = robot.solve_loops(q).joints[0]
     state = robot.drive_state(q)
     assert not state.near_singularity
-    assert robot.positions is not None
     np.testing.assert_allclose(robot.positions, there, atol=1e-12)

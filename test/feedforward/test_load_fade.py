@@ -131,7 +131,6 @@ def test_a_platform_is_faded_as_well() -> None:
     loaded = robot.with_tree(Payload(3.0).on_tree(robot))
     models = FeedforwardModel(robot, 1), FeedforwardModel(loaded, 1)
     start, pose = robot.home
-    assert pose is not None
     base = BaseMotion(pose, np.zeros((3, 6)))
     fade = LoadFade(*models, DURATION)
     fade.start_at(0.5 * DURATION, START)

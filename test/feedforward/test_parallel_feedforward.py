@@ -6,17 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from oracles.motions import random_stack
 from refusals import refused
 from scipy.spatial.transform import Rotation
 
 from hodyn_ros import BaseMotion, ConvergenceError, DriveTrain, Robot, series_elastic, share
+from hodyn_ros.array import Array
 from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.lie.se3 import exp
-
-Array = NDArray[np.float64]
 
 PLATFORM = share.find("config", "gough_stewart_6ups.yaml")
 PLANAR = share.find("config", "planar_3rrr.yaml")
@@ -25,7 +23,6 @@ NO_JOINTS = np.empty((5, 0))
 
 def home_of(robot: Robot) -> Array:
     _, pose = robot.home
-    assert pose is not None
     return pose
 
 
@@ -55,7 +52,6 @@ def test_elastic_drives_follow_the_platform() -> None:
     base = planar_motion(0.05, -0.04)
     found = model.compute(NO_JOINTS, base)
     state = robot.solve_loops(None, base)
-    assert robot.drive_train is not None
     motors = DriveTrain(series_elastic(robot.drive_train.stiffness, robot.drive_train.motor_inertia))
     expected = motors.feedforward(state.drives, state.efforts)
     np.testing.assert_allclose(found.efforts, state.efforts, rtol=1e-11, atol=1e-13)

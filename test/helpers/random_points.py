@@ -13,6 +13,7 @@ from hodyn_ros import Robot, share
 from hodyn_ros.array import Array
 from hodyn_ros.planning.limit_set import LimitSet
 from hodyn_ros.planning.streams.stream_config import PointsError, Taken
+from hodyn_ros.planning.streams.stream_planner import StreamPlanner
 from hodyn_ros.planning.streams.tracking_planner import STEP, TrackingPlanner
 from hodyn_ros.trajectory.robot_motion import MotionSample
 
@@ -37,7 +38,7 @@ def panda(limited: bool = True) -> Robot:
 
 
 def follow(
-    planner: TrackingPlanner, messages: list[Message], end: float, step: float
+    planner: StreamPlanner | TrackingPlanner, messages: list[Message], end: float, step: float
 ) -> tuple[Array, list[Taken | PointsError]]:
     """Return what is published, up to derivative 5, and what became of the messages.
 
@@ -45,7 +46,7 @@ def follow(
     """
     instants = step * np.arange(int(end / step) + 1)
     pieces, taken, since = [], [], 0.0
-    for message in messages:
+    for message in sorted(messages, key=lambda each: each.arrival):
         pieces.append(planner.sample(instants[(instants >= since) & (instants < message.arrival)], 5))
         since = max(message.arrival, since)
         around = message.arrival + STEP * np.array([-1.0, -0.3, 0.0])

@@ -60,7 +60,6 @@ def recorded(learner: Learner, errors: Array, seed: int = 0, source: str = "run"
 
 def changed(run: JointRecording, joint: int, begin: float, end: float, value: float | None) -> JointRecording:
     """Return a recording whose link is moved by a value [rad] for a while, or frozen."""
-    assert run.links is not None
     links = run.links.values.copy()
     span = (run.links.times >= begin) & (run.links.times < end)
     links[span, joint] = links[span, joint][0] if value is None else links[span, joint] + value
@@ -232,7 +231,6 @@ class TestBadRecordings:
 
     def test_gaps_and_frozen_signals(self, learner: Learner) -> None:
         run = recorded(learner, first_errors(learner))
-        assert run.links is not None
         kept = (run.links.times < 0.9) | (run.links.times > 1.05)
         gap = replace(run, links=Channel(run.links.times[kept], run.links.values[kept]))
         learned = learner.learn([gap])
@@ -247,7 +245,6 @@ class TestBadRecordings:
         """Where nothing is known, a correction of the rest would else be free to do harm."""
         errors, edges = first_errors(learner), learner.windows.edges
         run = recorded(learner, errors)
-        assert run.links is not None
         kept = (run.links.times < 0.9) | (run.links.times > 1.3)
         gap = replace(run, links=Channel(run.links.times[kept], run.links.values[kept]))
         robot, damping = learner.robot, learner.config.damping_time

@@ -15,6 +15,12 @@ from benchmarks.repeated_arm import Arm, Plant
 from benchmarks.repetitions import FEEDBACK, STIFFNESS, lesson, played, recording, rms
 from hodyn_ros.learning import Learner
 
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.skipif(
+        not sweeps.THOROUGH, reason="seconds; test_model_errors.py repeats, test_learning.py has no arm"
+    ),
+]
 CASES = [(FEEDBACK[0], STIFFNESS[1]), (FEEDBACK[0], STIFFNESS[0]), *((FEEDBACK[1], s) for s in STIFFNESS)]
 
 
@@ -24,13 +30,10 @@ def learner(frequency: float) -> Learner:
     return Learner(model, repeated_arm.motion(), repeated_arm.gains(model, frequency))
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(("links", "left"), sweeps.some([(False, 0.25), (True, 0.05)], (False, 0.25)))
-@pytest.mark.parametrize(("frequency", "stiffness"), sweeps.some(CASES, CASES[0]))
+@pytest.mark.parametrize(("links", "left"), [(False, 0.25), (True, 0.05)])
+@pytest.mark.parametrize(("frequency", "stiffness"), CASES)
 def test_five_repetitions(frequency: float, stiffness: float, links: bool, left: float) -> None:
-    """After three of them already, as `make test` has it."""
-    count = 5 if sweeps.THOROUGH else 3
-    found = lesson(Plant(stiffness), learner(frequency), frequency, links, count)
+    found = lesson(Plant(stiffness), learner(frequency), frequency, links, 5)
     assert found.left <= left
     assert found.worse <= 3.0
     assert found.slower <= 0.5
@@ -40,8 +43,6 @@ def test_five_repetitions(frequency: float, stiffness: float, links: bool, left:
         np.testing.assert_allclose(found.learned.load, [1.0, 0.36, 0.0, 0.0], atol=0.15)
 
 
-@pytest.mark.thorough
-@pytest.mark.skipif(not sweeps.THOROUGH, reason="seconds; test_learning.py has it without an arm")
 def test_a_contact_in_one_repetition_is_not_learnt() -> None:
     """Somebody leans on an arm that has learnt: what it does next is as good as without."""
     frequency, motion = FEEDBACK[0], repeated_arm.motion()

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from case_robots import of_tree, panda
 from elastic_pair import ElasticPair
-from numpy.typing import NDArray
 from oracles import mp_dynamics as mp
 from oracles.motions import random_stack
 from oracles.random_trees import random_pose, random_tree
 from refusals import assert_refused, refused
 
 from hodyn_ros import BaseMotion, InputError, Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.lie.exponential import body_twists
 from hodyn_ros.lie.se3 import exp
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec, SpringTable
@@ -25,7 +25,6 @@ from hodyn_ros.observers import ExternalEfforts, MomentumObserver, ObserverConfi
 
 pytestmark = pytest.mark.thorough
 
-Array = NDArray[np.float64]
 
 PERIOD = 1e-3
 NOTHING = np.zeros(2)
@@ -97,7 +96,6 @@ def test_a_period_leaves_the_change_of_momentum_less_what_acted(seed: int) -> No
     for time in (0.0, PERIOD):
         q, v, _ = polynomial(stack, time)
         result = observer.update(time, observer.sample(position=q, velocity=v, joint_torque=0.0 * q))
-    assert result is not None
     shown = result.efforts / -np.expm1(-PERIOD)
     assert np.abs(shown - left).max() < 1e-10 * np.abs(left).max()
 
@@ -237,7 +235,6 @@ def test_links_without_encoders_are_placed_by_the_load() -> None:
             rows = (theta, w, motors.effort[0])
             found = observer.update(i * PERIOD, np.array(rows))
             if i > 100:
-                assert found is not None
                 worst = max(worst, float(np.abs(found.efforts).max()))
         errors[sensed.links] = worst
     assert errors[False] < 0.2 * errors[True]
@@ -306,7 +303,6 @@ def test_motor_torque_alone_finds_the_same_of_a_rigid_arm(read: Callable[[str], 
     for i in range(300):  # held still by what bears its weight but for a push
         sample = observer.sample(position=q, velocity=NOTHING, motor_effort=plant.bias(q, NOTHING) - push)
         found = observer.update(i * PERIOD, sample)
-    assert found is not None
     assert np.abs(found.efforts - push).max() < 1e-9
     # at rest the dry friction may be anything up to what is stated
     assert (found.deviations > np.array(plant.coulomb)).all()
@@ -397,7 +393,6 @@ def test_deviations_follow_the_covariance_of_the_parameters() -> None:
     regressor = robot.regressor(np.stack([q, 0 * q, 0 * q]))[0]
     friction = np.array([drive.link_friction.coulomb for drive in robot.require_drives().drives])
     right = np.sqrt(np.diag(regressor @ root @ root.T @ regressor.T) + friction**2)
-    assert found is not None
     assert np.abs(found.deviations / right - 1.0).max() < 1e-6
 
 

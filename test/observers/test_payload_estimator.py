@@ -8,11 +8,11 @@ from functools import cache
 import numpy as np
 import pytest
 from case_robots import panda
-from numpy.typing import NDArray
 from refusals import assert_refused
 from scipy.optimize import minimize
 
 from hodyn_ros import Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.feedforward.payload import Payload
 from hodyn_ros.observers import MomentumObserver, ObserverConfig, Sensed
 from hodyn_ros.observers.payload import (
@@ -23,8 +23,6 @@ from hodyn_ros.observers.payload import (
     parameters_of,
     pseudo_inertia,
 )
-
-Array = NDArray[np.float64]
 
 PERIOD = 4e-3
 LOAD = Payload(0.8, (0.02, -0.03, 0.12), (0.004, 0.0005, 0.0002, 0.005, -0.0003, 0.003))

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from sweeps import THOROUGH
+
+from hodyn_ros.array import Array
 
 pytest.importorskip("mujoco", reason="MuJoCo is not installed")
 
 from benchmarks import payloads
 from benchmarks.contacts import Recording, robot_with_friction
 from benchmarks.payloads import drawn
-
-Array = NDArray[np.float64]
 
 FIRST = 40_000  # seed, of loads and robots by which nothing was chosen
 

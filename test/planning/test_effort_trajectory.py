@@ -102,7 +102,6 @@ def test_efforts_are_those_of_the_published_recursion(panda: Robot, side: str) -
     result = EffortFilter(panda, "motor" if side == "motor" else "link", 0.02)(planned())
     motion = result.dense.motion.sample(result.dense.times, 4)
     torques = panda.inverse_dynamics(motion, formulation="spatial")
-    assert panda.drive_train is not None
     stiffness, inertia = panda.drive_train.stiffness, panda.drive_train.motor_inertia
     expected = torques[:, 0]
     if side == "motor":

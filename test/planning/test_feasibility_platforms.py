@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from command_line import run
 from linkages import shipped
-from numpy.typing import NDArray
 from refusals import assert_refused
 from sweeps import some
 
 from hodyn_ros import BaseMotion, InputError, Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.results import DriveState
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.planning.check import Report, check
@@ -26,7 +26,6 @@ from hodyn_ros.trajectory.robot_motion import RobotMotion
 
 pytestmark = pytest.mark.thorough
 
-Array = NDArray[np.float64]
 
 CONFIG = Path(share.find("config", "panda.yaml")).parent
 WIDE = 10.0
@@ -38,7 +37,6 @@ def limited(n: int, **bounds: float) -> JointLimits:
 
 def state_at(robot: Robot, motion: RobotMotion, time: float, order: int) -> DriveState:
     sample = motion.sample(time, order)
-    assert sample.pose is not None and sample.twists is not None
     return robot.drive_state(None, BaseMotion(sample.pose, sample.twists, representation="body_fixed"))
 
 
@@ -117,7 +115,6 @@ def test_motors_of_a_platform_count(planar: Robot) -> None:
     motion = read_motion(CONFIG / "planar_3rrr_motion.yaml")
     report = check(planar, motion)
     assert "motor torque rate" in {f.column.quantity for f in report.findings}
-    assert planar.drive_train is not None
     times = instants(report, 2.4)
     rates = []
     for t in times:
@@ -135,7 +132,6 @@ def test_the_joints_of_a_floating_base_are_held_to_their_limits(aerial: Robot) -
     torques = []
     for t in np.linspace(0.0, 30.0, 1001):
         sample = motion.sample(t, 3)
-        assert sample.pose is not None and sample.twists is not None
         _, efforts = aerial.inverse_dynamics(
             sample.joints, BaseMotion(sample.pose, sample.twists, representation="body_fixed")
         )
@@ -182,7 +178,7 @@ def test_a_retimed_file_of_a_flight_is_the_motion_at_its_speed(tmp_path: Path) -
         motion, found = read_motion(source), read_motion(path)
         scaled = replace(motion, trajectory=ScaledTime(motion.trajectory, 0.37))
         times = np.linspace(0.1, 2.0, 11)
-        for a, b in zip(found.sample(times, 4), scaled.sample(times, 4), strict=True):
+        for a, b in zip(found.sample(times, 4)[:3], scaled.sample(times, 4)[:3], strict=True):
             assert a is not None and b is not None
             np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
 

@@ -112,7 +112,6 @@ KINDS = ["fourier", "cosines", "eased", "scaled", "spline", "eased spline", "hid
 def dense_times(trajectory: Trajectory, end: float) -> Array:
     """Return instants fine beside what happens: even ones, and many between breakpoints, near to them too."""
     points = trajectory.breakpoints
-    assert points is not None
     edges = np.unique(np.concatenate([[0.0], np.clip(points, 0.0, end), [end]]))
     near = 10.0 ** np.linspace(-9.0, -2.0, 15)
     inside = np.concatenate([near, np.linspace(0.0, 1.0, 900)[1:-1], 1.0 - near])
@@ -235,6 +234,9 @@ def test_what_is_retimed_holds_and_touches_its_limit(kind: str, end: float) -> N
     found = retime(robot, trajectory)
     assert found.speed < 1.0
     assert 1.0 - 1e-9 <= found.usage <= 1.0
+    demand = LimitSet(robot)
+    there = demand.relative(found.motion.sample(np.array([found.time]), demand.order)).values
+    assert abs(there[0, demand.columns.index(found.column)]) == pytest.approx(found.usage, abs=1e-9)
     report = check(robot, found.trajectory)
     assert not report.violations
     timed = [finding.usage for finding in report.findings if finding.column.quantity != "position"]

@@ -9,12 +9,12 @@ from functools import cache
 import numpy as np
 import pytest
 from case_robots import panda
-from numpy.typing import NDArray
 from refusals import assert_refused
 from scipy.interpolate import PPoly
 from sweeps import some
 
 from hodyn_ros import Robot
+from hodyn_ros.array import Array
 from hodyn_ros.cli.plan import rates_of, uncertainty_of
 from hodyn_ros.control.motor_pd import FeedforwardMode
 from hodyn_ros.model.drive_spec import DriveSpec
@@ -27,7 +27,6 @@ from hodyn_ros.simulation.tracking_study import RobotErrors, StudyConfig, Tracki
 from hodyn_ros.trajectory import RobotMotion, WaypointSpline
 from hodyn_ros.trajectory.base import Trajectory
 
-Array = NDArray[np.float64]
 PATH = WaypointSpline([0.0, 1.0], [[0.0], [0.5]])
 HOME = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.0])
 MASS, STIFFNESS, INERTIA, EFFORT = 3.0, 2000.0, 0.4, 40.0

@@ -8,12 +8,12 @@ from functools import cache
 import numpy as np
 import pytest
 from case_robots import panda
-from numpy.typing import NDArray
 from places import ROOT
 from refusals import assert_refused, refused
 from sweeps import THOROUGH
 
 from hodyn_ros import Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.errors import ModelError
 from hodyn_ros.feedforward.payload import Payload
 from hodyn_ros.lie.motion import BaseMotion
@@ -31,7 +31,6 @@ from hodyn_ros.trajectory.robot_motion import MotionSample, RobotMotion
 
 pytestmark = pytest.mark.thorough
 
-Array = NDArray[np.float64]
 HOME = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.0])
 OPPOSITE = pose(np.diag([-1.0, -1.0, 1.0]), np.array([0.8, 0.0, 0.0]))
 ON_TOP = pose(np.eye(3), np.array([0.02, 0.01, 0.05]))

@@ -7,7 +7,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from hodyn_ros import Robot, share
 from hodyn_ros.errors import InputError
@@ -17,7 +16,6 @@ from hodyn_ros.planning.time_optimal import time_optimal
 from hodyn_ros.trajectory import WaypointSpline
 from hodyn_ros.trajectory.robot_motion import MotionSample, RobotMotion
 
-Array = NDArray[np.float64]
 HOME = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.0])
 
 

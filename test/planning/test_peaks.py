@@ -6,13 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from refusals import refused
 
 from hodyn_ros import InputError
+from hodyn_ros.array import Array
 from hodyn_ros.planning.peaks import Peaks, RoughError, Samples, find_peaks, places_between, sampled_places
-
-Array = NDArray[np.float64]
 
 
 def peaks_of(*functions: Callable[[Array], Array], edges: object = (0.0, 10.0), **options: object) -> Peaks:

@@ -12,17 +12,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from hodyn_ros import Robot
+from hodyn_ros.array import Array
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.planning.check import check
 from hodyn_ros.planning.streams.approach import Approach, Bounds, State
 from hodyn_ros.planning.time_optimal import time_optimal
 from hodyn_ros.trajectory import WaypointSpline
 from hodyn_ros.trajectory.base import Trajectory
-
-Array = NDArray[np.float64]
 
 
 def joints(**bounds: list[float]) -> Robot:

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import yaml
 from command_line import run
-from numpy.typing import NDArray
 from refusals import refused
 from scipy.spatial.transform import Rotation
 
 from hodyn_ros import Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
 from hodyn_ros.planning.check import check
 from hodyn_ros.planning.space.frame_path import FramePath, Waypoint
@@ -24,7 +24,6 @@ from hodyn_ros.trajectory.files.reader import read_motion
 
 pytestmark = pytest.mark.thorough
 
-Array = NDArray[np.float64]
 HOME = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.8])
 FRAME = "panda_link8"
 
@@ -150,7 +149,6 @@ def test_a_platform_is_led_by_its_pose() -> None:
     found = joint_path(platform, path, name, np.zeros(0))
     assert found.motion.moves_base and max(found.deviation) < 1e-6
     moved = found.motion.sample(np.linspace(0.0, path.length, 7), 0).pose
-    assert moved is not None
     np.testing.assert_allclose(moved, path.at(np.linspace(0.0, path.length, 7), 0)[0], atol=1e-6)
     refused(lambda: joint_path(platform, path, "elsewhere", np.zeros(0)), "is moved by its platform")
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
-from functools import cache
 from time import process_time
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as some
-from numpy.typing import NDArray
+from random_points import HOME, Message, follow, largest_usage, panda
 from refusals import assert_refused
 from scipy.interpolate import BSpline
 
 from hodyn_ros import Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.planning.check import check
 from hodyn_ros.planning.limit_set import LimitSet
@@ -26,32 +24,8 @@ from hodyn_ros.planning.streams.stream_config import Mode, PointsError, StreamCo
 from hodyn_ros.planning.streams.stream_planner import StreamPlanner, Taken
 from hodyn_ros.planning.streams.uniform_spline import DEGREE, UniformSpline, evaluate, interpolating_filter
 from hodyn_ros.planning.time_optimal.insensitive import Uncertainty
-from hodyn_ros.trajectory.robot_motion import MotionSample
 
-Array = NDArray[np.float64]
-HOME = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.0])
 STEP = 0.004  # [s] from sample to sample of what is followed
-
-
-class Message(NamedTuple):
-    arrival: float
-    times: Array
-    positions: Array
-
-
-@cache
-def panda() -> Robot:
-    """Return the Panda, with limits of acceleration and jerk (of its data sheet, the jerks a tenth)."""
-    robot = Robot.load(share.find("config", "panda.yaml"))
-    acceleration = np.array([15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0])
-    jerk = np.array([750.0, 375.0, 500.0, 625.0, 750.0, 1000.0, 1000.0])
-    limits = replace(robot.limits, acceleration=acceleration, jerk=jerk)
-    return Robot(robot.model, limits, robot.drive_train, robot.frames)
-
-
-@cache
-def limit_set() -> LimitSet:
-    return LimitSet(panda())
 
 
 def wave(times: Array, pace: float = 1.5, width: float = 0.3) -> Array:
@@ -60,32 +34,6 @@ def wave(times: Array, pace: float = 1.5, width: float = 0.3) -> Array:
     u = np.clip(t, 0.0, 1.0)
     rise = u**3 * (10.0 - 15.0 * u + 6.0 * u * u)
     return HOME + width * rise * np.sin(pace * t) * np.linspace(1.0, 0.3, 7)
-
-
-def follow(
-    planner: StreamPlanner, messages: Iterable[Message], end: float
-) -> tuple[Array, Array, list[Taken]]:
-    """Return what is published (instants, motion up to derivative 5) while messages come, and the answers."""
-    instants = STEP * np.arange(int(end / STEP) + 1)
-    pieces, taken, since = [], [], 0.0
-    for message in sorted(messages, key=lambda each: each.arrival):
-        due = instants[(instants >= since) & (instants < message.arrival)]
-        pieces.append(planner.sample(due, 5))
-        since = message.arrival
-        around = message.arrival + planner.config.spacing * np.array([-1.0, 0.0, 0.3])
-        before = planner.sample(around, 5)
-        try:
-            taken.append(planner.take(message.times, message.positions, message.arrival))
-        except PointsError as error:
-            assert error.trouble in (Trouble.LATE, Trouble.JUMP)
-        np.testing.assert_allclose(planner.sample(around, 5)[:2], before[:2], rtol=1e-9, atol=1e-7)
-    pieces.append(planner.sample(instants[instants >= since], 5))
-    return instants, np.concatenate(pieces), taken
-
-
-def largest_usage(motion: Array) -> float:
-    limits = limit_set()
-    return float(limits.usage(np.abs(limits.relative(MotionSample(motion)).values)).max())
 
 
 def chunks(
@@ -126,9 +74,10 @@ def test_derivatives_are_those_of_scipy_and_continuous_to_the_snap() -> None:
 def test_chunks_that_disagree_late_and_lost_are_followed_within_limits(mode: Mode) -> None:
     planner = StreamPlanner(panda(), HOME, 0.0, StreamConfig(mode, spacing=0.05))
     messages = chunks(3, count=25, points=50, disagree=0.01)
-    instants, motion, taken = follow(planner, messages, 5.0)
+    motion, said = follow(planner, messages, 5.0, STEP)
+    taken = [each for each in said if isinstance(each, Taken)]
     assert np.mean([each.followed for each in taken]) > 0.9
-    assert largest_usage(motion) <= 1.0
+    assert largest_usage(panda(), motion)[0] <= 1.0
     assert planner.ends < 5.0
     assert not motion[-1, 1:].any()  # the stream has stopped, and so has the motion, at its last point
     np.testing.assert_allclose(motion[-1, 0], messages[-1].positions[-1], atol=1e-12)
@@ -174,17 +123,20 @@ def test_limits_hold_whatever_comes(
         times = now + random.uniform(-0.3, 0.5) + np.cumsum(random.uniform(0.001, 0.1, points))
         positions = wave(times, pace) + random.uniform(-disagree, disagree, 7)
         messages.append(Message(now, times, positions))
-    _, motion, _ = follow(planner, messages, 2.0)
-    assert largest_usage(motion) <= 1.0
+    motion, said = follow(planner, messages, 2.0, STEP)
+    refused = {each.trouble for each in said if isinstance(each, PointsError)}
+    assert refused <= {Trouble.LATE, Trouble.JUMP}
+    assert largest_usage(panda(), motion)[0] <= 1.0
     # the stop, from wherever the motion was
     np.testing.assert_allclose(planner.sample([planner.ends + 0.1], 5)[0, 1:], 0.0, atol=1e-9)
-    assert largest_usage(planner.sample(np.arange(1.2, max(planner.ends, 1.3), STEP), 5)) <= 1.0
+    stop = planner.sample(np.arange(1.2, max(planner.ends, 1.3), STEP), 5)
+    assert largest_usage(panda(), stop)[0] <= 1.0
 
 
 def test_an_approximating_motion_stays_in_the_hull_of_its_points() -> None:
     planner = StreamPlanner(panda(), HOME, 0.0)
     messages = [Message(0.1 * k, np.array([0.1 * k]), wave(np.array([0.1 * k]), 2.0)) for k in range(30)]
-    _, motion, taken = follow(planner, messages, 5.0)
+    motion, taken = follow(planner, messages, 5.0, STEP)
     points = np.concatenate([HOME[None], *(each.positions for each in messages)])
     assert (motion[:, 0] <= points.max(axis=0) + 1e-12).all()
     assert (motion[:, 0] >= points.min(axis=0) - 1e-12).all()
@@ -212,7 +164,7 @@ def test_points_that_are_too_fast_slow_the_clock_down() -> None:
     taken = planner.take(times, wave(times, 6.0, 0.5), 0.0)
     assert taken.followed and taken.rate < 0.8 and taken.usage <= 1.0
     motion = planner.sample(np.arange(0.0, planner.ends, STEP), 5)
-    assert largest_usage(motion) <= 1.0
+    assert largest_usage(panda(), motion)[0] <= 1.0
     np.testing.assert_allclose(motion[-1, 0], wave(times, 6.0, 0.5)[-1], atol=1e-6)
 
 

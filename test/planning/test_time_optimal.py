@@ -31,7 +31,7 @@ from hodyn_ros.planning.time_optimal.path_peaks import PathPeaks
 from hodyn_ros.planning.time_optimal.path_usage import PathUsage
 from hodyn_ros.planning.time_optimal.planner import time_optimal
 from hodyn_ros.planning.time_optimal.report import stretches
-from hodyn_ros.planning.time_optimal.speed_search import SpeedSearch, _apart, _largest
+from hodyn_ros.planning.time_optimal.speed_search import SpeedSearch, _apart
 from hodyn_ros.planning.time_optimal.speed_spline import DEGREE, Stations
 from hodyn_ros.trajectory import (
     BlendedLines,
@@ -318,21 +318,6 @@ def test_it_goes_on_from_a_motion_under_way_and_leads_into_one(panda: Robot) -> 
         (lambda: time_optimal(WaypointSpline([0.0, 1.0], [HOME, AWAY]), panda, start=start),
          "the path itself rests at its start"),
     )  # fmt: skip
-
-
-@pytest.mark.parametrize("power", [0.5, 1.0, 2.5])
-@pytest.mark.parametrize("goal", [1e-3, 0.4, 0.999])
-def test_the_largest_factor_meets_the_goal_from_below(power: float, goal: float) -> None:
-    asked = []
-
-    def usage(factor: float) -> float:
-        asked.append(factor)
-        return factor**power
-
-    found = _largest(usage, goal)
-    assert usage(found) <= goal
-    assert found == pytest.approx(goal ** (1.0 / power), rel=2e-6)
-    assert len(asked) < 30
 
 
 def test_stations_see_the_functions_of_the_whole_spline() -> None:

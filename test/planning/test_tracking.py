@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from random_points import HOME, Message, anything, follow, largest_usage, panda
 from sweeps import THOROUGH
 
 from hodyn_ros import Robot, share
-from hodyn_ros.errors import InputError
+from hodyn_ros.array import Array
 from hodyn_ros.planning.streams.approach import Approach, Bounds, State
 from hodyn_ros.planning.streams.stream_config import Mode, PointsError, StreamConfig, Taken, Trouble
 from hodyn_ros.planning.streams.stream_coordinates import StreamCoordinates
@@ -19,8 +18,6 @@ from hodyn_ros.planning.time_optimal import time_optimal
 from hodyn_ros.trajectory import WaypointSpline
 
 pytestmark = pytest.mark.thorough
-
-Array = NDArray[np.float64]
 
 
 def require_limits_and_rest(robot: Robot, seed: int) -> int:
@@ -70,17 +67,20 @@ def test_an_approach_takes_the_least_time_from_rest(distance: float, expected: f
     assert way.duration == pytest.approx(expected, rel=1e-9)
 
 
-def test_approaches_come_to_rest_at_zero_within_their_bounds_from_any_state() -> None:
-    random = np.random.default_rng(1)
-    n = 300
-    velocity, acceleration, jerk = (
-        random.uniform(0.5, 3.0, n),
-        random.uniform(2.0, 20.0, n),
-        random.uniform(50.0, 2000.0, n),
-    )
+def states(seed: int, n: int) -> tuple[State, Array]:
+    """Return states that bounds of velocity, acceleration and jerk (3, n) allow."""
+    random = np.random.default_rng(seed)
+    bounds = np.array([random.uniform(*r, n) for r in ((0.5, 3.0), (2.0, 20.0), (50.0, 2000.0))])
+    velocity, acceleration, jerk = bounds
     begin = random.uniform(-1.0, 1.0, n) * np.minimum(acceleration, np.sqrt(jerk * velocity))
     speed = random.uniform(-1.0, 1.0, n) * np.maximum(velocity - 0.5 * begin**2 / jerk, 0.0)
-    start = State(random.uniform(-1.0, 1.0, n) * 10.0 ** random.uniform(-4.0, 0.0, n), speed, begin)
+    place = random.uniform(-1.0, 1.0, n) * 10.0 ** random.uniform(-4.0, 0.5, n)
+    return State(place, speed, begin), bounds
+
+
+def test_approaches_come_to_rest_at_zero_within_their_bounds_from_any_state() -> None:
+    start, (velocity, acceleration, jerk) = states(1, 300)
+    speed = start.velocity
     bounds = Bounds(-velocity, 0.7 * velocity + 0.3 * np.abs(speed), acceleration, jerk)
     way = Approach(start, bounds)
     times = np.linspace(0.0, way.duration, 2001)
@@ -210,23 +210,16 @@ def test_streams_of_a_kilohertz_are_planned_for_no_more_often_than_that_can_chan
 
 def test_approaches_are_as_fast_as_those_of_ruckig() -> None:
     ruckig = pytest.importorskip("ruckig", reason="ruckig comes with `make bench`")
-    random = np.random.default_rng(7)
-    n = 300
-    velocity, acceleration, jerk = (random.uniform(*r, n) for r in ((0.5, 3.0), (2.0, 20.0), (50.0, 2000.0)))
-    begin = random.uniform(-1.0, 1.0, n) * np.minimum(acceleration, np.sqrt(jerk * velocity))
-    speed = random.uniform(-1.0, 1.0, n) * np.maximum(velocity - 0.5 * begin**2 / jerk, 0.0)
-    place = random.uniform(-1.0, 1.0, n) * 10.0 ** random.uniform(-4.0, 0.5, n)
+    start, bounds = states(7, 300)
     search, ratios = ruckig.Ruckig(1), []
-    for j in range(n):
+    for *state, velocity, acceleration, jerk in np.vstack([*start, bounds]).T[:, :, None]:
         asked, found = ruckig.InputParameter(1), ruckig.Trajectory(1)
-        asked.current_position, asked.target_position = [place[j]], [0.0]
-        asked.current_velocity, asked.current_acceleration = [speed[j]], [begin[j]]
-        asked.max_velocity, asked.max_acceleration = [velocity[j]], [acceleration[j]]
-        asked.max_jerk = [jerk[j]]
+        asked.current_position, asked.current_velocity, asked.current_acceleration = state
+        asked.target_position, asked.max_velocity = [0.0], velocity
+        asked.max_acceleration, asked.max_jerk = acceleration, jerk
         assert search.calculate(asked, found) >= 0
-        own = State(*(each[j : j + 1] for each in (place, speed, begin)))
-        bounds = Bounds.symmetric(*(each[j : j + 1] for each in (velocity, acceleration, jerk)))
-        ratios.append(Approach(own, bounds).duration / found.duration)
+        own = Approach(State(*state), Bounds.symmetric(velocity, acceleration, jerk))
+        ratios.append(own.duration / found.duration)
     assert min(ratios) > 1.0 - 1e-6 and np.percentile(ratios, 95.0) < 1.0 + 1e-6 and max(ratios) < 1.5
 
 
@@ -258,7 +251,7 @@ def test_what_is_wrong_is_named_and_followed_nevertheless() -> None:
     np.testing.assert_allclose(last[1:4], 0.0, atol=1e-6)
 
 
-def test_a_platform_is_followed_and_a_robot_that_flies_is_refused() -> None:
+def test_a_platform_is_followed() -> None:
     robot = Robot.load(share.find("config", "planar_3rrr.yaml"))
     names = StreamCoordinates.of(robot).names
     planner = TrackingPlanner(robot, np.zeros(len(names)), 0.0)
@@ -268,6 +261,3 @@ def test_a_platform_is_followed_and_a_robot_that_flies_is_refused() -> None:
         assert planner.take([0.02 * k], where[None], 0.02 * k + 0.001).followed
     last = planner.sample([planner.ends + 0.1], 4)[0]
     np.testing.assert_allclose(last[0], where, atol=1e-9)
-    flying = Robot.load(share.find("config", "aerial_manipulator.yaml"))
-    with pytest.raises(InputError, match="streams move the joints of a robot on a fixed base"):
-        TrackingPlanner(flying, np.zeros(flying.n_joints), 0.0)

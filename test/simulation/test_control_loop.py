@@ -6,11 +6,11 @@ from itertools import product
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from refusals import assert_refused, refused
 from sweeps import some
 
 from hodyn_ros import InputError, Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.control.measurement import Measurement
 from hodyn_ros.guard.effort_limiter import EffortLimiter
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec, VariableStiffnessSpec, series_elastic
@@ -18,8 +18,6 @@ from hodyn_ros.simulation.closed_loop import run_loop
 from hodyn_ros.simulation.sensors import Encoder, Sensors
 from hodyn_ros.simulation.simulation import Method, RobotSimulation
 from hodyn_ros.trajectory import read_trajectory
-
-Array = NDArray[np.float64]
 
 START = np.array([0.1, -0.3, 0.2, -1.9, 0.1, 1.7, 0.3])
 PUSH = np.array([20.0, -15.0, 10.0, 8.0, 4.0, -3.0, 2.0])
@@ -43,7 +41,6 @@ MIXTURE = [
 )
 def test_the_plant_moves_as_the_compiled_simulation(panda: Robot, rigid: bool, method: Method) -> None:
     """Which is held against Pinocchio on its own."""
-    assert panda.drive_train is not None
     stiffness = panda.drive_train.stiffness.copy()
     if rigid:
         stiffness[[0, 3]] = np.inf
@@ -62,7 +59,6 @@ def test_the_feedforward_of_any_mixture_moves_its_plant(panda: Robot) -> None:
     """From a consistent start, feedforward alone keeps the motion: drive train and plant are inverse."""
     robot = panda.with_drives(MIXTURE)
     train = robot.drive_train
-    assert train is not None
     trajectory = read_trajectory(share.find("config", "panda_validation.yaml"))
     inverse_dynamics = robot.compile(4)
 

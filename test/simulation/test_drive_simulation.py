@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from case_robots import panda
-from numpy.typing import NDArray
 
 from hodyn_ros import InputError, Robot
 from hodyn_ros.codegen import keys
@@ -18,7 +17,6 @@ from hodyn_ros.simulation.simulation import RobotSimulation
 
 pytestmark = pytest.mark.thorough
 
-Array = NDArray[np.float64]
 
 START = np.array([0.1, -0.3, 0.2, -1.9, 0.1, 1.7, 0.3])
 FRICTION = FrictionSpec(1.0, 1.5, 0.05)
@@ -39,7 +37,6 @@ FIGURES: dict[str, dict[str, object]] = {
 def mixed(figures: dict[str, object], joints: slice = slice(0, 4, 2)) -> Robot:
     """Return the Panda with other drives at some joints, a rigid one and linear springs at the rest."""
     robot = panda()
-    assert robot.drive_train is not None
     specs = list(robot.drive_train.specs)
     specs[joints] = [replace(spec, **figures) for spec in specs[joints]]  # type: ignore[arg-type]
     specs[6] = DriveSpec(np.inf, specs[6].motor_inertia, motor_friction=FRICTION)
@@ -124,7 +121,6 @@ def test_damping_beside_the_springs_takes_power_and_keeps_forces_in_balance(name
 def test_steps_are_short_without_springs_as_well() -> None:
     """Rigid joints with friction, over a long time at once."""
     robot = panda()
-    assert robot.drive_train is not None
     specs = [
         DriveSpec(np.inf, spec.motor_inertia, motor_friction=FRICTION) for spec in robot.drive_train.specs
     ]

@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from oracles.random_trees import Tree, random_tree
 from refusals import assert_refused
 
 from hodyn_ros import InputError, Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.simulation.gradients import MotionParameters, ParametricSimulation
 from hodyn_ros.simulation.simulation import runge_kutta
 
-Array = NDArray[np.float64]
 COUNT, STEP = 12, 0.01
 KINDS = [one.name for one in fields(MotionParameters)]
 
@@ -111,7 +110,6 @@ def test_they_are_those_of_a_plant_written_apart(elastic: bool) -> None:
 def test_parameters_are_those_of_the_robot() -> None:
     robot = Robot.load(share.find("config", "panda.yaml"))
     found = MotionParameters.of(robot)
-    assert robot.drive_train is not None
     np.testing.assert_array_equal(found.stiffness, robot.drive_train.stiffness)
     np.testing.assert_array_equal(found.bodies.ravel(), robot.dynamic_parameters())
     assert ParametricSimulation(robot).width == 14

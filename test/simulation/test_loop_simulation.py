@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from linkages import elastic_delta, motion_of, robot_of, shipped, with_drives
-from numpy.typing import NDArray
 from oracles.mechanisms import FEW, MECHANISMS
 from refusals import refused
 from sweeps import some
 
 from hodyn_ros import BaseMotion, ConvergenceError, InputError, Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.control.links import Links
 from hodyn_ros.control.motor_pd import FeedforwardMode
 from hodyn_ros.guard.guarded_robot import effort_model
@@ -24,7 +24,6 @@ from hodyn_ros.trajectory.files.reader import read_motion
 
 pytestmark = pytest.mark.thorough
 
-Array = NDArray[np.float64]
 
 _, RIGID, _, ELASTIC = FeedforwardMode
 
@@ -235,7 +234,6 @@ def test_a_guard_does_not_go_to_and_fro_between_desired_commanded_and_measured_m
     """In a stop they go apart, and each is asked for in each cycle: every one is followed in one stride."""
     robot, strides = shipped("delta.yaml"), []
     model = effort_model(robot, robot.driven_joints, motor=True)
-    assert model is not None
     approach = Links._approach
     monkeypatch.setattr(Links, "_approach", lambda *given: strides.append(None) or approach(*given))
     places = [[-0.1, -0.03, -0.05], [0.0, 0.0, 0.01], [0.1, 0.03, -0.05]]

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from oracles import pinocchio_models
 from oracles.random_trees import Tree, random_tree
 from refusals import assert_refused
 from scipy.integrate import solve_ivp
 
 from hodyn_ros import InputError, Robot
+from hodyn_ros.array import Array
 from hodyn_ros.model.drive_spec import series_elastic
 from hodyn_ros.simulation.simulation import RobotSimulation
 
 pytestmark = pytest.mark.thorough
 
-Array = NDArray[np.float64]
 
 PANDA_START = np.array([0.1, -0.3, 0.2, -1.9, 0.1, 1.7, 0.3])
 # Efforts beside gravity [N.m], large enough to turn the arm visibly in a tenth of a second.
@@ -65,7 +64,6 @@ def energy(robot: Robot, state: Array) -> float:
     """Return the energy of links, motors, springs and gravity [J], from the poses of the bodies."""
     import pinocchio
 
-    assert robot.drive_train is not None
     q, qd, theta, thetad = state
     tree = Tree.of(robot.model)
     twin = pinocchio_models.build(tree)
@@ -157,7 +155,6 @@ def test_default_steps_follow_a_motion_of_a_real_arm(panda: Robot) -> None:
 
 
 def test_starts_at_rest_and_stays_there(panda: Robot) -> None:
-    assert panda.drive_train is not None
     simulation = RobotSimulation(panda, PANDA_START)
     start = state_of(simulation)
     _, gravity = pinocchio_models.inverse_dynamics(
@@ -174,7 +171,6 @@ def test_starts_at_rest_and_stays_there(panda: Robot) -> None:
 
 
 def test_link_effort_is_the_spring_or_the_motor_effort(panda: Robot) -> None:
-    assert panda.drive_train is not None
     stiffness = panda.drive_train.stiffness.copy()
     stiffness[0] = np.inf
     simulation = RobotSimulation(with_drives(panda, stiffness, panda.drive_train.motor_inertia), PANDA_START)

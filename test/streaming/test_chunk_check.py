@@ -7,16 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from refusals import assert_refused, refused
 
 from benchmarks.chunk_streams import SPACING, Chunk, Fault, Policy, with_fault
 from hodyn_ros import Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
 from hodyn_ros.streaming import ChunkBounds, ChunkCheck, ChunkError, ChunkFault
 from hodyn_ros.streaming.chunk_bounds import longest_repeat
 
-Array = NDArray[np.float64]
 HOME = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.0])
 NAMES = tuple("abcdefg")
 TIMES = 0.02 * np.arange(50)

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from refusals import refused
 
 from hodyn_ros import Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.control.motor_pd import MotorGains
 from hodyn_ros.errors import InputError
 from hodyn_ros.guard.guard_config import End, Fault, GuardConfig, State
@@ -29,7 +29,6 @@ from hodyn_ros.streaming import (
 
 pytestmark = pytest.mark.thorough
 
-Array = NDArray[np.float64]
 HOME = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.0])
 PERIOD = 0.002
 _SAMPLES = 2  # of a drive between two commands
@@ -118,7 +117,6 @@ def test_without_drives_of_its_own_a_robot_is_taken_for_stiff() -> None:
         now = PERIOD * k
         follower.measure(now, HOME)
         command = follower.command(now)
-    assert command is not None
     assert follower.following
     np.testing.assert_array_equal(command.position, HOME)
     weight = panda(False).gravity_torque(HOME[None])[0]

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from places import EXAMPLES
 from refusals import assert_refused, refused
 from scipy.spatial.transform import Rotation
 from sweeps import THOROUGH
 
 from hodyn_ros import BaseMotion, InputError, Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.lie.motion import twists_to_world
 from hodyn_ros.trajectory import Cosines, FourierSeries, ScaledTime, WaypointSpline, read_trajectory
 from hodyn_ros.trajectory.combined import SideBySide
@@ -24,9 +24,6 @@ from hodyn_ros.trajectory.files.reader import read_motion
 from hodyn_ros.trajectory.pose_coordinates import COORDINATES, poses
 from hodyn_ros.trajectory.robot_motion import RobotMotion
 from hodyn_ros.trajectory.sampling import Sampler
-
-Array = NDArray[np.float64]
-
 
 AMPLITUDES = np.array([0.3, -0.2, 0.5, 0.9, 1.2, -2.0])
 FREQUENCIES = np.array([1.0, 2.0, 0.7, 1.3, 0.6, 1.9])
@@ -81,7 +78,6 @@ def exact_twists(instant: float, order: int) -> Array:
 @pytest.mark.parametrize("instant", [0.0, 0.4, 2.7])
 def test_twists_are_those_of_the_pose_at_every_order(instant: float) -> None:
     found = RobotMotion.of_base(SWINGING, origin=poses(np.ones(6))).sample(instant, 8)
-    assert found.twists is not None
     expected = exact_twists(instant, 8)
     for k in range(8):
         scale = max(1.0, np.abs(expected[k]).max())
@@ -95,7 +91,6 @@ def test_where_pitch_is_a_right_angle_nothing_happens() -> None:
     )
     motion = RobotMotion.of_base(coordinates, ["roll", "pitch", "yaw"])
     near = motion.sample(np.array([1.0 - 1e-5, 1.0, 1.0 + 1e-5]), 5)
-    assert near.twists is not None and near.pose is not None
     assert near.pose[1, 2, 0] == pytest.approx(-1.0, abs=1e-12)
     slope = (near.twists[2] - near.twists[0]) / 2e-5
     np.testing.assert_allclose(slope[:4], near.twists[1, 1:], rtol=1e-5, atol=1e-5)
@@ -114,7 +109,6 @@ def test_what_is_not_moved_stays_where_it_is_at_the_origin() -> None:
     origin = poses(np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6]))
     motion = RobotMotion.of_base(Cosines([2.0, 0.5], [1.0, 1.0]), ["yaw", "x"], origin)
     sample = motion.sample(0.0, 1)
-    assert sample.pose is not None and sample.twists is not None
     np.testing.assert_allclose(
         sample.pose, origin @ poses(np.array([0.5, 0.0, 0.0, 0.0, 0.0, 2.0])), atol=1e-15
     )
@@ -295,7 +289,6 @@ def test_the_shipped_motions_are_within_reach(name: str) -> None:
     assert motion.trajectory.smoothness >= 6
     duration = min(motion.trajectory.duration, 4.0)
     samples = motion.sample(np.linspace(0.0, duration, 81), 4)
-    assert samples.pose is not None and samples.twists is not None
     if name == "gough_stewart":
         np.testing.assert_allclose(motion.origin, robot.home[1], atol=1e-15)
         assert np.abs(samples.twists[:, 0, 0]).max() == pytest.approx(np.pi, rel=1e-2)

@@ -56,7 +56,6 @@ def test_where_derivatives_may_jump(trajectory: Trajectory, points: list[float])
 def test_waypoints_within_a_ramp(trajectory: Trajectory) -> None:
     """The path is the same, so the waypoints are passed where the breakpoints say."""
     points = trajectory.breakpoints
-    assert points is not None
     passed = trajectory.sample(points, 0)[:, 0, 0]
     for position in (1.0, 0.7):
         assert np.abs(passed - position).min() <= 1e-12

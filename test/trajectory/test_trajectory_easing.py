@@ -150,7 +150,6 @@ def test_what_jumps_before_a_stop_jumps_where_it_did(duration: float) -> None:
     start = EasedStart(path, 0.05 * duration, order=4)
     both = EasedStop(start, 0.05 * duration, order=4)
     points = start.breakpoints
-    assert points is not None
     before = points[points < both.duration - both.ramp_duration]
     np.testing.assert_array_equal(before, np.asarray(both.breakpoints)[: len(before)])
     for point in before:

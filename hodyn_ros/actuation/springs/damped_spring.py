@@ -15,7 +15,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from hodyn_ros.actuation.transmission import Loads, Transmission, require_not_negative, require_positive
+from hodyn_ros.actuation.springs.series_spring import SeriesSpring
+from hodyn_ros.actuation.transmission import require_not_negative, require_positive
 from hodyn_ros.array import Array
 from hodyn_ros.lie.jets import derivative, to_derivatives, to_taylor
 
@@ -24,13 +25,13 @@ SETTLED = 36.8
 
 
 @dataclass(frozen=True)
-class DampedSpring(Transmission):
+class DampedSpring(SeriesSpring):
     """`Q = K delta + D delta'` with the deflection `delta = theta - q`.
 
     The deflection is the state of a stable equation of first order driven by Q. Where it is known at one
     instant, `from_deflection` continues it to all derivatives there, one more than the torque has, and
     `advanced` to the end of a sample, exactly for a torque given by its Taylor polynomial. Where it is not,
-    `motor_positions` takes the motion on which all others settle within some D / K: the slow manifold
+    `deflection_under` takes the motion on which all others settle within some D / K: the slow manifold
     `delta = sum_k (-D/K)^k Q^(k) / K`, as many derivatives as the torque has. As D -> 0 that is the
     deflection of the spring without damping.
     """
@@ -48,12 +49,7 @@ class DampedSpring(Transmission):
         """Return whether the deflection has forgotten its start after a `duration` [s]."""
         return self.stiffness * duration >= SETTLED * self.damping
 
-    def motor_positions(self, q: Array, torque: Array, stiffness: Array | None = None) -> Array:
-        """Return `theta = q + delta` with the deflection on the slow manifold."""
-        theta: Array = (q[: len(torque)] + self.settled(torque))[None]
-        return theta
-
-    def settled(self, torque: Array) -> Array:
+    def deflection_under(self, torque: Array) -> Array:
         """Return the jet (K+1, ...) of the deflection on the slow manifold.
 
         Exact for a torque that is a polynomial of the order given; else the k-th derivative lacks terms from
@@ -69,7 +65,7 @@ class DampedSpring(Transmission):
         """Return the jet (K+2, ...) of the deflection from its value (...) and the torque (K+1, ...).
 
         Its k-th derivative holds the error of the value times `(K/D)^k`: after `settles_within`, take
-        `settled`.
+        `deflection_under`.
         """
         result = [np.asarray(deflection)]
         for k, coefficient in enumerate(torque):
@@ -93,11 +89,9 @@ class DampedSpring(Transmission):
         result: Array = phi[0] * np.asarray(deflection) + driven
         return result
 
-    def loads(self, q: Array, theta: Array) -> Loads:
-        """Return the torque `K delta + D delta'`, one order less than the positions."""
-        delta = self.deflection(q, theta)
-        torque = self.stiffness * delta[:-1] + self.damping * derivative(delta)
-        return Loads(torque, torque[None])
+    def torque_at(self, deflection: Array) -> Array:
+        """Return the jet of `K delta + D delta'`, one order less than the deflection has."""
+        return self.stiffness * deflection[:-1] + self.damping * derivative(deflection)
 
 
 # Gauss' quadrature with so many points is exact to rounding for z up to the bound; beyond it, the recurrence

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hodyn_ros.actuation.springs.series_solution import reverted
+from hodyn_ros.actuation.springs.series_spring import SeriesSpring, reverted
 from hodyn_ros.actuation.transmission import (
-    Loads,
     Scalar,
-    Transmission,
     require,
     require_not_negative,
     require_positive,
@@ -20,7 +18,7 @@ from hodyn_ros.lie.jets import Array, multiply
 
 
 @dataclass(frozen=True)
-class HardeningSpring(Transmission):
+class HardeningSpring(SeriesSpring):
     """`Q = K1 delta + K3 delta^3` with the deflection `delta = theta - q`.
 
     >>> spring = HardeningSpring(100.0, 1e4)
@@ -35,20 +33,15 @@ class HardeningSpring(Transmission):
         require_positive("stiffness", self.stiffness, "N·m/rad")
         require_not_negative("cubic stiffness", self.cubic_stiffness, "N·m/rad^3")
 
-    def motor_positions(self, q: Array, torque: Array, stiffness: Array | None = None) -> Array:
-        """Return `theta = q + delta`, the deflection by Newton's method and series reversion."""
-        theta: Array = (q[: len(torque)] + self._deflection_under(torque))[None]
-        return theta
-
-    def loads(self, q: Array, theta: Array) -> Loads:
-        """Return the torque `K1 delta + K3 delta^3` of the spring."""
-        torque = cubic(self.deflection(q, theta), self.stiffness, self.cubic_stiffness)
-        return Loads(torque, torque[None])
-
-    def _deflection_under(self, torque: Array) -> Array:
+    def deflection_under(self, torque: Array) -> Array:
+        """Return the jet of the deflection by Newton's method and series reversion."""
         start = cubic_root(torque[0], self.stiffness, self.cubic_stiffness)
         slope = self.stiffness + 3.0 * self.cubic_stiffness * (start * start)
-        return reverted(lambda x: cubic(x, self.stiffness, self.cubic_stiffness), torque, start, slope)
+        return reverted(self.torque_at, torque, start, slope)
+
+    def torque_at(self, deflection: Array) -> Array:
+        """Return the jet of `K1 delta + K3 delta^3`."""
+        return cubic(deflection, self.stiffness, self.cubic_stiffness)
 
 
 def cubic(x: Array, linear: float, third: float) -> Array:

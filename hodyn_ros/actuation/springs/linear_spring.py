@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hodyn_ros.actuation.transmission import Loads, Transmission, require_positive
+from hodyn_ros.actuation.springs.series_spring import SeriesSpring
+from hodyn_ros.actuation.transmission import require_positive
 from hodyn_ros.array import Array
 
 
 @dataclass(frozen=True)
-class LinearSpring(Transmission):
+class LinearSpring(SeriesSpring):
     """`Q = K (theta - q)`, so `theta = q + Q / K`; Mueller (2020), section I.
 
     >>> import numpy as np
@@ -22,12 +23,10 @@ class LinearSpring(Transmission):
     def __post_init__(self) -> None:
         require_positive("stiffness", self.stiffness, "N·m/rad")
 
-    def motor_positions(self, q: Array, torque: Array, stiffness: Array | None = None) -> Array:
-        """Return `theta = q + Q / K`, as many orders as the torque has."""
-        theta: Array = (q[: len(torque)] + torque / self.stiffness)[None]
-        return theta
+    def deflection_under(self, torque: Array) -> Array:
+        """Return the jet of `Q / K`."""
+        return torque / self.stiffness
 
-    def loads(self, q: Array, theta: Array) -> Loads:
-        """Return the torque `K (theta - q)` of the spring."""
-        torque = self.stiffness * self.deflection(q, theta)
-        return Loads(torque, torque[None])
+    def torque_at(self, deflection: Array) -> Array:
+        """Return the jet of `K delta`."""
+        return self.stiffness * deflection

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hodyn_ros.actuation.springs.series_solution import reverted
-from hodyn_ros.actuation.transmission import Loads, Scalar, Transmission, require, set_frozen, worst
+from hodyn_ros.actuation.springs.series_spring import SeriesSpring, reverted
+from hodyn_ros.actuation.transmission import Scalar, require, set_frozen, worst
 from hodyn_ros.codegen.tracer import Traced
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.jets import Array, compose
@@ -24,7 +24,7 @@ _CHANGE = 0.1  # share by which it may
 
 
 @dataclass(frozen=True, eq=False)
-class TabulatedSpring(Transmission):
+class TabulatedSpring(SeriesSpring):
     """The deflection as a spline of degree 5 through measured pairs (torque, deflection), both increasing.
 
     Its derivatives are continuous up to the fourth, which the torque derivatives of an elastic joint up to
@@ -61,19 +61,13 @@ class TabulatedSpring(Transmission):
         set_frozen(self, torques=tuple(torques), deflections=tuple(deflections))
         set_frozen(self, _chords=_chords_of(spline, torques))
 
-    def motor_positions(self, q: Array, torque: Array, stiffness: Array | None = None) -> Array:
-        """Return `theta = q + delta(Q)`."""
-        theta: Array = (q[: len(torque)] + self._deflection_under(torque))[None]
-        return theta
+    def torque_at(self, deflection: Array) -> Array:
+        """Return the jet of the torque at which the table shows a deflection."""
+        start, slope = self._torque_at(deflection[0])
+        return reverted(self._along, deflection, start, slope)
 
-    def loads(self, q: Array, theta: Array) -> Loads:
-        """Return the torque at which the table shows this deflection."""
-        delta = self.deflection(q, theta)
-        start, slope = self._torque_at(delta[0])
-        torque = reverted(self._along, delta, start, slope)
-        return Loads(torque, torque[None])
-
-    def _deflection_under(self, torque: Array) -> Array:
+    def deflection_under(self, torque: Array) -> Array:
+        """Return the jet of the deflection; InputError for a torque beyond the table."""
         x, low, high = torque[0], self.torques[0], self.torques[-1]
         for margin in (x - low, high - x):
             require(

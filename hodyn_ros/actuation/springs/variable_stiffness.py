@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from hodyn_ros.actuation.springs.hardening_spring import cubic_root
-from hodyn_ros.actuation.springs.series_solution import reverted
+from hodyn_ros.actuation.springs.series_spring import reverted
 from hodyn_ros.actuation.transmission import (
     Loads,
     Transmission,

@@ -105,7 +105,7 @@ class _Drives:
 
     def settled(self, q: Stack, tau: Stack) -> Stack:
         """Return the deflections at the first call: those of the slow manifold."""
-        return [[spring.settled(torque)[0] for spring, torque in self._transmitted(q, tau)]]
+        return [[spring.deflection_under(torque)[0] for spring, torque in self._transmitted(q, tau)]]
 
     def _transmitted(self, q: Stack, tau: Stack) -> list[tuple[DampedSpring, Array]]:
         result = []

@@ -30,10 +30,9 @@ from hodyn_ros.planning.streams.stream_config import (
     checked,
 )
 from hodyn_ros.planning.streams.target_path import TargetPath, slopes_of
-from hodyn_ros.planning.streams.uniform_spline import DEGREE, PlannedMotion, interpolating_filter
+from hodyn_ros.planning.streams.uniform_spline import DEGREE, LAG, PlannedMotion, interpolating_filter
 
 LOOKAHEAD = 6  # points on each side that an interpolating motion asks for
-_LAG = 2  # control point i is nearest to the motion at knot i - 2
 _GENTLE = 4.0  # times as long as at the highest speed: what blending takes
 _CATCH_UP = 2.0  # [s] in which the clock makes up for most of a delay that is not needed
 _FASTER, _SLOWER = 0.15, 0.3  # by how much the rate of the clock differs from real time meanwhile
@@ -134,7 +133,7 @@ class StreamPlanner:
     def _frozen(self, now: float) -> tuple[int, float]:
         """Return the last point that the motion at an instant needs, and when it is passed [s]."""
         number = self._span(now) + DEGREE + self._ahead
-        return number, (number - _LAG) * self._step
+        return number, (number - LAG) * self._step
 
     # the way to new points
 

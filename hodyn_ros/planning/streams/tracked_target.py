@@ -22,9 +22,7 @@ import numpy as np
 from hodyn_ros.array import Array
 from hodyn_ros.planning.streams.approach import State
 from hodyn_ros.planning.streams.target_path import TargetPath
-from hodyn_ros.planning.streams.uniform_spline import DEGREE, evaluate
-
-_LAG = 2  # control point i of a uniform spline is nearest to it at knot i - 2
+from hodyn_ros.planning.streams.uniform_spline import LAG, evaluate_needed
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,12 +91,11 @@ class KnownTarget:
 
     def at(self, times: Array) -> Array:
         """Return positions, velocities and accelerations (N, 3, n)."""
-        places = (self.begin + self.rate * (times - self.since) - self.path.times[0]) / self.spacing
-        spans = np.floor(places).astype(int)
-        first, last = int(spans.min()), int(spans.max())
-        number = np.arange(first, last + DEGREE + 1)
-        controls = self._mirrored(self.path.times[0] + self.spacing * (number - _LAG))
-        samples = evaluate(controls, spans - first, places - spans, self.spacing, 2)
+        begin = self.path.times[0]
+        place = self.begin + self.rate * (times - self.since) - begin
+        samples = evaluate_needed(
+            lambda number: self._mirrored(begin + self.spacing * (number - LAG)), place, self.spacing, 2
+        )
         return samples * (self.rate ** np.arange(3))[:, None]
 
     def _mirrored(self, times: Array) -> Array:

@@ -31,10 +31,9 @@ from hodyn_ros.planning.streams.stream_config import (
 )
 from hodyn_ros.planning.streams.target_path import TargetPath
 from hodyn_ros.planning.streams.tracked_target import ExpectedTarget, KnownTarget, TargetEstimator
-from hodyn_ros.planning.streams.uniform_spline import DEGREE, PlannedMotion
+from hodyn_ros.planning.streams.uniform_spline import DEGREE, LAG, PlannedMotion
 
 STEP = 0.008  # [s] between two control points of the motion
-_LAG = 2  # control point i is nearest to the motion at knot i - 2
 _JOIN = 0.07  # [s] in which the motion joins single points that are near
 _LONGER = (1.0, 1.6, 2.5, 4.0)  # times as long where limits are exceeded
 _FADED = 2.5  # times as long, and the last plan fades away: its jerk does not jump
@@ -153,7 +152,7 @@ class TrackingPlanner:
     def _frozen(self, now: float) -> tuple[int, float]:
         """Return the last control point that the motion at an instant needs, and the time it stands for."""
         number = int(np.floor(now / STEP)) + DEGREE
-        return number, (number - _LAG) * STEP
+        return number, (number - LAG) * STEP
 
     # targets
 
@@ -304,7 +303,7 @@ class TrackingPlanner:
         target in time, `longer` times as long as usual.
         """
         bounds = Bounds.symmetric(*limits)
-        past, since = self._rows(frozen - 2, frozen), (frozen - _LAG) * STEP
+        past, since = self._rows(frozen - 2, frozen), (frozen - LAG) * STEP
         count = max(int(np.ceil((target.until - since) / STEP)), 1)
         if count > _MOST:
             return None, hurries

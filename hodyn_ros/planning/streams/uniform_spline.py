@@ -7,40 +7,32 @@ Source: de Boor, A Practical Guide to Splines (Springer 2001), chapters IX to XI
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from math import factorial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.polynomial import polynomial
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
 from hodyn_ros.trajectory.base import Trajectory
 
 DEGREE = 5
-_ON_POINTS = np.array([1.0, 26.0, 66.0, 26.0, 1.0]) / 120.0  # the basis at the knots
-
-
-def _basis() -> Array:
-    """Return the powers of the place in a span, 0 to 1, that each control point counts with (power, point).
-
-    N^d_r(u) = ((u + d - r) N^{d-1}_{r-1}(u) + (1 + r - u) N^{d-1}_r(u)) / d, de Boor's recursion.
-    """
-    rows = [np.array([1.0])]
-    for d in range(1, DEGREE + 1):
-        before = [np.zeros(d), *rows, np.zeros(d)]
-        rows = [
-            (polynomial.polymul([d - r, 1.0], before[r]) + polynomial.polymul([1.0 + r, -1.0], before[r + 1]))
-            / d
-            for r in range(d + 1)
-        ]
-        rows = [np.pad(row, (0, d + 1 - len(row)))[: d + 1] for row in rows]
-    return np.stack(rows, axis=1)
-
-
-_POWERS = _basis()
+LAG = 2  # control point i is nearest to the spline at knot i - 2
+# the powers 0 to 5 of the place in a span, 0 to 1, that each control point counts with; de Boor's recursion
+_POWERS = np.array(
+    [
+        [1.0, 26.0, 66.0, 26.0, 1.0, 0.0],
+        [-5.0, -50.0, 0.0, 50.0, 5.0, 0.0],
+        [10.0, 20.0, -60.0, 20.0, 10.0, 0.0],
+        [-10.0, 20.0, 0.0, -20.0, 10.0, 0.0],
+        [5.0, -20.0, 30.0, -20.0, 5.0, 0.0],
+        [-1.0, 5.0, -10.0, 10.0, -5.0, 1.0],
+    ]
+) / factorial(DEGREE)
+_ON_POINTS = _POWERS[0, :DEGREE]  # the basis at the knots
 
 
 def weights(places: ArrayLike, spacing: float, order: int) -> Array:
@@ -65,6 +57,17 @@ def evaluate(controls: Array, spans: ArrayLike, places: ArrayLike, spacing: floa
     result = weights(places, spacing, order) @ (near - origin)
     result[:, 0] += origin[:, 0]
     return result
+
+
+def evaluate_needed(
+    controls: Callable[[NDArray[np.intp]], Array], times: ArrayLike, spacing: float, order: int
+) -> Array:
+    """Return derivatives (N, order + 1, n) at times (N,) of a spline whose control points come by number."""
+    places = np.asarray(times, dtype=np.float64) / spacing
+    spans = np.floor(places).astype(int)
+    first, last = int(spans.min()), int(spans.max())
+    needed = controls(np.arange(first, last + DEGREE + 1))
+    return evaluate(needed, spans - first, places - spans, spacing, order)
 
 
 class PlannedMotion(NamedTuple):

@@ -14,7 +14,6 @@ import numpy as np
 
 from hodyn_ros.array import Array
 
-HIGHEST = 5  # derivative by time
 SPEEDS = 5  # b and its derivatives that these follow from
 
 # k, m: monomials as (factor, powers of b, b', b'', b''', b'''')

@@ -33,6 +33,7 @@ from hodyn_ros.planning.time_optimal.chain_rule import (
     chain_rule_entries,
     chain_rule_slopes,
 )
+from hodyn_ros.planning.time_optimal.frame_speed import Pace
 from hodyn_ros.trajectory.robot_motion import RobotMotion
 
 
@@ -46,11 +47,11 @@ class PathDynamics:
 
     demand: LimitSet
     rows: Array
-    pace: Array | None = None  # (N,) share of a speed that is used at du/dt = 1, where one is limited beside
+    pace: Array  # (paces, N) share of a speed that is used at du/dt = 1, of those that are limited beside
 
     @classmethod
-    def of(cls, demand: LimitSet, path: RobotMotion, u: Array) -> PathDynamics:
-        """Evaluate a path that is fitted to the robot at u (N,), increasing."""
+    def of(cls, demand: LimitSet, path: RobotMotion, u: Array, pace: Pace | None = None) -> PathDynamics:
+        """Evaluate a path that is fitted to the robot at u (N,), increasing, and the limit of a speed."""
         order = max(demand.order, 2)
         columns = path.trajectory.sample(u, order)
         laws = _laws(path.trajectory.duration, order)
@@ -71,20 +72,16 @@ class PathDynamics:
             for channel in range(stack.shape[-1]):
                 of_time = stack[:, :, channel]
                 np.matmul(of_time, laws.to_motion.T, out=rows[first + channel, :, : order + 1])
-        return cls(demand, rows)
+        return cls(demand, rows, np.empty((0, len(u))) if pace is None else pace.at(u)[None])
 
     def joined(self, other: PathDynamics, order: NDArray[np.intp]) -> PathDynamics:
         """Return the same with the instants of another, in an order of both."""
-        pace = None
-        if self.pace is not None and other.pace is not None:
-            pace = np.concatenate([self.pace, other.pace])[order]
         rows = np.concatenate([self.rows, other.rows], axis=1).take(order, axis=1)
-        return PathDynamics(self.demand, rows, pace)
+        return PathDynamics(self.demand, rows, np.hstack([self.pace, other.pace])[:, order])
 
     def chosen(self, which: NDArray[np.intp]) -> PathDynamics:
         """Return the same at some of the instants."""
-        pace = None if self.pace is None else self.pace[which]
-        return PathDynamics(self.demand, self.rows.take(which, axis=1), pace)
+        return PathDynamics(self.demand, self.rows.take(which, axis=1), self.pace[:, which])
 
     @property
     def order(self) -> int:

@@ -23,6 +23,7 @@ from hodyn_ros.planning.peaks import (
     places_between,
     sampled_places,
 )
+from hodyn_ros.planning.time_optimal.frame_speed import Pace
 from hodyn_ros.planning.time_optimal.path_dynamics import PathDynamics
 from hodyn_ros.planning.time_optimal.path_usage import PathUsage
 from hodyn_ros.planning.time_optimal.speed_spline import DEGREE, Stations
@@ -42,8 +43,8 @@ class PathPeaks:
         usage: The limits.
     """
 
-    def __init__(self, demand: LimitSet, motion: RobotMotion, knots: Array) -> None:
-        self._demand, self._motion = demand, motion
+    def __init__(self, demand: LimitSet, motion: RobotMotion, knots: Array, pace: Pace | None = None) -> None:
+        self._demand, self._motion, self._pace = demand, motion, pace
         self._padded = np.concatenate([np.full(DEGREE, knots[0]), knots, np.full(DEGREE, knots[-1])])
         ends = [np.interp(AT_ENDS, np.arange(len(three)), three) for three in (knots[:3], knots[:-4:-1])]
         self.edges = divided(motion.trajectory, np.unique(np.concatenate([knots, *ends])))
@@ -56,7 +57,7 @@ class PathPeaks:
 
     def at(self, u: Array) -> tuple[PathDynamics, Stations]:
         """Return what is needed at places (N,), increasing, and what these see of the spline."""
-        return PathDynamics.of(self._demand, self._motion, u), Stations(self._padded, u)
+        return PathDynamics.of(self._demand, self._motion, u, self._pace), Stations(self._padded, u)
 
     def find(self, coefficients: Array, precision: float) -> Peaks:
         """Return the peaks of what is used of each limit, their `times` being places along the path.
@@ -93,7 +94,7 @@ class PathPeaks:
     def between(self, coefficients: Array, least: float) -> Array:
         """Return places (K,) between others where more than the `least` is used of a limit."""
         values = self.usage.values(self.path, self.stations.speeds(coefficients))
-        return places_between(self.edges, values[self._sampled], least)
+        return places_between(self.edges, values[self._sampled, : len(self.usage.columns)], least)
 
     def _samples(self, path: PathDynamics, stations: Stations, coefficients: Array) -> Samples:
         y = stations.speeds(coefficients)

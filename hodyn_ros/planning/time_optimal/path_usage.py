@@ -76,7 +76,8 @@ class PathUsage:
             parts = self._parts(rates)
         else:
             parts = self.offset + self._linear(rates, self.linear_weights)
-        return self._with_pace(path, y, self._multiplied(parts)[0], None)[0]
+        values = self._multiplied(parts)[0]
+        return np.hstack([values, path.pace.T * _root(y)]) if len(path.pace) else values
 
     def with_integrals(self, path: PathDynamics, y: Array) -> tuple[Array, Array]:
         """Return the same, and their integrals over time, up to a constant; NaN where they are none."""
@@ -102,19 +103,13 @@ class PathUsage:
         gradient = np.einsum("cnir,nrc->nic", slopes[self.channel], weights)
         return self._with_pace(path, y, *self._multiplied(self._parts(rates), gradient))
 
-    def _with_pace(
-        self, path: PathDynamics, y: Array, values: Array, gradient: Array | None
-    ) -> tuple[Array, Array]:
+    def _with_pace(self, path: PathDynamics, y: Array, values: Array, gradient: Array) -> tuple[Array, Array]:
         """Return quantities and slopes, behind them those of the speed that a path limits beside."""
-        if path.pace is None:
-            return values, values if gradient is None else gradient
-        root = np.sqrt(np.maximum(y[:, 0], 1e-300))
-        values = np.column_stack([values, path.pace * root])
-        if gradient is None:
-            return values, values
-        slope = np.zeros((len(y), SPEEDS, 1))
-        slope[:, 0, 0] = 0.5 * path.pace / root
-        return values, np.concatenate([gradient, slope], axis=2)
+        if not len(path.pace):
+            return values, gradient
+        root, slopes = _root(y), np.zeros((len(y), SPEEDS, len(path.pace)))
+        slopes[:, 0] = 0.5 * path.pace.T / root
+        return np.hstack([values, path.pace.T * root]), np.concatenate([gradient, slopes], axis=2)
 
     def _set_parts(self, places: list[Place]) -> None:
         self._powers = np.array([i for i, place in enumerate(places) if place.stack == POWERS], dtype=np.intp)
@@ -202,3 +197,8 @@ class PathUsage:
         if place.stack in ("motor_positions", "motor_efforts", POWERS) and train is not None:
             return train.motor_joints[place.number]
         return place.number
+
+
+def _root(y: Array) -> Array:
+    """Return du/dt (N, 1), never zero."""
+    return np.asarray(np.sqrt(np.maximum(y[:, :1], 1e-300)))

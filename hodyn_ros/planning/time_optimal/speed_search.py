@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -68,9 +67,9 @@ class SpeedSearch:
         path = motion.trajectory
         breaks = _breakpoints(path)
         self.knots = _knots(path._departure, path.duration, pieces, breaks)
-        self.peaks = PathPeaks(demand, motion, self.knots)
-        self.u, self.dense, self.usage = self.peaks.u, self.peaks.stations, self.peaks.usage
-        self.path = self._paced(self.peaks.path, self.u)
+        self.peaks = PathPeaks(demand, motion, self.knots, pace)
+        self.u, self.path = self.peaks.u, self.peaks.path
+        self.dense, self.usage = self.peaks.stations, self.peaks.usage
         self.columns = [demand.columns[c] for c in self.usage.columns]
         if pace is not None:
             self.columns.append(pace.column)
@@ -94,9 +93,6 @@ class SpeedSearch:
         # both sides of where a derivative of the path may jump, and the ends
         beside = _apart(self.u, breaks) <= _BESIDE * (self.u[-1] - self.u[0])
         return few.ravel() | beside, many.ravel() | beside
-
-    def _paced(self, path: PathDynamics, u: Array) -> PathDynamics:
-        return path if self.pace is None else replace(path, pace=self.pace.at(u))
 
     def optimum(self, progress: Callable[[float], None] | None) -> Optimum:
         """Return the optimum with all stations and limits that it takes: the exchange method, as in `retime`.
@@ -137,7 +133,6 @@ class SpeedSearch:
         if not len(places):
             return stations, sizes
         path, seen = self.peaks.at(places)
-        path = self._paced(path, places)
         used = np.abs(self.usage.values(path, seen.speeds(coefficients)))
         order = np.argsort(np.concatenate([self.u, places]), kind="stable")
         self.path, self.dense = self.path.joined(path, order), self.dense.joined(seen, order)
@@ -226,8 +221,7 @@ class SpeedSearch:
                 coefficients = self.optimum(None).coefficients
                 continue
             places = np.sort(places)
-            path, stations = self.peaks.at(places)
-            factor = self._slower(self._paced(path, places), stations, coefficients, _GOAL)
+            factor = self._slower(*self.peaks.at(places), coefficients, _GOAL)
             coefficients, slowed = coefficients * factor, slowed * factor**0.5
         raise InputError("the motion is not found to keep its limits between stations")
 
@@ -274,8 +268,8 @@ class SpeedSearch:
     @cached_property
     def _still(self) -> Array:
         """What gravity alone uses of the limits (N, columns), at the places that are looked at first."""
-        path, stations = self._paced(self.peaks.path, self.peaks.u), self.peaks.stations
-        return np.abs(self.usage.values(path, stations.speeds(np.zeros(stations.count))))
+        y = self.peaks.stations.speeds(np.zeros(self.peaks.stations.count))
+        return np.abs(self.usage.values(self.peaks.path, y))
 
     def even_speed(self, goal: float, precision: float = _PRECISION) -> float:
         """Return the squared speed, the same all along the path, that uses the limits up to `goal`."""
