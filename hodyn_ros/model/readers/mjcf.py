@@ -318,7 +318,7 @@ class _Reader:
 
     def _is_held(self, body: int) -> bool:
         """Say whether a body is part of one that would float, and is not to."""
-        return not self.floats and self._is_free(int(self.m.body_weldid[body]))
+        return not self.file.floating_base and self._is_free(int(self.m.body_weldid[body]))
 
     def _parts(self, body: int) -> Iterator[tuple[str, int, Array, int | None]]:
         """Yield the joints of a body with one degree of freedom each, from its parent on."""
