@@ -99,6 +99,7 @@ def test_a_replay_says_the_same_to_the_bit(tmp_path: Path) -> None:
         source.send(60)
         last = source.stamp
         talk.wait_until(lambda: nanoseconds(efforts[-1]) == last, "the last effort")
+        talk.wait_until(lambda: nanoseconds(loads[-1]) > last - 50 * MILLISECOND, "the last load")
         assert len(contacts) >= 2 and len(loads) > 10
     console = Console(width=1000, quiet=True)
     run_replay(bag, again, AS_RECORDED, None, None, console)
@@ -114,6 +115,6 @@ def test_a_replay_says_the_same_to_the_bit(tmp_path: Path) -> None:
         run_replay(bag, tmp_path / "other", Changes(order=1), None, None, console)
 
 
-def nanoseconds(message: ExternalEfforts) -> int:
+def nanoseconds(message: ExternalEfforts | PayloadEstimate) -> int:
     stamp = message.header.stamp
     return 1_000_000_000 * stamp.sec + stamp.nanosec
