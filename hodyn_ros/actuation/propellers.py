@@ -206,3 +206,32 @@ class Propellers:
     def _limits(self) -> Array:
         """Limits by kind (5, propellers)."""
         return np.array([astuple(propeller.limits) for propeller in self.propellers]).T
+
+    def check(self, motion: PropellerMotion) -> list[str]:
+        """Return a line for every limit of a propeller that a motion, of one sample or a batch, exceeds."""
+        lines = []
+        for propeller, thrusts, tilts in zip(self.propellers, *(_by_propeller(x) for x in motion[:2])):
+            limits, who = propeller.limits, f"propeller {propeller.name!r}"
+            low, high = float(thrusts[:, 0].min()), float(thrusts[:, 0].max())
+            if low < limits.least:
+                lines.append(f"{who}: {low:.4g} N, and {limits.least:g} N is the least")
+            values = [(high, limits.most, "N"), (_largest(thrusts, 1), limits.rate, "N/s")]
+            values += [
+                (_largest(tilts, 0), limits.tilt, "rad"),
+                (_largest(tilts, 1), limits.tilt_rate, "rad/s"),
+            ]
+            lines += [
+                f"{who}: {value:.4g} {unit}, and {most:g} {unit} is the most"
+                for value, most, unit in values
+                if value > most
+            ]
+        return lines
+
+
+def _by_propeller(stacks: Array) -> Array:
+    """Return (propellers, samples, orders) of one sample or a batch."""
+    return np.moveaxis(stacks if stacks.ndim == 3 else stacks[None], -1, 0)
+
+
+def _largest(stacks: Array, order: int) -> float:
+    return float(np.abs(stacks[:, order]).max()) if stacks.shape[1] > order else 0.0

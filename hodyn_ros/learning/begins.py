@@ -11,6 +11,7 @@ from hodyn_ros.array import Array
 from hodyn_ros.bags.comparison.sources import DESIRED_MOTION
 from hodyn_ros.bags.joint_states import read_desired_positions
 from hodyn_ros.bags.reader import Bag
+from hodyn_ros.learning.repetitions import resampled
 from hodyn_ros.trajectory.base import Trajectory
 
 _DEPARTED = 0.02  # of the travel
@@ -47,8 +48,3 @@ def begins_of(times: Array, desired: Array, motion: Trajectory) -> list[float]:
         if whole and off <= _SAME * travel and (not begins or begin > begins[-1] + 0.5 * motion.duration):
             begins.append(begin)
     return begins
-
-
-def resampled(instants: Array, times: Array, values: Array) -> Array:
-    """Return values (N, n) at instants (N,), between those at `times` (M,) by straight lines."""
-    return np.stack([np.interp(instants, times, column) for column in values.T], axis=1)

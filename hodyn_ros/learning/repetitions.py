@@ -12,7 +12,6 @@ from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.identification.recording import Channel, JointRecording
-from hodyn_ros.learning.begins import resampled
 from hodyn_ros.learning.config import LearningConfig
 from hodyn_ros.learning.response import Windows
 from hodyn_ros.learning.screening import (
@@ -249,6 +248,11 @@ class _Reader:
             f"{self._names[j]} is off by {off[j]:.3g} rad"
         )
         return True
+
+
+def resampled(instants: Array, times: Array, values: Array) -> Array:
+    """Return values (N, n) at instants (N,), between those at `times` (M,) by straight lines."""
+    return np.stack([np.interp(instants, times, column) for column in values.T], axis=1)
 
 
 def _roughness(values: Array, times: Array, duration: float) -> float:

@@ -122,10 +122,15 @@ def test_the_aerial_manipulator_hovers_on_its_propellers() -> None:
     assert (motion.thrusts[0] @ propellers.allocation.T[:, 5]) == pytest.approx(weight, rel=1e-12)
     np.testing.assert_allclose(motion.thrusts[1:], 0.0, atol=1e-12)
     assert propellers.exceeded(motion) == (False, False, False)
+    assert propellers.check(motion) == []
     for row, value in ((0, 13.0), (0, -1.0), (1, -50.0)):
         beyond = motion._replace(thrusts=motion.thrusts.copy())
         beyond.thrusts[row, 2] = value
         assert propellers.exceeded(beyond) == (row == 0, row == 1, False)
+    motion.thrusts[0, 2], motion.thrusts[1, 3], motion.thrusts[0, 4] = 13.0, -50.0, -1.0
+    told = propellers.check(motion)
+    assert [line.split(":")[0] for line in told] == ["propeller 'p3'", "propeller 'p4'", "propeller 'p5'"]
+    assert "13 N, and 12 N is the most" in told[0] and "50 N/s, and 40 N/s" in told[1]
 
 
 def test_speeds_are_roots_of_thrusts() -> None:

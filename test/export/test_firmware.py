@@ -46,7 +46,7 @@ FAULTS = {
 }
 # What is wrong with a robot, which the firmware must not command, and what it says then.
 REFUSED = {
-    "its.memory = 1025": "bytes of each memory of a robot must be within 1025 and inf, found 1024",
+    "its.memory = 1281": "bytes of each memory of a robot must be within 1281 and inf, found 1280",
     "its.order = 3": "order of a robot must be within 0 and 2, found 3",
     "its.joints = 8": "joints must be within 1 and 7, found 8",
     "its.coordinates = 6": "desired.h is of another robot",
@@ -65,7 +65,7 @@ const hodyn_robot *hodyn_robot_table(void)
   static hodyn_robot its;
   its = *the_robot();
   {change};
-  if (its.memory > 1024) {{
+  if (its.memory > 1280) {{
     its.home = home;
   }}
   return &its;
@@ -74,13 +74,13 @@ const hodyn_robot *hodyn_robot_table(void)
 MISALIGNED = """
 #include <stdio.h>
 #include "core/guarded_feedforward.hpp"
-alignas(8) unsigned char memory[1032];
+alignas(8) unsigned char memory[1288];
 int main()
 {
   for (int past = 0; past <= 4; past += 4) {
     for (int stop_past = 0; stop_past <= 4; stop_past += 4) {
       const hodyn_ros::GuardedFeedforward one(
-        *hodyn_robot_table(), hodyn_ros::CommandConfig{}, memory + past, memory + stop_past, 1024);
+        *hodyn_robot_table(), hodyn_ros::CommandConfig{}, memory + past, memory + stop_past, 1280);
       printf("%s %g\\n", one.unusable ? one.unusable.name : "usable", one.unusable.found);
     }
   }

@@ -5,7 +5,7 @@
 #include "core/guarded_feedforward.hpp"
 
 constexpr long kPeriod = 1'000'000;        // [ns] of the loop
-constexpr unsigned long kMemory = 1024;    // bytes that the exported robot keeps, at least; checked at the start
+constexpr unsigned long kMemory = 1280;    // bytes that the exported robot keeps, at least; checked at the start
 constexpr double kDriveTimeout = 0.05;     // [s] that drives carry out a command; without another one they go off
 constexpr double kProportional[] = {600.0, 600.0, 600.0, 600.0, 250.0, 150.0, 50.0};  // [N.m/rad]
 constexpr double kDerivative[] = {50.0, 50.0, 50.0, 20.0, 20.0, 20.0, 10.0};          // [N.m s/rad]
