@@ -79,7 +79,8 @@ class QosEvents:
         lost = f"a publisher of {topic!r} has given no sign of life within its lease"
         return SubscriptionEventCallbacks(
             deadline=self._counting("deadline missed", topic, missed),
-            liveliness=self._counting("publisher lost", topic, lost),
+            # also told of publishers that come alive
+            liveliness=self._counting("publisher lost", topic, lost, "not_alive_count_change"),
             incompatible_qos=self._misfitting(topic),
         )
 
@@ -127,15 +128,14 @@ class QosEvents:
             self._logged_at[key] = now
             self._node.get_logger().warning(f"{line} ({self._counts[key]} times so far)")
 
-    def _counting(self, kind: str, topic: str, line: str) -> Callable[[Any], None]:
-        """Return what counts events of a kind, none yet, and logs a line about them."""
+    def _counting(
+        self, kind: str, topic: str, line: str, change: str = "total_count_change"
+    ) -> Callable[[Any], None]:
+        """Return what counts events of a kind, none yet, by a field of theirs, and logs a line about them."""
         self._counts[f"{kind}: {topic}"] = 0
 
         def count(event: Any) -> None:
-            # a subscription is told of publishers that come alive as well
-            more = getattr(event, "not_alive_count_change", None)
-            if more is None:
-                more = event.total_count_change
+            more = getattr(event, change)
             if more > 0:
                 self._count(kind, topic, more, line)
 
