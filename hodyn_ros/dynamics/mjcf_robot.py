@@ -18,7 +18,8 @@ from hodyn_ros.model.drive_spec import DriveChanges, DriveSpec, FrictionSpec
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.model.loops import Constraints
 from hodyn_ros.model.readers.closure_reader import place_error, read_coordinates, read_coupling, read_loop
-from hodyn_ros.model.readers.mjcf import MjcfModel, MjcfRobot, in_words, read_mjcf
+from hodyn_ros.model.readers.mjcf import MjcfModel, MjcfRobot, read_mjcf
+from hodyn_ros.model.readers.mjcf_forces import in_words
 from hodyn_ros.model.readers.robot_entries import MjcfFile
 from hodyn_ros.model.readers.robot_file import (
     all_frames,

@@ -21,6 +21,7 @@ from hodyn_ros.model.limits import JointLimit, JointLimits
 from hodyn_ros.model.loops import Coupling, Loop
 from hodyn_ros.model.readers.assembly import Assembly, Joint, Link, assemble, locked
 from hodyn_ros.model.readers.mjcf_file import compile_mjcf, import_mujoco
+from hodyn_ros.model.readers.mjcf_forces import LeftOut, in_words, on_joint, switch_off
 from hodyn_ros.model.readers.mjcf_motors import SpringMotor, find_spring_motors
 from hodyn_ros.model.readers.robot_entries import MjcfFile
 from hodyn_ros.model.readers.robot_file import read_described
@@ -107,6 +108,11 @@ class _Reader:
     def __init__(self, mjcf: MjcfModel, file: MjcfFile, held: Mapping[str, float]) -> None:
         self.m = model = mjcf.model
         self.mj, self.file = import_mujoco(mjcf.source), file
+        switch_off(model, self.mj)
+        self.n_actuators = len(model.actuator_trntype)
+        # where outputs and controls of actuators begin, of which each may have several since MuJoCo 4
+        self.outputs = getattr(model, "actuator_outadr", range(self.n_actuators))
+        self.controls = getattr(model, "actuator_ctrladr", range(self.n_actuators))
         if model.nflex:
             raise ModelError("it has flexes, which are not rigid bodies; only these are read")
         self.bodies = [model.body(i).name or f"body{i}" for i in range(model.nbody)]
@@ -132,7 +138,7 @@ class _Reader:
             self._model_name(),
             links,
             joints,
-            gravity=self._gravity(),
+            gravity=np.array(self.m.opt.gravity),
             floating_base=self.base is not None,
             link_word="body",
             any_rank=True,
@@ -140,7 +146,7 @@ class _Reader:
         )
         by_name = {one.joint.name: one for one in moved}
         order = [by_name[name] for name in assembly.model.joint_names]
-        actuators = self._actuators()
+        actuators, left_out = self._actuators(), self._left_out(order)
         assembly = replace(
             assembly,
             frames=self._frames(assembly.frames),
@@ -158,14 +164,14 @@ class _Reader:
             {self.joints[one.link_joint]: self._spring_drive(one) for one in self.motors},
             tuple(one.joint.name for one in order if one.id in actuators),
             (
-                *self._ignored(order),
+                *left_out.lines(self.file.mjcf_friction),
                 *in_words("spins of rods", [str(spin.b) for spin in spins]),
                 *(self._beyond_range() if loops else ()),
             ),
             {
                 one.joint.name: float(self.m.qpos_spring[self.m.jnt_qposadr[one.id]])
                 for one in order
-                if one.dof is not None and one.id not in actuators and self._sprung()[one.id]
+                if one.dof is not None and one.id not in actuators and left_out.sprung()[one.id]
             },
         )
 
@@ -341,10 +347,6 @@ class _Reader:
         angles = Rotation.from_quat(np.roll(self.qpos[at : at + 4], -1)).as_euler("ZYX")
         return float(angles["zyx".index(moved.joint.name[-1])])
 
-    def _gravity(self) -> Array:
-        off = self.m.opt.disableflags & self.mj.mjtDisableBit.mjDSBL_GRAVITY
-        return np.zeros(3) if off else np.array(self.m.opt.gravity)
-
     def _frames(self, known: Mapping[str, Frame]) -> Mapping[str, Frame]:
         """Return the frames of all bodies, and of the sites whose name no body has."""
         frames = dict(known)
@@ -374,27 +376,33 @@ class _Reader:
 
     def _of_actuators(self, what: str, joint: int) -> float:
         """Return a figure of actuators, there since MuJoCo 4, reflected to the joint they move."""
-        m, figures = self.m, getattr(self.m, f"actuator_{what}", np.zeros(self.m.nu))
-        mine = [i for i in range(m.nu) if self._moves_a_joint(i) and m.actuator_trnid[i, 0] == joint]
-        return float(sum(m.actuator_gear[i, 0] ** 2 * figures[i] for i in mine))
+        figures = getattr(self.m, f"actuator_{what}", np.zeros(self.n_actuators))
+        return float(sum(self._gear(i) ** 2 * figures[i] for i in self._acting_on(joint)))
 
-    def _moves_a_joint(self, actuator: Any) -> bool:
-        kinds = self.mj.mjtTrn
-        kind = kinds(self.m.actuator_trntype[actuator])
-        return kind in (kinds.mjTRN_JOINT, kinds.mjTRN_JOINTINPARENT)
+    def _acting_on(self, joint: int) -> list[int]:
+        """Return the actuators that act on a joint itself."""
+        targets = self.m.actuator_trnid
+        return [i for i in range(self.n_actuators) if targets[i, 0] == joint and on_joint(self.m, self.mj, i)]
+
+    def _gear(self, actuator: int) -> float:
+        return float(self.m.actuator_gear[self.outputs[actuator], 0])
 
     def _spring_drive(self, motor: SpringMotor) -> DriveSpec:
         """Return the drive of a joint that a motor moves through a spring; with the friction of the motor."""
+        damping, inertia = (
+            self._of_actuators(what, motor.joint) / motor.ratio**2 for what in ("damping", "armature")
+        )
         return DriveSpec(
-            motor.stiffness, motor.inertia, spring_damping=motor.damping, motor_friction=motor.friction
+            motor.stiffness,
+            motor.inertia + inertia,
+            spring_damping=motor.damping,
+            motor_friction=replace(motor.friction, viscous=motor.friction.viscous + damping),
         )
 
     def _equalities(self) -> tuple[list[Coupling], list[Loop]]:
         couplings: list[Coupling] = []
         loops: list[Loop] = []
         kinds = self.mj.mjtEq
-        if self.m.opt.disableflags & self.mj.mjtDisableBit.mjDSBL_EQUALITY:
-            return couplings, loops
         for i in range(self.m.neq):
             if not self.m.eq_active0[i]:
                 continue
@@ -525,17 +533,17 @@ class _Reader:
                 yield Loop(carrier, name, "spin", joint, far - joint, name=f"spin of {name}")
 
     def _is_driven(self, joint: int) -> bool:
-        return any(self._moves_a_joint(i) and self.m.actuator_trnid[i, 0] == joint for i in range(self.m.nu))
+        return bool(self._acting_on(joint))
 
     def _actuators(self) -> dict[int, list[tuple[float, float]]]:
         """Return by joint the ranges of effort of the actuators that act on it; infinite through tendons."""
         m, kinds = self.m, self.mj.mjtTrn
         on_springs = {motor.joint: motor for motor in self.motors}
         bounds_by_joint: dict[int, list[tuple[float, float]]] = {}
-        for i in range(m.nu):
+        for i in range(self.n_actuators):
             kind, target = kinds(m.actuator_trntype[i]), int(m.actuator_trnid[i, 0])
-            if self._moves_a_joint(i):
-                gear = float(m.actuator_gear[i, 0])
+            if on_joint(m, self.mj, i):
+                gear = self._gear(i)
                 if target in on_springs:
                     motor = on_springs[target]
                     target, gear = motor.link_joint, gear / motor.ratio
@@ -549,14 +557,21 @@ class _Reader:
         return bounds_by_joint
 
     def _forces(self, i: int) -> tuple[float, float]:
-        """Return the least and the largest force of an actuator."""
-        m = self.m
+        """Return the least and the largest force of an actuator; infinite where its own law says more."""
+        m, control = self.m, self.controls[i]
         if m.actuator_forcelimited[i]:
             low, high = m.actuator_forcerange[i]
             return float(low), float(high)
-        fixed = m.actuator_gaintype[i] == self.mj.mjtGain.mjGAIN_FIXED
-        if fixed and m.actuator_biastype[i] == self.mj.mjtBias.mjBIAS_NONE and m.actuator_ctrllimited[i]:
-            low, high = m.actuator_gainprm[i, 0] * m.actuator_ctrlrange[i]
+        follows = self.mj.mjtDyn
+        by_control = (
+            m.actuator_gaintype[i] == self.mj.mjtGain.mjGAIN_FIXED
+            and m.actuator_biastype[i] == self.mj.mjtBias.mjBIAS_NONE
+            and m.actuator_dyntype[i]
+            in map(int, (follows.mjDYN_NONE, follows.mjDYN_FILTER, follows.mjDYN_FILTEREXACT))
+            and m.actuator_plugin[i] < 0
+        )
+        if by_control and m.actuator_ctrllimited[control]:
+            low, high = m.actuator_gainprm[i, 0] * m.actuator_ctrlrange[control]
             return float(low), float(high)
         return -np.inf, np.inf
 
@@ -570,41 +585,20 @@ class _Reader:
         lower, upper = m.jnt_range[joint] if m.jnt_limited[joint] else (-np.inf, np.inf)
         return JointLimit(float(lower), float(upper), effort=min(bounds, default=np.inf))
 
-    def _ignored(self, moved: Sequence[_Moved]) -> Iterator[str]:
-        """Yield a line for each kind of force that MuJoCo adds, with the names it concerns."""
-        m = self.m
-        dofs = {int(m.jnt_dofadr[j]): self.joints[j] for j in {one.id for one in moved}}
-        many = [one.id for one in moved if one.dof is None]
-        if self.base is not None:
-            many.append(int(m.body_jntadr[self.base]))
-        sprung = self._sprung()
-        yield from in_words(
-            "springs of joints",
-            [
-                name
-                for j, name in enumerate(self.joints)
-                if sprung[j] and j not in self.held and m.jnt_bodyid[j] in self.kept
-            ],
+    def _left_out(self, moved: Sequence[_Moved]) -> LeftOut:
+        """Return what tells which forces of MuJoCo do not count."""
+        base = [] if self.base is None else [int(self.m.body_jntadr[self.base])]
+        return LeftOut(
+            self.m,
+            self.mj,
+            self.bodies,
+            self.joints,
+            self.kept,
+            set(self.held),
+            [*(one.id for one in moved if one.dof is None), *base],
+            [*(one.id for one in moved if one.dof is not None), *(motor.joint for motor in self.motors)],
+            {motor.tendon for motor in self.motors},
         )
-        heavy = [self.joints[j] for j in dict.fromkeys(many) if m.dof_armature[m.jnt_dofadr[j]]]
-        yield from in_words("armatures of the ball or free joints", heavy)
-        damped = self._marked("dof_damping", "dof_frictionloss", "dof_dampingpoly")
-        several = [name for dof, name in dofs.items() if damped[dof] and m.jnt_type[m.dof_jntid[dof]] <= 1]
-        yield from in_words("friction of the ball or free joints", several)
-        carried = [name for b, name in enumerate(self.bodies) if b in self.kept and m.body_gravcomp[b]]
-        yield from in_words("gravity compensation of bodies", carried)
-        tendons = self._marked(
-            *(f"tendon_{what}" for what in ("stiffness", "damping", "frictionloss", "armature"))
-        )
-        ignored = [i for i in np.flatnonzero(tendons) if i not in {motor.tendon for motor in self.motors}]
-        yield from in_words("forces of tendons", [m.tendon(i).name or f"{i}" for i in ignored])
-        inert = self._marked("actuator_armature", "actuator_damping")
-        ignored = [i for i in np.flatnonzero(inert) if not self._moves_a_joint(i)]
-        yield from in_words(
-            "armatures and damping of actuators", [m.actuator(i).name or f"{i}" for i in ignored]
-        )
-        if m.opt.density or m.opt.viscosity:
-            yield "forces of the surrounding fluid do not count"
 
     def _beyond_range(self) -> Iterator[str]:
         """Yield a line where loops close at qpos0 beyond ranges, and a keyframe may be what is meant."""
@@ -620,24 +614,6 @@ class _Reader:
                 f"loops are closed at qpos0, where joints {', '.join(map(repr, names[:3]))} are beyond their "
                 f"range; the file has the keyframes {', '.join(map(repr, keys))}: choose one by keyframe"
             )
-
-    def _sprung(self) -> Array:
-        """Return for each joint whether a spring acts on it."""
-        return self._marked("jnt_stiffness", "jnt_stiffnesspoly")
-
-    def _marked(self, *arrays: str) -> Array:
-        """Return for each joint, degree of freedom or tendon whether one of these figures is not zero."""
-        known = [np.asarray(getattr(self.m, name)) for name in arrays if hasattr(self.m, name)]
-        rows = [array.astype(bool).reshape(len(array), array[:1].size).any(axis=1) for array in known]
-        marked: Array = np.any(rows, axis=0) if rows else np.zeros(0, dtype=bool)
-        return marked
-
-
-def in_words(what: str, names: Sequence[str], hint: str = "") -> Iterator[str]:
-    """Yield a line that says of which names something does not count, if there are any."""
-    if names:
-        shown = ", ".join(map(repr, names[:3])) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        yield f"{what} {shown} do not count{hint}"
 
 
 def _both_ways(bounds: Array) -> float:
