@@ -239,7 +239,7 @@ class TrajectoryFilter(Node):
             **self._facts_of_last(),
             "rejected": self._rejections.total,
             **self._rejections.as_values(),
-            "rejected joint states": self._rejected_states.total,
+            **self._rejected_states.beside("rejected joint states"),
         }
         proxy = self._proxy
         if proxy is None:

@@ -458,7 +458,7 @@ class TrajectoryNode(Node):
             "skipped": self._fixed_rate.skipped,
             "speed, times that of the motion": self._speed,
             **self._facts_of_motion(),
-            "rejected": self._rejections.total,
+            **self._rejections.beside("rejected"),
         }
         self._start_if_nothing_hinders()  # what was heard of the robot may be too old by now
         skipped = self._fixed_rate.newly_skipped()

@@ -277,7 +277,7 @@ class FeedforwardConsumer(Node, ABC):
             **{f"stopped for: {fault.value}": count for fault, count in guard.faults.items()},
             "rejected": rejected,
             **self._rejected_feedforwards.as_values(),
-            "rejected measurements": self._rejected_measurements.total,
+            **self._rejected_measurements.beside("rejected measurements"),
             **self._events.as_values(),
         }
         troubles = rejected + self._rejected_measurements.total + self._saturated + self._limited

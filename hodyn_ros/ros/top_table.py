@@ -20,7 +20,8 @@ _AGE = re.compile(r"(.*?):? ?age (?:of the last (.+) )?\[s\]")
 _MEDIAN = re.compile(r"(.+) p50 \[us\]")
 _LIMITS = (
     *(str(bit.name).lower().replace("_", " ") for bit in Status if bit),
-    "commands cut to a limit",
+    "commands cut to an effort limit",
+    "commands whose step was cut",
 )
 _EVENTS = (
     "messages lost",
@@ -102,9 +103,8 @@ def _percentiles(values: Mapping[str, str]) -> Iterator[str]:
 
 def _rejected(values: Mapping[str, str]) -> Iterator[str]:
     """Yield what was rejected, by reason, and what the middleware has missed or could not match."""
-    by_reason = any(key.startswith("rejected: ") for key in values)
     for key, count in values.items():
-        rejected = "rejected" in key and not (by_reason and key == "rejected")
+        rejected = "rejected" in key and not any(other.startswith(f"{key}: ") for other in values)
         if count != "0" and (rejected or key.startswith(_EVENTS)):
             yield f"{count} {key.removeprefix('rejected: ').removeprefix('rejected ')}"
 

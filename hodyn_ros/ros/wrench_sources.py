@@ -81,7 +81,7 @@ class WrenchSources:
             values[f"wrench on {body}: rate [1/s]"] = source.stream.rate()
             values[f"wrench on {body}: age [s]"] = source.stream.age()
             values[f"wrench on {body}: timeouts"] = source.filtered.timeouts
-            values[f"wrench on {body}: rejected"] = source.rejections.total
+            values |= source.rejections.beside(f"wrench on {body}: rejected")
         return values
 
 

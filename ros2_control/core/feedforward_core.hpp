@@ -131,7 +131,8 @@ public:
   std::atomic<bool> stop_asked{false};   // to stop for good
   std::atomic<bool> start_asked{false};  // to join a motion again, although a fault has stopped the robot
   std::atomic<bool> has_stopped{false};  // whether there is something to start
-  std::atomic<long> rejected{0};         // references that could not be followed
+  std::atomic<long> rejected{0};         // references that could not be followed,
+  std::atomic<guard::Taken> rejected_for{guard::Taken::kYes};  // and why the last of them
   Events<guard::Transition, 64> events;
 
 private:
@@ -182,7 +183,7 @@ private:
     const std::size_t n = robot_.coordinates;
     for (std::size_t i = 0; i < q.q.size(); ++i) {
       if (i < 2 * n && !std::isfinite(chained[i])) {
-        rejected.fetch_add(1, std::memory_order_relaxed);
+        reject(guard::Taken::kNumbers);
         return;
       }
       q.q[i] = std::isnan(chained[i]) ? 0.0 : chained[i];
@@ -209,9 +210,16 @@ private:
 
   void follow(guard::Instant now, guard::Instant stamp, const double * q)
   {
-    if (commands_->follow(now, stamp, q) != guard::Taken::kYes) {
-      rejected.fetch_add(1, std::memory_order_relaxed);
+    const guard::Taken taken = commands_->follow(now, stamp, q);
+    if (taken != guard::Taken::kYes) {
+      reject(taken);
     }
+  }
+
+  void reject(guard::Taken why)
+  {
+    rejected_for.store(why, std::memory_order_relaxed);
+    rejected.fetch_add(1, std::memory_order_release);
   }
 
   std::shared_ptr<const RobotLibrary> library_;

@@ -67,6 +67,21 @@ inline std::string text_of(const Unusable & wrong)
   return text;
 }
 
+// Why a feedforward was not taken.
+inline const char * text_of(Taken taken)
+{
+  switch (taken) {
+    case Taken::kClock:
+      return "its stamp is further from the clock than the timeout, or not after the one before";
+    case Taken::kNumbers:
+      return "its numbers are none, or more than the robot can do";
+    case Taken::kJump:
+      return "it does not continue the one before";
+    default:
+      return "it was taken";
+  }
+}
+
 // A change of state, and why.
 inline std::string text_of(const Transition & change, const std::vector<std::string> & joints)
 {

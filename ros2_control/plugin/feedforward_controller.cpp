@@ -340,8 +340,10 @@ void FeedforwardController::report()
   const long rejected = core_->rejected;
   if (rejected != reported_) {
     RCLCPP_WARN_THROTTLE(
-      get_node()->get_logger(), *get_node()->get_clock(), 1000, "%ld references could not be followed so far%s",
-      rejected, is_in_chained_mode() ? "; the leading controller has to write position and velocity of each joint" : "");
+      get_node()->get_logger(), *get_node()->get_clock(), 1000,
+      "%ld references could not be followed so far; the last one: %s%s",
+      rejected, guard::text_of(core_->rejected_for.load()),
+      is_in_chained_mode() ? "; the leading controller has to write position and velocity of each joint" : "");
     reported_ = rejected;
   }
 }

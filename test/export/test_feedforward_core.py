@@ -52,7 +52,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     flags = ("-std=c++17", *CXX_WARNINGS, "-O0", "-fPIC", "-shared", "-Wl,-Bsymbolic", *folders)
     compiled_by(CXX, flags, [source], path, "-ldl")
     loaded = ctypes.CDLL(str(path))
-    for name in ("core_new", "core_said", "core_event"):
+    for name in ("core_new", "core_said", "core_event", "core_rejected_for"):
         getattr(loaded, name).restype = ctypes.c_void_p if name == "core_new" else ctypes.c_char_p
     loaded.core_update.restype = loaded.core_rejected.restype = ctypes.c_long
     return loaded
@@ -125,6 +125,10 @@ class Core:
     @property
     def rejected(self) -> int:
         return int(self._c.core_rejected(self._core))
+
+    @property
+    def rejected_for(self) -> str:
+        return self._c.core_rejected_for(self._core).decode()
 
     def events(self) -> list[str]:
         found = []
@@ -274,6 +278,22 @@ def test_lost_references_and_measurements_end_at_rest(library: ctypes.CDLL, pand
     assert any(f"following -> stopping: {why}" in line for line in core.events())
     if row == 0:
         assert core.rejected == 1800 - 801
+        assert core.rejected_for.startswith("its numbers are none")
+
+
+def test_core_says_why_a_motion_is_not_followed(library: ctypes.CDLL, panda: Path) -> None:
+    core, q = Core(library, panda), np.zeros((5, 7))
+    q[0] = Robot.load(PANDA).home[0]
+    core.activate(q[0], np.zeros(7))
+    assert core.rejected_for == "it was taken"
+    for rejected, (stamp, off, why) in enumerate(
+        [(-1000 * MS, 0.0, "its stamp is further from the clock"), (3 * MS, 0.1, "it does not continue")], 1
+    ):
+        core.desire(EPOCH + rejected * MS, q)
+        core.update(EPOCH + rejected * MS, q[0], q[1])
+        core.desire(EPOCH + rejected * MS + stamp, q + off * (np.arange(5) == 0)[:, None])
+        core.update(EPOCH + (rejected + 1) * MS, q[0], q[1])
+        assert core.rejected == rejected and core.rejected_for.startswith(why), core.rejected_for
 
 
 @pytest.mark.parametrize("unseen", [None, 3])

@@ -60,6 +60,10 @@ FeedforwardCore * core_new(
 void core_delete(FeedforwardCore * core) { delete core; }
 const char * core_said() { return said; }
 long core_rejected(const FeedforwardCore * core) { return core->rejected; }
+const char * core_rejected_for(const FeedforwardCore * core)
+{
+  return hodyn_ros::guard::text_of(core->rejected_for.load());
+}
 void core_stop(FeedforwardCore * core) { core->stop_asked = true; }
 void core_start(FeedforwardCore * core) { core->start_asked = true; }
 int core_has_stopped(const FeedforwardCore * core) { return core->has_stopped; }

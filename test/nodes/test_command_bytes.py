@@ -148,6 +148,8 @@ def test_what_is_wrong_is_counted_and_changes_no_command(context: None) -> None:
     assert clean._rejected_feedforwards.total == 0
     values = node._report().values
     assert values["rejected"] == values["rejected measurements"] == count
+    by_reason = {key: n for key, n in values.items() if key.startswith("rejected measurements: ")}
+    assert sum(by_reason.values()) == count and len(by_reason) > 2
     for each in (clean, node):
         each.destroy_node()
 

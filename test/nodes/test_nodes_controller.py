@@ -259,6 +259,8 @@ def test_bad_input_is_refused_and_the_next_message_works(robot: Robot, standing:
         np.testing.assert_allclose(found, standing.motor_efforts[0], rtol=1e-9, atol=1e-9)
         values = a.talk.status("controller_node", lambda _, values: values["rejected measurements"] == "7")
         assert values["rejected"] == "1"
+        reasons = {key[23:]: count for key, count in values.items() if key[:23] == "rejected measurements: "}
+        assert reasons == {"missing joint": "1", "wrong length": "1", "not finite": "2", "bad times": "3"}
         # a robot that stands somewhere else is left alone
         far = theta + 0.3 * (np.arange(7) == 2)
         a.end(signal.SIGTERM)

@@ -75,6 +75,13 @@ def test_counts_without_reasons_are_shown() -> None:
     assert "3 rejected" in text
 
 
+def test_a_second_stream_is_shown_by_reason_as_well() -> None:
+    told = {"rejected measurements": "2", "rejected measurements: bad times": "2"}
+    text = words([report(told)])
+    assert "2 measurements: bad times" in text
+    assert text.count("2 measurements") == 1
+
+
 def test_values_that_are_no_numbers_are_shown_as_they_are() -> None:
     text = words([report({"rate [1/s]": "unknown", "age of the last answer [s]": "long"})])
     assert "unknown" in text and "long answer" in text
@@ -106,3 +113,8 @@ def test_texts_of_others_command_no_terminal() -> None:
     shown = words([seen], width=2000)
     assert "rejected\N{REPLACEMENT CHARACTER}[2J" in shown
     assert shown.isprintable()
+
+
+def test_commands_that_were_cut_are_shown() -> None:
+    told = {"commands cut to an effort limit": "4", "commands whose step was cut": "0"}
+    assert "4 commands cut to an effort limit" in words([report(told)])

@@ -115,6 +115,11 @@ class Rejections:
         """Return the counts as the keys and values of a diagnostic status."""
         return {f"{self._verb}: {reason.value}": count for reason, count in self.counts.items()}
 
+    def beside(self, key: str) -> dict[str, int]:
+        """Return likewise the counts of a second stream under its own key: their sum, and those not zero."""
+        reasons = {f"{key}: {reason.value}": count for reason, count in self.counts.items() if count}
+        return {key: self.total, **reasons}
+
 
 class _Counting(NamedTuple):
     """A `with` block that ends at errors of a kind, and counts them as rejected messages."""
