@@ -141,9 +141,6 @@ def _check(robot: Robot, request: ExportRequest) -> None:
             raise InputError(f"there is no {each!r} to export; choose some of {', '.join(ALL)}")
     if not request.what:
         raise InputError(f"there is nothing to export; choose some of {', '.join(ALL)}")
-    of_frames = [name for name in EXPORTED if OPERATIONS[name].frames != "none"]
-    if request.frames and not set(of_frames) & set(request.what):
-        raise InputError(f"frames are of {' and '.join(of_frames)}; leave them out")
     if request.wrenches and not {"inverse_dynamics", "forward_dynamics"} & set(request.what):
         raise InputError("wrenches are of inverse_dynamics and forward_dynamics; leave them out")
     own, kind = ("tree", "with couplings or") if robot.closure is None else ("loops", "without couplings and")

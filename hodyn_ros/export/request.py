@@ -11,7 +11,7 @@ import numpy as np
 
 from hodyn_ros.codegen.kernel import Shape
 from hodyn_ros.dynamics.motion_stack import HIGHEST_ORDER, whole_order
-from hodyn_ros.dynamics.operations import OPERATIONS
+from hodyn_ros.dynamics.operations import EXPORTED, OPERATIONS
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.export.c_text import checked_name, name_from
@@ -26,10 +26,11 @@ class ExportRequest:
 
     `name` starts the names of all functions; by default it is made from the robot's. `what`: one or more of
     what `Robot.compile` offers, and in C "propeller_thrusts" and "momentum_observer"; `frames` and
-    `representation` as there. `period` [s] between two calls lets damped springs that do not settle within it
-    remember their deflection; else they follow their slow manifold. `wrenches`: bodies on which the
-    environment acts, in inverse and forward dynamics, with wrenches in world axes about the world origin.
-    `target`, "cortex-m7" or "generic": a small processor, whose numbers are float32; else they are float64.
+    `representation` as there, of those that have frames. `period` [s] between two calls lets damped springs
+    that do not settle within it remember their deflection; else they follow their slow manifold. `wrenches`:
+    bodies on which the environment acts, in inverse and forward dynamics, with wrenches in world axes about
+    the world origin. `target`, "cortex-m7" or "generic": a small processor, whose numbers are float32; else
+    they are float64.
     """
 
     order: int
@@ -51,6 +52,9 @@ class ExportRequest:
         if self.name is not None:
             checked_name(self.name)
         what = (self.what,) if isinstance(self.what, str) else dict.fromkeys(self.what)
+        if len(self.frames) > 0 and not any(map(_has_frames, what)):
+            known = ", ".join(filter(_has_frames, EXPORTED))
+            raise InputError(f"frames are of {known}; leave them out, or ask for one of these")
         object.__setattr__(self, "order", order)
         object.__setattr__(self, "what", tuple(what))
         object.__setattr__(self, "frames", tuple(self.frames))
@@ -72,6 +76,10 @@ class ExportRequest:
         names = [f"wrench_{'_'.join(re.findall(r'[A-Za-z0-9]+', body))}" for body in self.wrenches]
         return [name if names.count(name) == 1 else f"{name}_{i}" for i, name in enumerate(names)]
 
+    def frames_of(self, what: str) -> Sequence[str | int] | None:
+        """Return the frames that were asked for of an operation; None of one without, or by default."""
+        return (self.frames or None) if _has_frames(what) else None
+
     def of_frames(self, what: str, bodies: Sequence[str]) -> tuple[Any, ...]:
         """Return the frames that an operation is of by name, by default of `bodies`, and a representation."""
         return OPERATIONS[what].of_frames(self.frames, bodies, self.representation)
@@ -83,3 +91,7 @@ class ExportRequest:
     def loads(self, model: TreeModel) -> tuple[tuple[int, BaseRepresentation], ...]:
         """Return body and frame of every wrench; InputError for an unknown body."""
         return tuple((model.body_index(body), "spatial") for body in self.wrenches)
+
+
+def _has_frames(what: str) -> bool:
+    return what in OPERATIONS and OPERATIONS[what].frames != "none"

@@ -90,7 +90,7 @@ def _planned(robot: Robot, request: ExportRequest, what: str) -> _Plan:
     else:
         request = replace(request, wrenches=())
         law = placed(model, robot.frames, of)
-        compute = robot.compile(order, what, request.frames or None, request.representation)
+        compute = robot.compile(order, what, request.frames_of(what), request.representation)
     inputs, about, choose = (_state if operation.takes == "state" else _motion)(robot, request, operation)
     m = robot.n_coordinates + (6 if model.floating_base else 0)
     about += words.result(operation, request, of, m=m, efforts=m, bodies=model.n_bodies)

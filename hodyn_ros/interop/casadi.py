@@ -80,7 +80,7 @@ def export_casadi(choice: RobotChoice, request: ExportRequest, out: Path) -> lis
     paths = []
     out.mkdir(parents=True, exist_ok=True)
     for each in request.what:
-        traced = function_of(robot, each, order, request.frames or None, request.representation)
+        traced = function_of(robot, each, order, request.frames_of(each), request.representation)
         called = checked_name(f"{prefix}_{each}_{order}")
         functions = externals(traced, called)
         subject = each.replace("_", " ").capitalize()

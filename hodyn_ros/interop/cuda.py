@@ -63,7 +63,7 @@ def export_cuda(choice: RobotChoice, request: ExportRequest, out: Path) -> Path:
 
 
 def _kernel(robot: Robot, request: ExportRequest, what: str, tables: Tables) -> str:
-    order, frames, representation = request.order, request.frames or None, request.representation
+    order, frames, representation = request.order, request.frames_of(what), request.representation
     trace, arguments, names = law_of(robot, OPERATIONS[what], order, frames, representation)
     shapes = {name: shape for name, (_, shape) in zip(names, arguments)}
     code = TracedLines(trace, shapes, f"{what} of robot {robot.name!r} at order {order}", tables)

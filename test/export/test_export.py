@@ -270,6 +270,19 @@ class TestWhat:
                 np.testing.assert_allclose(twists[i].reshape(2, 6), motion.twists_of(name), atol=1e-13)
 
     @needs_c
+    def test_frames_are_those_of_what_has_frames(self, tmp_path: Path) -> None:
+        what = ("mass_matrix", "jacobian")
+        request = ExportRequest(0, what=what, frames=("panda_link4",))
+        robot, library = panda(), compiled(c_source(panda(), request), tmp_path)
+        q = np.random.default_rng(3).uniform(-1.0, 1.0, (1, 7))
+        matrix, jacobian = np.empty((7, 7)), np.empty((6, 7))
+        call(library.panda_mass_matrix, q, matrix)
+        call(library.panda_jacobian, q, jacobian)
+        np.testing.assert_allclose(matrix, robot.mass_matrix(q)[0], atol=1e-13)
+        np.testing.assert_allclose(jacobian, robot.jacobian(q, body="panda_link4")[0], atol=1e-13)
+        assert [request.frames_of(one) for one in what] == [None, ("panda_link4",)]
+
+    @needs_c
     def test_wrenches_of_the_environment(self, tmp_path: Path) -> None:
         order, bodies = 2, ("panda_link7", "panda_link3")
         robot, rng = panda(), np.random.default_rng(1)
@@ -298,7 +311,7 @@ class TestWhat:
             ({"what": "com", "wrenches": ["panda_link1"]}, "wrenches are of inverse_dynamics"),
             ({"what": "torques"}, "there is no 'torques' to export; choose some of inverse_dynamics,"),
             ({"what": ()}, "there is nothing to export"),
-            ({"frames": ["panda_link1"]}, "frames are of forward_kinematics and jacobian"),
+            ({"frames": ["panda_link1"]}, "frames are of forward_kinematics, jacobian, "),
             ({"what": "jacobian", "frames": ["panda_link1", "panda_link2"]}, "jacobian is of one frame"),
             ({"what": "jacobian", "frames": ["gripper"]}, "gripper"),
             ({"what": "motion_from_drives"}, "motion_from_drives are of robots with couplings"),

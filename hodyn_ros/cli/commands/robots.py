@@ -38,7 +38,7 @@ def export(
     frame: Annotated[
         list[str] | None,
         typer.Option(
-            help="Bodies and frames of forward_kinematics, or the one of jacobian.",
+            help="Bodies and frames of forward_kinematics, and the one of jacobian; others have none.",
             show_default="all, or the last body",
         ),
     ] = None,
