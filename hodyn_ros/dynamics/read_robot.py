@@ -17,6 +17,7 @@ from hodyn_ros.dynamics.mjcf_robot import build_mjcf
 from hodyn_ros.errors import FigureWarning, InputError, ModelError
 from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.description import RobotDescription
+from hodyn_ros.model.keys import Entry
 from hodyn_ros.model.loops import Constraints, Coordinate
 from hodyn_ros.model.parallel.limbs_file import read_limbs
 from hodyn_ros.model.readers.changes import check_joints, merged
@@ -98,6 +99,8 @@ def _robot_of(text: YamlText, gravity: ArrayLike | None) -> RobotDescription:
                 read = replace(read, closure=assembled(read.closure))
         read = replace(read, assumed=document.assumed, uncertainty=replace(root.uncertainty), source=source)
         _warn_of_degrees(read)
+        if root.uncertainty.keys_present:
+            _warn_of_no_limits(read, root.uncertainty)
         return read
     except ModelError as error:
         named = str(error).startswith((f"{source}:", f"MJCF {source}:"))
@@ -182,6 +185,24 @@ def _warn_of_degrees(read: RobotDescription) -> None:
                 FigureWarning,
                 stacklevel=5,
             )
+
+
+def _warn_of_no_limits(read: RobotDescription, stated: Entry) -> None:
+    """Warn of driven joints whose efforts are held against nothing, although their uncertainty is stated."""
+    model = read.model
+    driven = range(model.n_joints) if read.closure is None else read.closure.driven
+    own = [np.inf] * len(driven) if read.drives is None else [drive.limits.torque for drive in read.drives]
+    names = [
+        repr(model.joint_names[joint])
+        for joint, *most in zip(driven, own, read.limits.effort)
+        if not np.isfinite(most).any()
+    ]
+    if names:
+        said = (
+            f"joints {', '.join(names[:3])}{', ...' if names[3:] else ''} have no effort limit, of which a "
+        )
+        said += "share may be unexplained: the guard does not hold their efforts against their motion"
+        warnings.warn(str(stated.error(said)), FigureWarning, stacklevel=5)
 
 
 def kind_of(data: dict[str, Any]) -> type[TreeFile | LimbsFile]:

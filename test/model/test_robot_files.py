@@ -250,6 +250,18 @@ def test_a_drive_of_all_joints_is_doubted_as_one_of_its_own(tmp_path: Path) -> N
         read_robot(written(tmp_path, text))
 
 
+def test_an_uncertainty_without_limits_of_efforts_is_doubted(tmp_path: Path) -> None:
+    TestFrictionOfUrdf().file(tmp_path)
+    text = "urdf: robot.urdf\nurdf_friction: false\nuncertainty: {payload: 2}\n"
+    limits = "joints: [{name: one, limits: {effort: 3}}, {name: two, limits: {effort: 3}}]\n"
+    with pytest.warns(FigureWarning, match=r"robot.yaml:3: uncertainty: joints 'one', .*no effort limit"):
+        read_robot(written(tmp_path, text))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FigureWarning)
+        read_robot(written(tmp_path, text + limits))
+        read_robot(written(tmp_path, text.split("uncertainty")[0]))
+
+
 @pytest.mark.parametrize(
     ("limits", "said"),
     [
