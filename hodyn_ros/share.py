@@ -20,8 +20,10 @@ def find(kind: str, name: str | PathLike[str]) -> Path:
     """Return the path of a shipped file, or `name` itself where that is an existing file.
 
     `kind` is the folder ("config", "launch" or "msg"), `name` a file in it ("panda.yaml") or any path.
-    Searched in this order: the ament prefixes (AMENT_PREFIX_PATH), the prefix of this Python, the source tree
-    around this package. Raises InputError, naming the files there are, when nothing is found.
+    Files of the code that is imported come first: those of the source tree around this package, or of the
+    prefix in which it is installed. Then the ament prefixes (AMENT_PREFIX_PATH), and the prefix of this
+    Python; definitions of messages from these first, as compiled messages are there. Raises InputError,
+    naming the files there are, when nothing is found.
     """
     asked = Path(name)
     if asked.is_file():
@@ -45,11 +47,18 @@ def available(kind: str) -> list[str]:
 
 def _folders(kind: str) -> Iterator[Path]:
     """Yield the folders of a kind that exist, the first in the order of search first."""
-    prefixes = [
-        Path(prefix) for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if prefix
-    ]
-    shares = [prefix / "share" / PACKAGE for prefix in [*prefixes, Path(sys.prefix)]]
-    for share in [*shares, Path(__file__).resolve().parent.parent]:
+    prefixes = [*filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)), sys.prefix]
+    installed, own = [Path(prefix) / "share" / PACKAGE for prefix in prefixes], list(_own())
+    for share in [*installed, *own] if kind == "msg" else [*own, *installed]:
         folder = share / kind
         if folder.is_dir():
             yield folder
+
+
+def _own() -> Iterator[Path]:
+    """Yield what belongs to this code: its source tree, also behind links, or the prefixes that it is in."""
+    root, *above = Path(__file__).resolve().parents[1:]
+    if (root / "package.xml").is_file():
+        yield root
+    else:  # PREFIX/lib/python3.x/site-packages, or its like
+        yield from (prefix / "share" / PACKAGE for prefix in (root, *above))
