@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import numpy as np
 from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.identification.recording import Channel, JointRecording
-from hodyn_ros.model.keys import Entry, key
-from hodyn_ros.model.readers.document import read_document
+from hodyn_ros.model.keys import Entry, key, keys_of
+from hodyn_ros.model.readers.document import document_of
+from hodyn_ros.model.readers.yaml_text import read_yaml
 
 NOTHING = "-"  # in place of a column
 _LONGEST_LINE = 1_000_000  # characters of the heads of columns
@@ -31,7 +33,7 @@ class CoupledMotor(Entry):
 class ColumnMap(Entry):
     """Which columns mean what: `value = scale * column + offset`, in SI units and reflected to the link side.
 
-    Lists hold one entry for each joint of the robot, those of figures one for all or one for each.
+    Lists hold one entry for each joint of the robot; a figure may be one number for all of them.
     """
 
     time: str = key("column of the stamps [s]")
@@ -135,7 +137,14 @@ def _of_joints(channel: Channel | None, matrix: Array) -> Channel | None:
 
 def _read_map(path: Path) -> ColumnMap:
     try:
-        return read_document(path, lambda _: ColumnMap).root
+        text = read_yaml(path)
+        if isinstance(text.data, dict):
+            lists = {
+                name for name, one in keys_of(ColumnMap).items() if one.is_figure and one.kind is not float
+            }
+            listed = {name: [text.data[name]] for name in lists if isinstance(text.data.get(name), float)}
+            text = replace(text, data=text.data | listed)
+        return document_of(text, lambda _: ColumnMap).root
     except ModelError as error:
         raise InputError(str(error)) from error
 

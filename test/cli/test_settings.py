@@ -75,6 +75,22 @@ def test_names_with_dots_are_joints() -> None:
     assert parse_settings(["arm.elbow.locked=1"]) == {"joints": [{"name": "arm.elbow", "locked": 1.0}]}
 
 
+def test_single_degrees_of_freedom_of_a_joint_are_set(tmp_path: Path) -> None:
+    path = tmp_path / "ball.yaml"
+    path.write_text(
+        "name: b\nbodies:\n  - {name: x, mass: 1, com: [0, 0, 0.1],\n"
+        "     inertia: {about: com, ixx: 1, ixy: 0, ixz: 0, iyy: 1, iyz: 0, izz: 1}}\n"
+        "joints:\n  - {name: hip, type: ball, parent: world, child: x,\n"
+        "     freedoms: {ry: {limits: {lower: -1, upper: 2}}}}\n"
+    )
+    settings = ("hip.freedoms.ry.limits.upper=0.5", "hip.freedoms.rx.locked=0.2")
+    robot = RobotChoice(str(path), settings=settings).robot()
+    assert robot.joint_names == ("hip_rz", "hip_ry")
+    assert (robot.limits.position_lower[1], robot.limits.position_upper[1]) == (-1.0, 0.5)
+    with pytest.raises(ModelError, match="freedoms.tx: unknown key"):
+        RobotChoice(str(path), settings=("hip.freedoms.tx.locked=0.2",)).robot()
+
+
 def test_joints_without_gains_are_named() -> None:
     specs = [DriveSpec(motor_inertia=0.5), DriveSpec(), DriveSpec(proportional_gain=9.0, derivative_gain=2.0)]
     with pytest.raises(InputError, match="no motor inertia to take gains from: 'knee'; .*knee.drive.motor"):

@@ -32,7 +32,7 @@ MAP = """
 time: stamp
 time_scale: 1e-3
 effort: [i0, i1, i2]
-effort_scale: [10]
+effort_scale: 10
 position: [l0, l1, l2]
 position_scale: [0.017453292519943295]
 motor_position: [m0, m1, m2]
@@ -332,7 +332,8 @@ def test_the_command_says_what_is_wrong_in_a_line(
     [
         (("time: stamp", "time: stump"), "no column 'stump'; it has stamp"),
         (("[i0, i1, i2]", "[i0, i1]"), "effort has 2 columns, and the robot 3 joints"),
-        (("effort_scale: [10]", "effort_scale: [10, 20]"), "one number, or 3"),
+        (("effort_scale: 10", "effort_scale: [10, 20]"), "one number, or 3"),
+        (("effort_scale: 10", "effort_scale: ten"), "map.yaml:5: effort_scale: must be a"),
         (("effort:", "torque:"), "torque"),
     ],
 )

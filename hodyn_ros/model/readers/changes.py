@@ -11,7 +11,7 @@ from hodyn_ros.model.readers.robot_entries import FreedomEntry, MjcfFile, UrdfFi
 from hodyn_ros.model.readers.yaml_text import parse_yaml
 
 _OF_FILES = {**keys_of(UrdfFile), **keys_of(MjcfFile)}
-_OF_JOINTS = keys_of(FreedomEntry)
+_OF_JOINTS = (*keys_of(FreedomEntry), "freedoms")
 
 
 def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
