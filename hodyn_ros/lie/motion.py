@@ -48,7 +48,7 @@ class BaseMotion:
     `pose` (4, 4) in the world [m]; `twists` (orders, 6): the twist `(omega; v)` [rad/s, m/s] and its time
     derivatives. `representation="spatial"` means the spatial twist (world axes, at the world origin),
     `"body_fixed"` the body-fixed one (body axes, at the body origin). Inverse dynamics of order r
-    needs r + 2 twists. A batch of N motions is (N, 4, 4) and (N, orders, 6).
+    needs r + 2 twists, a mass matrix of order 0 none. A batch of N motions is (N, 4, 4) and (N, orders, 6).
     """
 
     pose: Array
@@ -59,7 +59,7 @@ class BaseMotion:
         check_base_representation(self.representation)
         pose, twists = rigid_poses("the base pose", self.pose), _finite("the base twists", self.twists)
         batch = pose.shape[:-2]
-        if twists.shape[:-2] != batch or twists.shape[-1:] != (6,) or twists.ndim < 2 or not twists.shape[-2]:
+        if twists.shape[:-2] != batch or twists.shape[-1:] != (6,) or twists.ndim < 2:
             shape = f"({batch[0]}, orders, 6)" if batch else "(orders, 6)"
             raise InputError(f"the base twists must have shape {shape}, found {twists.shape}")
         pose.setflags(write=False)
@@ -103,9 +103,10 @@ class BaseMotion:
         check_base_representation(representation)
         if representation == self.representation:
             return self
-        twists = self._converted(
-            twists_to_world if representation == "spatial" else twists_to_body, self.twists
-        )
+        twists = self.twists
+        if twists.size:
+            convert = twists_to_world if representation == "spatial" else twists_to_body
+            twists = self._converted(convert, twists)
         return BaseMotion.computed(self.pose, twists, representation)
 
     def twists_in(self, representation: BaseRepresentation, orders: int) -> Array:

@@ -128,7 +128,7 @@ def of_kind(
         return planar((0.0, 0.0, 1.0) if axis is None else axis, axis_b)
     if axis is not None or axis_b is not None:
         raise ModelError(f"a {kind} joint has no axis; turn the origin of its child's frame")
-    return ball() if kind == "ball" else floating()
+    return {"ball": ball, "floating": floating}[kind]()
 
 
 def between(joint: str, composite: CompositeJoint) -> list[tuple[str, str]]:

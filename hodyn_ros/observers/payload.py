@@ -379,9 +379,9 @@ def _apart(first: float, second: float, third: float) -> float:
     That is its density over the variance behind poles of these times [s], the third one twice: the inverse
     of the integral of their squared gain over frequencies, here over `tan(angle) / largest`.
     """
-    *others, largest = sorted((first, second, third, third))
+    *shorter, largest = sorted((first, second, third, third))
     squares = np.tan(np.pi * (np.arange(_ANGLES) + 0.5) / _ANGLES) ** 2
-    gains = np.prod([1.0 / (1.0 + (time / largest) ** 2 * squares) for time in others], axis=0)
+    gains = np.prod([1.0 / (1.0 + (time / largest) ** 2 * squares) for time in shorter], axis=0)
     return float(2.0 * largest / gains.mean())
 
 

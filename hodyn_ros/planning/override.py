@@ -100,8 +100,8 @@ class PathClock:
 
     def _free(self, times: Array, order: int) -> Array:
         """Return s and its derivatives as if the motion had no ends."""
-        found = evaluate_needed(lambda number: self._controls(number)[:, None], times, STEP, order)
-        return np.ascontiguousarray(found[:, :, 0].T)
+        values = evaluate_needed(lambda number: self._controls(number)[:, None], times, STEP, order)
+        return np.ascontiguousarray(values[:, :, 0].T)
 
     def _controls(self, number: NDArray[np.intp]) -> Array:
         """Return control points by number; behind the last one they go on at the rate."""

@@ -44,6 +44,15 @@ def test_arrays_and_lists(convert: Callable[..., Array], orders: int) -> None:
         close(convert(pose, *stacks), convert(pose, *[list(stack) for stack in stacks]))
 
 
+@pytest.mark.parametrize("batch", [(), (3,)], ids=["one", "batch"])
+def test_a_pose_alone(batch: tuple[int, ...]) -> None:
+    pose = exp(np.random.default_rng(4).standard_normal((*batch, 6)))
+    base = BaseMotion(pose, np.zeros((*batch, 0, 6)))
+    body = base.in_representation("body_fixed")
+    assert body.representation == "body_fixed" and body.twists.shape == (*batch, 0, 6)
+    assert body.pose is base.pose
+
+
 @pytest.mark.parametrize("batch", [(), (70,)], ids=["one", "batch"])
 def test_there_and_back(batch: tuple[int, ...]) -> None:
     rng = np.random.default_rng(3)

@@ -32,7 +32,16 @@ from hodyn_ros import (
     share,
 )
 from hodyn_ros.errors import ModelError
-from hodyn_ros.model.composite_joints import CompositeJoint, ball, floating, planar, rolling, universal
+from hodyn_ros.model.composite_joints import (
+    FREEDOMS,
+    CompositeJoint,
+    ball,
+    floating,
+    of_kind,
+    planar,
+    rolling,
+    universal,
+)
 from hodyn_ros.model.frames import from_rpy
 from hodyn_ros.model.parallel.closure import model_of
 
@@ -69,6 +78,16 @@ def tree_arguments() -> dict[str, object]:
         "joint_names": ["base", "hip", "knee", "shoe", "wrist"],
         "body_names": ["body", "thigh", "shank", "plate", "hand"],
     }
+
+
+@pytest.mark.parametrize("kind", FREEDOMS)
+def test_a_kind_has_its_own_joints(kind: str) -> None:
+    """One without a function in `of_kind` is no floating joint."""
+    x, y = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
+    figures = {"universal": (x, y), "rolling": (x, y, (0.1, 0.2))}.get(kind, ())
+    assert of_kind(kind, *figures).names == FREEDOMS[kind]
+    with pytest.raises(KeyError):
+        of_kind(f"new {kind}")
 
 
 @pytest.fixture

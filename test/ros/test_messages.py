@@ -26,8 +26,11 @@ from std_msgs.msg import Header
 from sweeps import examples
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from hodyn_ros.control.motor_pd import Reference
 from hodyn_ros.errors import ModelError
 from hodyn_ros.feedforward.feedforward import Feedforward, Status
+from hodyn_ros.guard.feedforward_stream import FeedforwardStream
+from hodyn_ros.guard.guard_config import GuardConfig, GuardLimits
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.ros.conversions.fields import JointOrder
@@ -338,6 +341,18 @@ def test_motor_derivatives_above_the_acceleration_have_no_field(joints: JointOrd
     np.testing.assert_array_equal(read_feedforward_torque(msg, joints).motor_positions, stack_of(3))
 
 
+def test_as_many_orders_as_are_read_are_carried_on(joints: JointOrder) -> None:
+    """Of a few more the factorials are no numbers any longer, which ended the nodes that command."""
+    msg = write_feedforward_torque(Header(), list(NAMES), feedforward(), 0.0)
+    msg.higher_effort_derivatives = [0.0] * (97 * N)
+    found = read_feedforward_torque(msg, joints)
+    assert found.efforts.shape == (100, N)
+    limits, none = GuardLimits(effort=1e9), np.empty((0, N))
+    stream = FeedforwardStream(NAMES, GuardConfig(), np.full(N, 1e9), limits, None)
+    stream.take(0, 0, Reference(none, found.efforts, none), Status.OK, False)
+    assert np.isfinite(found.at(0.05).efforts).all()
+
+
 def test_a_consumer_may_order_its_joints_otherwise() -> None:
     msg = write_feedforward_torque(Header(), list(NAMES), feedforward(), 0.0)
     found = read_feedforward_torque(msg, JointOrder(SHUFFLED))
@@ -351,7 +366,10 @@ def test_a_bad_feedforward_is_refused(joints: JointOrder) -> None:
         ("effort_rates", [], Reason.MISSING_DERIVATIVES),
         ("motor_velocities", [1.0, np.nan, 1.0], Reason.NOT_FINITE),
         ("higher_motor_effort_derivatives", [1.0] * 5, Reason.WRONG_LENGTH),
+        ("higher_effort_derivatives", [0.0] * (98 * N), Reason.WRONG_LENGTH),
+        ("higher_motor_effort_derivatives", [0.0] * (170 * N), Reason.WRONG_LENGTH),
         ("base_wrenches", [1.0] * 5, Reason.WRONG_LENGTH),
+        ("base_wrenches", [0.0] * 606, Reason.WRONG_LENGTH),
         ("base_wrenches", [np.inf] * 6, Reason.NOT_FINITE),
         ("thrusts", [1.0] * 6, Reason.WRONG_LENGTH),
         ("tilts", [np.nan] * 4, Reason.NOT_FINITE),

@@ -17,7 +17,7 @@ from sweeps import THOROUGH
 
 from hodyn_ros import BaseMotion, InputError, Robot, share
 from hodyn_ros.array import Array
-from hodyn_ros.lie.motion import twists_to_world
+from hodyn_ros.lie.motion import BaseRepresentation, twists_to_world
 from hodyn_ros.trajectory import Cosines, FourierSeries, ScaledTime, WaypointSpline, read_trajectory
 from hodyn_ros.trajectory.combined import SideBySide
 from hodyn_ros.trajectory.files.reader import read_motion
@@ -278,6 +278,22 @@ def test_the_shipped_flight_is_that_of_table_3(monkeypatch: pytest.MonkeyPatch) 
     np.testing.assert_allclose(found.pose, flight.poses, rtol=0, atol=1e-14)  # type: ignore[arg-type]
     spatial = twists_to_world(found.pose, np.moveaxis(found.twists, 1, 0))  # type: ignore[arg-type]
     np.testing.assert_allclose(np.moveaxis(spatial, 0, 1), flight.twists, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("representation", ["spatial", "body_fixed"])
+@pytest.mark.parametrize("name", ["aerial_manipulator", "planar_3rrr"])
+def test_positions_alone_are_a_motion(name: str, representation: BaseRepresentation) -> None:
+    """What is of order 0 needs no twist, and what needs one says so."""
+    robot = Robot.load(share.find("config", f"{name}.yaml"))
+    motion = read_motion(share.find("config", f"{name}_motion.yaml"))
+    sample = motion.of_columns(motion.trajectory.sample(0.7, 0), representation)
+    more = motion.of_columns(motion.trajectory.sample(0.7, 1), representation)
+    for call in (robot.com, robot.mass_matrix, robot.gravity_torque, robot.com_jacobian):
+        np.testing.assert_allclose(
+            call(sample.joints, sample.base)[0], call(more.joints, more.base)[0], rtol=1e-12, atol=1e-13
+        )
+    with pytest.raises(InputError):
+        robot.coriolis_matrix(sample.joints, sample.base)
 
 
 @pytest.mark.thorough

@@ -263,8 +263,8 @@ class CompiledFrames:
             alone = len(targets.names) == 1 and call.usual and call.seed is None
             return self._of_platform(targets) if alone else None
         seed = None if call.seed is None else finite_array("the seed", call.seed, (k,))
-        given, weights = call.independent or {}, call.weights
-        motions = {coordinate_named(looped, name): values for name, values in given.items()}
+        independent, weights = call.independent or {}, call.weights
+        motions = {coordinate_named(looped, name): values for name, values in independent.items()}
         asked = Asked(targets.names, targets.tasks, order, targets.representation, frozenset(motions))
         kernel, moving = self.kernel(asked)
         if kernel is None:

@@ -110,8 +110,8 @@ class TreePartials(TreeAccelerations):
         if arguments.base_wrench is not None and np.ndim(arguments.base_wrench) == 3:
             each = arguments.one_by_one()
             return one_by_one(len(each), lambda i: self.hybrid_dynamics_derivatives(each[i]))
-        found, known = self._inverse_problem(problem, arguments)
-        return respond(self.inverse_dynamics_derivatives(found), known)
+        motion, known = self._inverse_problem(problem, arguments)
+        return respond(self.inverse_dynamics_derivatives(motion), known)
 
     def _loaded_motion(self, arguments: MotionArguments) -> tuple[MotionStack, Loads]:
         """Check a motion under wrenches; return it, and where these act."""
@@ -131,8 +131,8 @@ class TreePartials(TreeAccelerations):
         if stack.base is not None and not setting.base_prescribed and push is not None:
             loads.append(AppliedWrench(0, np.asarray(push)))
         of_base = range(first) if setting.base_prescribed else ()
-        found = MotionArguments(stack.q, stack.base, loads)
-        return found, [*of_base, *(first + joint for joint in setting.prescribed)]
+        motion = MotionArguments(stack.q, stack.base, loads)
+        return motion, [*of_base, *(first + joint for joint in setting.prescribed)]
 
     def _solved_motion(self, problem: HybridProblem) -> MotionStack:
         """Return the motion that hybrid dynamics finds."""
@@ -204,9 +204,9 @@ class TreePartials(TreeAccelerations):
             return one_by_one(len(each), lambda i: self.hybrid_dynamics_hessian(each[i], weights[i]))
         # from the second derivatives of inverse dynamics along the motion that is found
         responses = self.hybrid_dynamics_derivatives(arguments)
-        found, known = self._inverse_problem(problem, arguments)
+        motion, known = self._inverse_problem(problem, arguments)
         nu = hybrid_weights(responses, weights, known)
-        return answered(self.inverse_dynamics_hessian(found, nu), responses, known)
+        return answered(self.inverse_dynamics_hessian(motion, nu), responses, known)
 
     def hybrid_dynamics_second_derivatives(self, arguments: HybridArguments) -> Array:
         """Compute what `Robot.hybrid_dynamics_second_derivatives` returns."""

@@ -81,6 +81,7 @@ def _known_status(bits: int) -> Status:
 NUMBERS: Mapping[str, Callable[[Any], Any]] = {"status": _known_status}
 
 _NONE = array("d")
+_MOST_ORDERS = 100  # of a feedforward, which is carried on in time by their factorials
 _EMPTY_FEEDFORWARD = FeedforwardTorque()
 
 
@@ -303,6 +304,11 @@ def read_feedforward_torque(msg: FeedforwardTorque, joints: JointOrder) -> Feedf
             stack = in_model_order(read_stack(rows, rest, fields, higher, joints, places), places)
         else:
             stack = read_rows(rest, higher, columns[of], of)
+        if len(stack) > _MOST_ORDERS:
+            raise MessageRejected(
+                Reason.WRONG_LENGTH,
+                f"{name} come by {len(stack)} orders; send {_MOST_ORDERS} at most",
+            )
         if not math.isfinite(np.vdot(stack, stack)):
             # carried on in time, these would overflow
             raise MessageRejected(
