@@ -22,6 +22,8 @@ class JointStates(NamedTuple):
     positions: NDArray[np.float64]  # (N, n) [rad or m]
     efforts: NDArray[np.float64]  # (N, n) [N·m or N]
     named: tuple[str, ...] = ()  # the joints of the first message
+    messages: int = 0  # that name all joints, those with a repeated stamp among them
+    goes_back: float = 0.0  # [s] by which a stamp is before an earlier one, at most
 
 
 def read_joint_states(bag: Bag, topic: str, names: Sequence[str]) -> JointStates:
@@ -80,6 +82,8 @@ def _read(
         np.array(positions).reshape(shape)[kept],
         np.array(efforts).reshape(shape)[kept],
         first,
+        len(times),
+        float(np.max(np.maximum.accumulate(times) - times, initial=0.0)),
     )
 
 

@@ -30,10 +30,10 @@ _SHORTEST_PIECE = 2.0  # [s]
 def without_interruptions(recording: JointRecording) -> tuple[list[JointRecording], list[str]]:
     """Return the pieces of a recording between its interruptions, the longest first, and what was left out.
 
-    The pieces are recordings of their own. Raises InputError where an encoder slipped: then nobody knows
-    which of both zeros is that of the robot file.
+    The pieces are recordings of their own; what the file of the whole lacks is said first. Raises InputError
+    where an encoder slipped: then nobody knows which of both zeros is that of the robot file.
     """
-    lines: list[str] = []
+    lines = list(recording.notes)
     channels: dict[str, Channel] = {}
     for name, what in (("efforts", "effort"), ("motors", "motor position"), ("links", "link position")):
         channel: Channel | None = getattr(recording, name)

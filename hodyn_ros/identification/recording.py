@@ -12,7 +12,7 @@ from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
 
 LEAST_SAMPLES = 100
-_SHORTEST_STEP, _LONGEST_STEP = 1e-5, 0.5  # [s] between samples; a millisecond taken for a second is longer
+_SHORTEST_STEP, LONGEST_STEP = 1e-5, 0.5  # [s] between samples; a millisecond taken for a second is longer
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Channel:
             i = int(np.flatnonzero(steps <= 0.0)[0]) + 1
             raise InputError(f"{what}: stamp {i} ({self.times[i]:g} s) is not later than the one before it")
         usual = float(np.median(steps))
-        if not _SHORTEST_STEP <= usual <= _LONGEST_STEP:
+        if not _SHORTEST_STEP <= usual <= LONGEST_STEP:
             raise InputError(
                 f"{what}: stamps lie {usual:g} s apart, which is no sampling period of a robot; are they "
                 "seconds? Give time_scale (1e-3 for milliseconds, 1e-9 for nanoseconds)"
@@ -78,7 +78,7 @@ class JointRecording:
     `transmission` T (n, n) where motors turn with more than their own joint, such as those of a wrist whose
     axes run through one another: velocities of motors are T times those of joints, with ones on the diagonal.
     Channels are those of the joints nevertheless, T^-1 times positions of motors and T^T times their efforts.
-    `temperatures` [°C] are those of the gears, NaN of joints that tell none.
+    `temperatures` [°C] are those of the gears, NaN of joints that tell none. `notes` say what its file lacks.
     Raises InputError naming the channel and the joint.
     """
 
@@ -90,6 +90,7 @@ class JointRecording:
     at_motor: bool = True
     transmission: Array | None = None
     temperatures: Channel | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for what, channel in (("effort", self.efforts), ("motor position", self.motors)):
@@ -190,4 +191,5 @@ class JointRecording:
             self.at_motor,
             shared,
             pick(self.temperatures),
+            self.notes,
         )

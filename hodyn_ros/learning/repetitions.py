@@ -80,7 +80,7 @@ def errors_of(
     for recording, begin in zip(recordings, begins, strict=True):
         reader = _Reader(robot, motion, recording, begin, windows, config)
         one = reader.repetition()
-        notes += reader.notes
+        notes += [note for note in reader.notes if note not in notes]
         if one is not None:
             kept.append(one)
     if not kept:
@@ -149,7 +149,7 @@ class _Reader:
         self._screen = Screen(windows, self._names, recording.source)
         self._values = np.zeros((windows.count, len(self._names)))
         self._noises: list[float] = []
-        self.notes: list[str] = []
+        self.notes = list(recording.notes)
 
     def repetition(self) -> _Repetition | None:
         """Return the errors; None where the recording is of no use."""

@@ -58,7 +58,8 @@ class DriveCommand(NamedTuple):
 class ExecutorConfig:
     """How chunks are followed, and what the guard allows.
 
-    The guard wants measurements; the end of a stop is that the drives hold.
+    The guard wants measurements; the end of a stop is that the drives hold. Its `lead` is half of the period
+    for which drives hold a command; at 0, links are late by that much.
     """
 
     stream: StreamConfig = field(default_factory=lambda: StreamConfig(Mode.TRACK))

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from hodyn_ros.bags.messages import Message, Topic
 from hodyn_ros.errors import InputError
 from hodyn_ros.identification import JointRecording
 from hodyn_ros.identification.files import read_recording
+from hodyn_ros.identification.interruptions import without_interruptions
 
 MAP = """
 time: stamp
@@ -140,20 +142,30 @@ def test_parquet_without_its_reader_says_what_to_install(
     assert "this needs pyarrow, which is missing: pip install pyarrow, or hodyn_ros[parquet]" in said
 
 
-def bag(path: Path, recording: JointRecording, with_efforts: bool = True) -> Path:
+def bag(
+    path: Path,
+    recording: JointRecording,
+    with_efforts: bool = True,
+    change: Callable[[int, dict[str, object]], None] = lambda i, values: None,
+    gripper: bool = False,
+) -> Path:
     """Write joint states of links and motors, joints the other way round, as drivers publish them."""
     assert recording.motors is not None and recording.links is not None
-    topics = (Topic("/joint_states", JOINT_STATE), Topic("/motor_states", JOINT_STATE))
+    topics = [Topic("/joint_states", JOINT_STATE), Topic("/motor_states", JOINT_STATE)]
     names = list(recording.joint_names[::-1])
     messages = []
     for i, time in enumerate(recording.efforts.times):
         stamp = START + round(time * SECOND)
         for topic, channel in zip(topics, (recording.links, recording.motors)):
             effort = recording.efforts.values[i, ::-1] if topic is topics[1] and with_efforts else []
-            values = {"name": names, "position": channel.values[i, ::-1], "effort": effort}
-            messages.append(
-                Message(topic.name, stamp, serialised(JOINT_STATE, header=header(stamp), **values))
-            )
+            values = {"header": header(stamp), "name": names}
+            values |= {"position": channel.values[i, ::-1], "effort": effort}
+            change(i, values)
+            messages.append(Message(topic.name, stamp, serialised(JOINT_STATE, **values)))
+    if gripper:
+        topics.append(Topic("/gripper/joint_states", JOINT_STATE))
+        data = serialised(JOINT_STATE, header=header(START), name=["finger"], position=[0.02])
+        messages.append(Message(topics[-1].name, START, data))
     return write(path, "mcap", messages, topics)
 
 
@@ -169,6 +181,52 @@ def test_bags_hold_the_same(arm: Robot, tmp_path: Path) -> None:
 def test_a_bag_without_efforts_is_refused(arm: Robot, tmp_path: Path) -> None:
     path = bag(tmp_path / "run", measured(arm, 0, duration=1.0), with_efforts=False)
     refused(lambda: read_recording(path, arm.joint_names), "the field effort of ... is empty")
+
+
+def test_what_a_driver_publishes_before_it_has_read_is_left_out_and_said(arm: Robot, tmp_path: Path) -> None:
+    def unread(i: int, values: dict[str, object]) -> None:
+        if i < 3:
+            nothing = np.full(len(arm.joint_names), np.nan)
+            values |= {"position": nothing, "effort": nothing}
+
+    recording = measured(arm, 0, duration=1.0)
+    read = read_recording(bag(tmp_path / "run", recording, change=unread), arm.joint_names)
+    for channel, whole in ((read.efforts, recording.efforts), (read.links, recording.links)):
+        assert channel is not None and whole is not None
+        np.testing.assert_array_equal(channel.values, whole.values[3:])
+    count = len(recording.efforts.times)
+    assert f"3 of {count} positions on /joint_states are no numbers, and left out" in read.notes
+
+
+def test_joint_states_of_a_gripper_are_passed_over(arm: Robot, tmp_path: Path) -> None:
+    recording = measured(arm, 0, duration=1.0)
+    read = read_recording(bag(tmp_path / "run", recording, gripper=True), arm.joint_names)
+    assert read.links is not None and recording.links is not None
+    np.testing.assert_array_equal(read.links.values, recording.links.values)
+
+
+@pytest.mark.parametrize(
+    ("stamps", "words"),
+    [
+        (1, "all ... messages on /motor_states have the stamp"),
+        (175, "stamps on /motor_states go back by 0.69"),
+    ],
+)
+def test_stamps_of_a_bag_that_stand_or_begin_again_are_refused(
+    arm: Robot, tmp_path: Path, stamps: int, words: str
+) -> None:
+    def stamped(i: int, values: dict[str, object]) -> None:
+        values["header"] = header(START + i % stamps * SECOND // 250)
+
+    path = bag(tmp_path / "run", measured(arm, 0, duration=1.0), change=stamped)
+    refused(lambda: read_recording(path, arm.joint_names), words)
+
+
+def test_the_result_says_that_a_bag_was_cut_off(arm: Robot, tmp_path: Path) -> None:
+    path = bag(tmp_path / "run", measured(arm, 0, duration=2.5))
+    (path / "metadata.yaml").unlink()
+    _, notes = without_interruptions(read_recording(path, arm.joint_names).of_joints(arm.joint_names))
+    assert "was not completed (it has no metadata.yaml)" in notes[0]
 
 
 _POINT = ("positions", "velocities", "accelerations", "effort")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from random_points import HOME, Message, anything, follow, largest_usage, panda
@@ -45,6 +47,34 @@ def test_limits_hold_to_the_snap_whatever_comes(limited: bool) -> None:
 def test_limits_hold_in_a_thousand_streams() -> None:
     for seed in range(1000):
         require_limits_and_rest(panda(seed % 2 == 0), seed)
+
+
+RUBBING = """
+name: arm
+bodies:
+  - name: upper
+    mass: 6
+    com: [0, 0, 0.2]
+    inertia: {about: com, ixx: 0.1, ixy: 0, ixz: 0, iyy: 0.1, iyz: 0, izz: 0.02}
+joints:
+  - {name: shoulder, type: revolute, parent: world, child: upper, axis: [0, 1, 0],
+     limits: {lower: -3, upper: 3, velocity: 2.6, effort_rate: 2000, acceleration: 12, jerk: 400},
+     drive: {motor_inertia: 0.9, stiffness: 9000, motor_friction: {viscous: 5, coulomb: 3.6}}}
+"""
+
+
+def test_friction_that_turns_over_within_a_limit_of_rates_leads_nowhere_else(tmp_path: Path) -> None:
+    """Not to turn back keeps such a limit, too; the joint went on to its end stop, ten times as far."""
+    (tmp_path / "arm.yaml").write_text(RUBBING)
+    planner = TrackingPlanner(Robot.load(tmp_path / "arm.yaml"), [0.0], 0.0)
+    farthest = 0.0
+    times = 0.02 * np.arange(1, 150)
+    for now in times:
+        planner.take([now], [[0.3 * np.sin(4.0 * now) * min(now, 1.0)]], now + 0.001)
+        farthest = max(farthest, abs(planner.sample([now], 0)[0, 0, 0]))
+    stop = planner.sample(np.arange(times[-1], planner.ends, 0.005), 0)[:, 0]
+    assert max(farthest, np.abs(stop).max()) < 0.4
+    assert planner.ends - times[-1] < 0.7
 
 
 # what it is made of

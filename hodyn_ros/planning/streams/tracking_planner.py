@@ -46,6 +46,9 @@ _SPEED = 0.9  # of the velocity limit that a target may have
 _CATCH_UP, _FASTER = 2.0, 0.15  # [s] in which a delay is made up for, and how much faster at most
 _RECOVERY = 1.05  # by which limits that had to be lower rise with each message
 _ROOM = 0.92  # use of a limit up to which they do where nothing hurries
+# [s] to all of an acceleration at most, whatever efforts ask for. Where Coulomb friction turns over, a limit
+# of torque rates is kept best by not turning back: with ever less jerk a joint went on for radians.
+_TO_BRAKE = 0.2
 _TRIES = 10
 _ROUNDING = 1e-9  # of bounds, that differences of control points lose
 _WITNESSES = 3  # messages that say the same, for a jump to be believed
@@ -278,6 +281,8 @@ class TrackingPlanner:
             elif quantity == "position" and isinstance(target, ExpectedTarget):
                 target = target.standing()
             shares = shares * self._less(quantity, usage, tried)
+            least = np.max(shares[1] * self._bounds[1] / (_TO_BRAKE * self._bounds[2]))
+            shares[2] = max(shares[2, 0], min(least, 1.0))
         return Taken(False, self.delay, 0.0, 0.0, usage, limit, note)
 
     def _less(self, quantity: str, usage: float, tried: int) -> Array:
