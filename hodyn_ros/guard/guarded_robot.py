@@ -119,9 +119,11 @@ class _Followers:
 
     def __call__(self, rows: Array) -> DriveState:
         """Return the state for rows (3, n); InputError where loops do not close on the way."""
-        far = [float(np.abs(rows[0] - begin).max()) for _, _, begin in self._places]
-        nearest = int(np.argmin(far))
-        place = self._places.pop(nearest if far[nearest] <= STRIDE else 0)
+        nearest = 0
+        if len(self._places) > 1:
+            far = [float(np.abs(rows[0] - begin).max()) for _, _, begin in self._places]
+            nearest = int(np.argmin(far)) if min(far) <= STRIDE else 0
+        place = self._places.pop(nearest)
         links, last, _ = place
         try:
             x = links.locate(rows, last)

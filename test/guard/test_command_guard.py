@@ -45,13 +45,15 @@ JOINS = ["joining", "following"]
 STOPS = ["stopping", "stopped"]
 
 # Stamps and clocks off by a second are to a guard what those off by a minute are. Where commands need no
-# measurements, a stream is watched alike whoever carries them out, and at any rate; and who has stood for
-# 2.5 s is to join as after 5 s, which the controller is to show. Of what else happens to them, each of these
-# two consumers shows every other case, but both show how they end.
+# measurements, a stream is watched alike whoever carries them out, and at any rate: who commands efforts
+# shows every other case beside the controller, which shows all. Who has stood for 2.5 s is to join as after
+# 5 s, which the controller is to show. Of what else happens to them, each of the two consumers without
+# measurements shows every other case, but both show how they end.
 FAR = (" +1 s", " -1 s")
 STREAMS = ("feedforwards", "measurements: ", "measurements NaN", "clock ", "status: ")
 OF_CONTROLLER = ("feedforwards at 500 Hz", "feedforwards at 2000 Hz", "stream returns after 5 s")
 ENDS = ("none", "stream stops", "payload", "shutdown", "controller switched off")
+WATCHED = [case.name for case in CASES if case.name.startswith(STREAMS) and not case.name.endswith(FAR)]
 OTHERS = [case.name for case in CASES if not case.name.startswith((*STREAMS, *ENDS, *OF_CONTROLLER))]
 RUN = [
     (consumer, case)
@@ -61,7 +63,7 @@ RUN = [
         case.name.endswith(FAR)
         or (consumer is REFERENCES and case.name.startswith(STREAMS))
         or (consumer is not CONTROLLER and case.name.startswith(OF_CONTROLLER))
-        or (consumer is EFFORTS and case.name in OTHERS[::2])
+        or (consumer is EFFORTS and case.name in (*WATCHED[::2], *OTHERS[::2]))
         or (consumer is REFERENCES and case.name in OTHERS[1::2])
     )
 ]

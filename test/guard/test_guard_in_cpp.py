@@ -9,9 +9,9 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -352,9 +352,17 @@ class Reached(NamedTuple):
     trips: set[Enum]  # why the motors let go
 
 
-@cache
-def reached(library: ctypes.CDLL, seed: int) -> Reached:
-    """Hold both guards against each other on the streams of a seed."""
+class Streams(NamedTuple):
+    """Random streams, and what the guard in Python makes of them."""
+
+    theirs: CommandGuard
+    arguments: tuple[Any, ...]  # that both guards are built with
+    before: Found  # why nothing is commanded yet
+    answers: list[tuple[Moment, Answer]]
+
+
+@lru_cache(maxsize=len(SEEDS))  # for each library that is held against it
+def answered(seed: int) -> Streams:
     rng = np.random.default_rng(seed)
     feedback, modelled, flavour = bool(seed // 9 % 2), bool((seed // 9 + seed) % 3), seed % 9
     config = GuardConfig(
@@ -371,14 +379,23 @@ def reached(library: ctypes.CDLL, seed: int) -> Reached:
     )
     limits = GuardLimits([4.0, 4.5], [30.0, 20.0], [np.inf, 4000.0], [5.0, np.inf], [-0.6, -np.inf], 0.7)
     gains = MotorGains(np.array([150.0, 80.0]), np.array([12.0, 6.0])) if feedback else None
-    model, names = two_joints if modelled else None, ["one", "two"]
+    model = two_joints if modelled else None
     observer = observer_of(two_joints, [5.0, np.inf]) if modelled else None
-    ours = Guard(library, names, config, limits, gains, model, observer)
-    theirs = CommandGuard(names, config, limits, gains, model, observer)
-    assert_same_reason(ours.reason, found(theirs.reason), "before the first command")
-    result = Reached(set(), {theirs.reason.cause}, set(), set())
-    for moment in random_streams(rng, velocities=seed % 4 != 3, flavour=flavour):
-        answer = expected(theirs, moment)
+    arguments = ["one", "two"], config, limits, gains, model, observer
+    theirs = CommandGuard(*arguments)
+    before = found(theirs.reason)
+    moments = random_streams(rng, velocities=seed % 4 != 3, flavour=flavour)
+    return Streams(theirs, arguments, before, [(moment, expected(theirs, moment)) for moment in moments])
+
+
+@cache
+def reached(library: ctypes.CDLL, seed: int) -> Reached:
+    """Hold both guards against each other on the streams of a seed."""
+    theirs, arguments, before, answers = answered(seed)
+    ours = Guard(library, *arguments)
+    assert_same_reason(ours.reason, before, "before the first command")
+    result = Reached(set(), {before[0]}, set(), set())
+    for moment, answer in answers:
         assert_same(ours.act(moment), answer, moment.k)
         result.states.add(answer.state)
         result.reasons.add(answer.reason[0])

@@ -40,7 +40,7 @@ def make_arm(tmp_path_factory: pytest.TempPathFactory) -> Robot:
 
 @pytest.fixture(name="found", scope="module")
 def make_found(arm: Robot) -> Identified:
-    return identify(misjudged(arm), measured(arm, 0))
+    return identify(misjudged(arm), measured(arm, 0, duration=9.0))
 
 
 def test_springs_delays_and_friction_come_out(arm: Robot, found: Identified) -> None:

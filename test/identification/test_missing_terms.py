@@ -15,6 +15,7 @@ Array = NDArray[np.float64]
 
 pytestmark = pytest.mark.thorough
 OPTIONS = Options(bandwidth=8.0)
+LASTS = 8.0  # [s]
 TILT = np.radians(2.0)
 
 
@@ -47,7 +48,7 @@ def ratios(arm: Robot, found: Identified) -> dict[str, float]:
 
 @pytest.mark.parametrize("seed", some(range(3), 0))
 def test_nothing_is_missing_of_a_recording_that_the_model_explains(arm: Robot, seed: int) -> None:
-    found = identify(misjudged(arm), measured(arm, seed), OPTIONS)
+    found = identify(misjudged(arm), measured(arm, seed, LASTS), OPTIONS)
     assert not [line for line in found.notes if line.startswith("to be looked at")]
 
 
@@ -55,14 +56,14 @@ def test_a_base_that_is_not_level_is_said_and_counted(arm: Robot) -> None:
     size = 9.81
     down = size * np.array([np.sin(TILT) * 0.6, np.sin(TILT) * 0.8, -np.cos(TILT)])
     tilted = arm.with_tree(arm.tree.with_gravity(down))
-    found = identify(misjudged(arm), measured(tilted, 1), OPTIONS)
+    found = identify(misjudged(arm), measured(tilted, 1, LASTS), OPTIONS)
     (line,) = (each for each in found.notes if "gravity seems" in each)
     told = np.array([float(part) for part in line.split("gravity: [")[1].split("]")[0].split(",")])
     assert np.abs(told - down).max() < 0.05, line
     errors = ratios(tilted, found)
     assert max(map(abs, errors.values())) < 3.5, errors
     if THOROUGH:
-        known = identify(misjudged(tilted), measured(tilted, 1), OPTIONS)
+        known = identify(misjudged(tilted), measured(tilted, 1, LASTS), OPTIONS)
         assert not any("gravity seems" in each for each in known.notes)
 
 

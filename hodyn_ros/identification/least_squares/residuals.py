@@ -165,8 +165,8 @@ def changing(model: TorqueModel, data: Data, columns: Array, parameters: Array, 
     Where reversals are left out, Coulomb friction is constant in between. Its step there is no rate of any
     sample, but a filter would smear it over those beside.
     """
-    steady = ~model.of_turnover
-    return np.where(data.reversals_left_out > 0.0, columns[..., steady] @ parameters[steady], predicted)
+    steady = np.where(model.of_turnover, 0.0, parameters)
+    return np.where(data.reversals_left_out > 0.0, columns @ steady, predicted)
 
 
 def _amplitudes(parts: list[Array], rows: Rows, whole: bool, first: int = 0) -> Array:

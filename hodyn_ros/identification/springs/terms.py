@@ -246,8 +246,10 @@ class _Search:
         best = int(np.argmax(power))
         if not power[best]:
             return 0.0
-        near = tried[best] + tried[1] * np.linspace(-1.0, 1.0, _FINER)
-        return float(near[int(np.argmax(np.abs(np.exp(-1j * np.outer(near, position)) @ residual)))])
+        near, finer = np.linspace(-tried[1], tried[1], _FINER, retstep=True)
+        first = residual * np.exp(-1j * (tried[best] + near[0]) * position)
+        waves = first @ np.vander(np.exp(-1j * finer * position), _FINER, increasing=True)
+        return float(tried[best] + near[int(np.argmax(np.abs(waves)))])
 
     def _fitted(self, chosen: _Choice) -> Terms:
         columns, names = self._chosen(chosen)
