@@ -229,10 +229,12 @@ def test_paths_that_cannot_be_are_refused_with_the_place(panda: Robot) -> None:
     with pytest.raises(InputError, match=r"a kink at the (start|end) of the path: the jerk .* jumps"):
         time_optimal(WaypointSpline([0.0, 1.0, 2.0], [HOME, AWAY, HOME], order=2), panda)
     weak = Robot(panda.model, replace_effort(panda.limits, 1, 5.0), panda.drive_train)
-    beyond = [*AWAY[:3], 0.5, *AWAY[4:]]
+    beyond, barely = ([*AWAY[:3], goal, *AWAY[4:]] for goal in (0.5, -0.06979997))
     assert_refused(
         (lambda: time_optimal(WaypointSpline([0.0, 1.0], [HOME, beyond]), panda),
          "'panda_joint4' leaves its range at the end of the path: it is at 0.5 rad", InfeasibleError),
+        (lambda: time_optimal(WaypointSpline([0.0, 1.0], [HOME, barely]), panda),
+         "it is at -0.06979997 rad, allowed are -3.0718 to -0.0698", InfeasibleError),
         (lambda: time_optimal(WaypointSpline([0.0, 1.0], [HOME, AWAY]), weak),
          "at the end of the path, gravity alone asks for a torque of ... at joint 'panda_joint2'",
          InfeasibleError),
