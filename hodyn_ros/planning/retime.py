@@ -152,7 +152,7 @@ def _require_positions(demand: LimitSet, peaks: Peaks) -> None:
         column = demand.columns[worst]
         raise InfeasibleError(
             f"no speed keeps the position limit of joint {column.joint!r}: it goes to "
-            f"{demand.absolute(peaks.values)[worst]:g} {column.unit}, allowed are {column.lower:g} to "
+            f"{demand.absolute(peaks.values)[worst]:.9g} {column.unit}, allowed are {column.lower:g} to "
             f"{column.upper:g}"
         )
 

@@ -124,10 +124,12 @@ class ChunkCheck:
             raise ChunkError(
                 ChunkFault.SWAP, f"it begins {last.times[0] - new.times[0]:.3g} s before the chunk before it"
             )
-        if len(last.times) > 1 and new.times[0] > last.end + _HOLE * self.bounds.spacing:
+        late = len(last.times) > 1 and new.times[0] > last.end + _HOLE * self.bounds.spacing
+        if late and not self._confirmed(new):  # else the policy has paused
             raise ChunkError(
                 ChunkFault.GAP,
-                f"it begins {new.times[0] - last.end:.3g} s after the end of the last one; one is missing",
+                f"it begins {new.times[0] - last.end:.3g} s after the end of the last one; one is missing, "
+                f"and the {_WITNESSES}rd that goes on from there is followed",
             )
         common = new.times[: max(int(np.searchsorted(new.times, last.end, side="right")), 1)][:_COMPARED]
         before, wanted = last.at(common).mean(axis=0), new.points[: len(common)].mean(axis=0)

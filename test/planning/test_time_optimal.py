@@ -19,7 +19,7 @@ from hodyn_ros import Robot, share
 from hodyn_ros.dynamics.robot import Robot as AnyRobot
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie import jets
-from hodyn_ros.model.drive_spec import DriveLimits
+from hodyn_ros.model.drive_spec import DriveLimits, DriveSpec, FrictionSpec
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.planning.check import check
 from hodyn_ros.planning.limit_set import LimitSet
@@ -130,6 +130,23 @@ def test_slopes_of_powers_are_those_of_differences(panda: Robot) -> None:
     assert max(binding.gain for binding in powers) > 0.01  # a larger motor is worth something
 
 
+@pytest.mark.parametrize("stiffness", [np.inf, 2000.0])
+def test_friction_that_turns_over_at_once_slows_its_reversals_alone(stiffness: float) -> None:
+    path = WaypointSpline(np.arange(5.0), [[0.0], [1.0], [-0.3], [0.8], [0.0]])
+    limits = DriveLimits(torque=5.0, torque_rate=300.0)
+
+    def lasts(transition: float) -> float:
+        drive = DriveSpec(stiffness, 0.1, motor_friction=FrictionSpec(0.0, 1.0, transition), limits=limits)
+        robot = one_joint(velocity=2.0).with_drives([drive])
+        found = time_optimal(path, robot)
+        assert found.slowed > 0.999
+        assert 0.9999 < check(robot, found.motion).tightest.usage <= 1.0 + 1e-9
+        return found.duration
+
+    # five reversals: as it is passed over a hundred times as fast, a hundredth of the acceleration is left
+    assert lasts(1e-3) < 1.2 * lasts(0.1)
+
+
 @pytest.mark.parametrize(
     ("limits", "least"),
     [
@@ -212,10 +229,12 @@ def test_paths_that_cannot_be_are_refused_with_the_place(panda: Robot) -> None:
     with pytest.raises(InputError, match=r"a kink at the (start|end) of the path: the jerk .* jumps"):
         time_optimal(WaypointSpline([0.0, 1.0, 2.0], [HOME, AWAY, HOME], order=2), panda)
     weak = Robot(panda.model, replace_effort(panda.limits, 1, 5.0), panda.drive_train)
-    beyond = [*AWAY[:3], 0.5, *AWAY[4:]]
+    beyond, barely = ([*AWAY[:3], goal, *AWAY[4:]] for goal in (0.5, -0.06979997))
     assert_refused(
         (lambda: time_optimal(WaypointSpline([0.0, 1.0], [HOME, beyond]), panda),
          "'panda_joint4' leaves its range at the end of the path: it is at 0.5 rad", InfeasibleError),
+        (lambda: time_optimal(WaypointSpline([0.0, 1.0], [HOME, barely]), panda),
+         "it is at -0.06979997 rad, allowed are -3.0718 to -0.0698", InfeasibleError),
         (lambda: time_optimal(WaypointSpline([0.0, 1.0], [HOME, AWAY]), weak),
          "at the end of the path, gravity alone asks for a torque of ... at joint 'panda_joint2'",
          InfeasibleError),

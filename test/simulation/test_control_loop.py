@@ -12,6 +12,7 @@ from sweeps import some
 from hodyn_ros import InputError, Robot, share
 from hodyn_ros.array import Array
 from hodyn_ros.control.measurement import Measurement
+from hodyn_ros.control.motor_pd import MotorGains
 from hodyn_ros.guard.effort_limiter import EffortLimiter
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec, VariableStiffnessSpec, series_elastic
 from hodyn_ros.simulation.closed_loop import run_loop
@@ -70,6 +71,31 @@ def test_the_feedforward_of_any_mixture_moves_its_plant(panda: Robot) -> None:
     times = np.linspace(0.02, 0.1, 5)
     states = simulation.follow(feedforward, 0.1 + 1e-6, times, rtol=1e-10, atol=1e-12)
     assert np.abs(states[:, :7] - trajectory.sample(times, 0)[:, 0]).max() <= 1e-6
+
+
+@pytest.mark.parametrize(
+    ("frequency", "damping", "grows"), [(80.0, 0.0, False), (120.0, 0.0, True), (120.0, 2e-4, False)]
+)
+def test_late_motor_feedback_drives_undamped_springs_of_a_period_below_four_times_its_latency(
+    frequency: float, damping: float, grows: bool
+) -> None:
+    screw, link, motor = [0, 0, 1, 0, 0, 0], 0.35, 0.3
+    stiffness = (2.0 * np.pi * frequency) ** 2 / (1.0 / link + 1.0 / motor)
+    rigid = Robot.from_screws([-1], [screw], [np.eye(4)], [1.0], [[0, 0, 0]], [link * np.eye(3)])
+    robot = rigid.with_drives([DriveSpec(stiffness, motor, spring_damping=damping * stiffness)])
+    simulation = RobotSimulation(robot, [0.0], velocity=[0.1])
+    simulation.advance(1e-3, [100.0])  # so that the spring swings
+    gains = MotorGains.from_frequency([motor], 30.0, 1.0)
+
+    def feedback(_: float, measured: Measurement) -> Array:
+        at, speed = measured.motor_position, measured.motor_velocity
+        return -gains.proportional * at - gains.derivative * speed
+
+    # seen to act 2.5 ms later on the mean: the limit is 1 / (4 * 2.5 ms) = 100 Hz
+    record = run_loop(simulation, feedback, 1.0, 1e-3, delay=2e-3)
+    swing = np.abs(record.motor_positions - record.positions)
+    early, late = swing[100:200].max(), swing[-100:].max()
+    assert late > 2.0 * early if grows else late < 0.7 * early
 
 
 def test_encoders_round_and_are_noisy() -> None:

@@ -109,6 +109,10 @@ def test_chunks_are_held_against_the_one_before() -> None:
     exchanged = line()[:, [0, 3, 2, 1, 4, 5, 6]]
     for _ in range(4):  # however often it is said
         require(ChunkFault.SWAP, "joints 'b' and 'd' are exchanged against", TIMES + 0.1, exchanged, one)
+    late = np.tile(exchanged[-1], (50, 1)) + 1e-6 * line()
+    for k in (2, 3):
+        require(ChunkFault.GAP, "the 3rd that goes on from there is followed", TIMES + k, late, one)
+    require(ChunkFault.SWAP, "joints 'b' and 'd' are exchanged against", TIMES + 4.0, late, one)
     one(TIMES + 0.1, line() + 0.3)  # a change of mind
 
 
@@ -120,6 +124,12 @@ def test_a_jump_is_believed_when_a_third_chunk_agrees() -> None:
     one(TIMES + 0.3, line(0.28) + 0.8)
     one(TIMES + 0.4, line(0.27) + 0.8)  # and so is what goes on from there
     assert one.faults[ChunkFault.JUMP] == 2
+
+
+def test_after_a_pause_the_third_chunk_is_followed() -> None:
+    stream = [Policy(HOME, 3).chunk(t) for t in (0.0, 0.5, 1.0)]
+    late = [Policy(HOME, 3).chunk(t) for t in (4.0, 4.5, 5.0, 5.5)]
+    assert found([*stream, *late]) == [None, None, None, "gap", "gap", None, None]
 
 
 def test_what_stands_may_stay_the_same() -> None:

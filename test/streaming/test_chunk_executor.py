@@ -161,6 +161,8 @@ def test_without_measurements_it_brakes_and_is_held_until_asked() -> None:
     stop = arm.run(0.5, measured=False)
     assert follower.guard.state is State.STOPPED and not follower.following
     assert follower.guard.faults[Fault.NO_MEASUREMENT] == 1
+    reasons = [each.reason.fault for each in follower.guard.transitions if each.after is State.STOPPING]
+    assert reasons == [Fault.NO_MEASUREMENT]
     assert follower.take(*chunk(arm.now), arm.now) is None
     velocities = np.array([each.command.velocity for each in stop])
     assert np.abs(np.diff(velocities, axis=0)).max() <= 1.2 * 7.5 * PERIOD

@@ -82,6 +82,6 @@ def _require_range(path: RobotMotion, demand: LimitSet) -> None:
         raise InfeasibleError(
             f"joint {column.joint!r} leaves its range "
             f"{place_of(peaks.times[worst], trajectory._departure, trajectory.duration)}: it is at "
-            f"{demand.absolute(peaks.values)[worst]:g} {column.unit}, allowed are {column.lower:g} to "
+            f"{demand.absolute(peaks.values)[worst]:.9g} {column.unit}, allowed are {column.lower:g} to "
             f"{column.upper:g}"
         )

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hodyn_ros.array import Array
+from hodyn_ros.model.drive_spec import FrictionSpec
 from hodyn_ros.planning.limit_set import POWERS, LimitSet, Place
+from hodyn_ros.planning.motion_evaluator import MotionEvaluator
 from hodyn_ros.planning.time_optimal.chain_rule import SPEEDS
 from hodyn_ros.planning.time_optimal.path_dynamics import PathDynamics
 
@@ -171,11 +175,18 @@ class PathUsage:
         return earlier
 
     def _values(self, places: list[Place], rates: Array) -> Array:
+        return self.demand.values(places, *self._arrays(rates))
+
+    def _arrays(self, rates: Array) -> tuple[Array, Array, Array]:
+        """Return coordinates, motion and efforts as `LimitSet.values` takes them."""
         by_time = rates.transpose(1, 2, 0)
         motion, torques = by_time[:, : self.order + 1], by_time[:, self.order + 1 :]
         coordinates = motion[:, :, self._first : self._first + self._coordinates]
-        arrays = (coordinates, motion[:, :, : self._driven], torques[:, :, : self._efforts])
-        return self.demand.values(places, *map(np.ascontiguousarray, arrays))
+        return (
+            np.ascontiguousarray(coordinates),
+            np.ascontiguousarray(motion[:, :, : self._driven]),
+            np.ascontiguousarray(torques[:, :, : self._efforts]),
+        )
 
     def _differences(self, rates: Array, sizes: Array) -> Array:
         """Return the derivatives (N, rates, columns) of each column by the rates of its own joint."""
@@ -197,6 +208,56 @@ class PathUsage:
         if place.stack in ("motor_positions", "motor_efforts", POWERS) and train is not None:
             return train.motor_joints[place.number]
         return place.number
+
+
+class CautiousUsage(PathUsage):
+    """The same, where Coulomb friction of a motor turns over so slowly that stations do not miss it.
+
+    At a reversal it asks for a torque rate of `c v_s^2 v' / (v^2 + v_s^2)^(3/2)`. A motor that passes the
+    transition v_s in less time than stations are apart would be seen at rest by chance alone, and the whole
+    motion slowed down in the end for what nobody has looked at. With k c and k v_s that rate is as high, and
+    nowhere lower; the larger of both counts.
+    """
+
+    def __init__(self, demand: LimitSet, wider: Sequence[float]) -> None:
+        """Take k (joints,), 1 or more each."""
+        specs = [
+            replace(spec, motor_friction=_wider(spec.motor_friction, k))
+            for spec, k in zip(demand.subject.robot.require_drives().specs, wider, strict=True)
+        ]
+        self._wide = copy(demand)
+        self._wide.subject = MotionEvaluator(demand.subject.robot.with_drives(specs))
+        super().__init__(demand)
+
+    def _values(self, places: list[Place], rates: Array) -> Array:
+        values = super()._values(places, rates)
+        some = [i for i, place in enumerate(places) if place.stack == "motor_efforts" and place.derivative]
+        wide = self._wide.values([places[i] for i in some], *self._arrays(rates))
+        values[:, some] = np.where(np.abs(wide) > np.abs(values[:, some]), wide, values[:, some])
+        return values
+
+
+def cautious(usage: PathUsage, lasts: float) -> PathUsage:
+    """Return the usage in whose torque rates friction takes so long [s] at least to turn over."""
+    demand = usage.demand
+    train = demand.subject.train
+    if train is None:
+        return usage
+    wider = np.ones(len(train.specs))
+    for column, place in zip(demand.columns, demand.places):
+        if column.quantity == "motor torque rate":
+            joint = train.motor_joints[place.number]
+            friction, effort = train.specs[joint].motor_friction, demand.subject.limits.effort[joint]
+            turned = friction.coulomb + (friction.load * effort if friction.load else 0.0)
+            if turned:  # from c to no friction at the rate that is allowed
+                wider[joint] = max(wider[joint], column.upper * lasts / turned)
+    return CautiousUsage(demand, wider.tolist()) if (wider > 1.0).any() else usage
+
+
+def _wider(friction: FrictionSpec, k: float) -> FrictionSpec:
+    return replace(
+        friction, coulomb=k * friction.coulomb, load=k * friction.load, transition=k * friction.transition
+    )
 
 
 def _root(y: Array) -> Array:

@@ -19,6 +19,7 @@ from hodyn_ros.planning.time_optimal.geometry import place_of
 from hodyn_ros.planning.time_optimal.interior_point import Optimum, Problem, UnreachedError, solve
 from hodyn_ros.planning.time_optimal.path_dynamics import PathDynamics
 from hodyn_ros.planning.time_optimal.path_peaks import AT_ENDS, PathPeaks
+from hodyn_ros.planning.time_optimal.path_usage import PathUsage, cautious
 from hodyn_ros.planning.time_optimal.speed_spline import Stations
 from hodyn_ros.trajectory.base import Trajectory
 from hodyn_ros.trajectory.robot_motion import RobotMotion
@@ -82,6 +83,7 @@ class SpeedSearch:
         self.ends = ends
         self.rests = all(speeds is None for speeds in ends)
         self.target = 1.0  # share of the limits that may be used
+        self._pieces = pieces
 
     def _stations(self, breaks: Array) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return which places are stations of the first search, and of those after it."""
@@ -99,6 +101,7 @@ class SpeedSearch:
 
         It is first looked for at few stations, then where limits are near.
         """
+        self.usage = self._cautious
         every = np.ones(len(self.columns), dtype=bool)
         optimum = self.solved(self._few, every, self._first_guess(), 1.0, _COARSE, progress)
         sizes, steps = self.sizes(optimum.coefficients), optimum.steps
@@ -123,6 +126,7 @@ class SpeedSearch:
             stations |= _highest(sizes, 1.0 + _BEYOND) & missed
             columns |= beyond.any(axis=0)
             goal, gap = 1.0 - 1e-4, 0.05 if self.rests else 0.5
+        self.usage = self.peaks.usage
         return optimum._replace(steps=steps)
 
     def _with_places(
@@ -142,6 +146,14 @@ class SpeedSearch:
             for each in (self._few, self._many, stations)
         )
         return stations, np.concatenate([sizes, used])[order]
+
+    @cached_property
+    def _cautious(self) -> PathUsage:
+        """What the search goes by: where it matters, friction takes a piece at even speed to turn over."""
+        if self.usage.linear_weights is not None:  # which it would not be with such friction
+            return self.usage
+        lasts = (self.knots[-1] - self.knots[0]) / self.even_speed(_GOAL, _ROUGHLY) ** 0.5
+        return cautious(self.usage, lasts / self._pieces)
 
     def _first_guess(self) -> Array:
         """Return coefficients of an even speed; where a motion is under way, of one that leads on from it."""
