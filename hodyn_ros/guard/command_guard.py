@@ -292,6 +292,7 @@ class CommandGuard:
         reason = Reason(Obstacle.NOT_LISTENING)
         if self.state is not State.WAITING:
             self._issued = self._fault = None
+            self._tripped = False  # nobody is left to take the efforts that were to go to zero
             self._commanded.reset()
             self._enter(State.WAITING, reason)
         self.reason = reason

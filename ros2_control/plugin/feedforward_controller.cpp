@@ -207,8 +207,7 @@ FeedforwardController::CallbackReturn FeedforwardController::on_activate(const r
   // A chain that is off and soon on again is in the same mode as before. That was an end where its efforts went to
   // zero; where they stayed, they still push an arm that moves, and going on is what brakes it.
   const auto since = std::chrono::steady_clock::now() - deactivated_at_;
-  if (since < kOneSwitch && (is_in_chained_mode() != chained_then_ || holds_)) {
-    core_->resume();
+  if (since < kOneSwitch && (is_in_chained_mode() != chained_then_ || holds_) && core_->resume()) {
     RCLCPP_INFO(get_node()->get_logger(), "goes on, as it was off for a moment only");
     return write_commands() ? CallbackReturn::SUCCESS : CallbackReturn::ERROR;
   }
