@@ -101,9 +101,6 @@ class ForwardCommands(FeedforwardConsumer):
             if self._rate or not self.guard.desired.in_time(now):
                 self.command(self._grid.instant(k))
 
-    def send_end(self) -> None:
-        """Leave the last command: controllers hold it, and reject an empty one."""
-
 
 try:
     from controller_manager_msgs.msg import ControllerManagerActivity

@@ -133,6 +133,9 @@ public:
   {
     shutdown_ = true;
     ends_ = ends;
+    if (ends && state == State::kStopped && config.end == End::kZero) {  // it stands already
+      release_from_ = least_of(release_from_, t_);
+    }
   }
 
   // Join a motion again although a fault has stopped the robot, once all checks pass; whether it has stopped at all.
