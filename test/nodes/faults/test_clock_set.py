@@ -18,6 +18,7 @@ from places import ROOT
 from ros_processes import child_environment, start_node
 from ros_talk import Talk
 from std_msgs.msg import Header
+from sweeps import some
 
 from hodyn_ros.feedforward.feedforward import Feedforward
 from hodyn_ros.msg import FeedforwardTorque
@@ -39,7 +40,7 @@ def swinging(t: float) -> Feedforward:
     return Feedforward(8.0 * rows, 0.05 * rows[:3], 6.0 * rows[:2], np.empty((0, 6)))
 
 
-@pytest.mark.parametrize("seconds", [-0.5, -3600.0, 60.0])
+@pytest.mark.parametrize("seconds", some([-0.5, -3600.0, 60.0], -3600.0))
 def test_commands_go_on_and_brake_where_the_clock_is_set(tmp_path: Path, seconds: float) -> None:
     """Set back, a timer of rclpy waits until the clock is where it was; meanwhile the last efforts act."""
     library, by = tmp_path / "set_clock.so", tmp_path / "by"
