@@ -152,6 +152,16 @@ class CommandGuard:
     def stop(self, *, ends: bool = True) -> None:
         """Stop for good; `ends`: nobody looks after the robot once it stands, as the process shuts down."""
         self._shutdown, self._ends = True, ends
+        if ends and self.state is State.STOPPED and self.config.end is End.ZERO:  # it stands already
+            self._commanded.release_from = min(self._commanded.release_from, self._time.t)
+
+    @property
+    def stop_takes(self) -> float:
+        """How long [s] a stop that begins now takes until commands end."""
+        if self._issued is None or self.ended:
+            return 0.0
+        fades = self.config.fade if self.config.end is End.ZERO else 0.0
+        return self._commanded.stands_after(self._issued.motion) + fades
 
     def start(self) -> bool:
         """Join a motion again although a fault has stopped the robot, once all checks pass.
@@ -292,6 +302,7 @@ class CommandGuard:
         reason = Reason(Obstacle.NOT_LISTENING)
         if self.state is not State.WAITING:
             self._issued = self._fault = None
+            self._tripped = False  # nobody is left to take the efforts that were to go to zero
             self._commanded.reset()
             self._enter(State.WAITING, reason)
         self.reason = reason

@@ -103,14 +103,22 @@ class CommandedMotion:
 
     def brake(self, fault: Fault, last: Motion, feedforward: Array, elsewhere: Motion | None) -> None:
         """Stop from the last command, whose efforts were `feedforward` (n,), or from `elsewhere`."""
-        t, config = self.time.t + self._config.lead, self._config
+        t = self.time.t + self._config.lead
         self._kept, self._standing = self._beside_the_model(fault, last, feedforward, t), None
         self._bent, self._offset = self._bent_by(t), None
         slow = within(last.acceleration, _BRAKED_FROM * self._ends[0])
         begin = last._replace(acceleration=slow) if elsewhere is None else elsewhere
-        lasts = braking_time(begin, config.deceleration, *self._ends)
-        self.braking = Braking.lasting(begin, t, max(config.shortest_stop, lasts))
+        self.braking = Braking.lasting(begin, t, self._brakes_for(begin))
         self.release_from = np.inf
+
+    def stands_after(self, last: Motion) -> float:
+        """Return how long [s] it takes until the reference stands, where `last` was commanded last."""
+        if self.braking is None:
+            return self._config.lead + self._brakes_for(last)
+        return max(self.braking.end - self.time.t, 0.0)
+
+    def _brakes_for(self, begin: Motion) -> float:
+        return max(self._config.shortest_stop, braking_time(begin, self._config.deceleration, *self._ends))
 
     def _bent_by(self, t: float) -> Motion | None:
         """Return by how much motors are ahead of links that stand, as far as the feedforward knows."""

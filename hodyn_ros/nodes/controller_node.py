@@ -38,6 +38,7 @@ from hodyn_ros.ros.parameters.guard_parameters import GRAVITY, guard_config, gua
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, choice, parameters, value
 from hodyn_ros.ros.parameters.robot_file import robot_of_file
 from hodyn_ros.ros.process import run
+from hodyn_ros.ros.streams.fixed_rate import timer_by_clock
 
 SETTINGS = (
     *parameters(
@@ -119,7 +120,7 @@ class ControllerNode(FeedforwardConsumer):
         self._without_measurement = 0
         self.start(guard, robot.driven_joints, "motor_states", loads)
         self._diagnostics.hardware_id = robot.name
-        self._late = self.create_timer(value(self, "patience"), self._on_time, callback_group=self.streams)
+        self._late = timer_by_clock(self, value(self, "patience"), self._on_time, self.streams)
         self.get_logger().info(
             f"robot {robot.name!r}, {train.n_joints} joints, feedforward {self._mode.value}"
         )

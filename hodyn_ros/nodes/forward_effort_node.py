@@ -63,7 +63,7 @@ class ForwardEffortNode(ForwardCommands):
         super().__init__("forward_effort_node", SETTINGS)
         self._motor = choice(self, "efforts", _SIDES) == "motor"
         end = choice(self, "end", (*ENDS, _SILENT))
-        self._silent = end == _SILENT
+        self._silent, self._ends_at_zero = end == _SILENT, end == End.ZERO.value
         self._publisher = self.publisher(Float64MultiArray, "effort_commands")
         self.start_guarded(motor=self._motor, end=End.HOLD.value if self._silent else end, efforts_act=True)
 
@@ -85,6 +85,11 @@ class ForwardEffortNode(ForwardCommands):
             return False
         self._publisher.publish(Float64MultiArray(data=float64s(command.effort)))
         return True
+
+    def send_end(self) -> None:
+        """Leave no efforts to controllers, which keep what came last, where efforts are to go to zero."""
+        if self._ends_at_zero:
+            self._publisher.publish(Float64MultiArray(data=[0.0] * len(self.joint_names)))
 
     def facts(self) -> dict[str, object]:
         """Return which efforts are sent."""

@@ -42,7 +42,7 @@ class MotorReferenceNode(ForwardCommands):
 
     def __init__(self) -> None:
         super().__init__("motor_reference_node", SETTINGS)
-        self._arrays = [
+        self._arrays = self._positions, self._velocities, self._efforts = [
             self.publisher(Float64MultiArray, f"{quantity}_commands")
             for quantity in ("position", "velocity", "effort")
         ]
@@ -70,6 +70,13 @@ class MotorReferenceNode(ForwardCommands):
         msg.header.stamp = time_message(at)
         self._publisher.publish(msg)
         return True
+
+    def send_end(self) -> None:
+        """Leave no velocity to controllers, which keep what came last, nor efforts that are to go to zero."""
+        nothing = Float64MultiArray(data=[0.0] * len(self.joint_names))
+        self._velocities.publish(nothing)
+        if self.guard.config.end is End.ZERO:
+            self._efforts.publish(nothing)
 
     def facts(self) -> dict[str, object]:
         """Return nothing more."""

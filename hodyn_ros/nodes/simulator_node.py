@@ -41,7 +41,7 @@ from hodyn_ros.ros.diagnostics import ERROR, OK, WARN, Diagnostics, Report, Stre
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, parameters, value
 from hodyn_ros.ros.parameters.robot_file import robot_of_file
 from hodyn_ros.ros.process import run
-from hodyn_ros.ros.streams.fixed_rate import FixedRate, last_due
+from hodyn_ros.ros.streams.fixed_rate import FixedRate, last_due, timer_by_clock
 from hodyn_ros.ros.streams.qos import advertise, stream_qos, subscribe
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason, Rejections
 from hodyn_ros.ros.streams.stream_executor import StreamGroup
@@ -118,9 +118,7 @@ class SimulatorNode(Node):
         self._subscription = subscribe(
             self, Float64MultiArray, "effort_commands", self._take, stream_qos(), streams
         )
-        self._timer = self.create_timer(
-            1.0 / self._fixed_rate.rate, self._publish_due, callback_group=streams
-        )
+        self._timer = timer_by_clock(self, 1.0 / self._fixed_rate.rate, self._publish_due, streams)
         self._diagnostics = Diagnostics(self, self._report, hardware_id=robot.name)
         self.get_logger().info(
             f"robot {robot.name!r}, {len(self._names)} joints, {len(self._motor_names)} motors; "

@@ -58,7 +58,7 @@ from hodyn_ros.ros.parameters.parameters import (
 )
 from hodyn_ros.ros.parameters.robot_file import robot_of_file
 from hodyn_ros.ros.process import run
-from hodyn_ros.ros.streams.fixed_rate import FixedRate, last_due
+from hodyn_ros.ros.streams.fixed_rate import FixedRate, last_due, timer_by_clock
 from hodyn_ros.ros.streams.qos import advertise, sensor_qos, stream_qos, subscribe
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason, Rejections
 from hodyn_ros.ros.streams.stamp_filter import StampFilter
@@ -168,7 +168,7 @@ class StreamNode(Node):
             self._listen(JointState, "joint_states", self._take_state, sensor_qos())
         self._diagnostics = Diagnostics(self, self._report, self._robot.name)
         self.get_logger().info(f"waiting for points on {' or '.join(topics)}")
-        self._timer = self.create_timer(1.0 / self._rate, self._publish_due, callback_group=StreamGroup())
+        self._timer = timer_by_clock(self, 1.0 / self._rate, self._publish_due, StreamGroup())
 
     def _listen(self, kind: type, topic: str, take: Callable[..., None], qos: QoSProfile) -> None:
         self._inputs.append(subscribe(self, kind, topic, take, qos))

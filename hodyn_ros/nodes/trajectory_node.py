@@ -45,7 +45,7 @@ from hodyn_ros.ros.diagnostics import ERROR, OK, WARN, Diagnostics, Report, Stre
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, parameters, value
 from hodyn_ros.ros.parameters.robot_file import TrajectoryTarget
 from hodyn_ros.ros.process import run
-from hodyn_ros.ros.streams.fixed_rate import FixedRate, last_due
+from hodyn_ros.ros.streams.fixed_rate import FixedRate, last_due, timer_by_clock
 from hodyn_ros.ros.streams.one_publisher import identity, publishers_of
 from hodyn_ros.ros.streams.qos import advertise, sensor_qos, stream_qos, subscribe
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason, Rejections
@@ -189,7 +189,7 @@ class TrajectoryNode(Node):
                 raise InputError(f"{file}: {error}") from error
         else:
             self.get_logger().info(f"waiting for a motion on {IN}")
-        self._timer = self.create_timer(1.0 / self._rate, self._publish_due, callback_group=StreamGroup())
+        self._timer = timer_by_clock(self, 1.0 / self._rate, self._publish_due, StreamGroup())
 
     def _listen_to_robot(self) -> JointStateBuffer:
         if not self._names:

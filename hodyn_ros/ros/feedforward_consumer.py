@@ -32,6 +32,8 @@ IN = "feedforward_torque"
 _REMINDER = 10.0  # [s] from one line to the next about a robot that stands somewhere else
 _SLEW = 2e-4  # [s] by which two clocks may go apart between two commands: it takes as long to read both
 _READINGS = 10  # of both clocks at most, where the machine holds this process up between them
+_STOPS_WITHIN = 4.0  # [s] that a stop has at least, and less than `ros2 launch` waits
+_SPARE = 2.0  # times as long it may take on a busy machine, where the time of a guard goes more slowly
 _ARRIVAL = Duration(seconds=0.5)  # that the last command may take
 
 
@@ -41,7 +43,7 @@ class FeedforwardConsumer(Node, ABC):
     A node that `StopsFirst`: on a signal it brings the robot to rest and sends the end of its commands.
     """
 
-    stop_within = 4.0  # [s]
+    stop_within = _STOPS_WITHIN  # [s]
 
     def __init__(self, name: str, settings: Sequence[ParameterSpec]) -> None:
         super().__init__(name)
@@ -232,6 +234,13 @@ class FeedforwardConsumer(Node, ABC):
         """Begin to bring the robot to rest; False where nothing has been commanded."""
         if not self._commanding:
             return False
+        takes = self.guard.stop_takes
+        self.stop_within = max(_STOPS_WITHIN, _SPARE * takes)
+        if takes > _STOPS_WITHIN:  # a gentle 'deceleration', or a long 'fade'
+            self.get_logger().warning(
+                f"the stop takes {takes:.3g} s; another signal, as `ros2 launch` sends it after 5 s, would "
+                "end the commands before"
+            )
         self.guard.stop()
         return True
 

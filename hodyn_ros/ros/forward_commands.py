@@ -16,7 +16,7 @@ from hodyn_ros.ros.feedforward_consumer import FeedforwardConsumer
 from hodyn_ros.ros.guarded_loads import GuardedLoads
 from hodyn_ros.ros.parameters.guard_parameters import GRAVITY, guard_config, guarded_robot
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, parameters, value
-from hodyn_ros.ros.streams.fixed_rate import FixedRate, last_due
+from hodyn_ros.ros.streams.fixed_rate import FixedRate, last_due, timer_by_clock
 from hodyn_ros.ros.streams.qos import latched_qos
 
 FORWARD_SETTINGS = (
@@ -80,7 +80,7 @@ class ForwardCommands(FeedforwardConsumer):
         self._activity = ControllerActivity(self, controllers, manager) if controllers else None
         self._rate: float = value(self, "rate")
         rate = self._rate or _WATCH_RATE
-        self._timer = self.create_timer(1.0 / rate, self._on_time, callback_group=self.streams)
+        self._timer = timer_by_clock(self, 1.0 / rate, self._on_time, self.streams)
         self._grid = FixedRate(rate, self.now(), most=1)
         rhythm = f"{self._rate:g} commands per second" if self._rate else "a command for each feedforward"
         limits = "no limits known" if robot is None else f"limits of {robot.name!r}"
@@ -100,9 +100,6 @@ class ForwardCommands(FeedforwardConsumer):
             # the newest instant alone, so that commands are evenly spaced, or one is left out
             if self._rate or not self.guard.desired.in_time(now):
                 self.command(self._grid.instant(k))
-
-    def send_end(self) -> None:
-        """Leave the last command: controllers hold it, and reject an empty one."""
 
 
 try:

@@ -112,15 +112,21 @@ public:
   {
     velocity_then_ = commands_->velocity;
     effort_then_ = commands_->effort;
+    is_off_ = true;
     commands_->leave();
     return guard().state != guard::State::kWaiting && guard().state != guard::State::kStopped;
   }
 
-  // Go on after a `deactivate` as if it had not been.
-  void resume()
+  // Go on after a `deactivate` as if it had not been; false where there was none, as of a robot that is configured anew.
+  bool resume()
   {
+    if (!is_off_) {
+      return false;
+    }
     commands_->velocity = velocity_then_;
     commands_->effort = effort_then_;
+    is_off_ = false;
+    return true;
   }
 
   const guard::CommandGuard & guard() const { return commands_->guard(); }
@@ -138,7 +144,7 @@ public:
 private:
   void reset()
   {
-    stop_asked = start_asked = has_stopped = aside_.holds = false;
+    stop_asked = start_asked = has_stopped = aside_.holds = is_off_ = false;
     late_for_ = 0.0;
     said_.reset();
     lasting_.reset();
@@ -234,6 +240,7 @@ private:
   std::unique_ptr<GuardedFeedforward> commands_;
   Desired chained_{robot_.coordinates, robot_.order + 3};
   SetAside aside_{robot_.joints, chained_.q.size()};
-  guard::Vector velocity_then_, effort_then_;  // before the last `deactivate`
+  bool is_off_ = false;                        // since the last `deactivate`,
+  guard::Vector velocity_then_, effort_then_;  // before which they were these
 };
 }  // namespace hodyn_ros

@@ -133,6 +133,9 @@ public:
   {
     shutdown_ = true;
     ends_ = ends;
+    if (ends && state == State::kStopped && config.end == End::kZero) {  // it stands already
+      release_from_ = least_of(release_from_, t_);
+    }
   }
 
   // Join a motion again although a fault has stopped the robot, once all checks pass; whether it has stopped at all.
@@ -624,9 +627,9 @@ private:
       if (state == State::kStopping && brakes_ && t_ >= braking_.end()) {
         stand();
       }
-      if (ended) {
+      if (ended || state == State::kWaiting) {
         watch_what_is_left();
-      } else if (state != State::kWaiting) {
+      } else {
         let_go_where_it_has_to();
       }
       if (tripped_ && !ended) {
@@ -661,6 +664,7 @@ private:
     const Reason why{Cause::kNotListening};
     if (state != State::kWaiting) {
       has_issued_ = offsets_ = brakes_ = false;
+      tripped_ = false;  // nobody is left to take the efforts that were to go to zero
       fault_.reset();
       enter(State::kWaiting, why);
     }
@@ -865,16 +869,17 @@ private:
     }
   }
 
-  // Nothing more is commanded, but efforts that were left where they are found go on acting: as on the interfaces of
-  // ros2_control, whose drivers are told of no end.
+  // Nothing is commanded, yet or any more, but efforts that were left where they are found go on acting: as on the
+  // interfaces of ros2_control, whose drivers are told of no end.
   void watch_what_is_left()
   {
     const bool none = found.all([](double effort) { return effort == 0.0; });
-    if (state == State::kWaiting || config.first_effort != FirstEffort::kFound || none) {
+    if (config.first_effort != FirstEffort::kFound || none) {
       return;
     }
     if (const Found wrong = robot_too_fast()) {
       let_go(*wrong);
+      ended = true;
     }
   }
 

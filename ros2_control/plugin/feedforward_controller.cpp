@@ -18,6 +18,7 @@ namespace
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 constexpr std::chrono::milliseconds kOneSwitch{100};  // of the controller manager, on a busy machine
 constexpr int kMissed = 10;  // updates in a row that could not write all commands
+constexpr unsigned kLastTries = 10000;  // to write what shall be left: no update follows that could
 constexpr double kLate = 1.5;  // periods since the last update, from which on one is late
 
 Side side_of(const std::string & name) { return name == "link" ? Side::kLink : Side::kMotor; }
@@ -85,6 +86,8 @@ FeedforwardController::CallbackReturn FeedforwardController::on_init()
 
 FeedforwardController::CallbackReturn FeedforwardController::on_configure(const rclcpp_lifecycle::State &)
 {
+  // the executor of the controller manager may serve the topics and services of the configuration before meanwhile
+  const std::lock_guard<std::mutex> lock(outside_);
   const auto node = get_node();
   try {
     const auto parameters = feedforward_controller::ParamListener(node).get_params();
@@ -122,23 +125,44 @@ FeedforwardController::CallbackReturn FeedforwardController::on_configure(const 
   reported_ = 0;
   subscription_ = node->create_subscription<hodyn_ros::msg::DesiredMotion>(
     "desired_motion", rclcpp::SensorDataQoS().keep_last(1),
-    [this](const hodyn_ros::msg::DesiredMotion::ConstSharedPtr message) { take(*message); });
+    [this](const hodyn_ros::msg::DesiredMotion::ConstSharedPtr message) {
+      const std::lock_guard<std::mutex> serving(outside_);
+      take(*message);
+    });
   stop_ = node->create_service<std_srvs::srv::Trigger>(
     "~/stop", [this](
                 const std_srvs::srv::Trigger::Request::SharedPtr, std_srvs::srv::Trigger::Response::SharedPtr answer) {
-      core_->stop_asked = true;
-      answer->success = true;
-      answer->message = "stops for good; deactivate and activate to go on";
+      const std::lock_guard<std::mutex> serving(outside_);
+      answer->success = active_;
+      answer->message = active_ ? "stops for good; deactivate and activate to go on" : "nothing to stop: it is not active";
+      if (active_) {
+        core_->stop_asked = true;
+      }
     });
   start_ = node->create_service<std_srvs::srv::Trigger>(
     "~/start", [this](
                  const std_srvs::srv::Trigger::Request::SharedPtr, std_srvs::srv::Trigger::Response::SharedPtr answer) {
-      answer->success = core_->has_stopped && !core_->stop_asked;
+      const std::lock_guard<std::mutex> serving(outside_);
+      answer->success = active_ && core_->has_stopped && !core_->stop_asked;
       core_->start_asked = answer->success;
       answer->message = answer->success ? "joins the motion as soon as all checks pass"
                                         : "nothing to start: it follows, waits for a motion, or has been stopped for good";
     });
-  timer_ = node->create_wall_timer(std::chrono::milliseconds(100), [this] { report(); });
+  timer_ = node->create_wall_timer(std::chrono::milliseconds(100), [this] {
+    const std::lock_guard<std::mutex> serving(outside_);
+    report();
+  });
+  return CallbackReturn::SUCCESS;
+}
+
+// Serve nothing any more; a robot can be configured anew.
+FeedforwardController::CallbackReturn FeedforwardController::on_cleanup(const rclcpp_lifecycle::State &)
+{
+  const std::lock_guard<std::mutex> lock(outside_);
+  subscription_.reset();
+  stop_.reset();
+  start_.reset();
+  timer_.reset();
   return CallbackReturn::SUCCESS;
 }
 
@@ -200,27 +224,34 @@ FeedforwardController::CallbackReturn FeedforwardController::on_activate(const r
   }
   std::vector<double> efforts(joints_.size());  // what the drives do now: nothing, or what another controller has left
   for (std::size_t j = 0; j < joints_.size(); ++j) {
-    efforts[j] = command_interfaces_[(j + 1) * kinds_.size() - 1].get_optional().value_or(0.0);
+    const auto effort = command_interfaces_[(j + 1) * kinds_.size() - 1].get_optional();
+    if (!effort) {
+      RCLCPP_ERROR(get_node()->get_logger(), "the effort of a joint cannot be read now; try again");
+      return CallbackReturn::FAILURE;
+    }
+    efforts[j] = *effort;
   }
   // To change the mode of an active controller, ros2_control deactivates it and activates it anew in one switch.
   // That is no end: without this, the efforts of an arm in motion would stay at zero when its leading controller goes.
   // A chain that is off and soon on again is in the same mode as before. That was an end where its efforts went to
   // zero; where they stayed, they still push an arm that moves, and going on is what brakes it.
   const auto since = std::chrono::steady_clock::now() - deactivated_at_;
-  if (since < kOneSwitch && (is_in_chained_mode() != chained_then_ || holds_)) {
-    core_->resume();
+  if (since < kOneSwitch && (is_in_chained_mode() != chained_then_ || holds_) && core_->resume()) {
     RCLCPP_INFO(get_node()->get_logger(), "goes on, as it was off for a moment only");
+    active_ = true;
     return write_commands() ? CallbackReturn::SUCCESS : CallbackReturn::ERROR;
   }
   core_->activate(position_.data(), efforts.data());
   missed_ = 0;
   updated_at_.reset();
   std::fill(reference_interfaces_.begin(), reference_interfaces_.end(), kUnknown);
+  active_ = true;
   return CallbackReturn::SUCCESS;
 }
 
 FeedforwardController::CallbackReturn FeedforwardController::on_deactivate(const rclcpp_lifecycle::State &)
 {
+  active_ = false;
   deactivated_at_ = std::chrono::steady_clock::now();
   chained_then_ = is_in_chained_mode();
   if (core_->deactivate()) {
@@ -228,7 +259,7 @@ FeedforwardController::CallbackReturn FeedforwardController::on_deactivate(const
       get_node()->get_logger(),
       "deactivated while it followed a motion: the drives must stop and hold the robot; call ~/stop first, and wait");
   }
-  return write_commands() ? CallbackReturn::SUCCESS : CallbackReturn::ERROR;
+  return write_commands(kLastTries) ? CallbackReturn::SUCCESS : CallbackReturn::ERROR;
 }
 
 controller_interface::return_type FeedforwardController::update_reference_from_subscribers(
@@ -271,16 +302,16 @@ void FeedforwardController::read_states()
   }
 }
 
-bool FeedforwardController::write_commands()
+bool FeedforwardController::write_commands(unsigned tries)
 {
   bool written = true;
   for (std::size_t j = 0; j < joints_.size(); ++j) {
     std::size_t place = j * kinds_.size();
     if (kinds_.size() > 1) {
-      written = command_interfaces_[place++].set_value(core_->commanded().position[j]) && written;
-      written = command_interfaces_[place++].set_value(core_->commanded().velocity[j]) && written;
+      written = command_interfaces_[place++].set_value(core_->commanded().position[j], tries) && written;
+      written = command_interfaces_[place++].set_value(core_->commanded().velocity[j], tries) && written;
     }
-    written = command_interfaces_[place].set_value(core_->commanded().effort[j]) && written;
+    written = command_interfaces_[place].set_value(core_->commanded().effort[j], tries) && written;
   }
   return written;
 }

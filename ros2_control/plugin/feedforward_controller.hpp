@@ -4,8 +4,10 @@
 
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +29,7 @@ public:
   CallbackReturn on_configure(const rclcpp_lifecycle::State & previous) override;
   CallbackReturn on_activate(const rclcpp_lifecycle::State & previous) override;
   CallbackReturn on_deactivate(const rclcpp_lifecycle::State & previous) override;
+  CallbackReturn on_cleanup(const rclcpp_lifecycle::State & previous) override;
   controller_interface::InterfaceConfiguration command_interface_configuration() const override;
   controller_interface::InterfaceConfiguration state_interface_configuration() const override;
 
@@ -42,15 +45,17 @@ private:
   controller_interface::InterfaceConfiguration interfaces(const std::vector<std::string> & kinds) const;
   guard::Optional<double> elapsed();
   void read_states();
-  bool write_commands();
+  bool write_commands(unsigned tries = 10);
   void take(const hodyn_ros::msg::DesiredMotion & message);
   void report();
 
+  std::mutex outside_;  // of the loop: what is served there, or changes what that uses
   std::unique_ptr<FeedforwardCore> core_;
   std::vector<std::string> joints_, coordinates_, kinds_;
   std::vector<double> position_, velocity_;  // measured; NaN where not known
   std::chrono::steady_clock::time_point deactivated_at_{};
   std::optional<std::chrono::steady_clock::time_point> updated_at_;
+  std::atomic<bool> active_{false};
   bool chained_then_ = false;          // at the last deactivation
   bool holds_ = false;                 // efforts stay at a deactivation
   int missed_ = 0;                     // updates in a row that could not write all commands

@@ -119,8 +119,8 @@ class Core:
     def deactivate(self) -> bool:
         return bool(self._c.core_deactivate(self._core))
 
-    def resume(self) -> None:
-        self._c.core_resume(self._core)
+    def resume(self) -> bool:
+        return bool(self._c.core_resume(self._core))
 
     @property
     def rejected(self) -> int:
@@ -344,6 +344,40 @@ def test_activation_holds_what_is_there_until_a_motion_is_joined(library: ctypes
     core.activate(HOME, np.full(7, np.nan))  # again: what was desired before does not count
     command, state = core.update(EPOCH + 1001 * MS, HOME, np.zeros(7))
     assert state is State.WAITING and not command[2].any()
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_efforts_found_at_an_activation_do_not_drive_a_robot_away(
+    library: ctypes.CDLL, panda: Path, again: bool
+) -> None:
+    """Those of another controller that was switched off in motion; nothing holds against them."""
+    core, efforts = Core(library, panda), np.linspace(-8.0, 7.0, 7)
+    if again:
+        core.activate(HOME, np.zeros(7))
+    core.activate(HOME, efforts)
+    fastest = 1.1 * Robot.load(PANDA).limits.velocity[1]
+    away = round(250.0 * fastest)  # [ms]
+    for k in range(away + 200):
+        measured = np.stack([HOME, np.zeros(7)])
+        measured[:, 1] += 2.0 * (1e-3 * k) ** 2, 4e-3 * k  # [rad], [rad/s]
+        command, state = core.update(EPOCH + k * MS, *measured)
+        left = efforts if k < away else np.zeros(7)
+        assert np.array_equal(command, [HOME, np.zeros(7), left]) or away <= k < away + 10
+    assert state is State.STOPPED and core.has_stopped
+    (said,) = [line for line in core.events() if "velocity violation" in line]
+    assert said.startswith("waiting -> stopped: velocity violation, so the motors let go")
+
+
+def test_a_core_that_was_never_off_has_nothing_to_go_on_with(library: ctypes.CDLL, panda: Path) -> None:
+    """As after a deactivation, a cleanup and a new configuration within a moment."""
+    core = Core(library, panda, zero=False)
+    core.activate(HOME, np.full(7, 5.0))
+    before, _ = core.command()
+    assert not core.resume()
+    assert np.array_equal(core.command()[0], before)
+    core.deactivate()
+    assert core.resume() and not core.resume()
+    assert np.array_equal(core.command()[0], before)
 
 
 def test_motion_is_joined_again_from_the_last_efforts(library: ctypes.CDLL, panda: Path) -> None:

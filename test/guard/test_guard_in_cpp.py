@@ -480,6 +480,33 @@ def test_a_loop_catches_up_after_an_overrun(library: ctypes.CDLL) -> None:
 
 
 @needs_compiler
+def test_a_robot_that_was_let_go_as_its_controllers_went_is_joined_once_they_are_back(
+    library: ctypes.CDLL,
+) -> None:
+    """Both in the same two milliseconds, as by an emergency stop."""
+    config = GuardConfig(settle=0.02, fade=0.1, efforts_act=True)
+    limits = GuardLimits([4.0, 4.5], [30.0, 20.0])
+    args = (NAMES, config, limits, None, two_joints)
+    ours, theirs = Guard(library, *args), CommandGuard(*args)
+    let_go, seen = 10_000, []
+    for k in range(600):
+        now, motion = EPOCH + k * MS, desired(0.0)
+        position, velocity = motion.positions[:2].copy()
+        if 300 <= k <= let_go:
+            position += 9e-3 * (k - 300)
+            velocity += 9.0
+        feed, measured = [Feed(now, motion)], [Measured(now, position, velocity)]
+        moment = Moment(k, now, feed, measured, listening=not let_go < k < let_go + 100)
+        answer = expected(theirs, moment)
+        assert_same(ours.act(moment), answer, k)
+        seen += [after for _, after, _ in answer.changes]
+        if answer.reason[-1]:
+            let_go = k
+    stopped = [State.STOPPING, State.STOPPED, State.WAITING]
+    assert seen == [State.JOINING, State.FOLLOWING, *stopped, State.JOINING, State.FOLLOWING]
+
+
+@needs_compiler
 @pytest.mark.parametrize("late, stops", [(15, False), (60, True)])
 def test_a_reference_that_would_leap_after_a_hold_up_stops_both(
     library: ctypes.CDLL, late: int, stops: bool

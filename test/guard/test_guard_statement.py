@@ -389,6 +389,31 @@ def test_after_shutdown_commands_end_once_it_stands_and_efforts_are_gone_where_t
     assert not rig.guard.start() and rig.run(600).guard.ended
 
 
+@pytest.mark.parametrize("begun", [False, True], ids=["under way", "while it stops"])
+@pytest.mark.parametrize("end", [End.HOLD, End.ZERO])
+def test_it_is_known_how_long_a_stop_takes(end: End, begun: bool) -> None:
+    rig = Rig(end=end, fade=0.2, deceleration=1.0, model=lambda motion, bent=None: np.full(2, 6.0))
+    assert rig.guard.stop_takes == 0.0
+    rig.run(500, moving(1.0, 6.0))
+    if begun:
+        rig.run(600, nothing)
+    takes = rig.guard.stop_takes
+    rig.guard.stop()
+    rig.run(3000, nothing)
+    last = max(k for k, command in rig.commands.items() if command is not None)
+    assert takes > (1.2 if begun else 1.4) and near(last, (600 if begun else 500) + 1e3 * takes)
+    assert rig.guard.ended and rig.guard.stop_takes == 0.0
+
+
+def test_after_shutdown_nobody_waits_to_release_a_robot_that_stands() -> None:
+    rig = Rig(end=End.ZERO, release_after=60.0, fade=0.1, model=lambda motion, bent=None: np.full(2, 6.0))
+    rig.run(200, rests(6.0)).run(1000, nothing)
+    assert rig.guard.state is State.STOPPED and (rig.commands[999].effort == 6.0).all()
+    rig.guard.stop()
+    rig.run(1200, nothing)
+    assert rig.guard.ended and max(k for k, command in rig.commands.items() if command is not None) < 1102
+
+
 @pytest.mark.parametrize("cause, joins", [("silence", True), ("status", False)])
 def test_an_interrupted_stream_is_taken_up_while_it_brakes_and_no_other(cause: str, joins: bool) -> None:
     rig = Rig(rejoin=Rejoin.ALWAYS, deceleration=1.0).run(300, moving(1.0))

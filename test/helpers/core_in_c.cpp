@@ -68,7 +68,7 @@ void core_stop(FeedforwardCore * core) { core->stop_asked = true; }
 void core_start(FeedforwardCore * core) { core->start_asked = true; }
 int core_has_stopped(const FeedforwardCore * core) { return core->has_stopped; }
 int core_deactivate(FeedforwardCore * core) { return core->deactivate(); }
-void core_resume(FeedforwardCore * core) { core->resume(); }
+int core_resume(FeedforwardCore * core) { return core->resume(); }
 void core_activate(FeedforwardCore * core, const double * q, const double * effort) { core->activate(q, effort); }
 
 void core_desire(FeedforwardCore * core, std::int64_t stamp, const double * q)

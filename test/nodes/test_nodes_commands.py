@@ -168,6 +168,25 @@ def test_motor_efforts_are_filled_up_and_come_with_each_message() -> None:
         np.testing.assert_allclose(commands[count].data, last.motor_efforts[0], rtol=0, atol=1e-6)
 
 
+@pytest.mark.thorough
+def test_a_stop_that_takes_long_goes_on_to_its_end() -> None:
+    """Longer than 4 s, after which the controllers would keep what is left of the efforts for ever."""
+    given = {"joints": list(JOINTS), "rate": 100.0, "fade": 6.0, "settle": 0.0, "join_within": 0.0}
+    given["drive_timeout"] = 10.0  # where the machine is busy
+    with start_node("forward_effort_node", given, "fe_long") as node, Talk("fe_long") as talk:
+        commands = talk.hear_nothing_yet(Float64MultiArray, "effort_commands")
+        sender = talk.publisher(FeedforwardTorque, "feedforward_torque")
+        resting = Feedforward(np.full((1, 3), 8.0), np.zeros((3, 3)), np.empty((0, 3)), NO_BASE)
+        while not commands or max(commands[-1].data) < 0.5:
+            header = Header(stamp=talk.node.get_clock().now().to_msg())
+            sender.publish(write_feedforward_torque(header, list(JOINTS), resting, 0.0))
+            talk.pause(0.02)
+        assert node.stop(signal.SIGINT) == 0, node.output()
+        talk.wait_until(lambda: not any(commands[-1].data), "the end of the efforts")
+        assert "held up" not in node.output() and max(commands[-2].data) < 1e-3
+        assert "the stop takes 6" in node.output()
+
+
 @pytest.mark.parametrize("end", ["zero", "hold", "silent"])
 def test_what_is_sent_when_messages_stop_is_as_chosen(end: str) -> None:
     with bench("forward_effort_node", f"fe_{end}", end=end) as b:
@@ -359,6 +378,31 @@ def test_motor_references_begin_brake_and_return_where_the_robot_stands() -> Non
         measure(3500, np.array(stop[-1].position))
         at(3500)
         reason("start pose invalid")
+
+
+@pytest.mark.parametrize("end", ["zero", "hold"])
+@pytest.mark.parametrize("name", ["forward_effort_node", "motor_reference_node"])
+def test_after_a_hold_up_nothing_that_drives_a_robot_on_stays_with_its_controllers(
+    name: str, end: str
+) -> None:
+    """Those of ros2_control keep what came last, for ever: efforts as chosen, and a velocity of a motion."""
+    with bench(name, f"held_{name}_{end}", end=end) as b:
+        topics = ["effort_commands", "velocity_commands"][: 1 + (name == "motor_reference_node")]
+        heard = [b.talk.hear_nothing_yet(Float64MultiArray, topic) for topic in topics]
+        moving = b.follow(10, 210, heard[0])[-1]
+        count = len(heard[0])
+        b.tick(410)
+        b.talk.wait_for_line(b.node, "following -> stopped: held up")
+        for ms in range(420, 500, 10):
+            b.tick(ms)
+            b.talk.pause(0.01)
+        assert [list(each.data) for each in heard[0][count - 1 :]] == [
+            list(moving.data),
+            *[[0.0] * 3] * (end == "zero"),
+        ]
+        for velocities in heard[1:]:
+            assert len(velocities) == count + 1 and any(velocities[-2].data)
+            assert list(velocities[-1].data) == [0.0] * 3
 
 
 def test_references_join_anywhere_where_allowed() -> None:

@@ -66,6 +66,7 @@ def test_the_pace_does_not_drift_and_counts_what_it_skips() -> None:
     assert pace.number(17_400_000) == 12
     assert pace.due(3_000_000) == range(13, 13)
     assert not pace.lost(900_000_000) and pace.lost(1_100_000_000) and pace.lost(-1_100_000_000)
+    assert not pace.lost(16_100_000) and pace.lost(15_900_000)  # nothing would be due until 18 ms
     # thirds of a millisecond: every instant is rounded by itself, so nothing adds up
     assert FixedRate(3000.0, 0).instant(3_000_000) == 1_000_000_000_000
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from rclpy.callback_groups import CallbackGroup
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
 from rclpy.timer import Timer
 
 from hodyn_ros.errors import InputError
@@ -11,6 +16,12 @@ _EARLY = 0.2
 
 # [s] A clock that jumps further than this, either way, starts a new sequence.
 _JUMP = 1.0
+
+# Of periods: how far a clock may be behind; the instant before the next one has been due, or nearly.
+_BEHIND = 2.0
+
+# [s] from one look at a timer to the next.
+_LOOK = 0.01
 
 
 class FixedRate:
@@ -60,8 +71,28 @@ class FixedRate:
         return newly
 
     def lost(self, now: int) -> bool:
-        """Whether the clock has jumped, so that counting on from the origin makes no sense any more."""
-        return abs(now - self.instant(self.next)) > _JUMP * 1e9 + 1e9 / self.rate
+        """Whether the clock has jumped, so that counting on from the origin makes no sense any more.
+
+        One that was set back by little would let nothing be due until it is where it was.
+        """
+        ahead, period = now - self.instant(self.next), 1e9 / self.rate
+        return ahead > _JUMP * 1e9 + period or ahead < -_BEHIND * period
+
+
+def timer_by_clock(node: Node, period: float, callback: Callable[[], None], group: CallbackGroup) -> Timer:
+    """Create a timer by the clock of a node, which goes on where that is set back.
+
+    rclpy's alone would wait until the clock of the system is where it was: for an hour, or for ever.
+    """
+    timer = node.create_timer(period, callback, callback_group=group)
+
+    def look() -> None:
+        left = timer.time_until_next_call()
+        if left is not None and left > _BEHIND * timer.timer_period_ns:
+            timer.reset()
+
+    node.create_timer(_LOOK, look, callback_group=group, clock=Clock(clock_type=ClockType.STEADY_TIME))
+    return timer
 
 
 def last_due(timer: Timer, now: int) -> int:

@@ -1,0 +1,67 @@
+"""What a node commands where the clock of the system is set: a real node, with a clock of its own."""
+
+from __future__ import annotations
+
+import mmap
+import struct
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
+
+from exported_code import CC, compiled_by
+from places import ROOT
+from ros_processes import child_environment, start_node
+from ros_talk import Talk
+from std_msgs.msg import Header
+from sweeps import some
+
+from hodyn_ros.feedforward.feedforward import Feedforward
+from hodyn_ros.msg import FeedforwardTorque
+from hodyn_ros.ros.conversions.messages import time_message, write_feedforward_torque
+
+pytestmark = [
+    pytest.mark.realtime,
+    pytest.mark.skipif(
+        CC is None or sys.platform != "linux", reason="preloads what a compiler of C has made"
+    ),
+]
+
+JOINTS = ["a", "b"]
+
+
+def swinging(t: float) -> Feedforward:
+    """A motion of two joints by which it is joined under way, with efforts of 8 N.m."""
+    rows = np.array([np.sin(t + np.arange(2.0) + 0.5 * np.pi * k) for k in range(4)])
+    return Feedforward(8.0 * rows, 0.05 * rows[:3], 6.0 * rows[:2], np.empty((0, 6)))
+
+
+@pytest.mark.parametrize("seconds", some([-0.5, -3600.0, 60.0], -3600.0))
+def test_commands_go_on_and_brake_where_the_clock_is_set(tmp_path: Path, seconds: float) -> None:
+    """Set back, a timer of rclpy waits until the clock is where it was; meanwhile the last efforts act."""
+    library, by = tmp_path / "set_clock.so", tmp_path / "by"
+    compiled_by(CC, ("-shared", "-fPIC"), [ROOT / "test" / "helpers" / "set_clock.c"], library, "-ldl")
+    by.write_bytes(bytes(8))
+    environment = {**child_environment(), "LD_PRELOAD": str(library), "SET_CLOCK": str(by)}
+    given = {"joints": JOINTS, "rate": 200.0, "fade": 0.1, "settle": 0.0, "join_within": 0.0, "end": "hold"}
+    given["drive_timeout"] = 0.4  # where the machine is busy
+    namespace = f"clock_{abs(round(seconds))}"
+    node = start_node("forward_effort_node", given, namespace, environment=environment, cold=True)
+    with node, Talk(namespace) as talk, by.open("r+b") as file:
+        clock, off = mmap.mmap(file.fileno(), 8), 0
+        sender = talk.publisher(FeedforwardTorque, "feedforward_torque")
+
+        def send() -> None:
+            header = Header(stamp=time_message(time.time_ns() + off))
+            sender.publish(write_feedforward_torque(header, JOINTS, swinging(time.monotonic()), 0.0))
+
+        talk.wait_for_line(node, "joining -> following", send)
+        off = round(1e9 * seconds)
+        clock[:] = struct.pack("q", off)
+        begin = time.monotonic()
+        talk.wait_for_line(node, "stopping -> stopped: the clock has jumped", send)
+        assert time.monotonic() - begin < 2.0  # [s]
