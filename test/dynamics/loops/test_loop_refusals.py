@@ -22,6 +22,7 @@ from hodyn_ros import (
     SingularError,
 )
 from hodyn_ros.lie.se3 import exp
+from hodyn_ros.model.composite_joints import ball
 
 pytestmark = pytest.mark.thorough
 
@@ -220,3 +221,29 @@ def test_of_other_robots() -> None:
 
 def test_types_are_those_of_bad_input() -> None:
     assert issubclass(ConvergenceError, InputError) and issubclass(SingularError, InputError)
+
+
+def test_poses_at_which_joints_move_no_mass_are_refused() -> None:
+    """A ball joint at a pitch of 90 degrees, beside joints one of which follows another."""
+    robot = Robot.from_screws(
+        [-1, 0, 1],
+        [ball((0.1, 0.2, 0.3)), [1, 0, 0, 0, 0.3, 0], [0, 0, 1, 0, 0, 0]],
+        [np.eye(4)] * 3,
+        masses=[1.0, 2.0, 0.5],
+        coms=[[0.1, 0.2, 0.3]] * 3,
+        inertias=[np.diag([0.1, 0.12, 0.14])] * 3,
+        constraints=Constraints(couplings=[Coupling("joint3", "joint2", 0.5)]),
+    )
+    state, torques = np.array([[0.2, 0.5 * np.pi, 0.4, 0.3], [0.1, -0.2, 0.3, 0.4]]), np.ones((2, 4))
+    calls = [
+        lambda: robot.forward_dynamics(state, torques),
+        lambda: robot.compile(1, "forward_dynamics")(state, torques),
+        lambda: robot.hybrid_dynamics(state, torques, prescribed=["joint2"]),
+        lambda: robot.forward_dynamics_derivatives(state, torques),
+    ]
+    words = "joints ['joint1_rz', 'joint1_rx'] can move together there without moving any mass"
+    assert_refused(*[(call, words) for call in calls], error=SingularError)
+    state[0, 1] -= 1e-3  # where nine digits are left
+    found = robot.forward_dynamics(state, torques)
+    back = robot.inverse_dynamics(np.vstack([state, found]))
+    assert np.abs(back - torques).max() < 1e-14 * np.abs(found).max()
