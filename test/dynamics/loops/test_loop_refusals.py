@@ -29,7 +29,7 @@ pytestmark = pytest.mark.thorough
 TWO, THREE, FIVE = np.zeros((2, 1)), np.zeros((3, 1)), np.zeros((5, 1))
 STILL = BaseMotion(np.eye(4), np.zeros((2, 6)))
 ONE, TWISTS = np.eye(4), np.zeros((1, 6))
-NAN = np.full((3, 1), np.nan)
+NAN, UNEVEN = np.full((3, 1), np.nan), [[0.0], [0.0, 1.0]]
 FAR = exp(np.array([0.0, 0.0, 0.0, 0.0, 0.3, 20.0]))
 
 BAR: dict[str, Row] = {  # of a four-bar
@@ -78,6 +78,13 @@ BAR: dict[str, Row] = {  # of a four-bar
     "batch, NaN": (
         lambda r: r.com(np.where(np.arange(5) == 3, np.nan, 0.0)[:, None, None]),
         "NaN or infinite numbers, first at index (3, 0, 0)"),
+    "uneven torques": (lambda r: r.forward_dynamics(TWO, UNEVEN), "the torques must hold real numbers"),
+    "uneven states": (
+        lambda r: r.forward_dynamics_derivatives(UNEVEN, [[0.0]]), "the motion must hold real numbers"),
+    "uneven inputs": (
+        lambda r: r.hybrid_dynamics(TWO, UNEVEN, prescribed=[0]), "the torques must hold real numbers"),
+    "uneven batch": (lambda r: r.compile_batch(0, "mass_matrix")(UNEVEN), "expected batches"),
+    "uneven positions": (lambda r: r.reset(UNEVEN), "the positions must hold real numbers"),
 }  # fmt: skip
 
 
