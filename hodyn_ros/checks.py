@@ -30,6 +30,14 @@ def real_array(name: str, values: ArrayLike | None, shape: str) -> Array:
         raise InputError(f"{name} must hold real numbers of shape {shape}: {error}") from None
 
 
+def n_axes(values: object) -> int:
+    """Return how many axes an argument has before it is checked; none of what is no array, as uneven rows."""
+    try:
+        return np.ndim(values)  # type: ignore[arg-type]
+    except ValueError:
+        return 0
+
+
 def check_finite(name: str, array: Array) -> None:
     """Reject NaN and infinite numbers, naming the first."""
     if not np.isfinite(array).all():

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import finite_array
+from hodyn_ros.checks import finite_array, n_axes
 from hodyn_ros.dynamics.motion_stack import MotionStack, in_place
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import dynamic_matrices as published
@@ -125,7 +125,7 @@ def reference_velocities(
             f"robot {model.name!r} has a floating base; give base_reference ({len(rates)}, 6): body-fixed "
             "reference twists by order"
         )
-    batch = stack.batch if np.ndim(base_reference) == 3 else ()
+    batch = stack.batch if n_axes(base_reference) == 3 else ()
     twists = finite_array("base_reference", base_reference, (*batch, len(rates), 6))
     return [
         np.concatenate([np.broadcast_to(twist, (*rate.shape[:-1], 6)), rate], axis=-1)

@@ -154,7 +154,8 @@ class TracedLaw:
 def changed(values: Stack, changes: Field) -> Stack:
     """Return how values change where nodes do."""
     outputs = [x for row in values for x in row]
-    graph: Graph = next(x.graph for x in outputs if isinstance(x, Traced))
+    traced = (x for x in (*outputs, *changes.values()) if isinstance(x, Traced))  # outputs may be constants
+    graph: Graph = next(traced).graph
     result = iter(derivatives(graph, outputs, changes))
     return [[next(result) for _ in row] for row in values]
 

@@ -18,6 +18,7 @@ from hodyn_ros.model.joint_function import JointFunction
 from hodyn_ros.model.loops import ROWS, TOLERANCE, Constraints, Coordinate, Coupling, Loop, LoopKind
 from hodyn_ros.model.tree import TreeModel
 
+NO_LENGTH = 1e-12  # share of the distance from the world's origin below which a length is none
 _CLOSED = 1e-5  # share of the robot's size, and angle [rad], by which a loop may be open at home
 
 
@@ -269,7 +270,8 @@ def robot_size(tree: TreeModel) -> float:
     center = places.mean(axis=0)
     turning = tree.screws[tree.screws[:, :3].any(axis=1)]
     feet = np.cross(turning[:, :3], turning[:, 3:] + np.cross(turning[:, :3], center))  # from the center
-    return float(np.linalg.norm(np.ptp(np.concatenate([places - center, feet]), axis=0))) or 1.0
+    size = float(np.linalg.norm(np.ptp(np.concatenate([places - center, feet]), axis=0)))
+    return size if size > NO_LENGTH * np.abs(places).max() else 1.0
 
 
 def _couple(

@@ -86,6 +86,17 @@ def test_state_derivatives_add_up_to_time_derivatives(case: Case) -> None:
         assert closeness(change[None], coriolis[r + 1][None]) < 1e-11
 
 
+def test_matrices_that_are_the_same_everywhere_do_not_change() -> None:
+    """Of axes that slide, no matrix depends on positions, and none of the code on what it is given."""
+    slides = [[0.0, 0.0, 0.0, *axis] for axis in np.eye(3)]
+    robot = Robot.from_screws(
+        [-1, 0, 1], slides, [np.eye(4)] * 3, np.ones(3), np.ones((3, 3)), [np.eye(3)] * 3
+    )
+    found = robot.matrix_derivatives(np.ones((3, 3)))
+    assert [change.shape for change in vars(found).values()] == [*[(2, 3, 3, 3)] * 3, (2, 3, 3)]
+    assert not any(change.any() for change in vars(found).values())
+
+
 def test_large_trees_fall_back_on_the_published_form() -> None:
     case = make_case(8, 30, 1)
     robot, _ = robot_of(case)

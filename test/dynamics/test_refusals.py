@@ -106,6 +106,13 @@ CALLS: dict[str, tuple[Call, str]] = {
     "kinematics, converted": (
         lambda r: r.forward_kinematics(Q).in_representation("world"), "spatial ... 'world'"),
     "kinematics, a base": (lambda r: r.forward_kinematics(Q, REST), "has a fixed base"),
+    "drives, uneven rows": (lambda r: r.drive_state([[0.0] * 4, [0.0]]), "the motion must hold real numbers"),
+    "drives, text": (lambda r: r.drive_state([["a"] * 4]), "the motion must hold real numbers"),
+    "independent, uneven rows": (
+        lambda r: r.inverse_kinematics(np.eye(4), body=0, independent={0: [[0.0], [0.0, 1.0]]}),
+        "the motion of joint 'joint1' must hold real numbers"),
+    "batch, uneven rows": (
+        lambda r: r.compile_batch(0, "mass_matrix")([[0.0], [0.0, 1.0]]), "expected batches"),
     "pose, name": (lambda r: r.forward_kinematics(Q).pose_of("elbow"), "'elbow' ... body1 ... tool"),
     "twists, name": (lambda r: r.forward_kinematics(Q).twists_of("elbow"), "'elbow' ... body1 ... tool"),
     "Jacobian, name": (lambda r: r.forward_kinematics(Q).jacobian_of("elbow"), "'elbow' ... body1 ... tool"),

@@ -123,6 +123,30 @@ class TestDescriptions:
         bare = replace(tree, masses=0.0 * tree.masses, coms=0.0 * tree.coms, inertias=0.0 * tree.inertias)
         refused(lambda: robot_of(replace(four_bar(), tree=bare)), "without moving any mass", ModelError)
 
+    def test_robots_whose_axes_meet_in_one_point_have_a_size(self) -> None:
+        """Where that point is rounded, what it seems to extend is no length to measure slides by."""
+        point, axes = (
+            np.array([0.7154048, -0.68319515, 0.11259569]),
+            np.array([[1, 2, 3], [3, -1, 2], [2, 2, 1]]),
+        )
+        turns, slides = axes / np.linalg.norm(axes, axis=1)[:, None], np.eye(3)[:2]
+        placements = np.tile(np.eye(4), (5, 1, 1))
+        placements[:, :3, 3] = point
+        robot = Robot.from_screws(
+            range(-1, 4),
+            [*(np.hstack([e, np.cross(point, e)]) for e in turns), *(np.hstack([0 * e, e]) for e in slides)],
+            placements,
+            np.ones(5),
+            np.full((5, 3), 0.1),
+            [0.01 * np.eye(3)] * 5,
+            constraints=Constraints(couplings=[Coupling(4, 3, 0.5)]),
+        )
+        assert robot.closure is not None
+        assert robot.closure.size == 1.0
+        q = np.random.default_rng(0).uniform(-1.0, 1.0, (3, 4))
+        torques = robot.inverse_dynamics(q, formulation="embedding")
+        np.testing.assert_allclose(robot.forward_dynamics(q[:2], torques), q[2:], rtol=1e-10)
+
     def test_axes_written_to_six_digits_do_not_lock_a_linkage(self) -> None:
         mechanism = four_bar()
         screws = mechanism.tree.screws.copy()

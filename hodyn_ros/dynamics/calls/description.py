@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.actuation.propellers import Propellers
-from hodyn_ros.checks import finite_array
+from hodyn_ros.checks import finite_array, n_axes
 from hodyn_ros.codegen.kernel import Function
 from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.dynamics.loops.closing import home
@@ -143,7 +143,7 @@ class RobotProperties:
         n = len(looped.closure.leading)
         if positions is None:
             looped.known = home(looped.closure)
-        elif np.shape(positions) == (n,):
+        elif n_axes(positions) == 1 and np.size(positions) == n:
             looped.memory[0, :n] = finite_array("the positions", positions, (n,))
         else:
             looped.memory[0] = finite_array("the positions", positions, looped.memory.shape[1:])

@@ -15,6 +15,7 @@ from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.representations import convert_screws
 from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.closure import NO_LENGTH
 from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.tree import TreeModel
 
@@ -128,7 +129,8 @@ class CarriedMotion:
         self.poses: list[Array] = [self._motion.poses[frame.body] @ frame.pose for frame in carriers.frames]
         self.rates: list[Array] = []
         self.jacobians: list[Array] = [self._jacobian(0)]
-        self.unit = length_unit(self.jacobians[0])
+        far = max(float(np.abs(pose[:3, 3]).max()) for pose in self.poses)
+        self.unit = length_unit(self.jacobians[0], far)
         sliding = ~self.jacobians[0].reshape(-1, 6, len(self._screws))[:, :3].any(axis=(0, 1))
         self.sizes = np.where(sliding, self.unit, 1.0)
 
@@ -165,12 +167,13 @@ class CarriedMotion:
         return convert_screws(spatial, self.poses[f], twists, "spatial", "hybrid")
 
 
-def length_unit(jacobian: Array) -> float:
+def length_unit(jacobian: Array, far: float) -> float:
     """Return the longest lever arm [m] of the rotating joints of hybrid Jacobians (6 F, joints); 1 m if none.
 
-    It makes lengths comparable with angles.
+    It makes lengths comparable with angles. `far` [m]: how far the frames are from the world's origin, whose
+    rounding is no lever arm.
     """
     parts = jacobian.reshape(-1, 6, jacobian.shape[1])
     levers = np.linalg.norm(parts[:, 3:], axis=1) * parts[:, :3].any(axis=1)
     longest = float(levers.max(initial=0.0))
-    return longest if longest > 0.0 else 1.0
+    return longest if longest > NO_LENGTH * far else 1.0

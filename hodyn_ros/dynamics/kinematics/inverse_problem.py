@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import check_finite, finite_array, real_array
+from hodyn_ros.checks import check_finite, finite_array, n_axes, real_array
 from hodyn_ros.dynamics.kinematics.carriers import CarriedMotion, Carriers, carriers_of, last_body
 from hodyn_ros.dynamics.kinematics.pose_solver import Frames, Task, components, solve_poses
 from hodyn_ros.dynamics.kinematics.rate_solver import check_accuracy, solve_rates
@@ -278,7 +278,7 @@ def _independent(
 
 def read_motion(label: str, values: ArrayLike, order: int) -> Array:
     """Return the motion (order + 1,) of an independent joint, given as a position or with derivatives."""
-    held = np.ndim(values) == 0
+    held = n_axes(values) == 0
     motion = finite_array(f"the motion of joint {label!r}", values, (1,) if held else (order + 1,))
     return np.append(motion, np.zeros(order)) if held else motion
 

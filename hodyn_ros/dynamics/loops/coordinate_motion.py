@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import check_finite, finite_array, real_array
+from hodyn_ros.checks import check_finite, finite_array, n_axes, real_array
 from hodyn_ros.codegen.sample_loop import each_sample
 from hodyn_ros.dynamics.motion_stack import check_order, check_twists, joint_rows, required_base
 from hodyn_ros.errors import InputError
@@ -117,7 +117,7 @@ def samples(*arguments: Any) -> list[tuple[Any, ...]]:
     def count(one: Any) -> int | None:
         if isinstance(one, BaseMotion):
             return one.batch[0] if one.batch else None
-        return len(one) if one is not None and np.ndim(one) == 3 else None
+        return len(one) if one is not None and n_axes(one) == 3 else None
 
     counts = {result for one in arguments if (result := count(one)) is not None}
     if not counts:
@@ -151,7 +151,7 @@ def drive_rows(closure: Closure, efforts: ArrayLike, base_wrench: ArrayLike | No
     parts = [drives]
     if closure.base_prescribed:
         push = np.zeros((orders, 6)) if base_wrench is None else base_wrench
-        each = batch if np.ndim(push) == 3 else ()
+        each = batch if n_axes(push) == 3 else ()
         parts = [finite_array("the base wrench", push, (*each, orders, 6)), drives]
     elif base_wrench is not None:
         raise InputError(f"robot {closure.tree.name!r} has no base to push; give wrenches on its bodies")
@@ -206,7 +206,7 @@ def _leading(closure: Closure, base: BaseMotion | None) -> BaseMotion | None:
 
 def batch_size(arrays: Sequence[Array], count: int) -> int:
     """Return how many samples so many arrays (N, rows, columns) hold; InputError for others."""
-    if len(arrays) != count or any(np.ndim(array) != 3 for array in arrays):
+    if len(arrays) != count or any(n_axes(array) != 3 for array in arrays):
         raise InputError(f"expected batches (N, rows, columns), {count} in all, found {len(arrays)} arrays")
     return _number({len(array) for array in arrays})
 

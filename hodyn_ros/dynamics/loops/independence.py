@@ -264,19 +264,28 @@ def mass_of(closure: Closure, moved: LoopMotion) -> Array:
 
 def _without_mass(closure: Closure, moved: LoopMotion, chosen: Independence) -> str:
     """Say which joints move nothing with mass, if any."""
-    rows = _loop_rows(closure, moved, chosen.rows)
+    idle, cost = least_costly(closure, moved, chosen.rows)
+    if cost > _COSTS:
+        return ""
+    return (
+        f"joints {idle} of robot {closure.tree.name!r} can move together without moving any mass: no effort "
+        "would determine their acceleration; add mass and inertia, or leave out one of the joints"
+    )
+
+
+def least_costly(closure: Closure, moved: LoopMotion, rows: Array) -> tuple[list[str], float]:
+    """Return the joints of the motion that moves least mass, and how much, by that of the most.
+
+    `rows`: the independent ones of the loops.
+    """
+    rows = _loop_rows(closure, moved, rows)
     free = np.eye(closure.n_velocities)
     if len(rows):
         free = np.linalg.svd(rows)[2][len(rows) :]
     mass = mass_of(closure, moved) * np.outer(closure.scale, closure.scale)
     values, vectors = np.linalg.eigh(free @ mass @ free.T)
-    if values[0] > _COSTS * values[-1]:
-        return ""
-    idle = idle_names(closure, vectors[:, 0] @ free)
-    return (
-        f"joints {idle} of robot {closure.tree.name!r} can move together without moving any mass: no effort "
-        "would determine their acceleration; add mass and inertia, or leave out one of the joints"
-    )
+    cost = float(values[0] / values[-1]) if values[-1] > 0.0 else 0.0
+    return idle_names(closure, vectors[:, 0] @ free), cost
 
 
 def _motion_system(closure: Closure, moved: LoopMotion, rows: Array) -> Array:

@@ -8,7 +8,7 @@ from math import inf
 
 import numpy as np
 
-from hodyn_ros.checks import finite_result
+from hodyn_ros.checks import finite_result, n_axes
 from hodyn_ros.codegen.sample_loop import each_sample
 from hodyn_ros.dynamics.call_arguments import HybridArguments
 from hodyn_ros.dynamics.loops.coordinate_motion import LoopedInputs, drive_rows, looped_inputs
@@ -35,7 +35,7 @@ class LoopedAccelerations(LoopedMotion):
         state, efforts, base, base_wrench, loads, *_ = arguments
         inputs = looped_inputs(closure, state, base, 1, loads)
         count, motion = inputs.n_samples, inputs.leader
-        if np.ndim(efforts) == 3 and not count:
+        if n_axes(efforts) == 3 and not count:
             raise InputError(f"torques of shape {np.shape(efforts)} are a batch; give as many states")
         u = drive_rows(closure, efforts, base_wrench, count)
         table = np.ascontiguousarray(self.accelerations(inputs, u))

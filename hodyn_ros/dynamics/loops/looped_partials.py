@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import finite_array, finite_result
+from hodyn_ros.checks import finite_array, finite_result, n_axes
 from hodyn_ros.codegen.sample_loop import one_by_one
 from hodyn_ros.dynamics.call_arguments import HybridArguments, MotionArguments, check_prescribed
 from hodyn_ros.dynamics.loops.coordinate_motion import LoopedInputs, drive_rows, looped_inputs
@@ -81,7 +81,7 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         With more efforts than coordinates, columns beyond these are zero for k < 2.
         """
         state, inputs, base, base_wrench, loads, *_ = arguments
-        of_states = state is not None and np.ndim(state) == 3
+        of_states = state is not None and n_axes(state) == 3
         batch = of_states or (isinstance(base, BaseMotion) and base.batch)
         if not batch and (each := arguments.one_by_one()):
             return one_by_one(len(each), lambda i: self.forward_dynamics_derivatives(each[i]))

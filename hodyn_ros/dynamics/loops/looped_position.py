@@ -15,7 +15,7 @@ from hodyn_ros.dynamics.fast_calls import FastCalls
 from hodyn_ros.dynamics.loops.closing import MOST_STEPS, Known, home, reach
 from hodyn_ros.dynamics.loops.coordinate_motion import LoopedInputs
 from hodyn_ros.dynamics.loops.digit_check import DigitCheck, memory_of
-from hodyn_ros.dynamics.loops.independence import conditions, find_independence
+from hodyn_ros.dynamics.loops.independence import conditions, find_independence, least_costly
 from hodyn_ros.engine.loops.limbs import is_on_limbs
 from hodyn_ros.engine.loops.loop_kernel import LoopKernel
 from hodyn_ros.engine.series.validity import SINGULAR_LENGTH
@@ -319,7 +319,14 @@ class LoopedPosition:
         raise self.singular(moved, margin)
 
     def singular(self, moved: LoopMotion, margin: float) -> SingularError:
-        """Say that coordinates do not determine the motion."""
+        """Say that coordinates do not determine the motion, or efforts no accelerations."""
+        idle, cost = least_costly(self.closure, moved, self.independence.rows)
+        if margin >= SINGULAR and cost < SINGULAR:
+            return SingularError(
+                f"the pose of robot {self.closure.tree.name!r} is singular: joints {idle} can move together "
+                "there without moving any mass; efforts do not determine accelerations",
+                1.0 / max(cost, 1e-300),
+            )
         return SingularError(
             f"the pose of robot {self.closure.tree.name!r} is singular: its coordinates do not determine the "
             f"motion of {moved.idle_loops(self.independence.rows)} there (smallest singular value "

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from hodyn_ros.checks import check_finite, check_result, finite_result
+from hodyn_ros.checks import check_finite, check_result, finite_result, n_axes, real_array
 from hodyn_ros.codegen.kernel import Call, Function
 from hodyn_ros.dynamics import matrices
 from hodyn_ros.dynamics.call_arguments import MotionArguments
@@ -85,7 +85,7 @@ class TreeDynamics(TreePartials):
     def drive_state(self, arguments: MotionArguments) -> DriveState:
         """Compute what `Robot.drive_state` returns: all joints are driven."""
         q, base, loads, preload, _ = arguments
-        motion, compiled = np.asarray(q, dtype=np.float64), None
+        motion, compiled = real_array("the motion", q, f"(order + 3, {self.n})"), None
         if base is None and not loads and preload is None:
             compiled = self.fast.inverse.get(motion.shape)
         if compiled is not None:
@@ -203,7 +203,7 @@ class TreeDynamics(TreePartials):
         assert isinstance(kernel, Function)
 
         def batch(*arrays: Array, out: Array | None = None, threads: int | None = None) -> Array:
-            if len(arrays) != len(kernel.arguments) or np.ndim(arrays[0]) != 3 or not len(arrays[0]):
+            if len(arrays) != len(kernel.arguments) or n_axes(arrays[0]) != 3 or not len(arrays[0]):
                 raise InputError(
                     f"expected batches of {[name for name, _ in kernel.arguments]}, (N, rows, columns) each"
                 )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.checks import finite_array, finite_result
+from hodyn_ros.checks import finite_array, finite_result, n_axes
 from hodyn_ros.codegen.kernel import Kernel
 from hodyn_ros.codegen.sample_loop import one_by_one
 from hodyn_ros.dynamics import matrices, partials
@@ -107,7 +107,7 @@ class TreePartials(TreeAccelerations):
         changes = self.derived_kernel(hybrid_dynamics_changes, order, problem.setting)
         if changes is not None:
             return in_all_directions(changes, problem.arrays, problem.batch)
-        if arguments.base_wrench is not None and np.ndim(arguments.base_wrench) == 3:
+        if arguments.base_wrench is not None and n_axes(arguments.base_wrench) == 3:
             each = arguments.one_by_one()
             return one_by_one(len(each), lambda i: self.hybrid_dynamics_derivatives(each[i]))
         motion, known = self._inverse_problem(problem, arguments)
@@ -199,7 +199,7 @@ class TreePartials(TreeAccelerations):
         kernel = self._hybrid_kernel("forward_dynamics_hessian", problem)
         if kernel is not None:
             return problem.call(kernel, weights).reshape(*problem.batch, order + 3, order + 3, m, m)
-        if arguments.base_wrench is not None and np.ndim(arguments.base_wrench) == 3:
+        if arguments.base_wrench is not None and n_axes(arguments.base_wrench) == 3:
             each = arguments.one_by_one()
             return one_by_one(len(each), lambda i: self.hybrid_dynamics_hessian(each[i], weights[i]))
         # from the second derivatives of inverse dynamics along the motion that is found

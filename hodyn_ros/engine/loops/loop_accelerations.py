@@ -128,14 +128,18 @@ class Step:
         self.columns = [[coefficient(x, 0) for x in column] for column in F]
         matrix = mass_matrix(tree_at(code, code.bodies, leading, [[0.0] for _ in positions], self.base, 1))
         present = [[coefficient(x, 0) for x in row] for row in matrix]
-        self.factor = factorise(congruent(present, self.columns))
+        mass = congruent(present, self.columns)
+        self.factor = factorise(mass)
         self.held: list[list[Scalar]] = []  # efforts of the drives that are prescribed
         self._moving = [[column[self._row_of(place)] for column in self.columns] for place in code.prescribed]
         self._answers = [solve(self.factor, row) for row in self._moving]
         response = [[dot(row, answer) for answer in self._answers] for row in self._moving]
         self._response = factorise(response)
-        self.singularity: Scalar = sum(  # of the prescribed joints, in what their efforts do
-            abs(response[i][i] * self._response[i][i]) for i in range(len(response))
+        # of joints that move no mass, and of prescribed ones whose efforts do nothing
+        self.singularity: Scalar = sum(
+            abs(matrix[i][i] * factor[i][i])
+            for matrix, factor in ((mass, self.factor), (response, self._response))
+            for i in range(len(matrix))
         )
 
     def extend(self, efforts: Sequence[Scalar], loads: Sequence[Sequence[Scalar]]) -> list[Scalar]:

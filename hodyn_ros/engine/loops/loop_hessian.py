@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hodyn_ros.codegen.kernel import Stack
-from hodyn_ros.codegen.tracer import Graph, Traced
 from hodyn_ros.engine.kernel_spec import Loads, load_arguments, motion_arguments
 from hodyn_ros.engine.loops.loop_efforts import EffortCode
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction, TooLong
@@ -63,9 +62,8 @@ class _Code(EffortCode):
             fields.append(row)
         table = changed.efforts(self, loads, memory)
         outputs = [x for row in table[: orders - 2] for x in row]
-        graph: Graph = next(x.graph for x in outputs if isinstance(x, Traced))
         weights = [x for row in multiplier for x in row]
-        blocks = hessian(graph, outputs, weights, Coordinates(fields, self._turning(c)))
+        blocks = hessian(weights[0].graph, outputs, weights, Coordinates(fields, self._turning(c)))
         defect = [table[-2][0], *[0.0] * (c - 1)]
         return [*(row for line in blocks for block in line for row in block), defect]
 

@@ -37,6 +37,7 @@ from hodyn_ros.engine.series.vectors import (
     twist_about,
 )
 from hodyn_ros.lie.representations import Representation
+from hodyn_ros.model.closure import NO_LENGTH
 from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.tree import JointKind, TreeModel
 
@@ -235,17 +236,18 @@ class GoalCode:
 
     def _length_unit(self) -> float:
         """Return the longest way from a turning joint to a frame, at the zero configuration [m]; else 1."""
-        ways = [0.0]
+        ways, far = [0.0], 0.0
         for frame, path in zip(self.goals.frames, self.paths):
             if frame.body < 0:
                 continue
             point = self.model.placements[frame.body] @ frame.pose[:, 3]
+            far = max(far, float(np.abs(point[:3]).max()))
             for body in path:
                 turns = body >= self.model.first_jointed_body and self.model.screws[body, :3].any()
                 if turns:
                     omega, v = self.model.screws[body, :3], self.model.screws[body, 3:]
                     ways.append(float(np.linalg.norm(point[:3] - np.cross(omega, v))))
-        return max(ways) or 1.0
+        return max(ways) if max(ways) > NO_LENGTH * far else 1.0
 
     def _roots(self, weights: Sequence[Scalar] | None, *, normed: bool = False) -> list[Scalar]:
         """Return what the columns of the Jacobian are divided by, for the norm that weights give.

@@ -7,7 +7,7 @@ axes and origin of each frame.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from hodyn_ros.engine.series.vectors import (
     to_derivatives,
     twist_about,
 )
+from hodyn_ros.errors import InputError
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.lie.se3 import Ad, Array, inverse
 from hodyn_ros.model.frames import Frame
@@ -101,8 +102,9 @@ def com(model: TreeModel, order: int) -> Traceable:
     def trace(q: Stack, *base: Stack) -> Stack:
         moved = _Moved(model, order, q, base)
         total = [[0.0] * 3 for _ in range(order + 1)]
+        whole = total_mass(model.masses.tolist())
         for body in range(model.n_bodies):
-            share = float(model.masses[body] / model.masses.sum())
+            share = float(model.masses[body]) / whole
             if not share:
                 continue
             frame = moved.motion.frame(Frame(body, _at(model.coms[body])), order)
@@ -112,6 +114,14 @@ def com(model: TreeModel, order: int) -> Traceable:
         return to_derivatives(total)
 
     return trace, motion_arguments(order + 1, model.n_joints, model.floating_base)
+
+
+def total_mass(masses: Iterable[float]) -> float:
+    """Return the mass of all bodies [kg]; InputError where none has any."""
+    mass = float(sum(masses))
+    if not mass:
+        raise InputError("no body of this robot has a mass, so there is no centre of mass")
+    return mass
 
 
 class _Moved:

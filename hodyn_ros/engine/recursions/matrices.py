@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 
 from hodyn_ros.engine.recursions.composite import Composite, Moments, Rows, series_of, term
+from hodyn_ros.engine.recursions.kinematics import total_mass
 from hodyn_ros.engine.series.series import coefficient
 from hodyn_ros.engine.series.spatial import Spatial, plus, power, scaled
 from hodyn_ros.engine.series.vectors import Scalar, Vector, add, cross, scale, subtract, times
@@ -179,7 +180,7 @@ def _by_rows(columns: Sequence[Sequence[Scalar]]) -> Rows:
 
 
 def _mass(tree: Composite) -> float:
-    return float(sum(body.mass for body in tree.constants))
+    return total_mass(body.mass for body in tree.constants)
 
 
 def _com(tree: Composite) -> Vector:

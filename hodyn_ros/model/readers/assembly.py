@@ -79,9 +79,7 @@ def hold_followers(
     for _ in couplings:
         for coupling in list(left):
             if coupling.of in positions and coupling.joint not in positions:
-                positions[str(coupling.joint)] = (
-                    coupling.ratio * positions[str(coupling.of)] + coupling.offset
-                )
+                positions[str(coupling.joint)] = _followed(coupling, positions[str(coupling.of)])
             if coupling.of in positions:
                 left.remove(coupling)
     for coupling in left:
@@ -91,6 +89,18 @@ def hold_followers(
                 "that one"
             )
     return positions, left
+
+
+def _followed(coupling: Coupling, position: float) -> float:
+    """Return where a joint is that follows another at a position; ModelError beyond its table."""
+    if coupling.function is None:
+        return coupling.ratio * position + coupling.offset
+    if not coupling.function.holds(position):
+        raise ModelError(
+            f"joint {coupling.of!r} is locked at {position:g}, beyond the table by which joint "
+            f"{coupling.joint!r} follows it"
+        )
+    return float(coupling.function.taylor(position, 1)[0])
 
 
 def unfold(joint: Joint, composite: CompositeJoint) -> tuple[list[Joint], list[Link]]:

@@ -22,17 +22,17 @@ def read_closure(
     root: TreeFile,
     model: TreeModel,
     frames: Mapping[str, Frame],
-    mimics: Sequence[Coupling],
+    couplings: Sequence[Coupling],
     with_drives: Sequence[str],
 ) -> Closure | None:
     """Return what makes more of a tree; None where the file and its URDF say nothing of the kind.
 
-    `mimics`: couplings of the URDF; `with_drives`: joints with a drive, which are driven where the file does
-    not say which are. Raises ModelError naming the place in the file.
+    `couplings`: those of the file and its URDF, but for those that locked joints hold; `with_drives`: joints
+    with a drive, which are driven where the file does not say which are. Raises ModelError naming the place
+    in the file.
     """
-    if not mimics and not any(key in root.keys_present for key in KEYS):
+    if not couplings and not any(key in root.keys_present for key in KEYS if key != "couplings"):
         return None
-    couplings = [*mimics, *map(read_coupling, root.couplings)]
     loops = [read_loop(entry, model, frames, root.home is None) for entry in root.loops]
     driven = root.driven if root.driven is not None else list(with_drives) or None
     coordinates: list[Coordinate] | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -33,7 +33,7 @@ from hodyn_ros.model.readers.assembly import (
     locked,
     unfold,
 )
-from hodyn_ros.model.readers.closure_reader import KEYS, read_closure
+from hodyn_ros.model.readers.closure_reader import KEYS, read_closure, read_coupling
 from hodyn_ros.model.readers.robot_entries import (
     BodyEntry,
     FrameEntry,
@@ -61,18 +61,19 @@ _Z = (0.0, 0.0, 1.0)
 def read_tree(root: TreeFile, folder: Path, gravity: ArrayLike | None) -> RobotDescription:
     """Return the robot of a file in a folder; `gravity` (3,) overrides the file's. Raises ModelError."""
     down = gravity if gravity is not None else root.gravity or GRAVITY
+    held, couplings = hold_followers(_locked_in(root.joints), [read_coupling(x) for x in root.couplings])
     if isinstance(root, UrdfFile):
-        assembly, rows = _urdf_assembly(root, folder / root.urdf, down)
+        assembly, rows = _urdf_assembly(root, folder / root.urdf, down, held)
     else:
         assert isinstance(root, InlineFile)
-        assembly = _inline_assembly(root, down)
+        assembly = _inline_assembly(root, down, held)
         rows = {name: JointLimit() for name in assembly.model.joint_names}
     limit_all(root, rows)
-    drives = read_limits_and_drives(root.joints, rows)
+    drives = read_limits_and_drives(root.joints, rows, held)
     frames = all_frames(root.frames, assembly)
     model = carrying_payload(root, assembly.model, frames)
     with_drives = [name for name in model.joint_names if name in drives]
-    closure = read_closure(root, model, frames, assembly.couplings, with_drives)
+    closure = read_closure(root, model, frames, [*assembly.couplings, *couplings], with_drives)
     moved = driven = model.joint_names
     if closure is not None:
         moved = tuple(model.joint_names[j] for j in closure.joints)
@@ -102,17 +103,23 @@ def check_driven(root: TreeFile, with_drives: Collection[str], driven: Collectio
             raise joint.error(f"joint {name!r} has a drive, but is not among `driven`", "drive")
 
 
-def _urdf_assembly(root: UrdfFile, path: Path, gravity: ArrayLike) -> tuple[Assembly, dict[str, JointLimit]]:
-    held = {joint.name: joint.locked for joint in root.joints if joint.locked is not None}
+def _locked_in(joints: Iterable[JointEntry | UrdfJointEntry]) -> dict[str, float]:
+    """Return the positions of locked joints, by name."""
+    return {name: x.locked for name, x in single_joints(joints) if x.locked is not None}
+
+
+def _urdf_assembly(
+    root: UrdfFile, path: Path, gravity: ArrayLike, held: Mapping[str, float]
+) -> tuple[Assembly, dict[str, JointLimit]]:
     described = read_described(root.bodies)
     assembly, limits = read_urdf_assembly(path, root.floating_base, held, described)
     model = replace(assembly.model.with_gravity(gravity), name=root.name or assembly.model.name)
     return replace(assembly, model=model), {name: limits.row(i) for i, name in enumerate(model.joint_names)}
 
 
-def _inline_assembly(root: InlineFile, gravity: ArrayLike) -> Assembly:
+def _inline_assembly(root: InlineFile, gravity: ArrayLike, held: Mapping[str, float]) -> Assembly:
     links = [read_body(body) for body in root.bodies]
-    joints, between, couplings = read_joints(root.joints, root.floating_base)
+    joints, between, couplings = read_joints(root.joints, root.floating_base, held)
     if not root.floating_base:
         carried = {joint.child for joint in joints}
         for body in root.bodies:
@@ -176,9 +183,13 @@ def _about_the_com(entry: InertiaEntry, name: str, mass: float, com: Array) -> A
 
 
 def read_joints(
-    entries: Iterable[JointEntry], floating_base: bool
+    entries: Sequence[JointEntry], floating_base: bool, held: Mapping[str, float] | None = None
 ) -> tuple[list[Joint], list[Link], list[Coupling]]:
-    """Return all joints, rows of joints as several, the links between these, and which joints follow."""
+    """Return all joints, rows of joints as several, the links between these, and which joints follow.
+
+    `held`: positions of joints that are fixed, by default those that are locked.
+    """
+    held = _locked_in(entries) if held is None else held
     joints: list[Joint] = []
     links: list[Link] = []
     couplings: list[Coupling] = []
@@ -190,11 +201,11 @@ def read_joints(
         else:
             parts, between, follows = [_single_joint(entry, floating_base)], [], []
         limits = {name: x.limits or JointLimit() for name, x in single_joints([entry])}
-        at = {name: x.locked for name, x in single_joints([entry]) if x.locked is not None}
-        at, follows = hold_followers(at, follows)
+        at, follows = hold_followers({name: held[name] for name in limits if name in held}, follows)
         for part in parts:
-            held = part.name in at
-            joints.append(locked(part, at[part.name], limits.get(part.name, JointLimit())) if held else part)
+            if part.name in at:
+                part = locked(part, at[part.name], limits.get(part.name, JointLimit()))
+            joints.append(part)
         links += between
         couplings += follows
     return joints, links, couplings
@@ -286,13 +297,17 @@ def limit_all(root: TreeFile, rows: dict[str, JointLimit]) -> None:
 
 
 def read_limits_and_drives(
-    joints: Iterable[JointEntry | UrdfJointEntry], rows: dict[str, JointLimit]
+    joints: Iterable[JointEntry | UrdfJointEntry], rows: dict[str, JointLimit], held: Collection[str] = ()
 ) -> dict[str, DriveSpec]:
-    """Write the limits of single joints into `rows`, and return the drives by joint."""
+    """Write the limits of single joints into `rows`, and return the drives by joint.
+
+    Those of joints that are locked, or `held` by such, do not count.
+    """
     drives: dict[str, DriveSpec] = {}
     seen: set[str] = set()
     for name, entry in single_joints(joints):
-        if entry.locked is not None or (isinstance(entry, JointEntry) and entry.type == "fixed"):
+        fixed = isinstance(entry, JointEntry) and entry.type == "fixed"
+        if fixed or entry.locked is not None or name in held:
             continue
         if name not in rows:
             form = "MJCF" if isinstance(entry, MjcfJointEntry) else "URDF"

@@ -350,3 +350,22 @@ class TestTrees:
             pose, twists, representation="body_fixed", body="tool", seed=q[0] + 0.05
         )
         assert_moves(robot, found, "tool", pose, twists, "body_fixed")
+
+
+@pytest.mark.parametrize("away", [0.0, 0.7], ids=["nearest the origin", "elsewhere on the axis"])
+def test_frames_on_the_axis_that_turns_them_turn(away: float) -> None:
+    """What rounding leaves of the distance from the axis is no lever, beside which turns count nothing."""
+    rng = np.random.default_rng(0)
+    e = rng.normal(size=3)
+    e /= np.linalg.norm(e)
+    point = np.cross(e, rng.normal(size=3)) + away * e
+    slides = np.hstack([np.zeros((3, 3)), np.eye(3)])
+    robot = robot_in([*slides, np.hstack([e, np.cross(point, e)])], in_world_axes([point] * 4))
+    q = rng.uniform(-0.5, 0.5, (4, 4))
+    moved = robot.forward_kinematics(q)
+    body = robot.tree.body_names[3]
+    goal = moved.pose_of(body), moved.twists_of(body)
+    found = robot.inverse_kinematics(*goal, seed=q[0] + 0.1)
+    np.testing.assert_allclose(found, q, rtol=0.0, atol=1e-12)
+    call = GoalCall(*goal, seed=q[0] + 0.1)
+    np.testing.assert_allclose(inverse_kinematics(robot.model, call), q, rtol=0.0, atol=1e-12)

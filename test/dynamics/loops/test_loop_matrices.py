@@ -11,7 +11,7 @@ from oracles.motions import random_stack
 from refusals import refused
 from sweeps import some
 
-from hodyn_ros import BaseMotion, Robot, share
+from hodyn_ros import BaseMotion, Constraints, Coupling, Robot, share
 from hodyn_ros.dynamics.loops import grounded
 from hodyn_ros.dynamics.operations import PRODUCTS, RATES
 from hodyn_ros.engine.loops.loop_matrices import MATRICES
@@ -182,3 +182,20 @@ def test_compiled_calls_go_far_in_small_steps() -> None:
             else getattr(robot, what)(q)
         )
         np.testing.assert_allclose(found, expected[0], rtol=0.0, atol=1e-12 * np.abs(expected).max())
+
+
+def test_robots_without_mass_have_no_centre_of_mass() -> None:
+    """Hands whose URDF gives no masses, one finger of which follows the other; their efforts are zero."""
+    hand = Robot.from_screws(
+        [-1, -1],
+        [[0, 0, 0, 0, 1, 0], [0, 0, 0, 0, -1, 0]],
+        [np.eye(4)] * 2,
+        masses=np.zeros(2),
+        coms=np.zeros((2, 3)),
+        inertias=np.zeros((2, 3, 3)),
+        constraints=Constraints(couplings=[Coupling(1, 0)]),
+    )
+    q = np.ones((3, 1))
+    for call in (hand.com, hand.com_jacobian, hand.centroidal_momentum, hand.centroidal_momentum_matrix):
+        refused(lambda call=call: call(q), "no body of this robot has a mass")
+    assert not hand.inverse_dynamics_hessian(q, np.ones((1, 1))).any()

@@ -22,13 +22,14 @@ from hodyn_ros import (
     SingularError,
 )
 from hodyn_ros.lie.se3 import exp
+from hodyn_ros.model.composite_joints import ball
 
 pytestmark = pytest.mark.thorough
 
 TWO, THREE, FIVE = np.zeros((2, 1)), np.zeros((3, 1)), np.zeros((5, 1))
 STILL = BaseMotion(np.eye(4), np.zeros((2, 6)))
 ONE, TWISTS = np.eye(4), np.zeros((1, 6))
-NAN = np.full((3, 1), np.nan)
+NAN, UNEVEN = np.full((3, 1), np.nan), [[0.0], [0.0, 1.0]]
 FAR = exp(np.array([0.0, 0.0, 0.0, 0.0, 0.3, 20.0]))
 
 BAR: dict[str, Row] = {  # of a four-bar
@@ -77,6 +78,13 @@ BAR: dict[str, Row] = {  # of a four-bar
     "batch, NaN": (
         lambda r: r.com(np.where(np.arange(5) == 3, np.nan, 0.0)[:, None, None]),
         "NaN or infinite numbers, first at index (3, 0, 0)"),
+    "uneven torques": (lambda r: r.forward_dynamics(TWO, UNEVEN), "the torques must hold real numbers"),
+    "uneven states": (
+        lambda r: r.forward_dynamics_derivatives(UNEVEN, [[0.0]]), "the motion must hold real numbers"),
+    "uneven inputs": (
+        lambda r: r.hybrid_dynamics(TWO, UNEVEN, prescribed=[0]), "the torques must hold real numbers"),
+    "uneven batch": (lambda r: r.compile_batch(0, "mass_matrix")(UNEVEN), "expected batches"),
+    "uneven positions": (lambda r: r.reset(UNEVEN), "the positions must hold real numbers"),
 }  # fmt: skip
 
 
@@ -220,3 +228,29 @@ def test_of_other_robots() -> None:
 
 def test_types_are_those_of_bad_input() -> None:
     assert issubclass(ConvergenceError, InputError) and issubclass(SingularError, InputError)
+
+
+def test_poses_at_which_joints_move_no_mass_are_refused() -> None:
+    """A ball joint at a pitch of 90 degrees, beside joints one of which follows another."""
+    robot = Robot.from_screws(
+        [-1, 0, 1],
+        [ball((0.1, 0.2, 0.3)), [1, 0, 0, 0, 0.3, 0], [0, 0, 1, 0, 0, 0]],
+        [np.eye(4)] * 3,
+        masses=[1.0, 2.0, 0.5],
+        coms=[[0.1, 0.2, 0.3]] * 3,
+        inertias=[np.diag([0.1, 0.12, 0.14])] * 3,
+        constraints=Constraints(couplings=[Coupling("joint3", "joint2", 0.5)]),
+    )
+    state, torques = np.array([[0.2, 0.5 * np.pi, 0.4, 0.3], [0.1, -0.2, 0.3, 0.4]]), np.ones((2, 4))
+    calls = [
+        lambda: robot.forward_dynamics(state, torques),
+        lambda: robot.compile(1, "forward_dynamics")(state, torques),
+        lambda: robot.hybrid_dynamics(state, torques, prescribed=["joint2"]),
+        lambda: robot.forward_dynamics_derivatives(state, torques),
+    ]
+    words = "joints ['joint1_rz', 'joint1_rx'] can move together there without moving any mass"
+    assert_refused(*[(call, words) for call in calls], error=SingularError)
+    state[0, 1] -= 1e-3  # where nine digits are left
+    found = robot.forward_dynamics(state, torques)
+    back = robot.inverse_dynamics(np.vstack([state, found]))
+    assert np.abs(back - torques).max() < 1e-14 * np.abs(found).max()

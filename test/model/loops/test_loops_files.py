@@ -221,6 +221,27 @@ class TestRobotFiles:
         expected = Robot.from_urdf(HAND).inverse_dynamics(held)[0, 0]
         assert robot.inverse_dynamics(y)[0, 0] == pytest.approx(expected, rel=1e-12)
 
+    @pytest.mark.parametrize("curve", ["ratio: 0.5, offset: 0.1", "polynomial: [0.1, 0.5]"])
+    def test_locked_joints_hold_those_that_are_coupled_to_them(
+        self, written: Callable[[str], Path], tmp_path: Path, curve: str
+    ) -> None:
+        """Beside a URDF, or bodies of the file itself; what is said of their limits does not count."""
+        bar, y = FOUR_BAR.split("loops:")[0], np.random.default_rng(0).uniform(-0.5, 0.5, (3, 1))
+        coupled = f"couplings:\n  - {{joint: swing, of: drive, {curve}}}\n"
+        robot = Robot.load(written(bar.replace("{name: drive,", "{name: drive, locked: 0.3,") + coupled))
+        all_move = np.concatenate([[[0.3], [0.0], [0.0]], y, [[0.25], [0.0], [0.0]]], axis=1)
+        expected = Robot.load(written(bar)).inverse_dynamics(all_move)[0, 1]
+        assert (robot.joint_names, robot.closure) == (("knee",), None)
+        assert robot.inverse_dynamics(y)[0, 0] == pytest.approx(expected, rel=1e-12)
+
+        (tmp_path / "hand.urdf").write_text(HAND)
+        text = """
+urdf: hand.urdf
+joints: [{name: finger, locked: 0.05}, {name: wrist, limits: {lower: 0}}]
+couplings: [{joint: wrist, of: finger, ratio: 0.5}]
+"""
+        refused(lambda: Robot.load(written(text)), "no joint of robot 'hand' moves", ModelError)
+
     def test_rows_are_read_in_the_axes_of_a(self, written: Callable[[str], Path]) -> None:
         y = np.random.default_rng(0).uniform(-0.5, 0.5, (5, 1))
         expected = Robot.load(written(FOUR_BAR)).inverse_dynamics(y)
