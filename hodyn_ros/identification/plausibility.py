@@ -169,7 +169,8 @@ def check_friction(model: TorqueModel, data: Data, estimated: Estimate) -> None:
     """Raise InputError where what was found as friction drives a joint, instead of braking it.
 
     A joint that turns a symmetric tool has little but friction, and no file says how much: what has the wrong
-    sign shows when all is found, as friction below zero.
+    sign shows when all is found, as friction below zero. That counts which changes with the direction: of a
+    joint that goes one way it may be an offset as well, and what holds it at rest may have any sign.
     """
     if model.kinds > 4:  # several figures of friction, of which one may be below zero
         return
@@ -180,10 +181,12 @@ def check_friction(model: TorqueModel, data: Data, estimated: Estimate) -> None:
     speeds, _ = model.rubbing(motion, at_motor)
     for j in np.flatnonzero(data.recording.efforts.measured).tolist():
         places = [model.place(kind).start + j for kind in (1, 2)]
-        of_figures = (speeds[:, j, None] * columns[:, j, places]).mean(axis=0)
+        speed, size = speeds[:, j], np.abs(speeds[:, j])
+        either_way = speed - size * (speed.sum() / max(size.sum(), 1e-300))
+        of_figures = (either_way[:, None] * columns[:, j, places]).mean(axis=0)
         power = float(of_figures @ now.parameters[places])
         deviation = float(np.sqrt(of_figures @ estimated.covariance[np.ix_(places, places)] @ of_figures))
-        if power < -max(_DRIVES * _rms(speeds[:, j]) * float(np.std(data.efforts[:, j])), _SIGMA * deviation):
+        if power < -max(_DRIVES * _rms(speed) * float(np.std(data.efforts[:, j])), _SIGMA * deviation):
             raise InputError(
                 f"efforts of joint {model.robot.joint_names[j]!r} have friction that drives it, "
                 f"{now.parameters[places[1]]:.3g} N·m or N; do its efforts, or its positions, have the wrong "

@@ -57,7 +57,8 @@ def test_noise_of_the_velocity_is_no_friction_that_sticks() -> None:
     shaken = 3.0 * 1.7e-3 * turnover(speed[:, None], np.array([[0.01], [1.0]]))[:, 0]
     quiet = 0.1 * random.standard_normal(len(speed))
     residual = quiet + shaken * random.standard_normal(len(speed))
-    assert not unexplained(speed, residual, 0.01, 3.0, shaken, 4, 1.0)[1]
+    out, sticks = unexplained(speed, residual, 0.01, 3.0, shaken, 4, 1.0)
+    assert not sticks and not out.any()
     stuck = quiet + 3.0 * (np.abs(speed) < 0.01) * random.choice([-1.0, 1.0], len(speed))
     out, sticks = unexplained(speed, stuck, 0.01, 3.0, shaken, 4, 1.0)
     assert sticks
@@ -68,7 +69,7 @@ def test_noise_of_the_velocity_is_no_friction_that_sticks() -> None:
 def test_friction_that_turns_out_to_stick_has_no_speed_at_which_it_turns_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Encoders seem to be coarse at one look, and at the next one friction sticks: the file's speed stays."""
+    """Friction seems to turn over at one look, and to stick at the next one: the file's speed stays."""
     lift = np.array([False, True, False])
     looks, sticks = iter([~lift & lift] + [lift] * 4), iter([~lift & lift] * 2 + [lift] * 3)
 

@@ -97,6 +97,19 @@ def test_friction_that_would_drive_such_a_joint_is_refused(wrist: Robot, turned:
         identify(wrist, replace(right, **{turned: other}), Options(bandwidth=5.0))
 
 
+def test_friction_of_a_joint_that_goes_one_way_says_nothing_of_signs(wrist: Robot) -> None:
+    """What holds it at rest is larger than what it moves against: an offset, beside friction below zero."""
+    right = sensed_at_links(wrist, 1)
+    assert right.links is not None
+    share = np.clip((right.efforts.times - 3.0) / 4.0, 0.0, 1.0)
+    way, efforts = right.links.values.copy(), right.efforts.values.copy()
+    way[:, 3] = 2.0 * share**3 * (10.0 - 15.0 * share + 6.0 * share**2)
+    efforts[:, 3] = np.where((share > 0.0) & (share < 1.0), 0.5, 0.8)
+    links, at_links = Channel(right.links.times, way), Channel(right.efforts.times, efforts)
+    found = identify(wrist, replace(right, efforts=at_links, links=links), Options(bandwidth=5.0))
+    assert found.figure("Coulomb friction of turn_tool").value >= 0.0
+
+
 @pytest.mark.parametrize("seed", some(range(6), 0, 1, 2))
 def test_plain_mistakes_beside_such_a_joint_are_refused(wrist: Robot, seed: int) -> None:
     right = sensed_at_links(wrist, seed)

@@ -137,12 +137,12 @@ class Data:
         return encoder * np.sqrt(2.0 * band * period) * 2.0 * np.pi * band / np.sqrt(3.0)
 
     def leave_reversals_out(
-        self, model: TorqueModel, now: Unknowns, coarse: bool
+        self, model: TorqueModel, now: Unknowns, near: bool
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Leave samples of efforts out about reversals where friction is not the function of the velocity.
 
-        With `coarse` also where it may be one, but of a velocity that encoders do not tell finely enough.
-        Return of which motors or links (n,) friction sticks, and of which either is so.
+        Before the unknowns are `near` what is sought, only where it plainly sticks. Return of which motors or
+        links (n,) friction sticks, and of which samples are left out.
         """
         at_motor, times = self.recording.at_motor, self.effort_times
         motion = self.fast_motion(self.acted(now.effort_delay), self.late(now))
@@ -162,7 +162,7 @@ class Data:
                 of_one, sticks = unexplained(
                     speeds[:, i], residual, transitions[i], friction[i], shaken[:, i], reach, independent
                 )
-                if sticks or coarse:
+                if sticks or near:
                     sticking[i] |= sticks
                     hidden[i] |= of_one.any()
                     out |= of_one

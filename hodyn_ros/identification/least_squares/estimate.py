@@ -125,8 +125,8 @@ def estimate(
         if look == 1:  # near enough that what is left tells, and one look to come
             _seek_holds(model, runs, rows, systems, now, noise)
         left_out = [each.reversals_left_out for each in runs]
-        # with coarse encoders the second look tells how friction turns over, and is the last to look at it
-        looks_back = [each.leave_reversals_out(model, now, coarse=look > 0) for each in runs]
+        # where friction hardly sticks, the second look tells how it turns over, and is the last to look at it
+        looks_back = [each.leave_reversals_out(model, now, near=look > 0) for each in runs]
         sticking, hidden = np.logical_or.reduce(looks_back)
         # the look after holds were found still weighs by noise that has them in it
         enough = 2 if any(each.held for each in runs) else 1
