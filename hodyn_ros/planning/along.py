@@ -76,14 +76,15 @@ class DemandAlong:
         tolerance: float = TOLERANCE,
         progress: Callable[[float], None] | None = None,
         visit: Callable[[Array, Array], None] | None = None,
+        enough: float = np.inf,
     ) -> Peaks:
-        """Return the peaks of the relative quantities; `tolerance` to `visit` as in `peaks.find_peaks`.
+        """Return the peaks of the relative quantities; `tolerance` to `enough` as in `peaks.find_peaks`.
 
         What is motion alone, made of polynomials, has exact peaks, which are not searched.
         """
         if self._exact.known.all() and visit is None:
             return self._exact.joined(None, speed)
-        searched = self._searched(speed, tolerance, progress, visit)
+        searched = self._searched(speed, tolerance, progress, visit, enough=enough)
         return self._exact.joined(searched, speed)
 
     def position_peaks(self) -> Peaks:
@@ -99,6 +100,7 @@ class DemandAlong:
         progress: Callable[[float], None] | None = None,
         visit: Callable[[Array, Array], None] | None = None,
         passed_over: NDArray[np.bool_] | None = None,
+        enough: float = np.inf,
     ) -> Peaks:
         """Return the peaks of all columns but some (columns,), by default those that are known."""
         try:
@@ -110,6 +112,7 @@ class DemandAlong:
                 progress,
                 visit,
                 self._exact.known if passed_over is None else passed_over,
+                enough=enough,
             )
         except RoughError as error:
             column = self.demand.columns[error.column]

@@ -67,18 +67,20 @@ def check(
     duration: float | None = None,
     tolerance: float = TOLERANCE,
     progress: Callable[[float], None] | None = None,
+    enough: float = np.inf,
 ) -> Report:
     """Compare a motion of joints, of a platform, or of a floating base with its joints, with all limits.
 
     `duration` [s], by default to the end. `tolerance`: every quantity is known everywhere to this share of
-    its limit, and its peak much better; how, and what of it is certain, is said in `peaks`. Raises InputError
+    its limit, and its peak much better; how, and what of it is certain, is said in `peaks`. Where a quantity
+    is `enough` times its limit, nothing more is looked for: others may be larger then. Raises InputError
     where the motion does not fit the robot or is too rough for a limit to make sense: the torque rate of a
     motion whose torque jumps is infinite.
     """
     demand = LimitSet(robot)
     along = DemandAlong(demand, RobotMotion.of(motion), duration)
     record = Record()
-    peaks = along.peaks(tolerance=tolerance, progress=progress, visit=record.add)
+    peaks = along.peaks(tolerance=tolerance, progress=progress, visit=record.add, enough=enough)
     values = demand.absolute(peaks.values)
     findings = tuple(
         Finding(column, float(time), float(value), float(margin), float(usage), float(error))

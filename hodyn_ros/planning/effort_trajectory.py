@@ -39,6 +39,7 @@ class EffortTrajectory(NamedTuple):
 
 
 _DENSE = 5  # points, from which on a spline need not rest at its ends
+_ABSURD = 1e3  # times a limit: what is beyond may be so rough that its peaks take half a minute
 
 
 class EffortPoints(NamedTuple):
@@ -113,7 +114,7 @@ class EffortFilter:
         missed = np.abs(efforts[1::2] - 0.5 * (efforts[:-1:2] + efforts[2::2])).max(axis=0)
         violations: tuple[Finding, ...] = ()
         if self._has_limits:
-            violations = check(self.robot, dense.motion).violations
+            violations = check(self.robot, dense.motion, enough=_ABSURD).violations
         return EffortTrajectory(dense, motion[::2, :3], efforts[::2], missed, violations)
 
     def fastest(

@@ -133,6 +133,7 @@ def find_peaks(
     visit: Callable[[Array, Array], None] | None = None,
     passed_over: NDArray[np.bool_] | None = None,
     precision: float = PRECISION,
+    enough: float = np.inf,
 ) -> Peaks:
     """Find the largest magnitudes of functions from the first to the last of some instants.
 
@@ -141,10 +142,11 @@ def find_peaks(
     to this, or to this share of its peak where that is above 1; peaks are known to the `precision`, where
     rounding allows. `signed` (columns,):
     functions whose largest value counts, not the magnitude. `visit(times, values)` gets what was sampled, in
-    order of time. Functions that are `passed_over` (columns,) are sampled, but not searched. Raises
-    InputError for a function that is not finite, or noise.
+    order of time. Functions that are `passed_over` (columns,) are sampled, but not searched. The search ends
+    where one is beyond `enough`: other peaks may be higher then. Raises InputError for a function that is not
+    finite, or noise.
     """
-    search = _Search(function, _tick(edges), tolerance, signed, passed_over, precision)
+    search = _Search(function, _tick(edges), tolerance, signed, passed_over, precision, enough)
     count = len(edges) - 1
     for first in range(0, count, _BLOCK):
         block = edges[first : first + _BLOCK + 1]
@@ -154,6 +156,8 @@ def find_peaks(
             visit(panels.times.ravel()[order], panels.values.reshape(order.size, -1)[order])
         if progress is not None:
             progress(min(1.0, (first + _BLOCK) / count))
+        if search.ended:
+            break
     return search.peaks()
 
 
@@ -196,12 +200,13 @@ class _Search:
         signed: NDArray[np.bool_] | None,
         passed_over: NDArray[np.bool_] | None,
         precision: float,
+        enough: float,
     ) -> None:
         if not 0.0 < tolerance < 1.0:
             raise InputError(f"the tolerance must be above 0 and below 1, found {tolerance:g}")
         self._function = function
         self._gap, self._shortest = _GAP * tick, _SHORTEST * tick
-        self._tolerance, self._precision = tolerance, precision
+        self._tolerance, self._precision, self._enough = tolerance, precision, enough
         self._signed = signed if signed is not None and signed.any() else None
         self._passed_over = passed_over
         self._evaluations = 0
@@ -218,7 +223,7 @@ class _Search:
     def block(self, begin: Array, end: Array) -> _Panels:
         """Look into panels (P,) until nothing in them can be higher than what is known."""
         panels = self._sampled(begin, end)
-        while True:
+        while not self.ended:
             rough = np.asarray((panels.errors > self._tolerance * self._scale).any(axis=1))
             if rough.any():
                 panels = self._halved(panels, rough)
@@ -234,6 +239,11 @@ class _Search:
                 panels = self._halved(panels, unknown)
         self._ceilings = np.maximum(self._ceilings, panels.bounds.max(axis=0))
         return panels
+
+    @property
+    def ended(self) -> bool:
+        """Whether a function is beyond what is enough."""
+        return bool(np.max(self._sizes) > self._enough)
 
     @property
     def _scale(self) -> Array:

@@ -12,6 +12,7 @@ from scipy.interpolate import CubicHermiteSpline
 from hodyn_ros import share
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
+from hodyn_ros.planning.check import check
 from hodyn_ros.planning.effort_trajectory import EffortFilter
 from hodyn_ros.trajectory.splines.densify import Waypoints, densify
 from hodyn_ros.trajectory.splines.start import PresentState, start_from
@@ -129,6 +130,16 @@ def test_limits_are_reported_with_joint_and_time(panda: Robot) -> None:
     assert 0.0 <= worst.time <= 1.23 / 4.0 and abs(worst.value) > worst.column.upper
     bare = Robot(panda.model)  # no limits, no drives
     assert EffortFilter(bare)(planned(speed=4.0)).violations == ()
+
+
+def test_of_a_wild_motion_no_peaks_are_sought(panda: Robot) -> None:
+    """A spline through points at uneven instants swings so far that its torques are noise in the search."""
+    rng = np.random.default_rng(0)
+    times = np.append(0.0, np.cumsum(10.0 ** rng.uniform(-2.6, 0.3, 28)))
+    wild = Waypoints(times, HOME + rng.uniform(-0.3, 0.3, (29, 7)))
+    assert EffortFilter(panda)(wild).violations[0].usage > 1e3
+    motion = densify(wild, 0.01, 0.1).motion
+    assert check(panda, motion, enough=1e3).evaluations < 10_000
 
 
 def test_a_late_first_point_is_led_to_from_the_present_state() -> None:
