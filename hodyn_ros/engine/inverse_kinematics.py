@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from hodyn_ros.codegen.kernel import Call, Shape, straight_line
 from hodyn_ros.codegen.program import (
     All,
@@ -120,14 +122,18 @@ class GoalKernel(Call):
 def goal_kernel(
     model: TreeModel, goals: Goals, order: int, checked_call: Callable[..., Array]
 ) -> GoalKernel | None:
-    """Compile inverse kinematics; None where that would take too long, or no joint is free to move."""
+    """Compile inverse kinematics; None where that takes too long, or no free joint moves what is asked."""
     code = GoalCode(model, goals, order)
     if not code.movable:
         return None
     steps = len(code.joints) * (20 + code.n_rows * (code.n_rows + 6 * (order + 1) ** 2))
     if 2 * steps > _LONGEST:
         return None
-    return GoalKernel(model, goals, order, checked_call, code)
+    try:
+        with np.errstate(invalid="ignore"):
+            return GoalKernel(model, goals, order, checked_call, code)
+    except ZeroDivisionError:  # a column of the Jacobian is zero whatever the positions
+        return None
 
 
 def _unless(condition: Condition) -> list[Statement]:

@@ -352,6 +352,14 @@ class TestTrees:
         assert_moves(robot, found, "tool", pose, twists, "body_fixed")
 
 
+def test_axes_that_slide_turn_nothing() -> None:
+    slides = np.hstack([np.zeros((3, 3)), np.eye(3)])
+    robot = robot_in([*slides], in_world_axes([np.zeros(3)] * 3))
+    body = robot.tree.body_names[2]
+    with pytest.raises(SingularError):
+        robot.inverse_kinematics(np.eye(4), np.zeros((2, 6)), body=body, task="orientation")
+
+
 @pytest.mark.parametrize("away", [0.0, 0.7], ids=["nearest the origin", "elsewhere on the axis"])
 def test_frames_on_the_axis_that_turns_them_turn(away: float) -> None:
     """What rounding leaves of the distance from the axis is no lever, beside which turns count nothing."""
