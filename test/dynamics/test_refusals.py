@@ -189,7 +189,6 @@ VALUES: dict[str, Row] = {
     "pose infinite": (lambda: BaseMotion(np.full((4, 4), np.inf), np.zeros((2, 6))), "infinite"),
     "twists (2, 5)": (lambda: BaseMotion(np.eye(4), np.zeros((2, 5))), "(orders, 6) ... (2, 5)"),
     "twist alone": (lambda: BaseMotion(np.eye(4), np.zeros(6)), "(orders, 6) ... (6,)"),
-    "no twists": (lambda: BaseMotion(np.eye(4), np.zeros((0, 6))), "(orders, 6) ... (0, 6)"),
     "twists NaN": (lambda: BaseMotion(np.eye(4), np.full((2, 6), np.nan)), "NaN"),
     "twists of one": (lambda: BaseMotion(MANY.pose, np.zeros((2, 6))),
         "the base twists must have shape (5, orders, 6)"),
