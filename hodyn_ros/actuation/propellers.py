@@ -31,6 +31,7 @@ from hodyn_ros.lie.motion import BaseMotion, BaseRepresentation
 from hodyn_ros.lie.se3 import Ad, Array, inverse
 from hodyn_ros.model.propeller import Propeller
 
+_ROUNDED = 1e-12  # [m] of what products of poses leave of a lever that is none
 _RANK = 1e-9  # of the columns of the allocation, relative
 UNREACHED = 1e-6  # [N·m, N] of what is left of a wrench up to which nothing is
 _IDLE = 1e-9  # [N] of a thrust whose direction is not known
@@ -87,8 +88,8 @@ class Propellers:
     @cached_property
     def _scale(self) -> Array:
         """What lengths in units of the longest lever make of a wrench (6,)."""
-        levers = [float(np.linalg.norm(propeller.pose[:3, 3])) for propeller in self.propellers]
-        return np.repeat([1.0 / (max(levers) or 1.0), 1.0], 3)
+        longest = max(float(np.linalg.norm(propeller.pose[:3, 3])) for propeller in self.propellers)
+        return np.repeat([1.0 / (longest if longest > _ROUNDED else 1.0), 1.0], 3)
 
     @cached_property
     def _scaled(self) -> Array:

@@ -23,6 +23,7 @@ def run_identify(
     robot: RobotChoice,
     recordings: Sequence[Path],
     columns: Path | None,
+    topics: Sequence[str],
     options: Options,
     at_motor: bool,
     validations: Sequence[Path],
@@ -33,7 +34,7 @@ def run_identify(
     """Write the robot file `out`, figures and pictures to `report`; print and return what was found."""
     prior = robot.robot()
     used, further = (
-        [read_recording(path, prior.joint_names, columns, at_motor) for path in paths]
+        [read_recording(path, prior.joint_names, columns, at_motor, topics) for path in paths]
         for paths in (recordings, validations)
     )
     with progress_bar(console, "identifying") as progress:

@@ -34,11 +34,12 @@ class Feedback(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """Recordings to learn from, what their columns are, and when the motion begins in each, if known."""
+    """Recordings to learn from, what to read of them, and when the motion begins in each, if known."""
 
     recordings: Sequence[Path]
     columns: Path | None = None
     begin: float | None = None  # [s]
+    topics: Sequence[str] = ()  # of bags
 
 
 def run_learn(
@@ -61,7 +62,7 @@ def run_learn(
     repetitions: list[JointRecording] = []
     begins: list[float] = []
     for path in runs.recordings:
-        recording = read_recording(path, model.joint_names, runs.columns)
+        recording = read_recording(path, model.joint_names, runs.columns, topics=runs.topics)
         starts = _begins(path, model.joint_names, wanted, runs.begin)
         for start in starts:
             several = len(starts) > 1

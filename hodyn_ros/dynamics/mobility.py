@@ -114,7 +114,10 @@ def _check_ranks(model: TreeModel) -> None:
     anywhere = np.random.default_rng(0).uniform(-1.0, 1.0, (1, model.n_joints))
     base = BaseMotion(np.eye(4), np.zeros((1, 6))) if model.floating_base else None
     motion = SpatialMotion(model, anywhere, base)
-    size = float(np.abs(model.placements[:, :3, 3]).max()) or 1.0
+    # or the largest radius of gyration, where bodies are nearer to the world's origin than that, or at it but
+    # for rounding: beside moments masses would count for nothing
+    radii = [np.sqrt(w[-1] / mass) for mass, w in zip(model.masses, moments) if mass > 0.0]
+    size = float(max([np.abs(model.placements[:, :3, 3]).max(), *radii])) or 1.0
     scale = np.repeat([1.0, size], 3)
     rows = []
     for body in range(model.n_bodies):

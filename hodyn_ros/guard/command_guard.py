@@ -288,10 +288,13 @@ class CommandGuard:
     def _unasked(self) -> Reason | None:
         """Return that it has to be asked to start, None where it may go on by itself."""
         rejoin, stopped = self.config.rejoin, self._fault
-        alone = rejoin is Rejoin.ALWAYS or (rejoin is Rejoin.GAP and stopped is Fault.NO_FEEDFORWARD)
+        lost = self.ended or self._alone()  # since: what has stopped then is not the stream alone
+        interrupted = stopped is Fault.NO_FEEDFORWARD and not lost
+        alone = rejoin is Rejoin.ALWAYS or (rejoin is Rejoin.GAP and interrupted)
         if stopped is None or self._asked or alone:
             return None
-        return Reason(Obstacle.NOT_ASKED, note=f"(it has stopped: {stopped.value})")
+        more = ", and was left to its drives since" if lost else ""
+        return Reason(Obstacle.NOT_ASKED, note=f"(it has stopped: {stopped.value}{more})")
 
     def _enter(self, state: State, reason: Reason) -> None:
         self.transitions.append(Transition(self.state, state, reason))

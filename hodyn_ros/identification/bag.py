@@ -24,26 +24,30 @@ from hodyn_ros.identification.recording import LONGEST_STEP, Channel, JointRecor
 _Read = Callable[[Bag, str, Sequence[str]], JointStates]
 
 
-def read_bag(path: Path, joint_names: Sequence[str], at_motor: bool = True) -> JointRecording:
+def read_bag(
+    path: Path, joint_names: Sequence[str], at_motor: bool = True, chosen: Sequence[str] = ()
+) -> JointRecording:
     """Read joint states: those of a topic whose name ends with motor_states are of motors, others of links.
 
-    Topics that do not name these joints, such as those of a gripper, are passed over. Links that no joint
-    state tells come from the state of a joint_trajectory_controller. Efforts are those of the motors where
-    they have any, else of the links, else what the controller measures or commands, else what a dynamics_node
-    has computed; the source then says so. Stamps are those of the headers. Samples that are no numbers, as
-    drivers publish them before their first reading, are left out; `notes` say how many, and what is lost of
-    a bag that was cut off. Raises InputError for a bag without positions or efforts of these joints, and for
-    one in which stamps go back.
+    Topics that do not name these joints, such as those of a gripper, are passed over. Of several topics of
+    one type that name them, as measured and commanded joint states, the `chosen` one counts. Links that no
+    joint state tells come from the state of a joint_trajectory_controller. Efforts are those of the motors
+    where they have any, else of the links, else what the controller measures or commands, else what a
+    dynamics_node has computed; the source then says so. Stamps are those of the headers.
+    Samples that are no numbers, as drivers publish them before their first reading, are left out; `notes` say
+    how many, and what is lost of a bag that was cut off. Raises InputError for a bag without positions or
+    efforts of these joints, for one in which stamps go back, for several such topics of which none is chosen,
+    and for a chosen one that is not read.
     """
     others: dict[str, JointStates] = {}
     with Bag(path) as bag:
         joint_states = _topics(bag, JOINT_STATE)
         of_motors = [topic for topic in joint_states if topic.endswith("motor_states")]
         of_links = [topic for topic in joint_states if topic not in of_motors]
-        motors = _of_robot(bag, of_motors, read_joint_states, joint_names, others)
-        links = _of_robot(bag, of_links, read_joint_states, joint_names, others)
+        motors = _of_robot(bag, of_motors, read_joint_states, joint_names, others, chosen)
+        links = _of_robot(bag, of_links, read_joint_states, joint_names, others, chosen)
         controllers = _topics(bag, CONTROLLER_STATE)
-        controller = _of_robot(bag, controllers, read_controller_states, joint_names, others)
+        controller = _of_robot(bag, controllers, read_controller_states, joint_names, others, chosen)
         found = [one for one in (motors, links, controller) if one is not None]
         if others and (not found or (of_motors and motors is None)):
             topic, states = next(iter(others.items()))
@@ -64,11 +68,16 @@ def read_bag(path: Path, joint_names: Sequence[str], at_motor: bool = True) -> J
             def computed_in(bag: Bag, topic: str, names: Sequence[str]) -> JointStates:
                 return read_feedforwards(bag, topic, names, at_motor)
 
-            computed = _of_robot(bag, _topics(bag, FEEDFORWARD_TORQUE), computed_in, joint_names, {})
+            feedforwards = _topics(bag, FEEDFORWARD_TORQUE)
+            computed = _of_robot(bag, feedforwards, computed_in, joint_names, {}, chosen)
             if computed is not None:
                 efforts = _efforts(*computed, notes)
                 source = f"{path.name}, efforts as computed on {computed[0]}"
                 topics.append(computed[0])
+    if unread := [topic for topic in chosen if topic not in topics]:
+        raise InputError(
+            f"of '{path}' {', '.join(unread)} is not read; what is read of these joints: {', '.join(topics)}"
+        )
     if efforts is None:
         raise InputError(
             f"'{path}' has no efforts of {list(joint_names)}: the field effort of {', '.join(topics)} is "
@@ -85,7 +94,12 @@ def _topics(bag: Bag, kind: str) -> list[str]:
 
 
 def _of_robot(
-    bag: Bag, topics: Sequence[str], read: _Read, names: Sequence[str], others: dict[str, JointStates]
+    bag: Bag,
+    topics: Sequence[str],
+    read: _Read,
+    names: Sequence[str],
+    others: dict[str, JointStates],
+    chosen: Sequence[str],
 ) -> tuple[str, JointStates] | None:
     """Return the topic that names all joints of a robot, and its states; what does not goes to `others`."""
     fitting: dict[str, JointStates] = {}
@@ -93,8 +107,12 @@ def _of_robot(
         states = read(bag, topic, names)
         (fitting if states.messages else others)[topic] = states
     if len(fitting) > 1:
-        kind = bag.topics[topics[0]].type
-        raise InputError(f"'{bag.path}' has {kind} on {', '.join(fitting)}; record those of one robot alone")
+        kind, several = bag.topics[topics[0]].type, ", ".join(fitting)
+        fitting = {topic: states for topic, states in fitting.items() if topic in chosen}
+        if len(fitting) != 1:
+            raise InputError(
+                f"'{bag.path}' has {kind} of these joints on {several}; choose one of them with --topic"
+            )
     for topic, states in fitting.items():
         if states.goes_back > LONGEST_STEP:
             raise InputError(

@@ -56,9 +56,15 @@ class ColumnMap(Entry):
 
 
 def read_recording(
-    path: Path, joint_names: Sequence[str], columns: Path | None = None, at_motor: bool = True
+    path: Path,
+    joint_names: Sequence[str],
+    columns: Path | None = None,
+    at_motor: bool = True,
+    topics: Sequence[str] = (),
 ) -> JointRecording:
     """Read a recording of a robot with these joints. Raises InputError naming file and column.
+
+    `topics`: which to read of a bag, where several of one type have these joints.
 
     Without a map the columns are called `time`, then for each joint `NAME.position`, `NAME.motor_position`,
     `NAME.effort` and `NAME.temperature`; an NPZ has `time`, `position`, `motor_position` and `effort` (N, n),
@@ -70,7 +76,7 @@ def read_recording(
     if kind not in (".csv", ".npz", ".parquet"):
         from hodyn_ros.identification.bag import read_bag
 
-        return read_bag(path, joint_names, at_motor)
+        return read_bag(path, joint_names, at_motor, topics)
     if not path.is_file():  # a pipe may never end
         raise InputError(f"the recording '{path}' is not a regular file")
     table = {".csv": _csv, ".npz": _npz, ".parquet": _parquet}[kind](path)

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
+from scipy.special import ndtr, stdtrit
 
 from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
@@ -93,7 +94,7 @@ def _check_gears(model: TorqueModel, data: Data) -> None:
         size = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
         fit = np.linalg.lstsq(columns / size, motors[:, i], rcond=None)[0] / size
         slope, bent = float(fit[0]), float(np.std(loads[:, i] * fit[1]) / np.std(links[:, i]))
-        doubt = _SIGMA * _deviation(links[:, i], regressors, motors[:, i] - columns @ fit)
+        doubt = _doubt(links[:, i], regressors, motors[:, i] - columns @ fit)
         if slope < -doubt:
             raise InputError(
                 f"motor and link of joint {names[j]!r} move against each other (slope {slope:.4g}); turn the "
@@ -279,14 +280,18 @@ def _pair(own: Array, effort: Array, predicted: Array) -> _Pair:
     return pair._replace(friction=float(np.std(effort - pair.slope * predicted - remains)))
 
 
-def _deviation(values: Array, beside: Array, residual: Array) -> float:
-    """Return the standard deviation of the slope over values (N,) beside others (N, k), from residuals (N,).
+def _doubt(values: Array, beside: Array, residual: Array) -> float:
+    """Return by how much the slope over values (N,) beside others (N, k) may be wrong, from residuals (N,).
 
-    Residuals that are alike from sample to sample count as the fewer that they stand for.
+    Residuals that are alike from sample to sample count as the fewer that they stand for, less one for each
+    figure of the fit. Of few, three standard deviations are Student's: a joint that comes to rest within two
+    seconds leaves a dozen.
     """
     free = values - beside @ np.linalg.lstsq(beside, values, rcond=None)[0]
-    deviation = float(np.std(residual)) * np.sqrt(correlation_length(residual))
-    return deviation / max(float(np.linalg.norm(free)), 1e-300)
+    length = correlation_length(residual)
+    independent = max(len(residual) / length - beside.shape[1] - 1, 1.0)
+    deviation = float(np.linalg.norm(residual)) / np.sqrt(independent)
+    return float(stdtrit(independent, ndtr(_SIGMA))) * deviation / max(float(np.linalg.norm(free)), 1e-300)
 
 
 def _rms(values: Array) -> float:

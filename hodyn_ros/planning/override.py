@@ -158,7 +158,8 @@ def override(
     if not insist:
         raise InputError(
             f"no change to {rate:g} times the speed within {LONGEST:g} s keeps the limits; the best one uses "
-            f"{least.usage:.4g} times the {least.limit}"
+            f"{least.usage:.4g} times the {least.limit}, so nothing changes; ask for a lower speed, for 0, "
+            "or again elsewhere on the path"
         )
     return least
 

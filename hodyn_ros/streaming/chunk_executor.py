@@ -7,6 +7,7 @@ that and the drives stands the guard. No ROS, and no clock of its own: the same 
 
 from __future__ import annotations
 
+import warnings
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from threading import Lock
@@ -18,7 +19,7 @@ from numpy.typing import ArrayLike
 from hodyn_ros.array import Array
 from hodyn_ros.control.motor_pd import MotorGains, Reference, spring_deflections
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.errors import InputError
+from hodyn_ros.errors import FigureWarning, InputError
 from hodyn_ros.feedforward.extrapolation import motor_effort_series
 from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.feedforward.model import FeedforwardModel
@@ -88,7 +89,8 @@ class ChunkExecutor:
 
     `gains` are those of the drives; `bounds` what sound chunks do, by default what the robot's limits leave.
     Raises InputError for a robot with loops, with a base that moves, or with two motors for a joint; and
-    `command` at first for an arm that cannot stand where it does.
+    `command` at first for an arm that cannot stand where it does. Warns (FigureWarning) of a robot without
+    drives, which is taken for stiff.
 
     Attributes:
         guard: Its state, why it is in it, and how often what has failed.
@@ -119,6 +121,13 @@ class ChunkExecutor:
         spacing = self.config.stream.spacing if bounds is None else bounds.spacing
         self.check = ChunkCheck(self.joint_names, bounds or ChunkBounds.of_robot(robot, spacing))
         motor = robot.drive_train is not None
+        if not motor:
+            warnings.warn(
+                f"robot {robot.name!r} has no drives: its joints are taken for stiff, and torques leave out "
+                "what rotors and friction need; give motor_inertia, stiffness and friction in a robot file",
+                FigureWarning,
+                stacklevel=2,
+            )
         # efforts come from the model itself, and need not be held against it
         limits = replace(guard_limits(robot, self.joint_names, motor=motor), mismatch=np.inf)
         model = effort_model(robot, self.joint_names, motor=motor)

@@ -35,7 +35,7 @@ def track_of_bag(robot: Robot, path: Path, namespace: str | None = None) -> Trac
 
     Deflections are those measured, of motor states beside joint states, or else those of the feedforward.
     Torques are those of the motor states where they have efforts, or else the feedforward. Raises InputError
-    for a bag without a desired motion of this robot.
+    for a bag without a desired motion of this robot. The note of a bag that was cut off says so.
     """
     with Bag(path) as bag:
         sources = find_sources(bag, namespace)
@@ -47,6 +47,7 @@ def track_of_bag(robot: Robot, path: Path, namespace: str | None = None) -> Trac
         names = robot.driven_joints if train is None else train.motor_names
         motors = _states(bag, f"{folder}/motor_states", names)
         answers = _answers(bag, sources, robot.driven_joints, names)
+        cut_off = bag.warning
     first, last = desired.times[0], desired.times[-1]
     times = np.linspace(first, last, min(max(int((last - first) * RATE), 1) + 1, MOST))
     measured = None if links is None else _Series(links.times, links.positions).at(times)
@@ -72,6 +73,7 @@ def track_of_bag(robot: Robot, path: Path, namespace: str | None = None) -> Trac
         measured,
         deflections,
         torques,
+        cut_off,
     )
 
 

@@ -42,7 +42,7 @@ class DriveLimit(NamedTuple):
 class Track:
     """Instants one after the other; arrays as of `Instant`, with a first axis of N more.
 
-    `measured` is nan where nothing was measured. `note` says what is not shown, and why.
+    `measured` is nan where nothing was measured. `note` says what is not shown, or not there, and why.
     """
 
     times: Array  # (N,) [s], increasing

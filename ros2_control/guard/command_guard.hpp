@@ -602,7 +602,9 @@ private:
   // Whether it may go on by itself.
   bool rejoins_after(Cause fault) const
   {
-    return config.rejoin == Rejoin::kAlways || (config.rejoin == Rejoin::kGap && fault == Cause::kNoFeedforward);
+    const bool lost = ended || alone();  // since: what has stopped then is not the stream alone
+    const bool interrupted = fault == Cause::kNoFeedforward && !lost;
+    return config.rejoin == Rejoin::kAlways || (config.rejoin == Rejoin::kGap && interrupted);
   }
 
   // the state machine

@@ -110,6 +110,16 @@ def test_what_a_flat_quadpropeller_cannot_give_is_left() -> None:
     assert motion.thrusts.sum() == pytest.approx(10.0)
 
 
+@pytest.mark.parametrize("off", [0.0, 1e-17, -3e-16])
+def test_propellers_on_one_axis_lift_whatever_rounding_leaves_of_their_levers(off: float) -> None:
+    pose = np.eye(4)
+    pose[0, 3] = off
+    pair = Propellers([Propeller("upper", pose, 0.02), Propeller("lower", pose, -0.02)])
+    motion = pair.motion([[0.0, 0.0, 0.04, 0.0, 0.0, 10.0]])
+    np.testing.assert_allclose(motion.thrusts, [[6.0, 4.0]], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(motion.left, 0.0, rtol=0, atol=1e-12)
+
+
 def test_the_aerial_manipulator_hovers_on_its_propellers() -> None:
     robot = Robot.load(share.find("config", "aerial_manipulator.yaml"))
     propellers = tilted()

@@ -10,6 +10,7 @@ from conditioning import ROUNDING, SLACK, largest, moved_by_rounding
 from numpy.typing import NDArray
 from oracles.motions import random_base, random_stack
 from oracles.random_trees import random_tree
+from refusals import refused
 from sweeps import THOROUGH
 
 from hodyn_ros import BaseMotion, Robot, share
@@ -47,6 +48,23 @@ def assert_same(found: Any, each: list[Any]) -> None:
     expected = np.array(each)
     scale = np.abs(expected).max()
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * scale)
+
+
+@pytest.mark.parametrize("floating_base", [False, True])
+def test_of_no_samples_there_are_no_results(floating_base: bool) -> None:
+    robot = robot_of(3, floating_base, 3)
+    base = several()[1][:1] if floating_base else []
+    n = robot.n_coordinates
+    state, torques = np.zeros((0, 2, n)), np.zeros((0, ORDER + 1, n))
+    for found in (
+        robot.inverse_dynamics(np.zeros((0, ORDER + 3, n)), *base),
+        robot.forward_dynamics(state, torques, *base),
+        robot.hybrid_dynamics(state, torques, *base, prescribed=[0]),
+    ):
+        parts = found if isinstance(found, tuple) else (found,)
+        assert [part.shape[:2] for part in parts] == [(0, ORDER + 1)] * len(parts)
+    if not floating_base:
+        refused(lambda: robot.compile_batch(0)(np.zeros((0, 3, n))), "of one sample or more")
 
 
 def test_wrenches_on_the_base_are_one_for_all_or_one_for_each() -> None:

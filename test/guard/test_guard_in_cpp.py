@@ -507,6 +507,27 @@ def test_a_robot_that_was_let_go_as_its_controllers_went_is_joined_once_they_are
 
 
 @needs_compiler
+@pytest.mark.parametrize("since", ["nothing", "held up", "blind"])
+@pytest.mark.parametrize("silent", [70, 300], ids=["in the stop", "stands"])
+def test_what_has_ended_commands_since_a_stream_was_interrupted_asks_for_a_start(
+    library: ctypes.CDLL, since: str, silent: int
+) -> None:
+    config, limits = GuardConfig(settle=0.02, fade=0.05), GuardLimits([4.0, 4.5], [30.0, 20.0])
+    gains = MotorGains(np.array([150.0, 80.0]), np.array([12.0, 6.0])) if since == "blind" else None
+    args = (NAMES, replace(config, measured=gains is not None), limits, gains)
+    ours, theirs = Guard(library, *args), CommandGuard(*args)
+    now, motion, fails = EPOCH, desired(0.0), 150 + silent
+    for k in range(fails + 400):
+        now += 150 * MS if since == "held up" and k == fails else MS
+        feed = [] if 150 <= k < fails + 60 else [Feed(now, motion)]
+        lost = since == "blind" and fails <= k < fails + 60
+        seen = [] if lost else [Measured(now, *motion.positions[:2])]
+        moment = Moment(k, now, feed, seen)
+        assert_same(ours.act(moment), expected(theirs, moment), k)
+    assert theirs.state is (State.FOLLOWING if since == "nothing" else State.STOPPED)
+
+
+@needs_compiler
 @pytest.mark.parametrize("late, stops", [(15, False), (60, True)])
 def test_a_reference_that_would_leap_after_a_hold_up_stops_both(
     library: ctypes.CDLL, late: int, stops: bool

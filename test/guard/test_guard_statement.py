@@ -771,6 +771,26 @@ def test_nothing_more_is_commanded_after_a_hold_up_as_long_as_drives_wait(late: 
         assert rig.run(400).commands[399] is not None and not rig.guard.ended
 
 
+@pytest.mark.parametrize("rejoin", [Rejoin.GAP, Rejoin.ALWAYS])
+@pytest.mark.parametrize("since", ["nothing", "held up in the stop", "held up", "blind in the stop", "blind"])
+def test_an_interrupted_stream_is_no_reason_to_join_after_what_has_ended_commands(since, rejoin) -> None:
+    """Drives have braked or let go, or nobody has seen the robot: someone has to look at it first."""
+    rig = Rig(gains=GAINS if "blind" in since else None, rejoin=rejoin).run(100)
+    rig.run(170 if "in the stop" in since else 400, nothing)
+    assert rig.fault is Fault.NO_FEEDFORWARD
+    assert (rig.guard.state is State.STOPPING) == ("in the stop" in since)
+    if "held up" in since:
+        rig.held_up(101)
+    if "blind" in since:
+        rig.run(rig.k + 60, nothing, nothing)
+    rig.run(rig.k + 300)
+    by_itself = since == "nothing" or rejoin is Rejoin.ALWAYS
+    assert rig.guard.state is (State.FOLLOWING if by_itself else State.STOPPED)
+    if not by_itself:
+        assert rig.guard.reason.cause is Obstacle.NOT_ASKED and rig.guard.start()
+        assert rig.run(rig.k + 100).guard.state is State.FOLLOWING
+
+
 def test_a_hold_up_in_a_stop_ends_it_as_well() -> None:
     rig = Rig(deceleration=1.0).run(300, moving(1.0))
     rig.guard.stop()

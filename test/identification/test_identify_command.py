@@ -148,6 +148,7 @@ def bag(
     with_efforts: bool = True,
     change: Callable[[int, dict[str, object]], None] = lambda i, values: None,
     gripper: bool = False,
+    commanded: bool = False,
 ) -> Path:
     """Write joint states of links and motors, joints the other way round, as drivers publish them."""
     assert recording.motors is not None and recording.links is not None
@@ -166,6 +167,12 @@ def bag(
         topics.append(Topic("/gripper/joint_states", JOINT_STATE))
         data = serialised(JOINT_STATE, header=header(START), name=["finger"], position=[0.02])
         messages.append(Message(topics[-1].name, START, data))
+    if commanded:
+        topics.append(Topic("/joint_command", JOINT_STATE))
+        for time, desired in zip(recording.links.times, recording.links.values[:, ::-1] + 0.01):
+            stamp = START + round(time * SECOND)
+            data = serialised(JOINT_STATE, header=header(stamp), name=names, position=desired)
+            messages.append(Message(topics[-1].name, stamp, data))
     return write(path, "mcap", messages, topics)
 
 
@@ -203,6 +210,21 @@ def test_joint_states_of_a_gripper_are_passed_over(arm: Robot, tmp_path: Path) -
     read = read_recording(bag(tmp_path / "run", recording, gripper=True), arm.joint_names)
     assert read.links is not None and recording.links is not None
     np.testing.assert_array_equal(read.links.values, recording.links.values)
+
+
+def test_of_measured_and_commanded_joint_states_one_is_chosen(arm: Robot, tmp_path: Path) -> None:
+    recording = measured(arm, 0, duration=1.0)
+    path = bag(tmp_path / "run", recording, commanded=True)
+    refused(
+        lambda: read_recording(path, arm.joint_names), "/joint_command, /joint_states; choose ... --topic"
+    )
+    for topic, away in (("/joint_states", 0.0), ("/joint_command", 0.01)):
+        read = read_recording(path, arm.joint_names, topics=[topic])
+        assert read.links is not None and recording.links is not None
+        np.testing.assert_array_equal(read.links.values, recording.links.values + away)
+    both, other = ["/joint_states", "/joint_command"], ["/joint_states", "/joint_state"]
+    refused(lambda: read_recording(path, arm.joint_names, topics=both), "choose one of them with --topic")
+    refused(lambda: read_recording(path, arm.joint_names, topics=other), "/joint_state is not read; what is")
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from measured_arm import ARM, BODY, measured, measured_arm, misjudged, swings
+from scipy.signal import lfilter
 from sweeps import some
 
 from hodyn_ros import InputError, Robot
 from hodyn_ros.identification import Channel, JointRecording, Options, identify
 from hodyn_ros.identification.least_squares.data import Data
+from hodyn_ros.identification.plausibility import _doubt as doubt
 from hodyn_ros.identification.plausibility import check_plausible
 from hodyn_ros.identification.torque_model import TorqueModel
 from hodyn_ros.trajectory import FourierSeries
@@ -138,3 +140,20 @@ def test_a_file_that_is_wrong_by_a_fifth_tells_mistakes_all_the_same(arm: Robot,
         turned = Channel(right.efforts.times, right.efforts.values * signs)
         with pytest.raises(InputError, match=f"joint {name!r} have the opposite sign"):
             doubts_of(robot, JointRecording("sensors", arm.joint_names, turned, right.motors, right.links))
+
+
+@pytest.mark.parametrize(("alike", "most"), [(0.0, 0.01), (0.95, 0.03)], ids=["500 samples", "like 13"])
+def test_a_slope_is_plain_where_few_samples_say_so_as_where_many_do(alike: float, most: float) -> None:
+    """A joint that comes to rest; a share of 0.0027 is beyond three standard deviations that are known."""
+    t = np.linspace(0.0, 1.0, 500)
+    link = (1.0 - t) ** 2 * np.cos(3.0 * t)
+    speed = np.gradient(link, t)
+    beside = np.column_stack([np.gradient(speed, t), speed, np.ones(500)])
+    columns = np.column_stack([link, beside])
+    noise = lfilter([1.0], [1.0, -alike], np.random.default_rng(0).normal(size=(1000, 700)))[:, 200:]
+    slopes = np.linalg.lstsq(columns, noise.T, rcond=None)[0]
+    wrong = [
+        abs(fit[0]) > doubt(link, beside, residual)
+        for fit, residual in zip(slopes.T, noise - slopes.T @ columns.T)
+    ]
+    assert np.mean(wrong) < most

@@ -94,3 +94,14 @@ def test_speeds_that_cannot_be_are_refused() -> None:
     for speed in (1.1, -2.0, np.nan):
         with pytest.raises(InputError, match="may be from -1 to 1 times its own, found"):
             override(motion, clock, 0.1, speed, limits)
+
+
+def test_a_speed_that_no_change_reaches_within_limits_is_refused_and_a_lower_one_is_not() -> None:
+    """As of a paused motion that is faster than it may be: it stays there, until somebody asks for less."""
+    _, motion = fastest()
+    robot = Robot.load(share.find("config", "panda.yaml"))
+    slow = LimitSet(Robot(robot.model, replace(robot.limits, velocity=0.1 * robot.limits.velocity)))
+    paused = override(motion, PathClock.running(motion.trajectory.duration), 0.4, 0.0, None).clock
+    with pytest.raises(InputError, match="times the velocity of '.*', so nothing changes; ask for a lower"):
+        override(motion, paused, 1.0, 1.0, slow)
+    assert override(motion, paused, 1.0, 0.05, slow).usage <= HOLDS

@@ -14,7 +14,7 @@ from refusals import refused
 from hodyn_ros import Robot, share
 from hodyn_ros.array import Array
 from hodyn_ros.control.motor_pd import MotorGains
-from hodyn_ros.errors import InputError
+from hodyn_ros.errors import FigureWarning, InputError
 from hodyn_ros.guard.guard_config import End, Fault, GuardConfig, State
 from hodyn_ros.planning.streams.stream_config import Mode, PointsError, StreamConfig
 from hodyn_ros.simulation.simulation import RobotSimulation
@@ -112,7 +112,8 @@ def test_an_elastic_arm_follows_chunks_at_500_hz() -> None:
 
 
 def test_without_drives_of_its_own_a_robot_is_taken_for_stiff() -> None:
-    follower = executor(elastic=False)
+    with pytest.warns(FigureWarning, match="has no drives: its joints are taken for stiff"):
+        follower = executor(elastic=False)
     for k in range(30):
         now = PERIOD * k
         follower.measure(now, HOME)

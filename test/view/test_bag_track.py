@@ -71,6 +71,13 @@ def test_a_bag_shows_what_the_motion_does(panda: Robot, measured: bool, tmp_path
         np.testing.assert_allclose(track.deflections, expected.deflections, rtol=1e-9, atol=1e-12)
 
 
+def test_a_bag_that_was_cut_off_is_shown_and_said_to_be(panda: Robot, tmp_path: Path) -> None:
+    bag = write(tmp_path / "bag", "mcap", recording(panda, False), TOPICS)
+    assert not track_of_bag(panda, bag).note
+    (bag / "metadata.yaml").unlink()
+    assert "was not completed (it has no metadata.yaml)" in track_of_bag(panda, bag).note
+
+
 def test_a_bag_of_another_robot_is_named(panda: Robot, tmp_path: Path) -> None:
     bag = write(tmp_path / "bag", "mcap", recording(panda, False), TOPICS)
     other = Robot.load(share.find("config", "kuka_kr300.yaml"))

@@ -22,6 +22,14 @@ from hodyn_ros.cli.arguments import (
 from hodyn_ros.cli.figures import identified_figures, print_figures
 from hodyn_ros.errors import InputError
 
+Topics = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Topic to read of bags in which several of its type have the joints; once or more.",
+        show_default="none",
+    ),
+]
+
 
 def _at_motor(text: str) -> bool:
     if text not in ("motor", "link"):
@@ -84,6 +92,7 @@ def identify_robot(
         Path | None,
         typer.Option(help="YAML file that says which column is what.", show_default="by their names"),
     ] = None,
+    topic: Topics = None,
     only: Annotated[str, typer.Option(help="What to identify: all, or payload on the last body.")] = "all",
     bandwidth: Annotated[
         float | None,
@@ -132,7 +141,9 @@ def identify_robot(
     at_motor = _at_motor(effort_at)
     choice = chosen_robot(robot, floating_base, settings)
     validations, said = validate or [], console(as_json)
-    result = run_identify(choice, recordings, columns, options, at_motor, validations, out, report, said)
+    result = run_identify(
+        choice, recordings, columns, topic or (), options, at_motor, validations, out, report, said
+    )
     if as_json:
         print_figures(identified_figures(result))
 
@@ -155,6 +166,7 @@ def learn(
         Path | None,
         typer.Option(help="YAML file that says which column is what.", show_default="by their names"),
     ] = None,
+    topic: Topics = None,
     begin: Annotated[
         float | None,
         typer.Option(
@@ -211,7 +223,7 @@ def learn(
     learned = run_learn(
         chosen_robot(robot, floating_base, settings),
         motion,
-        Runs(recordings, columns, begin),
+        Runs(recordings, columns, begin, topic or ()),
         correction,
         Feedback(natural_frequency, damping_ratio),
         config,

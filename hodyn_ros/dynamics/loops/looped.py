@@ -99,7 +99,8 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
     ) -> Callable[..., Array]:
         """Return the fastest callable of an operation of batches, whose `call` is that of the robot."""
         if np.dtype(kind) != np.float64:
-            raise InputError(f"robot {self.closure.tree.name!r} has loops, which batches of float64 are for")
+            what = "loops" if self.closure.loops else "couplings"
+            raise InputError(f"robot {self.closure.tree.name!r} has {what}, whose batches are of float64")
         if OPERATIONS[what].takes == "drives":
             written = into(self.compile_drives_of_samples(order))
         else:

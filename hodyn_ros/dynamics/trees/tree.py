@@ -204,8 +204,9 @@ class TreeDynamics(TreePartials):
 
         def batch(*arrays: Array, out: Array | None = None, threads: int | None = None) -> Array:
             if len(arrays) != len(kernel.arguments) or n_axes(arrays[0]) != 3 or not len(arrays[0]):
+                names = [name for name, _ in kernel.arguments]
                 raise InputError(
-                    f"expected batches of {[name for name, _ in kernel.arguments]}, (N, rows, columns) each"
+                    f"expected batches of {names}, (N, rows, columns) each, of one sample or more"
                 )
             for (name, shape), array in zip(kernel.arguments, arrays):
                 expected = (len(arrays[0]), *shape)

@@ -72,7 +72,7 @@ class TreeAccelerations(TreeCode):
         n = self.n
         shapes = f"(order + 1, {n}) or (N, order + 1, {n})"
         values = real_array("the torques", inputs, shapes)
-        if values.ndim not in (2, 3) or values.shape[-1] != n or 0 in values.shape[:-1]:
+        if values.ndim not in (2, 3) or values.shape[-1] != n or not values.shape[-2]:
             raise InputError(f"the torques must have shape {shapes}, found {values.shape}")
         batch, order = values.shape[:-2], values.shape[-2] - 1
         check_order(order, "torques of shape {} have order", values.shape)

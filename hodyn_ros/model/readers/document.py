@@ -92,7 +92,8 @@ class _Builder:
             key=lambda error: (error.validator != "additionalProperties", text.line((*place, *error.path))),
         )
         if errors:
-            more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+            others = len(errors) - 1
+            more = f" (and {others} more mistake{'s' if others > 1 else ''})" if others else ""
             raise _from_schema(text, place, errors[0], more)
         return self.mapping(kind, data, place)
 

@@ -71,7 +71,7 @@ BAR: dict[str, Row] = {  # of a four-bar
         lambda r: r.slotine_li_regressor(TWO, THREE, None, np.zeros((2, 6))), "leave out base_reference"),
     "reference": (lambda r: r.slotine_li_regressor(TWO, TWO), "the reference must have shape"),
     "batch of none": (lambda r: r.inverse_dynamics(np.zeros((0, 3, 1))), "one sample or more"),
-    "float32": (lambda r: r.compile_batch(1, dtype=np.float32), "which batches of float64 are for"),
+    "float32": (lambda r: r.compile_batch(1, dtype=np.float32), "has loops, whose batches are of float64"),
     "batches of frames": (
         lambda r: r.compile_batch(0, "inverse_kinematics"),
         "there are no compiled batches of inverse_kinematics"),
@@ -219,6 +219,9 @@ OTHERS: dict[str, Row] = {
             np.zeros((2, 0)), np.zeros((1, 3)), np.ones((1, 2)),
             BaseMotion(shipped("planar_3rrr.yaml").home[1], TWISTS)),
         "need as many drives as coordinates, and a platform all of whose"),
+    "float32 of couplings": (
+        lambda: shipped("panda_hand.yaml").compile_batch(1, dtype=np.float32),
+        "has couplings, whose batches are of float64"),
 }  # fmt: skip
 
 

@@ -120,6 +120,13 @@ class TestInertias:
         text += joint("j", "b", "c", '<axis xyz="0.1 0.02 -0.03"/>') + "</robot>"
         refused(lambda: Robot.from_urdf(text), "joints ['j'] can move without moving any mass", ModelError)
 
+    @pytest.mark.parametrize("off", ["0", "1e-17", "5e-8"])
+    def test_rods_that_slide_move_mass_however_near_the_worlds_origin(self, off: str) -> None:
+        rod = link("rod", 0.7).replace('ixx="0.02"', 'ixx="0"').replace("0.1 0.02 -0.03", "0 0 0")
+        slide = joint("j", "a", "rod", f'<origin xyz="{off} 0 0"/>', "prismatic")
+        robot = Robot.from_urdf(f'<robot name="r">{link("a")}{rod}{slide}</robot>')
+        np.testing.assert_allclose(robot.mass_matrix([[0.3]]), [[[0.7]]], rtol=1e-12)
+
     def test_bodies_without_mass_may_follow(self) -> None:
         text = HAND.replace(link("tip"), '<link name="tip"/>')
         assert Robot.from_urdf(text).inverse_dynamics(np.zeros((3, 2))).shape == (1, 2)
