@@ -135,9 +135,7 @@ FeedforwardController::CallbackReturn FeedforwardController::on_configure(const 
       const std::lock_guard<std::mutex> serving(outside_);
       answer->success = active_;
       answer->message = active_ ? "stops for good; deactivate and activate to go on" : "nothing to stop: it is not active";
-      if (active_) {
-        core_->stop_asked = true;
-      }
+      core_->stop_asked = true;  // also between the two halves of a change of mode; an activation forgets it
     });
   start_ = node->create_service<std_srvs::srv::Trigger>(
     "~/start", [this](

@@ -77,6 +77,20 @@ def test_friction_that_turns_over_within_a_limit_of_rates_leads_nowhere_else(tmp
     assert planner.ends - times[-1] < 0.7
 
 
+def test_an_arm_whose_efforts_change_slowly_follows_slowly(tmp_path: Path) -> None:
+    """Whatever its jerk, all of its acceleration would change them too fast; with less it follows."""
+    limits, rest = RUBBING.split("effort_rate: 2000", 1)
+    text = limits + "effort: 60, effort_rate: 20" + rest[: rest.index(", jerk")] + "}}\n"
+    (tmp_path / "arm.yaml").write_text(text)
+    planner = TrackingPlanner(Robot.load(tmp_path / "arm.yaml"), [0.0], 0.0)
+    off, followed = [], 0
+    for now in 0.02 * np.arange(1, 200):
+        wanted = 0.3 * np.sin(1.25 * now)
+        followed += planner.take([now], [[wanted]], now).followed
+        off.append(abs(planner.sample([now], 0)[0, 0, 0] - wanted))
+    assert followed > 150 and max(off[100:]) < 0.1
+
+
 # what it is made of
 
 

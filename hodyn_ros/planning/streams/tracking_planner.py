@@ -46,9 +46,10 @@ _SPEED = 0.9  # of the velocity limit that a target may have
 _CATCH_UP, _FASTER = 2.0, 0.15  # [s] in which a delay is made up for, and how much faster at most
 _RECOVERY = 1.05  # by which limits that had to be lower rise with each message
 _ROOM = 0.92  # use of a limit up to which they do where nothing hurries
-# [s] to all of an acceleration at most, whatever efforts ask for. Where Coulomb friction turns over, a limit
-# of torque rates is kept best by not turning back: with ever less jerk a joint went on for radians.
-_TO_BRAKE = 0.2
+# [s] to all of an acceleration, and to rest with it, at most, whatever efforts ask for. Where Coulomb
+# friction turns over, a limit of torque rates is kept best by not turning back: with ever less jerk a joint
+# went on for radians.
+_TO_BRAKE, _TO_REST = 0.2, 0.5
 _TRIES = 10
 _ROUNDING = 1e-9  # of bounds, that differences of control points lose
 _WITNESSES = 3  # messages that say the same, for a jump to be believed
@@ -281,9 +282,16 @@ class TrackingPlanner:
             elif quantity == "position" and isinstance(target, ExpectedTarget):
                 target = target.standing()
             shares = shares * self._less(quantity, usage, tried)
-            least = np.max(shares[1] * self._bounds[1] / (_TO_BRAKE * self._bounds[2]))
-            shares[2] = max(shares[2, 0], min(least, 1.0))
+            shares = self._braking(shares)
         return Taken(False, self.delay, 0.0, 0.0, usage, limit, note)
+
+    def _braking(self, shares: Array) -> Array:
+        """Return shares (3, 1) by which joints brake in time, with less acceleration at the least jerk."""
+        velocity, acceleration, jerk = self._bounds
+        slowest = min(np.max(velocity / acceleration) / _TO_REST, shares[1, 0])
+        gentle = min(np.max(acceleration / jerk) / _TO_BRAKE, 1.0)  # jerk, by the same share of accelerations
+        less = np.clip(shares[2] / gentle, slowest, shares[1])
+        return np.stack([shares[0], less, np.clip(less * gentle, shares[2], 1.0)])
 
     def _less(self, quantity: str, usage: float, tried: int) -> Array:
         """Return by what to multiply the bounds (3, 1), where a limit is used too much."""

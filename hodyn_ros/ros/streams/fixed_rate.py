@@ -96,8 +96,9 @@ def timer_by_clock(node: Node, period: float, callback: Callable[[], None], grou
 
 
 def last_due(timer: Timer, now: int) -> int:
-    """Return the instant [ns] at which a timer was last due, within its callback at the clock reading `now`.
+    """Return the instant [ns] at which a timer was last due, at the clock reading `now`; never one after it.
 
-    A sequence that begins there stays in step with the timer, even where this callback came late.
+    A sequence that begins there stays in step with the timer, even where its callback came late. One that has
+    not seen yet that its clock was set would be due an hour ahead, or has been since an hour ago.
     """
-    return int(now + timer.time_until_next_call() - timer.timer_period_ns)
+    return int(now - -timer.time_until_next_call() % timer.timer_period_ns)

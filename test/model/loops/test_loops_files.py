@@ -241,6 +241,10 @@ class TestRobotFiles:
         assert (robot.joint_names, robot.closure) == (("knee",), None)
         assert robot.inverse_dynamics(y)[0, 0] == pytest.approx(expected, rel=1e-12)
 
+        table = "table: {of: [0, 0.1, 0.2, 0.25], joint: [0, 0.1, 0.3, 0.4], degree: 3}"
+        beyond = bar.replace("{name: drive,", "{name: drive, locked: 0.3,") + coupled.replace(curve, table)
+        refused(lambda: Robot.load(written(beyond)), "at 0.3, beyond the table ... 'swing'", ModelError)
+
         (tmp_path / "hand.urdf").write_text(HAND)
         text = """
 urdf: hand.urdf

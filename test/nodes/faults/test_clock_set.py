@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import struct
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -40,13 +41,43 @@ def swinging(t: float) -> Feedforward:
     return Feedforward(8.0 * rows, 0.05 * rows[:3], 6.0 * rows[:2], np.empty((0, 6)))
 
 
+SET = """
+import mmap, os, struct, rclpy
+from hodyn_ros.ros.streams.fixed_rate import last_due
+rclpy.init()
+node = rclpy.create_node("set", enable_rosout=False)
+timer = node.create_timer(0.005, lambda: None)
+with open(os.environ["SET_CLOCK"], "r+b") as file:
+    clock = mmap.mmap(file.fileno(), 8)
+for seconds in (0.0, -3600.0, 60.0):
+    clock[:] = struct.pack("q", round(1e9 * seconds))
+    now = node.get_clock().now().nanoseconds
+    print(now - last_due(timer, now))
+rclpy.shutdown()
+"""
+
+
+def own_clock(folder: Path) -> tuple[dict[str, str], Path]:
+    """Return the environment of a process with a clock of its own, and the file that sets it."""
+    library, by = folder / "set_clock.so", folder / "by"
+    compiled_by(CC, ("-shared", "-fPIC"), [ROOT / "test" / "helpers" / "set_clock.c"], library, "-ldl")
+    by.write_bytes(bytes(8))
+    return {**child_environment(), "LD_PRELOAD": str(library), "SET_CLOCK": str(by)}, by
+
+
+def test_sequences_begin_at_the_clock_that_is_set_before_their_timer_has_seen_it(tmp_path: Path) -> None:
+    """A message may come first; a stream that began anew an hour ahead then led its robot elsewhere."""
+    said = subprocess.run(
+        [sys.executable, "-c", SET], env=own_clock(tmp_path)[0], capture_output=True, text=True, check=True
+    )
+    ago = [int(line) for line in said.stdout.split()]
+    assert len(ago) == 3 and all(0 <= each < 5_000_000 for each in ago), ago  # [ns]; the period
+
+
 @pytest.mark.parametrize("seconds", some([-0.5, -3600.0, 60.0], -3600.0))
 def test_commands_go_on_and_brake_where_the_clock_is_set(tmp_path: Path, seconds: float) -> None:
     """Set back, a timer of rclpy waits until the clock is where it was; meanwhile the last efforts act."""
-    library, by = tmp_path / "set_clock.so", tmp_path / "by"
-    compiled_by(CC, ("-shared", "-fPIC"), [ROOT / "test" / "helpers" / "set_clock.c"], library, "-ldl")
-    by.write_bytes(bytes(8))
-    environment = {**child_environment(), "LD_PRELOAD": str(library), "SET_CLOCK": str(by)}
+    environment, by = own_clock(tmp_path)
     given = {"joints": JOINTS, "rate": 200.0, "fade": 0.1, "settle": 0.0, "join_within": 0.0, "end": "hold"}
     given["drive_timeout"] = 0.4  # where the machine is busy
     namespace = f"clock_{abs(round(seconds))}"
