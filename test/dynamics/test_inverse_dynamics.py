@@ -26,8 +26,8 @@ FORMULATIONS = ["body_fixed", "closed_form", "hybrid", "spatial", None]
 TOLERANCES = (1e-12, 1e-12, 1e-12, 1e-12, 1e-11, 1e-11, 1e-11)
 """Allowed error of orders 0 to 6, relative to the largest effort of the order, or of those below it.
 
-Motions are drawn with seconds for their unit. The only effort of one body passes through zero, and what is left
-of its terms then is all rounding.
+Motions are drawn with seconds for their unit. The only effort of one body passes through zero, and what is
+left of its terms then is all rounding.
 """
 
 formulations = pytest.mark.parametrize("formulation", FORMULATIONS)
