@@ -99,8 +99,8 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
     ) -> Callable[..., Array]:
         """Return the fastest callable of an operation of batches, whose `call` is that of the robot."""
         if np.dtype(kind) != np.float64:
-            what = "loops" if self.closure.loops else "couplings"
-            raise InputError(f"robot {self.closure.tree.name!r} has {what}, whose batches are of float64")
+            own = "loops" if self.closure.loops else "couplings"
+            raise InputError(f"robot {self.closure.tree.name!r} has {own}, whose batches are of float64")
         if OPERATIONS[what].takes == "drives":
             written = into(self.compile_drives_of_samples(order))
         else:
