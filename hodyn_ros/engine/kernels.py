@@ -14,7 +14,7 @@ from hodyn_ros.engine.recursions.recursion import Recursion
 from hodyn_ros.engine.series.applied import AppliedWrench
 from hodyn_ros.engine.series.canonical import canonical_bodies
 from hodyn_ros.engine.series.floating_base import FloatingBase
-from hodyn_ros.engine.series.vectors import from_taylor, taylor, to_derivatives
+from hodyn_ros.engine.series.vectors import from_taylor
 from hodyn_ros.model.tree import TreeModel
 
 _STRAIGHT_LINE_LIMIT = 500
@@ -47,8 +47,7 @@ def inverse_dynamics_trace(model: TreeModel, order: int, setting: KernelSpec = P
 
     def trace(q: Stack, *stacks: Stack) -> Stack:
         recursion, torques = solved_efforts(model, order, setting, q, stacks)
-        wrenches = [recursion.base_wrench(k) if setting.base else [] for k in range(order + 1)]
-        return [[*wrench, *row] for wrench, row in zip(to_derivatives(wrenches), torques)]
+        return [[*recursion.base_result(k), *row] for k, row in enumerate(torques)]
 
     return trace, tree_arguments(model, order + 3, setting.loads)
 
@@ -61,15 +60,8 @@ def solved_efforts(
     Arguments as of the trace of `inverse_dynamics`.
     """
     base, twists, loads = _unpack(model, setting, stacks)
-    orders = range(order + 1)
     recursion = Recursion(canonical_bodies(model), model.gravity.tolist(), base, _loads(setting))
-    recursion.start(q[0], q[1], twists[0] if base else ())
-    torques = recursion.inverse_dynamics(
-        [taylor(q[k + 2], k) for k in orders],
-        [taylor(twists[k + 1], k + 1) for k in orders] if base else (),
-        [[taylor(load[k], k) for load in loads] for k in orders],
-    )
-    return recursion, to_derivatives(torques)
+    return recursion, recursion.torques(q, twists, loads)
 
 
 def hybrid_dynamics(model: TreeModel, order: int, setting: KernelSpec = PLAIN) -> Kernel | TreeHybridKernel:
@@ -92,15 +84,7 @@ def hybrid_dynamics_trace(model: TreeModel, order: int, setting: KernelSpec = PL
 
     def trace(state: Stack, inputs: Stack, *stacks: Stack) -> Stack:
         recursion, result = solved_motion(model, order, setting, state, inputs, stacks)
-        rows = []
-        for k in range(order + 1):
-            of_base: list[Any] = []
-            if setting.base and setting.base_prescribed:
-                of_base = from_taylor(recursion.base_wrench(k), k)
-            elif recursion.base is not None:
-                of_base = from_taylor(recursion.base.twist(k + 1), k + 1)
-            rows.append([*of_base, *from_taylor(result[k], k)])
-        return rows
+        return [[*recursion.base_result(k), *from_taylor(row, k)] for k, row in enumerate(result)]
 
     return trace, hybrid_arguments(model, order, setting)
 
@@ -122,14 +106,7 @@ def solved_motion(
         prescribed=setting.prescribed,
         base_prescribed=setting.base_prescribed,
     )
-    recursion.start(state[0], state[1], twist[0] if base else ())
-    recursion.articulate()
-    rows = []
-    for k in range(order + 1):
-        of_base = taylor(base_inputs[k], k + setting.base_prescribed) if base else ()
-        applied = [taylor(load[k], k) for load in loads]
-        rows.append(recursion.hybrid_dynamics(k, taylor(inputs[k], k), of_base, applied))
-    return recursion, rows
+    return recursion, recursion.solution(state, inputs, twist[0] if base else (), base_inputs, loads)
 
 
 def _unpack(

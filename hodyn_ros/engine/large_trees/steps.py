@@ -9,12 +9,25 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from hodyn_ros.codegen.emit import function_text
 from hodyn_ros.codegen.tracer import Graph, Traced
-from hodyn_ros.engine.large_trees.tree_memory import CONSTANTS, OWN, Record, Store, Text
-from hodyn_ros.engine.series.vectors import Vector
+from hodyn_ros.engine.large_trees.tree_memory import OWN, Record, Store, Target, Text
+from hodyn_ros.engine.recursions.recursion import Direction
+
+
+@dataclass
+class Step:
+    """What is done with each body on the way over all: what is stored, in the arguments of the function.
+
+    `loads`: what applied wrenches are then taken from.
+    """
+
+    direction: Direction
+    stores: list[Store] = field(default_factory=list)
+    loads: list[Target] = field(default_factory=list)
 
 
 class Steps:
@@ -23,46 +36,38 @@ class Steps:
     def __init__(self, variant: str, record: Record, arguments: int = 3) -> None:
         self.variant, self.record, self.graph = variant, record, Graph()
         self._arguments = arguments
-        self._steps: list[tuple[str, list[Store]]] = []
+        self.steps: list[Step] = []
 
-    def begin(self, name: str) -> None:
+    def begin(self, direction: Direction) -> None:
         """Begin the next step; the first has begun with what was traced before it."""
-        if self._steps:
+        if self.steps:
             self.graph.begin_step()
-        self._steps.append((name, []))
+        self.steps.append(Step(direction))
 
-    def number(self, name: str, index: int = 0, argument: int = OWN) -> Any:
-        """Read a number of a record."""
-        return self.record.read(self.graph, argument, name, index)
+    def read(self, name: str, k: int = 0, argument: int = OWN) -> list[Any]:
+        """Read numbers of a record."""
+        return self.record.read(self.graph, argument, name, k)
 
-    def vectors(self, name: str, count: int, argument: int = OWN) -> list[Vector]:
-        """Read the first vectors of a series in a record."""
-        return self.record.read_vectors(self.graph, argument, name, count)
-
-    def write(self, name: str, values: Sequence[Any], start: int = 0, argument: int = OWN) -> None:
-        """Store numbers in a record as far as that has room for them, from index `start` on."""
-        room, place = self.record.sizes[name] - start, self.record.places[name] + start
-        self.store([(argument, place + i, value) for i, value in enumerate(values[:room])])
-
-    def write_vectors(self, name: str, vectors: Sequence[Vector], argument: int = OWN) -> None:
-        """Store vectors in a record."""
-        self.write(name, [x for vector in vectors for x in vector], argument=argument)
+    def write(self, name: str, values: Sequence[Any], k: int = 0) -> None:
+        """Store all numbers of a name in the record of the body."""
+        places = self.record.places(name, k)
+        self.store([(OWN, place, value) for place, value in zip(places, values, strict=True)])
 
     def store(self, stores: Sequence[Store]) -> None:
         """Store numbers in any argument."""
-        self._steps[-1][1].extend(stores)
+        self.steps[-1].stores.extend(stores)
 
     def texts(self) -> list[Text]:
         """Write all steps; the record grows by what has to be kept."""
         ends = [*self.graph.steps[1:], len(self.graph.nodes)]
         kept: list[dict[int, int]] = [{} for _ in ends]  # by step: places in the record by node
-        own = [index for _, stores in self._steps for argument, index, _ in stores if argument == OWN]
-        written = [*self.record.shared, *own]
-        places, free = self._places(written), len(self.record)
+        own = [index for one in self.steps for argument, index, _ in one.stores if argument == OWN]
+        written = [*self.record.places(Record.SUMS), *own]
+        places, free = self._places(written), self.record.named
         loaded: list[dict[int, tuple[int, int]]] = [{} for _ in ends]  # argument and index by node
         bodies: list[set[int]] = [set() for _ in ends]
         for step in reversed(range(len(ends))):
-            outputs = [value.number for _, _, value in self._steps[step][1] if isinstance(value, Traced)]
+            outputs = [value.number for _, _, value in self.steps[step].stores if isinstance(value, Traced)]
             pending = [*outputs, *kept[step]]
             while pending:
                 number = pending.pop()
@@ -73,9 +78,7 @@ class Steps:
                 if source == step or operation == "constant":
                     bodies[step].add(number)
                     pending += self.graph.operands(number)
-                elif operation == "input" and (
-                    argument == CONSTANTS or (argument == OWN and index not in written)
-                ):
+                elif operation == "input" and (argument > OWN or (argument == OWN and index not in written)):
                     loaded[step][number] = argument, index
                 else:
                     place = places.get(number, kept[source].get(number))
@@ -90,8 +93,8 @@ class Steps:
         """Return where numbers are that have places with names to which nothing else is written."""
         return {
             value.number: index
-            for step, (_, stores) in enumerate(self._steps)
-            for argument, index, value in stores
+            for step, one in enumerate(self.steps)
+            for argument, index, value in one.stores
             if argument == OWN and written.count(index) == 1
             if isinstance(value, Traced) and not value.negative and self._step_of(value.number) == step
         }
@@ -111,12 +114,16 @@ class Steps:
             operands = self.graph.operands(number)
             first = numbers[a] if operands else a
             numbers[number] = graph.node(operation, first, numbers[b] if len(operands) > 1 else b)
-        name, stores = self._steps[step]
         moved = [
             (argument, index, Traced(graph, numbers[value.number], value.negative))
             if isinstance(value, Traced)
             else (argument, index, value)
-            for argument, index, value in stores
+            for argument, index, value in self.steps[step].stores
         ]
         moved += [(OWN, place, Traced(graph, numbers[number])) for number, place in kept.items()]
-        return function_text(f"{name}_{self.variant}", graph, moved, self._arguments)
+        return function_text(step_name(step, self.variant), graph, moved, self._arguments)
+
+
+def step_name(step: int, variant: str) -> str:
+    """Return the name of the function that carries out a step for one kind of body."""
+    return f"step{step}_{variant}"

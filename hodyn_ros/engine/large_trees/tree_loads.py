@@ -30,6 +30,7 @@ from hodyn_ros.engine.large_trees.tree_memory import (
     OWN,
     PARENT,
     Record,
+    Target,
     Text,
     traced_body,
 )
@@ -42,8 +43,6 @@ from hodyn_ros.engine.series.turn import Turn
 from hodyn_ros.engine.series.vectors import halves, subtract
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.tree import JointKind, TreeModel
-
-Target = tuple[int, int, int]  # order, index of the moment, of the force
 
 APPLIED = arrays(("applied", "applied_plan", "applied_constants"))
 _NOW = View("applied_now")
@@ -80,10 +79,9 @@ def scratch(order: int) -> dict[str, int]:
     return {_NOW.buffer: 6 * (order + 1)}
 
 
-def load_texts(
-    name: str, record: Record, count: int, targets: Sequence[Target], floating: bool
-) -> list[Text]:
-    """Write the steps for `count` orders of a wrench, taken from what `targets` name in a body's record."""
+def load_texts(name: str, record: Record, targets: Sequence[Target], floating: bool) -> list[Text]:
+    """Write the steps of a wrench, taken from what `targets` name in a body's record."""
+    count = targets[-1][0] + 1
     texts = [_take_text(name, count), _settle_text(name, count), _place_text(name, targets)]
     texts += [_carry_text(name, kind, record, count) for kind in KINDS]
     return [*texts, _base_text(name, record, count)] if floating else texts
@@ -117,11 +115,11 @@ def _carry_text(name: str, kind: JointKind, record: Record, count: int) -> Text:
     """Write the step outward through a joint; arguments (load, record of its body, constants)."""
     graph = Graph()
     body = Body(traced_body(graph, kind))
-    series = [
-        [record.read(graph, OWN, part, k) for k in range(count)] for part in ("cosines", "sines", "slide")
-    ]
-    cosine, sine = (record.read(graph, OWN, "turn", i) for i in range(2))
-    body.turn, body.slide = Turn.restored(cosine, sine, series[0], series[1]), series[2]
+    cosines, sines, body.slide = (
+        [record.read(graph, OWN, part, k)[0] for k in range(count)] for part in ("cosines", "sines", "slide")
+    )
+    (cosine,), (sine,) = (record.read(graph, OWN, part) for part in ("cosine", "sine"))
+    body.turn = Turn.restored(cosine, sine, cosines, sines)
     carried = CarriedWrench()
     wrenches = [carried.extend(body, wrench, k) for k, wrench in enumerate(_read(graph, 0, count))]
     return function_text(f"{name}_carry_{kind.value}", graph, _stores(0, wrenches), 3)
@@ -140,9 +138,8 @@ def traced_base(graph: Graph, record: Record, count: int) -> FloatingBase:
     """Return a base whose pose's series is found from the present pose and the twist in the record."""
     pose = [[graph.input(PARENT, 4 * i + j) for j in range(4)] for i in range(4)]
     base = FloatingBase(pose, (0.0, 0.0, 0.0), "body_fixed")
-    angular = record.read_vectors(graph, OWN, "angular", count)
-    for w, v in zip(angular, record.read_vectors(graph, OWN, "velocity", count)):
-        base.extend([*w, *v])
+    for k in range(count):
+        base.extend([x for part in ("angular", "velocity") for x in record.read(graph, OWN, part, k)])
     return base
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from hodyn_ros.codegen.program import (
     Choose,
@@ -24,7 +23,8 @@ from hodyn_ros.codegen.program import (
     View,
     integer,
 )
-from hodyn_ros.engine.large_trees.tree_memory import BLOCK, FREE, Record
+from hodyn_ros.engine.large_trees.tree_memory import BLOCK, Record
+from hodyn_ros.engine.recursions.recursion import Direction
 
 BODIES, JOINTS = integer("bodies"), integer("joints")
 RECORDS, CONSTANTS, PLAN, OUT = View("records"), View("constants"), View("plan"), View("out")
@@ -40,7 +40,6 @@ class Column:
     array: View
     place: int
     rows: int
-    first_row: int = 0
     skipped: int = 0
 
     def taken(self, own: View, joint: Index) -> list[Copy]:
@@ -54,7 +53,7 @@ class Column:
     def _pairs(self, own: View, joint: Index) -> list[tuple[View, View]]:
         width = JOINTS + self.skipped
         return [
-            (own.at(self.place + k), self.array.at(width * (self.first_row + k) + joint + self.skipped))
+            (own.at(self.place + k), self.array.at(width * k + joint + self.skipped))
             for k in range(self.rows)
         ]
 
@@ -68,7 +67,7 @@ def tree_program(
     """
     ground: list[Statement] = [
         Put(RECORDS, 0.0, record.size),
-        Copy(RECORDS.at(record.places["linear"]), CONSTANTS, 3),
+        Copy(RECORDS.at(record.place("linear")), CONSTANTS, 3),
     ]
     return Program(
         "hodyn_tree",
@@ -84,29 +83,25 @@ def base_of(record: Record) -> View:
 
 
 def each_body(
-    step: str,
-    direction: Literal["outward", "inward"],
+    steps: Sequence[str],
+    direction: Direction,
     first: int,
     record: Record,
-    before: Sequence[Column] = (),
-    after: Sequence[Column] = (),
-    variants: Sequence[str] = FREE,
+    before: Sequence[Column],
+    after: Sequence[Column],
 ) -> For:
     """Run a step for every body from `first` on, parents before children or the other way round.
 
-    There is one for each of `variants`, which the plan numbers. Columns are copied before and after it.
+    There is one for each variant, which the plan numbers. Columns are copied before and after it.
     """
     number = _BODY + first if direction == "outward" else BODIES - 1 - _BODY
     own, joint = RECORDS.at((number + 1) * record.size), number - first
     passed = [RECORDS.at(_PARENT * record.size), own, CONSTANTS.at((number + 1) * BLOCK)]
-    steps: dict[int, list[Statement]] = {
-        i: [Run(Code(f"{step}_{variant}"), passed)] for i, variant in enumerate(variants)
-    }
     body: list[Statement] = [
         Look(_KIND, PLAN.at(2 * number)),
         Look(_PARENT, PLAN.at(2 * number + 1)),
         *(copy for column in before for copy in column.taken(own, joint)),
-        Choose(_KIND, steps),
+        Choose(_KIND, {i: [Run(Code(step), passed)] for i, step in enumerate(steps)}),
         *(copy for column in after for copy in column.returned(own, joint)),
     ]
     return For(_BODY, BODIES - first, body)

@@ -6,7 +6,7 @@ record, and the constants of the body.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ import numpy as np
 from hodyn_ros.codegen.tracer import Graph
 from hodyn_ros.engine.series.canonical import CanonicalBody
 from hodyn_ros.engine.series.spatial import symmetric
-from hodyn_ros.engine.series.vectors import Vector
 from hodyn_ros.model.tree import JointKind
 
 PARENT, OWN, CONSTANTS = range(3)  # arguments of a step
@@ -25,38 +24,42 @@ N_CONSTANTS = 24
 BLOCK = N_CONSTANTS + 3  # constants of a body and gravity
 
 Store = tuple[int, int, Any]  # argument, index, value
+Target = tuple[int, int, int]  # coefficient, index of the moment, of the force
 Text = tuple[str, set[int]]  # of a function, with the widths of the sine and cosine functions that it calls
+
+_SIZES = {"angular": 3, "linear": 3, "velocity": 3, "products": 6}  # of a coefficient; of others one number
 
 
 class Record:
-    """Where the series of a body lie in its record in memory."""
+    """Where a body has its numbers in memory: series by name and coefficient, and blocks of some sizes.
 
-    def __init__(self, order: int, sizes: Mapping[str, int], shared: Sequence[str]) -> None:
+    What is read of a body by others has a place there by its name. Those of `SUMS` children add to.
+    """
+
+    SUMS = "sums"
+
+    def __init__(self, order: int, blocks: Mapping[str, int]) -> None:
         self.order = order
-        self.sizes = sizes
-        self.places: dict[str, int] = {}
-        self._named = 0
-        for name, size in sizes.items():
-            self.places[name] = self._named
-            self._named += size
-        self.size = self._named  # grows by what steps keep
-        # places that children add to
-        self.shared = [
-            i for name in shared for i in range(self.places[name], self.places[name] + sizes[name])
-        ]
+        self._sizes = {**_SIZES, **blocks}
+        self._places: dict[tuple[str, int], int] = {}
+        self.named = self.size = 0  # numbers with names, and with those that steps keep for themselves
 
-    def __len__(self) -> int:
-        """Return the number of places with names."""
-        return self._named
+    def place(self, name: str, k: int = 0) -> int:
+        """Return where a coefficient begins, or a block."""
+        if (name, k) not in self._places:
+            assert self.size == self.named  # or it would lie where steps keep numbers
+            self._places[name, k] = self.named
+            self.named = self.size = self.named + self._sizes.get(name, 1)
+        return self._places[name, k]
 
-    def read(self, graph: Graph, argument: int, name: str, index: int = 0) -> Any:
-        """Return a number of a record."""
-        return graph.input(argument, self.places[name] + index)
+    def places(self, name: str, k: int = 0) -> range:
+        """Return those of all its numbers."""
+        first = self.place(name, k)
+        return range(first, first + self._sizes.get(name, 1))
 
-    def read_vectors(self, graph: Graph, argument: int, name: str, count: int) -> list[Vector]:
-        """Return the first `count` vectors of a series."""
-        scalars = [self.read(graph, argument, name, i) for i in range(3 * count)]
-        return [(scalars[i], scalars[i + 1], scalars[i + 2]) for i in range(0, 3 * count, 3)]
+    def read(self, graph: Graph, argument: int, name: str, k: int = 0) -> list[Any]:
+        """Return all its numbers in the record that is an argument."""
+        return [graph.input(argument, place) for place in self.places(name, k)]
 
 
 def six(matrix: Any) -> list[Any]:

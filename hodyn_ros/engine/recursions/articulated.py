@@ -23,9 +23,11 @@ from hodyn_ros.engine.series.vectors import (
     add,
     cross,
     dot,
+    from_taylor,
     halves,
     scale,
     subtract,
+    taylor,
     times,
 )
 
@@ -196,9 +198,37 @@ class ArticulatedRecursion(Recursion):
         self.base_wrenches: list[Spatial] = []  # given in the world frame
         self.base_factor: list[list[Scalar]] = []
 
+    def solution(
+        self,
+        state: Sequence[Sequence[Scalar]],
+        inputs: Sequence[Sequence[Scalar]],
+        twist: Sequence[Scalar] = (),
+        base_inputs: Sequence[Sequence[Scalar]] = (),
+        loads: Sequence[Sequence[Sequence[Scalar]]] = (),
+    ) -> list[list[Scalar]]:
+        """Return by Taylor coefficient what is not given at the joints, from what is given by derivative.
+
+        `state` (2, n) and `inputs` (order + 1, n); `twist` of a floating base, and `base_inputs` (order + 1,
+        6): its wrenches or, prescribed, the derivatives of that twist; `loads` (order + 1, 6) each.
+        """
+        self.start(state[0], state[1], twist)
+        self.articulate()
+        rows = []
+        for k, row in enumerate(inputs):
+            of_base = taylor(base_inputs[k], k + self.base_prescribed) if self.base else ()
+            applied = [taylor(load[k], k) for load in loads]
+            rows.append(self.hybrid_dynamics(k, taylor(row, k), of_base, applied))
+        return rows
+
+    def base_result(self, k: int) -> list[Scalar]:
+        """Return what is not given of a base: derivative k + 1 of its twist, or k of its wrench."""
+        if self.base is None or self.base_prescribed:
+            return super().base_result(k)
+        return from_taylor(self.base.twist(k + 1), k + 1)
+
     def articulate(self) -> None:
         """Compute the articulated inertias at the present pose; once, after `start`."""
-        for body in reversed(self.jointed):
+        for body in self.way("inward"):
             self.articulate_joint(body)
         if self.base is not None and not self.base_prescribed:
             self.base_factor = factorise(self.states[0].inertia.rows())
@@ -242,15 +272,15 @@ class ArticulatedRecursion(Recursion):
             self.states[0].wrench = self.bodies[0].wrench(k, ZERO, ZERO)
             if self.base_prescribed:
                 self.move_base(k, base_inputs)
-        for body in self.jointed:
+        for body in self.way("outward"):
             self.bias(body, k, inputs[body.constants.joint])
         for state, wrench in zip(self.states, self.applied(loads)):
             state.wrench = minus(state.wrench, wrench)
-        for body in reversed(self.jointed):
+        for body in self.way("inward"):
             self.gather(body, inputs[body.constants.joint])
         if self.base is not None:
             self.release_base(k, self.states[0].wrench, base_inputs)
-        return [self.solve_joint(body, k, inputs[body.constants.joint]) for body in self.jointed]
+        return [self.solve_joint(body, k, inputs[body.constants.joint]) for body in self.way("outward")]
 
     def bias(self, body: Body, k: int, imposed: Scalar) -> None:
         """Find how a body moves, and what wrench it needs, without the accelerations still to be found.

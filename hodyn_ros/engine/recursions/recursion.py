@@ -13,7 +13,8 @@ Kumar & Mueller (2021), eqs. 4, 11 and 19, with half the operations of its twist
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from hodyn_ros.engine.series.applied import AppliedWrench
 from hodyn_ros.engine.series.body import Body, acceleration_field, angular_products
@@ -21,7 +22,20 @@ from hodyn_ros.engine.series.canonical import CanonicalBody
 from hodyn_ros.engine.series.floating_base import FloatingBase
 from hodyn_ros.engine.series.spatial import NOTHING, Spatial, minus, plus
 from hodyn_ros.engine.series.turn import Turn
-from hodyn_ros.engine.series.vectors import ZERO, Scalar, Vector, add, cross, scale, times
+from hodyn_ros.engine.series.vectors import (
+    ZERO,
+    Scalar,
+    Vector,
+    add,
+    cross,
+    from_taylor,
+    scale,
+    taylor,
+    times,
+    to_derivatives,
+)
+
+Direction = Literal["outward", "inward"]
 
 
 class Recursion:
@@ -44,6 +58,29 @@ class Recursion:
         self.base = base
         self.loads = tuple(loads)
 
+    def way(self, direction: Direction) -> Iterable[Body]:
+        """Return the bodies with joints: outward, parents before children, or inward."""
+        return self.jointed if direction == "outward" else reversed(self.jointed)
+
+    def torques(
+        self,
+        q: Sequence[Sequence[Scalar]],
+        twists: Sequence[Sequence[Scalar]] = (),
+        loads: Sequence[Sequence[Sequence[Scalar]]] = (),
+    ) -> list[list[Scalar]]:
+        """Return the torques (order + 1, n) from a motion q (order + 3, n), all by derivative.
+
+        `twists` (order + 2, 6) of a floating base, `loads` (order + 1, 6) each.
+        """
+        orders = range(len(q) - 2)
+        self.start(q[0], q[1], twists[0] if self.base else ())
+        coefficients = self.inverse_dynamics(
+            [taylor(q[k + 2], k) for k in orders],
+            [taylor(twists[k + 1], k + 1) for k in orders] if self.base else (),
+            [[taylor(load[k], k) for load in loads] for k in orders],
+        )
+        return to_derivatives(coefficients)
+
     def start(
         self, positions: Sequence[Scalar], velocities: Sequence[Scalar], twist: Sequence[Scalar] = ()
     ) -> None:
@@ -51,7 +88,7 @@ class Recursion:
         if self.base is not None:
             self.base.extend(twist)
             self.bodies[0].angular.append(self.base.angular[0])
-        for body in self.jointed:
+        for body in self.way("outward"):
             joint = body.constants.joint
             self.start_joint(body, positions[joint], velocities[joint])
 
@@ -78,7 +115,7 @@ class Recursion:
         wrench. Body by body with all orders at once, so that few numbers are alive at a time.
         """
         orders = range(len(accelerations))
-        for body in self.bodies:
+        for body in [*(self.bodies[:1] if self.base else ()), *self.way("outward")]:
             for k in orders:
                 moment, force = self.needed(body, k, accelerations[k], twists[k] if twists else ())
                 body.moment.append(moment)
@@ -87,7 +124,7 @@ class Recursion:
             for body, wrench in zip(self.bodies, self.applied(loads[k])):
                 body.moment[k], body.force[k] = minus((body.moment[k], body.force[k]), wrench)
         torques: list[list[Scalar]] = [[0.0] * len(self.jointed) for _ in orders]
-        for body in reversed(self.jointed):
+        for body in self.way("inward"):
             for k in orders:
                 torques[k][body.constants.joint] = self.hand_on(body, k)
         return torques
@@ -130,6 +167,10 @@ class Recursion:
         """Return coefficient k of the wrench that moves a floating base, in the world frame."""
         assert self.base is not None
         return self.base.wrench_to_world(self.bodies[0].moment, self.bodies[0].force, k)
+
+    def base_result(self, k: int) -> list[Scalar]:
+        """Return derivative k of the wrench that moves a floating base, in the world; nothing without one."""
+        return from_taylor(self.base_wrench(k), k) if self.base else []
 
     def applied(self, loads: Sequence[Sequence[Scalar]]) -> list[Spatial]:
         """Return the next coefficient of what the environment applies to every body, in its axes."""
