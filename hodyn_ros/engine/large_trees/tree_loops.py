@@ -7,7 +7,7 @@ gravity at its start) and for every body, and the records of the ground and of e
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from hodyn_ros.codegen.program import (
     Choose,
@@ -33,8 +33,7 @@ BASE_CONSTANTS = CONSTANTS.at(BLOCK)
 _BODY, _KIND, _PARENT = map(integer, ("body", "kind", "parent"))
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """A joint's numbers in an array of `rows` by joints, behind `skipped` columns, and in its record."""
 
     array: View
@@ -42,15 +41,8 @@ class Column:
     rows: int
     skipped: int = 0
 
-    def taken(self, own: View, joint: Index) -> list[Copy]:
-        """Copy them into the record."""
-        return [Copy(at, column) for at, column in self._pairs(own, joint)]
-
-    def returned(self, own: View, joint: Index) -> list[Copy]:
-        """Copy them from the record."""
-        return [Copy(column, at) for at, column in self._pairs(own, joint)]
-
-    def _pairs(self, own: View, joint: Index) -> list[tuple[View, View]]:
+    def both(self, own: View, joint: Index) -> list[tuple[View, View]]:
+        """Return where they are, in the record and in the array."""
         width = JOINTS + self.skipped
         return [
             (own.at(self.place + k), self.array.at(width * k + joint + self.skipped))
@@ -100,9 +92,9 @@ def each_body(
     body: list[Statement] = [
         Look(_KIND, PLAN.at(2 * number)),
         Look(_PARENT, PLAN.at(2 * number + 1)),
-        *(copy for column in before for copy in column.taken(own, joint)),
+        *(Copy(at, given) for column in before for at, given in column.both(own, joint)),
         Choose(_KIND, {i: [Run(Code(step), passed)] for i, step in enumerate(steps)}),
-        *(copy for column in after for copy in column.returned(own, joint)),
+        *(Copy(result, at) for column in after for at, result in column.both(own, joint)),
     ]
     return For(_BODY, BODIES - first, body)
 
