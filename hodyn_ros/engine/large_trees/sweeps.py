@@ -3,7 +3,8 @@
 The recursions go outward over all bodies and inward again, several times. Traced for a body of each kind and
 for a floating base, they meet this body alone on each way, and its parent in memory. Where they turn round, a
 step ends, and what others need of the body is stored: the motion that children read, and the sums that they
-add to. A program runs each step in a loop over all bodies, with that of the base before or after it.
+add to. A program runs each step in a loop over all bodies, that of the base before the loop outward and after
+the loop inward. So what children read of a base must not follow from what they do on the same way outward.
 """
 
 from __future__ import annotations
@@ -173,16 +174,17 @@ def swept_code(
     first, columns = (1, 6) if base else (0, 0)
     taken = [Column(View(name), record.place(name), rows) for name, rows in given.items()]
     result = Column(OUT, record.place(_RESULT), order + 1, skipped=columns)
-    steps, body = traced[0].steps, list[Statement]()
+    (way,) = {tuple(step.direction for step in one.steps) for one in traced}  # the same one for all
+    body = list[Statement]()
     of_base = [_POSE, *map(View, base.given)] if base else []
-    for i, step in enumerate(steps):
-        before, after = taken if i == 0 else (), [result] if step is steps[-1] else ()
+    for i, (direction, step) in enumerate(zip(way, traced[0].steps)):
+        before, after = taken if i == 0 else (), [result] if i == len(way) - 1 else ()
         names = [step_name(i, name) for name in joints]
-        way: list[Statement] = [each_body(names, step.direction, first, record, before, after)]
+        body.append(each_body(names, direction, first, record, before, after))
         if base:
             passed = [_POSE, base_of(record), BASE_CONSTANTS, *of_base[1:], _BASE_RESULT]
-            way.insert(0 if step.direction == "outward" else 1, Run(Code(step_name(i, _BASE)), passed))
-        body += way
+            at = len(body) - (direction == "outward")
+            body.insert(at, Run(Code(step_name(i, _BASE)), passed))
         if step.loads:
             texts += load_texts(f"load{i}", record, step.loads, base is not None)
             body += each_load(f"load{i}", record, base is not None)
