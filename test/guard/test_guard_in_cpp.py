@@ -545,6 +545,29 @@ def test_a_reference_that_would_leap_after_a_hold_up_stops_both(
 
 
 @needs_compiler
+@pytest.mark.parametrize("order", [0, 1], ids=["position", "velocity"])
+def test_a_motion_that_parts_from_its_derivative_stops_both_equally_far_away(
+    library: ctypes.CDLL, order: int
+) -> None:
+    """The robot stands; what the derivative says, within every step, wanders and is forgotten again."""
+    config = GuardConfig(settle=0.02, fade=0.05, rejoin=Rejoin.ALWAYS)
+    limits = GuardLimits([4.0, 4.5], [30.0, 20.0])
+    ours, theirs = Guard(library, NAMES, config, limits), CommandGuard(NAMES, config, limits)
+    rng, said, stops = np.random.default_rng(order), np.zeros(2), []
+    for k in range(4000):
+        now, motion = EPOCH + k * MS, desired(0.0)
+        if k % 80 == 0:
+            said = rng.choice([0.0, 0.08, 0.16, -0.16], size=2) * 10.0**order * (k % 500 > 250)
+        motion.positions[order + 1] = said
+        feed = [] if k % 3 or k % 900 > 750 else [Feed(now, motion)]  # a gap lets all be forgotten
+        moment = Moment(k, now, feed, [Measured(now, *desired(0.0).positions[:2])])
+        answer = expected(theirs, moment)
+        assert_same(ours.act(moment), answer, k)
+        stops += [why[1] for _, _, why in answer.changes if why[0] is Fault.REFERENCE_STEP]
+    assert set(stops) == set(NAMES)
+
+
+@needs_compiler
 def test_efforts_that_are_no_number_let_go(library: ctypes.CDLL) -> None:
     """A model that fails in a stop."""
     fails: list[bool] = []
