@@ -389,20 +389,36 @@ def test_after_shutdown_commands_end_once_it_stands_and_efforts_are_gone_where_t
     assert not rig.guard.start() and rig.run(600).guard.ended
 
 
-@pytest.mark.parametrize("begun", [False, True], ids=["under way", "while it stops"])
+@pytest.mark.parametrize("modelled", [True, False], ids=["with a model", "without"])
+@pytest.mark.parametrize("told", [500, 600, 2100, 2230], ids=["under way", "stopping", "stands", "fading"])
 @pytest.mark.parametrize("end", [End.HOLD, End.ZERO])
-def test_it_is_known_how_long_a_stop_takes(end: End, begun: bool) -> None:
-    rig = Rig(end=end, fade=0.2, deceleration=1.0, model=lambda motion, bent=None: np.full(2, 6.0))
+def test_it_is_known_how_long_a_stop_takes(end: End, told: int, modelled: bool) -> None:
+    model = (lambda motion, bent=None: np.full(2, 6.0)) if modelled else None
+    rig = Rig(end=end, fade=0.2, deceleration=0.1, release_after=0.1 if told > 2100 else 9.0, model=model)
     assert rig.guard.stop_takes == 0.0
-    rig.run(500, moving(1.0, 6.0))
-    if begun:
-        rig.run(600, nothing)
-    takes = rig.guard.stop_takes
+    rig.run(500, moving(0.1, 6.0)).run(told, nothing)
+    takes, stands = rig.guard.stop_takes, rig.guard.state is State.STOPPED
     rig.guard.stop()
-    rig.run(3000, nothing)
+    rig.run(2600, nothing)
     last = max(k for k, command in rig.commands.items() if command is not None)
-    assert takes > (1.2 if begun else 1.4) and near(last, (600 if begun else 500) + 1e3 * takes)
+    assert abs(last - (told - 1 + 1e3 * takes)) <= 2.0 and stands == (told > 2050)
     assert rig.guard.ended and rig.guard.stop_takes == 0.0
+
+
+@pytest.mark.parametrize("lead", [0.0, 0.005])
+@pytest.mark.parametrize("told", [450, 800], ids=["in the stop", "stands"])
+def test_efforts_go_to_zero_from_where_they_were_also_at_a_slow_rate(told: int, lead: float) -> None:
+    rig = Rig(end=End.ZERO, lead=lead, model=lambda motion, bent=None: np.full(2, 6.0))
+    while rig.k < 1200:
+        rig.cycle(rests(6.0)(0.0) if rig.k < 400 else None, rig.robot)
+        rig.held_up(10)
+        if rig.k >= told:
+            rig.guard.stop()
+    efforts = np.array([command.effort[0] for command in rig.commands.values() if command is not None])
+    s = np.linspace(0.0, 0.8, 5)
+    fading = 6.0 * (1.0 - 10.0 * s**3 + 15.0 * s**4 - 6.0 * s**5)
+    assert rig.guard.ended
+    np.testing.assert_allclose(efforts[efforts > 0.0][-6:], [6.0, *fading], rtol=1e-6)
 
 
 def test_after_shutdown_nobody_waits_to_release_a_robot_that_stands() -> None:
