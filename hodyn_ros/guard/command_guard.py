@@ -203,6 +203,7 @@ class CommandGuard:
         self._change_state(fault)
         self.ended = self.ended or self._at_the_end()
         if self.state is State.WAITING or self.ended:
+            self._feeding = False  # what contradicts itself now is no matter of the next motion
             return None
         acts = self._time.t + self.config.lead
         if self._checks.may_leap and self.state.follows and self._issued is not None:

@@ -155,6 +155,7 @@ public:
     change_state(find_fault());
     ended = ended || at_the_end();
     if (state == State::kWaiting || ended) {
+      feeding_ = false;  // what contradicts itself now is no matter of the next motion
       return false;
     }
     const double acts = t_ + config.lead;

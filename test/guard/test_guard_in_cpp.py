@@ -507,6 +507,26 @@ def test_a_robot_that_was_let_go_as_its_controllers_went_is_joined_once_they_are
 
 
 @needs_compiler
+def test_a_robot_whose_signals_disagree_after_the_end_is_joined_again(library: ctypes.CDLL) -> None:
+    """First nobody takes the commands, then the stream ends and efforts go to zero."""
+    config = GuardConfig(measured=True, settle=0.02, fade=0.05, end=End.ZERO, release_after=0.05, lead=0.002)
+    limits = GuardLimits([4.0, 4.5], [30.0, 20.0])
+    args = (NAMES, config, limits, MotorGains(np.full(2, 100.0), np.full(2, 10.0)), two_joints)
+    ours, theirs, seen = Guard(library, *args), CommandGuard(*args), []
+    for k in range(1200):
+        now, motion, off = EPOCH + k * MS, desired(0.3), 150 <= k < 210
+        feed = [Feed(now, motion._replace(positions=motion.positions * [[1.0], [0.0], [0.0]]))]
+        measured = [Measured(now, motion.positions[0] + 1e-7 * (k % 2), np.full(2, float(off)))]
+        moment = Moment(k, now, feed if k < 700 else [], measured, listening=not off)
+        answer = expected(theirs, moment)
+        assert_same(ours.act(moment), answer, k)
+        seen += [after for _, after, _ in answer.changes]
+    follows = [State.JOINING, State.FOLLOWING]
+    assert seen == [*follows, State.WAITING, *follows, State.STOPPING, State.STOPPED]
+    assert answer.numbers is not None and not answer.numbers[2].any()
+
+
+@needs_compiler
 @pytest.mark.parametrize("since", ["nothing", "held up", "blind"])
 @pytest.mark.parametrize("silent", [70, 300], ids=["in the stop", "stands"])
 def test_what_has_ended_commands_since_a_stream_was_interrupted_asks_for_a_start(

@@ -430,6 +430,25 @@ def test_after_shutdown_nobody_waits_to_release_a_robot_that_stands() -> None:
     assert rig.guard.ended and max(k for k, command in rig.commands.items() if command is not None) < 1102
 
 
+@pytest.mark.parametrize("end", ["let go", "nobody listens"])
+def test_signals_that_disagree_after_the_end_do_not_keep_a_robot_from_joining_again(end: str) -> None:
+    """As of one that falls into its brakes, or is pushed by hand."""
+    rig = Rig(gains=GAINS).run(150)
+    if end == "let go":
+        rig.run(320, robot=lambda t: (np.full(2, 2.5 * max(t - 0.15, 0.0)), np.full(2, 2.5)))
+        assert rig.guard.ended
+    else:
+        rig.guard.listening = False
+    stands, begins = rig.robot[0], rig.k
+    rig.run(begins + 60, robot=lambda t: (stands + 1e-6 * t, np.full(2, 1.0)))
+    assert rig.guard.state is (State.STOPPED if end == "let go" else State.WAITING)
+    rig.guard.listening = True
+    for until in (begins + 1000, begins + 1100):
+        rig.run(until, lambda t: reference((stands, (0.0, 0.0), (0.0, 0.0))), lambda t: (stands, np.zeros(2)))
+        rig.guard.start()
+    assert rig.guard.state is State.FOLLOWING, rig.guard.reason
+
+
 @pytest.mark.parametrize("cause, joins", [("silence", True), ("status", False)])
 def test_an_interrupted_stream_is_taken_up_while_it_brakes_and_no_other(cause: str, joins: bool) -> None:
     rig = Rig(rejoin=Rejoin.ALWAYS, deceleration=1.0).run(300, moving(1.0))
