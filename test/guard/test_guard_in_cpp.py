@@ -588,6 +588,22 @@ def test_a_motion_that_parts_from_its_derivative_stops_both_equally_far_away(
 
 
 @needs_compiler
+def test_a_motion_that_is_left_out_stops_both(library: ctypes.CDLL) -> None:
+    """Positions, velocities or nothing of the one before, in every order."""
+    config = GuardConfig(settle=0.0, fade=0.05, join_within=0.0, rejoin=Rejoin.ALWAYS)
+    args = (NAMES, config, GuardLimits([4.0, 4.5], [30.0, 20.0]))
+    ours, theirs = Guard(library, *args), CommandGuard(*args)
+    rng, rows = np.random.default_rng(3), 3
+    for k in range(2500):
+        now, motion = EPOCH + k * MS, desired(0.4)
+        rows = int(rng.integers(0, 4)) if k % 250 == 240 else rows
+        feed = Feed(now, motion._replace(positions=motion.positions[:rows]))
+        moment = Moment(k, now, [feed], [Measured(now, motion.positions[0] + 1e-7 * (k % 2), None)])
+        assert_same(ours.act(moment), expected(theirs, moment), k)
+    assert theirs.faults[Fault.REFERENCE_STEP] > 3
+
+
+@needs_compiler
 def test_efforts_that_are_no_number_let_go(library: ctypes.CDLL) -> None:
     """A model that fails in a stop."""
     fails: list[bool] = []

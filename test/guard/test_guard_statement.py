@@ -482,6 +482,24 @@ def test_nobody_asks_the_model_for_the_efforts_of_a_motion_that_has_jumped(follo
     assert max(asked) < 1.0 and (rig.fault is Fault.REFERENCE_STEP) is follows
 
 
+@pytest.mark.parametrize("rows, stops", [(0, True), (1, True), (2, False), (3, False)])
+def test_a_motion_that_is_left_out_is_a_step_to_zero(rows: int, stops: bool) -> None:
+    """As it is followed so."""
+    rig = Rig(tracking_error=9.0).run(300, moving(1.0))
+    rig.run(350, lambda t: Reference(way(t, 1.0)[:rows], np.zeros((1, 2))))
+    assert (rig.fault is Fault.REFERENCE_STEP) == stops and (rig.guard.state is State.FOLLOWING) != stops
+    assert not stops or rig.stopped_at == 300
+
+
+def test_a_motion_that_comes_where_none_was_known_is_a_step_from_zero() -> None:
+    rig = Rig(join_within=0.0, tracking_error=9.0).run(
+        100, lambda t: Reference(np.zeros((0, 2)), np.zeros((1, 2)))
+    )
+    assert rig.guard.state is State.FOLLOWING
+    rig.run(101, lambda t: reference(((0.2, 0.0), (0.0, 0.0), (0.0, 0.0))))
+    assert rig.fault is Fault.REFERENCE_STEP
+
+
 @pytest.mark.parametrize(
     "status, stops",
     [
