@@ -588,6 +588,21 @@ def test_a_motion_that_parts_from_its_derivative_stops_both_equally_far_away(
 
 
 @needs_compiler
+def test_a_false_velocity_after_a_gap_makes_no_turn_of_a_joint_that_stands(library: ctypes.CDLL) -> None:
+    """What it said was taken for the way of 0.4 s, in which measurements were taken for jumps."""
+    config = GuardConfig(settle=0.02, fade=0.05, measurement_timeout=0.5)
+    args = (NAMES, config, GuardLimits([4.0, 4.5], [30.0, 20.0]))
+    ours, theirs = Guard(library, *args), CommandGuard(*args)
+    for k in range(2000):
+        now, motion, false = EPOCH + k * MS, desired(0.0), 700 <= k < 720
+        seen = [Measured(now, *(motion.positions[:2] + [[1e-7 * (k % 2)], [-9.0 * false]]))]
+        measured = [] if 150 <= k < 700 else seen
+        moment = Moment(k, now, [Feed(now, motion)], measured, start=k == 1500)
+        assert_same(ours.act(moment), expected(theirs, moment), k)
+    assert theirs.state is State.FOLLOWING and not theirs.measured.wraps
+
+
+@needs_compiler
 def test_a_motion_that_is_left_out_stops_both(library: ctypes.CDLL) -> None:
     """Positions, velocities or nothing of the one before, in every order."""
     config = GuardConfig(settle=0.0, fade=0.05, join_within=0.0, rejoin=Rejoin.ALWAYS)
