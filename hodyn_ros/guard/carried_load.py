@@ -20,8 +20,8 @@ class CarriedLoad:
 
     def __init__(self, model: StiffRobot) -> None:
         self._before = self._after = model
-        self._weight, self._duration = 1.0, 0.0
-        self._begun: int | None = None  # [ns]
+        self._weight, self._duration, self._elapsed = 1.0, 0.0, 0.0  # the latter two in [s]
+        self._at: int | None = None  # [ns] the last instant of a fade
 
     @property
     def fading(self) -> bool:
@@ -36,16 +36,17 @@ class CarriedLoad:
         if self.fading:
             raise InputError("a load is being faded; wait until it is carried")
         self._before, self._after = self._after, model
-        self._weight, self._begun, self._duration = 0.0, None, duration
+        self._weight, self._duration, self._elapsed, self._at = 0.0, duration, 0.0, None
 
     def at(self, now: int) -> None:
-        """Take over what holds at an instant [ns]; where a clock is set back, nothing goes back."""
+        """Take over what holds at an instant [ns]; where clocks go back, it goes on from where it was."""
         if not self.fading:
             return
-        if self._begun is None:
-            self._begun = now
-        u = min(max(1e-9 * (now - self._begun) / self._duration, 0.0), 1.0)
-        self._weight = max(self._weight, u * u * (3.0 - 2.0 * u))
+        before, self._at = self._at, now
+        if before is not None:  # as `LoadFade`, so that both end together
+            self._elapsed += max(0.0, 1e-9 * (now - before))
+        u = min(self._elapsed / self._duration, 1.0)
+        self._weight = u * u * (3.0 - 2.0 * u)
 
     def __call__(self, motion: Motion, deflection: Motion | None = None) -> Array:
         """Return the efforts (n,) of a motion, as an `EffortModel`."""

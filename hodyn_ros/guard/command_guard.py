@@ -152,16 +152,19 @@ class CommandGuard:
     def stop(self, *, ends: bool = True) -> None:
         """Stop for good; `ends`: nobody looks after the robot once it stands, as the process shuts down."""
         self._shutdown, self._ends = True, ends
-        if ends and self.state is State.STOPPED and self.config.end is End.ZERO:  # it stands already
-            self._commanded.release_from = min(self._commanded.release_from, self._time.t)
 
     @property
     def stop_takes(self) -> float:
         """How long [s] a stop that begins now takes until commands end."""
-        if self._issued is None or self.ended:
+        if self._issued is None or self.ended or self._tripped:
             return 0.0
-        fades = self.config.fade if self.config.end is End.ZERO else 0.0
-        return self._commanded.stands_after(self._issued.motion) + fades
+        stands = self._commanded.stands_after(self._issued.motion)
+        if self.config.end is not End.ZERO:
+            return stands
+        fades_from = self._commanded.release_from - self._time.t
+        if self.state.follows and self._helpless:
+            fades_from = self.config.lead
+        return max(stands, min(stands, fades_from) + self.config.fade)
 
     def start(self) -> bool:
         """Join a motion again although a fault has stopped the robot, once all checks pass.
@@ -200,6 +203,7 @@ class CommandGuard:
         self._change_state(fault)
         self.ended = self.ended or self._at_the_end()
         if self.state is State.WAITING or self.ended:
+            self._feeding = False  # what contradicts itself now is no matter of the next motion
             return None
         acts = self._time.t + self.config.lead
         if self._checks.may_leap and self.state.follows and self._issued is not None:
@@ -272,7 +276,9 @@ class CommandGuard:
         else:
             braking = self._commanded.braking
             if self.state is State.STOPPING and braking is not None and t >= braking.end:
-                self._stand()
+                self._enter(State.STOPPED, self.reason)
+            if self.state is State.STOPPED and self.config.end is End.ZERO:
+                self._release()
             if self.state is not State.WAITING and not self.ended:
                 self._let_go_where_it_has_to()
             if self._tripped and not self.ended:
@@ -355,11 +361,10 @@ class CommandGuard:
         self._commanded.drop_offset()
         self._feeding, self.ended = False, True
 
-    def _stand(self) -> None:
-        self._enter(State.STOPPED, self.reason)
-        if self.config.end is End.ZERO:
-            wait = 0.0 if self._alone() else self.config.release_after
-            self._commanded.release_from = min(self._commanded.release_from, self._time.t + wait)
+    def _release(self) -> None:
+        """Let efforts go to zero from the next command on, or after a while where somebody looks on."""
+        begin = self._time.t + self.config.lead + (0.0 if self._alone() else self.config.release_after)
+        self._commanded.release_from = min(self._commanded.release_from, begin)
 
     def _let_go_where_it_has_to(self) -> None:
         """Let go at once where no command does any good.

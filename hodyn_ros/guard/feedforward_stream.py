@@ -182,9 +182,11 @@ class FeedforwardStream:
 
     def _jump(self, positions: Array, h: float) -> StreamError | None:
         """Return by how much a motion does not continue the last one, None where it does."""
-        orders = min(len(positions), len(self._positions))
+        orders = max(len(positions), len(self._positions))  # what either leaves out is followed as zero
         for order, name, unit in ((0, "position", "rad or m"), (1, "velocity", "rad/s or m/s"))[:orders]:
-            step = np.abs(positions[order] - taylor(self._positions[order:], h))
+            new = positions[order] if order < len(positions) else self._nothing
+            carried_on = taylor(self._positions[order:], h) if order < len(self._positions) else self._nothing
+            step = np.abs(new - carried_on)
             tolerance = self._config.reference_step * (1.0, _VELOCITY)[order]
             if float(step.max()) <= tolerance:
                 continue
@@ -271,5 +273,5 @@ def _change(last: Array, new: Array, h: float, order: int) -> Array:
     highest = min(len(last), len(new)) - 1
     power = highest - order
     if power <= 0:
-        return np.zeros(last.shape[1])
+        return np.zeros(1)  # for each joint
     return np.asarray((np.abs(last[highest]) + np.abs(new[highest])) * (h**power / factorial(power)))

@@ -174,6 +174,7 @@ class MeasuredMotion:
     def _wrapped(self, step: Array, elapsed: float) -> Array:
         """Return the full turns (n,) to add to a position that has stepped; raises StreamError for a jump."""
         # where the speed is known, only its change is not
+        went = step
         lasts = np.where(self.unknown, elapsed, min(elapsed**2 / _SPEED_UP, 2.0 * elapsed))
         allowed = self._fastest * lasts + self._config.resolution
         by_velocity = step - np.where(self.unknown, 0.0, within(self.velocity, self._most)) * elapsed
@@ -182,7 +183,9 @@ class MeasuredMotion:
         far = np.abs(step) > allowed
         if not np.count_nonzero(far):
             return np.zeros(len(self._names))
-        turns = np.where(far, -_TURN * np.clip(np.round(step / _TURN), -1.0, 1.0), 0.0)
+        # a joint that stands, as its velocity was false, has not wrapped
+        wrapped = far & (np.abs(went) > 0.5 * _TURN)
+        turns = np.where(wrapped, -_TURN * np.clip(np.round(step / _TURN), -1.0, 1.0), 0.0)
         left = np.abs(step + turns) > allowed
         if left.any():
             joint = int(np.flatnonzero(left)[0])

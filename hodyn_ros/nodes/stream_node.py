@@ -241,9 +241,7 @@ class StreamNode(Node):
             if stamp and not self._tracks:  # which sees itself whether stamps can be meant
                 self._stamps[topic].check(stamp)
             after, positions = points()
-            now = self._now()
-            if self._fixed_rate.lost(now):  # before the timer has seen it
-                self._restart_clock(now)
+            now = self._now_counted()
             planner = self._planner or self._first_planner(positions[0], now)
             times = 1e-9 * ((stamp or now) - self._epoch) + after
             taken = planner.take(times, positions, self._clock_of(now), 1.0 / self._rate)
@@ -297,6 +295,13 @@ class StreamNode(Node):
     def _now(self) -> int:
         return int(self.get_clock().now().nanoseconds)
 
+    def _now_counted(self) -> int:
+        """Return the reading of the clock, by which samples count even if the timer has yet to see it."""
+        now = self._now()
+        if self._fixed_rate.lost(now):
+            self._restart_clock(now)
+        return now
+
     def _clock_of(self, instant: int) -> float:
         return 1e-9 * (instant - self._epoch)
 
@@ -338,7 +343,7 @@ class StreamNode(Node):
         self._is_stopping = True
         if self._planner is None or self.stopped:
             return False
-        self._planner.stop(self._clock_of(self._now()), 1.0 / self._rate)
+        self._planner.stop(self._clock_of(self._now_counted()), 1.0 / self._rate)
         self._block = None
         return True
 

@@ -178,8 +178,12 @@ class FeedforwardConsumer(Node, ABC):
             if self.send(at + round(1e9 * self.guard.config.lead), command):
                 self._commanding = True
                 self._commands.tick()
-        elif self._commanding and self.guard.ended:
+        elif self._commanding and (self.guard.ended or self._heard_again()):
             self._end()
+
+    def _heard_again(self) -> bool:
+        """Whether controllers that were off, and keep what they were sent last, are back."""
+        return self.guard.listening and self.guard.state is State.WAITING
 
     def _held_up(self) -> bool:
         """Whether this process was held up since it began a command, which drives would no longer expect.

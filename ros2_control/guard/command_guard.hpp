@@ -133,9 +133,6 @@ public:
   {
     shutdown_ = true;
     ends_ = ends;
-    if (ends && state == State::kStopped && config.end == End::kZero) {  // it stands already
-      release_from_ = least_of(release_from_, t_);
-    }
   }
 
   // Join a motion again although a fault has stopped the robot, once all checks pass; whether it has stopped at all.
@@ -158,6 +155,7 @@ public:
     change_state(find_fault());
     ended = ended || at_the_end();
     if (state == State::kWaiting || ended) {
+      feeding_ = false;  // what contradicts itself now is no matter of the next motion
       return false;
     }
     const double acts = t_ + config.lead;
@@ -627,7 +625,10 @@ private:
       }
     } else {
       if (state == State::kStopping && brakes_ && t_ >= braking_.end()) {
-        stand();
+        enter(State::kStopped, reason);
+      }
+      if (state == State::kStopped && config.end == End::kZero) {
+        release();
       }
       if (ended || state == State::kWaiting) {
         watch_what_is_left();
@@ -837,12 +838,11 @@ private:
     }
   }
 
-  void stand()
+  // Let efforts go to zero from the next command on, or after a while where somebody looks on.
+  void release()
   {
-    enter(State::kStopped, reason);
-    if (config.end == End::kZero) {
-      release_from_ = least_of(release_from_, t_ + (alone() ? 0.0 : config.release_after));
-    }
+    const double begin = t_ + config.lead + (alone() ? 0.0 : config.release_after);
+    release_from_ = least_of(release_from_, begin);
   }
 
   // Let go at once where no command does any good: command_guard.py says when.

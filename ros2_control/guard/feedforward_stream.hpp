@@ -229,11 +229,11 @@ private:
   // By how much a derivative may change when the highest known one does on the way.
   static double change(const Series & last, const Series & next, double h, size_t order, size_t joint)
   {
-    const size_t highest = least_of(last.rows, next.rows) - 1;
-    if (highest <= order) {
+    const size_t rows = least_of(last.rows, next.rows);
+    if (rows <= order + 1) {
       return 0.0;
     }
-    const size_t over = highest - order;
+    const size_t highest = rows - 1, over = highest - order;
     return (fabs(last.at(highest, joint)) + fabs(next.at(highest, joint))) *
            (power(h, over) / factorial(over));
   }
@@ -241,11 +241,12 @@ private:
   // By how much a motion does not continue the last one.
   Found find_jump(const Series & positions, double h) const
   {
-    const size_t orders = least_of(least_of(positions.rows, last_.positions.rows), size_t{2});
+    // what either leaves out is followed as zero
+    const size_t orders = least_of(most_of(positions.rows, last_.positions.rows), size_t{2});
     for (size_t order = 0; order < orders; ++order) {
       const double tolerance = config_.reference_step * (order == 0 ? 1.0 : feedforward_stream::kVelocity);
       const auto off = [&](size_t j) {
-        return fabs(positions.at(order, j) - taylor(last_.positions, order, j, h));
+        return fabs(taylor(positions, order, j, 0.0) - taylor(last_.positions, order, j, h));
       };
       // what a changed derivative explains, but no more than the joint can do
       const auto explained = [&](size_t j) {

@@ -184,7 +184,8 @@ private:
       const double off = fabs(by_rate) < fabs(by_velocity) ? by_rate : by_velocity;
       added_[j] = 0.0;
       if (fabs(off) > allowed) {
-        added_[j] = -kTurn * within(nearbyint(off / kTurn), 1.0);
+        // a joint that stands, as its velocity was false, has not wrapped
+        added_[j] = fabs(step) > 0.5 * kTurn ? -kTurn * within(nearbyint(off / kTurn), 1.0) : 0.0;
         if (fabs(off + added_[j]) > allowed) {
           jump = {Cause::kContradiction, static_cast<int>(j), off, allowed};
           return false;

@@ -97,6 +97,15 @@ def test_efforts_go_from_one_load_to_the_other_without_a_step(models) -> None:
     np.testing.assert_allclose(carried(STILL), 0.5 * (light + heavy), rtol=1e-12, atol=1e-12)
 
 
+def test_a_load_is_carried_in_time_also_where_the_clock_is_set_back(models) -> None:
+    carried = CarriedLoad(models[0])
+    carried.take(models[1], FADE)
+    for k in range(520):
+        carried.at(EPOCH + k * MS - (k > 250) * 3600 * 10**9)
+    assert not carried.fading
+    carried.take(models[0], FADE)
+
+
 @pytest.mark.parametrize("carries, asked, refused", [(0.0, 2.0, False), (0.0, 4.0, True), (2.0, 4.0, False)])
 def test_a_guard_knows_a_load_that_the_motion_contradicts(
     robot: Robot, models, carries, asked, refused

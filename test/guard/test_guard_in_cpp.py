@@ -507,6 +507,26 @@ def test_a_robot_that_was_let_go_as_its_controllers_went_is_joined_once_they_are
 
 
 @needs_compiler
+def test_a_robot_whose_signals_disagree_after_the_end_is_joined_again(library: ctypes.CDLL) -> None:
+    """First nobody takes the commands, then the stream ends and efforts go to zero."""
+    config = GuardConfig(measured=True, settle=0.02, fade=0.05, end=End.ZERO, release_after=0.05, lead=0.002)
+    limits = GuardLimits([4.0, 4.5], [30.0, 20.0])
+    args = (NAMES, config, limits, MotorGains(np.full(2, 100.0), np.full(2, 10.0)), two_joints)
+    ours, theirs, seen = Guard(library, *args), CommandGuard(*args), []
+    for k in range(900):
+        now, motion, off = EPOCH + k * MS, desired(0.3), 150 <= k < 210
+        feed = [Feed(now, motion._replace(positions=motion.positions * [[1.0], [0.0], [0.0]]))]
+        measured = [Measured(now, motion.positions[0] + 1e-7 * (k % 2), np.full(2, float(off)))]
+        moment = Moment(k, now, feed if k < 600 else [], measured, listening=not off)
+        answer = expected(theirs, moment)
+        assert_same(ours.act(moment), answer, k)
+        seen += [after for _, after, _ in answer.changes]
+    follows = [State.JOINING, State.FOLLOWING]
+    assert seen == [*follows, State.WAITING, *follows, State.STOPPING, State.STOPPED]
+    assert answer.numbers is not None and not answer.numbers[2].any()
+
+
+@needs_compiler
 @pytest.mark.parametrize("since", ["nothing", "held up", "blind"])
 @pytest.mark.parametrize("silent", [70, 300], ids=["in the stop", "stands"])
 def test_what_has_ended_commands_since_a_stream_was_interrupted_asks_for_a_start(
@@ -542,6 +562,59 @@ def test_a_reference_that_would_leap_after_a_hold_up_stops_both(
         moment = Moment(k, now, [Feed(now, reference)], [Measured(now, *reference.positions[:2])])
         assert_same(ours.act(moment), expected(theirs, moment), k)
     assert (theirs.faults[Fault.REFERENCE_STEP] == 1) == stops == (theirs.state is not State.FOLLOWING)
+
+
+@needs_compiler
+@pytest.mark.parametrize("order", [0, 1], ids=["position", "velocity"])
+def test_a_motion_that_parts_from_its_derivative_stops_both_equally_far_away(
+    library: ctypes.CDLL, order: int
+) -> None:
+    """The robot stands; what the derivative says, within every step, wanders and is forgotten again."""
+    config = GuardConfig(settle=0.02, fade=0.05, rejoin=Rejoin.ALWAYS)
+    limits = GuardLimits([4.0, 4.5], [30.0, 20.0])
+    ours, theirs = Guard(library, NAMES, config, limits), CommandGuard(NAMES, config, limits)
+    rng, said, stops = np.random.default_rng(order + 3), np.zeros(2), []
+    for k in range(2000):
+        now, motion = EPOCH + k * MS, desired(0.0)
+        if k % 80 == 0:
+            said = rng.choice([0.0, 0.08, 0.16, -0.16], size=2) * 10.0**order * (k % 500 > 250)
+        motion.positions[order + 1] = said
+        feed = [] if k % 3 or k % 900 > 750 else [Feed(now, motion)]  # a gap lets all be forgotten
+        moment = Moment(k, now, feed, [Measured(now, *desired(0.0).positions[:2])])
+        answer = expected(theirs, moment)
+        assert_same(ours.act(moment), answer, k)
+        stops += [why[1] for _, _, why in answer.changes if why[0] is Fault.REFERENCE_STEP]
+    assert set(stops) == set(NAMES)
+
+
+@needs_compiler
+def test_a_false_velocity_before_any_other_makes_no_turn_of_a_joint_that_stands(library: ctypes.CDLL) -> None:
+    """What it said was taken for the way of 0.4 s, in which measurements were taken for jumps."""
+    config = GuardConfig(settle=0.02, fade=0.05, measurement_timeout=0.5)
+    args = (NAMES, config, GuardLimits([4.0, 4.5], [30.0, 20.0]))
+    ours, theirs = Guard(library, *args), CommandGuard(*args)
+    for k in range(800):
+        now, motion, false = EPOCH + k * MS, desired(0.0), k < 20
+        seen = Measured(now, *(motion.positions[:2] + [[1e-7 * (k % 2)], [-9.0 * false]]))
+        moment = Moment(k, now, [Feed(now, motion)], [seen])
+        assert_same(ours.act(moment), expected(theirs, moment), k)
+    assert theirs.state is State.FOLLOWING and not theirs.measured.wraps
+
+
+@needs_compiler
+def test_a_motion_that_is_left_out_stops_both(library: ctypes.CDLL) -> None:
+    """Positions, velocities or nothing of the one before, in every order."""
+    config = GuardConfig(settle=0.0, fade=0.05, join_within=0.0, rejoin=Rejoin.ALWAYS)
+    args = (NAMES, config, GuardLimits([4.0, 4.5], [30.0, 20.0]))
+    ours, theirs = Guard(library, *args), CommandGuard(*args)
+    rng, rows = np.random.default_rng(3), 3
+    for k in range(1000):
+        now, motion = EPOCH + k * MS, desired(0.4)
+        rows = int(rng.integers(0, 4)) if k % 80 == 79 else rows
+        feed = Feed(now, motion._replace(positions=motion.positions[:rows]))
+        moment = Moment(k, now, [feed], [Measured(now, motion.positions[0] + 1e-7 * (k % 2), None)])
+        assert_same(ours.act(moment), expected(theirs, moment), k)
+    assert theirs.faults[Fault.REFERENCE_STEP] > 3
 
 
 @needs_compiler

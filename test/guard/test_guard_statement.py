@@ -389,20 +389,35 @@ def test_after_shutdown_commands_end_once_it_stands_and_efforts_are_gone_where_t
     assert not rig.guard.start() and rig.run(600).guard.ended
 
 
-@pytest.mark.parametrize("begun", [False, True], ids=["under way", "while it stops"])
-@pytest.mark.parametrize("end", [End.HOLD, End.ZERO])
-def test_it_is_known_how_long_a_stop_takes(end: End, begun: bool) -> None:
-    rig = Rig(end=end, fade=0.2, deceleration=1.0, model=lambda motion, bent=None: np.full(2, 6.0))
+@pytest.mark.parametrize("end, modelled", [(End.HOLD, True), (End.ZERO, True), (End.ZERO, False)])
+@pytest.mark.parametrize("told", [200, 300, 800, 930], ids=["under way", "stopping", "stands", "fading"])
+def test_it_is_known_how_long_a_stop_takes(end: End, told: int, modelled: bool) -> None:
+    model = (lambda motion, bent=None: np.full(2, 6.0)) if modelled else None
+    rig = Rig(end=end, fade=0.2, deceleration=0.1, release_after=0.1 if told > 900 else 9.0, model=model)
     assert rig.guard.stop_takes == 0.0
-    rig.run(500, moving(1.0, 6.0))
-    if begun:
-        rig.run(600, nothing)
-    takes = rig.guard.stop_takes
+    rig.run(200, moving(0.035, 6.0)).run(told, nothing)
+    takes, stands = rig.guard.stop_takes, rig.guard.state is State.STOPPED
     rig.guard.stop()
-    rig.run(3000, nothing)
+    rig.run(1100, nothing)
     last = max(k for k, command in rig.commands.items() if command is not None)
-    assert takes > (1.2 if begun else 1.4) and near(last, (600 if begun else 500) + 1e3 * takes)
+    assert abs(last - (told - 1 + 1e3 * takes)) <= 2.0 and stands == (told > 775)
     assert rig.guard.ended and rig.guard.stop_takes == 0.0
+
+
+@pytest.mark.parametrize("lead", [0.0, 0.005])
+@pytest.mark.parametrize("told", [450, 800], ids=["in the stop", "stands"])
+def test_efforts_go_to_zero_from_where_they_were_also_at_a_slow_rate(told: int, lead: float) -> None:
+    rig = Rig(end=End.ZERO, lead=lead, model=lambda motion, bent=None: np.full(2, 6.0))
+    while rig.k < 1200:
+        rig.cycle(rests(6.0)(0.0) if rig.k < 400 else None, rig.robot)
+        rig.held_up(10)
+        if rig.k >= told:
+            rig.guard.stop()
+    efforts = np.array([command.effort[0] for command in rig.commands.values() if command is not None])
+    s = np.linspace(0.0, 0.8, 5)
+    fading = 6.0 * (1.0 - 10.0 * s**3 + 15.0 * s**4 - 6.0 * s**5)
+    assert rig.guard.ended
+    np.testing.assert_allclose(efforts[efforts > 0.0][-6:], [6.0, *fading], rtol=1e-6)
 
 
 def test_after_shutdown_nobody_waits_to_release_a_robot_that_stands() -> None:
@@ -412,6 +427,25 @@ def test_after_shutdown_nobody_waits_to_release_a_robot_that_stands() -> None:
     rig.guard.stop()
     rig.run(1200, nothing)
     assert rig.guard.ended and max(k for k, command in rig.commands.items() if command is not None) < 1102
+
+
+@pytest.mark.parametrize("end", ["let go", "nobody listens"])
+def test_signals_that_disagree_after_the_end_do_not_keep_a_robot_from_joining_again(end: str) -> None:
+    """As of one that falls into its brakes, or is pushed by hand."""
+    rig = Rig(gains=GAINS).run(150)
+    if end == "let go":
+        rig.run(320, robot=lambda t: (np.full(2, 2.5 * max(t - 0.15, 0.0)), np.full(2, 2.5)))
+        assert rig.guard.ended
+    else:
+        rig.guard.listening = False
+    stands, begins = rig.robot[0], rig.k
+    rig.run(begins + 60, robot=lambda t: (stands + 1e-6 * t, np.full(2, 1.0)))
+    assert rig.guard.state is (State.STOPPED if end == "let go" else State.WAITING)
+    rig.guard.listening = True
+    for until in (begins + 400, begins + 500):
+        rig.run(until, lambda t: reference((stands, (0.0, 0.0), (0.0, 0.0))), lambda t: (stands, np.zeros(2)))
+        rig.guard.start()
+    assert rig.guard.state is State.FOLLOWING, rig.guard.reason
 
 
 @pytest.mark.parametrize("cause, joins", [("silence", True), ("status", False)])
@@ -445,6 +479,24 @@ def test_nobody_asks_the_model_for_the_efforts_of_a_motion_that_has_jumped(follo
     assert rig.guard.state.follows is follows and max(asked) < 1.0
     rig.cycle(reference(((3.0, 3.0), (0.0, 0.0), (0.0, 0.0))))
     assert max(asked) < 1.0 and (rig.fault is Fault.REFERENCE_STEP) is follows
+
+
+@pytest.mark.parametrize("rows, stops", [(0, True), (1, True), (2, False), (3, False)])
+def test_a_motion_that_is_left_out_is_a_step_to_zero(rows: int, stops: bool) -> None:
+    """As it is followed so."""
+    rig = Rig(tracking_error=9.0).run(300, moving(1.0))
+    rig.run(350, lambda t: Reference(way(t, 1.0)[:rows], np.zeros((1, 2))))
+    assert (rig.fault is Fault.REFERENCE_STEP) == stops and (rig.guard.state is State.FOLLOWING) != stops
+    assert not stops or rig.stopped_at == 300
+
+
+def test_a_motion_that_comes_where_none_was_known_is_a_step_from_zero() -> None:
+    rig = Rig(join_within=0.0, tracking_error=9.0).run(
+        100, lambda t: Reference(np.zeros((0, 2)), np.zeros((1, 2)))
+    )
+    assert rig.guard.state is State.FOLLOWING
+    rig.run(101, lambda t: reference(((0.2, 0.0), (0.0, 0.0), (0.0, 0.0))))
+    assert rig.fault is Fault.REFERENCE_STEP
 
 
 @pytest.mark.parametrize(

@@ -313,6 +313,11 @@ def test_nothing_is_sent_before_the_controllers_are_active_and_it_fades_in_then(
         b.tick(210)
         b.talk.wait_for_line(b.node, "following -> waiting: nobody takes the commands")
         assert len(commands) == count
+        say(arm="active", hand="active")  # nothing is followed any more, and they keep what came last
+        for ms in range(400, 450, 10):
+            b.tick(ms)
+            b.talk.pause(0.01)
+        assert [list(each.data) for each in commands[count:]] == [[0.0] * 3]
 
 
 # motors

@@ -57,6 +57,28 @@ rclpy.shutdown()
 """
 
 
+STOPPED = """
+import mmap, os, struct, rclpy
+import numpy as np
+from sensor_msgs.msg import JointState
+from hodyn_ros.nodes.stream_node import StreamNode
+given = ["robot_config:=panda.yaml", "mode:=approximate", "rate:=200.0"]
+rclpy.init(args=["", "--ros-args", *(word for each in given for word in ("-p", each))])
+node, home = StreamNode(), np.array([0.0, 0.3, 0.0, -1.5, 0.0, 1.8, 0.0])
+while node._fixed_rate.next < 160:
+    goal = home + 0.002 * node._fixed_rate.next
+    node._take_target(JointState(name=[f"panda_joint{j}" for j in range(1, 8)], position=goal.tolist()))
+    node._publish_due()
+with open(os.environ["SET_CLOCK"], "r+b") as file:
+    mmap.mmap(file.fileno(), 8)[:] = struct.pack("q", -3600 * 10**9)
+before = node._sample(node._fixed_rate.next - 1)
+node.stopping()
+after = [node._sample(node._fixed_rate.next + i) for i in range(400)]
+print(*(float(each.joints[0, 0]) for each in (before, *after)))
+rclpy.shutdown()
+"""
+
+
 def own_clock(folder: Path) -> tuple[dict[str, str], Path]:
     """Return the environment of a process with a clock of its own, and the file that sets it."""
     library, by = folder / "set_clock.so", folder / "by"
@@ -72,6 +94,15 @@ def test_sequences_begin_at_the_clock_that_is_set_before_their_timer_has_seen_it
     )
     ago = [int(line) for line in said.stdout.split()]
     assert len(ago) == 3 and all(0 <= each < 5_000_000 for each in ago), ago  # [ns]; the period
+
+
+def test_a_stream_that_is_to_end_comes_to_rest_before_its_timer_has_seen_the_clock(tmp_path: Path) -> None:
+    said = subprocess.run(
+        [sys.executable, "-c", STOPPED], env=own_clock(tmp_path)[0], capture_output=True, text=True
+    )
+    assert said.returncode == 0, said.stderr
+    way = np.diff([float(number) for number in said.stdout.split()])
+    assert 2e-4 < way[0] < 0.01 and np.abs(np.diff(way)).max() < 1e-3 and not way[-100:].any()
 
 
 @pytest.mark.parametrize("seconds", some([-0.5, -3600.0, 60.0], -3600.0))
