@@ -102,6 +102,12 @@ class Bench:
         assert "Traceback" not in self.node.output()
 
 
+class Manager(Talk):
+    """A controller manager, as far as its name goes."""
+
+    node_name = "controller_manager"
+
+
 @contextmanager
 def bench(name: str, namespace: str, **parameters: object) -> Iterator[Bench]:
     """Start a node with a command every 10 ms that joins at once, wherever the robot is, within 100 ms."""
@@ -284,14 +290,18 @@ def test_a_second_publisher_and_limits_exceeded_end_the_following() -> None:
 
 def test_nothing_is_sent_before_the_controllers_are_active_and_it_fades_in_then() -> None:
     """By what a controller manager says in /diagnostics; its own message is not where this is tested."""
-    with bench("forward_effort_node", "fe_active", controllers=["arm", "hand"]) as b:
+    with (
+        bench("forward_effort_node", "fe_active", controllers=["arm", "hand"]) as b,
+        Manager("fe_active") as ours,
+        Manager("fe_other") as other,  # of another robot
+    ):
         commands = b.talk.hear_nothing_yet(Float64MultiArray, "effort_commands")
-        manager = b.talk.publisher(DiagnosticArray, "/diagnostics")
+        managers = {each: each.publisher(DiagnosticArray, "/diagnostics") for each in (ours, other)}
 
-        def say(**states: str) -> None:
+        def say(by: Manager = ours, **states: str) -> None:
             values = [KeyValue(key=f"{name}.state", value=state) for name, state in states.items()]
             status = DiagnosticStatus(name="controller_manager: Controllers Activity", values=values)
-            manager.publish(DiagnosticArray(status=[status]))
+            managers[by].publish(DiagnosticArray(status=[status]))
             for _ in range(2):  # what came before the second of two calls has been served before its answer
                 b.talk.call(ListParameters, "forward_effort_node/list_parameters", ListParameters.Request())
 
@@ -302,9 +312,14 @@ def test_nothing_is_sent_before_the_controllers_are_active_and_it_fades_in_then(
         b.send(60)
         b.tick(60)
         b.talk.status("forward_effort_node", lambda _, v: v["reason"] == "nobody takes the commands")
+        say(other, arm="active", hand="active")
+        b.send(70)
+        b.tick(70)
+        b.talk.status("forward_effort_node", lambda _, v: v["reason"] == "nobody takes the commands")
         assert not commands
         say(arm="active", hand="active")
-        first, *_, last = b.follow(70, 210, commands)
+        say(other, arm="inactive", hand="inactive")
+        first, *_, last = b.follow(80, 210, commands)
         assert list(first.data) == pytest.approx([0.0] * 3, abs=1e-6)
         np.testing.assert_allclose(last.data, feedforward(200).efforts[0], rtol=0, atol=1e-9)
         say(arm="inactive", hand="active")
