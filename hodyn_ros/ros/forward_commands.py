@@ -131,9 +131,7 @@ class ControllerActivity:
                 ControllerManagerActivity, f"{manager}/activity", self._take_activity, latched_qos()
             )
         else:
-            self._kept = node.create_subscription(
-                DiagnosticArray, _DIAGNOSTICS, self._take_diagnostics, 100
-            )
+            self._kept = node.create_subscription(DiagnosticArray, _DIAGNOSTICS, self._take_diagnostics, 100)
 
     @property
     def all_active(self) -> bool:
@@ -153,7 +151,7 @@ class ControllerActivity:
                 )
 
     def _is_from_manager(self, info: Mapping[str, Any]) -> bool:
-        """Whether a message is from the manager of these controllers, as far as can be said: else it is not."""
+        """Whether a message is from the manager of these controllers; not, where that cannot be said."""
         publishers, sender = publishers_of(self._node, _DIAGNOSTICS), identity(info)
         if sender is not None:
             return publishers.get(sender) == self._manager
