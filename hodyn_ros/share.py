@@ -23,8 +23,14 @@ def find(kind: str, name: str | PathLike[str]) -> Path:
     Files of the code that is imported come first: those of the source tree around this package, or of the
     prefix in which it is installed. Then the ament prefixes (AMENT_PREFIX_PATH), and the prefix of this
     Python; definitions of messages from these first, as compiled messages are there. Raises InputError,
-    naming the files there are, when nothing is found.
+    naming the files there are, when nothing is found; also for the text of a file in place of its name, as
+    xacro gives it to launch files.
     """
+    if (text := str(name)).lstrip().startswith("<"):
+        raise InputError(
+            f"the name of a file is wanted, and found is a text, {text[:30]!r}...; write it to a file, or "
+            "publish it on robot_description for dynamics_node"
+        )
     asked = Path(name)
     if asked.is_file():
         return asked

@@ -24,7 +24,7 @@ from hodyn_ros.tables import number
 
 _URDF_NOTES: tuple[str, ...] = (
     "A URDF says nothing about drives, rates of torques or gravity (taken as 9.81 m/s^2 down); a YAML file "
-    "beside it does, see config/README.md.",
+    "beside it does, see config/README.md. By itself its damping, friction and transmissions do not count.",
 )
 
 

@@ -87,9 +87,10 @@ class GuardConfig:
     """What a guard allows. Read m and N for rad and N.m where a joint is prismatic.
 
     `measured`: whether it goes on only while measurements come. With `join_within` 0 it joins wherever the
-    robot is, and without measurements. `stop_on`: the bits of a feedforward's status that it does not follow.
-    `efforts_act`: whether the efforts are all that the drives do, so that the motion has to agree with them;
-    with feedback they always are. InputError for a figure out of its range.
+    robot is, and without measurements; those that come are checked all the same. `stop_on`: the bits of a
+    feedforward's status that it does not follow. `efforts_act`: whether the efforts are all that the drives
+    do, so that the motion has to agree with them; with feedback they always are. InputError for a figure out
+    of its range.
     """
 
     timeout: float = key(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hodyn_ros import share
 from hodyn_ros.errors import InputError
-from hodyn_ros.launching.processes import Argument, Process, Values
+from hodyn_ros.launching.processes import Argument, Process, Values, refuse_twice
 
 if TYPE_CHECKING:
     from launch import LaunchDescription
@@ -44,7 +44,9 @@ class Launch:
 
     def start(self, arguments: Mapping[str, str], within: str = "/") -> list[Process]:
         """Return what is to be started. Raises InputError for arguments with which nothing can be."""
-        return list(self.processes(self.values(arguments, within)))
+        processes = list(self.processes(self.values(arguments, within)))
+        refuse_twice(processes)
+        return processes
 
     def description(self) -> LaunchDescription:
         """Return the same for `ros2 launch`, which has to be installed."""

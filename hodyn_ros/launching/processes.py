@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf, isinf
 from pathlib import Path
@@ -104,6 +104,21 @@ class Command:
 
 
 Process = Node | Command
+
+
+def refuse_twice(processes: Iterable[Process], started: Callable[[str], bool] = lambda name: False) -> None:
+    """Raise InputError for two nodes of one full name, or one that has been `started` before.
+
+    ROS starts both: two robots in one namespace get each other's commands.
+    """
+    seen: set[str] = set()
+    for each in processes:
+        if not isinstance(each, Node) or not each.name:
+            continue
+        name = f"{each.namespace.rstrip('/')}/{each.name}"
+        if name in seen or started(name):
+            raise InputError(f"node {name!r} is started twice; give each robot a namespace of its own")
+        seen.add(name)
 
 
 def ending(process: str, code: int) -> str:

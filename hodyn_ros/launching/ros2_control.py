@@ -44,8 +44,7 @@ def ros2_control_arguments(controllers_file: str) -> tuple[Argument, ...]:
         Argument(
             "tracking_error",
             0.2,
-            "How far [rad or m] joint_states may be from the motion until commands stop; mock hardware "
-            "does not move by efforts, so give it more.",
+            "How far [rad or m] joint_states may be from the motion until commands stop.",
             low=0.0001,
             high=1000.0,
         ),

@@ -13,14 +13,24 @@ from launch.actions import (
     DeclareLaunchArgument,
     ExecuteProcess,
     OpaqueFunction,
+    PopLaunchConfigurations,
+    PushLaunchConfigurations,
     Shutdown,
 )
 from launch.events.process import ProcessExited
 from launch_ros.actions import Node as LaunchNode
 from launch_ros.parameter_descriptions import ParameterFile, ParameterValue
+from launch_ros.utilities import get_node_name_count
 
 from hodyn_ros.errors import HodynError
-from hodyn_ros.launching.processes import CANNOT_START, Argument, Command, Process, ending
+from hodyn_ros.launching.processes import (
+    CANNOT_START,
+    Argument,
+    Command,
+    Process,
+    ending,
+    refuse_twice,
+)
 from hodyn_ros.parent import PARENT
 
 RESPAWN_DELAY = 1.0  # [s]
@@ -40,7 +50,13 @@ def description(arguments: Sequence[Argument], start: Start) -> LaunchDescriptio
     """
     names = [argument.name for argument in arguments]
     return LaunchDescription(
-        [*map(_declared, arguments), OpaqueFunction(function=_start, args=[names, start])]
+        [
+            # a default that stayed would be the value of a launch file that is included after this one
+            PushLaunchConfigurations(),
+            *map(_declared, arguments),
+            OpaqueFunction(function=_start, args=[names, start]),
+            PopLaunchConfigurations(),
+        ]
     )
 
 
@@ -58,7 +74,9 @@ def _start(context: LaunchContext, names: Sequence[str], start: Start) -> list[A
     arguments = {name: configured[name] for name in names}
     # where a group of actions around this one has pushed a namespace
     within = configured.get("ros_namespace", "/")
-    return [_action(process) for process in start(arguments, within)]
+    processes = start(arguments, within)
+    refuse_twice(processes, lambda name: get_node_name_count(context, name) > 0)
+    return [_action(process) for process in processes]
 
 
 def _action(process: Process) -> Action:

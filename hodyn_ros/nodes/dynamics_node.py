@@ -133,11 +133,18 @@ class DynamicsNode(StreamLifecycle):
             logger.info(f"a robot description has come on {topic}")
             if self._starting and not self.start_by_itself():
                 logger.error(f"cannot configure: {self.failure}; waiting for the next robot description")
-        elif text != self._pipeline.files.text:
+        elif self._outdated:
             logger.warning(
                 f"another robot description has come on {topic}, but the node is configured; it keeps "
                 "the one it has: clean it up and configure it to load the new one"
             )
+
+    @property
+    def _outdated(self) -> bool:
+        """Whether another robot has been described than the one that is computed."""
+        if self._pipeline is None or self._description.text is None:
+            return False
+        return self._description.text != self._pipeline.files.text
 
     # parameters
 
@@ -225,6 +232,11 @@ class DynamicsNode(StreamLifecycle):
             return idle
         if self.new_troubles():
             return Report(WARN, "samples were rejected or late, or efforts are beyond limits", values)
+        if self._outdated:
+            topic = self._description.topic
+            return Report(
+                WARN, f"answering for a robot that {topic} no longer describes: load it anew", values
+            )
         if self._wrenches.missing():
             return Report(WARN, f"no wrench is measured on {', '.join(self._wrenches.missing())}", values)
         answered = self._statistics.answers.count

@@ -110,6 +110,7 @@ class SimulatorNode(Node):
         self._simulated_to = self._fixed_rate.origin
         self._waiting: deque[tuple[int, Array]] = deque()  # when commands arrived [ns], and their efforts
         self._commands, self._states = Stream(), Stream()
+        self._commanded_at = 0  # [ns], when the last command came
         self._command_timeout: float = value(self, "command_timeout") or np.inf
         self._rejections = Rejections(self.get_logger().warning, "effort_commands")
         self._joint_states = advertise(self, JointState, "joint_states", stream_qos())
@@ -181,6 +182,7 @@ class SimulatorNode(Node):
                     f"data holds {effort[motor]} for motor {self._motor_names[motor]!r}; send finite numbers",
                 )
             arrived = min(info["received_timestamp"], now) if self._arrivals_known else now
+            self._commanded_at = now
             self._waiting.append((arrived, effort))
             # a state that was due before the command, and has not been published yet, is not to feel it
             if self._fixed_rate.next == 0 or arrived < self._fixed_rate.instant(self._fixed_rate.next):
@@ -222,7 +224,7 @@ class SimulatorNode(Node):
 
     def _publish_due(self) -> None:
         now = self._now()
-        if not self._braked and self._commands.age() > self._command_timeout:
+        if not self._braked and self._uncommanded(now):
             self._brake()
             self.get_logger().warning(f"no command for {self._command_timeout:g} s: the brakes are on")
         if self._fixed_rate.next == 0 or self._fixed_rate.lost(now):
@@ -235,6 +237,12 @@ class SimulatorNode(Node):
             self._states.tick(max(0.0, 1e-9 * (now - instant)))
         if self._waiting:
             self._apply_until(self._waiting[-1][0])
+
+    def _uncommanded(self, now: int) -> bool:
+        """Whether commands have ended; while a simulated clock stands or goes slowly, they do as well."""
+        by_clock = 1e-9 * (now - self._commanded_at)  # below zero where that was set back
+        most = self._command_timeout
+        return self._commands.age() > most and not 0.0 <= by_clock <= most
 
     def _publish(self, instant: int) -> None:
         robot = self._simulation

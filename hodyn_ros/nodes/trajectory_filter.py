@@ -37,6 +37,7 @@ from hodyn_ros.nodes.filtering.retiming import Retiming
 from hodyn_ros.nodes.filtering.trajectory_with_efforts import Filtered, TrajectoryEfforts, in_words
 from hodyn_ros.planning.effort_trajectory import EffortFilter
 from hodyn_ros.ros.conversions.joint_state_buffer import JointStateBuffer
+from hodyn_ros.ros.conversions.messages import nanoseconds
 from hodyn_ros.ros.diagnostics import OK, WARN, Diagnostics, Report, Stream
 from hodyn_ros.ros.parameters.dynamics_settings import LOAD_SETTINGS
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, parameters, value
@@ -87,8 +88,8 @@ SETTINGS = (
         ),
         start_tolerance=ParameterSpec(
             0.05,
-            "How far [rad or m] a first point at time 0 may be from the position in joint_states; 0: any "
-            "distance.",
+            "How far [rad or m] a first point at time 0 may be from the position in joint_states, and a "
+            "motion from its start when its stamp has passed; 0: any distance.",
             within=(0.0, 100.0),
         ),
         stop_duration=ParameterSpec(
@@ -212,6 +213,8 @@ class TrajectoryFilter(Node):
         start = present or self._present.state()
         filtered = await self._computed_beside(partial(self._efforts, msg, start))
         self._computed.tick(time.perf_counter() - started_at)
+        if stamp := nanoseconds(msg.header.stamp):
+            self._efforts.require_in_time(filtered, 1e-9 * (self.get_clock().now().nanoseconds - stamp))
         self._last = filtered
         self._log(filtered, len(msg.points))
         return filtered

@@ -74,7 +74,7 @@ class FeedforwardConsumer(Node, ABC):
         measured_on: str,
         loads: GuardedLoads,
     ) -> None:
-        """Begin to listen, once the node is ready; to measurements where the guard asks for them.
+        """Begin to listen, once the node is ready.
 
         `loads`: what its model of the robot counts with.
         """
@@ -87,9 +87,9 @@ class FeedforwardConsumer(Node, ABC):
         # Only the newest of each counts.
         listen, streams = self._events.subscription, self.streams
         self._kept = [listen(FeedforwardTorque, IN, self._take_feedforward, stream_qos(1), streams)]
-        if guard.config.measured or guard.config.join_within > 0.0:
-            qos = stream_qos(1) if guard.config.measured else sensor_qos()
-            self._kept.append(listen(JointState, measured_on, self._take_measurement, qos, streams))
+        # also where a motion is joined anywhere: checks hold then, as far as somebody measures
+        qos = stream_qos(1) if guard.config.measured else sensor_qos()
+        self._kept.append(listen(JointState, measured_on, self._take_measurement, qos, streams))
         self._diagnostics = Diagnostics(self, self._report)
         self._served = serve_triggers(self, self.streams, start=self._join)
 

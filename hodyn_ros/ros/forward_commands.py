@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -17,6 +17,7 @@ from hodyn_ros.ros.guarded_loads import GuardedLoads
 from hodyn_ros.ros.parameters.guard_parameters import GRAVITY, guard_config, guarded_robot
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, parameters, value
 from hodyn_ros.ros.streams.fixed_rate import FixedRate, last_due, timer_by_clock
+from hodyn_ros.ros.streams.one_publisher import identity, publishers_of
 from hodyn_ros.ros.streams.qos import latched_qos
 
 FORWARD_SETTINGS = (
@@ -108,7 +109,8 @@ except ImportError:  # it comes with ros2_control
     ControllerManagerActivity = None
 
 _ACTIVE = 3  # lifecycle_msgs/State.PRIMARY_STATE_ACTIVE
-_STATUS, _KEY = "Controllers Activity", ".state"  # of the controller manager in /diagnostics
+_DIAGNOSTICS = "/diagnostics"
+_STATUS, _KEY = "Controllers Activity", ".state"  # of the controller manager there
 
 
 class ControllerActivity:
@@ -116,20 +118,20 @@ class ControllerActivity:
 
     By `<manager>/activity` (ros2_control 4.30 and newer), which is published at each change. Where its
     messages are not installed, by /diagnostics, which come once a second: a controller that is off for less
-    may not be noticed.
+    may not be noticed. All robots share that topic, and managers in two namespaces say the same name there.
     """
 
     def __init__(self, node: Node, controllers: Sequence[str], manager: str) -> None:
         self._wanted = frozenset(controllers)
         self._active: frozenset[str] = frozenset()
+        self._node = node
+        self._manager = node.resolve_topic_name(manager)
         if ControllerManagerActivity is not None:
             self._kept = node.create_subscription(
                 ControllerManagerActivity, f"{manager}/activity", self._take_activity, latched_qos()
             )
         else:
-            self._kept = node.create_subscription(
-                DiagnosticArray, "/diagnostics", self._take_diagnostics, 100
-            )
+            self._kept = node.create_subscription(DiagnosticArray, _DIAGNOSTICS, self._take_diagnostics, 100)
 
     @property
     def all_active(self) -> bool:
@@ -139,11 +141,19 @@ class ControllerActivity:
     def _take_activity(self, msg: Any) -> None:
         self._active = frozenset(each.name for each in msg.controllers if each.state.id == _ACTIVE)
 
-    def _take_diagnostics(self, msg: DiagnosticArray) -> None:
+    def _take_diagnostics(self, msg: DiagnosticArray, info: Mapping[str, Any]) -> None:
         for status in msg.status:
-            if status.name.endswith(_STATUS):
+            if status.name.endswith(_STATUS) and self._is_from_manager(info):
                 self._active = frozenset(
                     item.key.removesuffix(_KEY)
                     for item in status.values
                     if item.key.endswith(_KEY) and item.value == "active"
                 )
+
+    def _is_from_manager(self, info: Mapping[str, Any]) -> bool:
+        """Whether a message is from the manager of these controllers; not, where that cannot be said."""
+        publishers, sender = publishers_of(self._node, _DIAGNOSTICS), identity(info)
+        if sender is not None:
+            return publishers.get(sender) == self._manager
+        name = self._manager.rpartition("/")[2]
+        return {each for each in publishers.values() if each.rpartition("/")[2] == name} == {self._manager}

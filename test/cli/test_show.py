@@ -34,7 +34,10 @@ def shown(robot: str | Path, picture: Path | None = None, width: int = 80) -> st
             "panda.yaml",
             ["7 joints, 7 bodies of 16.06 kg", "panda_link8", "joints[3] panda_joint4: drive.stif"],
         ),
-        ("panda.urdf", ["A URDF says nothing about drives", "No drives"]),
+        (
+            "panda.urdf",
+            ["A URDF says nothing about drives", "friction and transmissions do not count", "No drives"],
+        ),
         (
             "planar_3rrr.yaml",
             [

@@ -142,6 +142,44 @@ def test_launch_files_can_be_included_in_groups(tmp_path: Path) -> None:
         assert process.stop(signal.SIGINT) == 0, process.output()
 
 
+ONE_AFTER_THE_OTHER = """
+from launch import LaunchDescription
+from launch.actions import IncludeLaunchDescription
+
+def included(file, **arguments):
+    return IncludeLaunchDescription(file, launch_arguments=arguments.items())
+
+def generate_launch_description():
+    return LaunchDescription([
+        included("GOUGH", namespace="one", trajectory="none"), included("PLANAR"SECOND)
+    ])
+"""
+
+
+def one_after_the_other(folder: Path, second: str) -> str:
+    """Write a launch file that includes two of ours outside of groups; return its path."""
+    text = ONE_AFTER_THE_OTHER.replace("SECOND", second)
+    for word, robot in (("GOUGH", "gough_stewart"), ("PLANAR", "planar_3rrr")):
+        text = text.replace(word, str(share.find("launch", f"{robot}.launch.py")))
+    file = folder / "both.launch.py"
+    file.write_text(text)
+    return str(file)
+
+
+def test_a_launch_file_leaves_its_defaults_to_no_other(tmp_path: Path) -> None:
+    with launch(one_after_the_other(tmp_path, ', namespace="two"')) as process:
+        assert "'gough_stewart_6ups'" in process.wait_for_line("[one.dynamics_node]: robot")
+        assert "'planar_3rrr'" in process.wait_for_line("[two.dynamics_node]: robot")
+        assert process.stop(signal.SIGINT) == 0, process.output()
+
+
+def test_two_robots_in_one_namespace_are_refused(tmp_path: Path) -> None:
+    # launch hands explicit arguments on to the next launch file
+    with launch(one_after_the_other(tmp_path, "")) as process:
+        process.wait_for_line("node '/one/dynamics_node' is started twice; give each robot a namespace")
+        assert process.wait(TIMEOUT) == 1, process.output()
+
+
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSEGV])
 def test_a_node_that_dies_of_a_signal_ends_the_launch_with_its_name(how: signal.Signals) -> None:
     with launch("gough_stewart.launch.py", "rate:=50") as process:

@@ -169,6 +169,13 @@ def test_two_pandas_in_one_namespace_are_refused(right: str) -> None:
         nodes("two_pandas.launch.py", left="one", right=right, namespace="cell")
 
 
+def test_two_nodes_of_one_name_are_refused() -> None:
+    panda = read_launch("panda.launch.py")
+    twice = Launch(panda.arguments, lambda values: [*panda.processes(values), *panda.processes(values)])
+    with pytest.raises(InputError, match="'/dynamics_node' is started twice"):
+        twice.start({})
+
+
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [

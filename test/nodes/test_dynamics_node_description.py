@@ -108,12 +108,14 @@ def test_a_latched_description_is_heard_and_a_new_one_waits_for_a_cleanup(
     np.testing.assert_allclose(
         peer.answer_to(motion("hinge", 1)).efforts, [expected(ONE)], rtol=1e-12, atol=0.0
     )
+    peer.diagnostics(lambda _: "no longer describes" in peer.statuses[-1].message)
     rejected = peer.set_parameters(floating_base=True)
     assert "floating_base is fixed while the node is configured" in rejected.reason
     for transition in ("deactivate", "cleanup", "configure", "activate"):
         assert peer.transition(transition)
     answer = peer.answer_to(motion("elbow", 2))
     np.testing.assert_allclose(answer.efforts, [expected(TWO)], rtol=1e-12, atol=0.0)
+    peer.diagnostics(lambda _: peer.statuses[-1].message == "answering")
     peer.send(motion("hinge", 3))
     peer.diagnostics(lambda values: values["rejected: unknown joint"] == "1")
     # and by name, without the topic

@@ -71,6 +71,19 @@ class Bench:
         # what one process sends to another arrives in order, also on several topics; to be on the safe side
         self.talk.pause(0.01)
 
+    @cached_property
+    def _states(self) -> Any:
+        return self.talk.publisher(JointState, "joint_states")
+
+    def measure(self, ms: float, position: np.ndarray) -> None:
+        """Say where the robot is, and give that time to arrive."""
+        nothing = [float("nan")] * 4  # what joint_state_broadcaster sends for what the drives do not say
+        names, positions = ["gripper", *JOINTS], [0.0, *position]
+        msg = JointState(name=names, position=positions, velocity=nothing, effort=nothing)
+        msg.header.stamp = self.stamp(ms)
+        self._states.publish(msg)
+        self.talk.pause(0.01)
+
     def tick(self, ms: float) -> None:
         """Let it be so long after the start."""
         self._last = ms
@@ -100,6 +113,12 @@ class Bench:
             self.talk.pause(0.002)
         assert self.node.wait() == 0, self.node.output()
         assert "Traceback" not in self.node.output()
+
+
+class Manager(Talk):
+    """A controller manager, as far as its name goes."""
+
+    node_name = "controller_manager"
 
 
 @contextmanager
@@ -284,14 +303,18 @@ def test_a_second_publisher_and_limits_exceeded_end_the_following() -> None:
 
 def test_nothing_is_sent_before_the_controllers_are_active_and_it_fades_in_then() -> None:
     """By what a controller manager says in /diagnostics; its own message is not where this is tested."""
-    with bench("forward_effort_node", "fe_active", controllers=["arm", "hand"]) as b:
+    with (
+        bench("forward_effort_node", "fe_active", controllers=["arm", "hand"]) as b,
+        Manager("fe_active") as ours,
+        Manager("fe_other") as other,  # of another robot
+    ):
         commands = b.talk.hear_nothing_yet(Float64MultiArray, "effort_commands")
-        manager = b.talk.publisher(DiagnosticArray, "/diagnostics")
+        managers = {each: each.publisher(DiagnosticArray, "/diagnostics") for each in (ours, other)}
 
-        def say(**states: str) -> None:
+        def say(by: Manager = ours, **states: str) -> None:
             values = [KeyValue(key=f"{name}.state", value=state) for name, state in states.items()]
             status = DiagnosticStatus(name="controller_manager: Controllers Activity", values=values)
-            manager.publish(DiagnosticArray(status=[status]))
+            managers[by].publish(DiagnosticArray(status=[status]))
             for _ in range(2):  # what came before the second of two calls has been served before its answer
                 b.talk.call(ListParameters, "forward_effort_node/list_parameters", ListParameters.Request())
 
@@ -302,9 +325,14 @@ def test_nothing_is_sent_before_the_controllers_are_active_and_it_fades_in_then(
         b.send(60)
         b.tick(60)
         b.talk.status("forward_effort_node", lambda _, v: v["reason"] == "nobody takes the commands")
+        say(other, arm="active", hand="active")
+        b.send(70)
+        b.tick(70)
+        b.talk.status("forward_effort_node", lambda _, v: v["reason"] == "nobody takes the commands")
         assert not commands
         say(arm="active", hand="active")
-        first, *_, last = b.follow(70, 210, commands)
+        say(other, arm="inactive", hand="inactive")
+        first, *_, last = b.follow(80, 210, commands)
         assert list(first.data) == pytest.approx([0.0] * 3, abs=1e-6)
         np.testing.assert_allclose(last.data, feedforward(200).efforts[0], rtol=0, atol=1e-9)
         say(arm="inactive", hand="active")
@@ -330,15 +358,6 @@ def test_motor_references_begin_brake_and_return_where_the_robot_stands() -> Non
             b.talk.hear_nothing_yet(Float64MultiArray, f"{quantity}_commands")
             for quantity in ("position", "velocity", "effort")
         ]
-        states = b.talk.publisher(JointState, "joint_states")
-
-        def measure(ms: float, position: np.ndarray) -> None:
-            nothing = [float("nan")] * 4  # what joint_state_broadcaster sends for what the drives do not say
-            names, positions = ["gripper", *JOINTS], [0.0, *position]
-            msg = JointState(name=names, position=positions, velocity=nothing, effort=nothing)
-            msg.header.stamp = b.stamp(ms)
-            states.publish(msg)
-            b.talk.pause(0.01)
 
         def reason(words: str) -> None:
             b.talk.status("motor_reference_node", lambda status, _: words in status.message)
@@ -352,12 +371,12 @@ def test_motor_references_begin_brake_and_return_where_the_robot_stands() -> Non
         reason("start pose invalid: where the robot stands is not known")
         here = feedforward(1000).motor_positions[0]
         b.tick(1000)
-        measure(1000, here + 0.03)
+        b.measure(1000, here + 0.03)
         at(1000)
         reason("start pose invalid: joint 'a' stands 0.03")
         assert not references
         b.tick(2000)
-        measure(2000, feedforward(2000).motor_positions[0] + 0.01)
+        b.measure(2000, feedforward(2000).motor_positions[0] + 0.01)
         b.send(2000)
         first = b.tick_and_hear(2010, references)
         np.testing.assert_allclose(
@@ -380,7 +399,7 @@ def test_motor_references_begin_brake_and_return_where_the_robot_stands() -> Non
         assert (np.abs(np.diff(speeds, axis=0)) <= 1e-2 * 7.5).all()  # [rad/s^2] as asked for
         # the motion has gone on meanwhile, and is not taken up
         b.tick(3500)
-        measure(3500, np.array(stop[-1].position))
+        b.measure(3500, np.array(stop[-1].position))
         at(3500)
         reason("start pose invalid")
 
@@ -415,7 +434,6 @@ def test_references_join_anywhere_where_allowed() -> None:
         references = b.talk.hear_nothing_yet(JointState, "motor_references")
         *_, last = b.follow(10, 130, references)
         np.testing.assert_allclose(last.position, feedforward(120).motor_positions[0], rtol=0, atol=1e-9)
-        assert b.talk.node.count_subscribers("/mr_any/joint_states") == 0
         without = feedforward(130)._replace(motor_positions=np.empty((0, 3)))
         b.send(130, without)
         b.talk.wait_for_line(b.node, "the feedforward holds motor positions of 0 orders")
@@ -424,3 +442,14 @@ def test_references_join_anywhere_where_allowed() -> None:
         b.talk.wait_for_line(
             b.node, "a subscription of 'velocity_commands' of node /mr_any/talk has incompatible"
         )
+
+
+@pytest.mark.parametrize("name", ["forward_effort_node", "motor_reference_node"])
+def test_what_is_joined_anywhere_is_watched_all_the_same(name: str) -> None:
+    with bench(name, f"watched_{name}", tracking_error=0.02) as b:
+        b.tick(0)
+        for ms in range(10, 300, 10):
+            b.measure(ms - 10, feedforward(ms - 10).motor_positions[0] + 0.03)
+            b.send(ms)
+            b.tick(ms)
+        b.talk.wait_for_line(b.node, "joining -> stopping: tracking error: joint 'a' is 0.02")

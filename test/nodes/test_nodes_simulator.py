@@ -11,6 +11,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with
 
 import rclpy
 from panda_drives import MIXED, PAIR, write_panda
+from ros_clock import SimulatedClock
 from ros_talk import talking
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -74,6 +75,31 @@ def test_commands_move_it_and_bad_ones_are_refused() -> None:
         talk.wait_until(lambda: links[-1].position[0] > 0.05, "a turn of the first joint")
         old = talk.status("simulator_node", lambda status, _: "s old, and held" in status.message)
         assert int(old["commands"]) == 1
+
+
+def test_the_brakes_wait_while_a_simulated_clock_stands() -> None:
+    parameters = {"robot_config": PANDA, "rate": 100.0, "command_timeout": 0.1, "use_sim_time": True}
+    with talking("simulator_node", parameters, "sn_stands") as (node, talk):
+        publisher = talk.publisher(Float64MultiArray, "effort_commands")
+        links = talk.hear_nothing_yet(JointState, "joint_states")
+        clock = SimulatedClock(talk)
+
+        def go_on(milliseconds: int) -> None:
+            seen = len(links)
+            clock.set(clock.now + milliseconds * 1_000_000)
+            talk.wait_until(lambda: len(links) > seen, "a state")
+
+        go_on(10)
+        publisher.publish(Float64MultiArray(data=[0.0] * 7))
+        talk.status("simulator_node", lambda _, values: values["commands"] == "1")
+        talk.pause(0.5)
+        for _ in range(5):
+            go_on(10)
+        assert "the brakes are on" not in node.output()
+        talk.pause(0.2)
+        for _ in range(10):
+            go_on(10)
+        talk.wait_for_line(node, "no command for 0.1 s: the brakes are on")
 
 
 def test_a_state_that_comes_late_does_not_feel_commands_after_its_stamp(

@@ -246,6 +246,19 @@ def test_bad_trajectories_are_refused(efforts: TrajectoryEfforts) -> None:
         assert rejected(partial(efforts, msg, UNKNOWN), words) is reason, words
 
 
+def test_a_trajectory_whose_stamp_has_passed_is_refused_where_the_controller_would_leap(
+    efforts: TrajectoryEfforts,
+) -> None:
+    filtered = efforts(plan(), UNKNOWN)
+    for late in (-5.0, 0.0, 0.1):
+        efforts.require_in_time(filtered, late)
+    for late in (0.7, 3600.0):
+        with pytest.raises(MessageRejected) as rejected:
+            efforts.require_in_time(filtered, late)
+        assert rejected.value.reason is Reason.TOO_LATE
+    assert "is 0.2 rad (or m) from its start" in str(rejected.value)
+
+
 def test_the_most_points_are_counted_before_they_are_made(efforts: TrajectoryEfforts) -> None:
     assert 2.1e3 / efforts.effort_filter.period > MOST_POINTS
     msg = plan(0.4)
@@ -403,6 +416,10 @@ def test_the_node_passes_trajectories_on_and_counts_the_others(efforts: Trajecto
         )
         states.publish(JointState(name=NAMES, position=[1.0]))
         talk.wait_for_line(node, "joint_states rejected: position holds 1 values for 7 joints")
+        late.header.stamp.sec = 1  # of 1970
+        talk.wait_until(
+            lambda: tell(late) or any("its stamp was" in line for line in node.lines), "that it is too late"
+        )
         values = talk.status("trajectory_filter", lambda _, values: values["rejected joint states"] == "1")
         assert values["rejected: unknown joint"] == "1" and values["rejected: wrong length"] == "0"
         assert int(values["filled in"]) >= 2 and int(values["rejected: bad motion"]) >= 2

@@ -92,3 +92,11 @@ def test_an_unknown_name_is_refused_with_what_there_is(prefix: Path, monkeypatch
         share.find("config", "unlike")
     with pytest.raises(InputError, match="ships: none"):
         share.find("nothing_of_this_kind", "panda.yaml")
+
+
+def test_the_text_of_a_urdf_is_no_name() -> None:
+    """As `Command(["xacro ", ...])` of a launch file gives it: longer than names of files can be."""
+    urdf = "<?xml version='1.0'?>\n" + 1000 * "<link/>"
+    with pytest.raises(InputError, match="write it to a file") as refused:
+        share.find("config", urdf)
+    assert len(str(refused.value)) < 250

@@ -88,6 +88,23 @@ class TrajectoryEfforts:
         made.header = msg.header
         return Filtered(made, result, np.maximum(result.dense.leads_to - added, 0))
 
+    def require_in_time(self, filtered: Filtered, late: float) -> None:
+        """Raise MessageRejected where the controller would leap into a trajectory `late` [s] after its stamp.
+
+        By then the motion may be as far from its start as the robot may be at time 0, the start tolerance.
+        """
+        motion, most = filtered.result.dense.motion, self.effort_filter.start_tolerance or math.inf
+        start, by_now = motion.sample(np.array([0.0, min(max(late, 0.0), motion.duration)]), 0)[:, 0]
+        leap = np.abs(by_now - start)
+        joint = int(np.argmax(leap))
+        if leap[joint] > most:
+            raise MessageRejected(
+                Reason.TOO_LATE,
+                f"its stamp was {late:.3g} s ago, and by now joint {self.robot_joints[joint]!r} is "
+                f"{leap[joint]:.3g} rad (or m) from its start, where the controller would leap; send a stamp "
+                "of zero, or one that is still to come",
+            )
+
     def fastest(
         self,
         path: JointTrajectory,
