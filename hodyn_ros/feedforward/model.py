@@ -89,7 +89,8 @@ class FeedforwardModel:
         for body in self.wrench_bodies:
             robot.tree.body_index(body)
         self.wrench_frame: WrenchFrame = wrench_frame
-        self.propellers = () if robot.propellers is None else robot.propellers.names
+        self._propellers = robot.propellers
+        self.propellers = () if self._propellers is None else self._propellers.names
         self.has_drives = robot.drive_train is not None
         self._limits = FeedforwardLimits.of(robot.limits if limits is None else limits, robot.drive_train)
         self._drive_train = robot.drive_train
@@ -179,7 +180,7 @@ class FeedforwardModel:
         status = Status.NEAR_SINGULARITY if state.near_singularity else Status.OK
         of_base = self._no_wrench if state.base_wrench is None else state.base_wrench
         result = self._finished(state.motion, state.efforts, of_base, status)
-        propellers = self.robot.propellers
+        propellers = self._propellers
         if propellers is None:
             return result
         motion = propellers.motion(of_base, base)
@@ -323,5 +324,5 @@ class ArmFeedforward:
         *excess, failed = table[third:].ravel()[:5].tolist()
         if failed != 0.0:
             return None
-        status = limit_status(excess)
+        status = limit_status(excess) if any(excess) else Status.OK
         return Feedforward(table[:first], table[first:second], table[second:third], _NO_WRENCH, status)

@@ -85,15 +85,18 @@ class TreeDynamics(TreePartials):
     def drive_state(self, arguments: MotionArguments) -> DriveState:
         """Compute what `Robot.drive_state` returns: all joints are driven."""
         q, base, loads, preload, _ = arguments
-        motion, compiled = real_array("the motion", q, f"(order + 3, {self.n})"), None
-        if base is None and not loads and preload is None:
-            compiled = self.fast.inverse.get(motion.shape)
-        if compiled is not None:
-            return DriveState(motion, compiled(motion), None, False)
+        motion = real_array("the motion", q, f"(order + 3, {self.n})")
         efforts = self.inverse_dynamics(arguments._replace(q=motion))
         if isinstance(efforts, BaseAndJoints):
             return DriveState(motion, efforts.joints, efforts.base, False)
-        return DriveState(motion, efforts, None, False)
+        compiled = self.fast.inverse.get(motion.shape)
+        if compiled is not None and not loads:
+            self.fast.note(motion, None, ("drive_state",), compiled, efforts)
+        return self.state_of(motion, efforts)
+
+    def state_of(self, q: Any, efforts: Array) -> DriveState:
+        """Return the state of a motion `q` (order + 3, n) on a fixed base with its efforts."""
+        return DriveState(np.ascontiguousarray(q, np.float64), efforts, None, False)
 
     def is_compiled(self, order: int) -> bool:
         """Whether efforts of an order are computed by compiled code."""
