@@ -86,7 +86,12 @@ class TreeDynamics(TreePartials):
         """Compute what `Robot.drive_state` returns: all joints are driven."""
         q, base, loads, preload, _ = arguments
         motion = real_array("the motion", q, f"(order + 3, {self.n})")
-        efforts = self.inverse_dynamics(arguments._replace(q=motion))
+        efforts: Array | BaseAndJoints | None = None
+        if type(base) is BaseMotion and not loads and preload is None:
+            noted = self.fast.inverse_with_base.get((base.twists.shape, base.representation))
+            efforts = None if noted is None else noted(motion, base)
+        if efforts is None:
+            efforts = self.inverse_dynamics(arguments._replace(q=motion))
         if isinstance(efforts, BaseAndJoints):
             return DriveState(motion, efforts.joints, efforts.base, False)
         compiled = self.fast.inverse.get(motion.shape)
