@@ -111,10 +111,9 @@ class FeedforwardModel:
             order if self._rotors is None else int(self._rotors.needed_orders(order).max())
         )
         # the fastest call there is, for arms
-        arm = robot.closure is None and not self.moves_base
-        self._compiled = robot.compile(order) if arm and self._rotors is None else None
+        self._compiled = robot.compile(order) if robot.is_arm and self._rotors is None else None
         self.whole_arm: ArmFeedforward | None = None
-        if arm and n and self._fits_straight_line():
+        if robot.is_arm and n and self._fits_straight_line():
             self.whole_arm = ArmFeedforward(robot.tree, order, self._drive_train, self._limits, self._rotors)
 
     def _fits_straight_line(self) -> bool:

@@ -159,7 +159,7 @@ class PayloadEstimator:
         body: str = "",  # noqa: B008
     ) -> None:
         robot = observer.robot
-        if robot.closure is not None or robot.moves_base:
+        if not robot.is_arm:
             raise InputError(
                 f"robot {robot.name!r} has loops or a base that moves; its load is not estimated"
             )
