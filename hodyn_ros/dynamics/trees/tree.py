@@ -43,6 +43,7 @@ class TreeDynamics(TreePartials):
 
     memory: Array | None = None  # it need not be known where a tree was
     redundant: tuple[str, ...] = ()  # nor has it loops that depend on others
+    rounding_gain = 1.0  # of errors over those of rounded input
 
     def joint_motion_or_none(self, q: ArrayLike | None, base: BaseMotion | None) -> ArrayLike | None:
         """Return what moves all joints, where that is known without a check of what is given."""
