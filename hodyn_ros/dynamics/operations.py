@@ -38,15 +38,15 @@ class Operation:
     sum of products. `besides`: what it takes besides. `q_left_out`: compiled, it takes no q where no joint is
     a coordinate. `frames`: how many bodies and frames it is of, with a representation.
 
-    `tree` and `loops` name the laws, as "module:function" below `hodyn_ros`; `both` what both follow from, a
-    `Law` of `engine.matrix_kernels`, or a `JacobianLaw` of what is of one frame:
+    `tree` and `loops` name the laws, as "module:function" below `hodyn_ros`:
     `tree(model, order, [frame or frames, representation])` returns what is traced, and
     `loops(closure, chosen, order, [frame or frames, representation])` the code of robots with loops.
-    `kernel(model, order, setting)` makes the code of a tree, of what applied wrenches and bases of any kind
-    act on; its law takes the same. Where code of robots with loops is more than its law, the method
-    `loops_call(order, [frames, representation])` of `LoopedDynamics` makes the compiled call and
-    `loops_plan(robot, request, name)` the C function. `published(bodies, order, [frame, representation])`
-    computes what is of a tree too large to compile.
+    `both`: the `Law` of `engine.matrix_kernels` from which the two follow, a `JacobianLaw` of what is of one
+    frame; `loops` takes it, and the shape of one order, besides. `kernel(model, order, setting)` makes the
+    code of a tree, of what applied wrenches and bases of any kind act on; its law takes the same. Where code
+    of robots with loops is more than its law, the method `loops_call(order, [frames, representation])` of
+    `LoopedDynamics` makes the compiled call and `loops_plan(robot, request, name)` the C function.
+    `published(bodies, order, [frame, representation])` computes what is of a tree too large to compile.
 
     `compiled`, `batched`, `exported`: the robots of which `Robot.compile`, `Robot.compile_batch` and `hodyn
     export` offer it. `accuracy`: whether `Robot.accuracy` speaks of it. `in_c`: the name of the result in C,

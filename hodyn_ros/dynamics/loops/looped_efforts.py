@@ -241,9 +241,9 @@ class LoopedEfforts(LoopedMotion):
         """Return how large the first number of the last row of `drive_table` is where poses are near."""
         key = order, loads, preload  # each kernel has its own measure
         limit = self._near_singular.get(key)
-        return (
-            self._near_singular.made(key, lambda: self._at_home(*key) / _NEAR**2) if limit is None else limit
-        )
+        if limit is None:
+            limit = self._near_singular.made(key, lambda: self._at_home(*key) / _NEAR**2)
+        return limit
 
     def _at_home(self, order: int, loads: Loads, preload: bool) -> float:
         start, elsewhere = home(self.closure), self.known
