@@ -189,7 +189,7 @@ class RobotProperties:
     @property
     def closure(self) -> Closure | None:
         """Couplings, loops, coordinates and drives; None for a robot that is no more than a tree."""
-        return self._structure if isinstance(self._dynamics, LoopedDynamics) else None
+        return self._dynamics.closure
 
     @property
     def structure(self) -> Closure:

@@ -36,11 +36,13 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import INVERSE_DYNAMICS, parameters
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.closure import Closure
 
 
 class TreeDynamics(TreePartials):
     """Motions, efforts, accelerations, matrices and partials of a tree."""
 
+    closure: Closure | None = None
     memory: Array | None = None  # it need not be known where a tree was
     redundant: tuple[str, ...] = ()  # nor has it loops that depend on others
     rounding_gain = 1.0  # of errors over those of rounded input
