@@ -104,8 +104,7 @@ def _sheet(robot: RobotDescription, notes: tuple[str, ...]) -> Sheet:
         ),
         (0, 2, 3),
     )
-    places = range(model.n_joints) if closure is None else closure.driven
-    driven = [model.joint_names[j] for j in places]
+    driven = [model.joint_names[j] for j in robot.driven]
     ties = () if closure is None else _ties(closure)
     own = [name for name in sorted(robot.frames) if name not in (*model.body_names, WORLD)]
     notes = (*((f"Named frames besides the bodies: {', '.join(own)}.",) if own else ()), *notes)
@@ -114,8 +113,8 @@ def _sheet(robot: RobotDescription, notes: tuple[str, ...]) -> Sheet:
         (
             joints,
             *ties,
-            *_limits(driven, [kinds[j] for j in places], limits),
-            *_drives(driven, [kinds[j] for j in places], drives),
+            *_limits(driven, [kinds[j] for j in robot.driven], limits),
+            *_drives(driven, [kinds[j] for j in robot.driven], drives),
             *_propellers(robot.propellers),
             bodies,
         ),

@@ -57,10 +57,7 @@ class Links:
                 f"robot {robot.name!r} has a floating base, which its drives do not hold; give the motion of "
                 "the base"
             )
-        self.robot = robot
-        if robot.closure is not None:
-            self.robot = robot.with_tree(robot.tree)
-            self.robot.reset(robot.positions)
+        self.robot = robot.apart()
         self.base = base
         self.n_driven = len(robot.driven_joints)
         self.joints_only = platform is None

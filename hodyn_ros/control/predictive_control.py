@@ -85,7 +85,7 @@ class PredictiveControl:
     def __init__(self, robot: Robot, motion: DesiredMotion, config: PredictiveConfig | None = None) -> None:
         self.config = config = PredictiveConfig() if config is None else config
         train = robot.require_drives()
-        if robot.closure is not None or robot.moves_base or not (train.linear and train.elastic.all()):
+        if not robot.is_arm or not (train.linear and train.elastic.all()):
             raise InputError(
                 f"robot {robot.name!r} is not for predictive control, which needs an arm on the ground "
                 "without loops, all joints on linear springs, without friction"

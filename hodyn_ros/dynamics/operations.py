@@ -7,7 +7,7 @@ sweeps of the tests read it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
@@ -41,11 +41,12 @@ class Operation:
     `tree` and `loops` name the laws, as "module:function" below `hodyn_ros`:
     `tree(model, order, [frame or frames, representation])` returns what is traced, and
     `loops(closure, chosen, order, [frame or frames, representation])` the code of robots with loops.
-    `kernel(model, order, setting)` makes the code of a tree, of what applied wrenches and bases of any kind
-    act on; its law takes the same. Where code of robots with loops is more than its law, the method
-    `loops_call(order, [frames, representation])` of `LoopedDynamics` makes the compiled call and
-    `loops_plan(robot, request, name)` the C function. `published(bodies, order, [frame, representation])`
-    computes what is of a tree too large to compile.
+    `both`: the `Law` of `engine.matrix_kernels` from which the two follow, a `JacobianLaw` of what is of one
+    frame; `loops` takes it, and the shape of one order, besides. `kernel(model, order, setting)` makes the
+    code of a tree, of what applied wrenches and bases of any kind act on; its law takes the same. Where code
+    of robots with loops is more than its law, the method `loops_call(order, [frames, representation])` of
+    `LoopedDynamics` makes the compiled call and `loops_plan(robot, request, name)` the C function.
+    `published(bodies, order, [frame, representation])` computes what is of a tree too large to compile.
 
     `compiled`, `batched`, `exported`: the robots of which `Robot.compile`, `Robot.compile_batch` and `hodyn
     export` offer it. `accuracy`: whether `Robot.accuracy` speaks of it. `in_c`: the name of the result in C,
@@ -58,6 +59,7 @@ class Operation:
     rates: int = 0
     tree: str = ""
     loops: str = ""
+    both: str = ""
     says: str = ""
     takes: Literal["motion", "state", "poses", "drives"] = "motion"
     frames: Literal["none", "one", "several"] = "none"
@@ -80,7 +82,8 @@ class Operation:
 
     def law(self, of: _Law) -> Callable[..., Any]:
         """Return what one of the laws names."""
-        return _named(getattr(self, of))
+        law = _named(getattr(self, of))
+        return partial(law, law=_named(self.both), shape=self.shape) if of == "loops" and self.both else law
 
     def of_frames(
         self, asked: Sequence[str | int] | None, bodies: Sequence[str], representation: Representation
@@ -128,9 +131,12 @@ def _offered(robots: frozenset[Kind]) -> dict[str, Any]:
     return dict.fromkeys(("compiled", "batched", "exported"), robots)
 
 
-def _of_motion(name: str, result: str, rates: int, says: str, **fields: Any) -> Operation:
-    """Return an operation that follows from the motion alone, whose laws have its name but for `fields`."""
-    laws = {"tree": f"{_MATRICES}:{name}", "loops": f"{_OF_LOOPS}:{name}"}
+def _of_motion(name: str, result: str, rates: int, says: str, *, law: str = "", **fields: Any) -> Operation:
+    """Return an operation that follows from the motion alone, by one law or by those of `fields`."""
+    laws = {}
+    if law:
+        code = "FrameJacobianCode" if fields.get("frames") == "one" else "SumsCode"
+        laws = {"both": f"{_LAWS}:{law}", "tree": f"{_LAWS}:{law}.of_tree", "loops": f"{_OF_LOOPS}:{code}"}
     return Operation(name, result, rates, says=says, **{**laws, **fields})
 
 
@@ -139,7 +145,7 @@ def _second(name: str, result: str, rates: int = 0, **fields: Any) -> Operation:
     return Operation(name, result, rates, **{**_offered(_TREE), "tree": f"{_SECOND}:{name}", **fields})
 
 
-_KINEMATICS, _MATRICES = "engine.recursions.kinematics", "engine.matrix_kernels"
+_KINEMATICS, _LAWS = "engine.recursions.kinematics", "engine.matrix_kernels"
 _SECOND = "engine.second_partials"
 _PUBLISHED, _PARAMETERS = "formulations.dynamic_matrices", "formulations.parameters"
 _OF_LOOPS, _PLANS = "engine.loops.loop_products", "export.loops"
@@ -240,8 +246,8 @@ OPERATIONS: dict[str, Operation] = {
             "(order + 1, 6, m)",
             0,
             "what takes velocities to the twist of the frame",
+            law="JACOBIAN",
             tree=f"{_KINEMATICS}:frame_jacobian",
-            loops=f"{_OF_LOOPS}:FrameJacobianCode",
             published="dynamics.matrices:jacobian",
             frames="one",
             base="spatial",
@@ -267,6 +273,7 @@ OPERATIONS: dict[str, Operation] = {
             "(order + 1, m, m)",
             0,
             "mass matrix",
+            law="MASS_MATRIX",
             published=f"{_PUBLISHED}:mass_matrices",
             in_c="mass",
             about=f"mass matrix {_BY_ORDER}",
@@ -277,6 +284,7 @@ OPERATIONS: dict[str, Operation] = {
             "(order + 1, m, m)",
             1,
             "Coriolis matrix C with M' - 2 C skew",
+            law="CORIOLIS_MATRIX",
             published=f"{_PUBLISHED}:coriolis_matrices",
             in_c="coriolis",
             about=f"coriolis matrix {_BY_ORDER}",
@@ -287,6 +295,7 @@ OPERATIONS: dict[str, Operation] = {
             "(order + 1, m)",
             0,
             "what holds the robot against gravity",
+            law="GRAVITY",
             published=f"{_PUBLISHED}:gravity_forces",
             in_c="gravity",
             about="gravity torque ({m}), one order up to {order} after the other.",
@@ -297,8 +306,7 @@ OPERATIONS: dict[str, Operation] = {
             "(order + 1, efforts, 10 bodies)",
             2,
             "what takes dynamic parameters to torques",
-            tree=f"{_MATRICES}:regressors",
-            loops=f"{_OF_LOOPS}:regressor",
+            law="REGRESSOR",
             published=f"{_PARAMETERS}:regressors",
             in_c="regressor",
             about="for each order up to {order} a matrix ({efforts}, {parameters}) by rows, which takes the "
@@ -308,7 +316,7 @@ OPERATIONS: dict[str, Operation] = {
             "inverse_dynamics_derivatives",
             "(order + 1, order + 3, m, m)",
             2,
-            tree=f"{_MATRICES}:inverse_dynamics_derivatives",
+            tree=f"{_LAWS}:inverse_dynamics_derivatives",
             says="[r, k]: derivatives of torque derivative r by derivative k of q",
             in_c="derivatives",
             about="matrix ({m}, {m}) by rows of torque derivative r (0 to {order}) by derivative k of q "
@@ -444,7 +452,7 @@ OPERATIONS: dict[str, Operation] = {
             "mass, Coriolis, gravity",
             1,
             "all three in one go",
-            loops="",
+            tree=f"{_LAWS}:dynamic_matrices",
             published="dynamics.matrices:rows",
             **_offered(_NOWHERE),
         ),
@@ -453,7 +461,6 @@ OPERATIONS: dict[str, Operation] = {
             "(order + 1, driven, m)",
             0,
             "what the driven joints move by the coordinates",
-            tree="",
             loops=f"{_OF_LOOPS}:DriveJacobianCode",
             in_c="drive_jacobian",
             about="for each order up to {order} a matrix by rows, which takes velocities to those of the "
@@ -465,6 +472,7 @@ OPERATIONS: dict[str, Operation] = {
             "(order + 1, 3, m)",
             0,
             "what takes velocities to that of the centre of mass",
+            law="COM_JACOBIAN",
             published=f"{_PUBLISHED}:com_jacobians",
             in_c="com_jacobian",
             about="for each order up to {order} a matrix (3, {m}) by rows, which takes velocities to that of "
@@ -476,6 +484,7 @@ OPERATIONS: dict[str, Operation] = {
             "(order + 1, 6)",
             1,
             "momentum about the centre of mass, angular first",
+            law="MOMENTUM",
             published=f"{_PUBLISHED}:centroidal_momenta",
             in_c="momentum",
             about="angular, then linear momentum about the centre of mass in world axes [kg m^2/s, kg m/s], "
@@ -486,6 +495,7 @@ OPERATIONS: dict[str, Operation] = {
             "(order + 1, 6, m)",
             0,
             "what takes velocities to the centroidal momentum",
+            law="MOMENTUM_MATRIX",
             published=f"{_PUBLISHED}:centroidal_matrices",
             in_c="momentum_matrix",
             about="for each order up to {order} a matrix (6, {m}) by rows, which takes velocities to the "
@@ -497,7 +507,7 @@ OPERATIONS: dict[str, Operation] = {
             "mass, Coriolis, gravity by parameter",
             1,
             "derivatives of the matrices by every dynamic parameter",
-            tree=f"{_MATRICES}:by_parameter",
+            tree=f"{_LAWS}:BY_PARAMETER.of_tree",
             loops=f"{_OF_LOOPS}:by_parameter",
             published="dynamics.matrices:parameter_rows",
             **_offered(_NOWHERE),
@@ -507,8 +517,7 @@ OPERATIONS: dict[str, Operation] = {
             "(order + 1, m, 10 bodies)",
             1,
             "Y with M w' + C w + g = Y[0] times the dynamic parameters, w the reference",
-            tree=f"{_MATRICES}:slotine_li_regressors",
-            loops=f"{_OF_LOOPS}:slotine_li",
+            law="SLOTINE_LI",
             besides="the reference (order + 2, m)",
             **_offered(_NOWHERE),
         ),

@@ -171,7 +171,7 @@ def read_mjcf_robot(
 def _warn_of_degrees(read: RobotDescription) -> None:
     """Warn of positions of a revolute joint that are many turns, but no more than degrees may be."""
     model = read.model
-    for i, joint in enumerate(range(model.n_joints) if read.closure is None else read.closure.driven):
+    for i, joint in enumerate(read.driven):
         row = read.limits.row(i)
         most = max((abs(end) for end in (row.lower, row.upper) if np.isfinite(end)), default=0.0)
         revolute = model.kinds[model.first_jointed_body + joint] is JointKind.REVOLUTE
@@ -190,11 +190,12 @@ def _warn_of_degrees(read: RobotDescription) -> None:
 def _warn_of_no_limits(read: RobotDescription, stated: Entry) -> None:
     """Warn of driven joints whose efforts are held against nothing, although their uncertainty is stated."""
     model = read.model
-    driven = range(model.n_joints) if read.closure is None else read.closure.driven
-    own = [np.inf] * len(driven) if read.drives is None else [drive.limits.torque for drive in read.drives]
+    own = (
+        [np.inf] * len(read.driven) if read.drives is None else [drive.limits.torque for drive in read.drives]
+    )
     names = [
         repr(model.joint_names[joint])
-        for joint, *most in zip(driven, own, read.limits.effort)
+        for joint, *most in zip(read.driven, own, read.limits.effort)
         if not np.isfinite(most).any()
     ]
     if names:

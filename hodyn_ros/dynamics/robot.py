@@ -55,6 +55,13 @@ class Robot(CompileCalls, PartialCalls, DynamicsCalls, KinematicCalls, MatrixCal
         closure = None if self.closure is None else replace(self.closure, tree=tree)
         return Robot(**{**self._parts, "model": tree, "closure": closure})
 
+    def apart(self) -> Robot:
+        """Return this robot as it is, which remembers by itself where it goes on from; a tree itself."""
+        result = self.with_tree(self._tree)
+        if result is not self:
+            result.reset(self.positions)
+        return result
+
     def with_drives(self, drives: Sequence[DriveSpec] | None) -> Robot:
         """Return this robot with other drives, one for each of its driven joints."""
         return Robot(**{**self._parts, "drives": drives})

@@ -61,7 +61,7 @@ class RotorCoupling:
 
     def __init__(self, robot: Robot) -> None:
         self.robot, self.train = robot, robot.require_drives()
-        if robot.closure is not None or robot.moves_base or self.train.n_motors != robot.n_coordinates:
+        if not robot.is_arm or self.train.n_motors != robot.n_coordinates:
             raise ModelError(
                 f"robot {robot.name!r} has rotors that turn with their carriers, which are for trees on the "
                 "ground with one motor a joint; leave out `rotor` of its drives"

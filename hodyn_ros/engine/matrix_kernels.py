@@ -17,13 +17,16 @@ from hodyn_ros.codegen.kernel import Stack, Traceable
 from hodyn_ros.engine.kernel_spec import Loads, tree_arguments
 from hodyn_ros.engine.recursions import matrices
 from hodyn_ros.engine.recursions.composite import Composite, Rows
+from hodyn_ros.engine.recursions.kinematics import frame_jacobian
 from hodyn_ros.engine.recursions.partials import Load, add_load, applied_loads, partial_derivatives
 from hodyn_ros.engine.recursions.regressor import parameter_derivatives, regressor, slotine_li_regressor
 from hodyn_ros.engine.series.canonical import canonical_bodies
-from hodyn_ros.engine.series.series import Series, by_order, derivative
+from hodyn_ros.engine.series.series import Series, by_order, derivative, of_orders
 from hodyn_ros.engine.series.spatial import Spatial
 from hodyn_ros.engine.series.vectors import dot, halves, taylor
 from hodyn_ros.formulations.state_derivatives import assemble
+from hodyn_ros.lie.representations import Representation
+from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.joint_tree import JointTree
 from hodyn_ros.model.tree import TreeModel
 
@@ -128,6 +131,27 @@ class Law:
         return trace, [*tree_arguments(model, order + self.further + 1), *reference]
 
 
+@dataclass(frozen=True)
+class JacobianLaw:
+    """What follows from the Jacobian of a frame alone: `rows` from those of J (6, m) and how many terms.
+
+    Entries are series with as many terms, or numbers that do not change.
+    """
+
+    rows: Callable[[Rows, int], Rows]
+
+    def of_tree(
+        self, model: TreeModel, order: int, frame: Frame, representation: Representation
+    ) -> Traceable:
+        """Trace `q (order + 1, n), ... -> rows`, one order after the other; arguments as `frame_motion`."""
+        trace, arguments = frame_jacobian(model, order, frame, representation)
+
+        def of_jacobian(*stacks: Stack) -> Stack:
+            return by_order(self.rows(of_orders(trace(*stacks), 6), order + 1), order)
+
+        return of_jacobian, arguments
+
+
 def _gravity(sums: Sums) -> Rows:
     """Return the forces that hold the coordinates against gravity, in one row."""
     return list(map(list, zip(*sums.of_forces([[force] for force in matrices.gravity_forces(sums.tree)]))))
@@ -159,11 +183,7 @@ MOMENTUM_MATRIX = Law(lambda sums: sums.of_velocities(matrices.momentum_matrix(s
 REGRESSOR = Law(_regressor, 2)
 SLOTINE_LI = Law(_slotine_li, 1, bends=True, referred=True)
 BY_PARAMETER = Law(_by_parameter, 1, bends=True)
-
-mass_matrix, coriolis_matrix, gravity_torque = MASS_MATRIX.of_tree, CORIOLIS_MATRIX.of_tree, GRAVITY.of_tree
-com_jacobian, centroidal_momentum = COM_JACOBIAN.of_tree, MOMENTUM.of_tree
-centroidal_momentum_matrix, regressors = MOMENTUM_MATRIX.of_tree, REGRESSOR.of_tree
-slotine_li_regressors, by_parameter = SLOTINE_LI.of_tree, BY_PARAMETER.of_tree
+JACOBIAN = JacobianLaw(lambda jacobian, terms: jacobian)
 
 
 def dynamic_matrices(model: TreeModel, order: int) -> Traceable:

@@ -89,7 +89,8 @@ class FeedforwardModel:
         for body in self.wrench_bodies:
             robot.tree.body_index(body)
         self.wrench_frame: WrenchFrame = wrench_frame
-        self.propellers = () if robot.propellers is None else robot.propellers.names
+        self._propellers = robot.propellers
+        self.propellers = () if self._propellers is None else self._propellers.names
         self.has_drives = robot.drive_train is not None
         self._limits = FeedforwardLimits.of(robot.limits if limits is None else limits, robot.drive_train)
         self._drive_train = robot.drive_train
@@ -110,10 +111,9 @@ class FeedforwardModel:
             order if self._rotors is None else int(self._rotors.needed_orders(order).max())
         )
         # the fastest call there is, for arms
-        arm = robot.closure is None and not self.moves_base
-        self._compiled = robot.compile(order) if arm and self._rotors is None else None
+        self._compiled = robot.compile(order) if robot.is_arm and self._rotors is None else None
         self.whole_arm: ArmFeedforward | None = None
-        if arm and n and self._fits_straight_line():
+        if robot.is_arm and n and self._fits_straight_line():
             self.whole_arm = ArmFeedforward(robot.tree, order, self._drive_train, self._limits, self._rotors)
 
     def _fits_straight_line(self) -> bool:
@@ -179,7 +179,7 @@ class FeedforwardModel:
         status = Status.NEAR_SINGULARITY if state.near_singularity else Status.OK
         of_base = self._no_wrench if state.base_wrench is None else state.base_wrench
         result = self._finished(state.motion, state.efforts, of_base, status)
-        propellers = self.robot.propellers
+        propellers = self._propellers
         if propellers is None:
             return result
         motion = propellers.motion(of_base, base)
@@ -323,5 +323,5 @@ class ArmFeedforward:
         *excess, failed = table[third:].ravel()[:5].tolist()
         if failed != 0.0:
             return None
-        status = limit_status(excess)
+        status = limit_status(excess) if any(excess) else Status.OK
         return Feedforward(table[:first], table[first:second], table[second:third], _NO_WRENCH, status)

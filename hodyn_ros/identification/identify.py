@@ -68,7 +68,7 @@ def identify(
     names the joint.
     """
     options = options or Options()
-    if robot.closure is not None or robot.moves_base:
+    if not robot.is_arm:
         raise InputError(
             f"robot {robot.name!r} has loops, couplings or a moving base; arms on the ground are identified"
         )

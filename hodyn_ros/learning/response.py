@@ -109,7 +109,7 @@ def response(
 def check_robot(robot: Robot) -> None:
     """Raise InputError for a robot whose response is not computed here."""
     train = robot.require_drives()
-    if robot.closure is not None or robot.moves_base:
+    if not robot.is_arm:
         raise InputError(
             f"robot {robot.name!r} has loops or a base that moves; learning is for arms and trees on the "
             "ground"

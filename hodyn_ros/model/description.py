@@ -34,6 +34,11 @@ class RobotDescription:
     uncertainty: RobotUncertainty = RobotUncertainty()
     source: str = ""  # what errors call it: the path of its file
 
+    @property
+    def driven(self) -> Sequence[int]:
+        """The driven joints, by place in the tree."""
+        return range(self.model.n_joints) if self.closure is None else self.closure.driven
+
     def with_gravity(self, gravity: ArrayLike) -> RobotDescription:
         """Return the same robot under another gravity (3,) [m/s^2], given as a vector that points down."""
         model = self.model.with_gravity(gravity)

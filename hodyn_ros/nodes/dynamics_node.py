@@ -44,6 +44,7 @@ from hodyn_ros.ros.robot_description import DescriptionSubscriber
 from hodyn_ros.ros.streams.lifecycle import StreamLifecycle
 from hodyn_ros.ros.streams.one_publisher import OnePublisher, bytes_continue, publishers_of
 from hodyn_ros.ros.streams.qos import latched_qos, stream_qos
+from hodyn_ros.ros.streams.rejections import MessageRejected
 from hodyn_ros.ros.streams.stamp_filter import StampFilter
 from hodyn_ros.ros.streams.stream_executor import beside_streams
 from hodyn_ros.ros.triggers import serve_triggers
@@ -70,6 +71,7 @@ class DynamicsNode(StreamLifecycle):
         self._publisher = self.events.publisher(FeedforwardTorque, OUT, stream_qos())
         self._settings_publisher = self.create_publisher(String, "~/settings", latched_qos())
         self.listen(DesiredMotion, IN, self._take)
+        self.events.lost(IN, 0)  # none so far, as diagnostics say from the start
         self._load_source = LoadSource(LOAD)
         self._loads = self.create_subscription(PayloadEstimate, LOAD, self._load_source.take, stream_qos())
         self._served = serve_triggers(self, take_payload=self._take_payload, drop_payload=self._drop_payload)
@@ -199,11 +201,15 @@ class DynamicsNode(StreamLifecycle):
     def _take(self, data: bytes, info: dict[str, Any]) -> None:
         if self._pipeline is None or not self.running:
             return
-        with self.rejections[IN]:
-            self.events.lost(IN, self._one_publisher.check(data, info))
+        try:
+            if lost := self._one_publisher.check(data, info):
+                self.events.lost(IN, lost)
             answer = self._pipeline.answer_serialised(data, self._wrenches.now())
-            Publisher.publish(self._publisher, answer.data)  # past what asks whether it is active: it is
-            self._statistics.add(answer.status, answer.computation_time, info["received_timestamp"])
+        except MessageRejected as rejected:
+            self.rejections[IN].add(rejected)
+            return
+        Publisher.publish(self._publisher, answer.data)  # past what asks whether it is active: it is
+        self._statistics.add(answer.status, answer.computation_time, info["received_timestamp"])
 
     # diagnostics
 

@@ -161,6 +161,7 @@ class MpcNode(StreamLifecycle):
         self._period: float = value(self, "period")
         self._delay: float = value(self, "delay")
         self._one_publisher = OnePublisher(partial(publishers_of, self, IN), bytes_continue)
+        self.events.lost(IN, 0)  # none so far, as diagnostics say from the start
         self._predictions, self._motions = Stream(), Stream()
         self._late = self._gaps = self._unsolved = self._fallbacks = 0
         self._clear()
@@ -235,7 +236,8 @@ class MpcNode(StreamLifecycle):
         if made is None or not self.running:
             return
         try:
-            self.events.lost(IN, self._one_publisher.check(data, info))
+            if lost := self._one_publisher.check(data, info):
+                self.events.lost(IN, lost)
             stamp_bytes, sample = self._motion_reader.read(data)
             stamp = instant(stamp_bytes)
             self._stamps[IN].check(stamp)

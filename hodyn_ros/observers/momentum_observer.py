@@ -176,7 +176,7 @@ class MomentumObserver:
     @property
     def redundant(self) -> bool:
         """Whether there are more drives than coordinates."""
-        return self.robot.closure is not None and self._n > _freedoms(self.robot)
+        return self._n > _freedoms(self.robot)
 
     @property
     def starting(self) -> bool:
@@ -295,7 +295,7 @@ class MomentumObserver:
 
     def _factor(self, covariance: ArrayLike) -> Array:
         size = 10 * self.robot.tree.n_bodies
-        if self.floats or self.robot.closure is not None:
+        if not self.robot.is_arm:
             raise InputError("a covariance of the dynamic parameters is for trees on the ground")
         values, vectors = np.linalg.eigh(finite_array("covariance", covariance, (size, size)))
         if not values.min() >= -1e-9 * abs(values).max():
@@ -411,8 +411,7 @@ class MomentumObserver:
         if robot.closure is None:
             function = inverse_dynamics(robot.tree, 0).function
             return lambda motion: (function(motion)[0],)
-        twin = robot.with_tree(robot.tree)  # remembers by itself where it has been
-        twin.reset(robot.positions)
+        twin = robot.apart()
 
         def of_loops(motion: Array) -> tuple[Array]:
             moved = twin.motion_from_drives(motion)
@@ -454,6 +453,6 @@ def _refuse_unsupported(robot: Robot) -> None:
 
 
 def _freedoms(robot: Robot) -> int:
-    """Return how many coordinates a robot with loops has, those of a platform included."""
-    platform = None if robot.closure is None else robot.closure.platform
+    """Return how many coordinates a robot has, those of a platform included."""
+    platform = robot.structure.platform
     return robot.n_coordinates + (0 if platform is None else len(platform.rows))

@@ -57,7 +57,7 @@ from numpy.typing import NDArray
 
 from hodyn_ros.array import Array
 from hodyn_ros.codegen.kernel import Kernel, Shape, Stack, Traceable
-from hodyn_ros.engine.matrix_kernels import regressors
+from hodyn_ros.engine.matrix_kernels import REGRESSOR
 from hodyn_ros.engine.recursions.regressor import PER_BODY
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.payload import Payload
@@ -159,7 +159,7 @@ class PayloadEstimator:
         body: str = "",  # noqa: B008
     ) -> None:
         robot = observer.robot
-        if robot.closure is not None or robot.moves_base:
+        if not robot.is_arm:
             raise InputError(
                 f"robot {robot.name!r} has loops or a base that moves; its load is not estimated"
             )
@@ -265,7 +265,7 @@ class PayloadEstimator:
     def trace(self) -> Traceable:
         """Return what is compiled: `row of the observer, its numbers, figures, memory -> memory`."""
         tree = self._robot.tree
-        law, _ = regressors(tree, 0)
+        law, _ = REGRESSOR.of_tree(tree, 0)
         first = PER_BODY * tree.body_names.index(self.body)
         own = slice(first, first + PER_BODY)
         equations, layout, inverse_prior = self._equations, self._state, np.linalg.inv(self._prior)

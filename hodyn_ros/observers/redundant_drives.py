@@ -112,10 +112,8 @@ class DriveFit:
     """Fits the motion of a robot to that of its drives, from sample to sample."""
 
     def __init__(self, robot: Robot) -> None:
-        closure = robot.closure
-        assert closure is not None
-        twin = robot.with_tree(robot.tree)  # remembers by itself where it has been
-        twin.reset(robot.positions)
+        closure = robot.structure
+        twin = robot.apart()
         self._name, self._driven = robot.name, list(closure.driven)
         self._motion, self._efforts = twin.compile(2, "joint_motion"), twin.compile(0)
         self._jacobian = twin.compile(0, "drive_jacobian")

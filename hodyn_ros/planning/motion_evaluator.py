@@ -72,7 +72,7 @@ class MotionEvaluator:
         if joints.shape[1] < 3:
             return joints, np.zeros((len(joints), 0, len(self.joint_names) + self.extra))
         robot = self.robot
-        if robot.closure is None and not robot.moves_base:
+        if robot.is_arm:
             return joints, robot.inverse_dynamics(joints)
         base = sample.base
         if base is not None:

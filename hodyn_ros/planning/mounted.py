@@ -50,7 +50,7 @@ def mounted(mounts: Sequence[Mount], name: str = "robots") -> Robot:
     first, *standing = mounts
     for mount in standing:
         robot = mount.robot
-        if robot.closure is not None or robot.tree.floating_base or robot.propellers is not None:
+        if not robot.is_arm or robot.propellers is not None:
             raise ModelError(
                 f"robot {robot.name!r} has loops, floats or has propellers; only the first robot may: "
                 "mount it first"

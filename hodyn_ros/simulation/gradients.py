@@ -88,7 +88,7 @@ class ParametricSimulation:
 
         Raises InputError for robots with loops or on floating bases, and for some joints elastic alone.
         """
-        if robot.closure is not None or robot.model.floating_base:
+        if not robot.is_arm:
             raise InputError(
                 f"robot {robot.name!r} has loops or a floating base; derivatives of simulated motions are of "
                 "robots on the ground without loops"

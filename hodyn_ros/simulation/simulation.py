@@ -79,8 +79,8 @@ class RobotSimulation:
         self.plant = Plant(robot, damping, base)
         self.robot = self.plant.robot
         self._step_limit = float(step_limit)
-        tree = robot.closure is None and not robot.moves_base and self.plant.rotors is None
-        self._compiles = compiled and tree and robot.tree.n_bodies <= _COMPILED_BODIES
+        plain = robot.is_arm and self.plant.rotors is None
+        self._compiles = compiled and plain and robot.tree.n_bodies <= _COMPILED_BODIES
         self.time = 0.0  # [s]
         self._names = robot.coordinates
         if np.ndim(start) == 2:

@@ -105,7 +105,7 @@ class ChunkExecutor:
         config: ExecutorConfig | None = None,
     ) -> None:
         self.config = config or ExecutorConfig()
-        if robot.closure is not None or robot.moves_base:
+        if not robot.is_arm:
             raise InputError(
                 f"robot {robot.name!r} has loops or a base that moves; drives are sent the motion of their "
                 "joints, which is that of an arm alone. Use stream_node and dynamics_node"

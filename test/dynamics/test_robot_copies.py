@@ -10,7 +10,7 @@ import pytest
 from hinged_arm import HINGED_ARM
 from oracles.motions import random_stack
 
-from hodyn_ros import AppliedWrench, Robot, share
+from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot, share
 from hodyn_ros.codegen import object_cache
 
 
@@ -25,6 +25,44 @@ def test_copies_compute_the_same(name: str) -> None:
         np.testing.assert_array_equal(twin.compile(2)(q, *base), expected)
         assert twin.frames.keys() == robot.frames.keys()
         assert (twin.drive_train is None) == (robot.drive_train is None)
+
+
+def test_a_robot_apart_remembers_by_itself() -> None:
+    robot = Robot.load(share.find("config", "palletiser.yaml"))
+    robot.solve_loops(robot.home[0] + np.array([[0.1], [0.0], [0.0]]))
+    twin = robot.apart()
+    np.testing.assert_array_equal(twin.positions, robot.positions)
+    before = twin.positions
+    robot.reset()
+    assert twin is not robot and not np.array_equal(twin.positions, robot.positions)
+    np.testing.assert_array_equal(twin.positions, before)
+    arm = Robot.load(share.find("config", "panda.yaml"))
+    assert arm.apart() is arm
+
+
+@pytest.mark.parametrize(
+    ("name", "is_arm"),
+    [("panda", True), ("aerial_manipulator", False), ("palletiser", False), ("gough_stewart_6ups", False)],
+)
+def test_what_an_arm_is_and_what_its_drives_do_again(name: str, is_arm: bool) -> None:
+    """A shape that was seen goes straight to its code; what comes in another form is still converted."""
+    robot = Robot.load(share.find("config", f"{name}.yaml"))
+    assert robot.is_arm is is_arm
+    start, pose = robot.home
+    q = np.vstack([start, 0.1 * random_stack(1, 4, len(start))])
+    base = (
+        None if pose is None else BaseMotion(pose, 0.1 * random_stack(2, 4, 6), representation="body_fixed")
+    )
+    first, *others = [robot.drive_state(given, base) for given in (q, q, q.tolist(), np.asfortranarray(q))]
+    for state in others:
+        assert state.motion.dtype == np.float64 and state.near_singularity == first.near_singularity
+        for found, expected in zip(state[:3], first[:3]):
+            assert (found is None) == (expected is None)
+            if expected is not None:
+                np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+    if start.size:
+        with pytest.raises(InputError):
+            robot.drive_state(np.where(q == q[1, 0], np.nan, q), base)
 
 
 def test_a_robot_with_friction_in_its_drives_keeps_it() -> None:

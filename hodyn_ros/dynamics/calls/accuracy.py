@@ -12,7 +12,6 @@ import numpy as np
 from hodyn_ros.checks import real_array
 from hodyn_ros.digits import (
     BEGIN,
-    CLOSING,
     DRAWS,
     Accuracy,
     accuracy,
@@ -72,7 +71,7 @@ class AccuracyCalls(RobotProperties):
             if memory is not None and left is not None:
                 memory[:] = left
         natural = [self._natural(call, part, values) for part in result]
-        return accuracy(result, rounded_answers, natural, 1.0 if self.closure is None else CLOSING)
+        return accuracy(result, rounded_answers, natural, self._dynamics.rounding_gain)
 
     @contextmanager
     def _from_here(self) -> Iterator[Array | None]:

@@ -116,6 +116,11 @@ class RobotProperties:
         return self._structure.leader is not None
 
     @property
+    def is_arm(self) -> bool:
+        """Whether it is a tree on a fixed base: no couplings or loops, and no base that moves."""
+        return self.closure is None and not self.moves_base
+
+    @property
     def platform(self) -> str | None:
         """The name of the body whose pose is a coordinate; None where all coordinates are joints."""
         platform = self._structure.platform
@@ -184,7 +189,7 @@ class RobotProperties:
     @property
     def closure(self) -> Closure | None:
         """Couplings, loops, coordinates and drives; None for a robot that is no more than a tree."""
-        return self._structure if isinstance(self._dynamics, LoopedDynamics) else None
+        return self._dynamics.closure
 
     @property
     def structure(self) -> Closure:

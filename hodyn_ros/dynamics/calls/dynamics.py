@@ -106,6 +106,10 @@ class DynamicsCalls(AccuracyCalls):
         Arguments and errors as in `inverse_dynamics`; of a batch, errors say at which `sample`. Without
         couplings and loops the motion is that given.
         """
+        if wrenches is None and preload is None:
+            table = self._again(q, base, "drive_state")
+            if table is not None:
+                return self._dynamics.state_of(q, table)
         return self._dynamics.drive_state(MotionArguments(q, base, self._loads(wrenches), preload))
 
     @finite_result

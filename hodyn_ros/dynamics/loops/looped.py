@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from hodyn_ros.checks import check_finite, finite_result, into
 from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.codegen.sample_loop import one_by_one
-from hodyn_ros.digits import moving_rows
+from hodyn_ros.digits import CLOSING, moving_rows
 from hodyn_ros.dynamics.kinematics.carriers import last_body
 from hodyn_ros.dynamics.kinematics.inverse_problem import GoalCall
 from hodyn_ros.dynamics.loops.coordinate_motion import (
@@ -41,6 +41,7 @@ _STILL = np.zeros((1, 6))
 class LoopedDynamics(LoopedPartials, LoopedMatrices):
     """Motions, efforts, accelerations, matrices and partials of a robot with couplings and loops."""
 
+    rounding_gain = CLOSING
     _by_drives: MovedByDrives | None = None
 
     @cached_property

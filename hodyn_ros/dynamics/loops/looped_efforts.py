@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -59,7 +60,7 @@ class LoopedEfforts(LoopedMotion):
     """Inverse dynamics in the independent coordinates."""
 
     @cached_property
-    def _singularity_at_home(self) -> Kept[tuple[int, Loads, bool], float]:
+    def _near_singular(self) -> Kept[tuple[int, Loads, bool], float]:
         return Kept()
 
     @cached_property
@@ -94,18 +95,22 @@ class LoopedEfforts(LoopedMotion):
     def drive_state(self, arguments: MotionArguments) -> DriveState:
         """Compute what `Robot.drive_state` returns."""
         inputs = self._inputs(arguments)
-        order, first = inputs.orders - 2, self.closure.n_base
+        order, loads, preload = inputs.orders - 2, self.places(inputs.wrenches), inputs.preload is not None
         table = self.drive_table(inputs)
+        if not (inputs.n_samples or loads or preload):
+            self.fast.note(inputs.y, arguments.base, ("drive_state",), self.effort_call(order), table)
+        return self.state_of(arguments.q, table, loads, preload)
+
+    def state_of(self, q: Any, table: Array, loads: Loads = (), preload: bool = False) -> DriveState:
+        """Return the state that `drive_table` holds; `q`, which a tree takes it from, does not matter."""
         check_result(table[..., :-2, :])
+        order, first = table.shape[-2] // 2 - 3, table.shape[-1] - len(self.closure.driven)
         nearest = table[-1, 0] if table.ndim == 2 else table[:, -1, 0].max()
-        near = nearest > self.near_singular_from(
-            order, self.places(inputs.wrenches), inputs.preload is not None
-        )
         return DriveState(
             np.ascontiguousarray(table[..., order + 1 : -2, first:]),
             np.ascontiguousarray(table[..., : order + 1, first:]),
             np.ascontiguousarray(table[..., : order + 1, :6]) if first else None,
-            bool(near),
+            bool(nearest > self.near_singular_from(order, loads, preload)),
         )
 
     def _inputs(self, arguments: MotionArguments, *, alone: bool = False) -> LoopedInputs:
@@ -235,7 +240,10 @@ class LoopedEfforts(LoopedMotion):
     def near_singular_from(self, order: int, loads: Loads = (), preload: bool = False) -> float:
         """Return how large the first number of the last row of `drive_table` is where poses are near."""
         key = order, loads, preload  # each kernel has its own measure
-        return self._singularity_at_home.made(key, lambda: self._at_home(*key)) / _NEAR**2
+        limit = self._near_singular.get(key)
+        if limit is None:
+            limit = self._near_singular.made(key, lambda: self._at_home(*key) / _NEAR**2)
+        return limit
 
     def _at_home(self, order: int, loads: Loads, preload: bool) -> float:
         start, elsewhere = home(self.closure), self.known

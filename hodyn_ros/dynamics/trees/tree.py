@@ -36,13 +36,16 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import INVERSE_DYNAMICS, parameters
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.closure import Closure
 
 
 class TreeDynamics(TreePartials):
     """Motions, efforts, accelerations, matrices and partials of a tree."""
 
+    closure: Closure | None = None
     memory: Array | None = None  # it need not be known where a tree was
     redundant: tuple[str, ...] = ()  # nor has it loops that depend on others
+    rounding_gain = 1.0  # of errors over those of rounded input
 
     def joint_motion_or_none(self, q: ArrayLike | None, base: BaseMotion | None) -> ArrayLike | None:
         """Return what moves all joints, where that is known without a check of what is given."""
@@ -85,15 +88,23 @@ class TreeDynamics(TreePartials):
     def drive_state(self, arguments: MotionArguments) -> DriveState:
         """Compute what `Robot.drive_state` returns: all joints are driven."""
         q, base, loads, preload, _ = arguments
-        motion, compiled = real_array("the motion", q, f"(order + 3, {self.n})"), None
-        if base is None and not loads and preload is None:
-            compiled = self.fast.inverse.get(motion.shape)
-        if compiled is not None:
-            return DriveState(motion, compiled(motion), None, False)
-        efforts = self.inverse_dynamics(arguments._replace(q=motion))
+        motion = real_array("the motion", q, f"(order + 3, {self.n})")
+        efforts: Array | BaseAndJoints | None = None
+        if type(base) is BaseMotion and not loads and preload is None:
+            noted = self.fast.inverse_with_base.get((base.twists.shape, base.representation))
+            efforts = None if noted is None else noted(motion, base)
+        if efforts is None:
+            efforts = self.inverse_dynamics(arguments._replace(q=motion))
         if isinstance(efforts, BaseAndJoints):
             return DriveState(motion, efforts.joints, efforts.base, False)
-        return DriveState(motion, efforts, None, False)
+        compiled = self.fast.inverse.get(motion.shape)
+        if compiled is not None and not loads:
+            self.fast.note(motion, None, ("drive_state",), compiled, efforts)
+        return self.state_of(motion, efforts)
+
+    def state_of(self, q: Any, efforts: Array) -> DriveState:
+        """Return the state of a motion `q` (order + 3, n) on a fixed base with its efforts."""
+        return DriveState(np.ascontiguousarray(q, np.float64), efforts, None, False)
 
     def is_compiled(self, order: int) -> bool:
         """Whether efforts of an order are computed by compiled code."""

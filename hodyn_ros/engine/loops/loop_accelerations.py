@@ -286,6 +286,6 @@ class _Recursion(Recursion):
             del series[length:]
 
     def _series(self) -> list[list[Any]]:
-        """Return all series that grow, and lists beside them that keep their lengths."""
-        parts = [*self.bodies, *(body.turn for body in self.bodies), self.base]
-        return [x for part in parts if part is not None for x in vars(part).values() if isinstance(x, list)]
+        """Return all series that grow."""
+        of_bodies = [series for body in self.bodies for series in body.series]
+        return of_bodies if self.base is None else [*of_bodies, *self.base.series]

@@ -8,7 +8,7 @@ joints, and the rows of a platform, which are the body-fixed twist of one that i
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Literal, NamedTuple, get_args
 
@@ -19,6 +19,7 @@ from hodyn_ros.engine.loops.limbs import is_on_limbs
 from hodyn_ros.engine.loops.loop_motion import ClosingMotion, LoopCode, Velocity
 from hodyn_ros.engine.matrix_kernels import CORIOLIS_MATRIX, GRAVITY, MASS_MATRIX, Column, Law, Sums
 from hodyn_ros.engine.recursions.composite import Composite, Rows
+from hodyn_ros.engine.recursions.regressor import PER_BODY
 from hodyn_ros.engine.series.block_system import SeriesSystem
 from hodyn_ros.engine.series.canonical import CanonicalBody
 from hodyn_ros.engine.series.floating_base import FloatingBase, convolve_vectors
@@ -248,8 +249,20 @@ class LoopSums(Sums):
         return [list(row) for row in zip(*columns)]
 
 
+def sized(closure: Closure, shape: Sequence[str]) -> tuple[bool, tuple[int, int]]:
+    """Return whether one order is a vector, and its rows and columns, from its shape in symbols.
+
+    "m": coordinates, "efforts", "10 bodies": dynamic parameters; what else is in it is a number.
+    """
+    m, parameters = closure.n_coordinates, PER_BODY * closure.tree.n_bodies
+    symbols = {"m": m, "efforts": closure.n_efforts, "10 bodies": parameters}
+    symbols["10 bodies (2 m + 1)"] = parameters * (2 * m + 1)  # M, C and g by parameter, below each other
+    *rows, columns = (symbols[one] if one in symbols else int(one) for one in shape)
+    return not rows, (rows[0] if rows else 1, columns)
+
+
 class SumsCode(ProductCode):
-    """What a law finds, in the coordinates; `shape` of one order, one number of which is that of a vector."""
+    """What a law finds, in the coordinates; `shape` of one order as in the table of operations."""
 
     def __init__(
         self,
@@ -257,11 +270,10 @@ class SumsCode(ProductCode):
         chosen: Array,
         order: int,
         law: Law,
-        shape: Callable[[Closure], tuple[int, ...]],
+        shape: Sequence[str],
     ) -> None:
         self.law, self.further = law, law.further
-        *rows, columns = shape(closure)
-        self.vector, self.shape = not rows, (rows[0] if rows else 1, columns)
+        self.vector, self.shape = sized(closure, shape)
         self.inputs = [("the reference", (order + 2, closure.n_coordinates))] if law.referred else ()
         # what else the laws are of has numbers of each body, or tells where all mass is, that of feet too
         on_limbs = law in (MASS_MATRIX, CORIOLIS_MATRIX, GRAVITY) and is_on_limbs(closure)
@@ -273,14 +285,10 @@ class SumsCode(ProductCode):
         return self.by_order(self.law.rows(sums)), sums.singularity
 
 
-def _by_coordinates(closure: Closure) -> tuple[int, ...]:
-    return closure.n_coordinates, closure.n_coordinates
-
-
-MATRIX_LAWS: dict[Matrix, tuple[Law, Callable[[Closure], tuple[int, ...]]]] = {
-    "mass_matrix": (MASS_MATRIX, _by_coordinates),
-    "coriolis_matrix": (CORIOLIS_MATRIX, _by_coordinates),
-    "gravity_torque": (GRAVITY, lambda closure: (closure.n_coordinates,)),
+MATRIX_LAWS: dict[Matrix, tuple[Law, tuple[str, ...]]] = {  # and shapes of one order
+    "mass_matrix": (MASS_MATRIX, ("m", "m")),
+    "coriolis_matrix": (CORIOLIS_MATRIX, ("m", "m")),
+    "gravity_torque": (GRAVITY, ("m",)),
 }
 
 

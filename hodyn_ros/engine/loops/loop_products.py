@@ -6,25 +6,15 @@ is made from a closure, its chosen rows and an order, those of frames from these
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 
 from hodyn_ros.codegen.kernel import Stack, Traceable
-from hodyn_ros.engine.loops.loop_matrices import MATRIX_LAWS, Moved, ProductCode, SumsCode
-from hodyn_ros.engine.matrix_kernels import (
-    BY_PARAMETER,
-    COM_JACOBIAN,
-    MOMENTUM,
-    MOMENTUM_MATRIX,
-    REGRESSOR,
-    SLOTINE_LI,
-    Law,
-    times_columns,
-)
+from hodyn_ros.engine.loops.loop_matrices import Moved, ProductCode, SumsCode, sized
+from hodyn_ros.engine.matrix_kernels import BY_PARAMETER, JacobianLaw, times_columns
 from hodyn_ros.engine.recursions import kinematics
-from hodyn_ros.engine.recursions.regressor import PER_BODY
 from hodyn_ros.engine.series.series import of_orders
 from hodyn_ros.engine.series.vectors import Scalar, dot
 from hodyn_ros.lie.representations import Representation
@@ -130,39 +120,32 @@ def _called(code: ProductCode, traceable: Traceable, moved: Moved) -> Stack:
 
 
 class FrameJacobianCode(ProductCode):
-    """The Jacobian of a frame, in a representation of its twist."""
+    """What a law finds of the Jacobian of a frame, in a representation of its twist; `shape` of one order."""
 
     def __init__(
-        self, closure: Closure, chosen: Array, order: int, frame: Frame, representation: Representation
+        self,
+        closure: Closure,
+        chosen: Array,
+        order: int,
+        frame: Frame,
+        representation: Representation,
+        *,
+        law: JacobianLaw,
+        shape: Sequence[str],
     ) -> None:
-        self.shape = 6, closure.n_coordinates
+        self.law = law
+        self.vector, self.shape = sized(closure, shape)
         self._of_tree = kinematics.frame_jacobian(closure.tree, order, frame, representation)
         super().__init__(closure, chosen, order)
 
     def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
-        """Return the Jacobian of the tree times F."""
+        """Return what follows from the Jacobian of the tree times F."""
         of_tree = of_orders(_called(self, self._of_tree, moved), 6)
-        return self.by_order(times_columns(of_tree, self.distribution(moved, self.terms))), 0.0
+        jacobian = times_columns(of_tree, self.distribution(moved, self.terms))
+        return self.by_order(self.law.rows(jacobian, self.terms)), 0.0
 
 
-def summed(law: Law, shape: Callable[[Closure], tuple[int, ...]]) -> Callable[..., SumsCode]:
-    """Return what makes the code of a law; `shape` of one order of its result, of a vector one number."""
-    return partial(SumsCode, law=law, shape=shape)
-
-
-mass_matrix, coriolis_matrix, gravity_torque = (summed(*law) for law in MATRIX_LAWS.values())
-com_jacobian = summed(COM_JACOBIAN, lambda closure: (3, closure.n_coordinates))
-centroidal_momentum = summed(MOMENTUM, lambda closure: (6,))
-centroidal_momentum_matrix = summed(MOMENTUM_MATRIX, lambda closure: (6, closure.n_coordinates))
-regressor = summed(REGRESSOR, lambda closure: (closure.n_efforts, PER_BODY * closure.tree.n_bodies))
-slotine_li = summed(SLOTINE_LI, lambda closure: (closure.n_coordinates, PER_BODY * closure.tree.n_bodies))
-by_parameter = summed(
-    BY_PARAMETER,
-    lambda closure: (
-        PER_BODY * closure.tree.n_bodies * (2 * closure.n_coordinates + 1),
-        closure.n_coordinates,
-    ),
-)
+by_parameter = partial(SumsCode, law=BY_PARAMETER, shape=("10 bodies (2 m + 1)", "m"))
 
 
 class DriveJacobianCode(ProductCode):

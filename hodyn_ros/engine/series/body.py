@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from hodyn_ros.engine.series.canonical import CanonicalBody
 from hodyn_ros.engine.series.spatial import Matrix, Spatial
@@ -34,6 +35,13 @@ class Body:
         self.axis_field: list[Vector] = []
         self.axis_velocity: list[Vector] = []
         self.joint_moment: list[Vector] = []
+
+    @property
+    def series(self) -> list[list[Any]]:
+        """Those that grow with the order."""
+        motion = [self.slide, self.angular, self.linear, self.products, *self.turn.series]
+        turned = [self.angular_turned, self.linear_turned, self.axis_field, self.axis_velocity]
+        return [*motion, *turned, self.moment, self.force, self.joint_moment]
 
     @property
     def slides(self) -> bool:

@@ -41,6 +41,12 @@ class FloatingBase:
         self.world_velocity: list[Vector] = []  # base's origin in world axes
 
     @property
+    def series(self) -> list[list[Any]]:
+        """Those that grow with the order."""
+        of_twist = [self.angular, self.velocity, self.world_angular, self.world_velocity]
+        return [self.rotation, self.position, *of_twist]
+
+    @property
     def pose(self) -> list[list[Scalar]]:
         """The present pose (4, 4)."""
         return [*([*row, x] for row, x in zip(self.rotation[0], self.position[0])), [0.0, 0.0, 0.0, 1.0]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +33,11 @@ class Turn:
         turn.cosine, turn.sine = cosine, sine
         turn.cosines, turn.sines = list(cosines), list(sines)
         return turn
+
+    @property
+    def series(self) -> list[list[Any]]:
+        """Those that grow with the order."""
+        return [self.rates, self.cosines, self.sines]
 
     def extend(self, coefficient: Scalar) -> None:
         """Append the next coefficient of the angle; from c' = -d' s and s' = d' c for the change d."""

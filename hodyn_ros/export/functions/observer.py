@@ -139,9 +139,8 @@ def _located(robot: Robot, request: ExportRequest, tables: Tables) -> _Efforts:
 
 def _fitted(robot: Robot, request: ExportRequest, tables: Tables) -> _Efforts:
     """Find them where more drives than coordinates say so, by a fit (`observers.redundant_drives`)."""
-    assert robot.closure is not None
     prefix, n, wanted = request.prefix, len(robot.driven_joints), replace(request, order=0, wrenches=())
-    equations = FitEquations(robot.closure)
+    equations = FitEquations(robot.structure)
     home = equations.start(robot.home)
     layout, macro = equations.memory, prefix.upper()
     dynamics = _part(robot, wanted, "inverse_dynamics", tables)

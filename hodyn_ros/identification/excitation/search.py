@@ -88,7 +88,7 @@ class _Search:
     """A robot, a grid of samples, and what is minimised there."""
 
     def __init__(self, robot: Robot, options: ExcitationOptions) -> None:
-        if robot.closure is not None or robot.moves_base:
+        if not robot.is_arm:
             raise InputError(
                 f"robot {robot.name!r} has loops, couplings or a moving base; arms on the ground are excited"
             )

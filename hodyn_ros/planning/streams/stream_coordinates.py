@@ -50,8 +50,7 @@ class StreamCoordinates:
             names = tuple(_ROWS.get(row, row) for row in rows)
             motion = RobotMotion.of_base(still, names, robot.home[1])
             return cls(names, JointLimits.unlimited(count), True, motion)
-        limits = robot.limits if robot.closure is None else _of_coordinates(robot)
-        return cls(robot.joint_names, limits, False, RobotMotion.of_joints(still))
+        return cls(robot.joint_names, _of_coordinates(robot), False, RobotMotion.of_joints(still))
 
     def sample(self, columns: Array, representation: BaseRepresentation = "body_fixed") -> MotionSample:
         """Return the motion (N, ...) of derivatives (N, order + 1, n) of the coordinates."""
@@ -77,7 +76,7 @@ class StreamCoordinates:
 
 
 def _of_coordinates(robot: Robot) -> JointLimits:
-    """Return the limits of the coordinates of a robot with loops, driven or not."""
+    """Return the limits of the coordinates, driven or not."""
     driven = robot.driven_joints
     rows = [
         robot.limits.row(driven.index(name)) if name in driven else robot.coordinate_limits.row(j)

@@ -91,7 +91,7 @@ class Uncertainty:
 
 def _share_at(robot: Robot, carrying: Robot, place: Array) -> Array:
     """Return by which share (n,) inertias of single joints are larger for a robot that carries something."""
-    if robot.closure is not None or robot.moves_base:
+    if not robot.is_arm:
         raise InputError(
             f"robot {robot.name!r} has loops or moves its base: how much a payload counts depends on the "
             "path, which a stream does not know; leave out payload_error"
