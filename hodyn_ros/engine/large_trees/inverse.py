@@ -16,7 +16,7 @@ import numpy as np
 
 from hodyn_ros.codegen.kernel import Function, Shape
 from hodyn_ros.codegen.llvm import MachineCode, compile_text
-from hodyn_ros.codegen.object_cache import KEPT, ObjectCache
+from hodyn_ros.codegen.object_cache import KEPT
 from hodyn_ros.codegen.program import Code, Copy, Index, Program, Run, Statement, View, arrays
 from hodyn_ros.codegen.program_llvm import compile_program, llvm_text
 from hodyn_ros.codegen.sincos import sincos_function
@@ -195,7 +195,7 @@ def tree_code(program: Program, steps: Sequence[Text]) -> Code:
     """Compile loops with their steps; kept on disk, as they serve every robot."""
     widths = sorted(set().union(*(width for _, width in steps)))
     beside = [*(text for text, _ in steps), *(sincos_function(width) for width in widths)]
-    code = compile_program(program, ObjectCache.default(), "".join(beside))
+    code = compile_program(program, "".join(beside))
     return Code(program.name, code.address, alive=code)
 
 
