@@ -35,7 +35,7 @@ class MachineCode:
     _engine: Any
 
     def beside(self, name: str) -> int:
-        """Return the address of another function of its module."""
+        """Return the address of another function, or of data, of its module."""
         return int(self._engine.get_function_address(name))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from hodyn_ros.codegen.program import (
     When,
 )
 
+_PLACES = "hodyn_places"  # of codes and constants
 _RELATIONS = {"<": "olt", "<=": "ole", ">": "ogt"}
 _MEMCPY = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\n"
 _MEMSET = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
@@ -49,17 +51,25 @@ class CompiledProgram:
         return self.code.address
 
 
-def compile_program(program: Program, cache: ObjectCache | None = None, beside: str = "") -> CompiledProgram:
+def compile_program(program: Program, beside: str = "") -> CompiledProgram:
     """Compile a program, with the text of functions of its module `beside` it.
 
-    A `cache` serves where no addresses stand in it.
+    Addresses of codes and constants stand in a table that is filled once the code is loaded, so that the code
+    itself is kept on disk, and is that of all robots whose programs go the same way.
     """
-    return CompiledProgram(program, compile_text(llvm_text(program) + beside, program.name, cache))
+    places: list[int] = []
+    text = llvm_text(program, places) + beside
+    if places:
+        text += f"@{_PLACES} = global [{len(places)} x i64] zeroinitializer, align 8\n"
+    code = compile_text(text, program.name, ObjectCache.default())
+    if places:
+        ctypes.memmove(code.beside(_PLACES), (ctypes.c_int64 * len(places))(*places), 8 * len(places))
+    return CompiledProgram(program, code)
 
 
-def llvm_text(program: Program) -> str:
-    """Write the module."""
-    writer = _Writer(program)
+def llvm_text(program: Program, places: list[int] | None = None) -> str:
+    """Write the module; addresses that stand in no text are added to `places`, where they are looked up."""
+    writer = _Writer(program, places)
     kind = "i64" if program.returns else "void"
     arguments = ", ".join(
         f"i64 %{a.name}" if isinstance(a, Index) else f"ptr %{a.buffer}" for a in program.arguments
@@ -71,8 +81,8 @@ def llvm_text(program: Program) -> str:
 
 
 class _Writer:
-    def __init__(self, program: Program) -> None:
-        self._program = program
+    def __init__(self, program: Program, places: list[int] | None) -> None:
+        self._program, self._places = program, places
         self._lines: list[str] = []
         self._numbers = itertools.count()
         self._label = "entry"  # of the block that is being written
@@ -108,7 +118,7 @@ class _Writer:
                 f"i64 {self._whole(x)}" if isinstance(x, Index) else f"ptr {self._address(x)}"
                 for x in statement.arguments
             )
-            self._lines.append(f"call void {_place(statement.code)}({arguments})")
+            self._lines.append(f"call void {self._code(statement.code)}({arguments})")
         elif isinstance(statement, Copy):
             self._copy(statement)
         elif isinstance(statement, Put):
@@ -222,10 +232,21 @@ class _Writer:
     def _address(self, view: View, element: str = "double") -> str:
         base = f"%{view.buffer}"
         if view.buffer in self._program.constants:
-            base = f"inttoptr (i64 {self._program.constants[view.buffer].ctypes.data} to ptr)"
+            base = self._place(self._program.constants[view.buffer].ctypes.data)
         if not view.index.terms:
             return base
         return self._define(f"getelementptr {element}, ptr {base}, i64 {self._whole(view.index)}")
+
+    def _code(self, code: Code) -> str:
+        return self._place(code.address) if code.address else f"@{code.name}"
+
+    def _place(self, address: int) -> str:
+        if self._places is None:
+            return f"inttoptr (i64 {address} to ptr)"
+        if address not in self._places:
+            self._places.append(address)
+        at = f"getelementptr (i64, ptr @{_PLACES}, i64 {self._places.index(address)})"
+        return self._define(f"load ptr, ptr {at}, align 8")
 
     def _whole(self, index: Index) -> str:
         """Write a whole number."""
@@ -247,7 +268,3 @@ class _Writer:
     def _begin(self, label: str) -> None:
         self._label = label
         self._lines.append(f"{label}:")
-
-
-def _place(code: Code) -> str:
-    return f"inttoptr (i64 {code.address} to ptr)" if code.address else f"@{code.name}"

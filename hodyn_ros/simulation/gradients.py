@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_result, finite_array, real_array
 from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, TooLong, straight_line
-from hodyn_ros.codegen.object_cache import ObjectCache
 from hodyn_ros.codegen.program import Copy, For, Index, Program, Run, Statement, View, arrays, integer
 from hodyn_ros.codegen.program_llvm import CompiledProgram, compile_program
 from hodyn_ros.dynamics.robot import Robot
@@ -182,9 +181,7 @@ class ParametricSimulation:
         one = self._compiled(law, arguments)
         call = Run(one, [states.at(i * w), efforts.at(i * self._n), *figures, states.at((i + 1) * w)])
         views: list[View | Index] = [states, efforts, *figures, count]
-        return compile_program(
-            Program("hodyn_motion", views, {}, [For(i, count, [call])]), ObjectCache.default()
-        )
+        return compile_program(Program("hodyn_motion", views, {}, [For(i, count, [call])]))
 
     @cached_property
     def _backward(self) -> CompiledProgram:
@@ -204,9 +201,7 @@ class ParametricSimulation:
         ]
         views: list[View | Index] = [states, efforts, *inputs, slopes, slope, sums, by_effort, count]
         local = {"row": w + n + figures}
-        return compile_program(
-            Program("hodyn_back", views, local, [For(i, count, body)]), ObjectCache.default()
-        )
+        return compile_program(Program("hodyn_back", views, local, [For(i, count, body)]))
 
     def _compiled(self, law: Any, arguments: Any) -> Any:
         try:

@@ -96,6 +96,24 @@ def by_machine(program: Program, *given: Any) -> tuple[int, Array]:
     return function(*(x if isinstance(x, int) else x.ctypes.data for x in given)), given[-2]
 
 
+def test_programs_with_other_constants_share_code_on_disk_and_keep_their_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HODYN_CACHE_DIR", str(tmp_path))
+    out = View("out")
+
+    def constant(number: float) -> Program:
+        return Program("constant", [out], {}, [Copy(out, View("number"), 1)], {"number": np.array([number])})
+
+    programs = constant(2.0), constant(3.0)
+    codes = [compile_program(program) for program in programs]
+    for code, expected in zip(codes, (2.0, 3.0)):
+        found = np.zeros(1)
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.address)(found.ctypes.data)
+        assert found[0] == expected
+    assert len(list(tmp_path.iterdir())) == 1
+
+
 @pytest.mark.parametrize("count, spoilt", [(0, None), (4, None), (4, 5)])
 def test_machine_code_does_what_numbers_say(count: int, spoilt: int | None) -> None:
     program = program_of_roots(straight_line(heron, [(1, 2)]))

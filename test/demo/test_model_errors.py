@@ -41,8 +41,8 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> ModelErrors:
     rubs = FrictionSpec(transition=TRANSITION)
     file = file.with_drives([replace(spec, motor_friction=rubs) for spec in file.require_drives().specs])
     waypoints = [[0.0, 0.4, 0.3], [0.8, 0.9, -0.4], [0.0, 0.4, 0.3]]
-    repeated = WaypointSpline([0.0, 0.9, 1.8], waypoints, order=6, joint_names=file.joint_names)
-    course = Course(file, swings(), repeated, recorded=3.0, repetitions=1, rate=250.0)
+    repeated = WaypointSpline([0.0, 0.6, 1.2], waypoints, order=6, joint_names=file.joint_names)
+    course = Course(file, swings(), repeated, recorded=2.4, repetitions=1, rate=250.0)
     return model_errors(lambda at_rest: MujocoArm(at_rest, DAMPING_TIME), course=course)
 
 

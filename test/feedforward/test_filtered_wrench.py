@@ -150,10 +150,10 @@ def test_a_clock_that_jumps_back_goes_on_from_there() -> None:
 
 def test_the_delay_is_that_of_a_ramp() -> None:
     filtered = FilteredWrench(2, CUTOFF, NEVER)
-    step = 10_000
-    for i in range(100_000):
+    step = 50_000
+    for i in range(20_000):
         filtered.measure(i * step, np.full(6, 1e-9 * i * step))
-    found = filtered.at(100_000 * step)[0, 0]
+    found = filtered.at(20_000 * step)[0, 0]
     # held samples lie half a step behind the ramp
     assert abs(1.0 - 0.5e-9 * step - filtered.delay - found) < 1e-9
 

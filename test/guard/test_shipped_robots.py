@@ -21,7 +21,7 @@ from hodyn_ros.trajectory.files.reader import read_motion
 pytestmark = pytest.mark.thorough
 
 PERIOD = 2e-3  # [s] between commands; a feedforward comes with every second one
-BEGIN = 0.7  # [s] of standing, in which the robot joins
+BEGIN = 0.6  # [s] of standing, in which the robot joins
 ROBOTS = ("palletiser", "delta", "panda_hand")
 
 
@@ -83,7 +83,7 @@ def test_a_robot_follows_its_motion(name: str) -> None:
 @pytest.mark.parametrize("name", some(ROBOTS, "delta"))
 def test_a_stop_keeps_a_robot_within_its_workspace(name: str) -> None:
     """A plant whose loops cannot close any more ends with an error."""
-    run = followed(name, 1.0, silent_after=0.3)
+    run = followed(name, 0.8, silent_after=0.2)
     assert run.states == [State.JOINING, State.FOLLOWING, State.STOPPING, State.STOPPED]
     assert 1e-3 < run.speeds.max() < 1.0
     assert run.speeds[-1] < 1e-3

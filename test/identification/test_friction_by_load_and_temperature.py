@@ -22,7 +22,7 @@ pytestmark = pytest.mark.thorough
 
 VISCOUS, COULOMB = np.array([5.0, 3.0]), np.array([6.0, 4.0])  # at 30 °C
 BY_LOAD, FALLS = np.array([0.05, 0.12]), np.array([0.02, 0.03])  # [1/K]
-STEP, RATE, LASTS = 2e-4, 250.0, 6.0
+STEP, RATE, LASTS = 2e-4, 250.0, 4.0
 
 
 def links(t: Array) -> Array:

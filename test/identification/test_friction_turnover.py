@@ -79,7 +79,7 @@ def test_friction_that_turns_out_to_stick_has_no_speed_at_which_it_turns_over(
 
     monkeypatch.setattr(Data, "leave_reversals_out", seen)
     arm = measured_arm(tmp_path)
-    found = identify(misjudged(arm), measured(arm, 0, 4.0), Options(bandwidth=8.0))
+    found = identify(misjudged(arm), measured(arm, 0, 3.0), Options(bandwidth=8.0))
     told = {
         figure.name for figure in found.figures if "transition speed" in figure.name or "sharp" in figure.name
     }

@@ -14,7 +14,7 @@ from hodyn_ros.identification.least_squares.holds import HeldRows, seek_hold
 from hodyn_ros.identification.smoothing import LowPass
 from hodyn_ros.lie.jets import Array
 
-RATE, DURATION, SHORT, NOISE = 250.0, 14.0, 8.0, 0.1
+RATE, DURATION, SHORT, NOISE = 250.0, 14.0, 6.5, 0.1
 WAVES = 2.0 * np.pi * np.array([0.15, 0.31, 0.48])  # [rad/s]
 SIZES = np.array([[40.0, 15.0, 25.0], [10.0, 30.0, 5.0]])  # [N·m] of two joints
 

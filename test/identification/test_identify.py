@@ -163,7 +163,7 @@ def test_rates_of_efforts_are_predicted(arm: Robot, found: Identified) -> None:
 
 
 def test_outliers_hardly_count(arm: Robot) -> None:
-    recording = measured(arm, 2, duration=4.0)
+    recording = measured(arm, 2, duration=3.0)
     values = recording.efforts.values.copy()
     values[::97] += 50.0
     spoilt = replace(recording, efforts=Channel(recording.efforts.times, values))
@@ -174,7 +174,7 @@ def test_outliers_hardly_count(arm: Robot) -> None:
 
 
 def test_without_link_encoders_springs_stay_as_they_are_and_that_is_said(arm: Robot) -> None:
-    recording = measured(arm, 3, duration=6.0)
+    recording = measured(arm, 3, duration=4.0)
     prior = misjudged(arm)
     found = identify(prior, replace(recording, links=None))
     figure = found.figure("stiffness of lift")
@@ -193,7 +193,7 @@ def test_a_joint_that_carries_no_load_has_no_stiffness(arm: Robot) -> None:
     sine[1:, 0] = cosine[:, 0] = 0.0
     sine[0, 0] = 0.02
     slow = type(motion)(0.9, sine, cosine, motion.offsets)
-    found = identify(misjudged(arm), measured(arm, 4, duration=5.0, noise=20.0, motion=slow))
+    found = identify(misjudged(arm), measured(arm, 4, duration=4.0, noise=20.0, motion=slow))
     figure = found.figure("stiffness of turn")
     assert not figure.identified and "load this joint more" in figure.reason
     assert found.figure("stiffness of lift").identified
@@ -203,7 +203,7 @@ def test_too_little_motion_says_which_parameters_and_what_to_move(arm: Robot) ->
     """Only `turn` moves: of the others nothing is seen but the weight that they hold."""
     motion = swings()
     still = type(motion)(0.9, motion.sine * [1, 1e-4, 1e-4], motion.cosine * [1, 1e-4, 1e-4], motion.offsets)
-    found = identify(misjudged(arm), measured(arm, 8, duration=4.0, motion=still), Options(bandwidth=4.0))
+    found = identify(misjudged(arm), measured(arm, 8, duration=3.0, motion=still), Options(bandwidth=4.0))
     (note,) = [each for each in found.notes if "stay near the file's" in each]
     assert "(m cx of upper" in note and "\n" not in note
     assert "move lift, bend faster and over more of their range" in note
@@ -223,7 +223,7 @@ def test_a_payload_alone(arm: Robot) -> None:
     friction = replace(drives_of(arm)[0].motor_friction, viscous=VISCOUS, coulomb=COULOMB)
     specs = tuple(replace(spec, motor_friction=friction) for spec in drives_of(arm))
     prior = arm.with_drives(specs)
-    found = identify(prior, measured(loaded, 5, duration=6.0), Options(only="payload"))
+    found = identify(prior, measured(loaded, 5, duration=3.0), Options(only="payload"))
     np.testing.assert_array_equal(found.parameters[:20], true[:20])
     errors = found.base.combination @ (found.parameters - TorqueModel(loaded).prior)
     deviations = np.array([figure.deviation for figure in found.figures[: len(errors)]])

@@ -65,8 +65,8 @@ def written(recording: JointRecording, path: Path) -> Path:
 def test_from_tables_to_a_robot_file(
     arm: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    table = written(measured(arm, 0, duration=6.0), tmp_path / "first.csv")
-    other = written(measured(arm, 1, duration=4.0, motion=swings(scale=0.8)), tmp_path / "second.csv")
+    table = written(measured(arm, 0, duration=4.5), tmp_path / "first.csv")
+    other = written(measured(arm, 1, duration=2.5, motion=swings(scale=0.8)), tmp_path / "second.csv")
     (tmp_path / "map.yaml").write_text(MAP)
     guess = tmp_path / "guess.yaml"
     guess.write_text(ARM.replace("stiffness: 3000", "stiffness: 2000").replace("mass: 2,", "mass: 2.6,"))

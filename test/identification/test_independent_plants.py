@@ -34,7 +34,7 @@ def test_efforts_of_mujocos_arm_follow_from_its_figures(tmp_path: Path) -> None:
         assert np.sqrt(np.mean(left[np.abs(speed[:, j]) > 0.1, j] ** 2)) < 6e-4
 
 
-@pytest.mark.parametrize("duration", some([StickingPlant.duration, 7.0], 7.0))
+@pytest.mark.parametrize("duration", some([StickingPlant.duration, 7.0, 4.0], 4.0))
 def test_friction_that_sticks_biases_no_figure(duration: float) -> None:
     """One recording of MuJoCo's: efforts at reversals are no function of the velocity, and are left out."""
     plant = StickingPlant()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from measured_arm import measured, measured_arm, misjudged, truth
 from refusals import refused
+from sweeps import some
 
 from hodyn_ros import Robot
 from hodyn_ros.errors import InputError
@@ -77,6 +78,16 @@ def test_an_encoder_that_hangs_is_left_out_and_said() -> None:
     assert piece.interval[1] - piece.interval[0] < 4.1
 
 
+def test_a_gap_makes_two_recordings_and_is_said() -> None:
+    whole = moving()
+    inside = (whole.efforts.times < FROM) | (whole.efforts.times > TO)
+    assert whole.motors is not None
+    cut = [Channel(c.times[inside], c.values[inside]) for c in (whole.efforts, whole.motors)]
+    pieces, lines = without_interruptions(replace(whole, efforts=cut[0], motors=cut[1]))
+    assert [tuple(np.round(piece.interval, 1)) for piece in pieces] == [(0.0, 4.0), (4.3, 8.0)]
+    assert "counts as 2 recordings" in lines[0]
+
+
 def test_a_single_reading_that_is_none_is_left_out_and_counted() -> None:
     whole = moving()
     spike = np.arange(len(whole.efforts.times)) == 1200
@@ -104,9 +115,9 @@ def test_pieces_that_are_too_short_are_named_and_nothing_is_left_of_such_a_recor
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("what", ["gap", "hung"])
+@pytest.mark.parametrize("what", some(["gap", "hung"], "hung"))
 def test_figures_hold_where_a_recording_is_interrupted(arm: Robot, what: str) -> None:
-    whole = measured(arm, 0, 9.0)
+    whole = measured(arm, 0, 7.0)
     assert whole.motors is not None and whole.links is not None
     inside = (whole.efforts.times < FROM) | (whole.efforts.times > TO)
     if what == "gap":
@@ -144,7 +155,7 @@ def test_a_contact_while_identifying_is_said(arm: Robot) -> None:
 @pytest.mark.thorough
 def test_efforts_that_the_model_does_not_explain_are_named(arm: Robot) -> None:
     """Something pulls at `bend`, by where it is, as a cable does."""
-    whole = measured(arm, 0, 6.0)
+    whole = measured(arm, 0, 4.5)
     assert whole.motors is not None
     pull = 4.0 * np.sin(5.0 * whole.motors.values) * [0.0, 0.0, 1.0]
     pulled = replace(whole, efforts=Channel(whole.efforts.times, whole.efforts.values + pull))

@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 
 pytestmark = pytest.mark.thorough
 OPTIONS = Options(bandwidth=8.0)
-LASTS = 8.0  # [s]
+LASTS = 5.0  # [s]
 TILT = np.radians(2.0)
 
 
@@ -68,7 +68,7 @@ def test_a_base_that_is_not_level_is_said_and_counted(arm: Robot) -> None:
 
 
 def test_friction_and_ripples_of_no_figure_are_named_by_joint_and_counted(arm: Robot) -> None:
-    recording = measured(arm, 2)
+    recording = measured(arm, 2, 10.0)
     q, speed = np.moveaxis(swings().sample(recording.efforts.times - EFFORT_DELAY, 1), 1, 0)
     falls = 1.0 * np.tanh(speed[:, 1] / 0.01) * np.exp(-((speed[:, 1] / 0.15) ** 2))
     more = {1: falls, 2: 0.4 * np.sin(20.0 * q[:, 2])}

@@ -92,7 +92,7 @@ def test_after_poison_a_sound_sample_is_answered_at_once_and_right(robot: str) -
     rng = np.random.default_rng(11)
     pipeline, sample = answers_of(robot)
     untouched, _ = answers_of(robot)
-    for k in range(1, 101 if THOROUGH else 41):
+    for k in range(1, 101 if THOROUGH else 21):
         for _ in range(int(rng.integers(1, 4))):
             try:
                 answer = pipeline.answer(poisoned(rng, sample(k * MILLISECOND)))

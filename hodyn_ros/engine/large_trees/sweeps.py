@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hodyn_ros.codegen.kernel import Stack
-from hodyn_ros.codegen.object_cache import ObjectCache
 from hodyn_ros.codegen.program import Code, Program, Run, Statement, View
 from hodyn_ros.codegen.program_llvm import compile_program
 from hodyn_ros.codegen.sincos import sincos_function
@@ -234,5 +233,5 @@ def _compiled(program: Program, steps: Sequence[Text]) -> Code:
     """Compile loops with their steps; kept on disk, as they serve every robot."""
     widths = sorted(set().union(*(width for _, width in steps)))
     beside = [*(text for text, _ in steps), *(sincos_function(width) for width in widths)]
-    code = compile_program(program, ObjectCache.default(), "".join(beside))
+    code = compile_program(program, "".join(beside))
     return Code(program.name, code.address, alive=code)
