@@ -191,13 +191,14 @@ class Data:
         """Yield the recording with noise of its encoders once more, and with minus that, ever anew.
 
         In the fast motion, and in deflections, which are of the same counts. White, as large as encoders
-        scatter about the fast motion.
+        scatter about the fast motion, by its degrees of freedom.
         """
         encoders = []
         for name, channel in (("_fast_motors", self.recording.motors), ("_fast_links", self.recording.links)):
             fast: Smooth | None = getattr(self, name)
             if channel is not None and fast is not None:
                 scatter = np.std(channel.values - fast.sample(channel.times, 0)[0], axis=0)[fast.measured]
+                scatter /= np.sqrt(1.0 - len(fast.spline.c) / len(channel.times))  # what the motion follows
                 encoders.append((name, channel, fast, scatter, LowPass(channel.times, fast.bandwidth)))
         while True:
             both = copy(self), copy(self)
