@@ -31,6 +31,7 @@ from hodyn_ros.ros.conversions.messages import (
     read_desired_motion,
     time_message,
 )
+from hodyn_ros.ros.parameters.robot_file import TrajectoryTarget
 from hodyn_ros.ros.streams.fixed_rate import FixedRate
 from hodyn_ros.trajectory.files.reader import read_motion, read_trajectory
 from hodyn_ros.trajectory.rest import rest_to_rest
@@ -457,17 +458,30 @@ def test_it_says_where_a_motion_is_not_smooth_enough(tmp_path: Path) -> None:
         node.end(signal.SIGTERM)
 
 
-def test_it_says_where_a_motion_leaves_the_range_of_a_joint(tmp_path: Path) -> None:
-    degrees = tmp_path / "degrees.yaml"
+def _from_home(path: Path, duration: float, scale: float) -> Path:
+    """Write a motion from the home pose to a multiple of it."""
     ends = [
-        f"  - {{time: {time}, positions: {(scale * HOME).tolist()}}}\n" for time, scale in ((0, 1), (2, 57.3))
+        f"  - {{time: {time}, positions: {positions.tolist()}}}\n"
+        for time, positions in ((0, HOME), (duration, scale * HOME))
     ]
-    degrees.write_text(f"type: waypoints\njoint_names: {PANDA_JOINTS}\npoints:\n{''.join(ends)}")
+    path.write_text(f"type: waypoints\njoint_names: {PANDA_JOINTS}\npoints:\n{''.join(ends)}")
+    return path
+
+
+def test_it_says_where_a_motion_leaves_the_range_of_a_joint(tmp_path: Path) -> None:
+    degrees = _from_home(tmp_path / "degrees.yaml", 2.0, 57.3)
     parameters = {"trajectory": degrees, "robot_config": "panda.yaml", "rate": 50.0}
     with sound_node("trajectory_node", parameters, "tn_degrees") as node:
         line = node.wait_for_line("beyond limits")
         joint = int(np.argmax(np.abs(HOME)))
         assert f"joint 'panda_joint{joint + 1}' goes to {57.3 * HOME[joint]:.4g}" in line and "at 2 s" in line
+
+
+def test_a_look_at_a_motion_shows_a_joint_that_is_too_fast(tmp_path: Path) -> None:
+    target = TrajectoryTarget("panda.yaml")
+    fast, slow = (_from_home(tmp_path / f"in_{time}.yaml", time, 0.9) for time in (0.02, 2.0))
+    assert "moves at" in target.out_of_range(target.fitted(read_motion(fast), "fast"))
+    assert not target.out_of_range(target.fitted(read_motion(slow), "slow"))
 
 
 def test_it_follows_simulated_time() -> None:

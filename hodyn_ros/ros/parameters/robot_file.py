@@ -79,22 +79,26 @@ class TrajectoryTarget:
             raise InputError(f"{file}: {error}") from error
 
     def out_of_range(self, motion: RobotMotion) -> str:
-        """Say which joint goes furthest beyond the range of its positions, at samples; "" for none.
+        """Say which joint goes furthest beyond its range, or is too fast, at samples; "" for none.
 
         No more than a look, which costs a millisecond: `hodyn check` finds peaks of all limits.
         """
         if self.robot is None or not self.joint_names:
             return ""
         times = np.linspace(0.0, min(motion.trajectory.duration, _WITHIN), _LOOKS)
-        q = motion.trajectory.sample(times, 0)[:, 0, -len(self.joint_names) :]  # those of a base come first
+        samples = motion.trajectory.sample(times, 1)[:, :, -len(self.joint_names) :]  # a base comes first
         limits = self.robot.coordinate_limits
-        beyond = np.maximum(q - limits.position_upper, limits.position_lower - q)
-        when, joint = np.unravel_index(np.argmax(beyond), beyond.shape)
-        if not beyond[when, joint] > 0.0:
-            return ""
-        at = q[when, joint]
-        limit = (limits.position_upper if at > limits.position_upper[joint] else limits.position_lower)[joint]
-        return (
-            f"joint {self.joint_names[joint]!r} goes to {at:.4g} [rad or m] at {times[when]:.4g} s, and its "
-            f"limit is {limit:.4g}; `hodyn check` compares a motion with all limits"
-        )
+        for does, unit, values, lower, upper in (
+            ("goes to", "[rad or m]", samples[:, 0], limits.position_lower, limits.position_upper),
+            ("moves at", "[rad/s or m/s]", samples[:, 1], -limits.velocity, limits.velocity),
+        ):
+            beyond = np.maximum(values - upper, lower - values)
+            when, joint = np.unravel_index(np.argmax(beyond), beyond.shape)
+            if beyond[when, joint] > 0.0:
+                at = values[when, joint]
+                limit = (upper if at > upper[joint] else lower)[joint]
+                return (
+                    f"joint {self.joint_names[joint]!r} {does} {at:.4g} {unit} at {times[when]:.4g} s, and "
+                    f"its limit is {limit:.4g}; `hodyn check` compares a motion with all limits"
+                )
+        return ""
