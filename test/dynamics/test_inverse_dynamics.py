@@ -119,6 +119,19 @@ class TestAgainstExactArithmetic:
         assert_close(torques[:1], static)
         np.testing.assert_allclose(torques[1:], 0.0, rtol=0, atol=1e-12 * np.abs(static).max())
 
+    def test_far_away_and_after_many_turns(self) -> None:
+        """A pose that floats costs no digits far away, a place in the file those that it is rounded to."""
+        floating = make_case(34, 5, 2, True, representation="body_fixed")
+        tree, q, shift = random_tree(35, 5), random_stack(36, 5, 5), np.eye(4)
+        shift[:3, 3] = (6e5, -8e5, 1e4)
+        moved = replace(floating, base=replace(floating.base, pose=shift @ floating.base.pose))
+        assert_close(efforts_of(moved)[:, 6:], floating.exact_efforts()[:, 6:])
+        still = Case(tree, q, None, [])
+        mounted = relative_errors(efforts_of(replace(still, tree=tree.moved(shift))), still.exact_efforts())
+        assert (mounted <= 1e6 * 1e-14).all(), mounted
+        turned = replace(still, q=q + 2e6 * np.pi * np.eye(5, 1))
+        assert (relative_errors(efforts_of(turned), turned.exact_efforts()) <= 1e6 * 1e-14).all()
+
 
 @both_bases
 def test_a_description_typed_with_ten_digits_is_one_robot_to_all_formulations(floating_base: bool) -> None:
