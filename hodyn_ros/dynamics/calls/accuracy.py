@@ -50,7 +50,8 @@ class AccuracyCalls(RobotProperties):
 
         The call is made four times, of arguments that differ by their rounding, and of a robot with loops
         from positions nearby: takes four times as long, and goes on from where the first ends. Constants of
-        the robot count as exact. Raises what the call raises, but for refusals by this rule.
+        the robot count as exact, but for what a tree loses where they lie far from the world's origin.
+        Raises what the call raises, but for refusals by this rule.
         """
         if call not in WITH_ACCURACY:
             raise InputError(f"there is no accuracy of {call!r}; ask for one of {sorted(WITH_ACCURACY)}")
@@ -72,7 +73,19 @@ class AccuracyCalls(RobotProperties):
             if memory is not None and left is not None:
                 memory[:] = left
         natural = [self._natural(call, part, values) for part in result]
-        return accuracy(result, rounded_answers, natural, 1.0 if self.closure is None else CLOSING)
+        own = self._far if call.endswith("dynamics") else 1.0  # poses are as large as the distance
+        return accuracy(result, rounded_answers, natural, own if self.closure is None else CLOSING)
+
+    @property
+    def _far(self) -> float:
+        """By how much more the robot's own numbers, seen from the world's origin, are rounded than arguments.
+
+        One where it stands within two of its sizes.
+        """
+        tree = self._tree
+        turning = tree.screws[tree.screws[:, :3].any(axis=1)]
+        places = np.concatenate([tree.placements[:, :3, 3], turning[:, 3:]])
+        return max(1.0, 0.5 * float(np.abs(places).max()) / self._structure.size)
 
     @contextmanager
     def _from_here(self) -> Iterator[Array | None]:
