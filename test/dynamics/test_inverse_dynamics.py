@@ -119,6 +119,23 @@ class TestAgainstExactArithmetic:
         assert_close(torques[:1], static)
         np.testing.assert_allclose(torques[1:], 0.0, rtol=0, atol=1e-12 * np.abs(static).max())
 
+    def test_far_away_and_after_many_turns(self) -> None:
+        """A pose that floats costs no digits far away, a place in the file those that it is rounded to."""
+        floating = make_case(34, 5, 2, True, representation="body_fixed")
+        tree, q, shift = random_tree(35, 5, kinds=("revolute",)), random_stack(36, 5, 5), np.eye(4)
+        shift[:3, 3] = (6e5, -8e5, 1e4)
+        moved = replace(floating, base=replace(floating.base, pose=shift @ floating.base.pose))
+        assert_close(efforts_of(moved)[:, 6:], floating.exact_efforts()[:, 6:])
+        for away, moved_q in ((np.eye(4), q + 2e6 * np.pi * np.eye(5, 1)), (shift, q)):
+            case = Case(tree.moved(away), moved_q, None, [])
+            robot, exact = of_tree(case.tree), Case(tree, moved_q, None, []).exact_efforts()
+            estimated = robot.accuracy("inverse_dynamics", moved_q)
+            assert (estimated.digits < 11.0).all()
+            wrong = np.abs(efforts_of(case, robot=robot) - exact).max(axis=1)
+            assert (wrong <= 10.0 * estimated.errors[0]).all(), wrong / estimated.errors
+        poses = of_tree(tree.moved(shift)).accuracy("forward_kinematics", q)
+        assert (poses.digits > 13.0).all()  # of numbers as large as the distance
+
 
 @both_bases
 def test_a_description_typed_with_ten_digits_is_one_robot_to_all_formulations(floating_base: bool) -> None:

@@ -49,7 +49,8 @@ class AccuracyCalls(RobotProperties):
 
         The call is made four times, of arguments that differ by their rounding, and of a robot with loops
         from positions nearby: takes four times as long, and goes on from where the first ends. Constants of
-        the robot count as exact. Raises what the call raises, but for refusals by this rule.
+        the robot count as exact, but for what a tree loses where they lie far from the world's origin.
+        Raises what the call raises, but for refusals by this rule.
         """
         if call not in WITH_ACCURACY:
             raise InputError(f"there is no accuracy of {call!r}; ask for one of {sorted(WITH_ACCURACY)}")
@@ -71,7 +72,7 @@ class AccuracyCalls(RobotProperties):
             if memory is not None and left is not None:
                 memory[:] = left
         natural = [self._natural(call, part, values) for part in result]
-        return accuracy(result, rounded_answers, natural, self._dynamics.rounding_gain)
+        return accuracy(result, rounded_answers, natural, self._dynamics.rounding_gain(call))
 
     @contextmanager
     def _from_here(self) -> Iterator[Array | None]:

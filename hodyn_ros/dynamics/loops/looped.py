@@ -41,8 +41,11 @@ _STILL = np.zeros((1, 6))
 class LoopedDynamics(LoopedPartials, LoopedMatrices):
     """Motions, efforts, accelerations, matrices and partials of a robot with couplings and loops."""
 
-    rounding_gain = CLOSING
     _by_drives: MovedByDrives | None = None
+
+    def rounding_gain(self, call: str) -> float:
+        """Return by how much errors exceed those that rounded arguments make."""
+        return CLOSING
 
     @cached_property
     def _drive_calls(self) -> Kept[int, LoopedCall | None]:

@@ -36,7 +36,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import INVERSE_DYNAMICS, parameters
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array
-from hodyn_ros.model.closure import Closure
+from hodyn_ros.model.closure import Closure, robot_size
 
 
 class TreeDynamics(TreePartials):
@@ -45,7 +45,18 @@ class TreeDynamics(TreePartials):
     closure: Closure | None = None
     memory: Array | None = None  # it need not be known where a tree was
     redundant: tuple[str, ...] = ()  # nor has it loops that depend on others
-    rounding_gain = 1.0  # of errors over those of rounded input
+
+    def rounding_gain(self, call: str) -> float:
+        """Return by how much errors exceed those that rounded arguments make.
+
+        The tree's own numbers are seen from the world's origin; where it stands within two of its sizes from
+        there, they are rounded no more than arguments. Poses are as large as the distance themselves.
+        """
+        if not call.endswith("dynamics"):
+            return 1.0
+        turning = self.tree.screws[self.tree.screws[:, :3].any(axis=1)]
+        places = np.concatenate([self.tree.placements[:, :3, 3], turning[:, 3:]])
+        return max(1.0, 0.5 * float(np.abs(places).max()) / robot_size(self.tree))
 
     def joint_motion_or_none(self, q: ArrayLike | None, base: BaseMotion | None) -> ArrayLike | None:
         """Return what moves all joints, where that is known without a check of what is given."""

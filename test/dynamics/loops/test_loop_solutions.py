@@ -94,6 +94,25 @@ def test_cutting_a_loop_seen_from_a_moving_body_and_pushing_with_its_load_change
     assert (np.abs(efforts - held).max(axis=1) <= 1e-11 * np.abs(one.efforts).max(axis=1)).all()
 
 
+@pytest.mark.parametrize("turns", [20, 1000])
+def test_a_crank_that_has_turned_is_where_it_was(turns: int) -> None:
+    """A thousand turns away is refused until it is said where the joints are, and is no other branch."""
+    mechanism, whole = four_bar(), 2.0 * np.pi * turns
+    robot, (q, _) = robot_of(mechanism), motion_of(mechanism, 2, 1)
+    expected = robot.inverse_dynamics(q)
+    near = robot.positions
+    assert near is not None
+    turned = q.copy()
+    turned[0] += whole
+    if turns > 100:
+        with pytest.raises(ConvergenceError):
+            robot.inverse_dynamics(turned)
+        robot.reset(near + whole * np.array([1.0, -1.0, 0.0]))  # the coupler's joint turns back
+    found = robot.inverse_dynamics(turned)
+    errors = robot.accuracy("inverse_dynamics", turned).errors[0]
+    assert (np.abs(found - expected).max(axis=1) <= 10.0 * errors).all()
+
+
 @pytest.mark.parametrize("loaded", [False, True])
 def test_loads_in_directions_in_which_a_platform_cannot_move(loaded: bool) -> None:
     robot = shipped("planar_3rrr.yaml")
