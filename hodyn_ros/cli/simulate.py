@@ -179,6 +179,12 @@ def _notes(runs: Sequence[Outcomes]) -> list[str]:
     saturated = sum(outcome.saturated for outcomes in runs for outcome in outcomes.values())
     if saturated:
         notes.append(f"motors were at their limits in {saturated} samples; hodyn check says which, and when")
+    stops = [outcome.stopped for outcomes in runs for outcome in outcomes.values() if outcome.stopped]
+    if stops:
+        notes.append(
+            f"the guard stopped {len(stops)} of {sum(map(len, runs))} runs, as it would the robot, and their "
+            f"errors say nothing of the feedforward: {stops[0]}"
+        )
     return notes
 
 
@@ -195,6 +201,7 @@ def _figures(cases: Sequence[RobotErrors], runs: Sequence[Outcomes], unit: str) 
                         "rms_error": outcome.rms,
                         "max_error": outcome.largest,
                         "saturated": outcome.saturated,
+                        "stopped": outcome.stopped,
                     }
                     for mode, outcome in outcomes.items()
                 },
