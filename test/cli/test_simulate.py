@@ -106,6 +106,19 @@ def test_a_motion_that_the_guard_stops_is_said(
     assert not runs["none"]["stopped"]
 
 
+@pytest.mark.parametrize("option", ["--record", "--out"])
+def test_what_cannot_be_written_is_refused_before_any_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    taken = tmp_path / "taken"
+    taken.write_text("")
+    monkeypatch.setattr("hodyn_ros.cli.simulate.all_runs", None)  # the work
+    command = ("simulate", "panda.yaml", "panda_repetition.yaml", "--out", str(tmp_path / "out"))
+    assert run(monkeypatch, *command, option, str(taken)) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "taken" in line and "exists" in line
+
+
 def test_only_what_is_between_the_ramps_counts(pendulum: Robot) -> None:
     motion = Cosines([0.5], [2.0])
     study = TrackingStudy(pendulum, motion, StudyConfig(1.0, 0.5, Loop(rate=500.0)))
