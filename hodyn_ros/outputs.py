@@ -30,10 +30,15 @@ def complete(path: Path) -> Iterator[Path]:
 @contextmanager
 def complete_and_new(path: Path) -> Iterator[Path]:
     """Yield what `complete` does, of what is not there yet; InputError where it is."""
-    if path.exists():
-        raise InputError(f"'{path}' exists already; choose another name, or remove it")
+    require_new(path)
     with complete(path) as part:
         yield part
+
+
+def require_new(path: Path) -> None:
+    """Raise InputError where there is something already."""
+    if path.exists():
+        raise InputError(f"'{path}' exists already; choose another name, or remove it")
 
 
 def checked_file_name(name: str) -> str:

@@ -19,7 +19,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.learning import read_correction
 from hodyn_ros.model.tree import JointKind
 from hodyn_ros.pictures import legend_below, plain, save_picture
-from hodyn_ros.simulation.instruments import Instruments
+from hodyn_ros.simulation.instruments import Instruments, SensorLog
 from hodyn_ros.simulation.pictures import MODE_STYLES, windowed_rms
 from hodyn_ros.simulation.tracking_study import (
     Loop,
@@ -72,6 +72,9 @@ def run_simulate(
             f"{list(model.driven_joints)}"
         )
     added = None if learned is None else learned.at
+    if sensor_record is not None:
+        SensorLog.require_writable(sensor_record.path)
+    out.mkdir(parents=True, exist_ok=True)  # so is what cannot be written
     with progress_bar(console, "simulating") as progress:
         runs = all_runs(TrackingStudy(model, wanted, config, other, added), cases, progress)
     unit = _unit(model)
@@ -79,7 +82,6 @@ def run_simulate(
     console.print(_table(cases, runs, unit))
     for line in _notes(runs):
         console.print(line, markup=False, highlight=False)
-    out.mkdir(parents=True, exist_ok=True)
     figures = _figures(cases, runs, unit)
     (out / "simulate.json").write_text(json.dumps(figures, indent=2) + "\n")
     picture = draw_tracking(cases, runs, unit, f"{model.name} on {source.name}", out / "simulate.png")
@@ -179,6 +181,12 @@ def _notes(runs: Sequence[Outcomes]) -> list[str]:
     saturated = sum(outcome.saturated for outcomes in runs for outcome in outcomes.values())
     if saturated:
         notes.append(f"motors were at their limits in {saturated} samples; hodyn check says which, and when")
+    stops = [outcome.stopped for outcomes in runs for outcome in outcomes.values() if outcome.stopped]
+    if stops:
+        notes.append(
+            f"the guard stopped {len(stops)} of {sum(map(len, runs))} runs, as it would the robot, and their "
+            f"errors say nothing of the feedforward: {stops[0]}"
+        )
     return notes
 
 
@@ -195,6 +203,7 @@ def _figures(cases: Sequence[RobotErrors], runs: Sequence[Outcomes], unit: str) 
                         "rms_error": outcome.rms,
                         "max_error": outcome.largest,
                         "saturated": outcome.saturated,
+                        "stopped": outcome.stopped,
                     }
                     for mode, outcome in outcomes.items()
                 },

@@ -75,7 +75,7 @@ class PredictiveControl:
 
     The state is that of the measured links and springs. What is computed in one period acts in the next one;
     the measurement is led on to there. `external` (n,) [N.m] pushes the links from outside, as an observer
-    says, and counts as constant. Needs `pip install hodyn_ros[mpc]`. Raises InputError for robots with loops,
+    says, and counts as constant. Needs the extra `mpc`. Raises InputError for robots with loops,
     floating bases, springs that are not linear, or friction.
 
     Attributes:

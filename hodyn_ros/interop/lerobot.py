@@ -1,6 +1,6 @@
 """A processor step of LeRobot: chunks of a policy in, what drives with gains and torque are sent out.
 
-Importing this module registers `hodyn_ros_chunk_executor`. It needs `hodyn_ros[lerobot]`.
+Importing this module registers `hodyn_ros_chunk_executor`. It needs the extra `lerobot`.
 """
 
 from __future__ import annotations

@@ -238,14 +238,14 @@ class LimitSet:
             name for name in dict.fromkeys(column.quantity for column in self.columns) if name != "position"
         ]
         for name, share in shares.items():
+            if not 0.0 < share <= 1.0:
+                raise InputError(
+                    f"the share of the limit of {name!r} must be above 0 and at most 1, found {share:g}"
+                )
             if name not in known:
                 raise InputError(
                     f"robot {self.subject.name!r} has no limit of {name!r}; it has those of "
                     f"{', '.join(known)}"
-                )
-            if not 0.0 < share < np.inf:
-                raise InputError(
-                    f"the share of the limit of {name!r} must be positive and finite, found {share:g}"
                 )
 
     def _add(self, column: Column, place: Place) -> None:

@@ -10,7 +10,8 @@ from scipy.interpolate import CubicSpline
 
 from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
-from hodyn_ros.outputs import complete
+from hodyn_ros.extras import needed
+from hodyn_ros.outputs import complete, require_new
 from hodyn_ros.simulation.closed_loop import LoopRecord
 
 _START = 1_700_000_000 * 10**9  # [ns] at which bags begin
@@ -72,6 +73,15 @@ class SensorLog:
     links: Array
     motors: Array
     efforts: Array
+
+    @staticmethod
+    def require_writable(path: Path) -> None:
+        """Raise InputError where `save` could not write, before there is anything to be written."""
+        if path.suffix.lower() != ".csv":
+            needed("rosbags")
+            require_new(path)
+        elif path.is_dir():
+            raise InputError(f"'{path}' is a folder; choose another name for a CSV")
 
     def save(self, path: Path, joint_names: tuple[str, ...]) -> Path:
         """Write a CSV where the name ends so, else a bag with joint_states and motor_states."""

@@ -18,6 +18,7 @@ from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.feedforward.payload import Payload
 from hodyn_ros.guard.command_guard import CommandGuard
 from hodyn_ros.guard.guard_config import GuardConfig, GuardLimits
+from hodyn_ros.guard.reasons import State
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.simulation.closed_loop import GuardedController, LoopRecord, Simulated, run_loop
 from hodyn_ros.simulation.model_errors import with_scaled_inertia, with_stiffness
@@ -91,6 +92,9 @@ class Outcome:
     motor_positions: Array  # (N, motors) reflected to the links [rad or m]
     saturated: int  # samples in which a motor was at its limit
     record: LoopRecord | None = None  # the whole run, with its settling
+    stopped: str = (
+        ""  # why the guard stopped the motion, where it did: what follows is not of the feedforward
+    )
 
     @property
     def rms(self) -> float:
@@ -205,7 +209,9 @@ class TrackingStudy:
         positions = record.positions[counted]
         missed = positions - self._wanted[counted]
         motors = record.motor_positions[counted]
-        return Outcome(times[counted], missed, positions, motors, control.saturated, record)
+        stops = [str(change.reason) for change in guard.transitions if change.after is State.STOPPING]
+        stopped = "".join(stops[:1])
+        return Outcome(times[counted], missed, positions, motors, control.saturated, record, stopped)
 
 
 def _tolerant(rate: float) -> GuardConfig:

@@ -91,6 +91,34 @@ def test_payload_and_inertia_are_those_of_the_robot_alone(pendulum: Robot) -> No
             wrong.applied(pendulum)
 
 
+def test_a_motion_that_the_guard_stops_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its errors are those of a robot that was stopped, and no figure tells them from others."""
+    weak, motion = tmp_path / "weak.yaml", tmp_path / "motion.yaml"
+    weak.write_text(PENDULUM.replace("    drive:", "    limits: {effort: 12}\n    drive:"))
+    motion.write_text("type: waypoints\npoints: [{time: 0, positions: [0]}, {time: 0.1, positions: [0.8]}]\n")
+    out = tmp_path / "out"
+    assert run(monkeypatch, "simulate", str(weak), str(motion), "--rate", "500", "--out", str(out)) == 0
+    assert "the guard stopped 3 of 4 runs" in " ".join(capsys.readouterr().out.split())
+    runs = json.loads((out / "simulate.json").read_text())["cases"][0]["runs"]
+    assert "derivative 1 of the effort of joint 'hinge'" in runs["elastic"]["stopped"]
+    assert not runs["none"]["stopped"]
+
+
+@pytest.mark.parametrize("option", ["--record", "--out"])
+def test_what_cannot_be_written_is_refused_before_any_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    taken = tmp_path / "taken"
+    taken.write_text("")
+    monkeypatch.setattr("hodyn_ros.cli.simulate.all_runs", None)  # the work
+    command = ("simulate", "panda.yaml", "panda_repetition.yaml", "--out", str(tmp_path / "out"))
+    assert run(monkeypatch, *command, option, str(taken)) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "taken" in line and "exists" in line
+
+
 def test_only_what_is_between_the_ramps_counts(pendulum: Robot) -> None:
     motion = Cosines([0.5], [2.0])
     study = TrackingStudy(pendulum, motion, StudyConfig(1.0, 0.5, Loop(rate=500.0)))

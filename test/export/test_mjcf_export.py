@@ -212,3 +212,12 @@ def test_no_name_leads_out_of_the_folder(
     assert f"the name {name!r} cannot be that of a file" in " ".join(capsys.readouterr().err.split())
     assert [path.parent for path in tmp_path.rglob("*") if path.is_file() and path != robot] == [out]
     mujoco.MjModel.from_xml_path(str(next(out.iterdir())))
+
+
+def test_what_c_takes_is_refused_of_mjcf(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ("export", "--lang", "mjcf", "panda.yaml", "--out", tmp_path, "--what", "jacobian")
+    assert run(monkeypatch, *command) == 2
+    assert "--lang mjcf takes no --what" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

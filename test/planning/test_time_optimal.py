@@ -205,6 +205,9 @@ def test_a_share_of_a_limit_is_kept(panda: Robot) -> None:
     assert found.duration - 1e-6 < other.duration < 1.02 * found.duration
     with pytest.raises(InputError, match="no limit of 'speed'; it has those of velocity, torque"):
         time_optimal(path, panda, {"speed": 0.5})
+    for wrong in (80.0, 1.01, 0.0, np.nan):  # 80 is 80 % without its sign
+        with pytest.raises(InputError, match="limit of 'velocity' must be above 0 and at most 1, found"):
+            time_optimal(path, panda, {"velocity": wrong})
 
 
 def test_a_path_in_motion_at_its_ends_is_eased(panda: Robot) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from reference.tables import plain, table
 
-_KINDS = ("InputError", "ModelError", "SingularError", "ConvergenceError", "OverflowingError", "HodynError")
+_ROOT = "HodynError"
 _INTRODUCTION = """# Error messages
 
 All that the package raises, by the part that raises it. Each message names the thing and what to do about it;
@@ -24,36 +24,53 @@ follow `error:`, in nodes they are one line in the log, counted in `/diagnostics
 | `SingularError` | too near a singular pose; `condition`, and the highest `order` that still holds |
 | `ConvergenceError` | an iteration found no solution; what was missing in the end |
 | `OverflowingError` | numbers so large that the result is not finite |
+| `MessageRejected` | a node does not answer a message; `reason` is what it counts as |
+
+The other classes are kinds of these.
 """
 
 
 def error_page(sources: Path) -> str:
     """Return the page, from the folder of the package."""
-    parts: dict[str, list[tuple[str, str]]] = {}
-    for path in sorted(sources.rglob("*.py")):
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(sources.rglob("*.py"))}
+    kinds = _kinds(trees.values())
+    parts: dict[str, set[tuple[str, str]]] = {}
+    for path, tree in trees.items():
         part = path.relative_to(sources).parts[0].removesuffix(".py")
-        for kind, message in _raised(ast.parse(path.read_text(encoding="utf-8"))):
-            parts.setdefault(part, []).append((message, kind))
+        parts.setdefault(part, set()).update(_made(tree, kinds))
     text = [_INTRODUCTION]
     for part, messages in sorted(parts.items()):
-        rows = [(plain(message), f"`{kind}`") for message, kind in sorted(set(messages), key=_words)]
-        text += [f"## {part}\n", table(("message", "class"), rows)]
+        rows = [(plain(message), f"`{kind}`") for message, kind in sorted(messages, key=_words)]
+        text += [f"## {part}\n", table(("message", "class"), rows)] if rows else []
     return "\n".join(text)
+
+
+def _kinds(trees: Iterable[ast.AST]) -> set[str]:
+    """Return the root of all errors and what derives from it."""
+    bases = {
+        node.name: {base.id for base in node.bases if isinstance(base, ast.Name)}
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    }
+    kinds = {_ROOT}
+    while found := {name for name, of in bases.items() if of & kinds} - kinds:
+        kinds |= found
+    return kinds
 
 
 def _words(row: tuple[str, str]) -> str:
     return row[0].lstrip("…'\" ").lower()
 
 
-def _raised(tree: ast.AST) -> Iterator[tuple[str, str]]:
-    """Give class and message of everything that is raised with a text of its own."""
+def _made(tree: ast.AST, kinds: set[str]) -> Iterator[tuple[str, str]]:
+    """Give message and class of every error that is made with a text of its own, here raised or not."""
     for node in ast.walk(tree):
-        if not (isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args):
-            continue
-        kind = getattr(node.exc.func, "id", "")
-        message = _template(node.exc.args[0])
-        if kind in _KINDS and len(message.replace("…", "").split()) > 1:
-            yield kind, message
+        if isinstance(node, ast.Call) and (kind := getattr(node.func, "id", "")) in kinds:
+            for text in map(_template, node.args):  # of some the reason comes first
+                if len(text.replace("…", "").split()) > 1:
+                    yield text, kind
+                    break
 
 
 def _template(node: ast.expr) -> str:

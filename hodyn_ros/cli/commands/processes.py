@@ -57,6 +57,7 @@ def demo(
         if as_json:
             print_figures(figures)
         return
+    require_ros("the demo")  # before an extra is asked for
     from hodyn_ros.demo.run import run_demo
 
     figures = run_demo(duration, out, rate, console(as_json))

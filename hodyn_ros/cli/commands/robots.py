@@ -110,6 +110,8 @@ def export(
         raise InputError("--target is of --float32; add it")
     choice = chosen_robot(robot, floating_base, settings)
     if lang == "mjcf":
+        if what or frame or wrench or period is not None or shared:
+            raise InputError("--lang mjcf takes no --what, --frame, --wrench, --period and --shared")
         model, file = export_mjcf(choice, out, name)
         print(f"wrote {file}")
         for note in model.notes:

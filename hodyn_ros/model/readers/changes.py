@@ -46,9 +46,9 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
     """
     changes: dict[str, Any] = {}
     for text in settings:
-        place, equals, value = text.partition("=")
+        place, _, value = text.partition("=")
         path = place.strip().split(".")
-        if not equals or not all(path):
+        if not value.strip() or not all(path):
             raise InputError(
                 f"--set takes a key of robot files and its value, such as keyframe=home or "
                 f"limits.velocity=2, found {text!r}"
