@@ -322,7 +322,7 @@ class CommandGuard:
         led = self._feeding or self._gains is None  # the reference is where the robot was commanded to be
         if not anew and led and self._time.t < commanded.release_from:
             start = commanded.at(acts)
-        elif self._checks.fresh:
+        elif self._checks.fresh and self.desired.has_motion:  # else a stop would brake a motion that is none
             start = Motion(self.measured.position, self.measured.velocity, motion.acceleration)
         else:
             start = motion

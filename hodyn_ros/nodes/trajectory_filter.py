@@ -207,14 +207,17 @@ class TrajectoryFilter(Node):
             raise RuntimeError("the computation ended without a result")
         return result
 
-    async def _fill_in(self, msg: JointTrajectory, present: PresentState | None = None) -> Filtered:
+    async def _fill_in(
+        self, msg: JointTrajectory, present: PresentState | None = None, wait: float = 0.0
+    ) -> Filtered:
         """Return a trajectory with efforts, computed in another thread while this one serves callbacks."""
         started_at = time.perf_counter()
         start = present or self._present.state()
         filtered = await self._computed_beside(partial(self._efforts, msg, start))
         self._computed.tick(time.perf_counter() - started_at)
         if stamp := nanoseconds(msg.header.stamp):
-            self._efforts.require_in_time(filtered, 1e-9 * (self.get_clock().now().nanoseconds - stamp))
+            late = 1e-9 * (self.get_clock().now().nanoseconds - stamp) + wait
+            self._efforts.require_in_time(filtered, late)
         self._last = filtered
         self._log(filtered, len(msg.points))
         return filtered

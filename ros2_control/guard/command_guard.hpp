@@ -682,7 +682,7 @@ private:
     const bool commanded = feeding_ || !gains_.any();  // the reference is where the robot was commanded to be
     if (!anew && commanded && t_ < release_from_) {
       motion(acts, scratch_);
-    } else if (fresh_) {
+    } else if (fresh_ && desired.has_motion()) {  // else a stop would brake a motion that is none
       scratch_.position = measured.position;
       scratch_.velocity = measured.velocity;
       scratch_.acceleration = other_.acceleration;

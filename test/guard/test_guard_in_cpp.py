@@ -618,6 +618,22 @@ def test_a_motion_that_is_left_out_stops_both(library: ctypes.CDLL) -> None:
 
 
 @needs_compiler
+def test_efforts_alone_are_kept_in_a_stop_before_it_has_joined(library: ctypes.CDLL) -> None:
+    config = GuardConfig(settle=0.02, fade=0.5, join_within=0.0)
+    args = (NAMES, config, GuardLimits([4.0, 4.5], [30.0, 20.0]), None, two_joints)
+    ours, theirs, stands = Guard(library, *args), CommandGuard(*args), np.array([0.8, -0.6])
+    holds = two_joints(Motion(stands, np.zeros(2), np.zeros(2)))
+    for k in range(1200):
+        now = EPOCH + k * MS
+        feed = [Feed(now, Reference(np.zeros((0, 2)), holds[None]))] if k < 200 else []
+        moment = Moment(k, now, feed, [Measured(now, stands + 1e-7 * (k % 2), np.zeros(2))])
+        answer = expected(theirs, moment)
+        assert_same(ours.act(moment), answer, k)
+    assert theirs.state is State.STOPPED and answer.numbers is not None
+    np.testing.assert_allclose(answer.numbers[2], holds, rtol=1e-12)
+
+
+@needs_compiler
 def test_efforts_that_are_no_number_let_go(library: ctypes.CDLL) -> None:
     """A model that fails in a stop."""
     fails: list[bool] = []

@@ -430,6 +430,23 @@ def test_after_shutdown_nobody_waits_to_release_a_robot_that_stands() -> None:
     assert rig.guard.ended and max(k for k, command in rig.commands.items() if command is not None) < 1102
 
 
+@pytest.mark.parametrize("seen", [False, True])
+def test_a_stop_before_it_has_joined_keeps_efforts_whose_motion_is_not_known(seen: bool) -> None:
+    """Efforts alone, as of a URDF without drives: wherever the robot stands, it is held there."""
+    stands = np.array([1.5, -0.5])
+    holds = 6.0 * np.sin(stands)
+    rig = Rig(join_within=0.0, fade=0.5, model=lambda motion, bent=None: 6.0 * np.sin(motion.position))
+    measured = (lambda t: (stands + 1e-7 * (round(1e3 * t) % 2), np.zeros(2))) if seen else nothing
+    rig.robot = None
+    rig.run(200, lambda t: Reference(np.zeros((0, 2)), holds[None]), measured)
+    rig.run(1200, nothing, measured)
+    joined = rig.entered(State.JOINING)
+    assert joined < rig.entered(State.STOPPING) < joined + 500 and rig.guard.state is State.STOPPED
+    efforts = rig.rows(joined, 1200)[:, 2]
+    np.testing.assert_allclose(efforts[-1], holds, rtol=1e-9)
+    assert (np.abs(efforts) <= np.abs(holds) + 1e-9).all()
+
+
 @pytest.mark.parametrize("end", ["let go", "nobody listens"])
 def test_signals_that_disagree_after_the_end_do_not_keep_a_robot_from_joining_again(end: str) -> None:
     """As of one that falls into its brakes, or is pushed by hand."""

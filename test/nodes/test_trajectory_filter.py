@@ -418,7 +418,7 @@ def test_the_node_passes_trajectories_on_and_counts_the_others(efforts: Trajecto
         talk.wait_for_line(node, "joint_states rejected: position holds 1 values for 7 joints")
         late.header.stamp.sec = 1  # of 1970
         talk.wait_until(
-            lambda: tell(late) or any("its stamp was" in line for line in node.lines), "that it is too late"
+            lambda: tell(late) or any("after its stamp" in line for line in node.lines), "that it is too late"
         )
         values = talk.status("trajectory_filter", lambda _, values: values["rejected joint states"] == "1")
         assert values["rejected: unknown joint"] == "1" and values["rejected: wrong length"] == "0"

@@ -246,6 +246,18 @@ def test_a_new_goal_that_is_refused_does_not_stop_the_robot() -> None:
         assert client.result(first)[0] == GoalStatus.STATUS_SUCCEEDED
 
 
+def test_a_new_goal_that_would_be_late_once_the_robot_stands_does_not_stop_it() -> None:
+    with at_work("tp_late") as (_, node, talk, client):
+        first = client.send(goal_of(2.0))
+        talk.wait_until(lambda: client.feedback, "the first feedback")
+        late = goal_of(0.6)
+        late.trajectory.points = late.trajectory.points[-1:]
+        late.trajectory.header.stamp = talk.node.get_clock().now().to_msg()
+        assert not client.send(late).accepted
+        talk.wait_for_line(node, "from its start, and would leap")
+        assert client.result(first)[0] == GoalStatus.STATUS_SUCCEEDED
+
+
 def test_an_abortion_comes_back_and_the_controller_gets_the_efforts_of_where_it_holds() -> None:
     with at_work("tp_abort", "abort") as (_, _, talk, client):
         states = talk.hear(JointTrajectoryControllerState, STATE)

@@ -65,9 +65,14 @@ _VIOLATIONS = (_Result.PATH_TOLERANCE_VIOLATED, _Result.GOAL_TOLERANCE_VIOLATED)
 
 
 class FillIn(Protocol):
-    """Computes a trajectory with efforts, by default from where joint_states have the robot."""
+    """Computes a trajectory with efforts, by default from where joint_states have the robot.
 
-    def __call__(self, msg: JointTrajectory, present: PresentState | None = None) -> Awaitable[Filtered]:
+    `wait` [s]: how long it is until the trajectory can go to the controller.
+    """
+
+    def __call__(
+        self, msg: JointTrajectory, present: PresentState | None = None, wait: float = 0.0
+    ) -> Awaitable[Filtered]:
         """Return the trajectory; raises MessageRejected."""
 
 
@@ -210,9 +215,10 @@ class TrajectoryProxy:
         if running is None or course is None:
             return await self._fill_in(trajectory)
         motion = running.filtered.result.dense.motion
-        end = min(course[1] + _MARGIN + 0.5 * self._stop_duration, motion.duration)
-        # a trajectory that cannot start there is rejected before the robot is stopped for it
-        await self._fill_in(trajectory, _standing(motion.sample(end, 0)[0]))
+        elapsed, begins = course[1], course[1] + _MARGIN
+        end, stands = (min(begins + k * self._stop_duration, motion.duration) for k in (0.5, 1.0))
+        # a trajectory that cannot start there, or then, is rejected before the robot is stopped for it
+        await self._fill_in(trajectory, _standing(motion.sample(end, 0)[0]), stands - elapsed)
         self._logger.info("a new goal: the one under way is brought to rest before")
         if not await self._halt(running):
             return await self._fill_in(trajectory)

@@ -100,9 +100,9 @@ class TrajectoryEfforts:
         if leap[joint] > most:
             raise MessageRejected(
                 Reason.TOO_LATE,
-                f"its stamp was {late:.3g} s ago, and by now joint {self.robot_joints[joint]!r} is "
-                f"{leap[joint]:.3g} rad (or m) from its start, where the controller would leap; send a stamp "
-                "of zero, or one that is still to come",
+                f"the controller would get it {late:.3g} s after its stamp, when joint "
+                f"{self.robot_joints[joint]!r} is {leap[joint]:.3g} rad (or m) from its start, and would "
+                "leap; send a stamp of zero, or one that is still to come",
             )
 
     def fastest(
