@@ -220,6 +220,7 @@ OF_LOOPS: Calls = {
         )
     },
     "reset": lambda r, x: r.reset(),
+    "apart": lambda r, x: r.apart().positions,
 }
 
 
