@@ -4,7 +4,7 @@
 
 A data set is made in LeRobot's format, as teleoperation would record it. A policy that repeats its episodes,
 each chunk a little off, drives an elastic Panda at 500 Hz through a pipeline with `hodyn_ros_chunk_executor`;
-one of its chunks is broken. Needs `pip install hodyn_ros[lerobot] lerobot[dataset]`, and Python 3.12.
+one of its chunks is broken. Needs `pip install .[lerobot] lerobot[dataset]`, and Python 3.12.
 """
 
 from __future__ import annotations

@@ -33,6 +33,10 @@ class Smooth:
     bandwidth: float  # [Hz]
     measured: NDArray[np.bool_]  # (n,)
 
+    def free(self, samples: int) -> float:
+        """Return which share of the degrees of freedom of so many samples it does not follow."""
+        return max(1.0 - len(self.spline.c) / samples, 1e-3)
+
     def sample(self, times: Array, order: int, delays: Array | None = None) -> Array:
         """Return derivatives 0 ... `order` (order + 1, N, n) at `times` (N,) [s]; NaN where not measured.
 
@@ -187,9 +191,8 @@ def _fit(channel: Channel, bandwidth: float) -> tuple[float, Smooth]:
     except LinAlgError:
         raise InputError(f"{len(times)} samples are too few for a bandwidth of {bandwidth:g} Hz") from None
     residuals = ((values - spline(times)) ** 2).mean(axis=0)
-    free = max(1.0 - len(spline.c) / len(times), 1e-3)
-    scale = values.var(axis=0)
-    return float((residuals / scale).sum() / free**2), Smooth(spline, bandwidth, channel.measured)
+    scale, result = values.var(axis=0), Smooth(spline, bandwidth, channel.measured)
+    return float((residuals / scale).sum() / result.free(len(times)) ** 2), result
 
 
 def _longest_gap(times: Array) -> float:

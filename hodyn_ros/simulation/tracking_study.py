@@ -92,9 +92,7 @@ class Outcome:
     motor_positions: Array  # (N, motors) reflected to the links [rad or m]
     saturated: int  # samples in which a motor was at its limit
     record: LoopRecord | None = None  # the whole run, with its settling
-    stopped: str = (
-        ""  # why the guard stopped the motion, where it did: what follows is not of the feedforward
-    )
+    stopped: str = ""  # why the guard stopped the motion, where it did, after which errors say nothing
 
     @property
     def rms(self) -> float:

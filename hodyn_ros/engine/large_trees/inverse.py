@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from hodyn_ros.codegen.kernel import Function, Shape, Stack
-from hodyn_ros.codegen.llvm import MachineCode, compile_text
+from hodyn_ros.codegen.llvm import MachineCode
 from hodyn_ros.codegen.object_cache import KEPT
 from hodyn_ros.codegen.program import Code, Copy, Index, Program, Run, Statement, arrays
-from hodyn_ros.codegen.program_llvm import llvm_text
+from hodyn_ros.codegen.program_llvm import compile_program
 from hodyn_ros.engine.kernel_spec import KernelSpec, tree_arguments
 from hodyn_ros.engine.large_trees.sweeps import Base, Joints, Swept, swept_code
 from hodyn_ros.engine.large_trees.tree_loads import load_constants, load_plan
@@ -100,10 +100,8 @@ class TreeFunction(Function):
         everything = [*inputs[:plain], *passed, OUT, PLAN, CONSTANTS]
         body.append(Run(code, [*everything, Index.of(model.n_bodies), Index.of(model.n_joints)]))
         program = Program("hodyn_kernel", [*inputs, OUT], local, body, data)
-        self._alive = program  # what its text points to
-        super().__init__(
-            compile_text(llvm_text(program), program.name, None), arguments, (order + 1, columns)
-        )
+        self._alive = program  # whose constants it reads
+        super().__init__(compile_program(program).code, arguments, (order + 1, columns))
 
     @cached_property
     def batch_code(self) -> MachineCode:

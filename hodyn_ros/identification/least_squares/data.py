@@ -198,7 +198,7 @@ class Data:
             fast: Smooth | None = getattr(self, name)
             if channel is not None and fast is not None:
                 scatter = np.std(channel.values - fast.sample(channel.times, 0)[0], axis=0)[fast.measured]
-                scatter /= np.sqrt(1.0 - len(fast.spline.c) / len(channel.times))  # what the motion follows
+                scatter /= np.sqrt(fast.free(len(channel.times)))
                 encoders.append((name, channel, fast, scatter, LowPass(channel.times, fast.bandwidth)))
         while True:
             both = copy(self), copy(self)
