@@ -36,6 +36,12 @@ def rest_to_rest(
     if duration is not None and lead + duration < eased.duration:
         if ramp == 0.0:
             raise InputError(f"to stop the motion after {duration:g} s it needs a ramp longer than 0 s")
+        own = eased.duration - lead
+        if duration + 0.5 * ramp > own:
+            raise InputError(
+                f"the motion is asked to last {duration:g} s before it stops within {ramp:g} s, but there are "
+                f"{own:g} s of it; let it last {max(own - 0.5 * ramp, 0.0):g} s at most, or all of them"
+            )
         return EasedStop(eased, ramp, lead + duration + 0.5 * ramp, order=order)
     if duration is not None and lead + duration > eased.duration:
         raise InputError(

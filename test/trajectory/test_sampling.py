@@ -70,6 +70,7 @@ def test_ramps_are_as_smooth_as_asked_for() -> None:
 def test_durations_that_do_not_fit_are_refused() -> None:
     assert_refused(
         (lambda: rest_to_rest(SPLINE, 1.0, 9.0), "asked to last 9 s, but there are 2 s"),
+        (lambda: rest_to_rest(SPLINE, 1.0, 1.8), "let it last 1.5 s at most, or all"),
         (lambda: rest_to_rest(ENDLESS, 0.0, 5.0), "ramp longer than 0 s"),
     )
 
