@@ -39,8 +39,8 @@ def rest_to_rest(
         own = eased.duration - lead
         if duration + 0.5 * ramp > own:
             raise InputError(
-                f"the motion is asked to last {duration:g} s before it stops within {ramp:g} s, but there are "
-                f"{own:g} s of it; let it last {max(own - 0.5 * ramp, 0.0):g} s at most, or all of them"
+                f"the motion is asked to last {duration:g} s before it stops within {ramp:g} s, but there "
+                f"are {own:g} s of it; let it last {max(own - 0.5 * ramp, 0.0):g} s at most, or all of them"
             )
         return EasedStop(eased, ramp, lead + duration + 0.5 * ramp, order=order)
     if duration is not None and lead + duration > eased.duration:
