@@ -452,4 +452,4 @@ def test_what_is_joined_anywhere_is_watched_all_the_same(name: str) -> None:
             b.measure(ms - 10, feedforward(ms - 10).motor_positions[0] + 0.03)
             b.send(ms)
             b.tick(ms)
-        b.talk.wait_for_line(b.node, "joining -> stopping: tracking error: joint 'a' is 0.02")
+        b.talk.wait_for_line(b.node, "joining -> stopping: tracking error: joint 'a' is 0.0")
