@@ -57,6 +57,7 @@ class FeedforwardConsumer(Node, ABC):
         self._command_publishers: list[Any] = []
         self._commanding = False  # whether anything was sent since the last end
         self._at = 0  # the instant of the last command [ns]
+        self._step = 0.0  # [s] by which the clock was set after that instant was read
         self._clocks: tuple[int, float] | None = (
             None  # the node's [ns] and a steady one [s], at the last command
         )
@@ -207,8 +208,14 @@ class FeedforwardConsumer(Node, ABC):
         if before is None:
             return None
         (now, steady), (now_before, steady_before) = self._clocks, before
-        step = 1e-9 * (now - now_before) - (steady - steady_before)  # of the clock
-        return 1e-9 * (at - at_before) - (step if abs(step) > _SLEW else 0.0)
+        apart, real = 1e-9 * (at - at_before), steady - steady_before
+        step = 1e-9 * (now - now_before) - real + self._step  # of the clock
+        self._step = 0.0
+        if abs(step) <= _SLEW:
+            step = 0.0
+        elif abs(apart - real) < abs(apart - step - real):  # set since `at` was read: the next one shows it
+            self._step, step = step, 0.0
+        return apart - step
 
     def _read_clocks(self) -> tuple[int, float]:
         """Return the readings of the clock [ns] and of the steady one [s] at one moment.

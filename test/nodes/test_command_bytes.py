@@ -18,6 +18,7 @@ from hodyn_ros import Robot, share
 from hodyn_ros.feedforward.feedforward import Feedforward
 from hodyn_ros.guard.command_guard import GuardedCommand
 from hodyn_ros.guard.guard_config import State
+from hodyn_ros.guard.reasons import Fault
 from hodyn_ros.nodes.forward_effort_node import ForwardEffortNode
 from hodyn_ros.ros.conversions.fields import float64s
 from hodyn_ros.ros.conversions.messages import time_message, write_feedforward_torque
@@ -34,12 +35,13 @@ class Node(ForwardEffortNode):
     def __init__(self) -> None:
         self.instant = START
         self.hold = 0  # [ns] that the process stands still after the first clock that the next command reads
+        self.off = self.set_by = 0  # [ns] of the clock; by which it is set once the next command has begun
         self._comparing = False
         self.sent: list[bytes] = []
         super().__init__()
 
     def now(self) -> int:
-        return self._read()
+        return self._read() + self.off
 
     def steady(self) -> float:
         return 1e-9 * self._read()
@@ -52,6 +54,7 @@ class Node(ForwardEffortNode):
         return reading
 
     def _elapsed(self, at: int) -> float | None:
+        self.off, self.set_by = self.off + self.set_by, 0
         self._comparing = True
         elapsed = super()._elapsed(at)
         self._comparing = False
@@ -165,4 +168,20 @@ def test_a_process_that_is_held_up_between_two_clocks_has_not_seen_one_jump(cont
         if k >= held_at:
             assert node.guard.state is State.FOLLOWING, node.guard.reason
     assert node.instant == START + 999 * MILLISECOND
+    node.destroy_node()
+
+
+@pytest.mark.parametrize("by", [-3600, -0.2, 0.2, 3600])
+def test_a_clock_that_is_set_while_a_command_is_computed_is_no_process_that_was_held_up(
+    context: None, by: float
+) -> None:
+    stream, node = Stream(), Node()
+    for k in range(702):
+        node.instant = START + k * MILLISECOND
+        node.set_by = round(1e9 * by) if k == 700 else 0
+        node._take_measurement(stream.state(node.now()))
+        node._take_feedforward(stream.feedforward(node.now()))
+        if k == 700:
+            assert node.guard.state is State.FOLLOWING, node.guard.reason
+    assert node.guard.state is State.STOPPING and node.guard.reason.fault is Fault.CLOCK, node.guard.reason
     node.destroy_node()
