@@ -19,7 +19,7 @@ from hodyn_ros.array import Array as Array
 from hodyn_ros.checks import check_finite, check_out, check_result, finite_array
 from hodyn_ros.codegen.emit import batch_text, kernel_text, shared_text, single_text
 from hodyn_ros.codegen.fast_call import data_of, fast_call
-from hodyn_ros.codegen.llvm import Facts, MachineCode, Module, compile_text
+from hodyn_ros.codegen.llvm import Facts, MachineCode, Module
 from hodyn_ros.codegen.processor import lanes
 from hodyn_ros.codegen.program import (
     All,
@@ -38,7 +38,7 @@ from hodyn_ros.codegen.program import (
     arrays,
     integer,
 )
-from hodyn_ros.codegen.program_llvm import llvm_text
+from hodyn_ros.codegen.program_llvm import compile_program
 from hodyn_ros.codegen.tracer import Graph
 from hodyn_ros.codegen.writers import CHECK
 from hodyn_ros.errors import InputError
@@ -215,9 +215,9 @@ class Function(Call, ABC):
             When(Not(moderate), [Return(Index.of(1))]),
         ]
         program = Program("hodyn_batch", [*passed, count], {"checksum": 1}, body, returns=True)
-        text = llvm_text(program) + "declare i64 @llvm.smin.i64(i64, i64)\n" + shared_text(sizes, _PART)
-        self._looking = look  # what the text points to
-        return compile_text(text, "hodyn_shared", None)
+        beside = "declare i64 @llvm.smin.i64(i64, i64)\n" + shared_text(sizes, _PART)
+        self._batches = compile_program(program, beside, "hodyn_shared")  # which holds what it runs
+        return self._batches.code
 
     @cached_property
     def _single_calls(self) -> _BatchCalls:

@@ -51,25 +51,22 @@ class CompiledProgram:
         return self.code.address
 
 
-def compile_program(program: Program, beside: str = "") -> CompiledProgram:
-    """Compile a program, with the text of functions of its module `beside` it.
+def compile_program(program: Program, beside: str = "", function: str = "") -> CompiledProgram:
+    """Compile a program, with the text of functions of its module `beside` it, one of which may be meant.
 
     Addresses of codes and constants stand in a table that is filled once the code is loaded, so that the code
     itself is kept on disk, and is that of all robots whose programs go the same way.
     """
-    places: list[int] = []
-    text = llvm_text(program, places) + beside
-    if places:
-        text += f"@{_PLACES} = global [{len(places)} x i64] zeroinitializer, align 8\n"
-    code = compile_text(text, program.name, ObjectCache.default())
+    text, places = llvm_text(program)
+    code = compile_text(text + beside, function or program.name, ObjectCache.default())
     if places:
         ctypes.memmove(code.beside(_PLACES), (ctypes.c_int64 * len(places))(*places), 8 * len(places))
     return CompiledProgram(program, code)
 
 
-def llvm_text(program: Program, places: list[int] | None = None) -> str:
-    """Write the module; addresses that stand in no text are added to `places`, where they are looked up."""
-    writer = _Writer(program, places)
+def llvm_text(program: Program) -> tuple[str, list[int]]:
+    """Return the module, and the addresses that it looks up in its table."""
+    writer = _Writer(program)
     kind = "i64" if program.returns else "void"
     arguments = ", ".join(
         f"i64 %{a.name}" if isinstance(a, Index) else f"ptr %{a.buffer}" for a in program.arguments
@@ -77,12 +74,15 @@ def llvm_text(program: Program, places: list[int] | None = None) -> str:
     body = "\n".join(writer.lines())
     text = f"define {kind} @{program.name}({arguments}) {{\n{body}\n}}\n"
     used = {_MEMCPY: "@llvm.memcpy" in body, _MEMSET: "@llvm.memset" in body, _HEAP: bool(writer.heap)}
-    return text + "".join(declared for declared, needed in used.items() if needed)
+    table = f"@{_PLACES} = global [{len(writer.places)} x i64] zeroinitializer, align 8\n"
+    used[table] = bool(writer.places)
+    return text + "".join(declared for declared, needed in used.items() if needed), writer.places
 
 
 class _Writer:
-    def __init__(self, program: Program, places: list[int] | None) -> None:
-        self._program, self._places = program, places
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self.places: list[int] = []  # addresses, by place in the table
         self._lines: list[str] = []
         self._numbers = itertools.count()
         self._label = "entry"  # of the block that is being written
@@ -241,11 +241,9 @@ class _Writer:
         return self._place(code.address) if code.address else f"@{code.name}"
 
     def _place(self, address: int) -> str:
-        if self._places is None:
-            return f"inttoptr (i64 {address} to ptr)"
-        if address not in self._places:
-            self._places.append(address)
-        at = f"getelementptr (i64, ptr @{_PLACES}, i64 {self._places.index(address)})"
+        if address not in self.places:
+            self.places.append(address)
+        at = f"getelementptr (i64, ptr @{_PLACES}, i64 {self.places.index(address)})"
         return self._define(f"load ptr, ptr {at}, align 8")
 
     def _whole(self, index: Index) -> str:
