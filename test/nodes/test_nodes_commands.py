@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -203,7 +204,9 @@ def test_a_stop_that_takes_long_goes_on_to_its_end() -> None:
         assert node.stop(signal.SIGINT) == 0, node.output()
         talk.wait_until(lambda: not any(commands[-1].data), "the end of the efforts")
         assert "held up" not in node.output() and max(commands[-2].data) < 1e-3
-        assert "the stop takes 6" in node.output()
+        # less than 6 s where the last message was late, so that the stop has begun before the signal
+        (takes,) = re.findall(r"the stop takes ([\d.]+) s", node.output())
+        assert 4.0 < float(takes) <= 6.0
 
 
 @pytest.mark.parametrize("end", ["zero", "hold", "silent"])
