@@ -38,7 +38,9 @@ from hodyn_ros.codegen.program import (
 from hodyn_ros.codegen.program_llvm import compile_program
 from hodyn_ros.codegen.program_numbers import run
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
-from hodyn_ros.engine.loops.loop_kernel import LoopKernel, PlatformFromDrives
+from hodyn_ros.engine.loops.loop_efforts import EffortCode
+from hodyn_ros.engine.loops.loop_kernel import LoopFunction
+from hodyn_ros.engine.loops.platform_drives import PlatformCode
 from hodyn_ros.export.program_c import function_lines
 
 ROWS, COLUMNS = 3, 2
@@ -182,7 +184,7 @@ def test_newton_of_loops_goes_on_in_numbers_as_in_machine_code() -> None:
     closure = Robot.load(share.find("config", "palletiser.yaml")).closure
     assert closure is not None
     looped = LoopedDynamics(closure)
-    kernel = LoopKernel(closure, looped.independence.of_joints, 1)
+    kernel = LoopFunction(EffortCode(closure, looped.independence.of_joints, 1))
     rng = np.random.default_rng(3)
     given = [rng.uniform(-0.1, 0.1, shape) for _, shape in kernel.arguments[:-1]]
     given[0][0] += looped.known.y
@@ -194,10 +196,10 @@ def test_limbs_side_by_side_are_the_same_one_after_the_other() -> None:
     assert closure is not None
     memory, rng = np.asarray(LoopedDynamics(closure).memory), np.random.default_rng(5)
     pose = memory[0, -16:].reshape(4, 4).copy()
-    kernel = LoopKernel(closure, np.zeros(0, dtype=int), 0)
+    kernel = LoopFunction(EffortCode(closure, np.zeros(0, dtype=int), 0))
     pose[:3, 3] += 1e-3
     assert_same(kernel, [np.zeros((3, 0)), pose, rng.uniform(-0.1, 0.1, (2, 6))], memory)
-    direct = PlatformFromDrives(closure, 1)
+    direct = LoopFunction(PlatformCode(closure, 1))
     drives = rng.uniform(-1e-3, 1e-3, direct.arguments[0][1])
     drives[0] += memory[0, [closure.leading.index(joint) for joint in closure.driven]]
     assert_same(direct, [drives], memory)

@@ -28,7 +28,8 @@ from hodyn_ros.dynamics.loops.looped_partials import LoopedPartials
 from hodyn_ros.dynamics.loops.moved_by_drives import MovedByDrives
 from hodyn_ros.dynamics.operations import OPERATIONS
 from hodyn_ros.dynamics.results import CoordinateMotion
-from hodyn_ros.engine.loops.loop_kernel import LoopFunction, PlatformFromDrives, compiles
+from hodyn_ros.engine.loops.loop_kernel import LoopFunction, compiles
+from hodyn_ros.engine.loops.platform_drives import PlatformCode
 from hodyn_ros.engine.recursions.kinematics import POSE
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseMotion
@@ -247,7 +248,7 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
         def make() -> LoopedCall | None:
             code: LoopFunction | None
             if self.platform is not None and compiles(self.closure, order, on_limbs=True):
-                code = PlatformFromDrives(self.closure, order)
+                code = LoopFunction(PlatformCode(self.closure, order))
             else:
                 code = self._moved_by_drives.kernel(order)
             if code is None:

@@ -16,7 +16,7 @@ from hodyn_ros.dynamics.loops.looped_call import LoopedCall, kept
 from hodyn_ros.dynamics.loops.looped_motion import Check, LoopedMotion
 from hodyn_ros.dynamics.results import BaseAndJoints, base_and_joints
 from hodyn_ros.engine.kernel_spec import Loads
-from hodyn_ros.engine.loops.loop_kernel import LoopAccelerations
+from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import twists_to_body
 from hodyn_ros.lie.se3 import Array
@@ -130,7 +130,7 @@ class LoopedAccelerations(LoopedMotion):
         return table[:-1, 6 - first :], twists
 
     def accelerations(self, inputs: LoopedInputs, efforts: Array) -> Array:
-        """Compute what `LoopAccelerations` returns but for its last row: accelerations by order.
+        """Compute what `AccelerationCode` returns but for its last row: accelerations by order.
 
         `inputs` as of `moved_and_driven`, of platform or base that move freely then; `efforts` (order + 1,
         efforts) as `Closure.effort_map` takes them. Of a batch too.
@@ -166,7 +166,7 @@ class LoopedAccelerations(LoopedMotion):
         of_base = [list(range(first))] if min(drives or (), default=0) < 0 else []
         efforts = [i for i, group in enumerate(groups) if group in [held, *of_base]]
         moved_drives = [closure.n_base + place for place in drives or ()]
-        make = partial(LoopAccelerations, order=order, prescribed=drives)
+        make = partial(AccelerationCode, order=order, prescribed=drives)
         check: Check = "accelerations", lambda table: [table[:-1, group] for group in groups]
         return self.call_of(make, order, loads, check, efforts=efforts, prescribed=moved_drives)
 

@@ -74,8 +74,8 @@ class LoopedCall:
 
     @cached_property
     def law(self) -> Any:
-        """The code itself, of a robot whose base drifts that of the robot on the ground."""
-        return self.code.near if isinstance(self.code, DriftingFunction) else self.code
+        """That of the code, of a robot whose base drifts of the robot on the ground."""
+        return (self.code.near if isinstance(self.code, DriftingFunction) else self.code).law
 
     def __call__(self, *arrays: Array) -> Array:
         """Return all rows of one sample; errors as of `LoopedPosition.begin`, and SingularError."""

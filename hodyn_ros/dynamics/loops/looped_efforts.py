@@ -23,7 +23,7 @@ from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.dynamics.results import BaseAndJoints, DriveState, base_and_joints
 from hodyn_ros.engine.kernel_spec import KernelSpec, Loads
 from hodyn_ros.engine.kernels import inverse_dynamics
-from hodyn_ros.engine.loops.loop_kernel import LoopKernel
+from hodyn_ros.engine.loops.loop_efforts import EffortCode, SolutionCode
 from hodyn_ros.errors import InputError, SingularError
 from hodyn_ros.formulations import embedding
 from hodyn_ros.formulations.embedding import LoopMotion, Place
@@ -177,13 +177,13 @@ class LoopedEfforts(LoopedMotion):
             loads = table[2 * order + 4 : 3 * order + 5]
             return [part for part in (efforts[:, :first], efforts[:, first:], loads) if part.size]
 
-        make = partial(LoopKernel, order=order, what="solution", preload=preload, rows=rows)
+        make = partial(SolutionCode, order=order, preload=preload, rows=rows)
         return self.call_of(make, order, loads, ("efforts", parts), held=True)
 
     def efforts(self, inputs: LoopedInputs, rows: slice | None = None) -> Array:
         """Compute the efforts (order + 1, efforts), of a prescribed base, then of the drives.
 
-        Or other `rows` of what `LoopKernel` returns; of a batch (N, ...) too.
+        Or other `rows` of what `EffortCode` returns; of a batch (N, ...) too.
         """
         order, places = inputs.orders - 2, self.places(inputs.wrenches)
         self.check_loads(inputs, order)
@@ -191,7 +191,7 @@ class LoopedEfforts(LoopedMotion):
         return call.run(inputs.n_samples, inputs.arrays(order), rows)
 
     def drive_table(self, inputs: LoopedInputs) -> Array:
-        """Compute all that `LoopKernel` returns: efforts, motion of drives, how near they are to failing."""
+        """Compute all that `EffortCode` returns: efforts, motion of drives, how near they are to failing."""
         return self.efforts(inputs, slice(0, 2 * inputs.orders + 2))
 
     def compile(self, order: int, drives: bool = False) -> Callable[..., Array]:
@@ -270,7 +270,7 @@ class LoopedEfforts(LoopedMotion):
             return [efforts[:, :6], efforts[:, 6:]] if self.closure.base_prescribed else [efforts]
 
         make, on_limbs = (
-            partial(LoopKernel, order=order, preload=preload),
+            partial(EffortCode, order=order, preload=preload),
             all(body == 0 for body, _ in loads),
         )
         return self.call_of(make, order, loads, ("efforts", parts), held=True, on_limbs=on_limbs)

@@ -24,8 +24,8 @@ from hodyn_ros.dynamics.loops.independence import conditions
 from hodyn_ros.dynamics.loops.looped_matrices import LoopedMatrices
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.dynamics.named_frames import find_frame
-from hodyn_ros.engine.loops.loop_kernel import TooLong, compiles
-from hodyn_ros.engine.loops.loop_tasks import TaskMotion
+from hodyn_ros.engine.loops.loop_kernel import LoopFunction, TooLong, compiles
+from hodyn_ros.engine.loops.loop_tasks import TaskCode
 from hodyn_ros.engine.recursions.frame_goals import Goals
 from hodyn_ros.errors import HodynError, InputError
 from hodyn_ros.formulations import embedding
@@ -246,9 +246,9 @@ class CompiledFrames:
 
     def __init__(self, looped: LoopedMatrices) -> None:
         self._looped = looped
-        self._kernels: Kept[Asked, tuple[TaskMotion | None, int]] = Kept()
+        self._kernels: Kept[Asked, tuple[LoopFunction | None, int]] = Kept()
         self._moving: Kept[tuple[str | int, ...], list[int]] = Kept()
-        self._noted: Kept[Hashable, TaskMotion] = Kept()  # by names and shapes of a plain call
+        self._noted: Kept[Hashable, LoopFunction] = Kept()  # by names and shapes of a plain call
 
     def solve(
         self, call: GoalCall, targets: Targets, base: BaseMotion | None
@@ -286,11 +286,11 @@ class CompiledFrames:
             self._noted[plain[0]] = kernel
         return motion, None
 
-    def kernel(self, asked: Asked) -> tuple[TaskMotion | None, int]:
+    def kernel(self, asked: Asked) -> tuple[LoopFunction | None, int]:
         """Return the kernel, compiled when first asked for, and how many coordinates move the frames."""
         return self._kernels.made(asked, lambda: self._made(asked))
 
-    def _made(self, asked: Asked) -> tuple[TaskMotion | None, int]:
+    def _made(self, asked: Asked) -> tuple[LoopFunction | None, int]:
         looped, nothing = self._looped, (None, 0)
         closure = looped.closure
         frames = tuple(find_frame(closure.tree, looped.frames, name) for name in asked.names)
@@ -307,10 +307,8 @@ class CompiledFrames:
         rows = tuple(ROWS[task] for task in asked.tasks)
         goals = Goals(frames, rows, asked.representation)
         try:
-            return (
-                TaskMotion(closure, looped.independence.of_joints, asked.order, goals, movable),
-                len(moving),
-            )
+            law = TaskCode(closure, looped.independence.of_joints, asked.order, goals, movable)
+            return LoopFunction(law), len(moving)
         except (TooLong, ZeroDivisionError):
             return nothing
 
@@ -394,7 +392,7 @@ class CompiledFrames:
         return y, BaseMotion(at, twists if order else np.zeros((1, 6)))
 
     def find(
-        self, kernel: TaskMotion, held: Array, poses: Array, twists: Array, seed: Array | None
+        self, kernel: LoopFunction, held: Array, poses: Array, twists: Array, seed: Array | None
     ) -> Array | None:
         """Return what a kernel finds from a seed (1, k), by default from the last success, or None.
 

@@ -24,8 +24,8 @@ from hodyn_ros.dynamics.matrices import DynamicMatrices, by_parameter
 from hodyn_ros.dynamics.named_frames import placed
 from hodyn_ros.dynamics.operations import OPERATIONS, RATES
 from hodyn_ros.engine.kernel_spec import Loads
-from hodyn_ros.engine.loops.loop_kernel import LoopFunction, LoopProduct
 from hodyn_ros.engine.loops.loop_matrices import MATRICES
+from hodyn_ros.engine.loops.loop_motion import LoopCode
 from hodyn_ros.engine.recursions.regressor import PER_BODY
 from hodyn_ros.errors import InputError
 from hodyn_ros.lie.motion import BaseMotion
@@ -65,10 +65,11 @@ class LoopedMatrices(LoopedMotion):
     def _made(
         self, name: str, order: int, of: tuple[Any, ...], limit: float = STRAIGHT_LINE_LIMIT
     ) -> LoopedCall:
-        def make(closure: Closure, chosen: Array, *, loads: Loads, on_numbers: bool) -> LoopFunction:
+        def make(closure: Closure, chosen: Array, loads: Loads) -> LoopCode:
             frames = placed(self.closure.tree, self.frames, of, 0 if closure is self.closure else SHIFT)
-            law = OPERATIONS[name].law("loops")(closure, chosen, order, *frames)
-            return LoopProduct(law, limit, on_numbers=on_numbers)
+            law: LoopCode = OPERATIONS[name].law("loops")(closure, chosen, order, *frames)
+            law.limit = limit
+            return law
 
         held = "efforts" in OPERATIONS[name].shape
         return self.call_of(make, order, derivative=order + RATES[name], held=held)

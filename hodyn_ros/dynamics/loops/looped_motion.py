@@ -17,7 +17,8 @@ from hodyn_ros.dynamics.loops.looped_call import LoopCodes, LoopedCall, kept
 from hodyn_ros.dynamics.loops.looped_position import LoopedPosition
 from hodyn_ros.dynamics.motion_stack import load_places
 from hodyn_ros.engine.kernel_spec import Loads
-from hodyn_ros.engine.loops.loop_kernel import LoopFunction, LoopKernel, LoopProduct
+from hodyn_ros.engine.loops.loop_kernel import LoopFunction
+from hodyn_ros.engine.loops.loop_motion import LoopCode
 from hodyn_ros.engine.loops.loop_products import FrameMotionCode
 from hodyn_ros.engine.recursions.kinematics import POSE
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
@@ -64,9 +65,8 @@ class LoopedMotion(LoopedPosition):
     def _base_call(self, order: int) -> LoopedCall:
         """Return the code of the motion of a floating base."""
 
-        def make(closure: Closure, chosen: Array, *, loads: Loads, on_numbers: bool) -> LoopFunction:
-            law = FrameMotionCode(closure, chosen, order, [Frame(SHIFT, np.eye(4))], "spatial")
-            return LoopProduct(law, on_numbers=on_numbers)
+        def make(closure: Closure, chosen: Array, loads: Loads) -> LoopCode:
+            return FrameMotionCode(closure, chosen, order, [Frame(SHIFT, np.eye(4))], "spatial")
 
         return self.call_of(make, order, derivative=order)
 
@@ -110,7 +110,7 @@ class LoopedMotion(LoopedPosition):
     @kept
     def joint_call(self, order: int) -> LoopedCall:
         """Return the code of the motion of all joints."""
-        make = partial(LoopKernel, order=order, what="joints")
+        make = partial(LoopCode, order=order - 2)
         check: Check = "joints", lambda table: [table[:-1]]
         return self.call_of(make, max(order - 2, 0), (), check, derivative=order, on_limbs=True)
 
@@ -120,7 +120,7 @@ class LoopedMotion(LoopedPosition):
 
     def call_of(
         self,
-        make: Callable[..., LoopFunction],
+        make: Callable[..., LoopCode],
         order: int,
         loads: Loads = (),
         check: Check | None = None,
@@ -130,7 +130,7 @@ class LoopedMotion(LoopedPosition):
         on_limbs: bool = False,
         **needs: Any,
     ) -> LoopedCall:
-        """Return a call of an order by code that `make(closure, chosen, loads=..., on_numbers=...)` makes.
+        """Return a call of an order by the law that `make(closure, chosen, loads=...)` returns.
 
         `efforts`: parts of accelerations that are some; `derivative`: the highest of the motion that it
         takes, by default order + 2; `needs` as of `LoopedCall`.
@@ -138,7 +138,7 @@ class LoopedMotion(LoopedPosition):
         chosen = self.independence.of_joints
 
         def code(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
-            return make(closure, chosen, loads=shifted(loads, shift), on_numbers=on_numbers)
+            return LoopFunction(make(closure, chosen, loads=shifted(loads, shift)), on_numbers=on_numbers)
 
         highest = order + 2 if derivative is None else derivative
         made = loop_code(self.closure, order, highest, code, on_limbs=on_limbs)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_array, finite_result, n_axes
+from hodyn_ros.codegen.kernel import TooLong
 from hodyn_ros.codegen.sample_loop import one_by_one
 from hodyn_ros.dynamics.call_arguments import HybridArguments, MotionArguments, check_prescribed
 from hodyn_ros.dynamics.loops.coordinate_motion import LoopedInputs, drive_rows, looped_inputs
@@ -29,10 +30,9 @@ from hodyn_ros.dynamics.motion_stack import too_large
 from hodyn_ros.dynamics.partials import LinearisedDynamics, linearised, multiplier_rows, of_each
 from hodyn_ros.dynamics.results import BaseAndJoints
 from hodyn_ros.engine.kernel_spec import Loads
-from hodyn_ros.engine.loops.loop_hessian import LoopHessian
-from hodyn_ros.engine.loops.loop_kernel import TooLong
+from hodyn_ros.engine.loops.loop_hessian import HessianCode
 from hodyn_ros.engine.loops.loop_matrices import MATRICES, Matrix
-from hodyn_ros.engine.loops.loop_partials import Differentiated, LoopPartials
+from hodyn_ros.engine.loops.loop_partials import PARTIALS, Differentiated
 from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import embedding
 from hodyn_ros.formulations.embedding import LoopMotion
@@ -306,13 +306,13 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         """Return the code of how efforts, accelerations or a matrix change, of single calls."""
         if self.independence.idle and of == "accelerations":
             raise InputError(self.independence.idle)
-        return self.call_of(partial(LoopPartials, order=order, of=of), order, places, held=of == "efforts")
+        return self.call_of(partial(PARTIALS[of], order=order), order, places, held=of == "efforts")
 
     @kept
     def _hessian_call(self, order: int, places: Loads) -> LoopedCall | None:
         """Return the code of second derivatives of efforts; None where that would be too long."""
         with suppress(TooLong):
-            return self.call_of(partial(LoopHessian, order=order), order, places, held=True)
+            return self.call_of(partial(HessianCode, order=order), order, places, held=True)
         return None
 
     def _platform_as_it_moves(self, state: Array, leader: BaseMotion) -> tuple[BaseMotion, Array]:

@@ -17,7 +17,8 @@ from hodyn_ros.dynamics.loops.coordinate_motion import LoopedInputs
 from hodyn_ros.dynamics.loops.digit_check import DigitCheck, memory_of
 from hodyn_ros.dynamics.loops.independence import conditions, find_independence, least_costly
 from hodyn_ros.engine.loops.limbs import is_on_limbs
-from hodyn_ros.engine.loops.loop_kernel import LoopKernel
+from hodyn_ros.engine.loops.loop_kernel import LoopFunction
+from hodyn_ros.engine.loops.loop_motion import LoopCode
 from hodyn_ros.engine.series.validity import SINGULAR_LENGTH
 from hodyn_ros.errors import ConvergenceError, HodynError, InputError, SingularError
 from hodyn_ros.formulations import embedding, limb_decomposition
@@ -46,9 +47,9 @@ class PlatformDynamics:
         self._closure = closure
 
     @cached_property
-    def _joints(self) -> LoopKernel:
+    def _joints(self) -> LoopFunction:
         """The code of the positions of all joints."""
-        return LoopKernel(self._closure, np.zeros(0, dtype=int), 0, (), "joints")
+        return LoopFunction(LoopCode(self._closure, np.zeros(0, dtype=int), -2))
 
     def decomposed(
         self, joints: Array, base: BaseMotion, wrenches: Sequence[AppliedWrench], preload: Array | None

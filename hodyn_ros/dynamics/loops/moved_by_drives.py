@@ -7,14 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from hodyn_ros.codegen.kernel import Kernel
+from hodyn_ros.codegen.kernel import Kernel, TooLong
 from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.dynamics.kinematics.forward_kinematics import forward_kinematics
 from hodyn_ros.dynamics.loops.closing import Known
 from hodyn_ros.dynamics.loops.grounded import SHIFT, base_turns, grounded
 from hodyn_ros.dynamics.loops.independence import choose_coordinates
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
-from hodyn_ros.engine.loops.loop_kernel import LoopFromDrives, TooLong, compiles
+from hodyn_ros.engine.loops.loop_kernel import LoopFunction, compiles
+from hodyn_ros.engine.loops.loop_products import FromDrivesCode
 from hodyn_ros.engine.recursions.kinematics import POSE, frame_motion
 from hodyn_ros.engine.series.validity import DOUBLE
 from hodyn_ros.errors import InputError, SingularError
@@ -54,16 +55,17 @@ class MovedByDrives:
         self._left: Array | None = None  # the memory of the robot as the last call left it
         self._platforms: Kept[int, Kernel | None] = Kept()
 
-    def kernel(self, order: int) -> LoopFromDrives | None:
+    def kernel(self, order: int) -> LoopFunction | None:
         """Return code that does all in one call, where the twin has the joints of the robot."""
         return None if self.start is not None or self._redundant else self.code(order)
 
-    def code(self, order: int) -> LoopFromDrives | None:
+    def code(self, order: int) -> LoopFunction | None:
         """Return code that does all in one call, from a memory of the twin."""
         closure, twin = self._looped.closure, self.twin
         with suppress(TooLong):
             if compiles(twin.closure, order):
-                return LoopFromDrives(closure, twin.closure, twin.independence.of_joints, order)
+                chosen = twin.independence.of_joints
+                return LoopFunction(FromDrivesCode(closure, twin.closure, chosen, order))
         return None
 
     def drives_of(self, y: Array, leader: BaseMotion | None) -> Array:

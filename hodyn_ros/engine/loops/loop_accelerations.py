@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hodyn_ros.codegen.kernel import Stack
+from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Stack
+from hodyn_ros.engine.kernel_spec import Loads, load_arguments, motion_arguments
 from hodyn_ros.engine.loops.loop_matrices import base_velocity, distribution, tree_at
 from hodyn_ros.engine.loops.loop_motion import LoopCode
 from hodyn_ros.engine.loops.loop_multipliers import Multipliers
@@ -37,22 +38,53 @@ from hodyn_ros.engine.series.vectors import (
     times,
     to_derivatives,
 )
+from hodyn_ros.lie.se3 import Array
+from hodyn_ros.model.closure import Closure
 
 
 class AccelerationCode(LoopCode):
     """Accelerations of the coordinates from the efforts of the drives.
 
+    `function(state (2, k), [pose (4, 4), twist (1, 6),] efforts (order + 1, driven), [base wrench (order + 1,
+    6),] wrenches (order + 1, 6)..., memory)` returns accelerations (order + 2, [6 +] k): after derivatives 1
+    to order + 1 of the twist of platform or base those of the coordinates' velocities, and a last row.
+
     Of drives that are `prescribed`, by place among the driven joints, accelerations are given, and efforts
     found: what gives these the missing accelerations. So it is with a base whose places, -6 to -1, are among
     them; its accelerations are derivatives of the spatial twist, its efforts the wrench in the world frame.
+    The result then has columns of the driven joints: accelerations, and efforts of those prescribed.
     """
 
-    prescribed: Sequence[int] = ()
+    limit = STRAIGHT_LINE_LIMIT
 
-    def left_out(self, q: Stack, *stacks: Stack) -> Stack:
-        """Return as `accelerations` of the driven joints, and efforts of those that are prescribed."""
+    def __init__(
+        self,
+        closure: Closure,
+        chosen: Array,
+        order: int,
+        loads: Loads = (),
+        prescribed: Sequence[int] | None = None,
+        *,
+        from_ground: bool = True,
+    ) -> None:
+        super().__init__(closure, chosen, order, loads, from_ground=from_ground)
+        self.prescribed, self._of_drives = prescribed or (), prescribed is not None
+        k, driven, moved = len(closure.joints), len(closure.driven), closure.leader is not None
+        self.motion = motion_arguments(2, k, moved, "the state")
+        push = [("the base wrench", (order + 1, 6))] if closure.base_prescribed else []
+        self.stacks = [("the efforts", (order + 1, driven)), *push, *load_arguments(loads, order)]
+        self.result = order + 2, (driven if self._of_drives else k) + 6 * moved
+
+    def end(self, q: Stack, *stacks: Stack) -> Stack:
+        """Return accelerations, or what is left out where drives are prescribed, from closed positions."""
         *arguments, memory, state = stacks
         step, rows = self.steps(q, *arguments, state)
+        rows = self._left_out(step, rows) if self._of_drives else rows
+        defect = self.defect(step, self.parted(stacks)[0], rows, memory, state[0])
+        return [*rows, [defect, *[0.0] * (len(rows[0]) - 1)]]
+
+    def _left_out(self, step: Step, rows: Stack) -> Stack:
+        """Return accelerations of the driven joints, and efforts of those that are prescribed."""
         n_rows = 3 * self.closure.n_leader_arrays  # of the twist of platform or base
         result = []
         for k, (row, efforts) in enumerate(zip(rows, step.held)):
@@ -62,19 +94,7 @@ class AccelerationCode(LoopCode):
             for place, effort in zip(self.prescribed, from_taylor(efforts, k)):
                 values[n_rows + place] = effort
             result.append(values)
-        defect = self.defect(step, self.parted(stacks)[0], result, memory, state[0])
-        return [*result, [defect, *[0.0] * (len(result[0]) - 1)]]
-
-    def accelerations(self, q: Stack, *stacks: Stack) -> Stack:
-        """Return derivatives 1 to order + 1 of the twist of platform or base, then of the joints' velocities.
-
-        From closed positions: `q` (2, k), pose and twist, efforts of the drives, and the wrench on a base
-        whose motion is else prescribed, by order; then loads. A last row says what is wrong.
-        """
-        *arguments, memory, state = stacks
-        step, rows = self.steps(q, *arguments, state)
-        defect = self.defect(step, self.parted(stacks)[0], rows, memory, state[0])
-        return [*rows, [defect, *[0.0] * (len(rows[0]) - 1)]]
+        return result
 
     def defect(
         self, step: Step, leader: Sequence[Stack], rows: Stack, memory: Stack, state: Sequence[Scalar]

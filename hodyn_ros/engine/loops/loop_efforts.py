@@ -22,7 +22,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hodyn_ros.codegen.kernel import Stack
+from hodyn_ros.codegen.kernel import Function, Stack
+from hodyn_ros.engine.kernel_spec import KernelSpec, Loads, load_arguments
+from hodyn_ros.engine.kernels import fits_straight_line, inverse_dynamics
 from hodyn_ros.engine.loops.loop_motion import ClosingMotion, LoopCode, Velocity
 from hodyn_ros.engine.loops.loop_multipliers import HoldingMultipliers, Multipliers, loop_loads
 from hodyn_ros.engine.loops.loop_series import weighted
@@ -34,6 +36,7 @@ from hodyn_ros.engine.series.orthogonal import Orthogonal
 from hodyn_ros.engine.series.spatial import NOTHING
 from hodyn_ros.engine.series.validity import overflow
 from hodyn_ros.engine.series.vectors import Scalar, add, cross, dot, halves, taylor, to_derivatives
+from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 
 
@@ -56,21 +59,48 @@ def padded(rows: Stack, width: int) -> Stack:
     return [[*row, *[0.0] * (width - len(row))] for row in rows]
 
 
-def solution_width(closure: Closure) -> int:
-    """Return how many columns a solution has: of the joints, the efforts, or the loads of all loops."""
-    return max(closure.tree.n_joints, closure.n_efforts, 6 * len(closure.loops))
-
-
 class EffortCode(LoopCode):
     """Efforts from the motion of the coordinates.
 
-    `holding`: the same with all independent rows, where some hold a platform in what it cannot move. Only the
-    loads of a solution need them.
+    `function(q (order + 3, k), [pose (4, 4), twists (order + 2, 6),] wrenches (order + 1, 6)..., [preload
+    (order + 1, driven),] memory)` returns the efforts by order, of a prescribed base, then of the drives; the
+    motion of the driven joints (order + 3, driven) in its last columns; and two rows more. Efforts of
+    redundant drives are those of least norm, or with `preload` nearest to one. The first number of the last
+    row grows without bounds towards singular poses, like the square of a condition number.
     """
 
-    holding: LoopCode | None = None
+    n_last = 2
 
-    def efforts(self, q: Stack, *stacks: Stack) -> Stack:
+    def __init__(
+        self,
+        closure: Closure,
+        chosen: Array,
+        order: int,
+        loads: Loads = (),
+        *,
+        preload: bool = False,
+        from_ground: bool = True,
+    ) -> None:
+        super().__init__(closure, chosen, order, loads, from_ground=from_ground)
+        self.preloaded = preload
+        self.stacks = load_arguments(loads, order)
+        if preload:
+            self.stacks.append(("the preload", (order + 1, len(closure.driven))))
+        self.result = 2 * order + 6, closure.n_efforts
+
+    @property
+    def batch_rows(self) -> slice:
+        """Those of the efforts by order: of a prescribed base, then of the drives."""
+        return slice(0, self.order + 1)
+
+    def generic_tree(self) -> Function | None:
+        """Return that of the tree: what is known of the loops stays straight-line code around it."""
+        tree = self.closure.tree
+        if self.on_limbs or fits_straight_line(tree, self.order):
+            return None
+        return inverse_dynamics(tree, self.order, KernelSpec.of(tree, self.loads))
+
+    def end(self, q: Stack, *stacks: Stack) -> Stack:
         """Return efforts, motion of the drives, and what is wrong with them, from closed positions.
 
         The efforts of the tree may be given at the end, as `hodyn_ros.engine.kernels` computes them.
@@ -81,30 +111,6 @@ class EffortCode(LoopCode):
         driven = ([row[j] for j in closure.driven] for row in result.joints)
         rows = [*result.efforts, *([*blank, *row] for row in driven)]
         return [*rows, *padded([[result.defect], [result.singularity]], closure.n_efforts)]
-
-    def solution(self, q: Stack, *stacks: Stack) -> Stack:
-        """Return efforts, motion of all joints, loads of the loops, and what is wrong, in equal rows."""
-        result = self._computed(q, stacks)
-        forces: Multipliers = result.forces
-        defect = result.defect
-        if self.holding is not None:
-            forces = holding = self._holding(result)
-            defect = defect + self.too_singular(holding.singularity)
-        loads = loop_loads(self, result.leading, result.leader, result.rates, forces)
-        parts = [*result.efforts, *result.joints, *loads]
-        defect = defect + overflow(loads)
-        return padded([*parts, [defect], [result.singularity]], solution_width(self.closure))
-
-    def _holding(self, computed: _Computed) -> HoldingMultipliers:
-        assert self.holding is not None
-        motions = self.holding.motions(computed.leading, computed.leader)
-        for twists in self.twists(computed.leader):
-            for motion in motions:
-                motion.extend({joint: computed.rates[joint] for joint in motion.joints}, *twists)
-        result = HoldingMultipliers(self.holding, motions)
-        for k, (of_tree, efforts) in enumerate(zip(computed.of_tree, computed.efforts)):
-            result.extend(of_tree, taylor(efforts, k))
-        return result
 
     def _computed(self, q: Stack, stacks: Sequence[Stack]) -> _Computed:
         """Compute from arguments as of `efforts`."""
@@ -145,6 +151,57 @@ class EffortCode(LoopCode):
             [[taylor(load[k], k) for load in loads] for k in orders],
         )
         return [[*(recursion.base_wrench(k) if base else ()), *torques[k]] for k in orders]
+
+
+class SolutionCode(EffortCode):
+    """Efforts, the motion of all joints and the loads of all loops, arguments as of `EffortCode`.
+
+    The result has the efforts by order, the motion of all joints (order + 3, n), the loads (order + 1, 6
+    loops) and the last two rows, each filled up with zeros. Loads need all independent `rows` of the loops,
+    where some hold a platform in directions in which it cannot move.
+    """
+
+    batch_rows = LoopCode.batch_rows
+
+    def __init__(
+        self,
+        closure: Closure,
+        chosen: Array,
+        order: int,
+        loads: Loads = (),
+        *,
+        preload: bool = False,
+        rows: Array,
+    ) -> None:
+        super().__init__(closure, chosen, order, loads, preload=preload, from_ground=False)
+        width = max(closure.tree.n_joints, closure.n_efforts, 6 * len(closure.loops))
+        self.result = 3 * order + 7, width
+        self._holding: LoopCode | None = None
+        if len(rows) > len(chosen):
+            self._holding = LoopCode(closure, rows, order, loads, from_ground=False)
+
+    def end(self, q: Stack, *stacks: Stack) -> Stack:
+        """Return efforts, motion of all joints, loads of the loops, and what is wrong, in equal rows."""
+        result = self._computed(q, stacks)
+        forces: Multipliers = result.forces
+        defect = result.defect
+        if self._holding is not None:
+            forces = holding = self._held(self._holding, result)
+            defect = defect + self.too_singular(holding.singularity)
+        loads = loop_loads(self, result.leading, result.leader, result.rates, forces)
+        parts = [*result.efforts, *result.joints, *loads]
+        defect = defect + overflow(loads)
+        return padded([*parts, [defect], [result.singularity]], self.result[1])
+
+    def _held(self, law: LoopCode, computed: _Computed) -> HoldingMultipliers:
+        motions = law.motions(computed.leading, computed.leader)
+        for twists in self.twists(computed.leader):
+            for motion in motions:
+                motion.extend({joint: computed.rates[joint] for joint in motion.joints}, *twists)
+        result = HoldingMultipliers(law, motions)
+        for k, (of_tree, efforts) in enumerate(zip(computed.of_tree, computed.efforts)):
+            result.extend(of_tree, taylor(efforts, k))
+        return result
 
 
 class Forces(Multipliers):

@@ -9,46 +9,40 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hodyn_ros.codegen.kernel import Stack
-from hodyn_ros.engine.kernel_spec import Loads, load_arguments, motion_arguments
+from hodyn_ros.codegen.kernel import Shape, Stack, TooLong
+from hodyn_ros.codegen.program import Code
+from hodyn_ros.engine.kernel_spec import Loads
 from hodyn_ros.engine.loops.loop_efforts import EffortCode
-from hodyn_ros.engine.loops.loop_kernel import LoopFunction, TooLong
-from hodyn_ros.engine.loops.loop_partials import MotionChange
+from hodyn_ros.engine.loops.loop_partials import Changing, MotionChange
 from hodyn_ros.engine.second_partials import Coordinates, hessian
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 
 
-class LoopHessian(LoopFunction):
+class HessianCode(Changing, EffortCode):
     """Second derivatives of `multiplier · efforts` of one robot at one order.
 
     `function(q (order + 3, k), [pose (4, 4), spatial twists (order + 2, 6),] wrenches (order + 1, 6)...,
-    multiplier (order + 1, efforts), memory (1, N), out=None)`; `changes` of a result are (order + 3, order +
-    3, coordinates, coordinates). A wrench on a base is body-fixed.
+    multiplier (order + 1, efforts), memory)`; `changes` of a result are (order + 3, order + 3, coordinates,
+    coordinates). A wrench on a base is body-fixed.
     """
 
-    def __init__(
-        self, closure: Closure, chosen: Array, order: int, loads: Loads = (), *, on_numbers: bool = False
-    ) -> None:
-        """Trace and compile; raise TooLong where the code would be too long, as it is of numbers."""
-        if on_numbers:
-            raise TooLong
-        c = closure.n_coordinates
-        self.shape = order + 3, order + 3, c, c
-        motion = motion_arguments(order + 3, len(closure.joints), closure.leader is not None)
-        stacks = [*load_arguments(loads, order), ("the multiplier", (order + 1, closure.n_efforts))]
-        code = _Code(closure, chosen, order, loads)
-        result = (order + 3) ** 2 * c + 1, c
-        super().__init__(code, motion, stacks, result, code.hessian)
+    def __init__(self, closure: Closure, chosen: Array, order: int, loads: Loads = ()) -> None:
+        super().__init__(closure, chosen, order, loads, from_ground=False)
+        self.stacks = [*self.stacks, ("the multiplier", (order + 1, closure.n_efforts))]
+        self.result = (order + 3) ** 2 * closure.n_coordinates + 1, closure.n_coordinates
 
     def changes(self, table: Array) -> Array:
         """Return the second derivatives (..., order + 3, order + 3, c, c) that results hold."""
-        result: Array = table[..., :-1, :].reshape(*table.shape[:-2], *self.shape)
+        orders, c = self.order + 3, self.closure.n_coordinates
+        result: Array = table[..., :-1, :].reshape(*table.shape[:-2], orders, orders, c, c)
         return result
 
+    def uncompiled_end(self, shapes: Sequence[Shape]) -> Code:
+        """Refuse numbers, of which there is no graph."""
+        raise TooLong
 
-class _Code(EffortCode):
-    def hessian(self, q: Stack, *stacks: Stack) -> Stack:
+    def end(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the second derivatives by rows, and what is wrong."""
         leader, (*loads, multiplier, memory, state) = self.parted(stacks)
         orders, c = self.order + 3, self.closure.n_coordinates

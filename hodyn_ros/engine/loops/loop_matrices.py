@@ -14,8 +14,7 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from hodyn_ros.codegen.kernel import Shape, Stack
-from hodyn_ros.engine.loops.limbs import is_on_limbs
+from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Stack
 from hodyn_ros.engine.loops.loop_motion import ClosingMotion, LoopCode, Velocity
 from hodyn_ros.engine.matrix_kernels import CORIOLIS_MATRIX, GRAVITY, MASS_MATRIX, Column, Law, Sums
 from hodyn_ros.engine.recursions.composite import Composite, Rows
@@ -130,23 +129,32 @@ class Moved(NamedTuple):
 class ProductCode(LoopCode):
     """What follows from the motion of the coordinates, and that alone, by order up to `order`.
 
-    `further`: as many derivatives more are needed of the velocities. `shape`: rows and columns of one order,
-    whose one row is a `vector`; not `stacked`, of all orders.
+    `further`: as many derivatives more are needed of the velocities. `size`: rows and columns of one order,
+    whose one row is a `vector`; not `stacked`, of all orders. `function(q (order + further + 1, k), [pose (4,
+    4), twists (order + further, 6),] memory)` returns the rows of one order after the other, and a last row.
     """
+
+    limit = STRAIGHT_LINE_LIMIT
 
     regroups = False  # or the Coriolis matrix is another one
     further = 0
     vector = False
     stacked = True
-    shape: tuple[int, int]
-    inputs: Sequence[tuple[str, Shape]] = ()  # arguments besides the motion
+    size: tuple[int, int]
 
-    def __init__(self, closure: Closure, chosen: Array, order: int, *, on_limbs: bool = False) -> None:
+    def __init__(self, closure: Closure, chosen: Array, order: int, *, from_ground: bool = False) -> None:
         self.terms = order + 1
         self.count = order + self.further  # of velocities that are needed
-        super().__init__(closure, chosen, self.count - 2, (), on_limbs=on_limbs)
+        super().__init__(closure, chosen, self.count - 2, from_ground=from_ground)
+        rows, columns = self.size
+        self.result = (self.terms if self.stacked else 1) * rows + 1, columns
 
-    def matrices(self, q: Stack, *stacks: Stack) -> Stack:
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one order."""
+        return self.size[1:] if self.vector else self.size
+
+    def end(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the rows of one order after the other, and what is wrong, from closed positions."""
         leader, (*rest, (memory,), (state,)) = self.parted(stacks)
         leading = self.leading_positions(q[0], state)
@@ -159,7 +167,7 @@ class ProductCode(LoopCode):
         rows, singularity = self.rows(Moved(leader, leading, rates, motions, base, rest))
         singularity = singularity + sum(map(self.singularity_of, motions))
         defect = self.wrong(leading, state[-1], memory, motions, leader, singularity) + overflow(rows)
-        return [*rows, [defect, *[0.0] * (self.shape[1] - 1)]]
+        return [*rows, [defect, *[0.0] * (self.size[1] - 1)]]
 
     @abstractmethod
     def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
@@ -273,11 +281,11 @@ class SumsCode(ProductCode):
         shape: Sequence[str],
     ) -> None:
         self.law, self.further = law, law.further
-        self.vector, self.shape = sized(closure, shape)
-        self.inputs = [("the reference", (order + 2, closure.n_coordinates))] if law.referred else ()
+        self.vector, self.size = sized(closure, shape)
         # what else the laws are of has numbers of each body, or tells where all mass is, that of feet too
-        on_limbs = law in (MASS_MATRIX, CORIOLIS_MATRIX, GRAVITY) and is_on_limbs(closure)
-        super().__init__(closure, chosen, order, on_limbs=on_limbs)
+        from_ground = law in (MASS_MATRIX, CORIOLIS_MATRIX, GRAVITY)
+        super().__init__(closure, chosen, order, from_ground=from_ground)
+        self.stacks = [("the reference", (order + 2, closure.n_coordinates))] if law.referred else []
 
     def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
         """Return the derivatives, one order after the other, and how near the drives are to failing."""

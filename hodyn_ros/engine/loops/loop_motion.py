@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
-from math import factorial
+from math import factorial, inf
 
 import numpy as np
 
-from hodyn_ros.codegen.kernel import Stack
+from hodyn_ros.codegen.kernel import Function, Shape, Stack, straight_line, uncompiled
+from hodyn_ros.codegen.program import Code
 from hodyn_ros.codegen.tracer import of_part
-from hodyn_ros.engine.kernel_spec import Loads
-from hodyn_ros.engine.loops.limbs import limbs_of
+from hodyn_ros.engine.kernel_spec import Arguments, Loads, motion_arguments
+from hodyn_ros.engine.loops.limbs import is_on_limbs, limbs_of
 from hodyn_ros.engine.loops.loop_series import (
     TARGET,
     Cluster,
@@ -20,6 +21,7 @@ from hodyn_ros.engine.loops.loop_series import (
     PlacedRow,
     weighted,
 )
+from hodyn_ros.engine.newton import ITERATIONS
 from hodyn_ros.engine.series.allowed import allowed_twists, distance_from_allowed
 from hodyn_ros.engine.series.block_system import BlockSystem
 from hodyn_ros.engine.series.canonical import canonical_bodies, inward
@@ -54,27 +56,42 @@ JUMP = 0.5  # [rad] by which all joints together may turn between two calls, or 
 
 
 class LoopCode:
-    """The motion of a robot from that of its coordinates, and what is wrong with it.
+    """The law of the motion of all joints from that of the coordinates, and of what is wrong with it.
 
-    `on_limbs`: those of a platform are computed from the ground on. Loads of its loops do not follow then.
+    `function(q (order + 3, k), [pose (4, 4), twists (order + 2, 6),] memory)` of its `LoopFunction` returns
+    the motion of all joints of the tree (order + 3, n), and a last row. Other laws are subclasses, which say
+    what they take and return: `motion` of the coordinates, and of platform or base, `stacks` besides,
+    `result` its shape, and `end` what follows from closed positions.
+
+    `from_ground`: limbs of a platform are computed from the ground on. Loads of its loops do not follow then.
     """
 
     tolerances = DOUBLE  # of the numbers that it is carried out with
     regroups = True  # mass on the axes of joints to where it does as much
+    stacks: Arguments = []
+    limit: float = inf  # operations of `end` that are compiled
+    iterations = ITERATIONS
+    finds_pose = False  # the result begins with the pose of a platform, which the memory takes from there
+    has_lanes = True  # whether several samples are computed at a time
+    steps_in_two = True  # whether a step can be made by `gaps` and `closing_step`
+    n_last = 1  # rows of the result that say what is wrong; the first number of these must be below one
 
     def __init__(
         self,
         closure: Closure,
         chosen: Array,
         order: int,
-        loads: Loads,
-        preloaded: bool = False,
+        loads: Loads = (),
         *,
-        on_limbs: bool = False,
+        from_ground: bool = True,
     ) -> None:
-        self.closure, self.order, self.loads, self.preloaded = closure, order, loads, preloaded
-        self._on_limbs = on_limbs
+        self.closure, self.order, self.loads = closure, order, loads
+        self.on_limbs = from_ground and is_on_limbs(closure, loads)
         tree, first = closure.tree, closure.first
+        self.motion = motion_arguments(order + 3, len(closure.joints), closure.leader is not None)
+        self.result: Shape = (order + 4, tree.n_joints)
+        # positions that are improved, and remembered, whether with the pose that is given
+        self.n_positions, self.keeps_pose = len(closure.leading), closure.leader is not None
         self.coupling_matrix: Array = closure.coupling_matrix[first:, first:]
         # leading joints that are known: ratio of the coordinate to it
         self.known: dict[int, tuple[int, float]] = {}
@@ -86,7 +103,7 @@ class LoopCode:
         self.center = np.zeros(3) if not base else tree.placements[0][:3, 3].copy()
         # of a platform that is the base: twists that it can have, about the point of reference
         self.allowed = allowed_twists(closure.directions, tree.placements[0], closure.size) if base else None
-        if on_limbs:
+        if self.on_limbs:
             self.bodies, self.chains, self.clusters, self._parts = limbs_of(
                 closure, self.center, regroup=self.regroups
             )
@@ -95,6 +112,29 @@ class LoopCode:
             self.clusters = _clusters(closure, chosen, self.unknown, of_platform=not base)
             self._parts = {}
         self.columns_of = [self._columns(cluster) for cluster in self.clusters]
+
+    @property
+    def defect_at(self) -> int:
+        """The place in the result of the number that must be below one."""
+        rows, columns = self.result
+        return (rows - self.n_last) * columns
+
+    @property
+    def batch_rows(self) -> slice:
+        """The rows of the result that batches are of."""
+        return slice(0, self.result[0] - 1)
+
+    def compiled_end(self, shapes: Sequence[Shape]) -> Code:
+        """Compile `end`; raise TooLong where it has more operations than the limit."""
+        return straight_line(self.end, shapes, self.limit)
+
+    def uncompiled_end(self, shapes: Sequence[Shape]) -> Code:
+        """Return `end` as it is carried out on numbers; raise TooLong where it cannot be."""
+        return uncompiled(self.end, shapes)
+
+    def generic_tree(self) -> Function | None:
+        """Return code of the efforts of a tree too large for straight-line code, which `end` takes last."""
+        return None
 
     def parted(self, stacks: Sequence[Stack]) -> tuple[Sequence[Stack], Sequence[Stack]]:
         """Return the arguments that say how platform or base moves, and those behind."""
@@ -148,8 +188,8 @@ class LoopCode:
         _, rates = self.move(q, leading, leader)
         return [self.positions(leading), *self.derivatives(rates, range(self.closure.tree.n_joints))]
 
-    def joints(self, q: Stack, *stacks: Stack) -> Stack:
-        """Return what `joint_motion` does, and what is wrong with it."""
+    def end(self, q: Stack, *stacks: Stack) -> Stack:
+        """Return what the law says at closed positions, and what is wrong: here as `joint_motion`."""
         *leader, (memory,), (state,) = stacks
         leading = self.leading_positions(q[0], state)
         motions, rates = self.move(q, leading, leader)
@@ -226,7 +266,7 @@ class LoopCode:
 
         Of a limb whatever its size is beside that of the robot, lest that hides what drives do.
         """
-        return motion.system.nearness if self._on_limbs else motion.system.singularity
+        return motion.system.nearness if self.on_limbs else motion.system.singularity
 
     def too_singular(self, singularity: Scalar) -> Scalar:
         """Return a number that is one or more where equations are nearly singular."""

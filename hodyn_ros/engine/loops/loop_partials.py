@@ -16,17 +16,16 @@ from typing import Any, Literal
 import numpy as np
 
 from hodyn_ros.codegen.emit import kernel_text, lane_function_text
-from hodyn_ros.codegen.kernel import Shape, Stack, traced
+from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Shape, Stack, TooLong, traced, uncompiled
 from hodyn_ros.codegen.llvm import Facts, Module
 from hodyn_ros.codegen.processor import lanes
 from hodyn_ros.codegen.program import Code, Copy, Index, Program, Run, Statement, View, arrays
 from hodyn_ros.codegen.program_llvm import compile_program
 from hodyn_ros.codegen.tracer import Graph, Split, Traced, split
-from hodyn_ros.engine.kernel_spec import Loads, load_arguments, motion_arguments
+from hodyn_ros.engine.kernel_spec import Loads
 from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode, Step
 from hodyn_ros.engine.loops.loop_efforts import EffortCode
-from hodyn_ros.engine.loops.loop_kernel import LoopFunction, TooLong
-from hodyn_ros.engine.loops.loop_matrices import MATRIX_LAWS, Matrix, SumsCode, base_velocity
+from hodyn_ros.engine.loops.loop_matrices import MATRICES, MATRIX_LAWS, Matrix, SumsCode, base_velocity
 from hodyn_ros.engine.loops.loop_motion import LoopCode, Velocity
 from hodyn_ros.engine.loops.loop_series import ClusterMotion
 from hodyn_ros.engine.second_partials import changed
@@ -41,76 +40,60 @@ from hodyn_ros.model.frames import Frame
 Differentiated = Literal["efforts", "accelerations"] | Matrix
 
 
-class LoopPartials(LoopFunction):
-    """Partial derivatives of inverse or forward dynamics of a robot with loops at one order, or of a matrix.
+class Changing(LoopCode):
+    """A law whose results are derivatives of those of another; what changes of bases is body-fixed."""
 
-    Arguments are those of `LoopKernel` (without a preload), of `LoopAccelerations` or of `LoopProduct`.
-    `changes` of a result are by order (order + 1, rows, directions). Rows are those of the efforts, or of the
-    accelerations of the coordinates and then of the drives, or the entries of a matrix; directions are those
-    of the motion that is taken, by derivative, and behind those of a state the efforts by derivative. What
-    changes of bases and platforms is body-fixed.
+    limit = STRAIGHT_LINE_LIMIT
+    n_last = 1
+    batch_rows = LoopCode.batch_rows
+    generic_tree = LoopCode.generic_tree
 
-    With `on_numbers` the same code is computed on numbers that carry their derivatives (`Dual`).
+
+class PartialCode(Changing):
+    """Partial derivatives of inverse or forward dynamics at one order, or of a matrix.
+
+    Arguments are those of the law that is differentiated. `changes` of a result are by order (order + 1,
+    rows, directions). Rows are those of the efforts, or of the accelerations of the coordinates and then of
+    the drives, or the entries of a matrix; directions are those of the motion that is taken, by derivative,
+    and behind those of a state the efforts by derivative.
+
+    On numbers the same code is computed on numbers that carry their derivatives (`Dual`).
     """
 
-    def __init__(
-        self,
-        closure: Closure,
-        chosen: Array,
-        order: int,
-        of: Differentiated,
-        loads: Loads = (),
-        *,
-        on_numbers: bool = False,
-    ) -> None:
-        """Trace and compile; raise TooLong where the code would be too long."""
-        c, e, k = closure.n_coordinates, closure.n_efforts, len(closure.joints)
-        code: _EffortChanges | _AccelerationChanges | _MatrixChanges
-        stacks: list[tuple[str, Shape]] = []
-        if of == "efforts":
-            code = _EffortChanges(closure, chosen, order, loads)
-            rows, self.shape = order + 3, ((order + 1) * e, (order + 3) * c)
-        elif of != "accelerations":
-            code = _MatrixChanges(closure, chosen, order, *MATRIX_LAWS[of])
-            rows = code.count + 1
-            self.shape = (order + 1) * code.shape[0] * code.shape[1], rows * c
-        else:
-            code = _AccelerationChanges(closure, chosen, order, loads)
-            rows, self.shape = 2, ((order + 1) * (c + len(closure.driven)), 2 * c + (order + 1) * e)
-            stacks = [("the efforts", (order + 1, len(closure.driven)))]
-            stacks += [("the base wrench", (order + 1, 6))] if closure.base_prescribed else []
-        motion = motion_arguments(rows, k, closure.leader is not None)
-        self.orders = order + 1
-        self.parts = -(-self.shape[1] // lanes())
-        result = self.parts * self.shape[0] + 1, lanes()
-        stacks += load_arguments(loads, order)
-        end = partial(self._with_duals, code.checked) if on_numbers else code.checked
-        # lanes are directions
-        super().__init__(code, motion, stacks, result, end, on_numbers=on_numbers, has_lanes=False)
+    has_lanes = False  # lanes are directions
+
+    def _lay_out(self, orders: int, rows: int, directions: int) -> None:
+        self.orders, self.extent = orders, (rows, directions)
+        self.parts = -(-directions // lanes())
+        self.result = self.parts * rows + 1, lanes()
 
     def changes(self, table: Array) -> Array:
         """Return the changes (..., order + 1, rows, directions) that results, or their `batch_rows`, hold."""
-        (rows, directions), batch = self.shape, table.shape[:-2]
+        (rows, directions), batch = self.extent, table.shape[:-2]
         result = table[..., : self.parts * rows, :]
         parts: Array = result.reshape(*batch, self.parts, rows, -1).swapaxes(-3, -2)
         return parts.reshape(*batch, self.orders, rows // self.orders, -1)[..., :directions]
 
-    def _with_duals(self, trace: Callable[..., Stack], *stacks: Stack) -> Stack:
+    def uncompiled_end(self, shapes: Sequence[Shape]) -> Code:
+        """Return what computes all directions at once."""
+        return uncompiled(self._with_duals, shapes)
+
+    def _with_duals(self, *stacks: Stack) -> Stack:
         """Return the result of a call as compiled code lays it out, in all directions at once."""
-        (rows, directions), width = self.shape, lanes()
-        *result, wrong = trace(*stacks, [list(np.eye(directions))])
+        (rows, directions), width = self.extent, lanes()
+        *result, wrong = self.end(*stacks, [list(np.eye(directions))])
         changes = np.zeros((rows, self.parts * width))
         changes[:, :directions] = [x for row in result for x in row]
         parts: Stack = changes.reshape(rows, self.parts, width).swapaxes(0, 1).reshape(-1, width).tolist()
         return [*parts, [wrong[0]] * width]
 
-    def _compiled_end(self, trace: Callable[..., Stack], shapes: Sequence[Shape], limit: float) -> Code:
+    def compiled_end(self, shapes: Sequence[Shape]) -> Code:
         """Compile what changes nothing once, and what follows from changes in all directions."""
-        (rows, directions), width = self.shape, lanes()
-        parts = _Parts(trace, (*shapes, (1, directions)), rows)
-        once = Module(parts.still, limit)
+        (rows, directions), width = self.extent, lanes()
+        parts = _Parts(self.end, (*shapes, (1, directions)), rows)
+        once = Module(parts.still, self.limit)
         operations, n, n_wrong = once.facts
-        if operations > limit:
+        if operations > self.limit:
             raise TooLong
         still, each = once.compile("hodyn_kernel"), Module(parts.moving, width).compile("hodyn_lanes")
         units = _side_by_side(directions, width)
@@ -202,8 +185,8 @@ class MotionChange:
             self._move(code, leader[0], still)
 
     def efforts(self, code: EffortCode, loads: Sequence[Stack], memory: Stack) -> Stack:
-        """Return what `EffortCode.efforts` does, the wrench on a prescribed base body-fixed."""
-        table = code.efforts(self.q, *self.leader, *loads, memory, self.state)
+        """Return what `EffortCode.end` does, the wrench on a prescribed base body-fixed."""
+        table = EffortCode.end(code, self.q, *self.leader, *loads, memory, self.state)
         if not code.closure.base_prescribed or self.base is None:
             return table
         orders = code.order + 1
@@ -316,8 +299,14 @@ def _pose_of_leader(code: LoopCode, motions: Sequence[ClusterMotion]) -> Stack:
     return [*([column[i] for column in columns] for i in range(3)), [0.0, 0.0, 0.0, 1.0]]
 
 
-class _EffortChanges(EffortCode):
-    def checked(self, q: Stack, *stacks: Stack) -> Stack:
+class EffortPartials(PartialCode, EffortCode):
+    """Those of the efforts."""
+
+    def __init__(self, closure: Closure, chosen: Array, order: int, loads: Loads = ()) -> None:
+        super().__init__(closure, chosen, order, loads, from_ground=False)
+        self._lay_out(order + 1, (order + 1) * closure.n_efforts, (order + 3) * closure.n_coordinates)
+
+    def end(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the changes from spatial twists, what is wrong, and how near to a singular pose it is."""
         leader, (*loads, memory, state, (units,)) = self.parted(stacks)
         changed = MotionChange(self, q, leader, state, _rows(units, self.closure.n_coordinates))
@@ -325,17 +314,31 @@ class _EffortChanges(EffortCode):
         return [*changed.of(table[: self.order + 1]), [value_of(row[0]) for row in (defect, singularity)]]
 
 
-class _MatrixChanges(SumsCode):
-    def checked(self, q: Stack, *stacks: Stack) -> Stack:
+class MatrixPartials(PartialCode, SumsCode):
+    """Those of a matrix."""
+
+    def __init__(self, closure: Closure, chosen: Array, order: int, of: Matrix, loads: Loads = ()) -> None:
+        super().__init__(closure, chosen, order, *MATRIX_LAWS[of])
+        rows, columns = self.size
+        self._lay_out(order + 1, (order + 1) * rows * columns, (self.count + 1) * closure.n_coordinates)
+
+    def end(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the changes from spatial twists, and what is wrong."""
         leader, (memory, state, (units,)) = self.parted(stacks)
         changed = MotionChange(self, q, leader, state, _rows(units, self.closure.n_coordinates))
-        table = self.matrices(changed.q, *changed.leader, memory, changed.state)
+        table = super().end(changed.q, *changed.leader, memory, changed.state)
         return [*changed.of(table[:-1]), [value_of(table[-1][0])]]
 
 
-class _AccelerationChanges(AccelerationCode):
-    def checked(self, q: Stack, *stacks: Stack) -> Stack:
+class AccelerationPartials(PartialCode, AccelerationCode):
+    """Those of the accelerations of the coordinates, and then of the drives."""
+
+    def __init__(self, closure: Closure, chosen: Array, order: int, loads: Loads = ()) -> None:
+        super().__init__(closure, chosen, order, loads, from_ground=False)
+        c, e = closure.n_coordinates, closure.n_efforts
+        self._lay_out(order + 1, (order + 1) * (c + len(closure.driven)), 2 * c + (order + 1) * e)
+
+    def end(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the changes of accelerations from spatial twists, and what is wrong.
 
         Changes of the wrench on a base are body-fixed, as those of its motion are.
@@ -371,6 +374,13 @@ class _AccelerationChanges(AccelerationCode):
             parts = (of_rows, row[6:]) if self.closure.base_prescribed else (row[6:], of_rows)
             rows.append([*parts[0], *parts[1], *driven])
         return rows
+
+
+PARTIALS: dict[Differentiated, Callable[..., PartialCode]] = {
+    "efforts": EffortPartials,
+    "accelerations": AccelerationPartials,
+    **{part: partial(MatrixPartials, of=part) for part in MATRICES},
+}
 
 
 def _side_by_side(directions: int, width: int) -> Array:

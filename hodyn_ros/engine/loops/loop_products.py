@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 
 from hodyn_ros.codegen.kernel import Stack, Traceable
+from hodyn_ros.engine.kernel_spec import motion_arguments
 from hodyn_ros.engine.loops.loop_matrices import Moved, ProductCode, SumsCode, sized
 from hodyn_ros.engine.matrix_kernels import BY_PARAMETER, JacobianLaw, times_columns
 from hodyn_ros.engine.recursions import kinematics
@@ -38,7 +39,7 @@ class _TreeCode(ProductCode):
 class ComCode(_TreeCode):
     """The centre of mass."""
 
-    shape, vector = (1, 3), True
+    size, vector = (1, 3), True
 
     def __init__(self, closure: Closure, chosen: Array, order: int) -> None:
         super().__init__(closure, chosen, order, kinematics.com(closure.tree, order))
@@ -57,7 +58,7 @@ class FrameMotionCode(_TreeCode):
         frames: Sequence[Frame],
         representation: Representation,
     ) -> None:
-        self.shape = len(frames), kinematics.POSE + 6 * order
+        self.size = len(frames), kinematics.POSE + 6 * order
         super().__init__(
             closure, chosen, order, kinematics.frame_motion(closure.tree, order, frames, representation)
         )
@@ -66,9 +67,16 @@ class FrameMotionCode(_TreeCode):
 class FromDrivesCode(ProductCode):
     """The motion of a platform and of the coordinates, of a `twin` that has drives as coordinates.
 
+    `function(drives (order + 1, driven), [pose (4, 4), twists (order, 6),] memory)`, those of a prescribed
+    base, returns a row: the pose of the platform and its spatial twists, if there is one, then the motion of
+    the joints that are coordinates, (order + 1, k); and a last row. `chosen`: the rows of the twin's loops,
+    whose positions the memory holds.
+
     Of more drives than that, the others have to agree. The twin may have six joints in place of a floating
     base, which stand before the others.
     """
+
+    stacked = False
 
     def __init__(self, closure: Closure, twin: Closure, chosen: Array, order: int) -> None:
         self._of_platform: Traceable | None = None
@@ -83,23 +91,25 @@ class FromDrivesCode(ProductCode):
             body = closure.platform.body + twin.tree.n_bodies - closure.tree.n_bodies
             self._of_platform = kinematics.frame_motion(twin.tree, order, [Frame(body, np.eye(4))], "spatial")
             size += kinematics.POSE + 6 * order
-        self.shape = 1, size
+        self.size = 1, size
         super().__init__(twin, chosen, order)
+        name, self.finds_pose = "the motion of the drives", closure.platform is not None
+        self.motion = motion_arguments(order + 1, len(driven), twin.base_prescribed, name)
 
     def begun(self, q: Stack, state: Sequence[Scalar]) -> list[Scalar]:
         """Return those with the drives that are coordinates of the twin."""
         return super().begun(self._coordinates(q), state)
 
-    def matrices(self, q: Stack, *stacks: Stack) -> Stack:
+    def end(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the row of `rows` and what is wrong, the other drives included."""
-        row, (defect, *rest) = super().matrices(self._coordinates(q), *stacks)
-        result, size = iter(row[self.shape[1] :]), self.closure.size
+        row, (defect, *rest) = super().end(self._coordinates(q), *stacks)
+        result, size = iter(row[self.size[1] :]), self.closure.size
         for drives in q:
             scale = dot(drives, drives) + size * size
             for i in self._redundant:
                 gap = next(result) - drives[i]
                 defect = defect + gap * gap / (scale * self.tolerances.agree**2)
-        return [row[: self.shape[1]], [defect, *rest]]
+        return [row[: self.size[1]], [defect, *rest]]
 
     def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
         """Return the row of the platform, then those of the coordinates, and of the other drives by order."""
@@ -134,7 +144,7 @@ class FrameJacobianCode(ProductCode):
         shape: Sequence[str],
     ) -> None:
         self.law = law
-        self.vector, self.shape = sized(closure, shape)
+        self.vector, self.size = sized(closure, shape)
         self._of_tree = kinematics.frame_jacobian(closure.tree, order, frame, representation)
         super().__init__(closure, chosen, order)
 
@@ -152,7 +162,7 @@ class DriveJacobianCode(ProductCode):
     """What the driven joints move by the coordinates."""
 
     def __init__(self, closure: Closure, chosen: Array, order: int) -> None:
-        self.shape = len(closure.driven), closure.n_coordinates
+        self.size = len(closure.driven), closure.n_coordinates
         super().__init__(closure, chosen, order)
 
     def rows(self, moved: Moved) -> tuple[Stack, Scalar]:

@@ -13,8 +13,7 @@ from math import factorial
 
 import numpy as np
 
-from hodyn_ros.codegen.kernel import Shape, Stack
-from hodyn_ros.engine.loops.loop_kernel import LoopFunction
+from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Stack
 from hodyn_ros.engine.loops.loop_motion import ClosingMotion, LoopCode, Velocity
 from hodyn_ros.engine.loops.loop_series import moved
 from hodyn_ros.engine.recursions.frame_goals import (
@@ -44,15 +43,25 @@ _CLOSED = 1e-8  # error of loops and frames before the last step of Newton's met
 class TaskCode(LoopCode):
     """The motion of the coordinates, `derivatives` of them, that moves frames as given.
 
-    Arguments of the traces are `q` (derivatives + 2, k): the motion of coordinates that are not `movable`,
-    and the weights of all; `targets` (4 F, 4), poses, and `twists` (F derivatives, 6), below those of a
-    prescribed base, whose twists are spatial.
+    `function(q (derivatives + 2, k), targets (4 F, 4), twists (F derivatives, 6), memory)` returns the motion
+    (derivatives + 1, k) of the joints that are coordinates, and a last row. `q`: the motion of coordinates
+    that are not `movable`, and the weights of all; `targets`, poses, and twists stand below those of a
+    prescribed base, whose twists are spatial. The memory is that of the robot.
     """
+
+    limit = STRAIGHT_LINE_LIMIT
 
     def __init__(
         self, closure: Closure, chosen: Array, derivatives: int, goals: Goals, movable: Sequence[int]
     ) -> None:
-        super().__init__(closure, chosen, derivatives - 2, ())
+        super().__init__(closure, chosen, derivatives - 2, from_ground=False)
+        frames, k = len(goals.frames) + closure.base_prescribed, len(closure.joints)
+        self.motion = [
+            ("what is held, and weights", (derivatives + 2, k)),
+            ("the poses", (4 * frames, 4)),
+            ("the twists", (frames * derivatives, 6)),
+        ]
+        self.result = derivatives + 2, k
         self.derivatives_asked = derivatives
         self._movable = movable
         self._tree = GoalCode(closure.tree, goals, derivatives)
@@ -94,7 +103,7 @@ class TaskCode(LoopCode):
                 result[column] = result[column] + series[0] * (step / root)
         return [[*result, error * error]]
 
-    def coordinates(self, q: Stack, *stacks: Stack) -> Stack:
+    def end(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the motion of the coordinates (derivatives + 1, k), and a row that says what is wrong."""
         targets, target_twists, (memory,), (state,) = stacks
         place, poses = self._split(targets)
@@ -243,24 +252,3 @@ class TaskCode(LoopCode):
         for _ in range(self.derivatives_asked):
             rounding = rounding * square
         return rounding
-
-
-class TaskMotion(LoopFunction):
-    """The motion of the coordinates of one robot from that of frames, up to one derivative.
-
-    `function(q (order + 2, k), poses (4 F, 4), twists (F order, 6), memory (1, N), out=None)`, as `TaskCode`
-    has them, returns the motion (order + 1, k) of the joints that are coordinates, and a last row. The memory
-    is that of the robot.
-    """
-
-    def __init__(
-        self, closure: Closure, chosen: Array, order: int, goals: Goals, movable: Sequence[int]
-    ) -> None:
-        code = TaskCode(closure, chosen, order, goals, movable)
-        frames, k = len(goals.frames) + closure.base_prescribed, len(closure.joints)
-        motion: list[tuple[str, Shape]] = [
-            ("what is held, and weights", (order + 2, k)),
-            ("the poses", (4 * frames, 4)),
-            ("the twists", (frames * order, 6)),
-        ]
-        super().__init__(code, motion, [], (order + 2, k), code.coordinates)

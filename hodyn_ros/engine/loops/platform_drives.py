@@ -16,6 +16,8 @@ import numpy as np
 from hodyn_ros.codegen.kernel import Stack
 from hodyn_ros.engine.loops.loop_motion import JUMP, ClosingMotion, LoopCode
 from hodyn_ros.engine.loops.loop_multipliers import Multipliers
+from hodyn_ros.engine.newton import ITERATIONS_FROM_DRIVES
+from hodyn_ros.engine.recursions.kinematics import POSE
 from hodyn_ros.engine.series.orthogonal import Orthogonal
 from hodyn_ros.engine.series.spatial import NOTHING
 from hodyn_ros.engine.series.validity import following_step, overflow, unless_small
@@ -37,14 +39,36 @@ _TERMS = 10  # of the series of sine and cosine
 
 
 class PlatformCode(LoopCode):
-    """Positions are those of all joints, and the pose of the platform (4, 4) by rows."""
+    """The motion of the platform, up to derivative `order` of its pose.
+
+    `function(drives (order + 1, driven), memory (1, N + 16))` returns a row (1, 17 + 6 order): the pose by
+    rows, the spatial twist and its derivatives, and what must be below one. Positions are those of all
+    joints, and the pose (4, 4) by rows, from which the platform is found again.
+    """
+
+    iterations = ITERATIONS_FROM_DRIVES
+    has_lanes = False  # lanes hold limbs of one sample
+    steps_in_two = False
 
     def __init__(self, closure: Closure, order: int) -> None:
-        super().__init__(closure, np.zeros(0, dtype=int), order, (), on_limbs=True)
+        super().__init__(closure, np.zeros(0, dtype=int), order)
+        self.motion = [("the motion of the drives", (order + 1, len(closure.driven)))]
+        self.result = 1, 17 + 6 * order
+        self.n_positions, self.keeps_pose = len(closure.leading) + POSE, False
         assert self.allowed is not None
         self._basis = self.allowed  # twists that the platform can have, about the point of reference
         self._reach = float(closure.joint_sizes[list(closure.driven)].max())  # what drives are measured in
         self._drives = [closure.leading.index(joint) for joint in closure.driven]
+
+    @property
+    def defect_at(self) -> int:
+        """The last place of the row."""
+        return self.result[1] - 1
+
+    @property
+    def batch_rows(self) -> slice:
+        """The row."""
+        return slice(0, 1)
 
     def newton_step(self, drives: Stack, *stacks: Stack) -> Stack:
         """Improve the positions; returns them, and the square of about the step after this one."""
@@ -60,9 +84,9 @@ class PlatformCode(LoopCode):
         world = [x + (middle[i // 4] if i % 4 == 3 else 0.0) for i, x in enumerate(pose)]
         return [[*leading, *world, 0.0, 0.0, 0.0, 1.0, error]]
 
-    def end(self, drives: Stack, memory: Stack, state: Stack) -> Stack:
+    def end(self, drives: Stack, *stacks: Stack) -> Stack:
         """Return a row: the pose, twists by order, and what is wrong with them."""
-        (now,), (before,), n = state, memory, len(self.closure.leading)
+        ((before,), (now,)), n = stacks, len(self.closure.leading)
         leading, _, _ = self._follow(now)  # to where the platform has gone last
         pose = _rows(now[n : n + 16])
         motions = self.solved_motions(leading, [pose])

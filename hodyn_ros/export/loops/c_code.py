@@ -106,7 +106,7 @@ def _newton(plan: Plan, steps: _Steps, macro: str) -> list[str]:
     arrived = _NEARLY if steps.rows else plan.tolerances.arrived
     begun: list[Statement] = [
         Copy(reached, memory, plan.n),
-        newton(repeated, error, plan.traces.iterations, arrived) if steps.functions else Put(error, 0.0),
+        newton(repeated, error, plan.law.iterations, arrived) if steps.functions else Put(error, 0.0),
     ]
     lines = [f"  double reached[{plan.n + 1}];"]
     if steps.rows:
@@ -129,24 +129,24 @@ class _Steps(NamedTuple):
 
 def _steps(plan: Plan, tables: Tables, macro: str) -> _Steps:
     """Write the steps of Newton's method; none where no positions are unknown."""
-    arguments, names, traces = _step_arguments(plan), _known(plan), plan.traces
+    arguments, names, law = _step_arguments(plan), _known(plan), plan.law
     shapes = [*(plan.inputs[name] for name in names), (1, plan.n + 1)]
     read = [*names, "reached"]
-    graph, outputs, _ = traced(traces.step, shapes)
+    graph, outputs, _ = traced(law.newton_step, shapes)
     operations = graph.count_operations(outputs)
     if not operations:
         return _Steps({}, 0)
     code = StraightLine(graph, read, outputs, tables)
     step = _step_function(plan.step, arguments, "reached", code, outputs)
-    operations *= traces.iterations
+    operations *= law.iterations
     if not tables.small:
         return _Steps({plan.step: step}, operations)
-    assert traces.gaps is not None and traces.closing_step is not None
-    graph, outputs, (_, rows) = traced(traces.gaps, shapes)
+    assert law.steps_in_two
+    graph, outputs, (_, rows) = traced(law.gaps, shapes)
     operations += graph.count_operations(outputs)
     code = WideLine(graph, read, outputs, tables)
     gaps = _step_function(f"find_{_GAPS}", [*arguments, "reached"], _GAPS, code, outputs)
-    graph, outputs, _ = traced(traces.closing_step, [*shapes, (1, rows)])
+    graph, outputs, _ = traced(law.closing_step, [*shapes, (1, rows)])
     operations += graph.count_operations(outputs)
     code = StraightLine(graph, [*read, _GAPS], outputs, tables)
     closing = _step_function(_CLOSING, [*arguments, _GAPS], "reached", code, outputs)

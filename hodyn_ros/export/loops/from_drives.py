@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.moved_by_drives import MovedByDrives
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.engine.loops.loop_kernel import PlatformFromDrives, compiles
+from hodyn_ros.engine.loops.loop_kernel import LoopFunction, compiles
+from hodyn_ros.engine.loops.platform_drives import PlatformCode
 from hodyn_ros.engine.recursions.kinematics import POSE
 from hodyn_ros.export import words
 from hodyn_ros.export.loops.plan import (
@@ -68,7 +69,7 @@ def motion_from_drives(robot: Robot, request: ExportRequest, what: str) -> Plan:
     inputs = {"drives": (order + 1, len(closure.driven))}
     about = [words.joints("drives", [names[joint] for joint in closure.driven], order)]
     if looped.platform is not None and compiles(closure, order):
-        direct = PlatformFromDrives(closure, order)
+        direct = LoopFunction(PlatformCode(closure, order))
         places = _platform_places(closure, order, np.arange(direct.defect_at), about)
         return _OnLimbsPlan(looped, direct, inputs, places, about, remembered="led_by_drives")
     moved = MovedByDrives(looped)

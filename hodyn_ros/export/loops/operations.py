@@ -12,7 +12,10 @@ from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.named_frames import find_frame, placed
 from hodyn_ros.dynamics.operations import OPERATIONS
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.engine.loops.loop_kernel import LoopAccelerations, LoopKernel, LoopProduct
+from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode
+from hodyn_ros.engine.loops.loop_efforts import EffortCode
+from hodyn_ros.engine.loops.loop_matrices import ProductCode
+from hodyn_ros.engine.loops.loop_motion import LoopCode
 from hodyn_ros.engine.recursions.kinematics import POSE
 from hodyn_ros.errors import InputError
 from hodyn_ros.export import words
@@ -24,13 +27,13 @@ def inverse_dynamics(robot: Robot, request: ExportRequest, what: str) -> Plan:
     """Plan efforts and the motion of the drives."""
     closure, order, loads = robot.structure, request.order, request.loads(robot.tree)
     said = f"inverse dynamics of order {order}"
-    looped, kernel = compiled(robot, order, said, partial(LoopKernel, order=order, loads=loads))
+    looped, kernel = compiled(robot, order, said, partial(EffortCode, order=order, loads=loads))
     first = closure.n_base
     result = np.arange(kernel.result[0] * kernel.result[1]).reshape(kernel.result)
-    places = {"tau": result[kernel.efforts, first:], "motion": result[kernel.drives, first:]}
+    places = {"tau": result[: order + 1, first:], "motion": result[order + 1 : -2, first:]}
     about = [*about_motion(closure, order + 2)]
     if first:
-        places = {"base_wrench": result[kernel.efforts, :6], **places}
+        places = {"base_wrench": result[: order + 1, :6], **places}
         about += words.result_of_base(OPERATIONS["inverse_dynamics"], request)
     about += [
         *words.wrenches(request),
@@ -52,7 +55,7 @@ def forward_dynamics(robot: Robot, request: ExportRequest, what: str) -> Plan:
     closure, order, loads = robot.structure, request.order, request.loads(robot.tree)
     inputs, about = forward_inputs(robot, request)
     said = f"forward dynamics of order {order}"
-    looped, kernel = compiled(robot, order, said, partial(LoopAccelerations, order=order, loads=loads))
+    looped, kernel = compiled(robot, order, said, partial(AccelerationCode, order=order, loads=loads))
     result = np.arange(kernel.result[0] * kernel.result[1]).reshape(kernel.result)[:-1]
     places = {}
     if closure.leader is not None:
@@ -92,7 +95,7 @@ def joint_motion(robot: Robot, request: ExportRequest, what: str) -> Plan:
     """Plan the motion of all joints."""
     closure, order = robot.structure, request.order
     said = f"joint motion of order {order}"
-    looped, kernel = compiled(robot, max(order - 2, 0), said, partial(LoopKernel, order=order, what="joints"))
+    looped, kernel = compiled(robot, max(order - 2, 0), said, partial(LoopCode, order=order - 2))
     rows, n = kernel.result
     about = [*about_motion(closure, order), words.joints("joints", closure.tree.joint_names, order)]
     places = {"joints": np.arange((rows - 1) * n).reshape(-1, n)}
@@ -112,13 +115,15 @@ def of_motion(robot: Robot, request: ExportRequest, what: str) -> Plan:
     said = f"{name.replace('_', ' ')} of order {order}"
     frames = placed(robot.tree, robot.frames, of)
 
-    def make(*loops: Any) -> LoopProduct:
-        return LoopProduct(operation.law("loops")(*loops, order, *frames))
+    def make(*loops: Any) -> ProductCode:
+        law: ProductCode = operation.law("loops")(*loops, order, *frames)
+        return law
 
     looped, kernel = compiled(robot, order, said, make)
+    assert isinstance(kernel.law, ProductCode)
     rows, columns = kernel.result
     further = kernel.arguments[0][1][0] - 1  # the highest derivative of the motion
-    table = np.arange((rows - 1) * columns).reshape(-1, np.prod(kernel.shape))
+    table = np.arange((rows - 1) * columns).reshape(-1, np.prod(kernel.law.shape))
     about = words.result(
         operation,
         request,

@@ -12,8 +12,9 @@ from hodyn_ros.codegen.kernel import Shape
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.looped_partials import by_order
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.engine.loops.loop_hessian import LoopHessian
-from hodyn_ros.engine.loops.loop_partials import LoopPartials
+from hodyn_ros.engine.loops.loop_hessian import HessianCode
+from hodyn_ros.engine.loops.loop_kernel import LoopFunction
+from hodyn_ros.engine.loops.loop_partials import PARTIALS, PartialCode
 from hodyn_ros.export.loops.bodies import Body, Columns, along_directions
 from hodyn_ros.export.loops.operations import forward_inputs
 from hodyn_ros.export.loops.plan import Plan, about_motion, compiled, inputs_of
@@ -37,22 +38,22 @@ class _PartialsPlan(Plan):
 
     def body(self, what: str, tables: Tables) -> Body:
         """Write what is computed."""
-        kernel, (orders, blocks, rows, columns) = self.kernel, self.shape
-        assert isinstance(kernel, LoopPartials)
-        per_order = kernel.shape[0] // orders
+        law, (orders, blocks, rows, columns) = self.law, self.shape
+        assert isinstance(law, PartialCode)
+        per_order = law.extent[0] // orders
         of_row = [(r * blocks * rows + i) * columns for r in range(orders) for i in range(rows)]
         first = [self.closure.n_coordinates] * (blocks if self.of == "inverse" else 2)
         sizes = [*first, *[columns] * (blocks - len(first))]
         of_direction = [k * rows * columns + h for k, size in enumerate(sizes) for h in range(size)]
         kept = [r * per_order + i for r in range(orders) for i in range(rows)]
-        places = Columns(of_direction, of_row, kept, kernel.shape[0], int(np.prod(self.shape)))
+        places = Columns(of_direction, of_row, kept, law.extent[0], int(np.prod(self.shape)))
         near, name = self.singularity is not None, f"{self.of}_changes"
-        return along_directions(self.traces.end, self.arguments, places, near, name, what, tables)
+        return along_directions(law.end, self.arguments, places, near, name, what, tables)
 
     def results_in(self, table: Array) -> dict[str, Array]:
         """Return results from what the kernel returns."""
-        assert isinstance(self.kernel, LoopPartials)
-        changes = self.kernel.changes(table)[:, : self.shape[2]]
+        assert isinstance(self.law, PartialCode)
+        changes = self.law.changes(table)[:, : self.shape[2]]
         if self.of == "inverse":
             changes = changes.reshape(*changes.shape[:2], self.shape[1], -1).swapaxes(1, 2)
         else:
@@ -88,7 +89,7 @@ def inverse_hessian(robot: Robot, request: ExportRequest, what: str) -> Plan:
     closure, order = robot.structure, request.order
     c = closure.n_coordinates
     said = f"second derivatives of inverse dynamics of order {order}"
-    looped, kernel = compiled(robot, order, said, partial(LoopHessian, order=order))
+    looped, kernel = compiled(robot, order, said, partial(HessianCode, order=order))
     about = [
         *about_motion(closure, order + 2),
         f"multiplier: of the efforts and their derivatives up to order {order}.",
@@ -121,10 +122,10 @@ def forward_derivatives(robot: Robot, request: ExportRequest, what: str) -> Plan
 
 def _partials(
     robot: Robot, of: Literal["efforts", "accelerations"], order: int
-) -> tuple[LoopedDynamics, LoopPartials]:
+) -> tuple[LoopedDynamics, LoopFunction]:
     """Compile partial derivatives; InputError where there is no such code."""
     said = f"partial derivatives of {'inverse' if of == 'efforts' else 'forward'} dynamics of order {order}"
-    return compiled(robot, order, said, partial(LoopPartials, order=order, of=of))
+    return compiled(robot, order, said, partial(PARTIALS[of], order=order))
 
 
 def _changed(closure: Closure) -> str:

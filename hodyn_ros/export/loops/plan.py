@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from random import Random
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,8 @@ from hodyn_ros.codegen.kernel import Shape
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.engine.loops.loop_kernel import LoopFunction, LoopTraces, TooLong, compiles
+from hodyn_ros.engine.loops.loop_kernel import LoopFunction, TooLong, compiles
+from hodyn_ros.engine.loops.loop_motion import LoopCode
 from hodyn_ros.engine.series.validity import DOUBLE, Tolerances
 from hodyn_ros.errors import InputError
 from hodyn_ros.export import motions, words
@@ -23,8 +25,6 @@ from hodyn_ros.export.straight_line import Tables
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.se3 import Array, exp
 from hodyn_ros.model.closure import Closure
-
-_Kernel = TypeVar("_Kernel", bound=LoopFunction)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +66,12 @@ class Plan:
         orders = shapes[1][0] if self.closure.leader is not None else 0
         return motion_near_home(self.looped, random, rows, orders, reach)
 
-    @property
-    def traces(self) -> LoopTraces:
-        """What is written."""
-        return self.kernel.traces(self.tolerances)
+    @cached_property
+    def law(self) -> LoopCode:
+        """What is written, for numbers of its kind."""
+        law = copy(self.kernel.law)
+        law.tolerances = self.tolerances
+        return law
 
     @property
     def results(self) -> dict[str, Shape]:
@@ -84,8 +86,9 @@ class Plan:
     def body(self, what: str, tables: Tables) -> Body:
         """Write what is computed."""
         singularity_at = None if self.singularity is None else self.singularity[0]
-        end = self.traces.end
-        return once(end, self.arguments, self.places, self.kernel.defect_at, singularity_at, what, tables)
+        return once(
+            self.law.end, self.arguments, self.places, self.kernel.defect_at, singularity_at, what, tables
+        )
 
     def results_in(self, table: Array) -> dict[str, Array]:
         """Return results from what the kernel returns."""
@@ -102,14 +105,14 @@ def check_compiled(robot: Robot, compiled: bool, what: str) -> None:
 
 
 def compiled(
-    robot: Robot, order: int, what: str, make: Callable[[Closure, Array], _Kernel]
-) -> tuple[LoopedDynamics, _Kernel]:
+    robot: Robot, order: int, what: str, make: Callable[[Closure, Array], LoopCode]
+) -> tuple[LoopedDynamics, LoopFunction]:
     """Return a robot's dynamics and the code of its loops; InputError where there is none."""
     closure = robot.structure
     check_compiled(robot, compiles(closure, order), what)
     looped = LoopedDynamics(closure)
     try:
-        return looped, make(closure, looped.independence.of_joints)
+        return looped, LoopFunction(make(closure, looped.independence.of_joints))
     except TooLong:
         check_compiled(robot, False, what)
         raise

@@ -25,7 +25,8 @@ from hodyn_ros import (
     share,
 )
 from hodyn_ros.engine.loops.limbs import limbs_of
-from hodyn_ros.engine.loops.loop_kernel import LoopKernel
+from hodyn_ros.engine.loops.loop_efforts import EffortCode
+from hodyn_ros.engine.loops.loop_kernel import LoopFunction
 from hodyn_ros.formulations import limb_decomposition
 from hodyn_ros.lie.motion import BaseRepresentation
 from hodyn_ros.lie.se3 import exp
@@ -405,7 +406,7 @@ def test_the_kernel_itself_never_calls_a_singular_pose_right(arrays: Parallel) -
     """From the place itself, so that neither a long way nor open limbs can be what it rejects."""
     robot = build(arrays)
     assert robot.closure is not None
-    kernel = LoopKernel(robot.closure, np.zeros(0, dtype=int), 0)
+    kernel = LoopFunction(EffortCode(robot.closure, np.zeros(0, dtype=int), 0))
     still_joints = np.zeros((3, 0))
     if arrays is PLATFORM:
         pose, beside = QUARTER, PLATFORM.placement @ exp(np.array([0, 0, 1.5, 0, 0, 0]))

@@ -24,19 +24,20 @@ _KNOWN: WeakKeyDictionary[Any, tuple[Callable[..., Any], Callable[..., Any]]] = 
 
 def result(kernel: Any, arguments: Sequence[Array], memory: Array) -> mp.Exact:
     """Return the table of a `LoopFunction`, from arguments and the positions in a memory."""
-    n, (rows, columns) = kernel._n_positions, kernel.result
+    law, (rows, columns) = kernel.law, kernel.result
+    n = law.n_positions
     if kernel not in _KNOWN:
         shapes = [shape for _, shape in kernel.arguments]
         state = (1, n + 1)
-        motion = shapes[: kernel._n_motion][:2]
-        _KNOWN[kernel] = _function(kernel._step, [*motion, state]), _function(kernel._end, [*shapes, state])
+        motion = shapes[: len(law.motion)][:2]
+        _KNOWN[kernel] = _function(law.newton_step, [*motion, state]), _function(law.end, [*shapes, state])
     step, end = _KNOWN[kernel]
     with mp.digits(_DIGITS):
         given = [mp.exact(x).ravel().tolist() for x in arguments]
         remembered = mp.exact(memory).ravel().tolist()
         at = [*remembered[:n], mp.ZERO]
         for _ in range(_STEPS):
-            at = step(*given[: kernel._n_motion][:2], at)
+            at = step(*given[: len(law.motion)][:2], at)
         table: mp.Exact = np.array(end(*given, remembered, at), dtype=object).reshape(rows, columns)
         return table
 
