@@ -319,12 +319,12 @@ OPERATIONS: dict[str, Operation] = {
             tree=f"{_LAWS}:inverse_dynamics_derivatives",
             says="[r, k]: derivatives of torque derivative r by derivative k of q",
             in_c="derivatives",
-            about="matrix ({m}, {m}) by rows of torque derivative r (0 to {order}) by derivative k of q "
-            "(0 to {order_2}), from [(r * {order_3} + k) * {square}] on.",
+            about="matrix ({efforts}, {m}) by rows of effort derivative r (0 to {order}) by derivative k of "
+            "{coordinates} (0 to {order_2}), from [(r * {order_3} + k) * {efforts_m}] on.",
             about_base="Six rows of the body-fixed wrench on the base stand first, and six columns: k = 0 is "
             "a small body-fixed displacement of the base, k > 0 derivative k - 1 of its body-fixed twist.",
             loops_call=f"{_LOOPED}.compile_inverse_partials",
-            loops_plan=f"{_PLANS}.partials:inverse_derivatives",
+            loops_plan=f"{_PLANS}.partials:partial_derivatives",
         ),
         Operation(
             "forward_dynamics_derivatives",
@@ -334,15 +334,15 @@ OPERATIONS: dict[str, Operation] = {
             "derivative k - 2 of the torques",
             takes="state",
             in_c="derivatives",
-            about="matrix ({m}, {m}) by rows of acceleration derivative r (0 to {order}) by positions "
-            "(k = 0), velocities (k = 1) and derivative k - 2 of tau, from [(r * {order_3} + k) * {square}] "
-            "on.",
+            about="matrix ({m}, {efforts}) by rows of acceleration derivative r (0 to {order}) by "
+            "{coordinates} (k = 0), velocities (k = 1) and derivative k - 2 of tau, from "
+            "[(r * {order_3} + k) * {efforts_m}] on.",
             about_base="Six rows of derivatives of the body-fixed twist of the base stand first, and six "
             "columns: a small body-fixed displacement, the body-fixed twist, and the body-fixed wrench on "
             "the base.",
             base="spatial",
             loops_call=f"{_LOOPED}.compile_forward_partials",
-            loops_plan=f"{_PLANS}.partials:forward_derivatives",
+            loops_plan=f"{_PLANS}.partials:partial_derivatives",
         ),
         _second(
             "inverse_dynamics_hessian",
@@ -352,8 +352,9 @@ OPERATIONS: dict[str, Operation] = {
             "of q",
             weighted=True,
             in_c="hessian",
-            about="matrix ({m}, {m}) by rows of second derivatives of the sum of multiplier times torques by "
-            "derivatives k and l of q (0 to {order_2}), from [(k * {order_3} + l) * {square}] on.",
+            about="matrix ({m}, {m}) by rows of second derivatives of the sum of multiplier times efforts by "
+            "derivatives k and l of {coordinates} (0 to {order_2}), from "
+            "[(k * {order_3} + l) * {square}] on.",
             about_base=f"{_BASE_MOVES} Its body-fixed wrench comes before the torques.",
             loops_plan=f"{_PLANS}.partials:inverse_hessian",
             exported=_BOTH,

@@ -75,8 +75,12 @@ def result(
     m: int = 0,
     efforts: int = 0,
     bodies: int = 0,
+    coordinates: str = "q",
 ) -> list[str]:
-    """Say what an operation gives: `of` frames by name, of m velocities, and so many efforts and bodies."""
+    """Say what an operation gives: `of` frames by name, of m velocities, and so many efforts and bodies.
+
+    `coordinates`: by what partial derivatives are.
+    """
     if not operation.in_c:  # poses and twists of frames
         return frame_motion(of[0], request)
     order = request.order
@@ -90,6 +94,8 @@ def result(
         m=m,
         square=m * m,
         efforts=efforts,
+        efforts_m=efforts * m,
+        coordinates=coordinates,
         parameters=10 * bodies,
     )
     weighted = ["multiplier: of what the sum is of, in the same order."] if operation.weighted else []

@@ -19,7 +19,6 @@ from hodyn_ros.export.loops.plan import (
     Plan,
     base_motion,
     check_compiled,
-    inputs_of,
     leader_of,
     motion_near_home,
 )
@@ -65,13 +64,11 @@ class _OnLimbsPlan(Plan):
 def motion_from_drives(robot: Robot, request: ExportRequest, what: str) -> Plan:
     """Plan the motion of the coordinates, and of a platform, from that of the drives."""
     closure, order = robot.structure, request.order
-    looped, names = LoopedDynamics(closure), robot.tree.joint_names
-    inputs = {"drives": (order + 1, len(closure.driven))}
-    about = [words.joints("drives", [names[joint] for joint in closure.driven], order)]
+    looped, says = LoopedDynamics(closure), list[str]()
     if looped.platform is not None and compiles(closure, order):
         direct = LoopFunction(PlatformCode(closure, order))
-        places = _platform_places(closure, order, np.arange(direct.defect_at), about)
-        return _OnLimbsPlan(looped, direct, inputs, places, about, remembered="led_by_drives")
+        places = _platform_places(closure, order, np.arange(direct.defect_at), says)
+        return _OnLimbsPlan(robot, request, looped, direct, places, says, remembered="led_by_drives")
     moved = MovedByDrives(looped)
     moved.follow()
     hung = moved.start is not None
@@ -79,25 +76,24 @@ def motion_from_drives(robot: Robot, request: ExportRequest, what: str) -> Plan:
     if kernel is None:
         check_compiled(robot, False, f"motion from drives of order {order}")
     assert kernel is not None
-    inputs |= {name: shape for name, shape in inputs_of(moved.twin.closure, order).items() if name != "q"}
-    if closure.base_prescribed:
-        about += words.base(order - 1)
     result, places = np.arange(kernel.result[1]), {}
     if closure.platform is not None:
         behind = POSE + 6 * order
-        places, result = _platform_places(closure, order, result[:behind], about), result[behind:]
+        places, result = _platform_places(closure, order, result[:behind], says), result[behind:]
     if closure.joints:
         places["q"] = result.reshape(order + 1, -1)
-        about.append(words.motion(order))
+        says.append(words.motion(order))
     remembered = "led_by_drives" if hung else "leading"
-    return _FromDrivesPlan(moved.twin, kernel, inputs, places, about, remembered=remembered, moved=moved)
+    return _FromDrivesPlan(
+        robot, request, moved.twin, kernel, places, says, remembered=remembered, moved=moved
+    )
 
 
 def _platform_places(
-    closure: Closure, order: int, result: NDArray[np.int_], about: list[str]
+    closure: Closure, order: int, result: NDArray[np.int_], says: list[str]
 ) -> dict[str, NDArray[np.int_]]:
     """Return where pose and twists of a platform stand in a row, and say so."""
-    about += [f"platform_{line}" for line in words.base(order - 1, leader_of(closure))]
+    says += [f"platform_{line}" for line in words.base(order - 1, leader_of(closure))]
     places = {"platform_pose": result[None, :POSE]}
     if order:
         places["platform_twists"] = result[POSE:].reshape(-1, 6)

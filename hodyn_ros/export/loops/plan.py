@@ -7,6 +7,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from hodyn_ros.codegen.kernel import Shape
 from hodyn_ros.dynamics.loops.looped import LoopedDynamics
 from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
+from hodyn_ros.dynamics.operations import OPERATIONS
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction, TooLong, compiles
 from hodyn_ros.engine.loops.loop_motion import LoopCode
@@ -21,29 +23,85 @@ from hodyn_ros.engine.series.validity import DOUBLE, Tolerances
 from hodyn_ros.errors import InputError
 from hodyn_ros.export import motions, words
 from hodyn_ros.export.loops.bodies import Body, once
+from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.export.straight_line import Tables
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.se3 import Array, exp
 from hodyn_ros.model.closure import Closure
 
+_IN_C = {
+    "the motion": "q",
+    "the state": "state",
+    "the motion of the drives": "drives",
+    "the pose": "pose",
+    "the twists": "twists",
+    "the efforts": "tau",
+    "the base wrench": "base_wrench",
+    "the multiplier": "multiplier",
+}  # names of arguments of laws, all but wrenches
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A kernel of loops, and where parts of the result stand in its table.
+    """A kernel of loops, where parts of the result stand in its table, and what `says` what they are.
 
     `singularity` is the place of the number that says how near a singular pose is, and from where on it is
     near; None where there is none.
     """
 
+    robot: Robot
+    request: ExportRequest
     looped: LoopedMotion
     kernel: LoopFunction
-    inputs: dict[str, Shape]
     places: dict[str, NDArray[np.int_]]
-    about: list[str]
+    says: list[str]
     singularity: tuple[int, float] | None = None
     remembered: str = "leading"  # name of the positions in the memory
     tolerances: Tolerances = DOUBLE
     step = "newton_step"  # name of the function that improves positions
+
+    @cached_property
+    def inputs(self) -> dict[str, Shape]:
+        """Shapes of what the law takes, by their names in C."""
+        wrenches, result = iter(self.request.wrench_names), dict[str, Shape]()
+        for name, shape in self.kernel.arguments[:-1]:
+            in_c = _IN_C.get(name) or next(wrenches)
+            result["twist" if in_c == "twists" and "state" in result else in_c] = shape
+        return result
+
+    @property
+    def about(self) -> list[str]:
+        """What headers say: of the arguments, then of the results."""
+        lines = [
+            line
+            for name, (rows, columns) in self.inputs.items()
+            if columns
+            for line in self._said(name, rows)
+        ]
+        loads = words.wrenches(self.request) if self.law.loads else []
+        return [*lines, *loads, *self.says]
+
+    def _said(self, name: str, rows: int) -> list[str]:
+        closure, order = self.robot.structure, self.request.order
+        if name == "q":
+            return [words.motion(rows - 1)]
+        if name == "state":
+            return ["state: positions and velocities of the coordinates."]
+        if name == "drives":
+            names = self.robot.tree.joint_names
+            return [words.joints("drives", [names[joint] for joint in closure.driven], rows - 1)]
+        if name == "pose":
+            leader = leader_of(closure)
+            return (
+                words.twist(leader)
+                if "twist" in self.inputs
+                else words.base(self.inputs["twists"][0] - 1, leader)
+            )
+        if name == "tau":
+            return [f"tau: efforts of the driven joints and their derivatives up to order {order}."]
+        if name == "base_wrench":
+            return words.result_of_base(OPERATIONS["inverse_dynamics"], self.request)
+        return []
 
     @property
     def closure(self) -> Closure:
@@ -105,12 +163,22 @@ def check_compiled(robot: Robot, compiled: bool, what: str) -> None:
 
 
 def compiled(
-    robot: Robot, order: int, what: str, make: Callable[[Closure, Array], LoopCode]
+    robot: Robot,
+    order: int,
+    what: str,
+    make: Callable[[Closure, Array], LoopCode],
+    *,
+    moves_mass: bool = False,
 ) -> tuple[LoopedDynamics, LoopFunction]:
-    """Return a robot's dynamics and the code of its loops; InputError where there is none."""
+    """Return a robot's dynamics and the code of its loops; InputError where there is none.
+
+    Or where all joints have to move mass and do not.
+    """
     closure = robot.structure
     check_compiled(robot, compiles(closure, order), what)
     looped = LoopedDynamics(closure)
+    if moves_mass and looped.independence.idle:
+        raise InputError(looped.independence.idle)
     try:
         return looped, LoopFunction(make(closure, looped.independence.of_joints))
     except TooLong:
@@ -118,20 +186,18 @@ def compiled(
         raise
 
 
-def inputs_of(closure: Closure, order: int) -> dict[str, Shape]:
-    """Return the shapes of a motion up to a derivative: of the coordinates, and of platform or base."""
-    inputs: dict[str, Shape] = {"q": (order + 1, len(closure.joints))}
-    if closure.leader is not None:
-        inputs |= {"pose": (4, 4), "twists": (order, 6)}
-    return inputs
-
-
-def about_motion(closure: Closure, order: int) -> list[str]:
-    """Say what is given, up to derivative `order` of positions."""
-    lines = [words.motion(order)] if closure.joints else []
-    if closure.leader is not None:
-        lines += words.base(order - 1, leader_of(closure))
-    return lines
+def said(robot: Robot, request: ExportRequest, what: str, of: tuple[Any, ...] = ()) -> list[str]:
+    """Say what an operation gives, of frames by name."""
+    closure = robot.structure
+    return words.result(
+        OPERATIONS[what],
+        request,
+        of,
+        m=closure.n_coordinates,
+        efforts=closure.n_efforts,
+        bodies=closure.tree.n_bodies,
+        coordinates="the coordinates" if closure.leader is None else "coordinates and displacement",
+    )
 
 
 def leader_of(closure: Closure) -> str:
