@@ -46,6 +46,7 @@ def wrench_frames(robot: Robot, body: str, frame: WrenchFrame) -> Mapping[str, A
     return frames
 
 
+_LARGEST = 4000  # drives times squared orders: beyond, motors would take more than a second to compile
 _ROTORS_LIMIT = 2000  # seven joints, each carrying the motor of the next one: 36 000 operations at order 2
 
 
@@ -112,9 +113,15 @@ class FeedforwardModel:
         )
         # the fastest call there is, for arms
         self._compiled = robot.compile(order) if robot.is_arm and self._rotors is None else None
-        self.whole_arm: ArmFeedforward | None = None
+        self.whole_arm: CompiledFeedforward | None = None
         if robot.is_arm and n and self._fits_straight_line():
-            self.whole_arm = ArmFeedforward(robot.tree, order, self._drive_train, self._limits, self._rotors)
+            self.whole_arm = CompiledFeedforward(
+                order, self._drive_train, self._limits, tree=robot.tree, rotors=self._rotors
+            )
+        self._motors_and_limits: CompiledFeedforward | None = None
+        bound = self._drive_train is not None or self._limits is not None
+        if bound and self.whole_arm is None and 0 < n * (order + 3) * (order + 1) <= _LARGEST:
+            self._motors_and_limits = CompiledFeedforward(order, self._drive_train, self._limits, n=n)
 
     def _fits_straight_line(self) -> bool:
         """Whether the code of all compiles in a second or two; few joints need the high orders of rotors."""
@@ -216,6 +223,11 @@ class FeedforwardModel:
         self, q: Array, efforts: Array, base_wrenches: Array, status: Status = Status.OK
     ) -> Feedforward:
         """Add the motors to motion (order + 3, n) and efforts (order + 1, n), and hold them to the limits."""
+        if (
+            self._motors_and_limits is not None
+            and (result := self._motors_and_limits(q, efforts)) is not None
+        ):
+            return self._held(result._replace(base_wrenches=base_wrenches, status=result.status | status))
         return self._limited(q, efforts, *self._motors(q, efforts), base_wrenches, status)
 
     def _limited(
@@ -270,33 +282,36 @@ def clamped(efforts: Array, limit: Array) -> Array:
 _NO_WRENCH = np.empty((0, 6))
 
 
-class ArmFeedforward:
-    """Computes what `FeedforwardModel` does for a tree on a fixed base that fits into straight-line code.
+class CompiledFeedforward:
+    """Computes motors and limits from the motion and efforts of n drives as one function.
 
-    Inverse dynamics, drives and limits one after the other would cost several times as much as the code that
-    they run.
+    Of a `tree` on a fixed base that fits into straight-line code it computes the efforts as well. One after
+    the other would cost several times as much as the code that they run.
     """
 
     def __init__(
         self,
-        tree: TreeModel,
         order: int,
         train: DriveTrain | None,
         limits: FeedforwardLimits | None,
+        *,
+        n: int = 0,
+        tree: TreeModel | None = None,
         rotors: RotorCoupling | None = None,
     ) -> None:
-        inverse_dynamics, arguments = inverse_dynamics_trace(tree, order)
-        n = tree.n_joints
+        arguments = [("the motion", (order + 3, n)), ("the efforts", (order + 1, n))]
+        if tree is not None:
+            (inverse_dynamics, arguments), n = inverse_dynamics_trace(tree, order), tree.n_joints
         if rotors is not None:
             arguments = [("q", (int(rotors.needed_orders(order).max()) + 3, n))]
 
-        def trace(q: Stack) -> Stack:
+        def trace(q: Stack, *computed: Stack) -> Stack:
             positions: Stack = []
             motor_efforts: Stack = []
             if rotors is not None:
                 efforts, positions, motor_efforts = rotors.traced_feedforward(q, order)
             else:
-                efforts = inverse_dynamics(q)
+                efforts = computed[0] if computed else inverse_dynamics(q)
                 if train is not None:
                     motors = train.motors(np.array(q, dtype=object), np.array(efforts, dtype=object))
                     positions = motors.position[: order + 1].tolist()
@@ -313,12 +328,13 @@ class ArmFeedforward:
         self._function = kernel.function
         self._begins = kernel.noted  # where rows of positions, motor efforts and the rest begin
 
-    def __call__(self, q: Array) -> Feedforward | None:
+    def __call__(self, *arrays: Array) -> Feedforward | None:
         """Return the feedforward of a motion (order + 3, n), not clamped; None where a drive cannot follow.
 
-        Raises OverflowingError where numbers are too large.
+        Without a tree the efforts (order + 1, n) come second. Raises OverflowingError where numbers are too
+        large.
         """
-        table = self._function(q)
+        table = self._function(*arrays)
         first, second, third = self._begins
         *excess, failed = table[third:].ravel()[:5].tolist()
         if failed != 0.0:
