@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from hodyn_ros.digits import (
     rounded_pose,
 )
 from hodyn_ros.dynamics.loops.closing import Known
+from hodyn_ros.engine.loops.loop_motion import Judged, LoopCode
 from hodyn_ros.engine.series.validity import SINGULAR_LENGTH, singularity_of
 from hodyn_ros.errors import HodynError
 from hodyn_ros.formulations.embedding import LoopMotion, Place, follow
@@ -33,32 +33,29 @@ ENOUGH = 7.5  # digits expected, with more of which nothing has to be asked
 _EPSILON = float(np.finfo(np.float64).eps)
 _SWAY = 1.25  # factor by which what says how near a singular pose is may grow far from one
 
-What = Literal["efforts", "accelerations", "joints", "drives"]
 _OF_DRIVES = "the motion of the drives"
-_NAMES = {
+_NAMES: dict[Judged | None, str] = {
     "efforts": "the inverse dynamics",
     "accelerations": "the forward dynamics",
     "joints": "the motion of the joints",
     "drives": "the motion found from the drives",
 }
-_GROWTH = {"efforts": 3, "accelerations": 3, "joints": 1, "drives": 1}  # of the power at order 0
+_GROWTH: dict[Judged | None, int] = {
+    "efforts": 3,
+    "accelerations": 3,
+    "joints": 1,
+    "drives": 1,
+}  # of the power at order 0
 
 
 @dataclass(eq=False)
 class DigitCheck:
-    """Judges results of one call of a robot with loops.
-
-    `function(*arguments, memory)` returns a table that counts where its number at `defect_at` is below one;
-    `parts(table)`: the answers in it, each with the order on its first axis.
-    """
+    """Judges results of one call of a robot with loops, by the `parts` that its law says."""
 
     closure: Closure
-    what: What
-    function: Callable[..., Array]
+    function: Callable[..., Array]  # of the arguments and a memory
     arguments: Sequence[tuple[str, tuple[int, int]]]  # names and shapes
-    defect_at: int
-    parts: Callable[[Array], list[Array]]
-    held: Sequence[int] = ()  # parts of hybrid dynamics that are efforts
+    law: LoopCode
 
     def refuse(self, table: Array, arguments: Sequence[Array], memory: Array) -> None:
         """Refuse a result where too few digits are left; SingularError. `memory`: that after the call."""
@@ -66,19 +63,19 @@ class DigitCheck:
             return
         refuse_without_digits(
             self.estimate(table, arguments, memory),
-            f"{_NAMES[self.what]} of robot {self.closure.tree.name!r}",
+            f"{_NAMES[self.law.judged]} of robot {self.closure.tree.name!r}",
             "keep away from this pose",
         )
 
     def estimate(self, table: Array, arguments: Sequence[Array], memory: Array) -> Accuracy:
         """Estimate the accuracy of a result, as `hodyn_ros.digits` says."""
         rng, arrays = np.random.default_rng(0), []
-        result = self.parts(table)
+        law, result = self.law, self.law.parts(table)
         for _ in range(DRAWS):
             start = begun_beside(self.closure, memory, rng)
             beside = [self._rounded(name, array, rng) for (name, _), array in zip(self.arguments, arguments)]
             other = self.function(*beside, start)
-            arrays.append(self.parts(other) if other.item(self.defect_at) < 1.0 else None)
+            arrays.append(law.parts(other) if other.item(law.defect_at) < 1.0 else None)
         return accuracy(result, arrays, self._natural(result, arguments), CLOSING)
 
     def sure(self, place: Place, basis: Array, rows: Array) -> float:
@@ -102,14 +99,14 @@ class DigitCheck:
             table = self.function(*arguments, memory)
         except HodynError:
             return 0.0
-        if not table.item(self.defect_at) < 1.0:
+        if not table.item(self.law.defect_at) < 1.0:
             return 0.0
         digits = self.estimate(table, arguments, memory).digits
         if digits.min() < ENOUGH:
             return 0.0
-        powers = np.arange(len(digits)) + _GROWTH[self.what]
+        powers = np.arange(len(digits)) + _GROWTH[self.law.judged]
         grows = float((10.0 ** (2.0 * (digits - ENOUGH) / powers)).min())
-        return min((_SWAY * singularity_of(table.item(self.defect_at)) + grows) * SINGULAR_LENGTH**2, 1.0)
+        return min((_SWAY * singularity_of(table.item(self.law.defect_at)) + grows) * SINGULAR_LENGTH**2, 1.0)
 
     def _generic(
         self, name: str, shape: tuple[int, int], place: Place, pose: Array | None, basis: Array
@@ -158,10 +155,10 @@ class DigitCheck:
         """Return what is natural for each part."""
         speeds, result = self._speeds(dict(zip([name for name, _ in self.arguments], arguments))), []
         for number, part in enumerate(parts):
-            if self.what == "accelerations" and number not in self.held:
+            if self.law.judged == "accelerations" and number not in self.law.effort_parts:
                 own = np.abs(part).max(axis=1, initial=0.0)
                 result.append(natural_rates([speeds[0], *own], len(part) + 2)[2:])
-            elif self.what in ("efforts", "accelerations"):
+            elif self.law.judged in ("efforts", "accelerations"):
                 result.append(natural_loads(self.closure.tree, speeds, len(part)))
             else:
                 result.append(natural_rates(speeds, len(part)))

@@ -16,6 +16,7 @@ from hodyn_ros.codegen.kernel import Shape
 from hodyn_ros.dynamics.loops.closing import home
 from hodyn_ros.engine.kernel_spec import Loads
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction, TooLong, compiles
+from hodyn_ros.engine.loops.loop_motion import LoopCode
 from hodyn_ros.formulations.embedding import Place
 from hodyn_ros.lie.se3 import Ad, Array, exp, inverse
 from hodyn_ros.model.closure import Closure, PlatformRows
@@ -105,18 +106,16 @@ def base_pose(joints: Array, start: Array) -> Array:
     return result
 
 
-# Makes the code of one call for a closure whose bodies come so many later, or raises TooLong. Where the last
-# one is true it compiles nothing, and raises where numbers are no way either.
-Make = Callable[[Closure, int, bool], LoopFunction]
+Make = Callable[[Closure, int], LoopCode]  # the law of one call for a closure whose bodies come so many later
 
 
 def loop_code(
-    closure: Closure, order: int, derivative: int, make: Make, *, on_limbs: bool = False
+    closure: Closure, order: int, make: Make, *, on_limbs: bool = False
 ) -> LoopFunction | DriftingFunction:
     """Return the code of a call of an order, compiled if that takes some seconds at most.
 
-    `derivative`: the highest of the motion that it takes; where a coupling is not smooth enough for that, no
-    result counts. `on_limbs`: whether it computes the limbs of a platform from the ground on.
+    Where a coupling is not smooth enough for the motion that it takes, no result counts. Raises TooLong where
+    numbers are no way either. `on_limbs`: whether it computes the limbs of a platform from the ground on.
     """
     code: LoopFunction | DriftingFunction
     if closure.drifts and closure.tree.floating_base:
@@ -124,7 +123,7 @@ def loop_code(
     else:
         code = _made(closure, order, make, 0, on_limbs)
     limits = [one.function.smoothness for one in closure.followers]
-    if any(limit is not None and limit < derivative for limit in limits):
+    if any(limit is not None and limit < code.law.smoothness for limit in limits):
         code.function = lambda *arguments: np.full(code.result, np.nan)
     return code
 
@@ -144,8 +143,8 @@ def shifted(loads: Loads, shift: int) -> Loads:
 def _made(closure: Closure, order: int, make: Make, shift: int, on_limbs: bool = False) -> LoopFunction:
     if compiles(closure, order, on_limbs=on_limbs):
         with suppress(TooLong):
-            return make(closure, shift, False)
-    return make(closure, shift, True)
+            return LoopFunction(make(closure, shift))
+    return LoopFunction(make(closure, shift), on_numbers=True)
 
 
 class DriftingFunction:
@@ -162,6 +161,7 @@ class DriftingFunction:
         assert start.base is not None
         self._closure, self._make, self._start = closure, make, start.base
         self.near = _made(grounded(closure, start)[0], order, make, SHIFT)
+        self.law = self.near.law
         memory = 1, len(closure.leading) + 16
         self.arguments: tuple[tuple[str, Shape], ...] = (*self.near.arguments[:-1], ("memory", memory))
         self.function: Callable[..., Array] = self._compute
@@ -179,7 +179,8 @@ class DriftingFunction:
             joints = self._closure.coupling_matrix[6:, 6:] @ memory[0, :n] + self._closure.offsets
             start = base.copy()
             try:
-                kernel = self._make(grounded(self._closure, Place(joints, start))[0], SHIFT, True)
+                turned, _ = grounded(self._closure, Place(joints, start))
+                kernel = LoopFunction(self._make(turned, SHIFT), on_numbers=True)
             except TooLong:
                 return np.full(self.result, np.nan)
         slides = base[:3, 3] - start[:3, 3]

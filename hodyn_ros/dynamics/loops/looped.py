@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from hodyn_ros.checks import check_finite, finite_result, into
 from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.codegen.sample_loop import one_by_one
-from hodyn_ros.digits import CLOSING, moving_rows
+from hodyn_ros.digits import CLOSING
 from hodyn_ros.dynamics.kinematics.carriers import last_body
 from hodyn_ros.dynamics.kinematics.inverse_problem import GoalCall
 from hodyn_ros.dynamics.loops.coordinate_motion import (
@@ -253,15 +253,9 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
                 code = self._moved_by_drives.kernel(order)
             if code is None:
                 return None
-            return LoopedCall(self, code, self.check_of(code, ("drives", partial(self._parts, order))))
+            return LoopedCall(self, code)
 
         return self._drive_calls.made(order, make)
-
-    def _parts(self, order: int, table: Array) -> list[Array]:
-        """Return the pose and twists of a platform, and the motion of the coordinates, by order."""
-        q, platform = self._read(order, table)
-        parts = [] if platform is None else [moving_rows(platform.pose, platform.twists[:order])]
-        return [*parts, q] if q.size else parts
 
     @property
     def _moved_by_drives(self) -> MovedByDrives:

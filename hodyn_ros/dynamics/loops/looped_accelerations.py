@@ -13,7 +13,7 @@ from hodyn_ros.codegen.sample_loop import each_sample
 from hodyn_ros.dynamics.call_arguments import HybridArguments
 from hodyn_ros.dynamics.loops.coordinate_motion import LoopedInputs, drive_rows, looped_inputs
 from hodyn_ros.dynamics.loops.looped_call import LoopedCall, kept
-from hodyn_ros.dynamics.loops.looped_motion import Check, LoopedMotion
+from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.dynamics.results import BaseAndJoints, base_and_joints
 from hodyn_ros.engine.kernel_spec import Loads
 from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode
@@ -149,26 +149,10 @@ class LoopedAccelerations(LoopedMotion):
     def forward_call(
         self, order: int, loads: Loads = (), drives: tuple[int, ...] | None = None
     ) -> LoopedCall:
-        """Return the code of forward dynamics, or of hybrid dynamics where the motion of `drives` is given.
-
-        Of these, efforts and accelerations are judged apart, and those of a base.
-        """
+        """Return the code of forward dynamics, or of hybrid dynamics with `drives` whose motion is given."""
         if self.independence.idle:
             raise InputError(self.independence.idle)
-        closure = self.closure
-        first = 0 if closure.leader is None else 6
-        if drives is None:
-            held, moved = [], list(range(first, first + len(closure.joints)))
-        else:
-            held = [first + place for place in drives if place >= 0]
-            moved = [first + i for i in range(len(closure.driven)) if first + i not in held]
-        groups = [group for group in (list(range(first)), held, moved) if group]
-        of_base = [list(range(first))] if min(drives or (), default=0) < 0 else []
-        efforts = [i for i, group in enumerate(groups) if group in [held, *of_base]]
-        moved_drives = [closure.n_base + place for place in drives or ()]
-        make = partial(AccelerationCode, order=order, prescribed=drives)
-        check: Check = "accelerations", lambda table: [table[:-1, group] for group in groups]
-        return self.call_of(make, order, loads, check, efforts=efforts, prescribed=moved_drives)
+        return self.call_of(partial(AccelerationCode, order=order, prescribed=drives), order, loads)
 
     def compile_forward(self, order: int) -> Callable[..., Array]:
         """Return `f(state, [pose, twist,] efforts, [base wrench])`, compiled where it can be."""

@@ -7,7 +7,7 @@ robot is taken to its coordinates in short steps, or an error says what is wrong
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial, wraps
+from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
@@ -26,7 +26,6 @@ from hodyn_ros.lie.se3 import Array
 _Robot = TypeVar("_Robot", bound=LoopedPosition)
 _Parameters = ParamSpec("_Parameters")
 _Made = TypeVar("_Made")
-LoopCodes = LoopFunction | DriftingFunction
 Rows = slice | tuple[slice, slice]
 
 
@@ -51,31 +50,19 @@ def kept(
 class LoopedCall:
     """A law of a robot as a function of arrays: those that its code takes, but for the memory.
 
-    Results that `check` finds to have too few digits left are refused. `held`: whether drives have to hold
-    the robot; `prescribed`: efforts whose motion is given instead; `derivative`: the highest of the motion
-    that couplings must be smooth enough for, by default the last given.
+    Results with too few digits left are refused where the law has them judged. `law`: that of the code, of a
+    robot whose base drifts of the robot on the ground.
     """
 
-    def __init__(
-        self,
-        robot: LoopedPosition,
-        code: LoopCodes,
-        check: DigitCheck | None = None,
-        *,
-        held: bool = False,
-        prescribed: Sequence[int] = (),
-        derivative: int | None = None,
-    ) -> None:
-        self.code, self._robot, self._memory, self._check = code, robot, robot.memory, check
-        self._held, self._prescribed, self._derivative = held, prescribed, derivative
+    def __init__(self, robot: LoopedPosition, code: LoopFunction | DriftingFunction) -> None:
+        self.code, self._robot, self._memory = code, robot, robot.memory
+        self.law: Any = code.law
         self.function, self.defect_at = code.function, int(code.defect_at)
-        self.sure = 1.0 if check is None else robot.sure(check)
+        self._check, self.sure = None, 1.0
+        if code.law.judged is not None:
+            self._check = DigitCheck(robot.closure, code.function, code.arguments[:-1], code.law)
+            self.sure = robot.sure(self._check)
         self._loops: dict[tuple[int, int], SampleLoop] = {}
-
-    @cached_property
-    def law(self) -> Any:
-        """That of the code, of a robot whose base drifts of the robot on the ground."""
-        return (self.code.near if isinstance(self.code, DriftingFunction) else self.code).law
 
     def __call__(self, *arrays: Array) -> Array:
         """Return all rows of one sample; errors as of `LoopedPosition.begin`, and SingularError."""
@@ -173,13 +160,13 @@ class LoopedCall:
         y = motion[0] if motion else np.zeros((len(by_name["the twists"]) + 1, 0))
         with robot.kept_on_error():
             moved, margins = robot.begin(y, leader)
-            robot.closure.check_curves(moved.place.joints, self._derivative or len(y) - 1)
-            if self._held:
+            robot.closure.check_curves(moved.place.joints, self.law.smoothness)
+            if self.law.is_held:
                 robot.check_held(margins[1])
-            robot.check_prescribed(moved, self._prescribed)
+            robot.check_prescribed(moved, self.law.moved)
             robot.remember(moved, y[0], leader)
             table = self.function(*own, self._memory)
             if not self._counts(table, own):
                 check_result(table)
-                raise robot.not_held(min(margins)) if self._held else robot.singular(moved, margins[0])
+                raise robot.not_held(min(margins)) if self.law.is_held else robot.singular(moved, margins[0])
         return table

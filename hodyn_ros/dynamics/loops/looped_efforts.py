@@ -23,6 +23,7 @@ from hodyn_ros.dynamics.loops.looped_motion import LoopedMotion
 from hodyn_ros.dynamics.results import BaseAndJoints, DriveState, base_and_joints
 from hodyn_ros.engine.kernel_spec import KernelSpec, Loads
 from hodyn_ros.engine.kernels import inverse_dynamics
+from hodyn_ros.engine.loops.limbs import is_on_limbs
 from hodyn_ros.engine.loops.loop_efforts import EffortCode, SolutionCode
 from hodyn_ros.errors import InputError, SingularError
 from hodyn_ros.formulations import embedding
@@ -170,15 +171,8 @@ class LoopedEfforts(LoopedMotion):
     @kept
     def _solution_call(self, order: int, loads: Loads, preload: bool) -> LoopedCall:
         """Return the code of a solution."""
-        closure, rows = self.closure, self.independence.rows
-
-        def parts(table: Array) -> list[Array]:
-            efforts, first = table[: order + 1, : closure.n_efforts], closure.n_base
-            loads = table[2 * order + 4 : 3 * order + 5]
-            return [part for part in (efforts[:, :first], efforts[:, first:], loads) if part.size]
-
-        make = partial(SolutionCode, order=order, preload=preload, rows=rows)
-        return self.call_of(make, order, loads, ("efforts", parts), held=True)
+        make = partial(SolutionCode, order=order, preload=preload, rows=self.independence.rows)
+        return self.call_of(make, order, loads)
 
     def efforts(self, inputs: LoopedInputs, rows: slice | None = None) -> Array:
         """Compute the efforts (order + 1, efforts), of a prescribed base, then of the drives.
@@ -264,16 +258,8 @@ class LoopedEfforts(LoopedMotion):
     @kept
     def effort_call(self, order: int, loads: Loads = (), preload: bool = False) -> LoopedCall:
         """Return the code of efforts."""
-
-        def parts(table: Array) -> list[Array]:
-            efforts = table[: order + 1]
-            return [efforts[:, :6], efforts[:, 6:]] if self.closure.base_prescribed else [efforts]
-
-        make, on_limbs = (
-            partial(EffortCode, order=order, preload=preload),
-            all(body == 0 for body, _ in loads),
-        )
-        return self.call_of(make, order, loads, ("efforts", parts), held=True, on_limbs=on_limbs)
+        make, on_limbs = partial(EffortCode, order=order, preload=preload), is_on_limbs(self.closure, loads)
+        return self.call_of(make, order, loads, on_limbs=on_limbs)
 
     def follow(self, inputs: LoopedInputs) -> Array:
         """Compute the efforts (..., order + 1, efforts) of a robot with couplings alone.

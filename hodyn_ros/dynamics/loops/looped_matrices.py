@@ -71,8 +71,7 @@ class LoopedMatrices(LoopedMotion):
             law.limit = limit
             return law
 
-        held = "efforts" in OPERATIONS[name].shape
-        return self.call_of(make, order, derivative=order + RATES[name], held=held)
+        return self.call_of(make, order)
 
     def _product(self, name: str, inputs: LoopedInputs, *of: Any, reference: Array | None = None) -> Array:
         """Compute what the call of that name returns, (order + 1, ...), of a batch (count, ...)."""

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.dynamics.loops.coordinate_motion import LoopedInputs
-from hodyn_ros.dynamics.loops.digit_check import DigitCheck, What
 from hodyn_ros.dynamics.loops.grounded import SHIFT, loop_code, shifted
-from hodyn_ros.dynamics.loops.looped_call import LoopCodes, LoopedCall, kept
+from hodyn_ros.dynamics.loops.looped_call import LoopedCall, kept
 from hodyn_ros.dynamics.loops.looped_position import LoopedPosition
 from hodyn_ros.dynamics.motion_stack import load_places
 from hodyn_ros.engine.kernel_spec import Loads
-from hodyn_ros.engine.loops.loop_kernel import LoopFunction
 from hodyn_ros.engine.loops.loop_motion import LoopCode
 from hodyn_ros.engine.loops.loop_products import FrameMotionCode
 from hodyn_ros.engine.recursions.kinematics import POSE
@@ -25,8 +22,6 @@ from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.frames import Frame
-
-Check = tuple[What, Callable[[Array], list[Array]]]  # what is computed, and its parts, of which digits count
 
 
 class LoopedMotion(LoopedPosition):
@@ -68,7 +63,7 @@ class LoopedMotion(LoopedPosition):
         def make(closure: Closure, chosen: Array, loads: Loads) -> LoopCode:
             return FrameMotionCode(closure, chosen, order, [Frame(SHIFT, np.eye(4))], "spatial")
 
-        return self.call_of(make, order, derivative=order)
+        return self.call_of(make, order)
 
     def quick_joint_motion(self, y: Array, *leader: Array) -> Array | None:
         """Return the motion of all joints by compiled code; None where that does not find it.
@@ -110,42 +105,19 @@ class LoopedMotion(LoopedPosition):
     @kept
     def joint_call(self, order: int) -> LoopedCall:
         """Return the code of the motion of all joints."""
-        make = partial(LoopCode, order=order - 2)
-        check: Check = "joints", lambda table: [table[:-1]]
-        return self.call_of(make, max(order - 2, 0), (), check, derivative=order, on_limbs=True)
+        return self.call_of(partial(LoopCode, order=order - 2), max(order - 2, 0), on_limbs=True)
 
     def places(self, wrenches: Sequence[AppliedWrench]) -> Loads:
         """Return where wrenches act: the bodies, and the frames that they are given in."""
         return load_places(self.closure.tree, wrenches)
 
     def call_of(
-        self,
-        make: Callable[..., LoopCode],
-        order: int,
-        loads: Loads = (),
-        check: Check | None = None,
-        *,
-        efforts: Sequence[int] = (),
-        derivative: int | None = None,
-        on_limbs: bool = False,
-        **needs: Any,
+        self, make: Callable[..., LoopCode], order: int, loads: Loads = (), *, on_limbs: bool = False
     ) -> LoopedCall:
-        """Return a call of an order by the law that `make(closure, chosen, loads=...)` returns.
-
-        `efforts`: parts of accelerations that are some; `derivative`: the highest of the motion that it
-        takes, by default order + 2; `needs` as of `LoopedCall`.
-        """
+        """Return a call of an order by the law that `make(closure, chosen, loads=...)` returns."""
         chosen = self.independence.of_joints
 
-        def code(closure: Closure, shift: int, on_numbers: bool) -> LoopFunction:
-            return LoopFunction(make(closure, chosen, loads=shifted(loads, shift)), on_numbers=on_numbers)
+        def law(closure: Closure, shift: int) -> LoopCode:
+            return make(closure, chosen, loads=shifted(loads, shift))
 
-        highest = order + 2 if derivative is None else derivative
-        made = loop_code(self.closure, order, highest, code, on_limbs=on_limbs)
-        judged = check and self.check_of(made, check, efforts)
-        return LoopedCall(self, made, judged, derivative=highest, **needs)
-
-    def check_of(self, code: LoopCodes, check: Check, efforts: Sequence[int] = ()) -> DigitCheck:
-        """Return what refuses results of a code in which too few digits are left."""
-        (what, parts), arguments = check, code.arguments[:-1]
-        return DigitCheck(self.closure, what, code.function, arguments, code.defect_at, parts, efforts)
+        return LoopedCall(self, loop_code(self.closure, order, law, on_limbs=on_limbs))

@@ -306,13 +306,13 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         """Return the code of how efforts, accelerations or a matrix change, of single calls."""
         if self.independence.idle and of == "accelerations":
             raise InputError(self.independence.idle)
-        return self.call_of(partial(PARTIALS[of], order=order), order, places, held=of == "efforts")
+        return self.call_of(partial(PARTIALS[of], order=order), order, places)
 
     @kept
     def _hessian_call(self, order: int, places: Loads) -> LoopedCall | None:
         """Return the code of second derivatives of efforts; None where that would be too long."""
         with suppress(TooLong):
-            return self.call_of(partial(HessianCode, order=order), order, places, held=True)
+            return self.call_of(partial(HessianCode, order=order), order, places)
         return None
 
     def _platform_as_it_moves(self, state: Array, leader: BaseMotion) -> tuple[BaseMotion, Array]:

@@ -14,7 +14,7 @@ from typing import Any
 from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Stack
 from hodyn_ros.engine.kernel_spec import Loads, load_arguments, motion_arguments
 from hodyn_ros.engine.loops.loop_matrices import base_velocity, distribution, tree_at
-from hodyn_ros.engine.loops.loop_motion import LoopCode
+from hodyn_ros.engine.loops.loop_motion import Judged, LoopCode
 from hodyn_ros.engine.loops.loop_multipliers import Multipliers
 from hodyn_ros.engine.loops.loop_series import TARGET, weighted
 from hodyn_ros.engine.matrix_kernels import congruent
@@ -56,6 +56,7 @@ class AccelerationCode(LoopCode):
     """
 
     limit = STRAIGHT_LINE_LIMIT
+    judged: Judged | None = "accelerations"
 
     def __init__(
         self,
@@ -74,6 +75,14 @@ class AccelerationCode(LoopCode):
         push = [("the base wrench", (order + 1, 6))] if closure.base_prescribed else []
         self.stacks = [("the efforts", (order + 1, driven)), *push, *load_arguments(loads, order)]
         self.result = order + 2, (driven if self._of_drives else k) + 6 * moved
+        self.moved = [closure.n_base + place for place in self.prescribed]
+        # efforts and accelerations of drives are judged apart, and those of a base
+        first = 6 * moved
+        held = [first + place for place in self.prescribed if place >= 0]
+        rest = [i for i in range(first, self.result[1]) if i not in held]
+        self._groups = [group for group in (list(range(first)), held, rest) if group]
+        of_base = [list(range(first))] if min(self.prescribed, default=0) < 0 else []
+        self.effort_parts = [i for i, group in enumerate(self._groups) if group in [held, *of_base]]
 
     def end(self, q: Stack, *stacks: Stack) -> Stack:
         """Return accelerations, or what is left out where drives are prescribed, from closed positions."""
@@ -82,6 +91,10 @@ class AccelerationCode(LoopCode):
         rows = self._left_out(step, rows) if self._of_drives else rows
         defect = self.defect(step, self.parted(stacks)[0], rows, memory, state[0])
         return [*rows, [defect, *[0.0] * (len(rows[0]) - 1)]]
+
+    def parts(self, table: Array) -> list[Array]:
+        """Return those of a base, efforts of drives that are prescribed, and the rest."""
+        return [table[:-1, group] for group in self._groups]
 
     def _left_out(self, step: Step, rows: Stack) -> Stack:
         """Return accelerations of the driven joints, and efforts of those that are prescribed."""

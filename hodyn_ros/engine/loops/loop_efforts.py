@@ -25,7 +25,7 @@ import numpy as np
 from hodyn_ros.codegen.kernel import Function, Stack
 from hodyn_ros.engine.kernel_spec import KernelSpec, Loads, load_arguments
 from hodyn_ros.engine.kernels import fits_straight_line, inverse_dynamics
-from hodyn_ros.engine.loops.loop_motion import ClosingMotion, LoopCode, Velocity
+from hodyn_ros.engine.loops.loop_motion import ClosingMotion, Judged, LoopCode, Velocity
 from hodyn_ros.engine.loops.loop_multipliers import HoldingMultipliers, Multipliers, loop_loads
 from hodyn_ros.engine.loops.loop_series import weighted
 from hodyn_ros.engine.recursions.recursion import Recursion
@@ -70,6 +70,8 @@ class EffortCode(LoopCode):
     """
 
     n_last = 2
+    judged: Judged | None = "efforts"
+    is_held = True
 
     def __init__(
         self,
@@ -92,6 +94,11 @@ class EffortCode(LoopCode):
     def batch_rows(self) -> slice:
         """Those of the efforts by order: of a prescribed base, then of the drives."""
         return slice(0, self.order + 1)
+
+    def parts(self, table: Array) -> list[Array]:
+        """Return the wrench on a prescribed base, and the efforts."""
+        efforts = table[: self.order + 1]
+        return [efforts[:, :6], efforts[:, 6:]] if self.closure.base_prescribed else [efforts]
 
     def generic_tree(self) -> Function | None:
         """Return that of the tree: what is known of the loops stays straight-line code around it."""
@@ -179,6 +186,12 @@ class SolutionCode(EffortCode):
         self._holding: LoopCode | None = None
         if len(rows) > len(chosen):
             self._holding = LoopCode(closure, rows, order, loads, from_ground=False)
+
+    def parts(self, table: Array) -> list[Array]:
+        """Return the wrench on a prescribed base, the efforts, and the loads of the loops."""
+        loads = table[2 * self.order + 4 : 3 * self.order + 5]
+        parts = [*super().parts(table[:, : self.closure.n_efforts]), loads]
+        return [part for part in parts if part.size]
 
     def end(self, q: Stack, *stacks: Stack) -> Stack:
         """Return efforts, motion of all joints, loads of the loops, and what is wrong, in equal rows."""

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Stack
-from hodyn_ros.engine.loops.loop_motion import ClosingMotion, LoopCode, Velocity
+from hodyn_ros.engine.loops.loop_motion import ClosingMotion, Judged, LoopCode, Velocity
 from hodyn_ros.engine.matrix_kernels import CORIOLIS_MATRIX, GRAVITY, MASS_MATRIX, Column, Law, Sums
 from hodyn_ros.engine.recursions.composite import Composite, Rows
 from hodyn_ros.engine.recursions.regressor import PER_BODY
@@ -135,6 +135,7 @@ class ProductCode(LoopCode):
     """
 
     limit = STRAIGHT_LINE_LIMIT
+    judged: Judged | None = None
 
     regroups = False  # or the Coriolis matrix is another one
     further = 0
@@ -285,6 +286,7 @@ class SumsCode(ProductCode):
         # what else the laws are of has numbers of each body, or tells where all mass is, that of feet too
         from_ground = law in (MASS_MATRIX, CORIOLIS_MATRIX, GRAVITY)
         super().__init__(closure, chosen, order, from_ground=from_ground)
+        self.is_held = "efforts" in shape
         self.stacks = [("the reference", (order + 2, closure.n_coordinates))] if law.referred else []
 
     def rows(self, moved: Moved) -> tuple[Stack, Scalar]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from math import factorial, inf
+from typing import Literal
 
 import numpy as np
 
@@ -55,6 +56,9 @@ FORCED = 1e-3  # [rad], and of the robot's size: by which rows that depend on ot
 JUMP = 0.5  # [rad] by which all joints together may turn between two calls, or they may change the branch
 
 
+Judged = Literal["efforts", "accelerations", "joints", "drives"]
+
+
 class LoopCode:
     """The law of the motion of all joints from that of the coordinates, and of what is wrong with it.
 
@@ -75,6 +79,10 @@ class LoopCode:
     has_lanes = True  # whether several samples are computed at a time
     steps_in_two = True  # whether a step can be made by `gaps` and `closing_step`
     n_last = 1  # rows of the result that say what is wrong; the first number of these must be below one
+    judged: Judged | None = "joints"  # as what digits of results are judged, where they are
+    is_held = False  # whether drives have to hold the robot
+    moved: Sequence[int] = ()  # efforts whose motion is given instead
+    effort_parts: Sequence[int] = ()  # of the parts of accelerations
 
     def __init__(
         self,
@@ -123,6 +131,15 @@ class LoopCode:
     def batch_rows(self) -> slice:
         """The rows of the result that batches are of."""
         return slice(0, self.result[0] - 1)
+
+    @property
+    def smoothness(self) -> int:
+        """The highest derivative of the motion that couplings must be smooth enough for."""
+        return self.order + 2
+
+    def parts(self, table: Array) -> list[Array]:
+        """Return the parts of a result, each with the order on its first axis, whose digits are judged."""
+        return [table[:-1]]
 
     def compiled_end(self, shapes: Sequence[Shape]) -> Code:
         """Compile `end`; raise TooLong where it has more operations than the limit."""

@@ -26,7 +26,7 @@ from hodyn_ros.engine.kernel_spec import Loads
 from hodyn_ros.engine.loops.loop_accelerations import AccelerationCode, Step
 from hodyn_ros.engine.loops.loop_efforts import EffortCode
 from hodyn_ros.engine.loops.loop_matrices import MATRICES, MATRIX_LAWS, Matrix, SumsCode, base_velocity
-from hodyn_ros.engine.loops.loop_motion import LoopCode, Velocity
+from hodyn_ros.engine.loops.loop_motion import Judged, LoopCode, Velocity
 from hodyn_ros.engine.loops.loop_series import ClusterMotion
 from hodyn_ros.engine.second_partials import changed
 from hodyn_ros.engine.series.dual import Dual, value_of
@@ -44,6 +44,7 @@ class Changing(LoopCode):
     """A law whose results are derivatives of those of another; what changes of bases is body-fixed."""
 
     limit = STRAIGHT_LINE_LIMIT
+    judged: Judged | None = None
     n_last = 1
     batch_rows = LoopCode.batch_rows
     generic_tree = LoopCode.generic_tree
@@ -64,14 +65,14 @@ class PartialCode(Changing):
 
     def _lay_out(self, orders: int, rows: int, directions: int) -> None:
         self.orders, self.extent = orders, (rows, directions)
-        self.parts = -(-directions // lanes())
-        self.result = self.parts * rows + 1, lanes()
+        self.n_parts = -(-directions // lanes())
+        self.result = self.n_parts * rows + 1, lanes()
 
     def changes(self, table: Array) -> Array:
         """Return the changes (..., order + 1, rows, directions) that results, or their `batch_rows`, hold."""
         (rows, directions), batch = self.extent, table.shape[:-2]
-        result = table[..., : self.parts * rows, :]
-        parts: Array = result.reshape(*batch, self.parts, rows, -1).swapaxes(-3, -2)
+        result = table[..., : self.n_parts * rows, :]
+        parts: Array = result.reshape(*batch, self.n_parts, rows, -1).swapaxes(-3, -2)
         return parts.reshape(*batch, self.orders, rows // self.orders, -1)[..., :directions]
 
     def uncompiled_end(self, shapes: Sequence[Shape]) -> Code:
@@ -82,9 +83,9 @@ class PartialCode(Changing):
         """Return the result of a call as compiled code lays it out, in all directions at once."""
         (rows, directions), width = self.extent, lanes()
         *result, wrong = self.end(*stacks, [list(np.eye(directions))])
-        changes = np.zeros((rows, self.parts * width))
+        changes = np.zeros((rows, self.n_parts * width))
         changes[:, :directions] = [x for row in result for x in row]
-        parts: Stack = changes.reshape(rows, self.parts, width).swapaxes(0, 1).reshape(-1, width).tolist()
+        parts: Stack = changes.reshape(rows, self.n_parts, width).swapaxes(0, 1).reshape(-1, width).tolist()
         return [*parts, [wrong[0]] * width]
 
     def compiled_end(self, shapes: Sequence[Shape]) -> Code:
@@ -101,10 +102,10 @@ class PartialCode(Changing):
         fixed, changed, size = View("kept"), View("changes"), rows * width
         body: list[Statement] = [
             Run(Code("hodyn_kernel", still.address, alive=still), [*passed, fixed]),
-            Copy(out.at(self.parts * size), fixed.at(n), n_wrong),
+            Copy(out.at(self.n_parts * size), fixed.at(n), n_wrong),
         ]
         in_lanes = Code("hodyn_lanes", each.address, alive=each)
-        for part in range(self.parts):
+        for part in range(self.n_parts):
             unit = View("units").at(part * directions * width)
             body += [
                 Run(in_lanes, [fixed, nothing, unit, nothing, nothing, nothing, out, changed]),
@@ -321,6 +322,11 @@ class MatrixPartials(PartialCode, SumsCode):
         super().__init__(closure, chosen, order, *MATRIX_LAWS[of])
         rows, columns = self.size
         self._lay_out(order + 1, (order + 1) * rows * columns, (self.count + 1) * closure.n_coordinates)
+
+    @property
+    def smoothness(self) -> int:
+        """One derivative more than the matrix takes, as what follows a curve changes along it."""
+        return self.terms + 1
 
     def end(self, q: Stack, *stacks: Stack) -> Stack:
         """Return the changes from spatial twists, and what is wrong."""

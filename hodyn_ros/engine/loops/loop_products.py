@@ -12,8 +12,10 @@ from functools import partial
 import numpy as np
 
 from hodyn_ros.codegen.kernel import Stack, Traceable
+from hodyn_ros.digits import moving_rows
 from hodyn_ros.engine.kernel_spec import motion_arguments
 from hodyn_ros.engine.loops.loop_matrices import Moved, ProductCode, SumsCode, sized
+from hodyn_ros.engine.loops.loop_motion import Judged
 from hodyn_ros.engine.matrix_kernels import BY_PARAMETER, JacobianLaw, times_columns
 from hodyn_ros.engine.recursions import kinematics
 from hodyn_ros.engine.series.series import of_orders
@@ -77,6 +79,7 @@ class FromDrivesCode(ProductCode):
     """
 
     stacked = False
+    judged: Judged | None = "drives"
 
     def __init__(self, closure: Closure, twin: Closure, chosen: Array, order: int) -> None:
         self._of_platform: Traceable | None = None
@@ -95,6 +98,13 @@ class FromDrivesCode(ProductCode):
         super().__init__(twin, chosen, order)
         name, self.finds_pose = "the motion of the drives", closure.platform is not None
         self.motion = motion_arguments(order + 1, len(driven), twin.base_prescribed, name)
+
+    def parts(self, table: Array) -> list[Array]:
+        """Return the motion of a platform, and that of the coordinates."""
+        row, orders = table[0], self.terms
+        parts = [] if self._of_platform is None else [platform_rows(row, orders - 1)]
+        count = orders * len(self._joints)
+        return [*parts, row[-count:].reshape(orders, -1)] if count else parts
 
     def begun(self, q: Stack, state: Sequence[Scalar]) -> list[Scalar]:
         """Return those with the drives that are coordinates of the twin."""
@@ -121,6 +131,12 @@ class FromDrivesCode(ProductCode):
 
     def _coordinates(self, q: Stack) -> Stack:
         return [[row[i] for i in self._determining] for row in q]
+
+
+def platform_rows(row: Array, order: int) -> Array:
+    """Return the motion of a platform by order, from a row with its pose and twists."""
+    pose, twists = row[: kinematics.POSE], row[kinematics.POSE : kinematics.POSE + 6 * order]
+    return moving_rows(pose, twists.reshape(order, 6))
 
 
 def _called(code: ProductCode, traceable: Traceable, moved: Moved) -> Stack:

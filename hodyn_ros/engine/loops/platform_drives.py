@@ -14,8 +14,9 @@ from math import factorial
 import numpy as np
 
 from hodyn_ros.codegen.kernel import Stack
-from hodyn_ros.engine.loops.loop_motion import JUMP, ClosingMotion, LoopCode
+from hodyn_ros.engine.loops.loop_motion import JUMP, ClosingMotion, Judged, LoopCode
 from hodyn_ros.engine.loops.loop_multipliers import Multipliers
+from hodyn_ros.engine.loops.loop_products import platform_rows
 from hodyn_ros.engine.newton import ITERATIONS_FROM_DRIVES
 from hodyn_ros.engine.recursions.kinematics import POSE
 from hodyn_ros.engine.series.orthogonal import Orthogonal
@@ -33,6 +34,7 @@ from hodyn_ros.engine.series.vectors import (
     subtract,
     taylor,
 )
+from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
 
 _TERMS = 10  # of the series of sine and cosine
@@ -49,6 +51,7 @@ class PlatformCode(LoopCode):
     iterations = ITERATIONS_FROM_DRIVES
     has_lanes = False  # lanes hold limbs of one sample
     steps_in_two = False
+    judged: Judged | None = "drives"
 
     def __init__(self, closure: Closure, order: int) -> None:
         super().__init__(closure, np.zeros(0, dtype=int), order)
@@ -69,6 +72,10 @@ class PlatformCode(LoopCode):
     def batch_rows(self) -> slice:
         """The row."""
         return slice(0, 1)
+
+    def parts(self, table: Array) -> list[Array]:
+        """Return the motion of the platform."""
+        return [platform_rows(table[0], self.order)]
 
     def newton_step(self, drives: Stack, *stacks: Stack) -> Stack:
         """Improve the positions; returns them, and the square of about the step after this one."""
