@@ -174,30 +174,20 @@ class ProductCode(LoopCode):
     def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
         """Return the derivatives, one order after the other, and how near drives are to failing, or zero."""
 
-    def distribution(self, moved: Moved, terms: int) -> list[Column]:
-        """Return F by columns, with as many coefficients."""
-        return distribution(self, moved.motions, moved.base, terms)
-
-    def tree(self, moved: Moved) -> Composite:
-        """Return the sums of the tree."""
-        return tree_at(self, self.bodies, moved.leading, moved.rates, moved.base, self.terms)
-
-    def by_order(self, result: Sequence[Sequence[Series | float]]) -> Stack:
-        """Return the derivatives of a matrix, one order after the other."""
-        return by_order(result, self.terms - 1)
-
 
 class LoopSums(Sums):
     """Those of a robot with loops, with the columns of F in `z' = F y'`."""
 
     def __init__(self, code: SumsCode, moved: Moved) -> None:
         self.model, self.order, self.inputs = code.closure.tree, code.terms - 1, moved.inputs
-        self.tree, self.singularity = code.tree(moved), 0.0
+        self.tree = tree_at(code, code.bodies, moved.leading, moved.rates, moved.base, code.terms)
+        self.singularity: Scalar = 0.0
         self._code, self._moved = code, moved
 
     @cached_property
     def _distribution(self) -> list[Column]:
-        return self._code.distribution(self._moved, self._code.terms + self._code.law.bends)
+        code, moved = self._code, self._moved
+        return distribution(code, moved.motions, moved.base, code.terms + code.law.bends)
 
     @cached_property
     def columns(self) -> list[Column]:
@@ -292,7 +282,7 @@ class SumsCode(ProductCode):
     def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
         """Return the derivatives, one order after the other, and how near the drives are to failing."""
         sums = LoopSums(self, moved)
-        return self.by_order(self.law.rows(sums)), sums.singularity
+        return by_order(self.law.rows(sums), self.terms - 1), sums.singularity
 
 
 MATRIX_LAWS: dict[Matrix, tuple[Law, tuple[str, ...]]] = {  # and shapes of one order

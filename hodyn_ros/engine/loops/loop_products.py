@@ -14,11 +14,11 @@ import numpy as np
 from hodyn_ros.codegen.kernel import Stack, Traceable
 from hodyn_ros.digits import moving_rows
 from hodyn_ros.engine.kernel_spec import motion_arguments
-from hodyn_ros.engine.loops.loop_matrices import Moved, ProductCode, SumsCode, sized
+from hodyn_ros.engine.loops.loop_matrices import Moved, ProductCode, SumsCode, distribution, sized
 from hodyn_ros.engine.loops.loop_motion import Judged
 from hodyn_ros.engine.matrix_kernels import BY_PARAMETER, JacobianLaw, times_columns
 from hodyn_ros.engine.recursions import kinematics
-from hodyn_ros.engine.series.series import of_orders
+from hodyn_ros.engine.series.series import by_order, of_orders
 from hodyn_ros.engine.series.vectors import Scalar, dot
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.lie.se3 import Array
@@ -167,8 +167,8 @@ class FrameJacobianCode(ProductCode):
     def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
         """Return what follows from the Jacobian of the tree times F."""
         of_tree = of_orders(_called(self, self._of_tree, moved), 6)
-        jacobian = times_columns(of_tree, self.distribution(moved, self.terms))
-        return self.by_order(self.law.rows(jacobian, self.terms)), 0.0
+        jacobian = times_columns(of_tree, distribution(self, moved.motions, moved.base, self.terms))
+        return by_order(self.law.rows(jacobian, self.terms), self.terms - 1), 0.0
 
 
 by_parameter = partial(SumsCode, law=BY_PARAMETER, shape=("10 bodies (2 m + 1)", "m"))
@@ -183,6 +183,6 @@ class DriveJacobianCode(ProductCode):
 
     def rows(self, moved: Moved) -> tuple[Stack, Scalar]:
         """Return the rows of F that drives act on."""
-        closure, F = self.closure, self.distribution(moved, self.terms)
+        closure, F = self.closure, distribution(self, moved.motions, moved.base, self.terms)
         rows = [[column[closure.first + joint] for column in F] for joint in closure.driven]
-        return self.by_order(rows), 0.0
+        return by_order(rows, self.terms - 1), 0.0

@@ -34,7 +34,6 @@ class _FromDrivesPlan(Plan):
     """The motion of a robot from that of its drives, which are the coordinates of a twin, `looped`."""
 
     moved: MovedByDrives
-    step = "newton_step_of_drives"
 
     def motion(self, random: Random, reach: float) -> list[Array]:
         """Return a motion of the drives near home, and that of a base."""
@@ -45,13 +44,6 @@ class _FromDrivesPlan(Plan):
 @dataclass(frozen=True, eq=False)
 class _OnLimbsPlan(Plan):
     """The motion of a platform on limbs from that of its drives."""
-
-    step = "newton_step_of_drives"
-
-    @property
-    def n(self) -> int:
-        """Number of positions that the memory holds: those of all joints, and the pose."""
-        return self.looped.memory.size
 
     def motion(self, random: Random, reach: float) -> list[Array]:
         """Return a motion of the drives near home."""

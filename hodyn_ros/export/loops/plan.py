@@ -58,7 +58,6 @@ class Plan:
     singularity: tuple[int, float] | None = None
     remembered: str = "leading"  # name of the positions in the memory
     tolerances: Tolerances = DOUBLE
-    step = "newton_step"  # name of the function that improves positions
 
     @cached_property
     def inputs(self) -> dict[str, Shape]:
@@ -111,7 +110,12 @@ class Plan:
     @property
     def n(self) -> int:
         """Number of positions that the memory holds."""
-        return len(self.closure.leading)
+        return self.law.n_positions
+
+    @property
+    def step(self) -> str:
+        """Name of the function that improves positions."""
+        return "newton_step_of_drives" if "drives" in self.inputs else "newton_step"
 
     @property
     def home(self) -> Array:
