@@ -158,6 +158,9 @@ OTHERS: dict[str, Row] = {
     "smoothness of accelerations": (
         lambda: cam(True).forward_dynamics(np.zeros((2, 2)), np.zeros((4, 2))),
         "smooth up to derivative 4, and 5 are needed ... of 7"),
+    "smoothness of matrices that change": (
+        lambda: cam(True).matrix_derivatives(np.zeros((5, 2))),
+        "smooth up to derivative 4, and 5 are needed"),
     "end of a table": (
         lambda: cam(True).inverse_dynamics([[1.01, 0.0], [0.0, 0.0], [0.0, 0.0]]),
         "joint 'joint1' stands at 1.01, beyond the table of the coup"),
