@@ -45,7 +45,7 @@ class Operation:
     frame; `loops` takes it, and the shape of one order, besides. `kernel(model, order, setting)` makes the
     code of a tree, of what applied wrenches and bases of any kind act on; its law takes the same. Where code
     of robots with loops is more than its law, the method `loops_call(order, [frames, representation])` of
-    `LoopedDynamics` makes the compiled call and `loops_plan(robot, request, name)` the C function.
+    `LoopedDynamics` makes the call, or the function itself, and `loops_plan(robot, request, name)` that in C.
     `published(bodies, order, [frame, representation])` computes what is of a tree too large to compile.
 
     `compiled`, `batched`, `exported`: the robots of which `Robot.compile`, `Robot.compile_batch` and `hodyn
@@ -177,7 +177,7 @@ OPERATIONS: dict[str, Operation] = {
             "world origin [N.m, N], and its derivatives up to order {order}.",
             base="spatial",
             kernel="engine.kernels:inverse_dynamics",
-            loops_call=f"{_LOOPED}.compile",
+            loops_call=f"{_LOOPED}.effort_call",
             loops_plan=f"{_PLANS}.operations:inverse_dynamics",
             accuracy=True,
             q_left_out=True,
@@ -188,7 +188,7 @@ OPERATIONS: dict[str, Operation] = {
             2,
             says="efforts, then the motion of the driven joints up to derivative order + 2",
             base="spatial",
-            loops_call=f"{_LOOPED}.compile_drive_state",
+            loops_call=f"{_LOOPED}.effort_call",
             q_left_out=True,
             compiled=_LOOPS,
             batched=_NOWHERE,
@@ -206,7 +206,7 @@ OPERATIONS: dict[str, Operation] = {
             about_base="derivatives 1 to {order_1} of the twist.",
             base="spatial",
             kernel="engine.kernels:hybrid_dynamics",
-            loops_call=f"{_LOOPED}.compile_forward",
+            loops_call=f"{_LOOPED}.forward_call",
             loops_plan=f"{_PLANS}.operations:forward_dynamics",
             accuracy=True,
         ),
@@ -430,7 +430,7 @@ OPERATIONS: dict[str, Operation] = {
             "(order + 1, joints)",
             says="motion of all joints of the tree",
             base="spatial",
-            loops_call=f"{_LOOPED}.compile_joint_motion",
+            loops_call=f"{_LOOPED}.joint_call",
             loops_plan=f"{_PLANS}.operations:joint_motion",
             **_offered(_LOOPS),
             accuracy=True,

@@ -95,9 +95,12 @@ class LoopedDynamics(LoopedPartials, LoopedMatrices):
 
     def compiled(self, what: str, order: int, of: tuple[Any, ...]) -> Callable[..., Array]:
         """Return the fastest callable of an operation."""
-        if OPERATIONS[what].loops:
-            return into(self.compile_product(what, order, *of))
-        return into(OPERATIONS[what].law("loops_call")(self, order, *of))
+        operation = OPERATIONS[what]
+        if operation.loops:
+            call: Any = self.product_call(what, order, *of)
+        else:
+            call = operation.law("loops_call")(self, order, *of)
+        return into(self.fastest(what, call) if isinstance(call, LoopedCall) else call)
 
     def compiled_batch(
         self, what: str, order: int, of: tuple[Any, ...], call: Callable[..., Any], kind: DTypeLike

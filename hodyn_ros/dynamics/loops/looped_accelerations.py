@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from math import inf
 
@@ -52,7 +52,7 @@ class LoopedAccelerations(LoopedMotion):
 
     def _keep_forward(self, order: int) -> None:
         """Let further calls of an order, with arrays and a spatial base motion, find their code."""
-        closure, call = self.closure, self.compile_forward(order)
+        closure, call = self.closure, self.fastest("forward_dynamics", self.forward_call(order))
         states, efforts = (2, len(closure.joints)), (order + 1, len(closure.driven))
         if closure.leader is None:
             self.fast.forward[states, efforts] = call
@@ -153,7 +153,3 @@ class LoopedAccelerations(LoopedMotion):
         if self.independence.idle:
             raise InputError(self.independence.idle)
         return self.call_of(partial(AccelerationCode, order=order, prescribed=drives), order, loads)
-
-    def compile_forward(self, order: int) -> Callable[..., Array]:
-        """Return `f(state, [pose, twist,] efforts, [base wrench])`, compiled where it can be."""
-        return self.forward_call(order).compiled(slice(0, -1))

@@ -121,7 +121,8 @@ class LoopedEfforts(LoopedMotion):
 
     def _keep_compiled(self, order: int) -> None:
         """Let further calls of an order, with arrays and a spatial base motion that fits, find their code."""
-        shape, compiled = (order + 3, len(self.closure.joints)), self.compile(order)
+        shape = order + 3, len(self.closure.joints)
+        compiled = self.fastest("inverse_dynamics", self.effort_call(order))
         if self.closure.leader is None:
             self.fast.inverse[shape] = compiled
         else:
@@ -187,20 +188,6 @@ class LoopedEfforts(LoopedMotion):
     def drive_table(self, inputs: LoopedInputs) -> Array:
         """Compute all that `EffortCode` returns: efforts, motion of drives, how near they are to failing."""
         return self.efforts(inputs, slice(0, 2 * inputs.orders + 2))
-
-    def compile(self, order: int, drives: bool = False) -> Callable[..., Array]:
-        """Return `f([y (order + 3, k),] [pose (4, 4), twists (order + 2, 6)])`.
-
-        It returns efforts (order + 1, efforts) and, with `drives`, the motion of the driven joints below them
-        (2 order + 4, efforts), compiled where that takes some seconds at most. Twists are spatial; y is left
-        out where no joint is a coordinate.
-        """
-        call, rows = self.effort_call(order), slice(0, 2 * order + 4 if drives else order + 1)
-        return call.compiled(rows, *([] if self.closure.joints else [np.zeros((order + 3, 0))]))
-
-    def compile_drive_state(self, order: int) -> Callable[..., Array]:
-        """Return the same, with the motion of the driven joints."""
-        return self.compile(order, drives=True)
 
     def _by_formulation(self, name: str, inputs: LoopedInputs) -> Array:
         """Compute the efforts (order + 1, efforts) of one sample as published, in readable NumPy.

@@ -7,7 +7,6 @@ is skew, as it is for the tree.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -49,7 +48,7 @@ class LoopedMatrices(LoopedMotion):
         inputs = looped_inputs(self.closure, q, base, RATES[name])
         result = self._product(name, inputs, *of)
         if not inputs.n_samples:
-            code = self.compile_product(name, len(result) - 1, *of)
+            code = self.fastest(name, self.product_call(name, len(result) - 1, *of))
             self.fast.note(inputs.y, base, (name, *of), code, result)
         return result
 
@@ -57,10 +56,6 @@ class LoopedMatrices(LoopedMotion):
     def product_call(self, name: str, order: int, *of: Any) -> LoopedCall:
         """Return the code of what the call of that name returns."""
         return self._made(name, order, of)
-
-    def compile_product(self, name: str, order: int, *of: Any) -> Callable[..., Array]:
-        """Return `f(q, [pose, twists])` of the call of that name, whose rows come one after the other."""
-        return self.product_call(name, order, *of).compiled((slice(0, -1), self._columns(name)))
 
     def _made(
         self, name: str, order: int, of: tuple[Any, ...], limit: float = STRAIGHT_LINE_LIMIT
@@ -83,10 +78,6 @@ class LoopedMatrices(LoopedMotion):
         """Return the rows of all orders in the shape of one order."""
         shaped = rows.reshape(*rows.shape[:-2], -1, *call.law.shape)
         return shaped[..., self._columns(name)] if self.drifts else shaped
-
-    def _columns(self, name: str) -> slice:
-        """Return those that are not of bodies which hold a drifting base on the ground."""
-        return slice(PER_BODY * SHIFT if self.drifts and OPERATIONS[name].by_parameter else 0, None)
 
     @finite_result
     def dynamic_matrices(self, q: ArrayLike | None, base: BaseMotion | None) -> DynamicMatrices:

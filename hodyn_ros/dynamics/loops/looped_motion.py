@@ -14,10 +14,12 @@ from hodyn_ros.dynamics.loops.grounded import SHIFT, loop_code, shifted
 from hodyn_ros.dynamics.loops.looped_call import LoopedCall, kept
 from hodyn_ros.dynamics.loops.looped_position import LoopedPosition
 from hodyn_ros.dynamics.motion_stack import load_places
+from hodyn_ros.dynamics.operations import OPERATIONS
 from hodyn_ros.engine.kernel_spec import Loads
 from hodyn_ros.engine.loops.loop_motion import LoopCode
 from hodyn_ros.engine.loops.loop_products import FrameMotionCode
 from hodyn_ros.engine.recursions.kinematics import POSE
+from hodyn_ros.engine.recursions.regressor import PER_BODY
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
@@ -94,13 +96,19 @@ class LoopedMotion(LoopedPosition):
             return None
         return None if table is None else table[:-1]
 
-    def compile_joint_motion(self, order: int) -> Callable[..., Array]:
-        """Return `f([y (order + 1, k),] [pose (4, 4), twists (order, 6)])` for all joints.
+    def fastest(self, what: str, call: LoopedCall) -> Callable[..., Array]:
+        """Return the fastest call of one sample of an operation, without q where that is left out."""
+        operation = OPERATIONS[what]
+        rows = slice(0, -2) if what == "drive_state" else call.law.batch_rows
+        left_out = operation.q_left_out and not self.closure.joints
+        still = [np.zeros(call.code.arguments[0][1])] if left_out else []
+        return call.compiled((rows, self._columns(what)) if self.drifts else rows, *still)
 
-        Twists are spatial; y is left out where no joint is a coordinate.
-        """
-        still = [] if self.closure.joints else [np.zeros((order + 1, 0))]
-        return self.joint_call(order).compiled((slice(0, -1), self._own), *still)
+    def _columns(self, what: str) -> slice:
+        """Return those that are not of bodies and joints which hold a drifting base on the ground."""
+        if what == "joint_motion":
+            return self._own
+        return slice(PER_BODY * SHIFT if self.drifts and OPERATIONS[what].by_parameter else 0, None)
 
     @kept
     def joint_call(self, order: int) -> LoopedCall:
