@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from digit_study import KINDS, LINKAGES, distance, run
@@ -140,6 +142,29 @@ def test_digits_fall_towards_a_singular_pose_and_with_the_order() -> None:
     robot.accuracy("inverse_dynamics", beside_its_change(0.1))
     robot.reset(positions)
     assert robot.accuracy("inverse_dynamics", beside_its_change(0.3)).holds == 2
+
+
+@pytest.mark.parametrize("name", ["mimic_chain", "palletiser", "cams", "four_bar"])
+def test_far_from_the_origin_of_the_world(name: str) -> None:
+    """Of loops and couplings 14 digits were said where 10 were left."""
+    mechanism, away = getattr(mechanisms, name)(), np.array([6e4, -8e4, 1e3])
+    loops = [
+        replace(loop, point=loop.point + away, point_b=None if loop.point_b is None else loop.point_b + away)
+        for loop in mechanism.loops
+    ]
+    place = np.eye(4)
+    place[:3, 3] = away
+    robot = robot_of(replace(mechanism, tree=mechanism.tree.moved(place), loops=tuple(loops)))
+    q, _ = motion_of(mechanism, 1)
+    exact = mp.to_float(mp_loops.exact_efforts(mechanism, q, 1))
+    calls = [("inverse_dynamics", [q], exact)]
+    if len(robot.driven_joints) == robot.n_coordinates:
+        calls.append(("forward_dynamics", [q[:2], exact], q[2:]))
+    for call, arguments, right in calls:
+        found = robot.accuracy(call, *arguments)
+        wrong = np.abs(getattr(robot, call)(*arguments) - right).max(axis=1)
+        assert (wrong <= 10.0 * found.errors[0]).all(), wrong / found.errors
+        assert (found.digits < 11.0).all()
 
 
 def test_poses_alone_have_digits() -> None:

@@ -31,6 +31,7 @@ from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array
 
 _POSITIONS = ("q", "state", "drives", "seed")  # arguments that begin with positions
+_MOVING = ("q", "state", "drives", "torques", "inputs")  # that tell apart what a robot with loops is made of
 _NUMBERS = (*_POSITIONS, "torques", "inputs", "base_wrench", "preload", "pose", "twists", "weights")
 
 
@@ -49,7 +50,7 @@ class AccuracyCalls(RobotProperties):
 
         The call is made four times, of arguments that differ by their rounding, and of a robot with loops
         from positions nearby: takes four times as long, and goes on from where the first ends. Constants of
-        the robot count as exact, but for what a tree loses where they lie far from the world's origin.
+        the robot count as exact, but for what is lost where they lie far from the world's origin.
         Raises what the call raises, but for refusals by this rule.
         """
         if call not in WITH_ACCURACY:
@@ -105,7 +106,8 @@ class AccuracyCalls(RobotProperties):
             return value + far * rng.uniform(-1.0, 1.0, len(value))
         array = np.atleast_2d(value)
         floor: Array | float = self._position_sizes(name, array.shape[-1]) if name in _POSITIONS else 0.0
-        array = rounded_pose(array, rng) if name == "pose" else rounded(array, rng, floor)
+        own = self.closure.own_rounding if self.closure is not None and name in _MOVING else 1.0
+        array = rounded_pose(array, rng) if name == "pose" else rounded(array, rng, floor, own)
         return array.reshape(np.shape(value))
 
     def _position_sizes(self, name: str, count: int) -> Array | float:
