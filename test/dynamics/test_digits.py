@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from case_robots import of_tree
 from digit_study import KINDS, LINKAGES, distance, run
-from linkages import motion_of, robot_of
+from linkages import motion_of, moved_away, robot_of
 from numpy.typing import NDArray
 from oracles import mechanisms, mp_loops
 from oracles import mp_dynamics as mp
@@ -149,14 +149,8 @@ def test_digits_fall_towards_a_singular_pose_and_with_the_order() -> None:
 @pytest.mark.parametrize("name", ["mimic_chain", "palletiser", "cams", "four_bar"])
 def test_far_from_the_origin_of_the_world(name: str) -> None:
     """Of loops and couplings 14 digits were said where 10 were left."""
-    mechanism, away = getattr(mechanisms, name)(), np.array([6e4, -8e4, 1e3])
-    loops = [
-        replace(loop, point=loop.point + away, point_b=None if loop.point_b is None else loop.point_b + away)
-        for loop in mechanism.loops
-    ]
-    place = np.eye(4)
-    place[:3, 3] = away
-    robot = robot_of(replace(mechanism, tree=mechanism.tree.moved(place), loops=tuple(loops)))
+    mechanism = getattr(mechanisms, name)()
+    robot = robot_of(moved_away(mechanism, np.array([6e4, -8e4, 1e3])))
     q, _ = motion_of(mechanism, 1)
     exact = mp.to_float(mp_loops.exact_efforts(mechanism, q, 1))
     calls = [("inverse_dynamics", [q], exact)]
