@@ -89,13 +89,16 @@ def sizes_by_order(part: Array) -> Array:
     return result
 
 
-def rounded(values: Array, rng: np.random.Generator, floor: Array | float = 0.0) -> Array:
-    """Return an array whose numbers differ by their rounding, those of the first row by that of `floor`."""
+def rounded(values: Array, rng: np.random.Generator, floor: Array | float = 0.0, own: float = 1.0) -> Array:
+    """Return an array whose numbers differ by their rounding, those of the first row by that of `floor`.
+
+    By so many times as much as what the answer is computed from besides has its `own` rounding.
+    """
     sizes = np.abs(values)
     sizes = sizes + _ROW * sizes.max(axis=-1, keepdims=True, initial=0.0)
     if sizes.size:
         sizes[..., 0, :] = np.maximum(sizes[..., 0, :], floor)
-    result: Array = values + _ROUNDING * sizes * rng.uniform(-1.0, 1.0, values.shape)
+    result: Array = values + _ROUNDING * own * sizes * rng.uniform(-1.0, 1.0, values.shape)
     return result
 
 

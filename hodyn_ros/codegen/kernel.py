@@ -260,13 +260,19 @@ class Kernel(Function):
 
     @staticmethod
     def unless_long(
-        trace: Callable[..., Stack], arguments: Sequence[tuple[str, Shape]], limit: float | None = None
+        trace: Callable[..., Stack],
+        arguments: Sequence[tuple[str, Shape]],
+        limit: float | None = None,
+        make: Callable[..., Kernel] | None = None,
     ) -> Kernel | None:
-        """Compile; None where there are more operations than a limit, by default `STRAIGHT_LINE_LIMIT`."""
+        """Compile; None where there are more operations than a limit, by default `STRAIGHT_LINE_LIMIT`.
+
+        `make(trace, arguments, module)`: by default this class.
+        """
         module = _module(trace, arguments)
         if module.facts[0] > (STRAIGHT_LINE_LIMIT if limit is None else limit):
             return None
-        return Kernel(trace, arguments, module)
+        return (make or Kernel)(trace, arguments, module)
 
     @cached_property
     def batch_code(self) -> MachineCode:

@@ -14,15 +14,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from hodyn_ros.engine.series.canonical import without_mass
 from hodyn_ros.errors import InputError, ModelError
 from hodyn_ros.formulations.spatial import SpatialMotion
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.se3 import Ad, Array, exp_screw, inverse, spatial_inertia
 from hodyn_ros.model.tree import TreeModel, massless
 
-_NEGLIGIBLE = 1e-15  # of the mass and inertia that a body carries: less than these are rounded by
 _FLAT = 1e-12  # ratio of principal moments below which an inertia has no full rank
 _SINGULAR = 1e-9  # ratio of the least to the largest singular value of normalised screws
+_NEAR = 1e-7  # the same of a pose: nearer to a singular one answers may be rounding alone
 _LEAST_EXTENT = 1e-5  # of a robot's distance from the world origin, whose rounding must not count as extent
 
 
@@ -47,12 +48,12 @@ class MasslessGroup:
 
 def massless_groups(model: TreeModel) -> list[MasslessGroup]:
     """Return the groups of connected bodies that have no mass, or one lost in rounding by what they carry."""
-    without_mass = _without_mass(model)
+    light = without_mass(model)
     group_of: dict[int, MasslessGroup] = {}
     groups: list[MasslessGroup] = []
     for body, parent in enumerate(model.parents):
         group = group_of.get(parent)
-        if without_mass[body]:
+        if light[body]:
             if group is None:
                 group = MasslessGroup([])
                 groups.append(group)
@@ -79,7 +80,7 @@ def check_mobility(model: TreeModel) -> list[MasslessGroup]:
     groups = massless_groups(model)
     anywhere = np.random.default_rng(0).uniform(-1.0, 1.0, model.n_joints)
     for group in groups:
-        idle = _idle_joints(model, group, anywhere, ())
+        idle = _idle_joints(model, group, anywhere, (), _SINGULAR)
         if idle:
             raise ModelError(
                 f"joints {idle} can move together without moving any mass, because {_bodies(model, group)} "
@@ -142,38 +143,20 @@ def _check_ranks(model: TreeModel) -> None:
 
 
 def check_pose(
-    model: TreeModel, groups: Sequence[MasslessGroup], positions: Array, held: Collection[int] = ()
+    model: TreeModel, groups: Sequence[MasslessGroup], held: Collection[int], arguments: Sequence[Array]
 ) -> None:
-    """Reject joint positions (n,) [rad or m] at which the mass matrix is singular.
+    """Reject arguments of forward or hybrid dynamics, a state first, if the mass matrix is singular there.
 
     `groups` are what `check_mobility` returned; the motion of the joints `held` is prescribed. Raises
     InputError naming the joints that torques cannot hold there.
     """
     for group in groups:
-        idle = _idle_joints(model, group, positions, held)
+        idle = _idle_joints(model, group, arguments[0][0], held, _NEAR)
         if idle:
             raise InputError(
                 f"the pose is singular: joints {idle} can move together there without moving any mass, "
                 f"because {_bodies(model, group)} without mass; torques do not determine accelerations"
             )
-
-
-def _without_mass(model: TreeModel) -> list[bool]:
-    n = model.n_bodies
-    masses, inertias = model.masses.tolist(), np.abs(model.inertias).max(axis=(1, 2)).tolist()
-    carried_mass, carried_inertia = [0.0] * n, [0.0] * n
-    for body in reversed(range(n)):
-        parent = model.parents[body]
-        if parent >= 0:
-            carried_mass[parent] += masses[body] + carried_mass[body]
-            carried_inertia[parent] += inertias[body] + carried_inertia[body]
-    return [
-        (body > 0 or not model.floating_base)
-        and carried_mass[body] > 0.0
-        and masses[body] <= _NEGLIGIBLE * carried_mass[body]
-        and inertias[body] <= _NEGLIGIBLE * carried_inertia[body]
-        for body in range(n)
-    ]
 
 
 def _measure(model: TreeModel, group: MasslessGroup) -> None:
@@ -189,9 +172,9 @@ def _measure(model: TreeModel, group: MasslessGroup) -> None:
 
 
 def _idle_joints(
-    model: TreeModel, group: MasslessGroup, positions: Array, held: Collection[int]
+    model: TreeModel, group: MasslessGroup, positions: Array, held: Collection[int], least: float
 ) -> list[str]:
-    """Return the joints that can move while all bodies with mass stand still."""
+    """Return the joints that can move while all bodies with mass stand still, but for a `least` share."""
     joints = [model.joint_of(body) for body in group.moved if model.joint_of(body) not in held]
     if not joints:
         return []
@@ -203,7 +186,7 @@ def _idle_joints(
                 matrix[6 * i : 6 * i + 6, columns[joint]] = screw
     matrix /= np.linalg.norm(matrix, axis=0)
     _, values, motions = np.linalg.svd(matrix)
-    if len(values) == len(joints) and values[-1] > _SINGULAR * values[0]:
+    if len(values) == len(joints) and values[-1] > least * values[0]:
         return []
     idle = motions[-1]
     return [model.joint_names[joint] for joint in joints if abs(idle[columns[joint]]) > 1e-6]

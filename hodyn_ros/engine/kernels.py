@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hodyn_ros.codegen.kernel import Kernel, Stack, Traceable
+from hodyn_ros.engine.finite_kernel import FiniteKernel, Refuse
 from hodyn_ros.engine.kernel_spec import PLAIN, KernelSpec, hybrid_arguments, tree_arguments
 from hodyn_ros.engine.large_trees.forward import TreeHybridKernel
 from hodyn_ros.engine.large_trees.inverse import TreeKernel
@@ -64,19 +65,24 @@ def solved_efforts(
     return recursion, recursion.torques(q, twists, loads)
 
 
-def hybrid_dynamics(model: TreeModel, order: int, setting: KernelSpec = PLAIN) -> Kernel | TreeHybridKernel:
+def hybrid_dynamics(
+    model: TreeModel, order: int, setting: KernelSpec = PLAIN, refuse: Refuse | None = None
+) -> Kernel | TreeHybridKernel:
     """Compile `state (2, n), given (order + 1, n), ... -> found (order + 1, n)`.
 
     `given` are accelerations of prescribed joints and torques of the others by order, `found` the reverse:
     with none prescribed, forward dynamics. With a floating base the arguments go on with its pose (4, 4), its
     twist (1, 6) and the base wrench by order (order + 1, 6) in the world frame or, prescribed, the
     derivatives of the twist; six columns with the other of the two stand before `found`. Applied wrenches
-    follow, (order + 1, 6) each.
+    follow, (order + 1, 6) each. `refuse` raises for the arguments of a singular pose, where there are any.
     """
     fits = model.n_bodies * max((order + 2) ** 2, _STEEP) <= _STRAIGHT_LINE_LIMIT
     if not fits:
-        return TreeHybridKernel(model, order, setting)
-    return Kernel(*hybrid_dynamics_trace(model, order, setting))
+        return TreeHybridKernel(model, order, setting, refuse)
+    trace, arguments = hybrid_dynamics_trace(model, order, setting)
+    return (
+        Kernel(trace, arguments) if refuse is None else FiniteKernel(trace, arguments, refuse=refuse, rows=1)
+    )
 
 
 def hybrid_dynamics_trace(model: TreeModel, order: int, setting: KernelSpec = PLAIN) -> Traceable:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from hodyn_ros.engine.kernel_spec import KernelSpec, Loads, hybrid_arguments
 from hodyn_ros.engine.kernels import solved_motion
 from hodyn_ros.engine.matrix_kernels import partials_along
 from hodyn_ros.engine.recursions.articulated import factorise, solve
-from hodyn_ros.engine.series.vectors import to_derivatives
+from hodyn_ros.engine.series.vectors import Scalar, to_derivatives
 from hodyn_ros.formulations.state_derivatives import respond
 from hodyn_ros.model.tree import TreeModel
 
@@ -61,13 +62,14 @@ def traced_responses(
         along = [pose, to_derivatives([[*w, *v] for w, v in series][: order + 2]), *wrenches]
         if not setting.base_prescribed:  # the wrench on it stays as it is where the base moves
             along, loads = [*along, of_base], (*loads, (0, "spatial"))
-    results = respond(partials_along(model, order, loads, q, along), prescribed, _solved)
+    solved = partial(_solved, lost=recursion.lost)
+    results = respond(partials_along(model, order, loads, q, along), prescribed, solved)
     return Responses(q, along, loads, results, prescribed)
 
 
-def _solved(matrix: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
+def _solved(matrix: NDArray[Any], right: NDArray[Any], lost: Scalar) -> NDArray[Any]:
     """Return the x (..., f, c) with `A x = right` of a symmetric positive definite matrix (1, f, f)."""
-    factor, columns = factorise(matrix[0].tolist()), np.swapaxes(right, -1, -2)
+    factor, columns = factorise(matrix[0].tolist(), lost), np.swapaxes(right, -1, -2)
     result = [solve(factor, columns[at].tolist()) for at in np.ndindex(columns.shape[:-1])]
     return np.swapaxes(np.array(result, dtype=object).reshape(columns.shape), -1, -2)
 

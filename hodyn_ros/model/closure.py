@@ -213,6 +213,11 @@ class Closure:
         return robot_size(self.tree)
 
     @cached_property
+    def own_rounding(self) -> float:
+        """By how much more the robot's own numbers are rounded than arguments."""
+        return own_rounding(self.tree)
+
+    @cached_property
     def joint_sizes(self) -> Array:
         """What positions (n,) of all joints are measured in: one radian, or the robot's size of slides."""
         turning = self.tree.screws[self.tree.first_jointed_body :, :3].any(axis=1)
@@ -272,6 +277,16 @@ def robot_size(tree: TreeModel) -> float:
     feet = np.cross(turning[:, :3], turning[:, 3:] + np.cross(turning[:, :3], center))  # from the center
     size = float(np.linalg.norm(np.ptp(np.concatenate([places - center, feet]), axis=0)))
     return size if size > NO_LENGTH * np.abs(places).max() else 1.0
+
+
+def own_rounding(tree: TreeModel) -> float:
+    """Return by how much more a robot's own numbers are rounded than arguments.
+
+    They are seen from the world's origin; one where it stands within two of its sizes from there.
+    """
+    turning = tree.screws[tree.screws[:, :3].any(axis=1)]
+    places = np.concatenate([tree.placements[:, :3, 3], turning[:, 3:]])
+    return max(1.0, 0.5 * float(np.abs(places).max()) / robot_size(tree))
 
 
 def _couple(

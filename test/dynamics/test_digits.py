@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from case_robots import of_tree
 from digit_study import KINDS, LINKAGES, distance, run
-from linkages import motion_of, robot_of
+from linkages import motion_of, moved_away, robot_of
 from numpy.typing import NDArray
 from oracles import mechanisms, mp_loops
 from oracles import mp_dynamics as mp
 from oracles.cases import relative_errors
+from oracles.random_trees import random_tree
 from sweeps import THOROUGH, some
 
 from hodyn_ros import BaseMotion, Robot, SingularError, share
@@ -140,6 +144,43 @@ def test_digits_fall_towards_a_singular_pose_and_with_the_order() -> None:
     robot.accuracy("inverse_dynamics", beside_its_change(0.1))
     robot.reset(positions)
     assert robot.accuracy("inverse_dynamics", beside_its_change(0.3)).holds == 2
+
+
+@pytest.mark.parametrize("name", ["mimic_chain", "palletiser", "cams", "four_bar"])
+def test_far_from_the_origin_of_the_world(name: str) -> None:
+    """Of loops and couplings 14 digits were said where 10 were left."""
+    mechanism = getattr(mechanisms, name)()
+    robot = robot_of(moved_away(mechanism, np.array([6e4, -8e4, 1e3])))
+    q, _ = motion_of(mechanism, 1)
+    exact = mp.to_float(mp_loops.exact_efforts(mechanism, q, 1))
+    calls = [("inverse_dynamics", [q], exact)]
+    if len(robot.driven_joints) == robot.n_coordinates:
+        calls.append(("forward_dynamics", [q[:2], exact], q[2:]))
+    for call, arguments, right in calls:
+        found = robot.accuracy(call, *arguments)
+        wrong = np.abs(getattr(robot, call)(*arguments) - right).max(axis=1)
+        assert (wrong <= 10.0 * found.errors[0]).all(), wrong / found.errors
+        assert (found.digits < 11.0).all()
+
+
+def test_efforts_of_hybrid_dynamics_do_not_hide_accelerations() -> None:
+    """Measured by torques of heavy bodies, accelerations of light ones had 2.5 digits less than were said."""
+    tree, rng = random_tree(3, 6), np.random.default_rng(3)
+    factors = np.array([1e6, 1e6, 1.0, 1e-6, 1e-6, 1e-6])
+    tree = replace(tree, masses=tree.masses * factors, inertias=tree.inertias * factors[:, None, None])
+    robot, q, held = of_tree(tree), rng.uniform(-1.0, 1.0, (4, 6)), [0, 2]
+    given = mp.to_float(mp.inverse_dynamics(tree, q).torques)
+    given[:, held] = q[2:, held]
+    free = np.isin(np.arange(6), held, invert=True)
+    exact, efforts = mp.hybrid_dynamics(tree, q[:2], free, given, given)
+    right = np.where(free, mp.to_float(exact.joints), mp.to_float(efforts.torques))
+    wrong = np.abs(robot.hybrid_dynamics(q[:2], given, prescribed=held) - right)
+    found = robot.accuracy("hybrid_dynamics", q[:2], given, prescribed=held)
+    assert found.errors.shape == (2, 2)
+    for errors, columns in zip(found.errors, (~free, free)):
+        assert (wrong[:, columns].max(axis=1) <= 10.0 * errors).all()
+    largest = np.abs(right[:, free]).max(axis=1)
+    assert (found.sizes[1] <= 10.0 * largest).all() and (found.sizes[0] > 1e3 * found.sizes[1]).all()
 
 
 def test_poses_alone_have_digits() -> None:

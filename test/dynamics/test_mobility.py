@@ -190,6 +190,56 @@ class TestPosesSingularByThemselves:
         with pytest.raises(InputError, match=r"pose is singular.*'joint1', 'joint3'.*'body2', 'body3'"):
             robot.forward_dynamics(np.zeros((2, 3)), np.ones((1, 3)), base)
 
+    @pytest.mark.parametrize("order", [0, 2])
+    @pytest.mark.parametrize(
+        "what", ["forward_dynamics", "forward_dynamics_derivatives", "forward_dynamics_hessian"]
+    )
+    def test_compiled_functions_look_as_well(self, order: int, what: str) -> None:
+        """They returned up to 1e70 there."""
+        robot, rng = Robot.from_screws(**self.wrist.arguments()), np.random.default_rng(0)
+        states, torques = rng.uniform(0.3, 1.0, (9, 2, 3)), rng.uniform(-1.0, 1.0, (9, order + 1, 3))
+        further = [rng.uniform(-1.0, 1.0, (9, order + 1, 3))] if what.endswith("hessian") else []
+        one, many = robot.compile(order, what), robot.compile_batch(order, what)
+        arrays = [states, torques, *further]
+        expected = many(*arrays)
+        states[6, 0, 1] = 1e-5
+        assert np.isfinite(one(*(array[6] for array in arrays))).all()
+        for second in (0.0, 1e-9, np.pi):
+            states[6, 0, 1] = second
+            with pytest.raises(InputError, match=r"pose is singular.*'joint1', 'joint3'"):
+                one(*(array[6] for array in arrays))
+            with pytest.raises(InputError, match=r"sample 6: the pose is singular"):
+                many(*arrays)
+            np.testing.assert_allclose(
+                one(*(array[5] for array in arrays)), expected[5], rtol=1e-9, atol=1e-9
+            )
+
+    def test_numbers_of_four_bytes_are_lost_earlier(self) -> None:
+        robot, rng = Robot.from_screws(**self.wrist.arguments()), np.random.default_rng(0)
+        states = rng.uniform(0.3, 1.0, (9, 2, 3)).astype(np.float32)
+        torques = np.ones((9, 1, 3), dtype=np.float32)
+        call = robot.compile_batch(0, "forward_dynamics", dtype=np.float32)
+        assert np.isfinite(call(states, torques)).all()
+        states[6, 0, 1] = 1e-3
+        with pytest.raises(InputError, match="sample 6: .* too close to a singular one"):
+            call(states, torques)
+
+    def test_in_a_tree_that_is_computed_in_loops(self) -> None:
+        arguments = random_tree(5, 60).arguments()
+        wrist = self.wrist.arguments()
+        arguments["parents"] = (*arguments["parents"], 59, 60, 61)
+        for name in ("screws", "placements", "masses", "coms", "inertias"):
+            arguments[name] = np.concatenate([arguments[name], wrist[name]])
+        robot, rng = Robot.from_screws(**arguments), np.random.default_rng(0)
+        states, torques = rng.uniform(0.3, 1.0, (3, 2, 63)), rng.uniform(-1.0, 1.0, (3, 1, 63))
+        one, many = robot.compile(0, "forward_dynamics"), robot.compile_batch(0, "forward_dynamics")
+        np.testing.assert_array_equal(many(states, torques)[1], one(states[1], torques[1]))
+        states[1, 0, 61] = 0.0
+        with pytest.raises(InputError, match=r"pose is singular.*'joint61', 'joint63'"):
+            one(states[1], torques[1])
+        with pytest.raises(InputError, match="sample 1: the pose is singular"):
+            many(states, torques)
+
     def test_inverse_dynamics_does_not_mind(self) -> None:
         robot = Robot.from_screws(**self.wrist.arguments())
         q = np.array([[0.4, 0.0, -0.3], [0.1, 0.2, 0.3], [1.0, 2.0, 3.0]])

@@ -299,6 +299,25 @@ class TestWhat:
         call(library.panda_forward_dynamics, q[:2].copy(), tau, *loads, rates)
         np.testing.assert_allclose(rates, q[2:], atol=1e-10)
 
+    @needs_c
+    def test_singular_poses_of_bodies_without_mass_have_no_number(self, tmp_path: Path) -> None:
+        """As that of a ball joint at 90 degrees of pitch: 1e35 rad/s^2 came back."""
+        axes, heavy = np.eye(3, 6)[[2, 1, 0]], np.array([0.0, 0.0, 1.0])
+        robot = Robot.from_screws(
+            range(-1, 2), axes, np.tile(np.eye(4), (3, 1, 1)), heavy, np.full((3, 3), 0.1),
+            heavy[:, None, None] * np.diag([0.1, 0.2, 0.25]), name="ball",
+        )  # fmt: skip
+        request = ExportRequest(2, what=("forward_dynamics", "forward_dynamics_derivatives"))
+        library = compiled(c_source(robot, request), tmp_path)
+        state, tau = np.full((2, 3), 0.3), np.full((3, 3), 0.2)
+        rates, partials = np.empty((3, 3)), np.empty((3 * 5 * 3, 3))
+        call(library.ball_forward_dynamics, state, tau, rates)
+        np.testing.assert_allclose(rates, robot.forward_dynamics(state, tau), rtol=1e-11, atol=1e-11)
+        state[0, 1] = np.pi / 2
+        call(library.ball_forward_dynamics, state, tau, rates)
+        call(library.ball_forward_dynamics_derivatives, state, tau, partials)
+        assert not np.isfinite(rates).any() and not np.isfinite(partials[partials != 0.0]).any()
+
     def test_bodies_whose_names_c_cannot_tell_apart(self) -> None:
         tree = random_tree(np.random.default_rng(1), 2)
         robot = Robot.from_screws(**{**tree.arguments(), "body_names": ["a b", "a-b"]})

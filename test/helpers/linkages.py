@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache, lru_cache
 
 import numpy as np
@@ -89,6 +90,17 @@ def motion_of(m: Mechanism, order: int, seed: int = 0) -> tuple[Array, BaseMotio
     if m.platform is not None and len(m.platform[1]) == 3:
         twists[:, [0, 1, 5]] = 0.0
     return y, BaseMotion(place, twists)
+
+
+def moved_away(m: Mechanism, away: Array) -> Mechanism:
+    """Return a mechanism that stands elsewhere (3,) in the world at the zero configuration."""
+    place = np.eye(4)
+    place[:3, 3] = away
+    loops = (
+        replace(one, point=one.point + away, point_b=None if one.point_b is None else one.point_b + away)
+        for one in m.loops
+    )
+    return replace(m, tree=m.tree.moved(place), loops=tuple(loops))
 
 
 def shipped(name: str) -> Robot:

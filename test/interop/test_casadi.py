@@ -152,6 +152,22 @@ def test_every_operation_is_that_of_compile_and_its_derivatives_are_exact(
     np.testing.assert_allclose(whole, whole.T, rtol=0, atol=1e-11 * max(np.abs(whole).max(), 1.0))
 
 
+def test_singular_poses_of_bodies_without_mass_have_no_number() -> None:
+    """And derivatives elsewhere do not know of it."""
+    axes, heavy = np.eye(3, 6)[[2, 1, 0]], np.array([0.0, 0.0, 1.0])
+    inertias = heavy[:, None, None] * np.diag([0.1, 0.2, 0.25])
+    ball = Robot.from_screws(range(-1, 2), axes, np.tile(np.eye(4), (3, 1, 1)), heavy, np.eye(3), inertias)
+    call, state, tau = function(ball, "forward_dynamics"), np.full((2, 3), 0.3), np.full((1, 3), 0.2)
+    expected = ball.forward_dynamics_derivatives(state, tau)[0]
+    for found, exact in zip(
+        listed(call.jacobian()(state.T, tau.T, 0)), (np.hstack(expected[:2]), expected[2])
+    ):
+        np.testing.assert_allclose(found, exact, rtol=0, atol=1e-12 * np.abs(expected).max())
+    state[0, 1] = np.pi / 2
+    assert not np.isfinite(np.array(call(state.T, tau.T))).any()
+    assert not np.isfinite(np.array(call.jacobian()(state.T, tau.T, 0)[1])).any()
+
+
 def test_several_samples_are_each_on_its_own() -> None:
     robot, count = small(False), 11
     one, many = function(robot, order=1), function(robot, order=1, samples=count, name="many")

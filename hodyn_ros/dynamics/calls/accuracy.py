@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array
 
 _POSITIONS = ("q", "state", "drives", "seed")  # arguments that begin with positions
+_MOVING = ("q", "state", "drives", "torques", "inputs")  # that tell apart what a robot with loops is made of
 _NUMBERS = (*_POSITIONS, "torques", "inputs", "base_wrench", "preload", "pose", "twists", "weights")
 
 
@@ -44,12 +46,13 @@ class AccuracyCalls(RobotProperties):
         are the digits (order + 1,) that the torques and their derivatives have left, of the largest number of
         their order, or of a hundredth of what is natural for a motion as fast where that is larger. `errors`
         and `sizes` (parts, order + 1) are what they follow from, by part of the answer: those of a base come
-        apart from those of joints; poses and positions stand in the row of order 0. `holds` is the highest
-        order with six digits, with fewer of which a call near a singular pose refuses.
+        apart from those of joints, efforts of joints that are prescribed from accelerations; poses and
+        positions stand in the row of order 0. `holds` is the highest order with six digits, with fewer of
+        which a call near a singular pose refuses.
 
         The call is made four times, of arguments that differ by their rounding, and of a robot with loops
         from positions nearby: takes four times as long, and goes on from where the first ends. Constants of
-        the robot count as exact, but for what a tree loses where they lie far from the world's origin.
+        the robot count as exact, but for what is lost where they lie far from the world's origin.
         Raises what the call raises, but for refusals by this rule.
         """
         if call not in WITH_ACCURACY:
@@ -58,7 +61,8 @@ class AccuracyCalls(RobotProperties):
         bound = inspect.signature(method).bind(*arguments, **named)
         values = {name: _of_one_sample(name, value) for name, value in bound.arguments.items()}
         with asked_for(), self._from_here() as memory:
-            result = parts_of(method(**values))
+            parts = partial(self._parts_of_call, values)
+            result, efforts = parts(method(**values))
             left = None if memory is None else memory.copy()
             rounded_answers: list[list[Array] | None] = []
             for _ in range(DRAWS):
@@ -66,13 +70,27 @@ class AccuracyCalls(RobotProperties):
                 if memory is not None and left is not None:
                     memory[:] = begun_beside(self._structure, left, rng)
                 try:
-                    rounded_answers.append(parts_of(method(**beside)))
+                    rounded_answers.append(parts(method(**beside))[0])
                 except HodynError:
                     rounded_answers.append(None)
             if memory is not None and left is not None:
                 memory[:] = left
-        natural = [self._natural(call, part, values) for part in result]
+        natural = [
+            self._natural("inverse_dynamics" if effort else call, part, values)
+            for part, effort in zip(result, efforts)
+        ]
         return accuracy(result, rounded_answers, natural, self._dynamics.rounding_gain(call))
+
+    def _parts_of_call(self, arguments: dict[str, Any], answer: Any) -> tuple[list[Array], list[bool]]:
+        """Return the parts of an answer, those of joints that are prescribed apart, and which are efforts."""
+        parts, driven = parts_of(answer), self._structure.driven
+        prescribed, moved = arguments.get("prescribed"), bool(arguments.get("prescribe_base"))
+        if prescribed is None or not driven:
+            return parts, [moved] * len(parts)
+        *base, joints = parts
+        held = [driven.index(self._tree.joint_index(joint)) for joint in prescribed]
+        columns = np.isin(np.arange(len(driven)), held)
+        return [*base, joints[:, columns], joints[:, ~columns]], [*[moved] * len(base), True, False]
 
     @contextmanager
     def _from_here(self) -> Iterator[Array | None]:
@@ -105,7 +123,8 @@ class AccuracyCalls(RobotProperties):
             return value + far * rng.uniform(-1.0, 1.0, len(value))
         array = np.atleast_2d(value)
         floor: Array | float = self._position_sizes(name, array.shape[-1]) if name in _POSITIONS else 0.0
-        array = rounded_pose(array, rng) if name == "pose" else rounded(array, rng, floor)
+        own = self.closure.own_rounding if self.closure is not None and name in _MOVING else 1.0
+        array = rounded_pose(array, rng) if name == "pose" else rounded(array, rng, floor, own)
         return array.reshape(np.shape(value))
 
     def _position_sizes(self, name: str, count: int) -> Array | float:
@@ -116,7 +135,7 @@ class AccuracyCalls(RobotProperties):
         """Return what is natural for a part of an answer."""
         own = sizes_by_order(part)
         if call == "inverse_dynamics":
-            motion, base = arguments.get("q"), arguments.get("base")
+            motion, base = arguments.get("q", arguments.get("state")), arguments.get("base")
             speeds = [] if motion is None else sizes_by_order(np.asarray(motion)[1:]).tolist()
             twists = (
                 [] if base is None else sizes_by_order(base.in_representation("body_fixed").twists).tolist()

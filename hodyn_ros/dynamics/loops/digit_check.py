@@ -146,10 +146,11 @@ class DigitCheck:
     def _rounded(self, name: str, array: Array, rng: np.random.Generator) -> Array:
         array = np.asarray(array, dtype=np.float64)
         if name in ("the motion", "the state", _OF_DRIVES):
-            return rounded(array, rng, self._position_sizes(name))
+            return rounded(array, rng, self._position_sizes(name), self.closure.own_rounding)
         if name == "the pose":
             return rounded_pose(array, rng)
-        return rounded(array, rng)
+        own = self.closure.own_rounding if name == "the efforts" else 1.0
+        return rounded(array, rng, own=own)
 
     def _natural(self, parts: Sequence[Array], arguments: Sequence[Array]) -> list[Array]:
         """Return what is natural for each part."""

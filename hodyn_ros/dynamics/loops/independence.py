@@ -20,7 +20,7 @@ from hodyn_ros.dynamics.loops.closing import close, home, step
 from hodyn_ros.errors import ConvergenceError, ModelError
 from hodyn_ros.formulations.embedding import LoopMotion, Place
 from hodyn_ros.formulations.transmission import inertia_derivatives
-from hodyn_ros.lie.se3 import Array, spatial_inertia
+from hodyn_ros.lie.se3 import Array, hat, spatial_inertia
 from hodyn_ros.model.closure import Closure
 
 _REGULAR = 1e-6  # singular values of a square system below count as zero
@@ -278,14 +278,23 @@ def least_costly(closure: Closure, moved: LoopMotion, rows: Array) -> tuple[list
 
     `rows`: the independent ones of the loops.
     """
-    rows = _loop_rows(closure, moved, rows)
+    about = _about_base(closure, moved)
+    rows = (moved.J[0] / moved.row_sizes[: moved.n_loop_rows, None])[rows] @ about
     free = np.eye(closure.n_velocities)
     if len(rows):
         free = np.linalg.svd(rows)[2][len(rows) :]
-    mass = mass_of(closure, moved) * np.outer(closure.scale, closure.scale)
+    mass = about.T @ mass_of(closure, moved) @ about
     values, vectors = np.linalg.eigh(free @ mass @ free.T)
     cost = float(values[0] / values[-1]) if values[-1] > 0.0 else 0.0
     return idle_names(closure, vectors[:, 0] @ free), cost
+
+
+def _about_base(closure: Closure, moved: LoopMotion) -> Array:
+    """Return the velocities (m, m) of unit size, by columns: those of a base are about where it stands."""
+    result = np.diag(closure.scale)
+    if closure.first:
+        result[3:6, :3] = hat(moved.body_pose(0)[:3, 3])
+    return result
 
 
 def _motion_system(closure: Closure, moved: LoopMotion, rows: Array) -> Array:

@@ -36,7 +36,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.formulations import INVERSE_DYNAMICS, parameters
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array
-from hodyn_ros.model.closure import Closure, robot_size
+from hodyn_ros.model.closure import Closure, own_rounding
 
 
 class TreeDynamics(TreePartials):
@@ -49,14 +49,9 @@ class TreeDynamics(TreePartials):
     def rounding_gain(self, call: str) -> float:
         """Return by how much errors exceed those that rounded arguments make.
 
-        The tree's own numbers are seen from the world's origin; where it stands within two of its sizes from
-        there, they are rounded no more than arguments. Poses are as large as the distance themselves.
+        By as much as numbers of the tree are rounded more. Poses are as large as the distance themselves.
         """
-        if not call.endswith("dynamics"):
-            return 1.0
-        turning = self.tree.screws[self.tree.screws[:, :3].any(axis=1)]
-        places = np.concatenate([self.tree.placements[:, :3, 3], turning[:, 3:]])
-        return max(1.0, 0.5 * float(np.abs(places).max()) / robot_size(self.tree))
+        return own_rounding(self.tree) if call.endswith("dynamics") else 1.0
 
     def joint_motion_or_none(self, q: ArrayLike | None, base: BaseMotion | None) -> ArrayLike | None:
         """Return what moves all joints, where that is known without a check of what is given."""

@@ -10,7 +10,6 @@ import numpy as np
 from hodyn_ros.checks import check_result, finite_array, real_array
 from hodyn_ros.codegen.kernel import Function
 from hodyn_ros.dynamics.call_arguments import HybridArguments, check_prescribed
-from hodyn_ros.dynamics.mobility import check_pose
 from hodyn_ros.dynamics.motion_stack import applied, check_order, fitting_base, load_places
 from hodyn_ros.dynamics.results import BaseAndJoints, base_and_joints
 from hodyn_ros.dynamics.trees.tree_code import TreeCode
@@ -43,7 +42,7 @@ class TreeAccelerations(TreeCode):
         """Compute what `Robot.forward_dynamics` returns."""
         result, base = self._hybrid(arguments), arguments.base
         order = result.shape[-2] - 1
-        plain = not arguments.wrenches and not self.massless and result.ndim == 2
+        plain = not arguments.wrenches and result.ndim == 2
         if plain and order <= self.sure_order:
             setting = KernelSpec(base=None if base is None else base.representation)
             function = self.kernel("forward_dynamics", order, setting).function
@@ -99,8 +98,6 @@ class TreeAccelerations(TreeCode):
             prescribed=prescribed,
             base_prescribed=prescribe_base,
         )
-        for position in positions.reshape(-1, 2, n)[:, 0] if self.massless else ():
-            check_pose(self.tree, self.massless, position, prescribed)
         arrays = [positions, values, *of_base, *applied(loads, order, batch)]
         return HybridProblem(order, setting, arrays, batch)
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
-from functools import cached_property
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any
 
 from hodyn_ros.codegen.kernel import Function, Kernel
 from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.dynamics.fast_calls import FastCalls
-from hodyn_ros.dynamics.mobility import check_mobility
+from hodyn_ros.dynamics.mobility import check_mobility, check_pose
 from hodyn_ros.dynamics.named_frames import placed
 from hodyn_ros.dynamics.operations import OPERATIONS
+from hodyn_ros.engine.finite_kernel import FiniteKernel, Refuse
 from hodyn_ros.engine.kernel_spec import KernelSpec
 from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.joint_tree import JointTree
@@ -37,7 +38,13 @@ class TreeCode:
     def kernel(self, name: str, order: int, setting: KernelSpec) -> Function:
         """Return the code of inverse or forward dynamics, by the name of the operation."""
         law = OPERATIONS[name].law
-        return self._kernels.made((name, order, setting), lambda: law("kernel")(self.tree, order, setting))
+
+        def make() -> Function:
+            refuse = self._refuse(name, setting.prescribed)
+            function: Function = law("kernel")(self.tree, order, setting, *([refuse] if refuse else []))
+            return function
+
+        return self._kernels.made((name, order, setting), make)
 
     def traced_kernel(self, name: str, order: int, *of: Any) -> Kernel | None:
         """Return the kernel of an operation by its law; None where it takes too long to compile.
@@ -48,7 +55,12 @@ class TreeCode:
 
         def make() -> Kernel | None:
             further = of if operation.frames == "none" else placed(tree, self.frames, of)
-            return Kernel.unless_long(*operation.law("tree")(tree, order, *further))
+            held = next((one.prescribed for one in of if isinstance(one, KernelSpec)), ())
+            refuse = self._refuse(name, held)
+            trace, arguments = operation.law("tree")(tree, order, *further)
+            if refuse is None:
+                return Kernel.unless_long(trace, arguments)
+            return Kernel.unless_long(trace, arguments, make=partial(FiniteKernel, refuse=refuse))
 
         return self._traced.made((name, order, *of), make)
 
@@ -57,6 +69,12 @@ class TreeCode:
     ) -> Kernel | None:
         """Return the kernel that a function makes of the tree, an order and what more it takes."""
         return self._traced.made((make, order, *arrays), lambda: make(self.tree, order, *arrays))
+
+    def _refuse(self, name: str, held: Sequence[int]) -> Refuse | None:
+        """Return what refuses singular poses of an operation that has some; the joints `held` are moved."""
+        if not self.massless or OPERATIONS[name].takes != "state":
+            return None
+        return partial(check_pose, self.tree, self.massless, held)
 
     def compile_long(self, name: str, order: int) -> None:
         """Compile an operation by its law, however long that takes."""

@@ -94,7 +94,7 @@ class TreePartials(TreeAccelerations):
         kernel = self._partial_kernel(order, problem.setting)
         if kernel is not None:
             plain = problem.setting == KernelSpec(base=None if base is None else base.representation)
-            if plain and not problem.batch and not self.massless:
+            if plain and not problem.batch:
                 self.fast.partials[(2, n), (order + 1, n), base and base.representation] = (
                     kernel.function,
                     shape,
@@ -106,6 +106,7 @@ class TreePartials(TreeAccelerations):
             problem = self._hybrid_problem(arguments)
         changes = self.derived_kernel(hybrid_dynamics_changes, order, problem.setting)
         if changes is not None:
+            self._solved_motion(problem)  # which refuses singular poses
             return in_all_directions(changes, problem.arrays, problem.batch)
         if arguments.base_wrench is not None and n_axes(arguments.base_wrench) == 3:
             each = arguments.one_by_one()

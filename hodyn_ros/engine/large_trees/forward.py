@@ -9,9 +9,12 @@ from collections.abc import Sequence
 from functools import lru_cache, partial
 from typing import Any
 
+from hodyn_ros.array import Array
 from hodyn_ros.codegen.kernel import Stack
 from hodyn_ros.codegen.object_cache import KEPT
 from hodyn_ros.codegen.program import Code
+from hodyn_ros.codegen.sample_loop import naming_sample
+from hodyn_ros.engine.finite_kernel import Refuse
 from hodyn_ros.engine.kernel_spec import KernelSpec, hybrid_arguments
 from hodyn_ros.engine.large_trees.inverse import TreeFunction
 from hodyn_ros.engine.large_trees.sweeps import Base, Joints, Swept, swept_code
@@ -66,9 +69,31 @@ def _hybrid_code(
 
 
 class TreeHybridKernel(TreeFunction):
-    """Forward and hybrid dynamics by the generic code, with the arguments of `kernels.hybrid_dynamics`."""
+    """Forward and hybrid dynamics by the generic code, with the arguments of `kernels.hybrid_dynamics`.
 
-    def __init__(self, model: TreeModel, order: int, setting: KernelSpec) -> None:
+    Its steps know a body and the parent alone, so poses are looked at before each call.
+    """
+
+    def __init__(
+        self, model: TreeModel, order: int, setting: KernelSpec, refuse: Refuse | None = None
+    ) -> None:
         loaded, prescribed = bool(setting.loads), bool(setting.prescribed)
         code = _hybrid_code(order, setting.base, loaded, prescribed, setting.base_prescribed)
         super().__init__(model, hybrid_arguments(model, order, setting), order, code, setting)
+        self._refuse = refuse
+        if refuse is not None:
+            self.function = self._otherwise()
+
+    def batch(self, *arrays: Array, out: Array | None = None, threads: int | None = None) -> Array:
+        """See `Function`; errors name the sample."""
+        out = super().batch(*arrays, out=out, threads=threads)
+        if self._refuse is not None:
+            for i in range(len(out)):
+                with naming_sample(i):
+                    self._refuse([array[i] for array in arrays])
+        return out
+
+    def _compute(self, arrays: Sequence[Array], out: Array) -> None:
+        if self._refuse is not None:
+            self._refuse(arrays)
+        super()._compute(arrays, out)

@@ -15,7 +15,8 @@ from hodyn_ros.engine.series.applied import AppliedWrench
 from hodyn_ros.engine.series.body import Body
 from hodyn_ros.engine.series.canonical import CanonicalBody
 from hodyn_ros.engine.series.floating_base import FloatingBase
-from hodyn_ros.engine.series.spatial import NOTHING, Spatial, minus, plus, scaled
+from hodyn_ros.engine.series.spatial import NOTHING, Spatial, minus, plus, power, scaled
+from hodyn_ros.engine.series.validity import unless_lost
 from hodyn_ros.engine.series.vectors import (
     ZERO,
     Scalar,
@@ -151,6 +152,11 @@ def wrench_at_parent(body: Body, wrench: Spatial) -> Spatial:
     return add(moment, cross(present_translation(body), force)), force
 
 
+def _screw(body: Body) -> Spatial:
+    """Return the motion of a body by its joint."""
+    return (0.0, 0.0, body.constants.rotation_gain), (0.0, 0.0, body.constants.translation_gain)
+
+
 def motion_from_parent(body: Body, motion: Spatial) -> Spatial:
     """Move a motion of the parent to the body's origin and axes, at the present pose."""
     spin, a = motion
@@ -197,6 +203,8 @@ class ArticulatedRecursion(Recursion):
         self.states = [ArticulatedState(ArticulatedInertia.of_body(constants)) for constants in bodies]
         self.base_wrenches: list[Spatial] = []  # given in the world frame
         self.base_factor: list[list[Scalar]] = []
+        # of joints around bodies without mass: their inertia by what the joints beyond leave of it
+        self.loss: Scalar = 0.0
 
     def solution(
         self,
@@ -233,6 +241,11 @@ class ArticulatedRecursion(Recursion):
         if self.base is not None and not self.base_prescribed:
             self.base_factor = factorise(self.states[0].inertia.rows())
 
+    @property
+    def lost(self) -> Scalar:
+        """Zero; at a singular pose of bodies without mass not finite."""
+        return 0.0 if isinstance(self.loss, float) else unless_lost(1.0 / self.loss)
+
     def articulate_joint(self, body: Body) -> None:
         """Find the inertia about a joint, its children done, and add to the parent's what it passes on."""
         c, state = body.constants, self.state_of(body)
@@ -244,10 +257,24 @@ class ArticulatedRecursion(Recursion):
             )
             state.column = moment, force
             state.inverse = 1.0 / (body.along_joint(moment, force) + self.armature[c.joint])
+            if c.light:
+                whole = self.inertia_of(body, _screw(body)) + self.armature[c.joint]
+                self.loss = self.loss + whole * state.inverse
             passed = passed.without(state.column, state.inverse)
         if c.parent >= 0:
             parent = self.states[c.parent]
             parent.inertia = parent.inertia.plus(passed.seen_from_parent(body))
+
+    def inertia_of(self, body: Body, motion: Spatial) -> Scalar:
+        """Return the inertia that a motion of a body meets; one without mass takes along what it carries."""
+        state = self.state_of(body)
+        if not body.constants.light:
+            return power(motion, state.inertia.times(motion))
+        result = power(motion, ArticulatedInertia.of_body(body.constants).times(motion))
+        for child in self.jointed:
+            if child.constants.parent >= 0 and self.bodies[child.constants.parent] is body:
+                result = result + self.inertia_of(child, motion_from_parent(child, motion))
+        return result
 
     def state_of(self, body: Body) -> ArticulatedState:
         """Return what belongs to a body with a joint."""
@@ -272,6 +299,8 @@ class ArticulatedRecursion(Recursion):
             self.states[0].wrench = self.bodies[0].wrench(k, ZERO, ZERO)
             if self.base_prescribed:
                 self.move_base(k, base_inputs)
+        if k == 0:  # all that is found follows from these
+            inputs = [x + self.lost for x in inputs]
         for body in self.way("outward"):
             self.bias(body, k, inputs[body.constants.joint])
         for state, wrench in zip(self.states, self.applied(loads)):
@@ -360,8 +389,11 @@ class ArticulatedRecursion(Recursion):
         return result
 
 
-def factorise(matrix: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
-    """Factorise a symmetric positive definite matrix as `L D L^T`, with D^-1 on the result's diagonal."""
+def factorise(matrix: Sequence[Sequence[Scalar]], lost: Scalar = 0.0) -> list[list[Scalar]]:
+    """Factorise a symmetric positive definite matrix as `L D L^T`, with D^-1 on the result's diagonal.
+
+    Where what is `lost` is not finite, neither is that.
+    """
     n = len(matrix)
     factor: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
     pivots: list[Scalar] = []
@@ -370,7 +402,7 @@ def factorise(matrix: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
         for i in range(j):
             pivot = pivot - factor[j][i] * factor[j][i] * pivots[i]
         pivots.append(pivot)
-        factor[j][j] = 1.0 / pivot
+        factor[j][j] = (1.0 + lost) / pivot
         for i in range(j + 1, n):
             entry = matrix[i][j]
             for m in range(j):

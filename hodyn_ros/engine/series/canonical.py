@@ -21,6 +21,7 @@ from hodyn_ros.model.tree import JointKind, TreeModel
 # common normal are far away, and inertias moved there and back lose twice as many digits.
 _CROSSED = 1e-2
 _ROUNDING = 4e-15  # constants closer than this to 0, 1 or -1 differ from them by rounding alone
+_NEGLIGIBLE = 1e-15  # of the mass and inertia that a body carries: less than these are rounded by
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +43,7 @@ class CanonicalBody:
     first_moment: Array
     second_moment: Array
     body_in_frame: Array  # (4, 4) the user's body frame, seen from this one
+    light: bool = False  # whether it has no mass of its own, as `without_mass` says; others hold its joint
 
 
 def inward(parents: Sequence[int], body: int, root: int = -1) -> list[int]:
@@ -62,6 +64,7 @@ def canonical_bodies(model: TreeModel, *, regroup: bool = True) -> list[Canonica
     if regroup:
         for j in reversed(range(model.first_jointed_body, model.n_bodies)):
             _regroup(model, j, frames, pseudo)
+    light = without_mass(model)
     bodies = []
     for j, parent in enumerate(model.parents):
         kind = model.kinds[j]
@@ -83,9 +86,29 @@ def canonical_bodies(model: TreeModel, *, regroup: bool = True) -> list[Canonica
                 first_moment=pseudo[j][:3, 3],
                 second_moment=pseudo[j][:3, :3],
                 body_in_frame=inverse(frames[j]) @ model.placements[j],
+                light=light[j],
             )
         )
     return bodies
+
+
+def without_mass(model: TreeModel) -> list[bool]:
+    """Say of each body but a base whether it has no mass, or one lost in rounding by what it carries."""
+    n = model.n_bodies
+    masses, inertias = model.masses.tolist(), np.abs(model.inertias).max(axis=(1, 2)).tolist()
+    carried_mass, carried_inertia = [0.0] * n, [0.0] * n
+    for body in reversed(range(n)):
+        parent = model.parents[body]
+        if parent >= 0:
+            carried_mass[parent] += masses[body] + carried_mass[body]
+            carried_inertia[parent] += inertias[body] + carried_inertia[body]
+    return [
+        (body > 0 or not model.floating_base)
+        and carried_mass[body] > 0.0
+        and masses[body] <= _NEGLIGIBLE * carried_mass[body]
+        and inertias[body] <= _NEGLIGIBLE * carried_inertia[body]
+        for body in range(n)
+    ]
 
 
 def _size(model: TreeModel) -> float:

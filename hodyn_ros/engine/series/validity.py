@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from hodyn_ros.engine.series.vectors import Scalar, dot
 
 
@@ -58,6 +60,16 @@ def unless_small(wrong: Scalar) -> Scalar:
     So what is added, which says how near a singular pose is, can be read from the sum.
     """
     return abs(wrong - 0.5) + wrong - 0.5
+
+
+def unless_lost(share: Scalar) -> Scalar:
+    """Return zero, but infinity or NaN where a share is so small, or negative, that it may be rounding alone.
+
+    Where it is not seen beside 64: below 7e-15 of doubles, and 4e-6 of numbers with 24 bits. The derivatives
+    are zero.
+    """
+    seen = (1.0 + share * (1.0 / 64.0)) - 1.0
+    return np.floor(0.5 / np.sqrt(seen * 2.0**60))
 
 
 def overflow(values: Sequence[Sequence[Scalar]]) -> Scalar:

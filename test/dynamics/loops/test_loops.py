@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conditioning import SLACK, largest, moved_by_rounding
-from linkages import joined, motion_of, readable_solution, robot_of, whole_efforts
+from linkages import joined, motion_of, moved_away, readable_solution, robot_of, whole_efforts
 from numpy.typing import NDArray
 from oracles import mp_loops
 from oracles.cases import relative_errors
@@ -16,7 +16,7 @@ from oracles.mechanisms import FEW, MECHANISMS, Z, ankle, four_bar, planar_3rrr,
 from oracles.motions import Base
 from sweeps import THOROUGH, some
 
-from hodyn_ros import AppliedWrench, Constraints, Coupling, Robot
+from hodyn_ros import AppliedWrench, BaseMotion, Constraints, Coupling, Robot
 from hodyn_ros.dynamics.loops import closing
 from hodyn_ros.errors import ConvergenceError, ModelError, SingularError
 
@@ -182,3 +182,16 @@ def _parallelogram() -> Robot:
     tree = replace(mechanism.tree, screws=screws, placements=placements)
     loop = replace(mechanism.loops[0], point=np.array([0.5, 0.2, 0.0]))
     return robot_of(replace(mechanism, tree=tree, loops=(loop,)))
+
+
+def test_a_base_that_is_described_far_away_moves_mass() -> None:
+    """A kilometre away it was refused: turned about the world's origin, it moved farther than any joint."""
+    q, base = motion_of(ankle(), 0)
+    away = np.array([600.0, -800.0, 10.0])
+    assert base is not None
+    pose, twists = base.pose.copy(), base.twists.copy()
+    pose[:3, 3] += away
+    twists[:, 3:] -= np.cross(twists[:, :3], away)
+    here = robot_of(ankle()).inverse_dynamics(q, base)
+    there = robot_of(moved_away(ankle(), away)).inverse_dynamics(q, BaseMotion(pose, twists))
+    np.testing.assert_allclose(there.joints, here.joints, rtol=0, atol=1e-9 * np.abs(here.joints).max())
