@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from drive_specs import DEFLECTIONS, PAIR, SPECS, TABLE, TABULATED
 from oracles.motions import random_stack
-from refusals import assert_refused, refused
+from refusals import assert_refused, not_finite, refused
 
 from hodyn_ros import InputError, MotorMotion, series_elastic
 from hodyn_ros.actuation.drive_train import DriveTrain
@@ -126,10 +126,10 @@ def test_what_cannot_be_is_refused_as_before() -> None:
     assert_refused(
         ((0, 1121.0), "joint '0': a torque of 1121 N·m lies beyond the spring table, -1120"),
         ((0, -1121.0), "joint '0': a torque of -1121 N·m lies beyond"),
-        ((0, np.nan), "torques holds NaN or infinite numbers, first at index"),
+        ((0, np.nan), not_finite("torques", (0, 0))),
         ((1, slack * (1.0 + 1e-12)), told),
         ((1, -slack * (1.0 + 1e-12)), told),
-        ({"q": np.full((5, 2), np.inf)}, "link motion holds NaN or infinite numbers, first at index"),
+        ({"q": np.full((5, 2), np.inf)}, not_finite("link motion", (0, 0))),
         ({"q": np.zeros((4, 2))}, "torques of 3 orders need 5 orders of motion, found 4"),
         ({"q": np.zeros((5, 3))}, "must have shapes ... found (5, 3) and (3, 2)"),
         ({"torques": np.zeros(2)}, "must have shapes ... found (5, 2) and (2,)"),

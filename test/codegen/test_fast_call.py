@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from refusals import assert_refused, refused
+from refusals import assert_refused, misshapen, refused
 
 from hodyn_ros.array import Array
 from hodyn_ros.codegen import fast_call
@@ -113,13 +113,13 @@ def test_what_does_not_fit_is_named(f: Callable[..., Any]) -> None:
         ((A,), "2 arrays ... 'a', 'b' ... found 1"),
         ((A, B, np.zeros((1, 3))), "found 3"),
         ((A,) * 300, "found 300"),
-        ((B, A), "a must have shape (2, 3), found (1, 2)"),
-        ((A, B.T), "b must have shape (1, 2), found (2, 1)"),
-        ((A.T, B), "a must have shape (2, 3), found (3, 2)"),
-        ((A.ravel(), B), "a must have shape (2, 3), found (6,)"),
-        ((A[None], B), "a must have shape (2, 3), found (1, 2, 3)"),
-        ((np.float64(1.0), B), "a must have shape (2, 3), found (1,)"),
-        ((np.zeros((2, 0)), B), "a must have shape (2, 3), found (2, 0)"),
+        ((B, A), misshapen("a", (1, 2), "(2, 3)")),
+        ((A, B.T), misshapen("b", (2, 1), "(1, 2)")),
+        ((A.T, B), misshapen("a", (3, 2), "(2, 3)")),
+        ((A.ravel(), B), misshapen("a", (6,), "(2, 3)")),
+        ((A[None], B), misshapen("a", (1, 2, 3), "(2, 3)")),
+        ((np.float64(1.0), B), misshapen("a", (1,), "(2, 3)")),
+        ((np.zeros((2, 0)), B), misshapen("a", (2, 0), "(2, 3)")),
         ((None, B), "a is None; give an array"),
         ((A, None), "b is None; give an array"),
         (("text", B), "a must hold real numbers"),

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from linkages import elastic_delta, shipped, with_drives
-from refusals import assert_refused
+from refusals import assert_refused, misshapen
 from sweeps import some
 
 from hodyn_ros import InputError, Robot
@@ -133,7 +133,7 @@ def test_what_does_not_fit_is_refused() -> None:
         (lambda: FeedbackLinearisation.from_poles(delta, POLES, PRELOAD_POLES),
          "as many coordinates as drives, 3; leave out"),
         (lambda: FeedbackLinearisation.from_poles(redundant, POLES, PRELOAD_POLES, [1.0]),
-         "preload must have shape (3,)"),
+         misshapen("preload", (1,), "(3,)")),
     )  # fmt: skip
     with pytest.raises(InputError, match=r"\(5, 3\)"):
         plant = Plant(delta)

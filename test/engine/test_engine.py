@@ -11,7 +11,7 @@ import pytest
 from oracles.cases import relative_errors
 from oracles.motions import random_stack
 from oracles.random_trees import Tree, random_tree
-from refusals import refused
+from refusals import not_finite, refused
 from sweeps import some
 
 from hodyn_ros import Robot
@@ -156,7 +156,7 @@ class TestBatches:
             np.testing.assert_array_equal(out, expected)
             assert (room[:shift] == 7.0).all() and (room[shift + count * size :] == 7.0).all()
         batch[20, 0, 1] = np.nan
-        refused(lambda: kernel.batch(batch), "(20, 0, 1)")
+        refused(lambda: kernel.batch(batch), not_finite("a", (20, 0, 1)))
 
     def test_a_forked_process_computes_batches_too(self) -> None:
         """It has none of its parent's threads."""

@@ -30,7 +30,7 @@ from exported_code import (
 from oracles.motions import random_base, random_motion
 from oracles.random_trees import random_tree
 from places import CONFIG, DATA, ROOT
-from refusals import assert_refused, refused
+from refusals import assert_refused, refused, unknown
 from ros_processes import child_environment
 from sweeps import THOROUGH
 
@@ -307,13 +307,13 @@ class TestWhat:
 
     def test_bad_wishes_give_one_line(self) -> None:
         assert_refused(
-            ({"wrenches": ["gripper"]}, "gripper"),
+            ({"wrenches": ["gripper"]}, unknown("body", "gripper")),
             ({"what": "com", "wrenches": ["panda_link1"]}, "wrenches are of inverse_dynamics"),
             ({"what": "torques"}, "there is no 'torques' to export; choose some of inverse_dynamics,"),
             ({"what": ()}, "there is nothing to export"),
             ({"frames": ["panda_link1"]}, "frames are of forward_kinematics, jacobian, "),
             ({"what": "jacobian", "frames": ["panda_link1", "panda_link2"]}, "jacobian is of one frame"),
-            ({"what": "jacobian", "frames": ["gripper"]}, "gripper"),
+            ({"what": "jacobian", "frames": ["gripper"]}, unknown("body or frame", "gripper")),
             ({"what": "motion_from_drives"}, "motion_from_drives are of robots with couplings"),
             ({"what": "jacobian", "representation": "world"}, "representation must be one of"),
             by=lambda arguments: c_source(panda(), ExportRequest(1, **arguments)),

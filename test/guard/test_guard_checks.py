@@ -7,13 +7,13 @@ from dataclasses import replace
 import explained_study
 import numpy as np
 import pytest
+from refusals import like, refused
 from scipy.integrate import solve_ivp
 from sweeps import some
 
-from hodyn_ros import Robot, share
+from hodyn_ros import RangeError, Robot, share
 from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.control.motor_pd import Reference
-from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.guard.command_guard import CommandGuard
 from hodyn_ros.guard.effort_check import GAIN, RATE_OVER, THRESHOLD, EffortCheck
@@ -43,8 +43,7 @@ EPOCH = 1_700_000_000 * 1000 * MS
     ],
 )
 def test_a_figure_out_of_its_range_is_refused_by_its_name(name: str, value: float) -> None:
-    with pytest.raises(InputError, match=f"{name} must be within"):
-        GuardConfig(**{name: value})
+    refused(lambda: GuardConfig(**{name: value}), like(RangeError, name=name, value=value))
 
 
 def test_each_reason_has_words_with_its_figures() -> None:

@@ -264,7 +264,7 @@ class TestLoops:
     def test_what_is_wrong_is_named(self) -> None:
         assert_refused(
             ({"constraints": Constraints(coordinates=[1])},
-             "coordinates: there is no joint 'joint2'; the model has ... 'joint2_rz'"),
+             "coordinates: there is no joint 'joint2'; ... 'joint2_rz'"),
             ({"constraints": Constraints(coordinates=[3])}, "there is no index 3; there are 3: ... 'joint3'"),
             ({"constraints": Constraints([Loop(4, 0, "ball", (0, 0, 0))])},
              "there is no index 4; there are 3"),

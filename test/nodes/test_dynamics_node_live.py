@@ -249,7 +249,7 @@ def test_measured_wrenches_are_filtered_and_told(peer: Peer, node: RosProcess, p
 
 def test_wrench_sources_that_cannot_be_are_refused(peer: Peer) -> None:
     for wrong, reason in (
-        ({"wrench_bodies": ["nothing"]}, "there is no body 'nothing'; the model has"),
+        ({"wrench_bodies": ["nothing"]}, "no body 'nothing'"),
         ({"wrench_bodies": [HAND, HAND]}, "name every body once"),
         ({"wrench_bodies": ["a-b"]}, "'a-b' cannot have a topic"),
         ({"wrench_frame": "tool"}, "'wrench_frame' is 'tool'; choose one of world, body"),
@@ -325,7 +325,7 @@ def test_a_platform_is_pushed_too() -> None:
         expected = heavier.inverse_dynamics(None, still, [applied])
         np.testing.assert_allclose(answer.efforts, expected[0], rtol=1e-12, atol=1e-12)
         rejected = peer.set_parameters(wrench_bodies=["leg1"])
-        assert "there is no body 'leg1'; the model has ['platform', 'leg1_body5', " in rejected.reason
+        assert "no body 'leg1'; known here: ['platform', 'leg1_body5', " in rejected.reason
         # and a limb as well as the platform
         assert peer.set_parameters(wrench_bodies=[name, leg]).successful
         Sensor(peer, leg).publish_until(

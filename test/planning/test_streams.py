@@ -10,10 +10,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as some
 from random_points import HOME, Message, follow, largest_usage, panda
-from refusals import assert_refused
+from refusals import assert_refused, like
 from scipy.interpolate import BSpline
 
-from hodyn_ros import Robot, share
+from hodyn_ros import RangeError, Robot, share
 from hodyn_ros.array import Array
 from hodyn_ros.model.limits import JointLimits
 from hodyn_ros.planning.check import check
@@ -274,7 +274,7 @@ def test_robots_and_settings_that_cannot_be_are_refused() -> None:
         (lambda: StreamPlanner(panda(), HOME + np.array([4.0, 0, 0, 0, 0, 0, 0]), 0.0),
          "cannot stand where the stream is to begin: position of"),
         (lambda: StreamPlanner(panda(), HOME[:6], 0.0), "the position must hold 7 finite numbers"),
-        (lambda: StreamConfig(spacing=0.0), "spacing must be within 0.001 and 0.5, found 0"),
+        (lambda: StreamConfig(spacing=0.0), like(RangeError, name="spacing")),
         (lambda: StreamPlanner(flying, np.zeros(flying.n_joints), 0.0),
          "streams move the joints of a robot on a fixed base"),
     )  # fmt: skip

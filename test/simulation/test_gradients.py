@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from oracles.random_trees import Tree, random_tree
-from refusals import assert_refused
+from refusals import assert_refused, misshapen
 
 from hodyn_ros import InputError, Robot, share
 from hodyn_ros.array import Array
@@ -122,7 +122,7 @@ def test_what_cannot_be_says_so() -> None:
     states = simulation.simulate(np.zeros((2, 2)), np.zeros((3, 2)), 0.01, parameters)
     assert_refused(
         (lambda: simulation.gradient(states, np.zeros((3, 2)), 0.01, parameters, np.zeros((3, 2, 2))),
-         "the slopes must have shape (4, 2, 2), found (3, 2, 2)"),
+         misshapen("the slopes", (3, 2, 2), "(4, 2, 2)")),
         (lambda: simulation.simulate(np.zeros((2, 2)), np.zeros((3, 2)), 0.0, parameters),
          "the step must be positive and finite, found 0.0 s"),
     )  # fmt: skip

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from oracles import pinocchio_models
 from oracles.random_trees import Tree, random_tree
-from refusals import assert_refused
+from refusals import assert_refused, misshapen
 from scipy.integrate import solve_ivp
 
 from hodyn_ros import InputError, Robot
@@ -219,7 +219,7 @@ def test_bad_input_is_refused_and_changes_nothing(
 def test_bad_starts_are_refused(panda: Robot) -> None:
     floating = random_tree(np.random.default_rng(0), 3, floating_base=True)
     assert_refused(
-        (lambda: RobotSimulation(panda, np.zeros(6)), "position must have shape"),
+        (lambda: RobotSimulation(panda, np.zeros(6)), misshapen("position", (6,), "(7,)")),
         (lambda: RobotSimulation(panda, np.zeros(7), velocity=np.full(7, np.inf)), "velocity holds inf"),
         (lambda: RobotSimulation(panda, np.zeros(7), damping=[0, -1, 0, 0, 0, 0, 0]),
          "not negative, found -1 of joint 'panda_joint2'"),

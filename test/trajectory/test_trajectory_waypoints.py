@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import mp_trajectories as mp
-from refusals import assert_refused, refused
+from refusals import assert_refused, misshapen, not_finite, refused
 from scipy.interpolate import CubicHermiteSpline, make_interp_spline
 
 from hodyn_ros.errors import InputError
@@ -218,10 +218,10 @@ def test_bad_joint_trajectories_are_refused() -> None:
         ((["a"], []), "the joint trajectory has no points"),
         ((["a"], [(1.0, [1.0], [], [])]),
          "at least two waypoints, found one; put the present position before it"),
-        ((["a", "b"], [(0.0, [1.0], [], [])] * 2), "positions of point 0 must have shape (2,), found (1,)"),
-        ((["a"], [(0.0, [1.0], [], []), (1.0, [], [], [])]), "positions of point 1 must have shape (1,)"),
+        ((["a", "b"], [(0.0, [1.0], [], [])] * 2), misshapen("positions of point 0", (1,), "(2,)")),
+        ((["a"], [(0.0, [1.0], [], []), (1.0, [], [], [])]), misshapen("positions of point 1", (0,), "(1,)")),
         ((["a"], [(0.0, [1.0], [], []), (1.0, [math.nan], [], [])]),
-         "positions of point 1 holds NaN or infinite"),
+         not_finite("positions of point 1", (0,))),
         ((["a", "a"], [(0.0, [1.0, 2.0], [], []), (1.0, [1.0, 2.0], [], [])]), "joint 'a' appears twice"),
         by=lambda given: WaypointSpline.from_joint_trajectory(*given),
     )  # fmt: skip
