@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -531,7 +531,7 @@ def test_time_goes_on(time: float) -> None:
 @pytest.mark.parametrize("sample", [np.zeros((2, 7)), np.zeros(21), np.zeros((3, 6)), None, "none"])
 def test_other_shapes_are_refused(sample: object) -> None:
     observer, _ = standing()
-    with pytest.raises(InputError, match="sample"):
+    with pytest.raises(InputError, match="a sample"):
         observer.update(3 * PERIOD, sample)  # type: ignore[arg-type]
     refused(lambda: observer.sample(position=np.zeros(7)), "needs ... 'velocity'")
 
@@ -570,8 +570,8 @@ def test_figures_of_the_configuration_are_checked() -> None:
 
 
 def test_noise_is_of_each_joint_or_of_all() -> None:
-    with pytest.raises(InputError, match="'effort_noise' holds 2 values for 7 joints"):
-        MomentumObserver(panda(), ObserverConfig(effort_noise=(1.0, 2.0)))
+    call = partial(MomentumObserver, panda(), ObserverConfig(effort_noise=(1.0, 2.0)))
+    refused(call, "'effort_noise' holds 2 values")
 
 
 def test_a_spring_beyond_its_table_is_named(tmp_path: Path) -> None:
@@ -585,8 +585,8 @@ def test_a_spring_beyond_its_table_is_named(tmp_path: Path) -> None:
     observer.update(PERIOD, observer.sample(position=q, motor_position=q + 0.005, **rows))
     far = q + 0.005
     far[2] += 0.1
-    with pytest.raises(InputError, match="panda_joint3|table"):
-        observer.update(2 * PERIOD, observer.sample(position=q, motor_position=far, **rows))
+    call = partial(observer.update, 2 * PERIOD, observer.sample(position=q, motor_position=far, **rows))
+    refused(call, "panda_joint3")
 
 
 def test_without_velocities_it_takes_those_between_samples(read: Callable[[str], Robot]) -> None:
