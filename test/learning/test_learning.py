@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 import sweeps
-from refusals import assert_refused, like
+from refusals import assert_refused, like, refused
 from scipy.integrate import solve_ivp
 from scipy.interpolate import BSpline
 
@@ -17,7 +18,6 @@ from benchmarks.repeated_arm import NAMES
 from hodyn_ros import RangeError, Robot
 from hodyn_ros.array import Array
 from hodyn_ros.control.motor_pd import MotorGains
-from hodyn_ros.errors import InputError
 from hodyn_ros.identification.recording import Channel, JointRecording
 from hodyn_ros.learning import (
     Correction,
@@ -279,8 +279,8 @@ class TestBadRecordings:
             (replace(learned.correction, joint_names=("a", "b", "c")), "is of the joints"),
             (replace(learned.correction, coefficients=np.zeros((9, 3))), "has 9 splines a joint"),
         ):
-            with pytest.raises(InputError, match=words):
-                learner.learn([recorded(learner, first_errors(learner))], replace(learned, correction=wrong))
+            run = recorded(learner, first_errors(learner))
+            refused(partial(learner.learn, [run], replace(learned, correction=wrong)), words)
 
 
 def test_what_cannot_repeat_is_said(learner: Learner) -> None:

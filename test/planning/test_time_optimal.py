@@ -7,11 +7,12 @@ import subprocess
 import sys
 import tracemalloc
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from refusals import assert_refused
+from refusals import assert_refused, refused
 from scipy.interpolate import BSpline
 from sweeps import some
 
@@ -203,11 +204,9 @@ def test_a_share_of_a_limit_is_kept(panda: Robot) -> None:
     other = time_optimal(path, panda, replace(panda.limits, velocity=0.25 * panda.limits.velocity), pieces=40)
     # those of the motors are then the same, which springs keep from being just as fast
     assert found.duration - 1e-6 < other.duration < 1.02 * found.duration
-    with pytest.raises(InputError, match="no limit of 'speed'; it has those of velocity, torque"):
-        time_optimal(path, panda, {"speed": 0.5})
+    refused(lambda: time_optimal(path, panda, {"speed": 0.5}), "no limit of 'speed'; it has those of")
     for wrong in (80.0, 1.01, 0.0, np.nan):  # 80 is 80 % without its sign
-        with pytest.raises(InputError, match="limit of 'velocity' must be above 0 and at most 1, found"):
-            time_optimal(path, panda, {"velocity": wrong})
+        refused(partial(time_optimal, path, panda, {"velocity": wrong}), "must be above 0 and at most 1")
 
 
 def test_a_path_in_motion_at_its_ends_is_eased(panda: Robot) -> None:
