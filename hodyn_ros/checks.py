@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from hodyn_ros.array import Array
-from hodyn_ros.errors import InputError, OverflowingError
+from hodyn_ros.errors import InputError, NotFiniteError, OverflowingError, ShapeError
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
@@ -42,14 +42,14 @@ def check_finite(name: str, array: Array) -> None:
     """Reject NaN and infinite numbers, naming the first."""
     if not np.isfinite(array).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise InputError(f"{name} holds NaN or infinite numbers, first at index {place}")
+        raise NotFiniteError(name, place)
 
 
 def shaped_array(name: str, values: ArrayLike | None, shape: tuple[int, ...]) -> Array:
     """Return values as a C-contiguous float64 array of a known shape."""
     array = real_array(name, values, str(shape))
     if array.shape != shape:
-        raise InputError(f"{name} must have shape {shape}, found {array.shape}")
+        raise ShapeError(name, shape, array.shape)
     return array
 
 

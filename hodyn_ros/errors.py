@@ -62,6 +62,46 @@ class OverflowingError(InputError):
     """The numbers given are so large that the result is not finite."""
 
 
+class ShapeError(InputError):
+    """An array has another shape than it must have: its `name`, the `shape` wanted, what was `found`."""
+
+    def __init__(self, name: str, shape: object, found: tuple[int, ...]) -> None:
+        super().__init__(f"{name} must have shape {shape}, found {found}")
+        self.name = name
+        self.shape = str(shape)
+        self.found = found
+
+
+class NotFiniteError(InputError):
+    """An array holds NaN or infinite numbers: its `name`, and the `index` of the first."""
+
+    def __init__(self, name: str, index: tuple[int, ...]) -> None:
+        super().__init__(f"{name} holds NaN or infinite numbers, first at index {index}")
+        self.name = name
+        self.index = index
+
+
+class UnknownNameError(InputError):
+    """There is no `what` of this `name`, which may be an index; the names in `known` are there."""
+
+    def __init__(self, what: str, name: object, known: Sequence[str]) -> None:
+        super().__init__(f"there is no {what} {name!r}; known here: {list(known)}")
+        self.what = what
+        self.name = name
+        self.known = tuple(known)
+
+
+class RangeError(InputError):
+    """A figure is not where it has to be: its `name` and `value`, and the `low` and `high` ends."""
+
+    def __init__(self, name: str, value: float, low: float, high: float) -> None:
+        super().__init__(f"{name} must be within {low:g} and {high:g}, found {value:g}")
+        self.name = name
+        self.value = value
+        self.low = low
+        self.high = high
+
+
 def print_figures_in_one_line() -> None:
     """Let this process print what is doubtful in a file in one line, and other warnings as Python does."""
     warnings.showwarning = _show

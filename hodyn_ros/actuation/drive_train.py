@@ -15,7 +15,7 @@ from hodyn_ros.actuation.springs.damped_spring import DampedSpring
 from hodyn_ros.checks import check_finite, check_result, real_array, shaped_array
 from hodyn_ros.codegen.kernel import Kernel, Stack
 from hodyn_ros.codegen.object_cache import Kept
-from hodyn_ros.errors import HodynError, InputError, ModelError
+from hodyn_ros.errors import HodynError, InputError, ModelError, ShapeError
 from hodyn_ros.lie.jets import Array, to_derivatives, to_taylor
 from hodyn_ros.model.arrays import counted
 from hodyn_ros.model.drive_spec import DriveSpec
@@ -214,10 +214,8 @@ class DriveTrain:
         """
         motion, loads = self._matched(q, torques)
         if loads.ndim != 3 or not len(loads):
-            raise InputError(
-                f"torques must have shape (N, order + 1, {self.n_joints}) with a sample at least, found "
-                f"{loads.shape}"
-            )
+            shape = f"(N, order + 1, {self.n_joints}) with a sample at least"
+            raise ShapeError("torques", shape, loads.shape)
         if not 0.0 < period < np.inf:
             raise InputError(f"the period must be positive and finite, found {period!r} s")
         deflections = np.full((len(loads), self.n_joints), np.nan)

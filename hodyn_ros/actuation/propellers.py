@@ -25,7 +25,7 @@ from hodyn_ros.actuation.compiled_propellers import propeller_program
 from hodyn_ros.checks import check_finite, finite_array, finite_result, real_array
 from hodyn_ros.codegen.kernel import Kernel, Traceable
 from hodyn_ros.codegen.object_cache import Kept
-from hodyn_ros.errors import InputError, ModelError, OverflowingError, SingularError
+from hodyn_ros.errors import InputError, ModelError, OverflowingError, ShapeError, SingularError
 from hodyn_ros.lie.jets import power, to_derivatives, to_taylor
 from hodyn_ros.lie.motion import BaseMotion, BaseRepresentation
 from hodyn_ros.lie.se3 import Ad, Array, inverse
@@ -111,7 +111,7 @@ class Propellers:
         shapes = "(orders, 6) or (N, orders, 6)"
         wrench = real_array("the base wrench", base_wrench, shapes)
         if wrench.ndim not in (2, 3) or wrench.shape[-1] != 6 or not wrench.shape[-2]:
-            raise InputError(f"the base wrench must have shape {shapes}, found {wrench.shape}")
+            raise ShapeError("the base wrench", shapes, wrench.shape)
         batch, orders = wrench.shape[:-2], wrench.shape[-2]
         arrays = [np.ascontiguousarray(wrench)]
         if base is not None:
@@ -179,9 +179,7 @@ class Propellers:
         """
         values = real_array("the thrusts", thrusts, f"(orders, {len(self.propellers)})")
         if values.ndim != 2 or values.shape[1] != len(self.propellers) or not len(values):
-            raise InputError(
-                f"the thrusts must have shape (orders, {len(self.propellers)}), found {values.shape}"
-            )
+            raise ShapeError("the thrusts", f"(orders, {len(self.propellers)})", values.shape)
         check_finite("the thrusts", values)
         squares = np.empty_like(values)
         for i, propeller in enumerate(self.propellers):

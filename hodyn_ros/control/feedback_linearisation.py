@@ -12,7 +12,7 @@ from hodyn_ros.checks import finite_array
 from hodyn_ros.control.links import Links
 from hodyn_ros.control.measurement import Measurement
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.errors import InputError
+from hodyn_ros.errors import InputError, ShapeError
 from hodyn_ros.lie.jets import to_derivatives, to_taylor
 from hodyn_ros.lie.motion import BaseMotion
 
@@ -82,9 +82,7 @@ class FeedbackLinearisation:
         self._train = robot.require_drives()
         k, table = self._links.size, np.asarray(gains, dtype=np.float64)
         if table.shape not in ((self.degree,), (self.degree, k)) or not np.isfinite(table).all():
-            raise InputError(
-                f"gains must have shape ({self.degree},) or ({self.degree}, {k}), found {table.shape}"
-            )
+            raise ShapeError("gains", f"({self.degree},) or ({self.degree}, {k})", table.shape)
         self.gains = table.reshape(self.degree, -1)
         self._friction = any(drive.link_friction for drive in self._train.drives)
         self._last = self._links.home
@@ -131,10 +129,8 @@ class FeedbackLinearisation:
             desired = self._links.coordinates(np.empty((degree + 1, self.robot.n_coordinates)), desired)
         wanted = np.asarray(desired, dtype=np.float64)
         if wanted.ndim != 2 or len(wanted) <= degree or wanted.shape[1] != k:
-            raise InputError(
-                f"the desired motion must have shape ({degree + 1}, {k}): positions and derivatives up to "
-                f"{degree}; found {wanted.shape}"
-            )
+            shape = f"({degree + 1}, {k}): positions and derivatives up to {degree}"
+            raise ShapeError("the desired motion", shape, wanted.shape)
         motion = np.empty((degree + 1, k))
         motion[:degree] = self.link_motion(measured)
         errors = wanted[:degree] - motion[:degree]

@@ -12,7 +12,7 @@ from hodyn_ros.checks import check_finite, finite_array, finite_result, real_arr
 from hodyn_ros.dynamics import matrices, partials
 from hodyn_ros.dynamics.matrices import DynamicMatrices, MatrixDerivatives, by_parameter, parameter_rows
 from hodyn_ros.dynamics.partials import LinearisedDynamics
-from hodyn_ros.errors import InputError
+from hodyn_ros.errors import InputError, ShapeError
 from hodyn_ros.formulations import dynamic_matrices as published
 from hodyn_ros.formulations import parameters
 from hodyn_ros.formulations.body_jacobians import BodyJacobians, JointMotion
@@ -59,7 +59,7 @@ class GroupRobot:
                 raise InputError(f"the pose of the joint of body {name!r} cannot be reached by that joint")
         rates = real_array("the velocities", velocities, f"(orders, {m})")
         if rates.ndim != 2 or rates.shape[1] != m:
-            raise InputError(f"the velocities must have shape (orders, {m}), found {rates.shape}")
+            raise ShapeError("the velocities", f"(orders, {m})", rates.shape)
         check_finite("the velocities", rates)
         return JointMotion(rigid, list(rates))
 

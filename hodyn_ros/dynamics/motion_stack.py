@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from hodyn_ros.checks import check_finite, real_array
 from hodyn_ros.codegen.kernel import Function
 from hodyn_ros.engine.kernel_spec import Loads
-from hodyn_ros.errors import InputError
+from hodyn_ros.errors import InputError, ShapeError
 from hodyn_ros.formulations.body_jacobians import BodyJacobians, joint_motion
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, BaseRepresentation
 from hodyn_ros.lie.se3 import Array
@@ -103,7 +103,7 @@ def joint_rows(n: int, q: ArrayLike | None, rates: int, name: str = "the motion"
     stack = real_array(name, q, shapes)
     if stack.ndim not in (2, 3) or stack.shape[-1] != n or stack.shape[-2] <= rates:
         what = ("positions", "velocities", "accelerations")[: rates + 1]
-        raise InputError(f"{name} must have shape {shapes}: {', '.join(what)} at least; found {stack.shape}")
+        raise ShapeError(name, f"{shapes}: {', '.join(what)} at least", stack.shape)
     return stack
 
 

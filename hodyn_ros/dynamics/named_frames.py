@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hodyn_ros.errors import InputError
+from hodyn_ros.errors import UnknownNameError
 from hodyn_ros.lie.representations import check_representation
 from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.tree import TreeModel
@@ -21,8 +21,7 @@ def find_frame(model: TreeModel, frames: Mapping[str, Frame], name: str | int) -
     if isinstance(name, str) and name in frames:
         return frames[name]
     if isinstance(name, str) and name not in model.body_names:
-        known = list(dict.fromkeys([*model.body_names, *frames]))
-        raise InputError(f"there is no body or frame {name!r}; the robot has {known}")
+        raise UnknownNameError("body or frame", name, list(dict.fromkeys([*model.body_names, *frames])))
     return Frame(model.body_index(name), np.eye(4))
 
 

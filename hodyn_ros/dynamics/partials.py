@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import check_finite, real_array
 from hodyn_ros.dynamics.motion_stack import in_place
-from hodyn_ros.errors import InputError
+from hodyn_ros.errors import ShapeError
 from hodyn_ros.formulations.body_jacobians import BodyJacobians
 from hodyn_ros.formulations.state_derivatives import partial_derivatives
 from hodyn_ros.lie.se3 import Array, ad, matvec
@@ -74,6 +74,6 @@ def multiplier_rows(values: ArrayLike, shape: tuple[int, ...], batch: tuple[int,
     said = f"{shape}" + (f" or {(*batch, *shape)}" if batch else "")
     array = real_array("the multiplier", values, said)
     if array.shape not in (shape, (*batch, *shape)):
-        raise InputError(f"the multiplier must have shape {said}, found {array.shape}")
+        raise ShapeError("the multiplier", said, array.shape)
     check_finite("the multiplier", array)
     return np.ascontiguousarray(np.broadcast_to(array, (*batch, *shape)))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hodyn_ros.array import Array
-from hodyn_ros.errors import InputError, ModelError
+from hodyn_ros.errors import InputError, ModelError, UnknownNameError
 from hodyn_ros.identification.recording import Channel, JointRecording
 from hodyn_ros.model.keys import Entry, key, keys_of
 from hodyn_ros.model.readers.document import document_of
@@ -125,7 +125,7 @@ def _transmission(chosen: ColumnMap, names: Sequence[str]) -> Array | None:
     for each in chosen.coupled_motors:
         for what in ("motor", "joint"):
             if (name := getattr(each, what)) not in names:
-                raise InputError(f"coupled_motors: there is no joint {name!r}; the robot has {list(names)}")
+                raise UnknownNameError("joint of coupled_motors", name, names)
         if each.motor == each.joint:
             raise InputError(f"coupled_motors: the motor of {each.motor!r} is its own; name another joint")
         result[names.index(each.motor), names.index(each.joint)] = each.ratio

@@ -24,7 +24,7 @@ from hodyn_ros.digits import (
     rounded,
     sizes_by_order,
 )
-from hodyn_ros.errors import InputError, SingularError
+from hodyn_ros.errors import InputError, ShapeError, SingularError
 from hodyn_ros.lie.jets import multiply, sin_cos, to_derivatives, to_taylor
 from hodyn_ros.lie.leibniz import product_derivative, product_derivatives
 from hodyn_ros.lie.motion import BaseMotion, BaseRepresentation
@@ -147,7 +147,7 @@ def _stack(coordinates: ArrayLike) -> Array:
     shapes = "(orders + 1, 6) or (N, orders + 1, 6)"
     array = real_array("the coordinates", coordinates, shapes)
     if array.ndim not in (2, 3) or array.shape[-1] != 6 or array.shape[-2] < 2:
-        raise InputError(f"the coordinates must have shape {shapes}, two rows at least; found {array.shape}")
+        raise ShapeError("the coordinates", f"{shapes}, two rows at least", array.shape)
     check_finite("the coordinates", array)
     return np.moveaxis(array, -2, 0)
 

@@ -9,7 +9,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hodyn_ros.errors import InputError
+from hodyn_ros.checks import check_finite
+from hodyn_ros.errors import InputError, ShapeError
 from hodyn_ros.lie.compiled import compiled
 from hodyn_ros.lie.leibniz import product_derivative, product_derivatives
 from hodyn_ros.lie.rigid import rigid_poses
@@ -27,8 +28,7 @@ def _finite(name: str, values: ArrayLike) -> Array:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} must be real numbers: {error}") from None
-    if not np.isfinite(array).all():
-        raise InputError(f"{name} holds NaN or infinite numbers")
+    check_finite(name, array)
     array.setflags(write=False)
     return array
 
@@ -61,7 +61,7 @@ class BaseMotion:
         batch = pose.shape[:-2]
         if twists.shape[:-2] != batch or twists.shape[-1:] != (6,) or twists.ndim < 2:
             shape = f"({batch[0]}, orders, 6)" if batch else "(orders, 6)"
-            raise InputError(f"the base twists must have shape {shape}, found {twists.shape}")
+            raise ShapeError("the base twists", shape, twists.shape)
         pose.setflags(write=False)
         object.__setattr__(self, "pose", pose)
         object.__setattr__(self, "twists", twists)
@@ -244,9 +244,7 @@ class AppliedWrench:
         if values.ndim == 1:
             values = values[None]
         if values.ndim != 2 or values.shape[1] != 6 or not len(values):
-            raise InputError(
-                f"the wrench on body {self.body!r} must have shape (orders, 6), found {values.shape}"
-            )
+            raise ShapeError(f"the wrench on body {self.body!r}", "(orders, 6)", values.shape)
         object.__setattr__(self, "values", values)
 
     def up_to(self, order: int) -> Array:

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.array import Array
 from hodyn_ros.checks import check_finite, finite_array, real_array
-from hodyn_ros.errors import InputError
+from hodyn_ros.errors import InputError, ShapeError
 from hodyn_ros.lie.se3 import pose, without_rounding
 
 _ORTHOGONAL = 1e-9  # by which the columns of a rotation may fail to be orthonormal
@@ -31,7 +31,7 @@ def rigid_poses(name: str, values: ArrayLike) -> Array:
     check_finite(name, array)
     rotation, last = array[:, :3, :3], np.array([0.0, 0.0, 0.0, 1.0])
     if array.shape[1:] != (4, 4) or not len(array):
-        raise InputError(f"{name} must have shape (4, 4) or (N, 4, 4), found {array.shape}")
+        raise ShapeError(name, "(4, 4) or (N, 4, 4)", array.shape)
     strained = np.abs(np.swapaxes(rotation, 1, 2) @ rotation - np.eye(3)).max(axis=(1, 2)) > _ORTHOGONAL
     wrong = strained | (np.linalg.det(rotation) < 0.0) | (array[:, 3] != last).any(axis=1)
     if wrong.any():

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.checks import finite_array, finite_result
-from hodyn_ros.errors import InputError, ModelError
+from hodyn_ros.errors import ModelError, UnknownNameError
 from hodyn_ros.lie.se3 import Ad, Array, ad, exp, inverse
 from hodyn_ros.model.arrays import (
     check_parents,
@@ -151,7 +151,7 @@ class JointTree:
         """Return the index of a body given by name or index; InputError names what is there instead."""
         place = index_in(self.body_names, body)
         if place is None:
-            raise InputError(f"there is no body {body!r}; the tree has {list(self.body_names)}")
+            raise UnknownNameError("body", body, self.body_names)
         return place
 
 

@@ -29,7 +29,7 @@ from typing import (
     get_type_hints,
 )
 
-from hodyn_ros.errors import InputError, ModelError
+from hodyn_ros.errors import ModelError, RangeError
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -92,7 +92,7 @@ def check_ranges(config: DataclassInstance) -> None:
         if "minimum" in said:
             low, high = said["minimum"], said.get("maximum", math.inf)
             if not (low <= value <= high and math.isfinite(value)):
-                raise InputError(f"{one.name} must be within {low:g} and {high:g}, found {value:g}")
+                raise RangeError(one.name, value, low, high)
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(key,))

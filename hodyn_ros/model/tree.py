@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hodyn_ros.array import Array
-from hodyn_ros.errors import InputError, ModelError
+from hodyn_ros.errors import ModelError, UnknownNameError
 from hodyn_ros.lie.se3 import exp_screw, nearest_rotation
 from hodyn_ros.model.arrays import (
     check_parents,
@@ -287,5 +287,5 @@ def massless(body: str, what: str) -> ModelError:
 def _index(what: str, key: str | int, names: tuple[str, ...]) -> int:
     place = index_in(names, key)
     if place is None:
-        raise InputError(f"there is no {what} {key!r}; the model has {list(names)}")
+        raise UnknownNameError(what, key, names)
     return place

@@ -130,6 +130,7 @@ class Balance:
 
     def __init__(self, train: DriveTrain, sensed: Sensed, base: bool) -> None:
         self.sensed, self.base, self.n = sensed, base, train.n_joints
+        self._names = train.joint_names
         self.forms = tuple(
             JointForm.of(name, drive, sensed) for name, drive in zip(train.joint_names, train.drives)
         )
@@ -235,12 +236,13 @@ class Balance:
         return means
 
     def _spring(self, j: int, link: Motion, motor: Motion) -> Any:
-        """Return the torque of a spring."""
-        loads = self.forms[j].drive.transmission.loads(
-            np.array([link.position[j], link.velocity[j]], dtype=object),
-            np.array([[motor.position[j], motor.velocity[j]]], dtype=object),
-        )
-        return loads.link[0]
+        """Return the torque of a spring; InputError names the joint whose deflection it does not have."""
+        at_link = np.array([link.position[j], link.velocity[j]], dtype=object)
+        at_motor = np.array([[motor.position[j], motor.velocity[j]]], dtype=object)
+        try:
+            return self.forms[j].drive.transmission.loads(at_link, at_motor).link[0]
+        except InputError as error:
+            raise InputError(f"joint {self._names[j]!r}: {error}") from error
 
 
 def _dry(friction: Friction, velocities: Sequence[Any], load: Any = 0.0) -> tuple[Any, Any]:

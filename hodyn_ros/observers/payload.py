@@ -59,7 +59,7 @@ from hodyn_ros.array import Array
 from hodyn_ros.codegen.kernel import Kernel, Shape, Stack, Traceable
 from hodyn_ros.engine.matrix_kernels import REGRESSOR
 from hodyn_ros.engine.recursions.regressor import PER_BODY
-from hodyn_ros.errors import InputError
+from hodyn_ros.errors import InputError, UnknownNameError
 from hodyn_ros.feedforward.payload import Payload
 from hodyn_ros.model.keys import key
 from hodyn_ros.observers.filters import JointErrors
@@ -166,7 +166,7 @@ class PayloadEstimator:
         names = robot.tree.body_names
         self.body = body or names[-1]
         if self.body not in names:
-            raise InputError(f"there is no body {body!r}; robot {robot.name!r} has {list(names)}")
+            raise UnknownNameError("body", body, names)
         self._observer, self._robot, self.config = observer, observer.robot, config
         self._prior = np.diag([config.mass * config.size**2] * 3 + [config.mass])
         self._figures = np.zeros((1, 10))

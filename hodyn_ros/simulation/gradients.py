@@ -21,7 +21,7 @@ from hodyn_ros.codegen.program import Copy, For, Index, Program, Run, Statement,
 from hodyn_ros.codegen.program_llvm import CompiledProgram, compile_program
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.engine import parametric
-from hodyn_ros.errors import InputError
+from hodyn_ros.errors import InputError, ShapeError
 from hodyn_ros.lie.se3 import Array
 
 
@@ -125,9 +125,7 @@ class ParametricSimulation:
         """
         _, held, parts = self._checked(states[0], efforts, step, parameters)
         if states.shape != (len(held) + 1, 2, self.width):
-            raise InputError(
-                f"the states must have shape {(len(held) + 1, 2, self.width)}, found {states.shape}"
-            )
+            raise ShapeError("the states", (len(held) + 1, 2, self.width), states.shape)
         by_state = finite_array("the slopes", slopes, states.shape)
         count = parametric.figures(self.robot.model, self.elastic)
         slope, sums, by_effort = by_state[-1].copy(), np.zeros(count), np.empty_like(held)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.array import Array
 from hodyn_ros.checks import check_finite, real_array
-from hodyn_ros.errors import InputError
+from hodyn_ros.errors import InputError, ShapeError
 
 
 def frozen_array(name: str, values: ArrayLike, shape: tuple[int | str, ...]) -> Array:
@@ -26,7 +26,7 @@ def frozen_array(name: str, values: ArrayLike, shape: tuple[int | str, ...]) -> 
         for length, wanted in zip(array.shape, shape, strict=True)
     )
     if not fits:
-        raise InputError(f"{name} must have shape {spelled}, found {array.shape}")
+        raise ShapeError(name, spelled, array.shape)
     check_finite(name, array)
     array.setflags(write=False)
     return array

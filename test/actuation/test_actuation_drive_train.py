@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from refusals import assert_refused, refused
+from refusals import assert_refused, misshapen, not_finite, refused
 from scipy.integrate import solve_ivp
 
 from hodyn_ros import ModelError, Robot, series_elastic, share
@@ -185,19 +185,17 @@ def test_bad_samples_are_refused(samples: tuple[Array, Array]) -> None:
     bad_q, bad_torques = q.copy(), torques.copy()
     bad_q[50, 1, 3], bad_torques[50, 1, 3] = np.nan, np.inf
     assert_refused(
-        ({"q": bad_q}, "link motion holds NaN"),
-        ({"torques": bad_torques}, "torques holds NaN or infinite numbers"),
+        ({"q": bad_q}, not_finite("link motion", (50, 1, 3))),
+        ({"torques": bad_torques}, not_finite("torques", (50, 1, 3))),
         ({"q": "fast"}, "link motion must hold real numbers"),
         ({"period": 0.0}, "the period must be positive and finite, found 0.0 s"),
         ({"period": -1e-3}, "the period must be positive"),
         ({"period": np.nan}, "the period must be positive"),
-        ({"start": [0.0]}, "start must have shape (7,), found (1,)"),
-        ({"q": q[:0], "torques": torques[:0]}, "with a sample at least"),
+        ({"start": [0.0]}, misshapen("start", (1,), "(7,)")),
+        ({"q": q[:0], "torques": torques[:0]}, misshapen("torques", (0, 5, 7))),
         by=lambda change: train.follow(**{"q": q, "torques": torques, "period": 1e-3, **change}),
     )
-    refused(
-        lambda: train.feedforward(q, torques, deflection=np.zeros(2)), "deflection must have shape (100, 7)"
-    )
+    refused(lambda: train.feedforward(q, torques, deflection=np.zeros(2)), misshapen("deflection", (2,)))
 
 
 # the robot's file

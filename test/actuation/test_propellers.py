@@ -7,7 +7,7 @@ from math import factorial
 import numpy as np
 import pytest
 from oracles.motions import random_base, random_stack
-from refusals import assert_refused
+from refusals import assert_refused, like, misshapen, refused
 
 from hodyn_ros import (
     BaseMotion,
@@ -166,7 +166,7 @@ def test_a_batch_is_every_sample_on_its_own() -> None:
 def test_what_is_wrong_is_named() -> None:
     assert_refused(
         (lambda: tilting().motion(np.zeros((2, 6))), "propeller 't0' tilts and has no thrust", SingularError),
-        (lambda: tilted().motion(np.zeros(6)), "the base wrench must have shape (orders, 6)"),
+        (lambda: tilted().motion(np.zeros(6)), misshapen("the base wrench", (6,))),
         (lambda: PropellerLimits(least=2.0, most=1.0), "thrusts from 2 to 1 N leave none", ModelError),
         (lambda: PropellerLimits(tilt_rate=0.0), "limit tilt_rate is 0; make it positive", ModelError),
         (lambda: Propeller("a", np.eye(4), 0.0, PropellerLimits(least=-1.0), tilts=True),
@@ -196,6 +196,4 @@ def test_a_base_in_any_frame_gives_the_same_thrusts() -> None:
 def test_a_sample_without_thrust_is_named_in_a_batch() -> None:
     stacks = np.zeros((3, 2, 6))
     stacks[:, 0, 5] = 20.0, 20.0, 0.0
-    with pytest.raises(SingularError, match="propeller 't0' tilts and has no thrust") as found:
-        tilting().motion(stacks)
-    assert found.value.sample == 2
+    refused(lambda: tilting().motion(stacks), like(SingularError, sample=2))

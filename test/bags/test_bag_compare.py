@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from bag_samples import START, TOPICS, feedforward, header, recording, serialised, write
 from PIL import Image
+from refusals import refused
 from rich.console import Console
 
 from hodyn_ros.bags.comparison.commands import print_fields, run_compare, verdict
@@ -25,7 +26,6 @@ from hodyn_ros.bags.comparison.compare import (
 from hodyn_ros.bags.comparison.sources import FEEDFORWARD_TORQUE
 from hodyn_ros.bags.messages import Message, Topic
 from hodyn_ros.bags.reader import Bag
-from hodyn_ros.errors import InputError
 
 ANSWERS = "/arm/feedforward_torque"
 MESSAGES = recording(60)
@@ -203,10 +203,7 @@ def test_topics_of_one_bag_only_are_named(tmp_path: Path) -> None:
         found = compare(one, other)
         assert (found.only_first, found.only_second, found.differs) == (["/arm/note"], [], True)
         assert not compare(one, other, topics=[ANSWERS]).differs
-        with pytest.raises(
-            InputError, match="neither bag has messages on /arm/torque; they have: /arm/desired_m"
-        ):
-            compare(one, other, topics=["/arm/torque"])
+        refused(lambda: compare(one, other, topics=["/arm/torque"]), "neither bag has messages on")
 
 
 def run(

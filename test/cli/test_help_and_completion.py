@@ -13,7 +13,6 @@ from refusals import refused
 
 from hodyn_ros.cli.app import app
 from hodyn_ros.cli.arguments import files
-from hodyn_ros.errors import InputError
 from hodyn_ros.share import find
 
 
@@ -57,6 +56,5 @@ def test_a_misspelt_shipped_file_is_suggested(
 
 def test_a_misspelt_file_of_ones_own_is_suggested(tmp_path: Path) -> None:
     (tmp_path / "arm.yaml").touch()
-    with pytest.raises(InputError, match=f"did you mean '{tmp_path / 'arm.yaml'}'"):
-        find("config", tmp_path / "arm.yml")
+    refused(lambda: find("config", tmp_path / "arm.yml"), f"did you mean '{tmp_path / 'arm.yaml'}'")
     refused(lambda: find("config", "nothing_like_that"), "it ships: ... panda.yaml")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from command_line import run
 from numpy.typing import NDArray
+from refusals import refused
 from spring_leg import spring_leg
 
 from hodyn_ros import ModelError, Robot
@@ -127,8 +128,8 @@ def test_a_file_says_what_mjcf_does_not(folder: Path) -> None:
     ("more", "said"),
     [
         ("keyframe: hme", "there is no keyframe 'hme'"),
-        ("driven: [hip, knee, ankle]", "leg.yaml:.*driven: .*'ankle'"),
-        ("coordinates: [hip]", "with these at rest .*'knee'"),
+        ("driven: [hip, knee, ankle]", "leg.yaml: ... driven: ... 'ankle'"),
+        ("coordinates: [hip]", "with these at rest ... 'knee'"),
         ("joints: [{name: hips, locked: 0}]", "there is no joint 'hips' to lock; did you mean 'hip'"),
         (
             "joints: [{name: crank, drive: {stiffness: 100}}]",
@@ -143,8 +144,7 @@ def test_what_a_file_says_wrongly_is_named(folder: Path, more: str, said: str) -
     key = more.partition(":")[0]
     kept = [line for line in FILE.splitlines()[:6] if not line.startswith(f"{key}:")]
     (folder / "leg.yaml").write_text("\n".join([*kept, more]))
-    with pytest.raises(ModelError, match=said):
-        Robot.load(folder / "leg.yaml")
+    refused(lambda: Robot.load(folder / "leg.yaml"), said, ModelError)
 
 
 SETTINGS = ("--set", "keyframe=home", "--set", "floating_base=false", "--set", "limits.velocity=2")

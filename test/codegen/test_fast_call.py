@@ -9,13 +9,15 @@ import sys
 import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from refusals import assert_refused, refused
+from refusals import assert_refused, misshapen, not_finite, refused
 
+from hodyn_ros import OverflowingError
 from hodyn_ros.array import Array
 from hodyn_ros.codegen import fast_call
 from hodyn_ros.codegen.kernel import Kernel, Stack
@@ -113,13 +115,13 @@ def test_what_does_not_fit_is_named(f: Callable[..., Any]) -> None:
         ((A,), "2 arrays ... 'a', 'b' ... found 1"),
         ((A, B, np.zeros((1, 3))), "found 3"),
         ((A,) * 300, "found 300"),
-        ((B, A), "a must have shape (2, 3), found (1, 2)"),
-        ((A, B.T), "b must have shape (1, 2), found (2, 1)"),
-        ((A.T, B), "a must have shape (2, 3), found (3, 2)"),
-        ((A.ravel(), B), "a must have shape (2, 3), found (6,)"),
-        ((A[None], B), "a must have shape (2, 3), found (1, 2, 3)"),
-        ((np.float64(1.0), B), "a must have shape (2, 3), found (1,)"),
-        ((np.zeros((2, 0)), B), "a must have shape (2, 3), found (2, 0)"),
+        ((B, A), misshapen("a", (1, 2), "(2, 3)")),
+        ((A, B.T), misshapen("b", (2, 1), "(1, 2)")),
+        ((A.T, B), misshapen("a", (3, 2), "(2, 3)")),
+        ((A.ravel(), B), misshapen("a", (6,), "(2, 3)")),
+        ((A[None], B), misshapen("a", (1, 2, 3), "(2, 3)")),
+        ((np.float64(1.0), B), misshapen("a", (1,), "(2, 3)")),
+        ((np.zeros((2, 0)), B), misshapen("a", (2, 0), "(2, 3)")),
         ((None, B), "a is None; give an array"),
         ((A, None), "b is None; give an array"),
         (("text", B), "a must hold real numbers"),
@@ -137,10 +139,7 @@ def test_a_number_that_is_none_is_found_anywhere(f: Callable[..., Any], value: f
         for place in np.ndindex(array.shape):
             spoiled = {"a": A.copy(), "b": B.copy()}
             spoiled[name][place] = value
-            with pytest.raises(
-                InputError, match=rf"{name} holds NaN or infinite.*\({place[0]}, {place[1]}\)"
-            ):
-                f(spoiled["a"], spoiled["b"], out=out)
+            refused(partial(f, spoiled["a"], spoiled["b"], out=out), not_finite(name, place))
     np.testing.assert_array_equal(out, 0.0)
 
 
@@ -165,8 +164,7 @@ def test_large_and_tiny_numbers_are_numbers(f: Callable[..., Any], size: float) 
 
 def test_an_overflow_is_refused(f: Callable[..., Any]) -> None:
     for out in (None, np.zeros((1, 3))):
-        with pytest.raises(InputError, match="overflow"):
-            f(1e200 * A, 1e200 * B, out=out)
+        refused(partial(f, 1e200 * A, 1e200 * B, out=out), "", OverflowingError)
 
 
 @pytest.mark.parametrize(
@@ -179,8 +177,7 @@ def test_an_overflow_is_refused(f: Callable[..., Any]) -> None:
     ],
 )
 def test_a_keyword_that_there_is_not(f: Callable[..., Any], keywords: dict[str, Any], words: str) -> None:
-    with pytest.raises(TypeError, match=f"unexpected keyword argument.*{words}"):
-        f(A, B, **keywords)
+    refused(lambda: f(A, B, **keywords), f"unexpected keyword argument ... {words}", TypeError)
 
 
 def test_arguments_have_no_names(f: Callable[..., Any]) -> None:
@@ -228,8 +225,8 @@ def test_a_base_without_joints_has_nothing_to_say_of_them() -> None:
 
     kernel = Kernel(trace, [("q", (3, 0)), ("twist", (1, 6))])
     np.testing.assert_array_equal(kernel.function(np.zeros((3, 0)), np.ones((1, 6))), np.full((1, 6), 2.0))
-    with pytest.raises(InputError, match=r"q must have shape \(3, 0\), found \(2, 0\)"):
-        kernel.function(np.zeros((2, 0)), np.ones((1, 6)))
+    call = partial(kernel.function, np.zeros((2, 0)), np.ones((1, 6)))
+    refused(call, misshapen("q", (2, 0), "(3, 0)"))
     empty = Kernel(lambda q: [[], []], [("q", (2, 0))])
     assert empty.function(np.zeros((2, 0))).shape == (2, 0)
 

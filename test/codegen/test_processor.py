@@ -11,6 +11,7 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 from oracles.cases import make_case, relative_errors
+from refusals import refused
 from sweeps import some
 
 from hodyn_ros import InputError, Robot
@@ -75,9 +76,8 @@ class TestNames:
 
     def test_an_unknown_name_is_told_the_possible_ones(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(VARIABLE, "x86-64-v9")
-        wanted = r"HODYN_PROCESSOR=x86-64-v9: .* no processor known here; possible .*: native x86-64-v2"
-        with pytest.raises(InputError, match=wanted):
-            make_robot().compile(1)
+        wanted = "HODYN_PROCESSOR=x86-64-v9: ... no processor known here; possible ... : native x86-64-v2"
+        refused(lambda: make_robot().compile(1), wanted)
 
     @pytest.mark.usefixtures("old_machine")
     @pytest.mark.parametrize("name", ["x86-64-v3", "x86-64-v4", "znver1", "znver4", "x86-64-v3,-fma"])
@@ -85,10 +85,8 @@ class TestNames:
         self, name: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv(VARIABLE, name)
-        possible = "possible on this machine: native x86-64-v2 native,-fma x86-64-v2,-fma"
-        with pytest.raises(InputError, match="this machine lacks avx, avx2, bmi") as refused:
-            target()
-        assert str(refused.value).endswith(possible)
+        said = str(refused(target, "this machine lacks avx, avx2, bmi"))
+        assert said.endswith("native x86-64-v2 native,-fma x86-64-v2,-fma")
 
 
 @pytest.fixture
@@ -116,8 +114,7 @@ class TestNamesOfArm:
         self, monkeypatch: pytest.MonkeyPatch, name: str
     ) -> None:
         monkeypatch.setenv(VARIABLE, name)
-        with pytest.raises(InputError, match="possible on this machine: native armv8-a$"):
-            target()
+        refused(target, "possible on this machine: native armv8-a")
 
 
 ARM = ("neoverse-v2", "+sve,+sve2"), ("cortex-a78ae", ""), ("apple-m1", "")

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from refusals import assert_refused, refused
+from refusals import assert_refused, misshapen, refused
 from sweeps import some
 
 from hodyn_ros import ConvergenceError, Robot, share
@@ -128,7 +128,7 @@ def test_drives_that_no_static_feedback_linearises_and_bad_poles_are_refused() -
         (lambda: FeedbackLinearisation.from_poles(robot, [-1.0, -2.0, -3.0 + 1j, -4.0]), "conjugates"),
         (lambda: FeedbackLinearisation.from_poles(robot, [-1.0, -2.0, -3.0, np.nan]), "finite"),
         (lambda: FeedbackLinearisation.from_poles(robot, POLES).efforts(np.zeros((4, 7)), standing),
-         "(5, 7)"),
+         misshapen("the desired motion", (4, 7), "(5, 7): positions and derivatives up to 4")),
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import mpmath
 import numpy as np
@@ -70,11 +71,8 @@ class TestRobotsSingularEverywhere:
     def test_joints_and_bodies_are_named(self, name: str) -> None:
         tree, joints = SINGULAR[name]
         names = [f"joint{joint}" for joint in joints]
-        with pytest.raises(ModelError, match="without mass") as rejection:
-            Robot.from_screws(**tree.arguments())
-        assert str(names) in str(rejection.value)
-        for body in np.flatnonzero(tree.masses == 0.0):
-            assert f"'body{body + 1}'" in str(rejection.value)
+        said = str(refused(lambda: Robot.from_screws(**tree.arguments()), str(names), ModelError))
+        assert all(f"'body{body + 1}'" in said for body in np.flatnonzero(tree.masses == 0.0))
 
     @pytest.mark.parametrize("name", SINGULAR)
     @pytest.mark.parametrize("reach", [0.0, 1000.0])
@@ -156,8 +154,8 @@ class TestPosesSingularByThemselves:
     @pytest.mark.parametrize("second", [0.0, np.pi, 1e-12, -np.pi])
     def test_the_joints_are_named(self, second: float) -> None:
         robot = Robot.from_screws(**self.wrist.arguments())
-        with pytest.raises(InputError, match=r"pose is singular.*'joint1', 'joint3'.*'body1', 'body2'"):
-            robot.forward_dynamics([[0.4, second, -0.3], [0.0] * 3], [[1.0, 2.0, 3.0]])
+        call = partial(robot.forward_dynamics, [[0.4, second, -0.3], [0.0] * 3], [[1.0, 2.0, 3.0]])
+        refused(call, "pose is singular ... 'joint1', 'joint3'")
 
     def test_a_pose_beside_it_is_taken(self) -> None:
         robot = Robot.from_screws(**self.wrist.arguments())

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from zipfile import ZipFile
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from hodyn_ros import Robot, share
 from hodyn_ros.dynamics.robot_choice import RobotChoice
-from hodyn_ros.errors import InputError
 from hodyn_ros.export import export_python
 from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.lie.motion import BaseMotion
@@ -130,5 +131,5 @@ def test_what_has_no_result_is_an_error(panda: Path) -> None:
 def test_a_wheel_needs_a_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(InputError, match="--lang python needs a C compiler"):
-        export_python(RobotChoice("panda.yaml"), ExportRequest(0), tmp_path)
+    call = partial(export_python, RobotChoice("panda.yaml"), ExportRequest(0), tmp_path)
+    refused(call, "needs a C compiler")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -92,10 +93,8 @@ def test_a_failure_leaves_the_model_usable() -> None:
     model = FeedforwardModel(Robot.load(PLANAR), 2)
     base = planar_motion(0.02, 0.03)
     before = model.compute(NO_JOINTS, base)
-    with pytest.raises(
-        ConvergenceError, match=r"loop '\w+' of robot 'planar_3rrr' does not close there: it stays open by"
-    ):
-        model.compute(NO_JOINTS, planar_motion(3.0, 0.0))
+    call = partial(model.compute, NO_JOINTS, planar_motion(3.0, 0.0))
+    refused(call, "does not close there: it stays open by", ConvergenceError)
     refused(lambda: model.compute(NO_JOINTS), "is moved by its platform 'tool'; give its motion")
     np.testing.assert_allclose(model.compute(NO_JOINTS, base).efforts, before.efforts, rtol=1e-12, atol=1e-14)
 

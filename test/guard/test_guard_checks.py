@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import explained_study
 import numpy as np
 import pytest
+from refusals import like, refused
 from scipy.integrate import solve_ivp
 from sweeps import some
 
-from hodyn_ros import Robot, share
+from hodyn_ros import RangeError, Robot, share
 from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.control.motor_pd import Reference
-from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.guard.command_guard import CommandGuard
 from hodyn_ros.guard.effort_check import GAIN, RATE_OVER, THRESHOLD, EffortCheck
@@ -43,8 +44,7 @@ EPOCH = 1_700_000_000 * 1000 * MS
     ],
 )
 def test_a_figure_out_of_its_range_is_refused_by_its_name(name: str, value: float) -> None:
-    with pytest.raises(InputError, match=f"{name} must be within"):
-        GuardConfig(**{name: value})
+    refused(lambda: GuardConfig(**{name: value}), like(RangeError, name=name, value=value))
 
 
 def test_each_reason_has_words_with_its_figures() -> None:
@@ -111,8 +111,8 @@ def test_a_position_that_stays_the_same_although_the_joint_moves_is_frozen(veloc
 def test_an_impossible_velocity_is_not_taken(velocity: float) -> None:
     motion = MeasuredMotion(["a", "b"], GuardConfig(), np.array([2.4, 2.4]))
     motion.take(EPOCH, EPOCH, np.zeros(2), np.zeros(2))
-    with pytest.raises(StreamError, match="velocity of joint 'b'"):
-        motion.take(EPOCH + MS, EPOCH + MS, np.zeros(2), np.array([0.0, velocity]))
+    call = partial(motion.take, EPOCH + MS, EPOCH + MS, np.zeros(2), np.array([0.0, velocity]))
+    refused(call, "velocity of joint 'b'", StreamError)
     assert motion.stamp == EPOCH
     motion.take(EPOCH + MS, EPOCH + MS, np.zeros(2), np.array([0.0, np.nan]))  # is not measured
     assert motion.unknown.tolist() == [False, True]
@@ -124,8 +124,7 @@ def speeds(signals, joint: int = 0) -> np.ndarray:
     for k, (position, velocity) in enumerate(signals):
         now, both = EPOCH + k * MS, np.full(2, np.nan)
         both[joint] = position
-        with pytest.raises(StreamError, match="position of joint"):
-            motion.take(now, now, both, np.full(2, velocity))
+        refused(partial(motion.take, now, now, both, np.full(2, velocity)), "position of joint", StreamError)
         found.append(motion.speed.copy())
     assert motion.stamp is None and not np.array(found)[:, 1 - joint].any()
     return np.array(found)[:, joint]
@@ -377,10 +376,10 @@ def test_every_order_of_a_feedforward_is_held_against_the_others(wrong: dict[str
     found = stream()
     for k in range(3):
         found.take(EPOCH + k * MS, EPOCH + k * MS, feedforward(), Status.OK, True)
-    with pytest.raises(StreamError, match=says) as error:
-        found.take(EPOCH + 3 * MS, EPOCH + 3 * MS, feedforward(**wrong), Status.OK, True)
-    assert error.value.reason.joint == "a"
-    assert error.value.reason.value > error.value.reason.limit > 0.0
+    now = EPOCH + 3 * MS
+    error = refused(lambda: found.take(now, now, feedforward(**wrong), Status.OK, True), says, StreamError)
+    assert error.reason.joint == "a"
+    assert error.reason.value > error.reason.limit > 0.0
     assert found.stamp == EPOCH + 2 * MS  # it is not followed
 
 

@@ -1,29 +1,62 @@
-"""Bad input in tables: what is wrong, the call, and the words by which its error helps."""
+"""Bad input in tables: what is wrong, the call, and how its error helps: by its words, or by its fields."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
-from hodyn_ros import InputError
+from hodyn_ros import InputError, NotFiniteError, ShapeError, UnknownNameError
 
 Row = tuple[Any, ...]
-"""A call, the words of its error in their order (`...` for any between), and its type where it needs one."""
+"""A call, the words of its error in their order (`...` for any between), and its type where it needs one.
+
+In place of words, `like` has the type and fields: of errors that make their words of them, which
+`test_errors_that_make_their_own_words` holds.
+"""
 
 
-def refused(call: Callable[[], object], words: str, error: type[Exception] = InputError) -> Any:
+class Like(NamedTuple):
+    """An error by its type and some of its fields."""
+
+    kind: type[Exception]
+    fields: dict[str, Any]
+
+    def is_of(self, error: Exception) -> bool:
+        """Tell whether an error has these fields; 1, 1.0 and True are different things."""
+        return all(repr(vars(error).get(name)) == repr(value) for name, value in self.fields.items())
+
+
+def like(kind: type[Exception], **fields: Any) -> Like:
+    """Return what an error has to be; fields that are left out, or None, may be any."""
+    return Like(kind, {name: value for name, value in fields.items() if value is not None})
+
+
+def misshapen(name: str | None, found: tuple[int, ...] | None = None, shape: str | None = None) -> Like:
+    return like(ShapeError, name=name, found=found, shape=shape)
+
+
+def not_finite(name: str | None, index: tuple[int, ...] | None = None) -> Like:
+    return like(NotFiniteError, name=name, index=index)
+
+
+def unknown(what: str, name: object) -> Like:
+    return like(UnknownNameError, what=what, name=name)
+
+
+def refused(call: Callable[[], object], words: str | Like, error: type[Exception] = InputError) -> Any:
     """Return the error of a call, which is of this very type and says these words on one line."""
-    pattern = ".*".join(re.escape(part.strip()) for part in words.split("..."))
+    wanted = words if isinstance(words, Like) else Like(error, {})
+    pattern = ".*" if isinstance(words, Like) else ".*".join(re.escape(w.strip()) for w in words.split("..."))
     said = "nothing was raised"
     try:
         call()
     except Exception as found:  # whatever else comes is shown
-        if type(found) is error and re.fullmatch(f".*{pattern}.*", str(found)):
+        if type(found) is wanted.kind and wanted.is_of(found) and re.fullmatch(f".*{pattern}.*", str(found)):
             return found
         said = f"{type(found).__name__}: {found}"
-    raise AssertionError(f"{error.__name__} with {words!r} wanted, found {said}")
+    raise AssertionError(f"{wanted.kind.__name__} with {wanted.fields or words!r} wanted, found {said}")
 
 
 def assert_refused(

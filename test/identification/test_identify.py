@@ -20,10 +20,10 @@ from measured_arm import (
     swings,
     truth,
 )
+from refusals import refused
 from scipy.integrate import quad
 
 from hodyn_ros import Robot
-from hodyn_ros.errors import InputError
 from hodyn_ros.identification import Channel, Identified, JointRecording, Options, identify
 from hodyn_ros.identification.robot_file import robot_text
 from hodyn_ros.identification.springs.deflection import LAG
@@ -236,27 +236,27 @@ WRONG = {
     "degrees": ("limits", lambda e, m, l: (e, np.rad2deg(m), np.rad2deg(l))),
     "sign of a motor": ("against each other", lambda e, m, l: (e, m * [1, -1, 1], l)),
     "gear": ("gear ratio", lambda e, m, l: (e, m * [1, 1, 1.02], l)),
-    "swapped efforts": ("^efforts of joints 'lift' and 'bend'", lambda e, m, l: (e[:, [0, 2, 1]], m, l)),
+    "swapped efforts": ("efforts of joints 'lift' and 'bend'", lambda e, m, l: (e[:, [0, 2, 1]], m, l)),
     "swapped positions": (
-        "^positions of joints 'lift' and 'bend'",
+        "positions of joints 'lift' and 'bend'",
         lambda e, m, l: (e, m[:, [0, 2, 1]], l[:, [0, 2, 1]]),
     ),
     "swapped joints": (
-        "^positions and efforts of joints 'turn' and 'lift'",
+        "positions and efforts of joints 'turn' and 'lift'",
         lambda e, m, l: (e[:, [1, 0, 2]], m[:, [1, 0, 2]], l[:, [1, 0, 2]]),
     ),
-    "another order": (r"in the order \['lift', 'bend', 'turn'\]", lambda e, m, l: (e[:, [2, 0, 1]], m, l)),
+    "another order": ("in the order ['lift', 'bend', 'turn']", lambda e, m, l: (e[:, [2, 0, 1]], m, l)),
     "sign of positions": (
-        "^positions of joint 'lift' have the opposite sign",
+        "positions of joint 'lift' have the opposite sign",
         lambda e, m, l: (e, m * [1, -1, 1], l * [1, -1, 1]),
     ),
     "units of one link": ("gear ratio", lambda e, m, l: (e, m, l * [1, 0.5, 1])),
-    "degrees of one side": ("gear ratio|limits", lambda e, m, l: (e, np.rad2deg(m), l)),
+    "degrees of one side": ("gear ratio", lambda e, m, l: (e, np.rad2deg(m), l)),
     "stamps that go back": ("stamp 10", lambda e, m, l: (e, m, l)),
     "stamp without end": ("stamp 10 is inf", lambda e, m, l: (e, m, l)),
-    "milliseconds": (r"stamps lie 3.99886 s apart.*time_scale \(1e-3", lambda e, m, l: (e, m, l)),
+    "milliseconds": ("stamps lie 3.99886 s apart ... time_scale (1e-3", lambda e, m, l: (e, m, l)),
     "swapped motors": ("swapped", lambda e, m, l: (e, m[:, [1, 0, 2]], l)),
-    "currents": ("efforts of joint 'lift' are .*currents", lambda e, m, l: (e * [1, 0.1, 1], m, l)),
+    "currents": ("efforts of joint 'lift' are ... currents", lambda e, m, l: (e * [1, 0.1, 1], m, l)),
     "sign of an effort": ("opposite sign", lambda e, m, l: (e * [1, -1, 1], m, l)),
     "constant": ("constant", lambda e, m, l: (e, m * [0, 1, 1], l)),
     "not a number": ("sample 0", lambda e, m, l: (np.vstack([e[:1] + [np.nan, 0, 0], e[1:]]), m, l)),
@@ -270,13 +270,15 @@ def test_recordings_that_cannot_be_are_refused_by_name(arm: Robot, case: str) ->
     said, change = WRONG[case]
     right = measured(arm, 6, duration=3.0)
     assert right.motors is not None and right.links is not None
-    with pytest.raises(InputError, match=said) as error:
-        values = change(right.efforts.values, right.motors.values, right.links.values)
-        times = right.efforts.times.copy()
-        if case == "milliseconds":
-            times *= 1e3
-        elif case in TENTH_STAMPS:
-            times[10] = TENTH_STAMPS[case]
+    values = change(right.efforts.values, right.motors.values, right.links.values)
+    times = right.efforts.times.copy()
+    if case == "milliseconds":
+        times *= 1e3
+    elif case in TENTH_STAMPS:
+        times[10] = TENTH_STAMPS[case]
+
+    def call() -> None:
         channels = [Channel(times, each) for each in values]
         identify(arm, JointRecording("a simulation", arm.joint_names, *channels))
-    assert "\n" not in str(error.value)
+
+    refused(call, said)

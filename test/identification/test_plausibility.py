@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from measured_arm import ARM, BODY, measured, measured_arm, misjudged, swings
+from refusals import refused
 from scipy.signal import lfilter
 from sweeps import some
 
-from hodyn_ros import InputError, Robot
+from hodyn_ros import Robot
 from hodyn_ros.identification import Channel, JointRecording, Options, identify
 from hodyn_ros.identification.least_squares.data import Data
 from hodyn_ros.identification.plausibility import _doubt as doubt
@@ -95,8 +97,8 @@ def test_friction_that_would_drive_such_a_joint_is_refused(wrist: Robot, turned:
     right = sensed_at_links(wrist, 1)
     channel: Channel = getattr(right, turned)
     other = Channel(channel.times, channel.values * [1.0, 1.0, 1.0, -1.0])
-    with pytest.raises(InputError, match="efforts of joint 'turn_tool' have friction that drives it"):
-        identify(wrist, replace(right, **{turned: other}), Options(bandwidth=5.0))
+    call = partial(identify, wrist, replace(right, **{turned: other}), Options(bandwidth=5.0))
+    refused(call, "joint 'turn_tool' have friction that drives it")
 
 
 def test_friction_of_a_joint_that_goes_one_way_says_nothing_of_signs(wrist: Robot) -> None:
@@ -118,16 +120,19 @@ def test_plain_mistakes_beside_such_a_joint_are_refused(wrist: Robot, seed: int)
     random = np.random.default_rng(seed)
     joint = int(random.integers(0, 3))
     signs = np.where(np.arange(4) == joint, -1.0, 1.0)
-    turned = Channel(right.efforts.times, right.efforts.values * signs)
-    with pytest.raises(InputError, match=f"efforts of joint {wrist.joint_names[joint]!r} have the opposite"):
+    name = wrist.joint_names[joint]
+
+    def doubted(efforts: np.ndarray) -> None:
+        channel = Channel(right.efforts.times, efforts)
         doubts_of(
-            wrist, JointRecording("sensors", wrist.joint_names, turned, None, right.links, at_motor=False)
+            wrist, JointRecording("sensors", wrist.joint_names, channel, None, right.links, at_motor=False)
         )
-    swapped = Channel(right.efforts.times, right.efforts.values[:, [0, 2, 1, 3]])
-    with pytest.raises(InputError, match="efforts of joints 'lift' and 'bend' suit the file far better"):
-        doubts_of(
-            wrist, JointRecording("sensors", wrist.joint_names, swapped, None, right.links, at_motor=False)
-        )
+
+    efforts = right.efforts.values
+    refused(lambda: doubted(efforts * signs), f"efforts of joint {name!r} have the opposite sign")
+    refused(
+        lambda: doubted(efforts[:, [0, 2, 1, 3]]), "efforts of joints 'lift' and 'bend' suit the file far"
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -138,8 +143,8 @@ def test_a_file_that_is_wrong_by_a_fifth_tells_mistakes_all_the_same(arm: Robot,
     for joint, name in enumerate(arm.joint_names):
         signs = np.where(np.arange(3) == joint, -1.0, 1.0)
         turned = Channel(right.efforts.times, right.efforts.values * signs)
-        with pytest.raises(InputError, match=f"joint {name!r} have the opposite sign"):
-            doubts_of(robot, JointRecording("sensors", arm.joint_names, turned, right.motors, right.links))
+        wrong = JointRecording("sensors", arm.joint_names, turned, right.motors, right.links)
+        refused(partial(doubts_of, robot, wrong), f"joint {name!r} have the opposite sign")
 
 
 @pytest.mark.parametrize(("alike", "most"), [(0.0, 0.01), (0.95, 0.03)], ids=["500 samples", "like 13"])

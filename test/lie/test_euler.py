@@ -8,7 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 from oracles.motions import random_stack
-from refusals import assert_refused
+from refusals import assert_refused, misshapen, not_finite
 
 from hodyn_ros import Robot, SingularError, share
 from hodyn_ros.array import Array
@@ -95,8 +95,8 @@ def test_what_has_no_euler_angles_is_told() -> None:
     upright[0, 4] = np.pi / 2
     assert_refused(
         (lambda: euler_coordinates(euler_base(upright)), "pitch of the base is 90 degrees", SingularError),
-        (lambda: euler_base(np.zeros((1, 6))), "the coordinates must have shape (orders + 1, 6)"),
-        (lambda: euler_base(np.full((2, 6), np.nan)), "NaN"),
+        (lambda: euler_base(np.zeros((1, 6))), misshapen("the coordinates", (1, 6))),
+        (lambda: euler_base(np.full((2, 6), np.nan)), not_finite("the coordinates", (0, 0))),
     )
 
 

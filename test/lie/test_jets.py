@@ -9,8 +9,8 @@ import mpmath
 import numpy as np
 import pytest
 from oracles.mp_trajectories import DIGITS
+from refusals import refused
 
-from hodyn_ros.errors import InputError
 from hodyn_ros.lie import jets
 
 ORDER = 9
@@ -76,7 +76,5 @@ def test_arguments_are_not_written_to() -> None:
 
 
 def test_jets_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(InputError, match="found 3 and 4 coefficients"):
-        jets.multiply(np.zeros(3), np.zeros(4))
-    with pytest.raises(InputError, match=r"as many axes are needed, found shapes \(3,\) and \(3, 3\)"):
-        jets.compose(np.zeros(3), np.zeros((3, 3)))
+    refused(lambda: jets.multiply(np.zeros(3), np.zeros(4)), "found 3 and 4 coefficients")
+    refused(lambda: jets.compose(np.zeros(3), np.zeros((3, 3))), "found shapes (3,) and (3, 3)")

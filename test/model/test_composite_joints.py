@@ -23,7 +23,6 @@ from hodyn_ros import (
     BaseMotion,
     Constraints,
     Coupling,
-    InputError,
     Limb,
     Loop,
     ParallelRobot,
@@ -163,8 +162,7 @@ class TestDynamics:
         state = np.zeros((3, 15))
         state[0, JOINTS.index("hip_ry")] = np.pi / 2
         assert np.isfinite(robot.inverse_dynamics(state)).all()
-        with pytest.raises(InputError, match=r"pose is singular: joints \['hip_rz', 'hip_rx'\]"):
-            robot.forward_dynamics(state[:2], np.zeros((1, 15)))
+        refused(lambda: robot.forward_dynamics(state[:2], np.zeros((1, 15))), "joints ['hip_rz', 'hip_rx']")
 
 
 @pytest.mark.thorough
@@ -264,7 +262,7 @@ class TestLoops:
     def test_what_is_wrong_is_named(self) -> None:
         assert_refused(
             ({"constraints": Constraints(coordinates=[1])},
-             "coordinates: there is no joint 'joint2'; the model has ... 'joint2_rz'"),
+             "coordinates: there is no joint 'joint2'; ... 'joint2_rz'"),
             ({"constraints": Constraints(coordinates=[3])}, "there is no index 3; there are 3: ... 'joint3'"),
             ({"constraints": Constraints([Loop(4, 0, "ball", (0, 0, 0))])},
              "there is no index 4; there are 3"),
@@ -328,7 +326,7 @@ class TestLimbs:
     @pytest.mark.parametrize(
         ("change", "said"),
         [
-            ({"driven": [0]}, "limb 'leg': there is no joint 'leg_joint1' to be driven; .*'leg_joint1_r1'"),
+            ({"driven": [0]}, "limb 'leg': there is no joint 'leg_joint1' to be driven; ... 'leg_joint1_r1'"),
             ({"driven": [5]}, "there is no index 5; there are 3"),
             ({"masses": [1.0]}, "limb 'leg': masses must have shape"),
         ],
@@ -337,8 +335,8 @@ class TestLimbs:
         given = {"placements": [np.eye(4)] * 2, "masses": [1, 1], "coms": np.zeros((2, 3)), "driven": [1]}
         given |= {"inertias": [np.eye(3)] * 2, "name": "leg", **change}
         limb = Limb([universal((1, 0, 0), (0, 1, 0)), (0, 0, 0, 0, 0, 1), ball()], **given)
-        with pytest.raises(ModelError, match=said):
-            ParallelRobot.from_screws([limb], Platform(1.0, np.zeros(3), np.eye(3), np.eye(4)), np.eye(6))
+        plate = Platform(1.0, np.zeros(3), np.eye(3), np.eye(4))
+        refused(lambda: ParallelRobot.from_screws([limb], plate, np.eye(6)), said, ModelError)
 
 
 class TestJoints:
@@ -454,10 +452,7 @@ class TestUrdf:
 
     def test_planes_need_a_normal(self) -> None:
         text = urdf(link("a"), link("b"), joint("slip", "planar", "a", "b", '<axis xyz="0 0 0"/>'))
-        with pytest.raises(
-            ModelError, match=r"joint 'slip' has the axis \[0.0, 0.0, 0.0\], which has no dir"
-        ):
-            Robot.from_urdf(text)
+        refused(lambda: Robot.from_urdf(text), "joint 'slip' has the axis [0.0, 0.0, 0.0]", ModelError)
 
 
 LEG = """

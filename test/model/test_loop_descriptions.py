@@ -30,7 +30,7 @@ class TestDescriptions:
             "turned": ({"loops": [Loop(1, 2, "hinge", (0.55, 0.35, 0), Z, axis_b=(0, 0.1, 1))]},
                 "its axes are 0.0997 rad apart"),
             "no freedom": ({"loops": [Loop(1, 2, "weld", (0.55, 0.35, 0.0))]},
-                r"cannot move: its loops \['weld 1-2'\] leave no freedom"),
+                "cannot move: its loops ['weld 1-2'] leave no freedom"),
             "coordinates too few": ({"coordinates": [], "driven": []}, "1 degrees of freedom and 0 coord"),
             "coordinates too many": ({"coordinates": [0, 1]}, "1 degrees of freedom, but 2 coordinates"),
             "unknown joint": ({"coordinates": ["elbow"]}, "coordinates: there is no joint 'elbow'"),
@@ -47,9 +47,7 @@ class TestDescriptions:
         }.values(),
     )  # fmt: skip
     def test_loops_and_coordinates(self, change: dict[str, object], said: str) -> None:
-        with pytest.raises(ModelError, match=said) as error:
-            robot_of(four_bar(), **change)
-        assert "\n" not in str(error.value)
+        refused(lambda: robot_of(four_bar(), **change), said, ModelError)
 
     @pytest.mark.parametrize(
         ("couplings", "said"),
@@ -63,8 +61,8 @@ class TestDescriptions:
         ],
     )
     def test_couplings(self, couplings: list[Coupling], said: str) -> None:
-        with pytest.raises(ModelError, match=said):
-            Robot.from_screws(**four_bar().tree.arguments(), constraints=Constraints(couplings=couplings))
+        given = {**four_bar().tree.arguments(), "constraints": Constraints(couplings=couplings)}
+        refused(lambda: Robot.from_screws(**given), said, ModelError)
 
     def test_one_loop(self) -> None:
         assert_refused(
@@ -87,10 +85,8 @@ class TestDescriptions:
         )
 
     def test_couplings_of_themselves(self) -> None:
-        with pytest.raises(ModelError, match="joint 'a' is coupled to itself"):
-            Coupling("a", "a")
-        with pytest.raises(ModelError, match="ratio of the coupling of joint 'a' must be a number"):
-            Coupling("a", "b", float("nan"))
+        refused(lambda: Coupling("a", "a"), "joint 'a' is coupled to itself", ModelError)
+        refused(lambda: Coupling("a", "b", float("nan")), "ratio of the coupling of joint 'a'", ModelError)
 
     def test_one_curve(self) -> None:
         assert_refused(

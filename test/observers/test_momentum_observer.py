@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +14,9 @@ from elastic_pair import ElasticPair
 from oracles import mp_dynamics as mp
 from oracles.motions import random_stack
 from oracles.random_trees import random_pose, random_tree
-from refusals import assert_refused, refused
+from refusals import assert_refused, like, refused
 
-from hodyn_ros import BaseMotion, InputError, Robot, share
+from hodyn_ros import BaseMotion, InputError, RangeError, Robot, share
 from hodyn_ros.array import Array
 from hodyn_ros.lie.exponential import body_twists
 from hodyn_ros.lie.se3 import exp
@@ -531,7 +531,7 @@ def test_time_goes_on(time: float) -> None:
 @pytest.mark.parametrize("sample", [np.zeros((2, 7)), np.zeros(21), np.zeros((3, 6)), None, "none"])
 def test_other_shapes_are_refused(sample: object) -> None:
     observer, _ = standing()
-    with pytest.raises(InputError, match="sample"):
+    with pytest.raises(InputError, match="a sample"):
         observer.update(3 * PERIOD, sample)  # type: ignore[arg-type]
     refused(lambda: observer.sample(position=np.zeros(7)), "needs ... 'velocity'")
 
@@ -561,8 +561,8 @@ def test_what_is_measured_has_to_suffice() -> None:
 
 def test_figures_of_the_configuration_are_checked() -> None:
     assert_refused(
-        ({"bandwidth": 0.0}, "bandwidth must be within 0.1"),
-        ({"threshold": np.nan}, "threshold must be within 1 and 100, found nan"),
+        ({"bandwidth": 0.0}, like(RangeError, name="bandwidth", low=0.1)),
+        ({"threshold": np.nan}, like(RangeError, name="threshold")),
         ({"effort_noise": (1.0, -1.0)}, "'effort_noise'"),
         ({"wrench_noise": (1.0,)}, "'wrench_noise' holds 1 values; give six"),
         by=lambda figures: ObserverConfig(**figures),
@@ -570,8 +570,8 @@ def test_figures_of_the_configuration_are_checked() -> None:
 
 
 def test_noise_is_of_each_joint_or_of_all() -> None:
-    with pytest.raises(InputError, match="'effort_noise' holds 2 values for 7 joints"):
-        MomentumObserver(panda(), ObserverConfig(effort_noise=(1.0, 2.0)))
+    call = partial(MomentumObserver, panda(), ObserverConfig(effort_noise=(1.0, 2.0)))
+    refused(call, "'effort_noise' holds 2 values")
 
 
 def test_a_spring_beyond_its_table_is_named(tmp_path: Path) -> None:
@@ -585,8 +585,8 @@ def test_a_spring_beyond_its_table_is_named(tmp_path: Path) -> None:
     observer.update(PERIOD, observer.sample(position=q, motor_position=q + 0.005, **rows))
     far = q + 0.005
     far[2] += 0.1
-    with pytest.raises(InputError, match="panda_joint3|table"):
-        observer.update(2 * PERIOD, observer.sample(position=q, motor_position=far, **rows))
+    call = partial(observer.update, 2 * PERIOD, observer.sample(position=q, motor_position=far, **rows))
+    refused(call, "panda_joint3")
 
 
 def test_without_velocities_it_takes_those_between_samples(read: Callable[[str], Robot]) -> None:

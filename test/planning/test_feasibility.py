@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import struct
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from command_line import run
 from refusals import assert_refused, refused
 from rich.console import Console
 
-from hodyn_ros import InputError, Robot, share
+from hodyn_ros import Robot, share
 from hodyn_ros.model.drive_spec import DriveLimits, DriveSpec
 from hodyn_ros.model.limits import JointLimit, JointLimits
 from hodyn_ros.planning.check import check
@@ -115,8 +116,8 @@ def test_a_bound_on_one_side_alone() -> None:
     report = check(pendulum(JointLimit(upper=0.45)), swing(W))
     assert report.violations[0].margin == pytest.approx(-0.05, rel=1e-9)
     assert not check(pendulum(JointLimit(upper=0.51)), swing(W)).violations
-    with pytest.raises(InfeasibleError, match=r"position limit of joint 'joint1': it goes to 0\.5 rad"):
-        retime(pendulum(JointLimit(upper=0.45)), swing(W))
+    call = partial(retime, pendulum(JointLimit(upper=0.45)), swing(W))
+    refused(call, "of joint 'joint1': it goes to 0.5", InfeasibleError)
 
 
 @pytest.mark.parametrize(("lower", "upper"), [(-0.1, 0.3), (-1.0, 0.7), (-0.2, 1.1), (-0.7, 0.7)])
@@ -169,10 +170,8 @@ def test_what_holds_is_left_alone() -> None:
 
 def test_where_gravity_alone_is_too_much_no_speed_helps() -> None:
     """At the horizontal, half way of the swing, the lever needs g whatever its speed."""
-    with pytest.raises(
-        InfeasibleError, match=r"no speed keeps all limits.*torque of 10 N·m at joint 'joint1'"
-    ):
-        retime(pendulum(JointLimit(effort=9.9), gravity=10.0), swing(4.0))
+    call = partial(retime, pendulum(JointLimit(effort=9.9), gravity=10.0), swing(4.0))
+    refused(call, "no speed keeps all limits ... joint 'joint1'", InfeasibleError)
 
 
 @pytest.mark.parametrize("width", [0.2, 0.01, 1e-4])
@@ -224,8 +223,7 @@ def test_rigid_drives_and_none_need_fewer_derivatives(panda: Robot) -> None:
         panda.joint_names, [replace(panda.limits.row(i), effort=np.inf, effort_rate=np.inf) for i in range(7)]
     )
     assert len(check(Robot(panda.model, positions), cubic).findings) == 14
-    with pytest.raises(InputError, match=r"torque rate.*jumps|torque.*continuous"):
-        check(panda, cubic)
+    refused(lambda: check(panda, cubic), "continuous up to its snap ... but the acceleration")
 
 
 def test_motions_that_do_not_fit_are_refused(panda: Robot) -> None:

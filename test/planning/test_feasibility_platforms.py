@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from command_line import run
 from linkages import shipped
-from refusals import assert_refused
+from refusals import assert_refused, refused
 from sweeps import some
 
-from hodyn_ros import BaseMotion, InputError, Robot, share
+from hodyn_ros import BaseMotion, Robot, share
 from hodyn_ros.array import Array
 from hodyn_ros.dynamics.results import DriveState
 from hodyn_ros.model.limits import JointLimits
@@ -148,10 +148,7 @@ def test_the_joints_of_a_floating_base_are_held_to_their_limits(aerial: Robot) -
 
 def test_where_a_platform_cannot_go_is_said_with_the_time(gough_stewart: Robot) -> None:
     far = RobotMotion.of_base(Cosines([0.5], [1.0], duration=3.0), ["z"], gough_stewart.home[1])
-    with pytest.raises(
-        InputError, match=r"at [0-9.]+ s of the motion: robot 'gough_stewart_6ups' does not get .* singular"
-    ):
-        check(gough_stewart, far)
+    refused(lambda: check(gough_stewart, far), "at ... s of the motion: robot 'gough_stewart_6ups' does not")
 
 
 def test_motions_that_do_not_fit_are_refused(gough_stewart: Robot, planar: Robot, aerial: Robot) -> None:

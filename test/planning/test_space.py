@@ -14,7 +14,6 @@ from scipy.spatial.transform import Rotation
 
 from hodyn_ros import Robot, share
 from hodyn_ros.array import Array
-from hodyn_ros.errors import InputError
 from hodyn_ros.planning.check import check
 from hodyn_ros.planning.space.frame_path import FramePath, Waypoint
 from hodyn_ros.planning.space.frame_path_file import path_text, read_frame_path
@@ -214,16 +213,15 @@ LINE: list[dict[str, object]] = [{"position": [0.6, 0.0, 0.0], "relative": True}
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"points": LINE}, r"after 0\.2.* of 0\.6 m of the path of 'panda_link8' the pose is out of reach"),
+        ({"points": LINE}, "after 0.2 ... of 0.6 m of the path of 'panda_link8' the pose is out of reach"),
         ({"points": [{**LINE[0], "through": [0.1, 0.0, 0.0]}]}, "the arc to waypoint 0 is none"),
         ({"points": [{"relative": True, "position": [0, 0, 0]}]}, "waypoint 0 is where the path is already"),
-        ({"start": {"elbow": 1.0}}, "start has to name all joints of the robot.*'elbow' is none of them"),
+        ({"start": {"elbow": 1.0}}, "start has to name all joints of the robot ... 'elbow' is none of them"),
         ({"blend": 0.2}, "the way to waypoint 0 is 0.15 m long, and its blends take 0 m and 0.2 m of it"),
         ({"frame": "hand"}, "hand"),
         ({"speed": -1.0}, "speed"),
     ],
 )
 def test_what_cannot_be_is_said_in_one_line(tmp_path: Path, changed: dict[str, object], words: str) -> None:
-    with pytest.raises(InputError, match=words) as caught:
-        read_frame_path(file(tmp_path, **changed), robot())
-    assert "\n" not in str(caught.value) and "path.yaml" in str(caught.value)
+    caught = refused(lambda: read_frame_path(file(tmp_path, **changed), robot()), words)
+    assert "path.yaml" in str(caught)

@@ -7,17 +7,17 @@ import subprocess
 import sys
 import tracemalloc
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from refusals import assert_refused
+from refusals import assert_refused, refused
 from scipy.interpolate import BSpline
 from sweeps import some
 
 from hodyn_ros import Robot, share
 from hodyn_ros.dynamics.robot import Robot as AnyRobot
-from hodyn_ros.errors import InputError
 from hodyn_ros.lie import jets
 from hodyn_ros.model.drive_spec import DriveLimits, DriveSpec, FrictionSpec
 from hodyn_ros.model.limits import JointLimits
@@ -203,11 +203,9 @@ def test_a_share_of_a_limit_is_kept(panda: Robot) -> None:
     other = time_optimal(path, panda, replace(panda.limits, velocity=0.25 * panda.limits.velocity), pieces=40)
     # those of the motors are then the same, which springs keep from being just as fast
     assert found.duration - 1e-6 < other.duration < 1.02 * found.duration
-    with pytest.raises(InputError, match="no limit of 'speed'; it has those of velocity, torque"):
-        time_optimal(path, panda, {"speed": 0.5})
+    refused(lambda: time_optimal(path, panda, {"speed": 0.5}), "no limit of 'speed'; it has those of")
     for wrong in (80.0, 1.01, 0.0, np.nan):  # 80 is 80 % without its sign
-        with pytest.raises(InputError, match="limit of 'velocity' must be above 0 and at most 1, found"):
-            time_optimal(path, panda, {"velocity": wrong})
+        refused(partial(time_optimal, path, panda, {"velocity": wrong}), "must be above 0 and at most 1")
 
 
 def test_a_path_in_motion_at_its_ends_is_eased(panda: Robot) -> None:
@@ -225,12 +223,14 @@ def test_a_motion_with_a_time_law_is_taken_for_its_path(panda: Robot) -> None:
 
 
 def test_paths_that_cannot_be_are_refused_with_the_place(panda: Robot) -> None:
-    middle = r"after 50 % of the path \(at 1 of 2\): the velocity .* jumps.*interpolation: blend"
-    with pytest.raises(InputError, match=f"there is a kink {middle}"):
-        time_optimal(PiecewisePolynomial([0.0, 1.0, 2.0], [HOME, AWAY, HOME]), panda)
+    bent = PiecewisePolynomial([0.0, 1.0, 2.0], [HOME, AWAY, HOME])
+    refused(
+        lambda: time_optimal(bent, panda),
+        "after 50 % of the path (at 1 of 2): the velocity ... jumps ... blend",
+    )
     # cubic through three points as far apart: from rest and to rest its jerk jumps, and nowhere else
-    with pytest.raises(InputError, match=r"a kink at the (start|end) of the path: the jerk .* jumps"):
-        time_optimal(WaypointSpline([0.0, 1.0, 2.0], [HOME, AWAY, HOME], order=2), panda)
+    smooth = WaypointSpline([0.0, 1.0, 2.0], [HOME, AWAY, HOME], order=2)
+    refused(lambda: time_optimal(smooth, panda), "a kink at the ... of the path: the jerk ... jumps")
     weak = Robot(panda.model, replace_effort(panda.limits, 1, 5.0), panda.drive_train)
     beyond, barely = ([*AWAY[:3], goal, *AWAY[4:]] for goal in (0.5, -0.06979997))
     assert_refused(

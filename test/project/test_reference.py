@@ -75,9 +75,11 @@ def test_every_error_that_is_made_with_words_is_in_the_index(tmp_path: Path) -> 
         'raise InputError(f"joint {name!r} is " "unknown; take one of " + known)\n'
         'late = Rejected(Reason.LATE, "it comes late")\n'
         'raise TypeError("that is another thing")\n'
+        "class Shape(Rejected):\n def __init__(self, name): super().__init__(f'{name} is too long')\n"
     )
     assert error_page(tmp_path).endswith(
         "## part\n\n| message | class |\n| --- | --- |\n"
+        "| … is too long | `Shape` |\n"
         "| it comes late | `Rejected` |\n"
         "| joint … is unknown; take one of … | `InputError` |\n"
     )

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from places import ROOT
+from refusals import assert_refused
 
 from hodyn_ros import share
 from hodyn_ros.errors import InputError
@@ -86,12 +87,13 @@ def test_a_path_that_exists_is_returned_as_it_is(tmp_path: Path, monkeypatch: py
 
 def test_an_unknown_name_is_refused_with_what_there_is(prefix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(prefix))
-    with pytest.raises(InputError, match=r"'pandda\.yaml'.*config/; did you mean 'panda\.yaml'\?"):
-        share.find("config", "pandda.yaml")
-    with pytest.raises(InputError, match=r"'unlike'.*config/; it ships: .*extra\.yaml, .*panda\.yaml"):
-        share.find("config", "unlike")
-    with pytest.raises(InputError, match="ships: none"):
-        share.find("nothing_of_this_kind", "panda.yaml")
+    assert_refused(
+        (lambda: share.find("config", "pandda.yaml"),
+         "'pandda.yaml' ... config/; did you mean 'panda.yaml'?"),
+        (lambda: share.find("config", "unlike"),
+         "'unlike' ... config/; it ships: ... extra.yaml, ... panda.yaml"),
+        (lambda: share.find("nothing_of_this_kind", "panda.yaml"), "ships: none"),
+    )  # fmt: skip
 
 
 def test_the_text_of_a_urdf_is_no_name() -> None:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from oracles import pinocchio_models
 from oracles.random_trees import Tree, random_tree
-from refusals import assert_refused
+from refusals import assert_refused, misshapen, refused
 from scipy.integrate import solve_ivp
 
-from hodyn_ros import InputError, Robot
+from hodyn_ros import Robot
 from hodyn_ros.array import Array
 from hodyn_ros.model.drive_spec import series_elastic
 from hodyn_ros.simulation.simulation import RobotSimulation
@@ -201,7 +201,7 @@ def test_highest_frequency_of_one_joint_by_hand() -> None:
     [
         (-0.001, np.zeros(7), "duration"),
         (np.nan, np.zeros(7), "duration"),
-        (0.001, np.zeros(6), r"shape \(7,\).*found \(6,\)"),
+        (0.001, np.zeros(6), misshapen("motor_effort", (6,), "(7,)")),
         (0.001, np.array([0, 0, np.nan, 0, 0, 0, 0.0]), "panda_joint3"),
     ],
 )
@@ -210,8 +210,7 @@ def test_bad_input_is_refused_and_changes_nothing(
 ) -> None:
     simulation = RobotSimulation(panda, PANDA_START)
     before = state_of(simulation)
-    with pytest.raises(InputError, match=words):
-        simulation.advance(duration, effort)
+    refused(lambda: simulation.advance(duration, effort), words)
     np.testing.assert_array_equal(state_of(simulation), before)
     assert simulation.time == 0.0
 
@@ -219,7 +218,7 @@ def test_bad_input_is_refused_and_changes_nothing(
 def test_bad_starts_are_refused(panda: Robot) -> None:
     floating = random_tree(np.random.default_rng(0), 3, floating_base=True)
     assert_refused(
-        (lambda: RobotSimulation(panda, np.zeros(6)), "position must have shape"),
+        (lambda: RobotSimulation(panda, np.zeros(6)), misshapen("position", (6,), "(7,)")),
         (lambda: RobotSimulation(panda, np.zeros(7), velocity=np.full(7, np.inf)), "velocity holds inf"),
         (lambda: RobotSimulation(panda, np.zeros(7), damping=[0, -1, 0, 0, 0, 0, 0]),
          "not negative, found -1 of joint 'panda_joint2'"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,7 +13,6 @@ from refusals import assert_refused, refused
 from benchmarks.chunk_streams import SPACING, Chunk, Fault, Policy, with_fault
 from hodyn_ros import Robot, share
 from hodyn_ros.array import Array
-from hodyn_ros.errors import InputError
 from hodyn_ros.streaming import ChunkBounds, ChunkCheck, ChunkError, ChunkFault
 from hodyn_ros.streaming.chunk_bounds import longest_repeat
 
@@ -67,9 +67,7 @@ def check() -> ChunkCheck:
 
 
 def require(fault: ChunkFault, words: str, times: Array, points: Array, of: ChunkCheck | None = None) -> None:
-    with pytest.raises(ChunkError, match=words) as caught:
-        (of or check())(times, points)
-    assert caught.value.fault is fault
+    assert refused(lambda: (of or check())(times, points), words, ChunkError).fault is fault
 
 
 def test_errors_name_the_place() -> None:
@@ -96,7 +94,7 @@ def test_errors_name_the_place() -> None:
     require(ChunkFault.SWAP, "joints 'b' and 'd' are exchanged from point 15 on", TIMES, joints)
     off = points.copy()
     off[20, 4] += 0.05
-    require(ChunkFault.JUMP, "joint 'e' bends .* at point 19", TIMES, off)
+    require(ChunkFault.JUMP, "joint 'e' bends ... at point 19", TIMES, off)
 
 
 def test_chunks_are_held_against_the_one_before() -> None:
@@ -120,7 +118,7 @@ def test_a_jump_is_believed_when_a_third_chunk_agrees() -> None:
     one = check()
     one(TIMES, line())
     for k in (1, 2):
-        require(ChunkFault.JUMP, "joint '.' is wanted 0.7.* rad", TIMES + 0.1 * k, line(0.29) + 0.8, one)
+        require(ChunkFault.JUMP, " is wanted 0.7 ... rad", TIMES + 0.1 * k, line(0.29) + 0.8, one)
     one(TIMES + 0.3, line(0.28) + 0.8)
     one(TIMES + 0.4, line(0.27) + 0.8)  # and so is what goes on from there
     assert one.faults[ChunkFault.JUMP] == 2
@@ -153,8 +151,8 @@ def test_bounds_come_from_actions_or_from_limits() -> None:
     np.testing.assert_allclose(of_robot.bend, 2.0 * 0.02 * panda.limits.velocity, rtol=1e-12)
     refused(lambda: ChunkBounds.of_actions([points[:2]], 0.02), "3 points or more")
     unlimited = replace(panda.limits, velocity=np.full(7, np.inf), joint_names=panda.joint_names)
-    with pytest.raises(InputError, match="joint 'panda_joint1' .* neither of its velocity nor"):
-        ChunkBounds.of_robot(Robot(panda.model, unlimited, panda.drive_train), 0.02)
+    call = partial(ChunkBounds.of_robot, Robot(panda.model, unlimited, panda.drive_train), 0.02)
+    refused(call, "joint 'panda_joint1'")
 
 
 def test_bounds_that_cannot_be() -> None:
@@ -168,5 +166,4 @@ def test_bounds_that_cannot_be() -> None:
 
 
 def test_bounds_fit_the_joints() -> None:
-    with pytest.raises(InputError, match="bounds of 7 joints do not fit the 2 joints"):
-        ChunkCheck(("a", "b"), ChunkBounds(0.02, np.ones(7)))
+    refused(lambda: ChunkCheck(("a", "b"), ChunkBounds(0.02, np.ones(7))), "do not fit the 2 joints")

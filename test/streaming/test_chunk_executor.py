@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from threading import Thread
 from typing import NamedTuple
 
 import numpy as np
 import pytest
-from refusals import refused
+from refusals import like, refused
 
 from hodyn_ros import Robot, share
 from hodyn_ros.array import Array
 from hodyn_ros.control.motor_pd import MotorGains
-from hodyn_ros.errors import FigureWarning, InputError
+from hodyn_ros.errors import FigureWarning
 from hodyn_ros.guard.guard_config import End, Fault, GuardConfig, State
 from hodyn_ros.planning.streams.stream_config import Mode, PointsError, StreamConfig
 from hodyn_ros.simulation.simulation import RobotSimulation
@@ -132,12 +132,9 @@ def test_a_chunk_with_a_fault_changes_nothing(mode: Mode) -> None:
     before = [arm.follower.desired(t, 4) for t in ahead]
     times, points = chunk(arm.now)
     points[20, 3] += 0.2
-    with pytest.raises(ChunkError) as caught:
-        arm.follower.take(times, points, arm.now)
-    assert caught.value.fault is ChunkFault.JUMP
+    refused(lambda: arm.follower.take(times, points, arm.now), like(ChunkError, fault=ChunkFault.JUMP))
     assert arm.follower.check.faults[ChunkFault.JUMP] == 1
-    with pytest.raises(PointsError, match="send a position of each of the 7 joints"):
-        arm.follower.take(times, points[:, :6], arm.now)
+    refused(lambda: arm.follower.take(times, points[:, :6], arm.now), "of each of the 7 joints", PointsError)
     np.testing.assert_array_equal([arm.follower.desired(t, 4) for t in ahead], before)
     arm.run(1.3, chunks=False)  # it comes to rest at the last point, and is held
     assert arm.follower.following
@@ -242,7 +239,6 @@ def test_guards_that_do_not_fit_such_drives(guard: GuardConfig) -> None:
 
 def test_robots_and_gains_that_do_not_fit() -> None:
     gains = MotorGains(np.ones(2), np.ones(2))
-    with pytest.raises(InputError, match="gains of 2 drives for 7 joints"):
-        ChunkExecutor(panda(), gains)
-    with pytest.raises(InputError, match="has loops or a base that moves"):
-        ChunkExecutor(Robot.load(share.find("config", "palletiser.yaml")), gains)
+    refused(lambda: ChunkExecutor(panda(), gains), "gains of 2 drives for 7 joints")
+    call = partial(ChunkExecutor, Robot.load(share.find("config", "palletiser.yaml")), gains)
+    refused(call, "has loops or a base that moves")

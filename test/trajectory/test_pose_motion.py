@@ -203,8 +203,7 @@ def test_files(tmp_path: Path) -> None:
     np.testing.assert_array_equal(sample.twists, same.twists)  # type: ignore[arg-type]
     alone = read_motion(written(tmp_path, POSE[: POSE.index("joints")]))
     assert (alone.joint_names, alone.n_joints) == ((), 0)
-    with pytest.raises(InputError, match="moves a platform or a floating base, and joints alone are meant"):
-        read_trajectory(tmp_path / "motion.yaml")
+    refused(lambda: read_trajectory(tmp_path / "motion.yaml"), "moves a platform or a floating base, and")
     whole = written(tmp_path, "type: pose\nbase: {type: cosines, amplitudes: [1, 2, 3, 4, 5, 6],\n"
                     "  angular_frequencies: [1, 1, 1, 1, 1, 1]}\n")  # fmt: skip
     assert read_motion(whole).coordinates == COORDINATES
@@ -216,32 +215,30 @@ def test_files(tmp_path: Path) -> None:
     ("text", "place", "reason"),
     [
         ("type: pose\n", ":1", "the key 'base' is missing"),
-        ("type: posse\n", ":1", "type: must be .* did you mean 'pose'?"),
-        ("type: pose\nbase: 3\n", ":2", "base: must be a mapping .a motion .*, found 3"),
+        ("type: posse\n", ":1", "type: must be ... did you mean 'pose'?"),
+        ("type: pose\nbase: 3\n", ":2", "base: must be a mapping (a motion ... , found 3"),
         ("type: pose\nbase: {}\n", ":2", "base: the key 'type' is missing"),
-        (POSE.replace("cosines", "cosinus"), ":5", "base.type: .* did you mean 'cosines'?"),
+        (POSE.replace("cosines", "cosinus"), ":5", "base.type: ... did you mean 'cosines'?"),
         (POSE.replace("fourier", "pose"), ":10", "joints.type: must be fourier or cosines or waypoints"),
         (POSE.replace("roll]", "rol]"), ":6", "did you mean 'roll'?"),
         (POSE.replace("[z, roll]", "[z]"), "", "the base has 1 coordinates, but its motion 2 columns"),
         (POSE.replace("[z, roll]", "[z, z]"), "", "coordinate 'z' of the base is given twice"),
         (POSE.replace("coordinates", "joint_names"), ":6", "base.joint_names: a base has no joints"),
-        (POSE.replace("[0, 0, 1]", "[0, 0]"), ":3", "origin.xyz: "),
+        (POSE.replace("[0, 0, 1]", "[0, 0]"), ":3", "origin.xyz:"),
         (POSE.replace("xyz", "xzy"), ":3", "origin.xzy: unknown key; did you mean 'xyz'?"),
         (
             POSE.replace("[1, 2]", "[1]"),
             "",
-            r"base: angular_frequencies must have shape \(2,\), found \(1,\)",
+            "base: angular_frequencies must have shape (2,), found (1,)",
         ),
-        (POSE.replace("[0.3]", "[.nan]"), ":15", r"joints.offsets\[0\]: nan is not a finite number"),
+        (POSE.replace("[0.3]", "[.nan]"), ":15", "joints.offsets[0]: nan is not a finite number"),
         (POSE.replace("[1, 2]\n", "[1, 2]\n  duration: 3\n"), "", "one motion ends at 3 s, not at rest"),
     ],
 )
 def test_a_bad_file_is_answered_in_one_line(tmp_path: Path, text: str, place: str, reason: str) -> None:
     path = written(tmp_path, text)
-    with pytest.raises(InputError, match=reason) as rejected:
-        read_motion(path)
-    assert str(rejected.value).startswith(f"{path}{place}: ")
-    assert "\n" not in str(rejected.value)
+    rejected = refused(lambda: read_motion(path), reason)
+    assert str(rejected).startswith(f"{path}{place}: ")
 
 
 @pytest.mark.thorough

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from refusals import assert_refused, refused
+from refusals import assert_refused, misshapen, refused
 
 from hodyn_ros.trajectory import BlendedLines, Cosines, TimedPath, WaypointSpline
 
@@ -52,7 +52,7 @@ def test_time_laws_that_cannot_be_are_refused() -> None:
     assert_refused(
         (([0.0, 0.5], np.ones(6)), "the last knot is 0.5, but the path has its end at 1"),
         (([0.0, 1.0, 1.0], np.ones(7)), "increase"),
-        (([0.0, 1.0], np.ones(5)), "squared_speeds must have shape (6,)"),
+        (([0.0, 1.0], np.ones(5)), misshapen("squared_speeds", (5,), "(6,)")),
         (([0.0, 1.0], -np.ones(6)), "the squared speed must be positive"),
         by=lambda given: TimedPath(WaypointSpline([0.0, 1.0], [[0.0], [1.0]]), *given),
     )

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import mp_trajectories as mp
-from refusals import assert_refused
+from refusals import assert_refused, misshapen, not_finite
 
 from hodyn_ros import share
 from hodyn_ros.trajectory import Cosines, FourierSeries, read_trajectory
@@ -98,11 +98,11 @@ def test_bad_figures_are_refused_by_name() -> None:
         ({"angular_frequency": 0.0}, "angular_frequency must be above zero, found 0"),
         ({"angular_frequency": math.nan}, "angular_frequency must be a finite number, found nan"),
         ({"angular_frequency": "fast"}, "angular_frequency must be a number, found 'fast'"),
-        ({"sine": [1.0, 2.0]}, "sine must have shape (L, n), found (2,)"),
-        ({"sine": np.zeros((0, 2))}, "sine must have shape (L, n), found (0, 2)"),
-        ({"cosine": np.ones((2, 3))}, "cosine must have shape (1, 2), found (2, 3)"),
-        ({"cosine": [[1.0, math.inf]]}, "cosine holds NaN or infinite numbers, first at index (0, 1)"),
-        ({"offsets": [1.0]}, "offsets must have shape (2,), found (1,)"),
+        ({"sine": [1.0, 2.0]}, misshapen("sine", (2,), "(L, n)")),
+        ({"sine": np.zeros((0, 2))}, misshapen("sine", (0, 2), "(L, n)")),
+        ({"cosine": np.ones((2, 3))}, misshapen("cosine", (2, 3), "(1, 2)")),
+        ({"cosine": [[1.0, math.inf]]}, not_finite("cosine", (0, 1))),
+        ({"offsets": [1.0]}, misshapen("offsets", (1,), "(2,)")),
         ({"offsets": ["a", "b"]}, "offsets must hold real numbers"),
         ({"duration": -1.0}, "duration must be above zero, found -1"),
         ({"duration": math.nan}, "duration must be a finite number, found nan"),

@@ -91,38 +91,38 @@ def test_waypoints(tmp_path: Path) -> None:
         (
             "type: forier",
             ":1",
-            "type: must be fourier or .*, found the text 'forier'; did you mean 'fourier'?",
+            "type: must be fourier or ... , found the text 'forier'; did you mean 'fourier'?",
         ),
         ("type: 3", ":1", "type: must be fourier or cosines or waypoints or pose, found 3"),
         (FOURIER.replace("offsets", "offset"), ":7", "offset: unknown key; did you mean 'offsets'?"),
         (FOURIER.replace("sine: [", "sin: [", 1), ":5", "sin: unknown key; did you mean 'sine'?"),
-        (FOURIER.replace("1e-1", "x"), ":7", r"offsets\[0\]: must be a number, found the text 'x'"),
+        (FOURIER.replace("1e-1", "x"), ":7", "offsets[0]: must be a number, found the text 'x'"),
         (
             FOURIER.replace("10", "soon"),
             ":8",
-            r"duration: must be a number \(time of the end .*found the text",
+            "duration: must be a number (time of the end ... found the text",
         ),
         (FOURIER.replace("10", "-1"), "", "duration must be above zero, found -1"),
         (FOURIER.replace(" [3, 4]", " [3]"), "", "sine must hold real numbers of shape"),
-        (FOURIER.replace(", [0.3, 0.4]", ""), "", r"cosine must have shape \(2, 2\), found \(1, 2\)"),
-        (FOURIER.replace("0.4", ".nan"), ":6", r"cosine\[1\]\[1\]: nan is not a finite number"),
+        (FOURIER.replace(", [0.3, 0.4]", ""), "", "cosine must have shape (2, 2), found (1, 2)"),
+        (FOURIER.replace("0.4", ".nan"), ":6", "cosine[1][1]: nan is not a finite number"),
         (FOURIER.replace("[a, b]", "[a, a]"), "", "joint 'a' appears twice in joint_names"),
         (FOURIER + "duration: 3\n", ":9", "the key 'duration' is given twice"),
         (
             WAYPOINTS.replace("velocities", "velocity"),
             ":4",
-            "points.* unknown key; did you mean 'velocities'?",
+            "points ... unknown key; did you mean 'velocities'?",
         ),
-        (WAYPOINTS.replace("time: 1.5", '"ti\\nme": 1'), ":5", r"points\[1\].ti me: unknown key"),
-        (WAYPOINTS.replace("time: 1.5", "time: 2"), "", r"times must increase: times\[2\] = 2 s follows 2 s"),
+        (WAYPOINTS.replace("time: 1.5", '"ti\\nme": 1'), ":5", "points[1].ti me: unknown key"),
+        (WAYPOINTS.replace("time: 1.5", "time: 2"), "", "times must increase: times[2] = 2 s follows 2 s"),
         (
             WAYPOINTS.replace("[1, 0]", "[1]"),
             "",
-            r"positions of point 1 must have shape \(2,\), found \(1,\)",
+            "positions of point 1 must have shape (2,), found (1,)",
         ),
-        (WAYPOINTS + "order: 4.5\n", ":7", "order: must be a whole number .highest .*, found 4.5"),
+        (WAYPOINTS + "order: 4.5\n", ":7", "order: must be a whole number (highest ... , found 4.5"),
         (WAYPOINTS + "order: 9\n", "", "order must be a whole number from 2 to 8, found 9"),
-        (WAYPOINTS + "order: 5\ninterpolation: piecewise\n", "", "order can be given only with .* spline"),
+        (WAYPOINTS + "order: 5\ninterpolation: piecewise\n", "", "order can be given only with ... spline"),
         (WAYPOINTS + "interpolation: cubic\n", ":7", "interpolation: must be spline or piecewise"),
         ("type: waypoints\npoints: []\n", "", "the joint trajectory has no points"),
         ("type: waypoints\npoints: [{time: 0, positions: [1]}]\n", "", "at least two waypoints, found one"),
@@ -131,10 +131,8 @@ def test_waypoints(tmp_path: Path) -> None:
 )
 def test_a_bad_file_is_answered_in_one_line(tmp_path: Path, text: str, place: str, reason: str) -> None:
     path = written(tmp_path, text)
-    with pytest.raises(InputError, match=reason) as rejected:
-        read_trajectory(path)
-    assert str(rejected.value).startswith(f"{path}{place}: ")
-    assert "\n" not in str(rejected.value)
+    rejected = refused(lambda: read_trajectory(path), reason)
+    assert str(rejected).startswith(f"{path}{place}: ")
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

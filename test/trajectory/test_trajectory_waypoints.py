@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import mp_trajectories as mp
-from refusals import assert_refused, refused
+from refusals import assert_refused, misshapen, not_finite, refused
 from scipy.interpolate import CubicHermiteSpline, make_interp_spline
 
 from hodyn_ros.errors import InputError
@@ -130,22 +131,14 @@ def test_an_end_in_motion_cannot_be_held() -> None:
     assert motion.starts_at_rest
     assert not motion.ends_at_rest
     assert np.isclose(motion.sample(1.0, 1)[1, 0], 0.5, rtol=1e-12)
-    with pytest.raises(
-        InputError, match="t = 1.1 s lies beyond the end of this WaypointSpline at 1 s.*EasedStop"
-    ):
-        motion.sample(1.1, 1)
+    refused(lambda: motion.sample(1.1, 1), "t = 1.1 s lies beyond the end of this WaypointSpline at 1 s")
 
 
 def test_smoothness_that_does_not_suffice_is_said() -> None:
     times, rows = random_waypoints(3, 4, 2)
     motion = WaypointSpline(times, rows[0])
     motion.require_smoothness(4)
-    with pytest.raises(
-        InputError,
-        match="torque of order 3 needs a motion that is continuous up to its derivative 5, "
-        "but the derivative 5 of this WaypointSpline jumps; build it with order=5 or more",
-    ):
-        motion.require_smoothness(5)
+    refused(lambda: motion.require_smoothness(5), "continuous up to its derivative 5, ... order=5 or more")
     WaypointSpline(times, rows[0], order=5).require_smoothness(5)
     refused(lambda: motion.require_smoothness(9), "can be continuous up to derivative 8")
 
@@ -218,10 +211,10 @@ def test_bad_joint_trajectories_are_refused() -> None:
         ((["a"], []), "the joint trajectory has no points"),
         ((["a"], [(1.0, [1.0], [], [])]),
          "at least two waypoints, found one; put the present position before it"),
-        ((["a", "b"], [(0.0, [1.0], [], [])] * 2), "positions of point 0 must have shape (2,), found (1,)"),
-        ((["a"], [(0.0, [1.0], [], []), (1.0, [], [], [])]), "positions of point 1 must have shape (1,)"),
+        ((["a", "b"], [(0.0, [1.0], [], [])] * 2), misshapen("positions of point 0", (1,), "(2,)")),
+        ((["a"], [(0.0, [1.0], [], []), (1.0, [], [], [])]), misshapen("positions of point 1", (0,), "(1,)")),
         ((["a"], [(0.0, [1.0], [], []), (1.0, [math.nan], [], [])]),
-         "positions of point 1 holds NaN or infinite"),
+         not_finite("positions of point 1", (0,))),
         ((["a", "a"], [(0.0, [1.0, 2.0], [], []), (1.0, [1.0, 2.0], [], [])]), "joint 'a' appears twice"),
         by=lambda given: WaypointSpline.from_joint_trajectory(*given),
     )  # fmt: skip
@@ -231,26 +224,26 @@ def test_bad_joint_trajectories_are_refused() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"times": [0.0, 1.0, 1.0]}, r"times must increase: times\[2\] = 1 s follows 1 s"),
-        ({"times": [0.0, 2.0, 1.0]}, r"times must increase: times\[2\] = 1 s follows 2 s"),
-        ({"times": [-1.0, 2.0, 3.0]}, r"times\[0\] is -1 s; times count from the start of the motion"),
-        ({"times": [0.0, 1.0]}, r"times must have shape \(3,\), found \(2,\)"),
-        ({"times": [0.0, 1.0, math.nan]}, r"times holds NaN or infinite numbers, first at index \(2,\)"),
-        ({"positions": [0.0, 1.0, 2.0]}, r"positions must have shape \(m, n\), found \(3,\)"),
+        ({"times": [0.0, 1.0, 1.0]}, "times must increase: times[2] = 1 s follows 1 s"),
+        ({"times": [0.0, 2.0, 1.0]}, "times must increase: times[2] = 1 s follows 2 s"),
+        ({"times": [-1.0, 2.0, 3.0]}, "times[0] is -1 s; times count from the start of the motion"),
+        ({"times": [0.0, 1.0]}, misshapen("times", (2,), "(3,)")),
+        ({"times": [0.0, 1.0, math.nan]}, not_finite("times", (2,))),
+        ({"positions": [0.0, 1.0, 2.0]}, misshapen("positions", (3,), "(m, n)")),
         (
             {"positions": [[0.0], [math.inf], [2.0]]},
-            r"positions holds NaN or infinite numbers, first at index \(1, 0\)",
+            not_finite("positions", (1, 0)),
         ),
         ({"times": [0.0], "positions": [[0.0]]}, "a motion needs at least two waypoints, found one"),
         ({"velocities": [[0.0], [0.0]]}, "velocities must have 3 rows, one per waypoint, found 2"),
-        ({"velocities": [[0.0], [0.0, 1.0], [0.0]]}, r"velocities\[1\] must have shape \(1,\), found \(2,\)"),
-        ({"velocities": [[0.0], [math.nan], [0.0]]}, r"velocities\[1\] holds NaN"),
-        ({"velocities": 3.0}, r"velocities must have shape \(3, 1\), found 3.0"),
-        ({"accelerations": np.ones((3, 1))}, r"accelerations\[0\] is given, but velocities\[0\] is not"),
+        ({"velocities": [[0.0], [0.0, 1.0], [0.0]]}, misshapen("velocities[1]", (2,), "(1,)")),
+        ({"velocities": [[0.0], [math.nan], [0.0]]}, not_finite("velocities[1]", (0,))),
+        ({"velocities": 3.0}, "velocities must have shape (3, 1), found 3.0"),
+        ({"accelerations": np.ones((3, 1))}, "accelerations[0] is given, but velocities[0] is not"),
         ({"joint_names": ["a", "b"]}, "joint_names must hold 1 names"),
         (
             {"times": [0.5, 1.0, 2.0], "velocities": np.ones((3, 1))},
-            "rests until .* = 0.5 s, but its first waypoint is in motion; put a waypoint at time 0",
+            "rests until ... = 0.5 s, but its first waypoint is in motion; put a waypoint at time 0",
         ),
     ],
 )
@@ -259,23 +252,18 @@ def test_bad_waypoints_are_refused_by_name(
 ) -> None:
     good = {"times": [0.0, 1.0, 2.0], "positions": [[0.0], [1.0], [2.0]]}
     kind(**good)
-    with pytest.raises(InputError, match=message):
-        kind(**{**good, **fields})
+    refused(lambda: kind(**{**good, **fields}), message)
 
 
 @pytest.mark.parametrize("order", [1, 9, 4.5, "high"])
 def test_orders_out_of_reach_are_refused(order: Any) -> None:
-    with pytest.raises(InputError, match="order must be a whole number from 2 to 8, found"):
-        WaypointSpline([0.0, 1.0], [[0.0], [1.0]], order=order)
+    refused(lambda: WaypointSpline([0.0, 1.0], [[0.0], [1.0]], order=order), "a whole number from 2 to 8")
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("times", [[0.0, 1.0, 1.0 + 1e-9, 2.0, 3.0], [0.0, 1e-300, 1.0, 2.0, 3.0]])
 def test_waypoints_too_uneven_in_time_are_refused(times: list[float]) -> None:
-    with pytest.raises(
-        InputError, match=r"too uneven in time for a spline of degree 9: steps range from .* s to"
-    ):
-        WaypointSpline(times, [[0.0], [1.0], [-1.0], [1.0], [0.0]])
+    refused(lambda: WaypointSpline(times, [[0.0], [1.0], [-1.0], [1.0], [0.0]]), "too uneven in time")
 
 
 def test_waypoints_at_zero_may_be_passed_in_motion() -> None:
@@ -286,5 +274,5 @@ def test_waypoints_at_zero_may_be_passed_in_motion() -> None:
 
 
 def test_too_little_given_for_free_ends_is_refused() -> None:
-    with pytest.raises(InputError, match="a spline of order 4 needs at least 5 given positions.*, found 4"):
-        WaypointSpline([0.0, 1.0], [[0.0], [1.0]], [[0.0], [1.0]], at_rest=False)
+    call = partial(WaypointSpline, [0.0, 1.0], [[0.0], [1.0]], [[0.0], [1.0]], at_rest=False)
+    refused(call, "at least 5 given positions")

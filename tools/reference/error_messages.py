@@ -24,6 +24,10 @@ follow `error:`, in nodes they are one line in the log, counted in `/diagnostics
 | `SingularError` | too near a singular pose; `condition`, and the highest `order` that still holds |
 | `ConvergenceError` | an iteration found no solution; what was missing in the end |
 | `OverflowingError` | numbers so large that the result is not finite |
+| `ShapeError` | an array of another shape: its `name`, the `shape` wanted, what was `found` |
+| `NotFiniteError` | NaN or infinite numbers: the `name` of the array, the `index` of the first |
+| `UnknownNameError` | no such thing: `what`, its `name`, those `known` |
+| `RangeError` | a figure beyond its range: its `name` and `value`, `low`, `high` |
 | `MessageRejected` | a node does not answer a message; `reason` is what it counts as |
 
 The other classes are kinds of these.
@@ -64,9 +68,16 @@ def _words(row: tuple[str, str]) -> str:
 
 
 def _made(tree: ast.AST, kinds: set[str]) -> Iterator[tuple[str, str]]:
-    """Give message and class of every error that is made with a text of its own, here raised or not."""
+    """Give message and class of every error that is made with a text or makes its own, raised or not."""
+    own = {
+        call: node.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and node.name in kinds
+        for call in ast.walk(node)
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "super().__init__"
+    }
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and (kind := getattr(node.func, "id", "")) in kinds:
+        if isinstance(node, ast.Call) and (kind := own.get(node, getattr(node.func, "id", ""))) in kinds:
             for text in map(_template, node.args):  # of some the reason comes first
                 if len(text.replace("…", "").split()) > 1:
                     yield text, kind

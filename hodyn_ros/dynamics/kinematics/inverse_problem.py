@@ -14,7 +14,7 @@ from hodyn_ros.dynamics.kinematics.carriers import CarriedMotion, Carriers, carr
 from hodyn_ros.dynamics.kinematics.pose_solver import Frames, Task, components, solve_poses
 from hodyn_ros.dynamics.kinematics.rate_solver import check_accuracy, solve_rates
 from hodyn_ros.dynamics.motion_stack import fitting_base
-from hodyn_ros.errors import InputError
+from hodyn_ros.errors import InputError, ShapeError
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.lie.representations import Representation, check_representation, convert_screws
 from hodyn_ros.lie.rigid import rigid_pose
@@ -248,7 +248,7 @@ def _twists(twists: ArrayLike | None, count: int, several: bool) -> Array:
     array = real_array("the twists", twists, shape)
     stack = array if several else array[None]
     if array.ndim != 2 + several or array.shape[-1] != 6 or len(stack) != count:
-        raise InputError(f"the twists must have shape {shape}, found {array.shape}")
+        raise ShapeError("the twists", shape, array.shape)
     check_finite("the twists", array)
     return stack
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from hodyn_ros.checks import check_finite, finite_array, n_axes, real_array
 from hodyn_ros.codegen.sample_loop import each_sample
 from hodyn_ros.dynamics.motion_stack import check_order, check_twists, joint_rows, required_base
-from hodyn_ros.errors import InputError
+from hodyn_ros.errors import InputError, ShapeError
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.closure import Closure
@@ -140,7 +140,7 @@ def drive_rows(closure: Closure, efforts: ArrayLike, base_wrench: ArrayLike | No
     shape = f"(order + 1, {n})" + (f" or (N, order + 1, {n})" if count else "")
     drives = real_array("the torques", efforts, shape)
     if drives.ndim not in (2, 2 + len(batch)) or drives.shape[-1] != n or not drives.shape[-2]:
-        raise InputError(f"the torques must have shape {shape}, found {drives.shape}")
+        raise ShapeError("the torques", shape, drives.shape)
     if drives.ndim == 3 and len(drives) != count:
         raise InputError(
             f"the torques: a batch of {count} takes as many, or one for all; found {len(drives)}"
@@ -177,7 +177,7 @@ def drive_values(name: str, closure: Closure, values: ArrayLike) -> Array:
     rows = real_array(name, values, f"({n},) or (orders, {n})")
     rows = rows[None] if rows.ndim == 1 else rows
     if rows.ndim != 2 or rows.shape[1] != n or not len(rows):
-        raise InputError(f"{name} must have shape ({n},) or (orders, {n}), found {np.shape(values)}")
+        raise ShapeError(name, f"({n},) or (orders, {n})", np.shape(values))
     check_finite(name, rows)
     return rows
 

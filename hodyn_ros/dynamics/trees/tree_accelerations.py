@@ -14,7 +14,7 @@ from hodyn_ros.dynamics.motion_stack import applied, check_order, fitting_base, 
 from hodyn_ros.dynamics.results import BaseAndJoints, base_and_joints
 from hodyn_ros.dynamics.trees.tree_code import TreeCode
 from hodyn_ros.engine.kernel_spec import KernelSpec
-from hodyn_ros.errors import InputError
+from hodyn_ros.errors import InputError, ShapeError
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.model.tree import TreeModel
 
@@ -72,7 +72,7 @@ class TreeAccelerations(TreeCode):
         shapes = f"(order + 1, {n}) or (N, order + 1, {n})"
         values = real_array("the torques", inputs, shapes)
         if values.ndim not in (2, 3) or values.shape[-1] != n or not values.shape[-2]:
-            raise InputError(f"the torques must have shape {shapes}, found {values.shape}")
+            raise ShapeError("the torques", shapes, values.shape)
         batch, order = values.shape[:-2], values.shape[-2] - 1
         check_order(order, "torques of shape {} have order", values.shape)
         positions = finite_array("the state", state, (*batch, 2, n))

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hodyn_ros.array import Array
-from hodyn_ros.errors import InputError
+from hodyn_ros.errors import ShapeError
 from hodyn_ros.trajectory.base import Trajectory
 
 DEGREE = 5
@@ -121,9 +121,7 @@ class UniformSpline(Trajectory):
     ) -> None:
         self._controls = np.array(controls, dtype=np.float64)
         if self._controls.ndim != 2 or len(self._controls) <= DEGREE:
-            raise InputError(
-                f"control points must have shape (6 or more, joints), found {self._controls.shape}"
-            )
+            raise ShapeError("control points", "(6 or more, joints)", self._controls.shape)
         self._spacing = float(spacing)
         self._spans = len(self._controls) - DEGREE
         self.n_joints, self.joint_names = self._controls.shape[1], joint_names

@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from oracles import mp_dynamics as mp
 from oracles.motions import random_stack
+from refusals import refused
 
 from hodyn_ros import Robot, SingularError
 from hodyn_ros.dynamics.kinematics.rate_solver import ACCURACY
@@ -83,12 +84,9 @@ def test_an_answer_is_as_accurate_as_stated(distance: float) -> None:
 def test_the_jounce_that_was_wrong_by_far_is_refused() -> None:
     q, start = near(1.42e-4, 1)
     pose, twists = exact_motion(q)
-    words = (
-        r"condition number 6\.[0-9]+e\+04.*: in derivative [1-4] of the joint motion a share of .* 1e-06 is"
-    )
-    with pytest.raises(SingularError, match=words) as rejected:
-        ARM.inverse_kinematics(pose, twists, seed=start)
-    assert 6e4 < rejected.value.condition < 7e4 and "\n" not in str(rejected.value)
+    words = "condition number 6. ... e+04 ... : in derivative ... of the joint motion a share of ... 1e-06 is"
+    rejected = refused(lambda: ARM.inverse_kinematics(pose, twists, seed=start), words, SingularError)
+    assert 6e4 < rejected.condition < 7e4
     fewer = ARM.inverse_kinematics(pose, twists[:1], seed=start)
     assert shares(fewer, q[:2]).max() < ACCURACY
 

@@ -10,7 +10,7 @@ from linkages import motion_of, orders_of, readable_solution, robot_of, shipped,
 from numpy.typing import NDArray
 from oracles.cases import relative_errors
 from oracles.mechanisms import MECHANISMS, four_bar
-from refusals import refused
+from refusals import not_finite, refused
 from sweeps import THOROUGH, some
 
 from hodyn_ros import AppliedWrench, BaseMotion, Constraints, Coupling, Robot
@@ -131,7 +131,9 @@ class TestCompiledAccelerations:
         np.testing.assert_allclose(free.base, zero.base, rtol=1e-12)
         turned = robot.forward_dynamics(y[:2], efforts, base.in_representation("body_fixed"), push)
         np.testing.assert_allclose(turned.joints, first.joints, rtol=1e-10)
-        refused(lambda: robot.forward_dynamics(y[:2], efforts * np.nan, base, push), "the efforts")
+        refused(
+            lambda: robot.forward_dynamics(y[:2], efforts * np.nan, base, push), not_finite("the efforts")
+        )
 
 
 @pytest.mark.thorough

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from oracles.cases import relative_errors
 from oracles.motions import random_stack
 from oracles.parallel_robots import Parallel, gough_stewart, planar_3rrr
+from refusals import refused
 from sweeps import some
 
 from hodyn_ros import (
@@ -433,16 +435,15 @@ def test_twists_outside_of_the_degrees_of_freedom_are_refused(
     twists = np.zeros((4, 6))
     twists[0, 3] = 1.0
     twists[2, 2] = 1e-3
-    message = "derivative 2 of the twist has the part .* outside of its degrees of freedom"
+    wrong, said = at(HINGE.placement, twists, frame), "twist has the part ... outside of its degrees of free"
     for _ in range(2):
         for formulation in (None, "limb_decomposition"):
-            with pytest.raises(InputError, match=message):
-                hinge.inverse_dynamics(None, at(HINGE.placement, twists, frame), formulation=formulation)
-        with pytest.raises(InputError):
-            hinge.joint_motion(None, at(HINGE.placement, twists, frame))
+            call = partial(hinge.inverse_dynamics, None, wrong, formulation=formulation)
+            refused(call, f"derivative 2 of the {said}")
+        refused(lambda: hinge.joint_motion(None, wrong), said)
         hinge.inverse_dynamics(None, at(HINGE.placement, REST, frame))
-    with pytest.raises(InputError):
-        hinge.forward_dynamics(None, np.zeros((1, 3)), at(HINGE.placement, twists[2:3], frame))
+    fast = at(HINGE.placement, twists[2:3], frame)
+    refused(lambda: hinge.forward_dynamics(None, np.zeros((1, 3)), fast), said)
 
 
 @pytest.mark.parametrize("frame", ["body_fixed", "spatial"])
@@ -470,8 +471,7 @@ def test_nothing_holds_the_platform_against_a_turn_on_its_hinge(
         lambda: hinge.drive_state(None, at(pose), defect_at),
         lambda: hinge.forward_dynamics(None, forces, start, wrenches=defect_at),
     ):
-        with pytest.raises(InputError, match="would turn it on the joints that carry it"):
-            call()
+        refused(call, "would turn it on the joints that carry it")
 
 
 def test_any_form_of_numbers_will_do(platform: Robot) -> None:

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 from oracles.parallel_robots import gough_stewart, planar_3rrr
-from refusals import Row, assert_refused
+from refusals import Row, assert_refused, misshapen, not_finite, unknown
 
 from hodyn_ros import AppliedWrench, BaseMotion, ModelError, OverflowingError, ParallelRobot, Robot
 
@@ -37,22 +37,22 @@ def arm() -> Robot:
     return Robot.from_screws([-1], [[0, 0, 1, 0, 0, 0]], [np.eye(4)], [1.0], [np.zeros(3)], [np.eye(3)])
 
 
-OF_TORQUES = "the torques must have shape (order + 1, 3), found ("
+OF_TORQUES = misshapen("the torques")
 ROWS: dict[str, Row] = {
     **{
         f"torques {shape}": (lambda s=shape: hinge().forward_dynamics(None, np.zeros(s), START), OF_TORQUES)
         for shape in ((1, 2), (3,), (0, 3))
     },
-    "torques NaN": (lambda: hinge().forward_dynamics(None, ONE * np.nan, START), "the torques holds NaN"),
+    "torques NaN": (lambda: hinge().forward_dynamics(None, ONE * np.nan, START), not_finite("the torques")),
     "push": (lambda: hinge().forward_dynamics(None, ONE, START, np.zeros((1, 6))), "has no base to push"),
     "drives NaN": (
-        lambda: hinge().motion_from_drives([0.0, np.nan, 0.0]), "the motion of the drives holds NaN"),
+        lambda: hinge().motion_from_drives([0.0, np.nan, 0.0]), not_finite("the motion of the drives")),
     "drives of two": (
         lambda: hinge().motion_from_drives(np.zeros((2, 2))),
-        "the motion of the drives must have shape (3,) or (orders, 3)"),
+        misshapen("the motion of the drives", (2, 2))),
     "preload": (
         lambda: hinge().inverse_dynamics(None, REST, preload=np.zeros((2, 2))),
-        "the preload must have shape"),
+        misshapen("the preload", (2, 2))),
     "bases of a batch": (
         lambda: hinge().inverse_dynamics(np.zeros((2, 3, 0)), THREE), "as many of each argument"),
     **{
@@ -77,14 +77,14 @@ ROWS: dict[str, Row] = {
     "wrench as numbers": (lambda: hinge().inverse_dynamics(None, REST, [np.zeros(6)]), "found ndarray in it"),
     "wrench on nothing": (
         lambda: hinge().inverse_dynamics(None, REST, AppliedWrench("leg", np.zeros(6))),
-        "there is no body 'leg'"),
+        unknown("body", "leg")),
     "too fast": (
         lambda: hexapod().inverse_dynamics(None, BaseMotion(PLATFORM.placement, np.full((4, 6), 1e200))),
         "too large", OverflowingError),
     "joints": (
         lambda: hinge().inverse_dynamics(np.zeros((5, 1)), REST),
-        "the motion must have shape (order + 3, 0)"),
-    "positions": (lambda: hinge().reset(np.zeros(5)), "the positions must have shape"),
+        misshapen("the motion", (5, 1))),
+    "positions": (lambda: hinge().reset(np.zeros(5)), misshapen("the positions", (5,), "(25,)")),
     "wrench on a limb": (
         lambda: hinge().inverse_dynamics(None, REST, PUSHED, "limb_decomposition"),
         "by 'limb_decomposition' wrenches act on the platform"),
@@ -96,12 +96,14 @@ ROWS: dict[str, Row] = {
     "compiled, out": (
         lambda: hexapod().compile(0)(PLATFORM.placement, np.zeros((2, 6)), out=np.empty((2, 6))),
         "out must be a float64 array of shape (1, 6)"),
-    "compiled, twists": (lambda: hexapod().compile(0)(PLATFORM.placement, np.zeros((1, 6))), "twists"),
+    "compiled, twists": (
+        lambda: hexapod().compile(0)(PLATFORM.placement, np.zeros((1, 6))), misshapen("the twists", (1, 6))),
     "compiled, drives": (
-        lambda: hinge().compile(1, "motion_from_drives")(np.zeros((2, 2))), "the motion of the drives"),
+        lambda: hinge().compile(1, "motion_from_drives")(np.zeros((2, 2))),
+        misshapen("the motion of the drives", (2, 2))),
     "compiled, NaN": (
         lambda: hinge().compile(1, "motion_from_drives")(np.where(np.eye(2, 3) > 0, np.nan, 0.0)),
-        "the motion of the drives"),
+        not_finite("the motion of the drives", (0, 0))),
     "compiled, three arrays": (
         lambda: hinge().compile(1, "motion_from_drives")(np.zeros((2, 3)), np.eye(4), np.zeros((1, 6))),
         "expected 1 arrays ['the motion of the drives'], found 3"),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from oracles.cases import relative_errors
-from refusals import assert_refused
+from refusals import assert_refused, refused
 
 from hodyn_ros import Constraints, Loop, ModelError, Robot
 from hodyn_ros.lie.se3 import exp, exp_screw
@@ -215,8 +215,6 @@ def test_a_robot_file_says_where_loops_close(tmp_path: Path) -> None:
     assert relative_errors(robot.inverse_dynamics(q), same.inverse_dynamics(q)).max() < 1e-12
     np.testing.assert_allclose(robot.home[0], same.home[0], rtol=0.0, atol=1e-12)
     path.write_text(FILE.replace("crank: 1.2", "crunk: 1.2"), encoding="utf-8")
-    with pytest.raises(ModelError, match=r"four_bar\.yaml:\d+.*home.*'crunk'"):
-        Robot.load(path)
+    refused(lambda: Robot.load(path), "four_bar.yaml: ... home ... 'crunk'", ModelError)
     path.write_text(FILE.replace("[0.5, 0, 0]", "[5, 0, 0]"), encoding="utf-8")
-    with pytest.raises(ModelError, match=r"four_bar\.yaml: loop 'pin' .* does not close near its home"):
-        Robot.load(path)
+    refused(lambda: Robot.load(path), "four_bar.yaml: loop 'pin' ... does not close near its", ModelError)

@@ -98,8 +98,7 @@ class TestMimic:
         text = HAND.replace(f'<mimic joint="{old}"', f'<mimic joint="{new}"').replace(old, new)
         if old == "other":
             text = HAND.replace('<mimic joint="other"', '<mimic joint="another"')
-        with pytest.raises(ModelError, match=said):
-            Robot.from_urdf(text)
+        refused(lambda: Robot.from_urdf(text), said, ModelError)
 
 
 class TestInertias:
@@ -130,8 +129,7 @@ class TestInertias:
     def test_bodies_without_mass_may_follow(self) -> None:
         text = HAND.replace(link("tip"), '<link name="tip"/>')
         assert Robot.from_urdf(text).inverse_dynamics(np.zeros((3, 2))).shape == (1, 2)
-        with pytest.raises(ModelError, match="'tip' has no mass and carries no other body"):
-            Robot.from_urdf(text, mimic=False)
+        refused(lambda: Robot.from_urdf(text, mimic=False), "'tip' has no mass and carries no", ModelError)
 
     def test_coordinates_that_move_no_mass_have_efforts_but_no_accelerations(self) -> None:
         text = HAND
@@ -286,24 +284,24 @@ couplings: [{joint: wrist, of: finger, ratio: 0.5}]
         {
             "rows": (
                 ("kind: hinge", "kind: rows, rows: [x, up]"),
-                r"19: loops\[0\].rows\[1\]: ",
+                "19: loops[0].rows[1]: ",
             ),
-            "no rows": (("kind: hinge", "kind: rows"), r"19: loops\[0\]: loop 'pin': rows must be some of"),
+            "no rows": (("kind: hinge", "kind: rows"), "19: loops[0]: loop 'pin': rows must be some of"),
             "short table": (
                 (
                     "driven: [drive]",
                     "driven: [drive]\ncouplings:\n  - {joint: knee, of: drive, table: {of: [0, 1], "
                     "joint: [0, 1]}}",
                 ),
-                r"22: couplings\[0\].table: the coupling of joint 'knee': a spline of degree 5 needs 6",
+                "22: couplings[0].table: the coupling of joint 'knee': a spline of degree 5 needs 6",
             ),
             "open": (
                 ("0.05, 0.35", "0.05, 0.36"),
-                r":19: loops\[0\]: loop 'pin' does not close.*0.01 m apart",
+                ":19: loops[0]: loop 'pin' does not close ... 0.01 m apart",
             ),
-            "unknown frame": (("b: rocker_end", "b: rocker_start"), r"19: loops\[0\].b: there is no body or"),
-            "unknown kind": (("kind: hinge", "kind: hing"), r"19: loops\[0\].kind: .*did you mean 'hinge'"),
-            "unknown key": (("a: coupler_end", "from: coupler_end"), r"19: loops\[0\].from: unknown key"),
+            "unknown frame": (("b: rocker_end", "b: rocker_start"), "19: loops[0].b: there is no body or"),
+            "unknown kind": (("kind: hinge", "kind: hing"), "19: loops[0].kind: ... did you mean 'hinge'"),
+            "unknown key": (("a: coupler_end", "from: coupler_end"), "19: loops[0].from: unknown key"),
             "unknown joint": (
                 ("driven: [drive]", "driven: [motor]"),
                 "20: driven: there is no joint",
@@ -314,13 +312,11 @@ couplings: [{joint: wrist, of: finger, ratio: 0.5}]
             ),
             "itself": (
                 ("driven: [drive]", "driven: [drive]\ncouplings:\n  - {joint: knee, of: knee}"),
-                r"22: couplings\[0\].of: joint 'knee' is coupled to itself",
+                "22: couplings[0].of: joint 'knee' is coupled to itself",
             ),
         }.values(),
     )
     def test_what_is_wrong_is_named_with_its_line(
         self, written: Callable[[str], Path], change: tuple[str, str], said: str
     ) -> None:
-        with pytest.raises(ModelError, match=said) as error:
-            Robot.load(written(FOUR_BAR.replace(*change)))
-        assert "\n" not in str(error.value)
+        refused(lambda: Robot.load(written(FOUR_BAR.replace(*change))), said, ModelError)

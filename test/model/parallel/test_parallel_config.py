@@ -129,12 +129,12 @@ def changed(tmp_path: Path, source: Path, old: str, new: str) -> Path:
     [
         ("dof: [x, y]", "dof: [x, z]", "wrong mobility: limb 'left' does not let the platform move"),
         ("dof: [x, y]", "dof: [x]", "wrong mobility: the limbs let the platform move in 3 directions"),
-        ("dof: [x, y]", "dof: [x, yy]", r"robot.yaml:\d+: platform.dof\[1\]: must be rx or .*; did you mean"),
-        ("dof: [x, y]", "dofs: [x, y]", r"robot.yaml:\d+: platform.dofs: unknown key; did you mean 'dof'"),
+        ("dof: [x, y]", "dof: [x, yy]", "robot.yaml: ... : platform.dof[1]: must be rx ... did you mean"),
+        ("dof: [x, y]", "dofs: [x, y]", "robot.yaml: ... : platform.dofs: unknown key; did you mean 'dof'"),
         ("type: arm, base: [0.45", "type: leg, base: [0.45",
-            r"there is no limb type 'leg'; known: \['arm'\]"),
+            "there is no limb type 'leg'; known: ['arm']"),
         ("base: [0.45", "base: [0.44",
-            r"robot.yaml:\d+: limbs\[1\].attachment: limb 'right' does not close at the reference pose: it"),
+            "robot.yaml: ... : limbs[1].attachment: limb 'right' does not close at the reference pose: it"),
         ("attachment: [0, 0, 0]", "attachment: [0, 0, 0.01]",
             "limb 'left' does not close at the reference pose"),
         ("align: x", "rpy: [0, 0, 0]", "limb 'left' does not close at the reference pose"),
@@ -144,7 +144,7 @@ def changed(tmp_path: Path, source: Path, old: str, new: str) -> Path:
         ("parent: lower\n", "parent: upper\n", ""),
         ("- name: lower", "- name: tool", "the platform 'tool' is counted twice"),
         ("stiffness: {value: 40", "stiffness: {value: -40",
-            "must be greater than 0 joint|must be greater than"),
+            "must be greater than"),
         ("axis: [0, 0, 1]", "axis: [0, 0, 1]\n        driven: false",
             "has a drive, so it cannot have driven"),
         ("name: right, type", "name: left, type", "several limbs are called 'left'"),
@@ -155,9 +155,7 @@ def test_bad_files_are_refused(tmp_path: Path, old: str, new: str, message: str)
         old, new = "parent: lower, child: tool", "parent: upper, child: tool"
         message = "limb type 'arm' must be one chain of joints from 'world' to 'tool'"
     path = changed(tmp_path, PLANAR, old, new)
-    with pytest.raises(ModelError, match=message) as caught:
-        Robot.load(path)
-    assert "robot.yaml" in str(caught.value)
+    assert "robot.yaml" in str(refused(lambda: Robot.load(path), message, ModelError))
 
 
 URDF = """
@@ -221,7 +219,6 @@ def test_the_platform_counts_once_in_a_urdf(tmp_path: Path) -> None:
     inertial = (
         '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
     )
-    with pytest.raises(ModelError, match="arm.urdf: the platform is counted twice: link 'tool'"):
-        Robot.load(with_urdf(tmp_path, inertial))
+    refused(lambda: Robot.load(with_urdf(tmp_path, inertial)), "counted twice: link 'tool'", ModelError)
     (tmp_path / "arm.urdf").unlink()
     refused(lambda: Robot.load(tmp_path / "robot.yaml"), "cannot read the URDF", ModelError)
