@@ -9,6 +9,7 @@
 #include "effort_check.hpp"
 #include "effort_limiter.hpp"
 #include "feedforward_stream.hpp"
+#include "link_swing.hpp"
 #include "measured_motion.hpp"
 #include "transitions.hpp"
 #include "words.hpp"
@@ -78,6 +79,7 @@ public:
     found(joints),
     limiter_(limits_, config.effort_step),
     check_(observer_, fastest_),
+    swing_(model_, observer_.stiffness, joints),
     offset_(joints),
     relax_(joints),
     braking_(joints),
@@ -369,10 +371,10 @@ private:
       for (size_t j = 0; j < joints(); ++j) {
         mean_effort_[j] = acted_[j] / acted_for_;
       }
-      if (brakes_) {
-        other_ = bent_;
-      } else {
+      if (!brakes_) {
         desired.deflection(instant(measured_at()), other_);
+      } else if (!swing_.at(measured.stamp, measured.position, other_)) {
+        other_ = bent_;
       }
       check_.update(measured.stamp, measured.position, measured.rate, mean_effort_, other_);
       find_allowances();
@@ -768,6 +770,7 @@ private:
     }
     const double at = t_ + config.lead;
     const bool feedback_here = gains_.any();
+    begin_to_swing();
     keep_beside_the_model(at);
     bend_as(at);
     stands_ = false;
@@ -793,6 +796,19 @@ private:
     const bool helpless = !model_ && !feedback_here;  // nothing here slows the robot down: no use to wait
     release_from_ = config.end == End::kZero && helpless ? at : kInfinite;
     enter(State::kStopping, why);
+  }
+
+  // Let links swing on from how they move, as nobody says from now on how far springs bend.
+  void begin_to_swing()
+  {
+    if (!measured.known) {
+      return;
+    }
+    find_speed(other_.velocity);
+    other_.position = measured.position;
+    other_.acceleration = scratch_.acceleration;  // of the reference
+    desired.deflection(instant(measured_at()), bent_);
+    swing_.begin(measured.stamp, other_, bent_);
   }
 
   // Command nothing more: the drives have gone on without, and hold what nobody here knows.
@@ -1032,6 +1048,7 @@ private:
 
   EffortLimiter limiter_;
   EffortCheck check_;
+  LinkSwing swing_;
   Fading offset_;  // of the reference while joining
   Fading relax_;
   Braking braking_;

@@ -390,6 +390,16 @@ constexpr double kGrows = 0.1;
 constexpr double kEasesOff = 0.02;
 }  // namespace guard_time
 
+namespace link_swing
+{
+// of the largest inertia: what is less is none
+constexpr double kLeast = 1e-09;
+// times the inertia over the square of a step: what is stiffer moves with its motor
+constexpr double kStiffest = 10000.0;
+// [s] in which links cease to swing besides, as nobody knows their phase for long
+constexpr double kDiesOut = 0.2;
+}  // namespace link_swing
+
 namespace measured_motion
 {
 constexpr double kTurn = 6.283185307179586;

@@ -665,9 +665,9 @@ def test_steps_of_efforts_that_others_explain_count_not() -> None:
 
 
 class Says:
-    """An observer that says what it is told: what acts besides; 1 N.m is allowed."""
+    """An observer that says what it is told: what acts besides; 1 N.m is allowed. Its drives are rigid."""
 
-    n = 2
+    n, stiffness, link_efforts = 2, np.full(2, np.inf), staticmethod(heavy)
 
     def __init__(self) -> None:
         self.value = 0.0
