@@ -325,9 +325,11 @@ class CommandGuard:
         commanded, acts, first = self._commanded, self._time.t + self.config.lead, self.config.first_effort
         motion, anew = self.desired.motion(self._time.instant(acts)), self._issued is None or self.ended
         led = self._feeding or self._gains is None  # the reference is where the robot was commanded to be
-        if not anew and led and self._time.t < commanded.release_from:
+        if not self.desired.has_motion:  # the way to one that is not known would be none
+            start = motion
+        elif not anew and led and self._time.t < commanded.release_from:
             start = commanded.at(acts)
-        elif self._checks.fresh and self.desired.has_motion:  # else a stop would brake a motion that is none
+        elif self._checks.fresh:
             start = Motion(self.measured.position, self.measured.velocity, motion.acceleration)
         else:
             start = motion

@@ -175,7 +175,7 @@ inline const char * sentence_of(Cause value)
     "",
     "",
     "publish joint states with stamps",
-    "let dynamics_node have the drives of the robot, or set join_within to 0",
+    "let dynamics_node have the drives of the robot, or set join_within to 0 where efforts act alone",
     "joint {joint!r} stands {value:.3g} rad or m from the motion, more than join_within ({limit:g}); "
     "begin where the robot stands",
     "joint {joint!r} is {value:.3g} rad/s or m/s slower or faster than the motion, more than join_speed "

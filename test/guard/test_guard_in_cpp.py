@@ -686,7 +686,7 @@ def test_a_motion_that_is_left_out_stops_both(library: ctypes.CDLL) -> None:
 
 @needs_compiler
 def test_efforts_alone_are_kept_in_a_stop_before_it_has_joined(library: ctypes.CDLL) -> None:
-    config = GuardConfig(settle=0.02, fade=0.5, join_within=0.0)
+    config = GuardConfig(settle=0.02, fade=0.5, join_within=0.0, efforts_act=True)
     args = (NAMES, config, GuardLimits([4.0, 4.5], [30.0, 20.0]), None, two_joints)
     ours, theirs, stands = Guard(library, *args), CommandGuard(*args), np.array([0.8, -0.6])
     holds = two_joints(Motion(stands, np.zeros(2), np.zeros(2)))
