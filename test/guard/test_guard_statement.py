@@ -204,6 +204,16 @@ def test_nothing_is_joined_where_robot_or_motion_are_not_known() -> None:
     assert Rig(join_within=0.0).run(40, robot=nothing).guard.state is State.JOINING
 
 
+@pytest.mark.parametrize("late, joins", [(-4.0, True), (-6.0, False), (45.0, True), (55.0, False)])
+def test_a_measurement_may_be_stamped_5_ms_ahead_and_measurement_timeout_ago(
+    late: float, joins: bool
+) -> None:
+    rig = Rig()
+    rig.late = late
+    assert (rig.run(120).guard.state is not State.WAITING) == joins
+    assert joins or rig.guard.reason.cause is Obstacle.UNKNOWN_POSE
+
+
 def test_no_motion_is_joined_by_where_the_robot_was_before_all_was_sound() -> None:
     """As before brakes have stopped it: it waits for what is measured then."""
     rig = Rig(measurement_timeout=0.5, rejoin=Rejoin.ALWAYS).run(90)
