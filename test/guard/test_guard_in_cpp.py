@@ -229,8 +229,12 @@ def observer_of(model: EffortModel, mismatch: list[float]) -> EffortObserver:
     """The observer of two joints that this is allowed for; 1e9 where anything is."""
     noise = np.minimum(mismatch, 1e10) / THRESHOLD
     config = ObserverConfig(bandwidth=GAIN, stiffness_deviation=0.0, inertia_deviation=0.1)
-    drives = DriveTrain([DriveSpec(np.inf, 0.0)] * 2, ["one", "two"])
-    return EffortObserver(lambda motion: model(Motion(*motion)), drives, config, noise, at_motors=True)
+    drives = DriveTrain([DriveSpec(np.inf, float(own)) for own in TURNING], ["one", "two"])
+
+    def links(motion: Array) -> Array:
+        return model(Motion(*motion)) - TURNING * motion[2]
+
+    return EffortObserver(links, drives, config, noise, at_motors=True, stiffness=np.array([90.0, np.inf]))
 
 
 def expected(guard: CommandGuard, moment: Moment) -> Answer:
@@ -264,12 +268,15 @@ def assert_same_reason(ours: Found, theirs: Found, when: object) -> None:
     assert ours_found == pytest.approx([value, limit], rel=RELATIVE_FOUND, abs=RELATIVE_FOUND), when
 
 
+TURNING = np.array([0.5, 0.3])  # inertia of the motors of two joints
+
+
 def two_joints(motion: Motion, deflection: Motion | None = None) -> Array:
     """Efforts of two joints that are neither linear nor apart."""
     bent = np.zeros((3, 2)) if deflection is None else np.array(deflection)
     q, v, a = np.array(motion) - bent
     links = np.array([1.5 + q[1] ** 2, 1.2]) * a + 0.3 * v * v[::-1] + np.array([9.0, 4.0]) * np.sin(q)
-    return links + np.array([0.5, 0.3]) * motion.acceleration
+    return links + TURNING * motion.acceleration
 
 
 def ramp(s: float) -> Array:
