@@ -31,6 +31,7 @@ from hodyn_ros.guard import (
     feedforward_stream,
     guard_checks,
     guard_time,
+    link_swing,
     measured_motion,
     reasons,
     transitions,
@@ -41,7 +42,7 @@ from hodyn_ros.model.keys import said_of
 
 _MODULES = (
     *(command_guard, commanded_motion, effort_check, effort_limiter, feedforward_stream),
-    *(guard_checks, guard_time, measured_motion, reasons, transitions),
+    *(guard_checks, guard_time, link_swing, measured_motion, reasons, transitions),
 )
 _CAUSES: tuple[type[Enum], ...] = (Fault, Obstacle, Progress)
 # What C++ has besides: a controller of ros2_control finds efforts on its interfaces.

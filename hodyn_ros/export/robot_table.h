@@ -5,7 +5,7 @@
 #ifndef HODYN_ROBOT_TABLE_H
 #define HODYN_ROBOT_TABLE_H
 
-#define HODYN_ROBOT_ABI 5
+#define HODYN_ROBOT_ABI 6
 
 enum { HODYN_OK = 0, HODYN_NEAR_SINGULAR = 1, HODYN_FAILED = 2 };
 
@@ -17,6 +17,7 @@ typedef struct {
   /* Take the one a period [s] later, for external efforts and their deviations. Returns a code; HODYN_FAILED leaves
    * everything as it was. */
   int (*step)(void *memory, const double *sample, double period, double *efforts, double *deviations);
+  const double *stiffness; /* of springs between motors and links, infinite for rigid drives; null: efforts of joints */
 } hodyn_observer;
 
 typedef struct {

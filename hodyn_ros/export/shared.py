@@ -21,7 +21,7 @@ from hodyn_ros.export.functions.traced import traced_function
 from hodyn_ros.export.header import name_arrays
 from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.export.straight_line import Tables
-from hodyn_ros.guard.guarded_robot import guard_limits, motor_trace, stiff_observer
+from hodyn_ros.guard.guarded_robot import guard_limits, motor_trace, spring_stiffness, stiff_observer
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.observers.effort_observer import effort_equations
 from hodyn_ros.observers.equations import ObserverEquations
@@ -283,7 +283,10 @@ def _motion_effort(robot: Robot, efforts: CSource) -> list[str]:
 def _observer_calls(robot: Robot, side: str, code: CSource) -> list[str]:
     """Write the two calls of an observer."""
     n, figures = len(robot.driven_joints), _observer(robot, side)[1][0].tolist()
+    springs = ", ".join(map(_signed, spring_stiffness(robot, robot.driven_joints).tolist()))
+    stiffness = [f"static const double motor_stiffness[{n}] = {{{springs}}};", ""] if side == "motor" else []
     return [
+        *stiffness,
         f"static const double {side}_figures[{len(figures)}] = {{{', '.join(map(number, figures))}}};",
         "",
         f"static void {side}_observer_start(void *memory, const double *sample)",
@@ -319,7 +322,10 @@ def _observer_calls(robot: Robot, side: str, code: CSource) -> list[str]:
 
 def _offered(side: str, code: CSource | None) -> str:
     """Write an observer as a member of the table."""
-    return "{0, 0}" if code is None else f"{{{side}_observer_start, {side}_observer_step}}"
+    if code is None:
+        return "{0, 0, 0}"
+    stiffness = "motor_stiffness" if side == "motor" else "0"
+    return f"{{{side}_observer_start, {side}_observer_step, {stiffness}}}"
 
 
 def _called(function: CFunction, name: str, passed: Mapping[str, str]) -> Sequence[str]:

@@ -32,6 +32,7 @@ from hodyn_ros.guard.feedforward_stream import FeedforwardStream
 from hodyn_ros.guard.guard_checks import GuardChecks
 from hodyn_ros.guard.guard_config import End, FirstEffort, GuardConfig, GuardLimits, Rejoin
 from hodyn_ros.guard.guard_time import GuardTime
+from hodyn_ros.guard.link_swing import LinkSwing
 from hodyn_ros.guard.measured_motion import MeasuredMotion
 from hodyn_ros.guard.reasons import Fault, Obstacle, Progress, Reason, State, StreamError, Transition
 from hodyn_ros.guard.transitions import Fading, Motion, within
@@ -105,6 +106,7 @@ class CommandGuard:
         self._commanded = CommandedMotion(n, self.desired, self._time, config, limits, model)
         watched = gains is not None or config.efforts_act
         self._watch = EffortWatch(joint_names, observer if watched else None, fastest)
+        self._swing = None if observer is None else LinkSwing(observer.stiffness, observer.link_efforts)
         self._checks = GuardChecks(
             joint_names, config, velocity, self.measured, self._commanded, self._watch, gains is not None
         )
@@ -239,7 +241,10 @@ class CommandGuard:
 
     def _deflection(self) -> Motion | None:
         """Return by how much motors were to be ahead of their links when the last measurement was made."""
-        return self._commanded.deflection(self._checks.measured_at())
+        seen, swings = self.measured, None
+        if self._swing is not None and self._commanded.braking is not None and seen.stamp is not None:
+            swings = self._swing.at(seen.stamp, seen.position)
+        return swings or self._commanded.deflection(self._checks.measured_at())
 
     def _feedback(self) -> Array:
         """Return the efforts (n,) of the feedback; none without gains or without a fresh measurement."""
@@ -320,9 +325,11 @@ class CommandGuard:
         commanded, acts, first = self._commanded, self._time.t + self.config.lead, self.config.first_effort
         motion, anew = self.desired.motion(self._time.instant(acts)), self._issued is None or self.ended
         led = self._feeding or self._gains is None  # the reference is where the robot was commanded to be
-        if not anew and led and self._time.t < commanded.release_from:
+        if not self.desired.has_motion:  # the way to one that is not known would be none
+            start = motion
+        elif not anew and led and self._time.t < commanded.release_from:
             start = commanded.at(acts)
-        elif self._checks.fresh and self.desired.has_motion:  # else a stop would brake a motion that is none
+        elif self._checks.fresh:
             start = Motion(self.measured.position, self.measured.velocity, motion.acceleration)
         else:
             start = motion
@@ -349,11 +356,21 @@ class CommandGuard:
         if checks.whole and self._gains is not None and fault in _ASTRAY:  # feedback would pull at it
             speed = within(checks.speed, self._velocity_limit)
             elsewhere = Motion(self.measured.position, speed, self._nothing)
+        self._begin_to_swing()
         self._commanded.brake(fault, self._issued.motion, self._issued.feedforward, elsewhere)
         if self.config.end is End.ZERO and self._helpless:  # nothing slows the robot down: no use to wait
             self._commanded.release_from = self._time.t + self.config.lead
         self._relax_for = _RELAX
         self._enter(State.STOPPING, reason)
+
+    def _begin_to_swing(self) -> None:
+        """Let links swing on from how they move, as nobody says from now on how far springs bend."""
+        seen, at = self.measured, self._checks.measured_at()
+        bent = self._commanded.deflection(at)
+        if self._swing is None or seen.stamp is None:
+            return
+        motors = Motion(seen.position, self._checks.speed, self._commanded.at(at).acceleration)
+        self._swing.begin(seen.stamp, motors, bent or Motion(*np.zeros((3, len(seen.position)))))
 
     def _end_held_up(self, reason: Reason) -> None:
         """Command nothing more: the drives have gone on without, and hold what nobody here knows."""

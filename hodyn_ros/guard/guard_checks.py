@@ -84,9 +84,11 @@ class GuardChecks:
 
     def measured_at(self) -> float:
         """Return the own time of the last measurement [s], no further back than a feedforward reaches."""
-        # the clock may stand still
-        age = max(self._measured.age(self._time.clock), self._time.t - self._taken_at)
-        return self._time.t - min(age, self._config.timeout)
+        return self._time.t - min(self._age(), self._config.timeout)
+
+    def _age(self) -> float:
+        """Return how old the last measurement is [s]; the clock may stand still."""
+        return max(self._measured.age(self._time.clock), self._time.t - self._taken_at)
 
     def look(self, state: State, ended: bool, feeding: bool) -> None:
         """Find out whether the last measurement says where the robot is now.
@@ -260,13 +262,18 @@ class GuardChecks:
         config, measured = self._config, self._measured
         if self.sound_since is None or self._time.t < self.sound_since + config.settle:
             return Reason(Obstacle.SETTLING, limit=config.settle)
+        if config.join_within and not self.fresh:
+            return Reason(Obstacle.UNKNOWN_POSE)
+        # what follows positions would go to zero
+        if not self._desired.has_motion and (config.join_within or self._feedback or not config.efforts_act):
+            return Reason(Obstacle.NO_POSITIONS)
         if not config.join_within:
             return None
-        if not self.fresh:
-            return Reason(Obstacle.UNKNOWN_POSE)
-        if not self._desired.has_motion:
-            return Reason(Obstacle.NO_POSITIONS)
         motion = self._desired.motion(self._time.instant(self.measured_at()))
         off, apart = (np.abs(a - b) for a, b in zip(motion[:2], (measured.position, measured.velocity)))
         pose = self._beyond(Obstacle.POSE, off, config.join_within)
-        return pose or self._beyond(Obstacle.SPEED, apart, config.join_speed)
+        if (off_it := pose or self._beyond(Obstacle.SPEED, apart, config.join_speed)) is not None:
+            return off_it
+        # where it was before all was sound, as before brakes stopped it, is not where it stands
+        before = self._time.t - self._age() < self.sound_since - MILLISECOND
+        return Reason(Obstacle.SETTLING, limit=config.settle) if before else None

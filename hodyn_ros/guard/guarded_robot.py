@@ -145,7 +145,16 @@ def effort_observer(
     `_allowed` says.
     """
     drives, config, noise = stiff_observer(robot, joint_names, motor=motor)
-    return EffortObserver(links, drives, config, noise, at_motors=motor, at_links=at_links)
+    springs = spring_stiffness(robot, joint_names) if motor and not at_links else None
+    return EffortObserver(links, drives, config, noise, at_motors=motor, at_links=at_links, stiffness=springs)
+
+
+def spring_stiffness(robot: Robot, joint_names: Sequence[str]) -> Array:
+    """Return that of springs between one motor a joint and its link (n,) [N.m/rad or N/m], else infinite."""
+    places, train = _places(robot, joint_names), robot.drive_train
+    if train is None or train.n_motors != train.n_joints:
+        return np.full(len(places), np.inf)
+    return train.stiffness[places]
 
 
 def stiff_observer(

@@ -93,7 +93,8 @@ SENTENCES: dict[Enum, str] = {
     Fault.EFFORT_STEP: "",
     Obstacle.NOT_ASKED: "call the service ~/start, or set 'rejoin' to always",
     Obstacle.UNKNOWN_POSE: "publish joint states with stamps",
-    Obstacle.NO_POSITIONS: "let dynamics_node have the drives of the robot, or set join_within to 0",
+    Obstacle.NO_POSITIONS: "let dynamics_node have the drives of the robot, or set join_within to 0 where "
+    "efforts act alone",
     Obstacle.POSE: "joint {joint!r} stands {value:.3g} rad or m from the motion, more than join_within "
     "({limit:g}); begin where the robot stands",
     Obstacle.SPEED: "joint {joint!r} is {value:.3g} rad/s or m/s slower or faster than the motion, more than "

@@ -24,7 +24,8 @@ class EffortObserver:
     each sample. `at_motors`: whether the known efforts are those of the motors, whose inertia and friction
     count then; else torques at the joints. `at_links`: whether positions are those of the links, and not of
     the motors. `noise` (n,) is the deviation of the external efforts by all that `config` has no figure for.
-    Deviations are shares of bounds, and add up.
+    Deviations are shares of bounds, and add up. `stiffness` (n,) [N.m/rad or N/m] of the springs is for who
+    says how far they bend: infinite where they are rigid, or not between what is measured and its link.
 
     It has no memory: a sample holds of all joints position and velocity, by how much the motors are ahead of
     the links, the rate of that, and efforts (5, n). The row of one call, which begins with external efforts
@@ -40,10 +41,12 @@ class EffortObserver:
         *,
         at_motors: bool,
         at_links: bool = False,
+        stiffness: Array | None = None,
     ) -> None:
         equations = effort_equations(drives, config, at_motors=at_motors)
         self.n, self.size = drives.n_joints, equations.memory.size
-        self._efforts, self._at_links = efforts, at_links
+        self.link_efforts, self._at_links = efforts, at_links
+        self.stiffness = np.full(self.n, np.inf) if stiffness is None else stiffness
         self._figures = np.array([equations.filters.numbers(config, noise)])
         self._start = Kernel(*equations.start_trace()).function
         self._points = Kernel(*equations.points_trace()).function
@@ -58,7 +61,7 @@ class EffortObserver:
         """Return that of a sample which comes a period [s] after another one."""
         elapsed, sample = np.full((1, 1), period), self._both_sides(sample)
         motion = self._points(sample, elapsed, before)
-        efforts = np.array([self._efforts(motion[:3]), self._efforts(motion[3:])])
+        efforts = np.array([self.link_efforts(motion[:3]), self.link_efforts(motion[3:])])
         row: Array = self._settle(sample, elapsed, before, self._figures, efforts)
         return row
 

@@ -14,6 +14,7 @@ from hodyn_ros.feedforward.payload import NO_LOAD, Payload
 from hodyn_ros.guard.carried_load import CarriedLoad
 from hodyn_ros.guard.command_guard import CommandGuard
 from hodyn_ros.guard.guarded_robot import StiffRobot, effort_model, effort_observer
+from hodyn_ros.guard.reasons import State
 from hodyn_ros.msg import PayloadEstimate
 from hodyn_ros.observers.effort_observer import EffortObserver
 from hodyn_ros.ros.parameters.parameters import value
@@ -73,10 +74,12 @@ class GuardedLoads:
     def _count_with(self, load: Payload) -> str:
         if self._robot is None or self.carried is None:
             raise InputError("the guard has no model of the robot; set the parameter robot_config")
+        self._require_no_stop()
         if self.carried.fading:  # before anything is compiled
             raise InputError("a load is being faded; wait until it is carried")
         duration = value(self._node, "payload_fade")
         model = beside_streams(self._node, partial(self._model, self._robot, load))
+        self._require_no_stop()
         if self.guard is not None and (why := self.guard.contradicted(self.carried, model)) is not None:
             raise InputError(
                 f"the robot does not move as if it carried {load.mass:.3f} kg: at joint {why.joint!r} "
@@ -87,6 +90,11 @@ class GuardedLoads:
         answer = f"the guard counts with {load.mass:.3f} kg, faded over {duration:g} s"
         self._node.get_logger().info(answer)
         return answer
+
+    def _require_no_stop(self) -> None:
+        """A stop keeps what its model did not explain, which may be this load: it would count twice."""
+        if self.guard is not None and self.guard.state is State.STOPPING:
+            raise InputError("the robot is being stopped; ask again once it stands")
 
     def _model(self, robot: Robot, load: Payload) -> StiffRobot:
         model = effort_model(robot.with_tree(load.on_tree(robot)), self._names, motor=self._motor)

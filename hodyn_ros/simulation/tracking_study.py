@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -18,7 +18,7 @@ from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.feedforward.payload import Payload
 from hodyn_ros.guard.command_guard import CommandGuard
 from hodyn_ros.guard.guard_config import GuardConfig, GuardLimits
-from hodyn_ros.guard.reasons import State
+from hodyn_ros.guard.reasons import Transition
 from hodyn_ros.lie.motion import BaseMotion
 from hodyn_ros.simulation.closed_loop import GuardedController, LoopRecord, Simulated, run_loop
 from hodyn_ros.simulation.model_errors import with_scaled_inertia, with_stiffness
@@ -207,9 +207,14 @@ class TrackingStudy:
         positions = record.positions[counted]
         missed = positions - self._wanted[counted]
         motors = record.motor_positions[counted]
-        stops = [str(change.reason) for change in guard.transitions if change.after is State.STOPPING]
-        stopped = "".join(stops[:1])
+        stopped = why_stopped(guard.transitions)
         return Outcome(times[counted], missed, positions, motors, control.saturated, record, stopped)
+
+
+def why_stopped(changes: Iterable[Transition]) -> str:
+    """Return why a guard has stopped a motion first, or has let go without a stop; empty where it has not."""
+    ends = (str(change.reason) for change in changes if change.before.follows and not change.after.follows)
+    return next(ends, "")
 
 
 def _tolerant(rate: float) -> GuardConfig:

@@ -207,7 +207,11 @@ private:
   // What acts beside the efforts, for the guard.
   guard::Observer observer()
   {
-    return offered().step == nullptr ? guard::Observer{} : guard::Observer{start_observer, step_observer, this};
+    if (offered().step == nullptr) {
+      return {};
+    }
+    const bool of_motors = config_.states == Side::kMotor;  // else it is motors that swing, behind links
+    return {start_observer, step_observer, this, of_motors ? offered().stiffness : nullptr};
   }
 
   const hodyn_observer & offered() const

@@ -9,6 +9,7 @@
 #include "effort_check.hpp"
 #include "effort_limiter.hpp"
 #include "feedforward_stream.hpp"
+#include "link_swing.hpp"
 #include "measured_motion.hpp"
 #include "transitions.hpp"
 #include "words.hpp"
@@ -78,6 +79,7 @@ public:
     found(joints),
     limiter_(limits_, config.effort_step),
     check_(observer_, fastest_),
+    swing_(model_, observer_.stiffness, joints),
     offset_(joints),
     relax_(joints),
     braking_(joints),
@@ -286,9 +288,11 @@ private:
   // The guard's own time of the last measurement, no further back than a feedforward reaches.
   double measured_at() const
   {
-    const double age = most_of(measured.age(now_), t_ - taken_at_);  // the clock may stand still
-    return t_ - least_of(age, config.timeout);
+    return t_ - least_of(age(), config.timeout);
   }
+
+  // How old the last measurement is [s]; the clock may stand still.
+  double age() const { return most_of(measured.age(now_), t_ - taken_at_); }
 
   // the measurements
 
@@ -369,10 +373,10 @@ private:
       for (size_t j = 0; j < joints(); ++j) {
         mean_effort_[j] = acted_[j] / acted_for_;
       }
-      if (brakes_) {
-        other_ = bent_;
-      } else {
+      if (!brakes_) {
         desired.deflection(instant(measured_at()), other_);
+      } else if (!swing_.at(measured.stamp, measured.position, other_)) {
+        other_ = bent_;
       }
       check_.update(measured.stamp, measured.position, measured.rate, mean_effort_, other_);
       find_allowances();
@@ -566,10 +570,8 @@ private:
     if (sound_since_ == kInfinite || t_ < sound_since_ + config.settle) {
       return Reason{Cause::kSettling, -1, 0.0, config.settle};
     }
-    if (config.join_within != 0.0) {
-      if (const Found elsewhere = find_obstacle_of_pose()) {
-        return elsewhere;
-      }
+    if (const Found elsewhere = find_obstacle_of_pose()) {
+      return elsewhere;
     }
     if (fault_ && !(asked_ || rejoins_after(*fault_))) {
       return Reason{Cause::kNotAsked};
@@ -579,11 +581,15 @@ private:
 
   Found find_obstacle_of_pose()
   {
-    if (!fresh_) {
+    const bool anywhere = config.join_within == 0.0;
+    if (!anywhere && !fresh_) {
       return Reason{Cause::kUnknownPose};
     }
-    if (!desired.has_motion()) {
-      return Reason{Cause::kNoPositions};
+    if (!desired.has_motion() && (!anywhere || gains_.any() || !config.efforts_act)) {
+      return Reason{Cause::kNoPositions};  // what follows positions would go to zero
+    }
+    if (anywhere) {
+      return {};
     }
     desired.motion(instant(measured_at()), scratch_);
     const auto off = [this](size_t j) { return fabs(scratch_.position[j] - measured.position[j]); };
@@ -594,7 +600,9 @@ private:
     if (const size_t j = largest(joints(), apart); apart(j) > config.join_speed) {
       return of(Cause::kSpeed, j, apart(j), config.join_speed);
     }
-    return {};
+    // where it was before all was sound, as before brakes stopped it, is not where it stands
+    const bool before = t_ - age() < sound_since_ - effort_limiter::kMillisecond;
+    return before ? Found(Reason{Cause::kSettling, -1, 0.0, config.settle}) : Found();
   }
 
   // Whether it may go on by itself.
@@ -680,9 +688,11 @@ private:
     desired.motion(instant(acts), other_);
     const bool anew = !has_issued_ || ended;
     const bool commanded = feeding_ || !gains_.any();  // the reference is where the robot was commanded to be
-    if (!anew && commanded && t_ < release_from_) {
+    if (!desired.has_motion()) {  // the way to one that is not known would be none
+      scratch_ = other_;
+    } else if (!anew && commanded && t_ < release_from_) {
       motion(acts, scratch_);
-    } else if (fresh_ && desired.has_motion()) {  // else a stop would brake a motion that is none
+    } else if (fresh_) {
       scratch_.position = measured.position;
       scratch_.velocity = measured.velocity;
       scratch_.acceleration = other_.acceleration;
@@ -768,6 +778,7 @@ private:
     }
     const double at = t_ + config.lead;
     const bool feedback_here = gains_.any();
+    begin_to_swing();
     keep_beside_the_model(at);
     bend_as(at);
     stands_ = false;
@@ -793,6 +804,19 @@ private:
     const bool helpless = !model_ && !feedback_here;  // nothing here slows the robot down: no use to wait
     release_from_ = config.end == End::kZero && helpless ? at : kInfinite;
     enter(State::kStopping, why);
+  }
+
+  // Let links swing on from how they move, as nobody says from now on how far springs bend.
+  void begin_to_swing()
+  {
+    if (!measured.known) {
+      return;
+    }
+    find_speed(other_.velocity);
+    other_.position = measured.position;
+    other_.acceleration = scratch_.acceleration;  // of the reference
+    desired.deflection(instant(measured_at()), bent_);
+    swing_.begin(measured.stamp, other_, bent_);
   }
 
   // Command nothing more: the drives have gone on without, and hold what nobody here knows.
@@ -1032,6 +1056,7 @@ private:
 
   EffortLimiter limiter_;
   EffortCheck check_;
+  LinkSwing swing_;
   Fading offset_;  // of the reference while joining
   Fading relax_;
   Braking braking_;

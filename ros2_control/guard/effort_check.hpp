@@ -21,6 +21,9 @@ struct Observer
   // known, as where loops do not close.
   bool (*step)(void * context, const double * sample, double period, double * efforts, double * deviations) = nullptr;
   void * context = nullptr;
+  // Of the springs between motors whose positions are measured and their links, for each joint; infinite where a drive is
+  // rigid, null where all are.
+  const double * stiffness = nullptr;
 };
 
 // What acts on joints beside known efforts, and how much of it is no fault. Refers to the observer.

@@ -13,7 +13,7 @@ struct hodyn_guard : core::CommandGuard
   : core::CommandGuard(
       setup.joints, allowed, limits, gains,
       setup.model == nullptr ? core::EffortModel{} : core::EffortModel{efforts_of, this},
-      core::Observer{setup.observer_start, setup.observer_step, setup.observer_context}),
+      core::Observer{setup.observer_start, setup.observer_step, setup.observer_context, setup.stiffness}),
     model(setup.model),
     context(setup.model_context)
   {

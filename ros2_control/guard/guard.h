@@ -20,7 +20,7 @@
 #define HODYN_GUARD_ROWS 12
 #endif
 /* That a guard takes, aligned as by malloc. */
-#define HODYN_GUARD_BYTES (2112U + (HODYN_GUARD_JOINTS * (680U + (16U * HODYN_GUARD_ROWS))))
+#define HODYN_GUARD_BYTES (2304U + (HODYN_GUARD_JOINTS * (816U + (16U * HODYN_GUARD_ROWS) + (8U * HODYN_GUARD_JOINTS))))
 
 #ifdef __cplusplus
 extern "C" {
@@ -56,6 +56,8 @@ typedef struct {
   void (*observer_start)(void *context, const double *sample);
   bool (*observer_step)(void *context, const double *sample, double period, double *efforts, double *deviations);
   void *observer_context;
+  /* of springs between motors whose positions are measured and their links, infinite where a drive is rigid; null: all */
+  const double *stiffness;
 } hodyn_guard_setup;
 
 /* What a guard cannot be made with, and what it may be. */

@@ -175,7 +175,7 @@ inline const char * sentence_of(Cause value)
     "",
     "",
     "publish joint states with stamps",
-    "let dynamics_node have the drives of the robot, or set join_within to 0",
+    "let dynamics_node have the drives of the robot, or set join_within to 0 where efforts act alone",
     "joint {joint!r} stands {value:.3g} rad or m from the motion, more than join_within ({limit:g}); "
     "begin where the robot stands",
     "joint {joint!r} is {value:.3g} rad/s or m/s slower or faster than the motion, more than join_speed "
@@ -389,6 +389,16 @@ constexpr double kGrows = 0.1;
 // share by which the mean time between commands becomes shorter with each
 constexpr double kEasesOff = 0.02;
 }  // namespace guard_time
+
+namespace link_swing
+{
+// of the largest inertia: what is less is none
+constexpr double kLeast = 1e-09;
+// times the inertia over the square of a step: what is stiffer moves with its motor
+constexpr double kStiffest = 10000.0;
+// [s] in which links cease to swing besides, as nobody knows their phase for long
+constexpr double kDiesOut = 0.2;
+}  // namespace link_swing
 
 namespace measured_motion
 {

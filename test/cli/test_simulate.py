@@ -17,7 +17,8 @@ from sweeps import some
 from hodyn_ros import Robot, share
 from hodyn_ros.cli.arguments import share_of, shares_of
 from hodyn_ros.control.motor_pd import FeedforwardMode
-from hodyn_ros.simulation.tracking_study import Loop, RobotErrors, StudyConfig, TrackingStudy
+from hodyn_ros.guard.reasons import Fault, Progress, Reason, State, Transition
+from hodyn_ros.simulation.tracking_study import Loop, RobotErrors, StudyConfig, TrackingStudy, why_stopped
 from hodyn_ros.trajectory import Cosines, WaypointSpline
 
 pytestmark = pytest.mark.thorough
@@ -103,6 +104,15 @@ def test_a_motion_that_the_guard_stops_is_said(
     runs = json.loads((out / "simulate.json").read_text())["cases"][0]["runs"]
     assert "derivative 1 of the effort of joint 'hinge'" in runs["elastic"]["stopped"]
     assert not runs["none"]["stopped"]
+
+
+def test_a_robot_that_is_let_go_without_a_stop_is_said() -> None:
+    """As where efforts are no numbers any more; what comes after the first end of the motion counts not."""
+    joined = Transition(State.WAITING, State.JOINING, Reason(Progress.JOINED))
+    let_go = Transition(State.FOLLOWING, State.STOPPED, Reason(Fault.MISMATCH, value=np.inf, tripped=True))
+    later = Transition(State.STOPPED, State.STOPPED, Reason(Fault.VELOCITY))
+    assert why_stopped([joined, let_go, later]) == str(let_go.reason)
+    assert not why_stopped([joined])
 
 
 @pytest.mark.parametrize("option", ["--record", "--out"])

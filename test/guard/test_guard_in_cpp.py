@@ -22,6 +22,7 @@ from fault_bench import FAULT_AT, Bench, Consumer, Feed, Measured, Moment, act, 
 from fault_cases import GRID, Case
 from places import ROOT
 from refusals import like, refused
+from scipy.linalg import expm
 
 from hodyn_ros import RangeError
 from hodyn_ros.actuation.drive_train import DriveTrain
@@ -37,6 +38,7 @@ from hodyn_ros.guard.transitions import Motion
 from hodyn_ros.model.drive_spec import DriveSpec
 from hodyn_ros.observers import ObserverConfig
 from hodyn_ros.observers.effort_observer import EffortObserver
+from hodyn_ros.trajectory.rest import through_points
 
 CXX = next((path for path in map(shutil.which, ("c++", "g++", "clang++")) if path), None)
 needs_compiler = pytest.mark.skipif(
@@ -144,7 +146,8 @@ class Guard:
         rows = np.stack([np.broadcast_to(getattr(limits, one.name), (n,)) for one in fields(limits)])
         gain_rows = None if gains is None else np.stack([gains.proportional, gains.derivative])
         numbers = pointer(np.array(numbers)), pointer(rows), pointer(gain_rows)
-        made = library.guard_new(n, *numbers, self._callback, *self._observer)
+        springs = None if observer is None else pointer(observer.stiffness)
+        made = library.guard_new(n, *numbers, self._callback, *self._observer, springs)
         if not made:
             raise InputError(library.guard_said().decode())
         self._guard = ctypes.c_void_p(made)
@@ -228,8 +231,12 @@ def observer_of(model: EffortModel, mismatch: list[float]) -> EffortObserver:
     """The observer of two joints that this is allowed for; 1e9 where anything is."""
     noise = np.minimum(mismatch, 1e10) / THRESHOLD
     config = ObserverConfig(bandwidth=GAIN, stiffness_deviation=0.0, inertia_deviation=0.1)
-    drives = DriveTrain([DriveSpec(np.inf, 0.0)] * 2, ["one", "two"])
-    return EffortObserver(lambda motion: model(Motion(*motion)), drives, config, noise, at_motors=True)
+    drives = DriveTrain([DriveSpec(np.inf, float(own)) for own in TURNING], ["one", "two"])
+
+    def links(motion: Array) -> Array:
+        return model(Motion(*motion)) - TURNING * motion[2]
+
+    return EffortObserver(links, drives, config, noise, at_motors=True, stiffness=np.array([90.0, np.inf]))
 
 
 def expected(guard: CommandGuard, moment: Moment) -> Answer:
@@ -263,12 +270,15 @@ def assert_same_reason(ours: Found, theirs: Found, when: object) -> None:
     assert ours_found == pytest.approx([value, limit], rel=RELATIVE_FOUND, abs=RELATIVE_FOUND), when
 
 
+TURNING = np.array([0.5, 0.3])  # inertia of the motors of two joints
+
+
 def two_joints(motion: Motion, deflection: Motion | None = None) -> Array:
     """Efforts of two joints that are neither linear nor apart."""
     bent = np.zeros((3, 2)) if deflection is None else np.array(deflection)
     q, v, a = np.array(motion) - bent
     links = np.array([1.5 + q[1] ** 2, 1.2]) * a + 0.3 * v * v[::-1] + np.array([9.0, 4.0]) * np.sin(q)
-    return links + np.array([0.5, 0.3]) * motion.acceleration
+    return links + TURNING * motion.acceleration
 
 
 def ramp(s: float) -> Array:
@@ -481,6 +491,70 @@ def test_a_loop_catches_up_after_an_overrun(library: ctypes.CDLL) -> None:
         assert k < 300 or answer.state is State.FOLLOWING, (k, theirs.reason)
 
 
+# two links that are coupled, each behind a spring
+LINKS, ROTORS = np.array([[0.06, 0.02], [0.02, 0.03]]), np.array([0.01, 0.01])
+SPRINGS = np.array([40.0, 25.0])
+
+
+def coupled(motion: Motion, deflection: Motion | None = None) -> Array:
+    bent = np.zeros(2) if deflection is None else deflection.acceleration
+    return LINKS @ (motion.acceleration - bent) + ROTORS * motion.acceleration
+
+
+def soft_robot(softer: float) -> tuple[Array, Array]:
+    """What a state (8,) of links and motors becomes within a millisecond, and what efforts (2,) add to it."""
+    rates, k = np.zeros((10, 10)), np.diag(softer * SPRINGS)
+    rates[:4, 4:8] = np.eye(4)
+    rates[4:6, :4] = np.linalg.solve(LINKS, np.hstack([-k, k]))
+    rates[6:8, :4] = np.hstack([k, -k]) / ROTORS[:, None]
+    rates[6:8, 8:] = np.diag(1.0 / ROTORS)
+    step = expm(1e-3 * rates)
+    return step[:8, :8], step[:8, 8:]
+
+
+@needs_compiler
+@pytest.mark.parametrize("softer, turned", [(0.7, False), (1.4, False), (1.0, True)])
+def test_a_soft_robot_brakes_from_full_speed_and_is_let_go_where_a_motor_is_turned(
+    library: ctypes.CDLL, softer: float, turned: bool
+) -> None:
+    """Links swing by 0.07 rad and more behind motors that brake; springs are others than is known."""
+    config = GuardConfig(measured=True, settle=0.02, fade=0.1, tracking_error=1.0)
+    limits = GuardLimits([15.0, 15.0], [20.0, 20.0])
+    gains, names = MotorGains(60.0**2 * ROTORS, 2.0 * 60.0 * ROTORS), ["one", "two"]
+    noise, drives = np.full(2, 2.0 / THRESHOLD), [DriveSpec(np.inf, float(own)) for own in ROTORS]
+    observer = EffortObserver(
+        lambda motion: LINKS @ motion[2],
+        DriveTrain(drives, names),
+        ObserverConfig(bandwidth=GAIN, stiffness_deviation=0.0),
+        noise,
+        at_motors=True,
+        stiffness=SPRINGS,
+    )
+    ours = Guard(library, names, config, limits, gains, coupled, observer)
+    theirs = CommandGuard(names, config, limits, gains, coupled, observer)
+    moves, way = soft_robot(softer), through_points(np.array([0.0, 0.4]), np.array([[0.0, 0.0], [1.5, -1.2]]))
+    state, bends, seen = np.zeros(8), [], []
+    for k in range(1000):
+        q = way.sample(min(max(1e-3 * (k - 130), 0.0), 0.4), 4)
+        torques = q[2:] @ LINKS
+        motors = q[:3] + torques / SPRINGS
+        reference = Reference(motors, torques[:1] + ROTORS * motors[2], torques / SPRINGS)
+        now = EPOCH + k * MS
+        measured = Measured(now, state[2:4] + 1e-9 * (k % 2), state[6:8])
+        moment = Moment(k, now, [Feed(now, reference)], [measured], elapsed=1e-3, stop=k >= 250)
+        answer = expected(theirs, moment)
+        assert_same(ours.act(moment), answer, k)
+        seen += [(k, after, why[-1]) for _, after, why in answer.changes]
+        if answer.numbers is None and k > 250:
+            break
+        efforts = np.zeros(2) if answer.numbers is None else answer.numbers[2]
+        state = moves[0] @ state + moves[1] @ (efforts * [1.0 - 2.0 * (turned and k >= 260), 1.0])
+        bends.append(np.abs(state[2:4] - state[:2]).max())
+    _, _, (begins, braking, _), (ends, stands, lets_go) = seen
+    assert (begins, braking, stands, lets_go) == (250, State.STOPPING, State.STOPPED, turned)
+    assert ends < 280 if turned else ends > 430 and max(bends[270:]) > 0.07
+
+
 @needs_compiler
 def test_a_robot_that_was_let_go_as_its_controllers_went_is_joined_once_they_are_back(
     library: ctypes.CDLL,
@@ -621,7 +695,7 @@ def test_a_motion_that_is_left_out_stops_both(library: ctypes.CDLL) -> None:
 
 @needs_compiler
 def test_efforts_alone_are_kept_in_a_stop_before_it_has_joined(library: ctypes.CDLL) -> None:
-    config = GuardConfig(settle=0.02, fade=0.5, join_within=0.0)
+    config = GuardConfig(settle=0.02, fade=0.5, join_within=0.0, efforts_act=True)
     args = (NAMES, config, GuardLimits([4.0, 4.5], [30.0, 20.0]), None, two_joints)
     ours, theirs, stands = Guard(library, *args), CommandGuard(*args), np.array([0.8, -0.6])
     holds = two_joints(Motion(stands, np.zeros(2), np.zeros(2)))

@@ -204,6 +204,48 @@ def test_nothing_is_joined_where_robot_or_motion_are_not_known() -> None:
     assert Rig(join_within=0.0).run(40, robot=nothing).guard.state is State.JOINING
 
 
+@pytest.mark.parametrize("late, joins", [(-4.0, True), (-6.0, False), (45.0, True), (55.0, False)])
+def test_a_measurement_may_be_stamped_5_ms_ahead_and_measurement_timeout_ago(
+    late: float, joins: bool
+) -> None:
+    rig = Rig()
+    rig.late = late
+    assert (rig.run(120).guard.state is not State.WAITING) == joins
+    assert joins or rig.guard.reason.cause is Obstacle.UNKNOWN_POSE
+
+
+def test_no_motion_is_joined_by_where_the_robot_was_before_all_was_sound() -> None:
+    """As before brakes have stopped it: it waits for what is measured then."""
+    rig = Rig(measurement_timeout=0.5, rejoin=Rejoin.ALWAYS).run(90)
+    rig.guard.listening = False
+    rig.run(95).run(100, robot=nothing)
+    rig.guard.listening = True
+    assert rig.run(150, robot=nothing).guard.reason.cause is Obstacle.SETTLING
+    assert rig.run(152).guard.state is State.JOINING
+
+
+@pytest.mark.parametrize(
+    "gains, efforts_act, joins", [(GAINS, False, False), (None, False, False), (None, True, True)]
+)
+def test_no_way_to_a_motion_that_is_not_known_is_gone(gains, efforts_act: bool, joins: bool) -> None:
+    """Efforts alone come after a stop; the reference would go to zero from where the robot stands."""
+    there, bare = (
+        reference(((0.5, 0.5), (0.0, 0.0), (0.0, 0.0))),
+        Reference(np.zeros((0, 2)), np.zeros((1, 2))),
+    )
+    rig = Rig(at=0.5, gains=gains, efforts_act=efforts_act, join_within=0.0, model=heavy).run(
+        90, lambda t: there
+    )
+    rig.run(160, nothing).run(400, nothing).run(440, lambda t: bare)
+    if not joins:
+        assert rig.guard.state is State.STOPPED and rig.guard.reason.cause is Obstacle.NO_POSITIONS
+        assert (rig.rows(400, 440)[:, 0] == 0.5).all()
+        return
+    rig.run(470, lambda t: bare).run(600, nothing)  # it stops again, with the efforts that came
+    assert rig.guard.state is State.STOPPED
+    np.testing.assert_allclose(rig.rows(560, 600)[:, 2], 0.0, atol=1e-9)
+
+
 @pytest.mark.parametrize("off", [0.04, -0.04])
 def test_joining_takes_the_reference_from_the_robot_to_the_motion(off: float) -> None:
     there = reference(((0.5, 0.5), (0.0, 0.0), (0.0, 0.0)))
@@ -435,7 +477,8 @@ def test_a_stop_before_it_has_joined_keeps_efforts_whose_motion_is_not_known(see
     """Efforts alone, as of a URDF without drives: wherever the robot stands, it is held there."""
     stands = np.array([1.5, -0.5])
     holds = 6.0 * np.sin(stands)
-    rig = Rig(join_within=0.0, fade=0.5, model=lambda motion, bent=None: 6.0 * np.sin(motion.position))
+    weight = lambda motion, bent=None: 6.0 * np.sin(motion.position)  # noqa: E731
+    rig = Rig(join_within=0.0, fade=0.5, efforts_act=True, model=weight)
     measured = (lambda t: (stands + 1e-7 * (round(1e3 * t) % 2), np.zeros(2))) if seen else nothing
     rig.robot = None
     rig.run(200, lambda t: Reference(np.zeros((0, 2)), holds[None]), measured)
@@ -509,7 +552,7 @@ def test_a_motion_that_is_left_out_is_a_step_to_zero(rows: int, stops: bool) -> 
 
 
 def test_a_motion_that_comes_where_none_was_known_is_a_step_from_zero() -> None:
-    rig = Rig(join_within=0.0, tracking_error=9.0).run(
+    rig = Rig(join_within=0.0, tracking_error=9.0, efforts_act=True).run(
         100, lambda t: Reference(np.zeros((0, 2)), np.zeros((1, 2)))
     )
     assert rig.guard.state is State.FOLLOWING
@@ -665,9 +708,9 @@ def test_steps_of_efforts_that_others_explain_count_not() -> None:
 
 
 class Says:
-    """An observer that says what it is told: what acts besides; 1 N.m is allowed."""
+    """An observer that says what it is told: what acts besides; 1 N.m is allowed. Its drives are rigid."""
 
-    n = 2
+    n, stiffness, link_efforts = 2, np.full(2, np.inf), staticmethod(heavy)
 
     def __init__(self) -> None:
         self.value = 0.0

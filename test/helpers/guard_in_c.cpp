@@ -66,9 +66,11 @@ const char * guard_figure(std::size_t i)
 }
 
 // `numbers`: the figures, and what follows below; `limits`: four rows; `gains`: two, or null; `model`, and `start` and
-// `step` of an observer: null for none. Null for numbers that are out of range; guard_said() has which.
+// `step` of an observer: null for none; `stiffness` of springs. Null for numbers that are out of range; guard_said() has
+// which.
 Own * guard_new(
-  int n, const double * numbers, const double * limits, const double * gains, Model model, Start start, Step step)
+  int n, const double * numbers, const double * limits, const double * gains, Model model, Start start, Step step,
+  const double * stiffness)
 {
   const auto own = new Own(static_cast<std::size_t>(n), model);
   hodyn_guard_setup setup = {};
@@ -97,6 +99,7 @@ Own * guard_new(
   }
   setup.observer_start = start;
   setup.observer_step = step;
+  setup.stiffness = stiffness;
   hodyn_guard_unusable wrong;
   own->made = hodyn_guard_make(own->memory, sizeof(own->memory), &setup, &wrong);
   if (own->made == nullptr) {

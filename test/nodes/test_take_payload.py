@@ -178,4 +178,10 @@ def test_a_guard_counts_with_no_load_that_the_motion_contradicts() -> None:
         talk.wait_until(lambda: "does not move as if it carried 3.000 kg" in answer().message, "a refusal")
         told.publish(estimate(mass=0.5))
         talk.wait_until(lambda: answer().success, "a load that may be there")
+        for _ in range(500):  # until it is stopped, as nothing more comes
+            if "following -> stopping" in node.output():
+                break
+            clock.set(clock.now + 4_000_000)
+            talk.pause(0.005)
+        assert "the robot is being stopped" in answer().message
         assert node.stop() == 0, node.output()
