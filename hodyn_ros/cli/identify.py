@@ -9,7 +9,7 @@ import numpy as np
 from rich.console import Console
 
 from hodyn_ros.dynamics.robot_choice import RobotChoice
-from hodyn_ros.identification.files import read_recording
+from hodyn_ros.identification.files import read_recording, require_use
 from hodyn_ros.identification.identify import Options, identify
 from hodyn_ros.identification.reporting.run import Run
 from hodyn_ros.identification.result import Figure, Identified
@@ -32,6 +32,7 @@ def run_identify(
     console: Console,
 ) -> Identified:
     """Write the robot file `out`, figures and pictures to `report`; print and return what was found."""
+    require_use([*recordings, *validations], columns, topics)
     prior = robot.robot()
     used, further = (
         [read_recording(path, prior.joint_names, columns, at_motor, topics) for path in paths]

@@ -27,7 +27,7 @@ from hodyn_ros.bags.joint_states import CONTROLLER_STATE, JOINT_STATE
 from hodyn_ros.bags.messages import Message, Topic
 from hodyn_ros.errors import InputError
 from hodyn_ros.identification import JointRecording
-from hodyn_ros.identification.files import read_recording
+from hodyn_ros.identification.files import read_recording, require_use
 from hodyn_ros.identification.interruptions import without_interruptions
 
 MAP = """
@@ -405,6 +405,17 @@ def test_the_command_says_what_is_wrong_in_a_line(
     assert run(monkeypatch, "identify", tmp_path / "arm.yaml", tmp_path / "run.csv", "--out", out) == 2
     assert "is no table of numbers" in " ".join(capsys.readouterr().err.split())
     assert not out.exists()
+
+
+def test_options_that_no_recording_is_for_are_refused(tmp_path: Path) -> None:
+    table, bag, columns = tmp_path / "run.CSV", tmp_path / "bag", tmp_path / "map.yaml"
+    require_use([table, bag], columns, ["/joint_states"])  # each is for one of them
+    require_use([table], columns, ())
+    require_use([bag], None, ["/joint_states"])
+    refused(lambda: require_use([table], None, ["/joint_states"]), "--topic /joint_states is of bags, and no")
+    refused(
+        lambda: require_use([bag], columns, ()), "map.yaml is of CSV, Parquet and NPZ, and all ... are bags"
+    )
 
 
 @pytest.mark.parametrize(

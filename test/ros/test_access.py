@@ -45,3 +45,9 @@ def test_unknown_nodes_and_relative_namespaces_are_named() -> None:
         policy("/", ["nobody"])
     with pytest.raises(InputError, match="must be absolute, found 'left'; write '/left'"):
         policy("left")
+
+
+@pytest.mark.parametrize("namespace", ["/a//b", "/left/", "//", "/a b", "/1st", "/a/~", "/a\n"])
+def test_namespaces_that_no_node_can_have_are_refused(namespace: str) -> None:
+    with pytest.raises(InputError, match="no node can be in the namespace"):
+        policy(namespace)
