@@ -15,7 +15,7 @@ from hodyn_ros.identification.reporting.run import Run
 from hodyn_ros.identification.result import Figure, Identified
 from hodyn_ros.identification.robot_file import robot_text
 from hodyn_ros.identification.validation import validate_pieces
-from hodyn_ros.outputs import complete
+from hodyn_ros.outputs import write_text
 from hodyn_ros.tables import number, progress_bar, say, table
 
 
@@ -59,8 +59,7 @@ def run_identify(
     for run in runs:
         _print_fits(run, console)
     say(console, *(f"- {note}" for note in (*result.notes, *left_out)), style="yellow")
-    with complete(out) as path:
-        path.write_text(robot_text(result), encoding="utf-8")
+    write_text(out, robot_text(result))
     from hodyn_ros.identification.reporting.report import write_report
 
     written = [out, *write_report(result, runs, report)]

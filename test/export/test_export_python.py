@@ -132,3 +132,10 @@ def test_a_wheel_needs_a_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InputError, match="--lang python needs a C compiler"):
         export_python(RobotChoice("panda.yaml"), ExportRequest(0), tmp_path)
+
+
+@pytest.mark.parametrize("name", ["numpy", "class", "json"])
+def test_a_wheel_takes_no_name_of_python(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=f"a package cannot be called '{name}'"):
+        export_python(RobotChoice("panda.yaml"), ExportRequest(0, name), tmp_path)
+    assert not list(tmp_path.iterdir())
