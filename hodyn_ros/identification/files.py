@@ -203,7 +203,10 @@ def _unreadable(path: Path, what: str, error: Exception) -> InputError:
 def _csv(path: Path) -> dict[str, Array]:
     try:
         with path.open(encoding="utf-8") as file:
-            heads = [head.strip() for head in file.readline(_LONGEST_LINE).strip().lstrip("#").split(",")]
+            first = file.readline(_LONGEST_LINE)
+        if len(first) == _LONGEST_LINE:  # all of it may be one line, which NumPy would take as a whole
+            raise ValueError(f"the first line has {_LONGEST_LINE} characters and more")
+        heads = [head.strip() for head in first.strip().lstrip("#").split(",")]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # which says that there is nothing
             values = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2, encoding="utf-8")
