@@ -44,6 +44,16 @@ def complete_and_new(path: Path) -> Iterator[Path]:
         yield part
 
 
+def require_writable(path: Path) -> None:
+    """Raise InputError or OSError where a file could not be written, before there is anything to write."""
+    if path.is_dir():
+        raise InputError(f"'{path}' is a folder; name a file in it")
+    if not path.exists() or path.is_file():
+        there = next(parent for parent in path.absolute().parents if parent.exists())
+        with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=there):
+            pass
+
+
 def require_new(path: Path) -> None:
     """Raise InputError where there is something already."""
     if path.exists():

@@ -11,7 +11,7 @@ from hodyn_ros import share
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import InputError
-from hodyn_ros.outputs import write_text
+from hodyn_ros.outputs import require_writable, write_text
 from hodyn_ros.planning.check import Report, check
 from hodyn_ros.planning.report import certainty, findings_table, percent, print_whole, verdict
 from hodyn_ros.planning.retime import retime
@@ -55,6 +55,7 @@ def run_retime(
     console: Console,
 ) -> None:
     """Write a trajectory file that is just slow enough, and say by how much. Raises InfeasibleError."""
+    require_writable(out)
     source = share.find("config", trajectory)
     motion = _motion(source, duration)
     machine = read_machine(robot, console)

@@ -15,7 +15,7 @@ from hodyn_ros.identification.reporting.run import Run
 from hodyn_ros.identification.result import Figure, Identified
 from hodyn_ros.identification.robot_file import robot_text
 from hodyn_ros.identification.validation import validate_pieces
-from hodyn_ros.outputs import write_text
+from hodyn_ros.outputs import require_writable, write_text
 from hodyn_ros.tables import number, progress_bar, say, table
 
 
@@ -32,6 +32,7 @@ def run_identify(
     console: Console,
 ) -> Identified:
     """Write the robot file `out`, figures and pictures to `report`; print and return what was found."""
+    require_writable(out)
     require_use([*recordings, *validations], columns, topics)
     prior = robot.robot()
     used, further = (

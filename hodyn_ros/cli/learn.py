@@ -18,6 +18,7 @@ from hodyn_ros.identification.recording import JointRecording
 from hodyn_ros.learning import Learned, Learner, LearningConfig, read_correction, write_correction
 from hodyn_ros.learning.begins import begins_in_bag
 from hodyn_ros.learning.response import check_robot
+from hodyn_ros.outputs import require_writable
 from hodyn_ros.tables import number, progress_bar, say, table
 from hodyn_ros.trajectory.base import Trajectory
 from hodyn_ros.trajectory.files.reader import read_motion
@@ -53,6 +54,7 @@ def run_learn(
     console: Console,
 ) -> Learned:
     """Write the correction to play next; print and return what was learnt. Raises InputError."""
+    require_writable(out)
     require_use(runs.recordings, runs.columns, runs.topics)
     model = robot.robot()
     check_robot(model)

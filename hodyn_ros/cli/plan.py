@@ -15,7 +15,7 @@ from hodyn_ros.cli.check_and_retime import read_machine
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import InputError
-from hodyn_ros.outputs import write_text
+from hodyn_ros.outputs import require_writable, write_text
 from hodyn_ros.planning.check import check
 from hodyn_ros.planning.report import print_whole, verdict
 from hodyn_ros.planning.space.frame_path_file import is_frame_path, path_text, read_frame_path
@@ -111,6 +111,7 @@ def run_plan(
 
     `path`: a trajectory file, a path in space, or a shipped one. Raises InfeasibleError.
     """
+    require_writable(out)
     source = share.find("config", path)
     in_space = is_frame_path(source)
     motion = None if in_space else read_motion(source)

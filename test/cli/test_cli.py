@@ -85,6 +85,19 @@ def test_a_picture_of_an_unknown_type_is_refused_before_any_work(command: str, p
     assert ".png, " in line and ".svg, " in line
 
 
+@pytest.mark.parametrize("command", ["excite", "retime", "plan", "identify", "learn"])
+@pytest.mark.parametrize("out", [".", "/proc/motion.yaml", "pyproject.toml/motion.yaml"])
+def test_what_cannot_be_written_is_refused_before_any_work(command: str, out: str) -> None:
+    # files that are not there would be complained about by the work
+    files = {"excite": ["nowhere"], "learn": ["nowhere", "neither", "nor"]}.get(
+        command, ["nowhere", "neither"]
+    )
+    result = run("-m", "hodyn_ros.cli.app", command, *files, "--out", out)
+    assert (result.returncode, result.stdout) == (2, "")
+    (line,) = result.stderr.splitlines()
+    assert "nowhere" not in line and (out if out == "." else out.partition("/motion")[0]) in line
+
+
 def test_what_is_doubtful_in_a_file_is_one_line(tmp_path: Path) -> None:
     text = find("config", "panda.yaml").read_text()
     text = text.replace("motor_inertia: {value: 0.", "motor_inertia: {value: 0.0000", 1)
