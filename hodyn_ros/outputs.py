@@ -18,13 +18,22 @@ def complete(path: Path) -> Iterator[Path]:
     """Yield where to write a file or folder, which becomes `path` when the block ends without an exception.
 
     It has the same name in a hidden folder beside `path`, and nothing is left of it after an exception. A
-    file that was there is replaced; a folder is not.
+    file that was there is replaced; a folder is not. A device, such as /dev/null, is written to.
     """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        yield path
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as folder:
         part = Path(folder, path.name)
         yield part
         part.replace(path)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file as UTF-8 with the line ends of `text`, completely or not at all."""
+    with complete(path) as part:
+        part.write_text(text, encoding="utf-8", newline="\n")
 
 
 @contextmanager
@@ -33,6 +42,16 @@ def complete_and_new(path: Path) -> Iterator[Path]:
     require_new(path)
     with complete(path) as part:
         yield part
+
+
+def require_writable(path: Path) -> None:
+    """Raise InputError or OSError where a file could not be written, before there is anything to write."""
+    if path.is_dir():
+        raise InputError(f"'{path}' is a folder; name a file in it")
+    if not path.exists() or path.is_file():
+        there = next(parent for parent in path.absolute().parents if parent.exists())
+        with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=there):
+            pass
 
 
 def require_new(path: Path) -> None:

@@ -11,6 +11,7 @@ from hodyn_ros import share
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import InputError
+from hodyn_ros.outputs import require_writable, write_text
 from hodyn_ros.planning.check import Report, check
 from hodyn_ros.planning.report import certainty, findings_table, percent, print_whole, verdict
 from hodyn_ros.planning.retime import retime
@@ -54,6 +55,7 @@ def run_retime(
     console: Console,
 ) -> None:
     """Write a trajectory file that is just slow enough, and say by how much. Raises InfeasibleError."""
+    require_writable(out)
     source = share.find("config", trajectory)
     motion = _motion(source, duration)
     machine = read_machine(robot, console)
@@ -103,10 +105,9 @@ def _written(
     out: Path,
 ) -> tuple[float, Report]:
     """Write the file and check what it says; where rounding leaves it beyond a limit, a little slower."""
-    out.parent.mkdir(parents=True, exist_ok=True)
     for _ in range(_ATTEMPTS):
         note = f"Retimed to {speed:.9f} of its speed for {machine.name}."
-        out.write_text(retimed_text(source, speed, note), encoding="utf-8")
+        write_text(out, retimed_text(source, speed, note))
         report = check(machine, read_motion(out), None if duration is None else duration / speed, tolerance)
         if not report.violations:
             return speed, report

@@ -9,13 +9,13 @@ import numpy as np
 from rich.console import Console
 
 from hodyn_ros.dynamics.robot_choice import RobotChoice
-from hodyn_ros.identification.files import read_recording
+from hodyn_ros.identification.files import read_recording, require_use
 from hodyn_ros.identification.identify import Options, identify
 from hodyn_ros.identification.reporting.run import Run
 from hodyn_ros.identification.result import Figure, Identified
 from hodyn_ros.identification.robot_file import robot_text
 from hodyn_ros.identification.validation import validate_pieces
-from hodyn_ros.outputs import complete
+from hodyn_ros.outputs import require_writable, write_text
 from hodyn_ros.tables import number, progress_bar, say, table
 
 
@@ -32,6 +32,8 @@ def run_identify(
     console: Console,
 ) -> Identified:
     """Write the robot file `out`, figures and pictures to `report`; print and return what was found."""
+    require_writable(out)
+    require_use([*recordings, *validations], columns, topics)
     prior = robot.robot()
     used, further = (
         [read_recording(path, prior.joint_names, columns, at_motor, topics) for path in paths]
@@ -58,8 +60,7 @@ def run_identify(
     for run in runs:
         _print_fits(run, console)
     say(console, *(f"- {note}" for note in (*result.notes, *left_out)), style="yellow")
-    with complete(out) as path:
-        path.write_text(robot_text(result), encoding="utf-8")
+    write_text(out, robot_text(result))
     from hodyn_ros.identification.reporting.report import write_report
 
     written = [out, *write_report(result, runs, report)]

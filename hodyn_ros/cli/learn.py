@@ -13,16 +13,16 @@ from hodyn_ros import share
 from hodyn_ros.control.motor_pd import MotorGains
 from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import InputError
-from hodyn_ros.identification.files import read_recording
+from hodyn_ros.identification.files import TABLES, read_recording, require_use
 from hodyn_ros.identification.recording import JointRecording
 from hodyn_ros.learning import Learned, Learner, LearningConfig, read_correction, write_correction
 from hodyn_ros.learning.begins import begins_in_bag
 from hodyn_ros.learning.response import check_robot
+from hodyn_ros.outputs import require_writable
 from hodyn_ros.tables import number, progress_bar, say, table
 from hodyn_ros.trajectory.base import Trajectory
 from hodyn_ros.trajectory.files.reader import read_motion
 
-_TABLES = (".csv", ".npz", ".parquet")
 _AROUND = 0.5  # [s] of a recording that are kept about a repetition
 
 
@@ -54,6 +54,8 @@ def run_learn(
     console: Console,
 ) -> Learned:
     """Write the correction to play next; print and return what was learnt. Raises InputError."""
+    require_writable(out)
+    require_use(runs.recordings, runs.columns, runs.topics)
     model = robot.robot()
     check_robot(model)
     moved = read_motion(share.find("config", motion))
@@ -83,7 +85,7 @@ def run_learn(
 def _begins(path: Path, names: Sequence[str], motion: Trajectory, begin: float | None) -> list[float]:
     if begin is not None:
         return [begin]
-    if path.suffix.lower() in _TABLES:
+    if path.suffix.lower() in TABLES:
         return [0.0]
     begins = begins_in_bag(path, names, motion)
     if not begins:

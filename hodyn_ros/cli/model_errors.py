@@ -30,6 +30,7 @@ from hodyn_ros.demo.model_errors import (
 )
 from hodyn_ros.extras import needed
 from hodyn_ros.observers.payload import NAMES
+from hodyn_ros.outputs import write_text
 from hodyn_ros.pictures import plain, save_picture
 from hodyn_ros.simulation.pictures import windowed_rms
 from hodyn_ros.tables import FittingTable, number, say, table
@@ -70,7 +71,7 @@ def run_model_errors(out: Path, console: Console, mujoco: bool) -> dict[str, Any
     for line in became_known(errors_by_step):
         console.print(line, markup=False, highlight=False)
     figures = {"simulator": "mujoco" if mujoco else "hodyn_ros", **summary(errors_by_step)}
-    (out / "model_errors.json").write_text(json.dumps(figures, indent=2) + "\n")
+    write_text(out / "model_errors.json", json.dumps(figures, indent=2) + "\n")
     picture = draw(errors_by_step, title, out / "model_errors.png")
     say(console, f"written: {picture}, {out / 'model_errors.json'}")
     return figures

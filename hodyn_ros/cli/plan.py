@@ -15,6 +15,7 @@ from hodyn_ros.cli.check_and_retime import read_machine
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import InputError
+from hodyn_ros.outputs import require_writable, write_text
 from hodyn_ros.planning.check import check
 from hodyn_ros.planning.report import print_whole, verdict
 from hodyn_ros.planning.space.frame_path_file import is_frame_path, path_text, read_frame_path
@@ -110,6 +111,7 @@ def run_plan(
 
     `path`: a trajectory file, a path in space, or a shipped one. Raises InfeasibleError.
     """
+    require_writable(out)
     source = share.find("config", path)
     in_space = is_frame_path(source)
     motion = None if in_space else read_motion(source)
@@ -135,12 +137,11 @@ def run_plan(
             progress=progress,
         )
     print_whole(console, bindings_table(timed))
-    out.parent.mkdir(parents=True, exist_ok=True)
     note = f"Timed for {machine.name}: {timed.duration:.6f} s."
     if in_space:  # what is timed is the path of the joints
-        out.write_text(path_text(joint_path, f"From {Path(path).name}, by its way in m."), encoding="utf-8")
+        write_text(out, path_text(joint_path, f"From {Path(path).name}, by its way in m."))
         source = out
-    out.write_text(timed_text(source, timed.timing, note), encoding="utf-8")
+    write_text(out, timed_text(source, timed.timing, note))
     say(console, f"wrote {out}")
     if picture is not None:
         from hodyn_ros.planning.time_optimal.picture import draw_plan

@@ -18,6 +18,7 @@ from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import InputError
 from hodyn_ros.learning import read_correction
 from hodyn_ros.model.tree import JointKind
+from hodyn_ros.outputs import write_text
 from hodyn_ros.pictures import legend_below, plain, save_picture
 from hodyn_ros.simulation.instruments import Instruments, SensorLog
 from hodyn_ros.simulation.pictures import MODE_STYLES, windowed_rms
@@ -83,7 +84,7 @@ def run_simulate(
     for line in _notes(runs):
         console.print(line, markup=False, highlight=False)
     figures = _figures(cases, runs, unit)
-    (out / "simulate.json").write_text(json.dumps(figures, indent=2) + "\n")
+    write_text(out / "simulate.json", json.dumps(figures, indent=2) + "\n")
     picture = draw_tracking(cases, runs, unit, f"{model.name} on {source.name}", out / "simulate.png")
     written = [picture, out / "simulate.json"]
     first = runs[0][FeedforwardMode.ELASTIC].record

@@ -17,6 +17,7 @@ from hodyn_ros.array import Array
 from hodyn_ros.control.motor_pd import FeedforwardMode
 from hodyn_ros.demo.processes import Nodes, own_domain
 from hodyn_ros.errors import HodynError
+from hodyn_ros.outputs import write_text
 from hodyn_ros.ros_presence import require_ros
 from hodyn_ros.simulation.pictures import plot_demo
 from hodyn_ros.simulation.recording import Recording, latencies, tracking
@@ -82,7 +83,7 @@ def run_demo(duration: float, out: Path, rate: float, console: Console) -> dict[
         "runs": figures,
         "too_slow": too_slow,
     }
-    (out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
+    write_text(out / "summary.json", json.dumps(summary, indent=2) + "\n")
     plot_demo(recordings, RAMP, RAMP + duration, out / "demo.png")
     console.print("Panda with elastic joints on its excitation trajectory", style="bold")
     console.print(summary_table(figures))

@@ -15,7 +15,7 @@ from hodyn_ros.export.mjcf import Mjcf, mjcf
 from hodyn_ros.export.python.wheel import write_wheel
 from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.export.shared import build, shared_sources
-from hodyn_ros.outputs import checked_file_name, file_name_from
+from hodyn_ros.outputs import checked_file_name, file_name_from, write_text
 
 
 def export_c(choice: RobotChoice, request: ExportRequest, out: Path) -> tuple[CSource, list[Path]]:
@@ -25,10 +25,9 @@ def export_c(choice: RobotChoice, request: ExportRequest, out: Path) -> tuple[CS
     """
     built, origin, _ = _read(choice)
     code = c_source(built, request, origin)
-    out.mkdir(parents=True, exist_ok=True)
     paths = [out / f"{code.name}.h", out / f"{code.name}.c"]
     for file, text in zip(paths, (code.header, code.source)):
-        file.write_text(text, encoding="ascii", newline="\n")
+        write_text(file, text)
     return code, paths
 
 
@@ -88,9 +87,8 @@ def export_mjcf(choice: RobotChoice, out: Path, name: str | None = None) -> tupl
     chosen = None if name is None else checked_file_name(name)
     built = choice.robot()
     written = mjcf(built)
-    out.mkdir(parents=True, exist_ok=True)
     path = out / f"{chosen or file_name_from(built.name)}.xml"
-    path.write_text(written.text, encoding="utf-8")
+    write_text(path, written.text)
     return written, path
 
 

@@ -52,8 +52,8 @@ class ExportRequest:
         if self.name is not None:
             checked_name(self.name)
         what = (self.what,) if isinstance(self.what, str) else dict.fromkeys(self.what)
-        if len(self.frames) > 0 and not any(map(_has_frames, what)):
-            known = ", ".join(filter(_has_frames, EXPORTED))
+        if len(self.frames) > 0 and not any(map(has_frames, what)):
+            known = ", ".join(filter(has_frames, EXPORTED))
             raise InputError(f"frames are of {known}; leave them out, or ask for one of these")
         object.__setattr__(self, "order", order)
         object.__setattr__(self, "what", tuple(what))
@@ -78,7 +78,7 @@ class ExportRequest:
 
     def frames_of(self, what: str) -> Sequence[str | int] | None:
         """Return the frames that were asked for of an operation; None of one without, or by default."""
-        return (self.frames or None) if _has_frames(what) else None
+        return (self.frames or None) if has_frames(what) else None
 
     def of_frames(self, what: str, bodies: Sequence[str]) -> tuple[Any, ...]:
         """Return the frames that an operation is of by name, by default of `bodies`, and a representation."""
@@ -93,5 +93,6 @@ class ExportRequest:
         return tuple((model.body_index(body), "spatial") for body in self.wrenches)
 
 
-def _has_frames(what: str) -> bool:
+def has_frames(what: str) -> bool:
+    """Return whether an operation is of bodies and frames."""
     return what in OPERATIONS and OPERATIONS[what].frames != "none"

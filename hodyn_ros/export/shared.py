@@ -25,6 +25,7 @@ from hodyn_ros.guard.guarded_robot import guard_limits, motor_trace, spring_stif
 from hodyn_ros.lie.se3 import Array
 from hodyn_ros.observers.effort_observer import effort_equations
 from hodyn_ros.observers.equations import ObserverEquations
+from hodyn_ros.outputs import complete, write_text
 
 TABLE = Path(__file__).with_name("robot_table.h")
 SIDES = ("joint", "motor")  # whose efforts an observer is given
@@ -73,16 +74,16 @@ def build(sources: Mapping[str, str], out: Path, name: str, asked_by: str = "--s
         raise InputError(
             f"{asked_by} needs a C compiler (cc, gcc or clang) on the path, or in the variable CC"
         )
-    out.mkdir(parents=True, exist_ok=True)
     for file, text in sources.items():
-        (out / file).write_text(text, encoding="ascii", newline="\n")
+        write_text(out / file, text)
     library = out / f"lib{name}.so"
     c_files = [out / file for file in sources if file.endswith(".c")]
     flags = ["-std=c99", "-O2", "-fPIC", "-shared"]
-    command = [*compiler.split(), *flags, *map(str, c_files), "-o", str(library), "-lm"]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
-    if ran.returncode:
-        raise InputError(f"{' '.join(command)} failed:\n{ran.stderr.strip()}")
+    with complete(library) as part:
+        command = [*compiler.split(), *flags, *map(str, c_files), "-o", str(part), "-lm"]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False)
+        if ran.returncode:
+            raise InputError(f"{' '.join(command)} failed:\n{ran.stderr.strip()}")
     return library
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from hodyn_ros.model.readers.document import document_of
 from hodyn_ros.model.readers.yaml_text import read_yaml
 
 NOTHING = "-"  # in place of a column
+TABLES = (".csv", ".npz", ".parquet")  # other recordings are bags
 _LONGEST_LINE = 1_000_000  # characters of the heads of columns
 _LONGEST_NAME = 40  # characters of a column's name, as it is shown
 
@@ -55,6 +56,17 @@ class ColumnMap(Entry):
     coupled_motors: tuple[CoupledMotor, ...] = key("motors that turn with other joints too", default=())
 
 
+def require_use(recordings: Iterable[Path], columns: Path | None, topics: Sequence[str]) -> None:
+    """Raise InputError for a map of columns where all recordings are bags, for topics where none is."""
+    tables = {path.suffix.lower() in TABLES for path in recordings}
+    if columns is not None and True not in tables:
+        raise InputError(
+            f"--columns {columns} is of CSV, Parquet and NPZ, and all recordings are bags; leave it out"
+        )
+    if topics and False not in tables:
+        raise InputError(f"--topic {topics[0]} is of bags, and no recording is one; leave it out")
+
+
 def read_recording(
     path: Path,
     joint_names: Sequence[str],
@@ -73,7 +85,7 @@ def read_recording(
     if not path.exists():
         raise InputError(f"there is no recording '{path}'")
     kind = path.suffix.lower()
-    if kind not in (".csv", ".npz", ".parquet"):
+    if kind not in TABLES:
         from hodyn_ros.identification.bag import read_bag
 
         return read_bag(path, joint_names, at_motor, topics)
@@ -191,7 +203,10 @@ def _unreadable(path: Path, what: str, error: Exception) -> InputError:
 def _csv(path: Path) -> dict[str, Array]:
     try:
         with path.open(encoding="utf-8") as file:
-            heads = [head.strip() for head in file.readline(_LONGEST_LINE).strip().lstrip("#").split(",")]
+            first = file.readline(_LONGEST_LINE)
+        if len(first) == _LONGEST_LINE:  # all of it may be one line, which NumPy would take as a whole
+            raise ValueError(f"the first line has {_LONGEST_LINE} characters and more")
+        heads = [head.strip() for head in first.strip().lstrip("#").split(",")]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # which says that there is nothing
             values = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2, encoding="utf-8")

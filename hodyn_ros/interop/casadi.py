@@ -18,6 +18,7 @@ from hodyn_ros.interop.casadi_functions import Block, External, externals
 from hodyn_ros.interop.casadi_library import library, makes_libraries, write_library
 from hodyn_ros.interop.robot_functions import function_of
 from hodyn_ros.lie.representations import Representation
+from hodyn_ros.outputs import write_text
 
 # A Hessian costs about as much as so many of its directions.
 _DIRECTIONS = 2
@@ -92,7 +93,7 @@ def export_casadi(choice: RobotChoice, request: ExportRequest, out: Path) -> lis
             f"  cc -std=c99 -O2 -fPIC -shared {called}.c -lm -o {called}.so",
         ]
         paths.append(out / f"{called}.c")
-        paths[-1].write_text(source(functions, title), encoding="ascii", newline="\n")
+        write_text(paths[-1], source(functions, title))
         if makes_libraries():
             paths.append(out / f"{called}.so")
             paths[-1].write_bytes(library(functions))

@@ -17,6 +17,7 @@ from hodyn_ros.export.c_text import comment_block
 from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.export.straight_line import Tables, TracedLines
 from hodyn_ros.interop.robot_functions import law_of
+from hodyn_ros.outputs import write_text
 
 _THREADS = 128  # of a block at most, so that each may use many registers
 
@@ -56,9 +57,8 @@ def export_cuda(choice: RobotChoice, request: ExportRequest, out: Path) -> Path:
     robot = choice.robot()
     request = request.of(robot)
     text = cuda_source(robot, request)
-    out.mkdir(parents=True, exist_ok=True)
     path = out / f"{request.prefix}.cu"
-    path.write_text(text, encoding="ascii", newline="\n")
+    write_text(path, text)
     return path
 
 

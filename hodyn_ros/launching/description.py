@@ -42,10 +42,18 @@ class Launch:
             values["namespace"] = joined(within, values["namespace"])
         return values
 
-    def start(self, arguments: Mapping[str, str], within: str = "/") -> list[Process]:
-        """Return what is to be started. Raises InputError for arguments with which nothing can be."""
+    def start(
+        self,
+        arguments: Mapping[str, str],
+        within: str = "/",
+        started: Callable[[str], bool] = lambda name: False,
+    ) -> list[Process]:
+        """Return what is to be started. Raises InputError for arguments with which nothing can be.
+
+        `started` says of the full name of a node whether it has been started before.
+        """
         processes = list(self.processes(self.values(arguments, within)))
-        refuse_twice(processes)
+        refuse_twice(processes, started)
         return processes
 
     def description(self) -> LaunchDescription:

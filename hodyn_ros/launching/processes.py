@@ -106,7 +106,7 @@ class Command:
 Process = Node | Command
 
 
-def refuse_twice(processes: Iterable[Process], started: Callable[[str], bool] = lambda name: False) -> None:
+def refuse_twice(processes: Iterable[Process], started: Callable[[str], bool]) -> None:
     """Raise InputError for two nodes of one full name, or one that has been `started` before.
 
     ROS starts both: two robots in one namespace get each other's commands.

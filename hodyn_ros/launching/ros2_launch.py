@@ -29,7 +29,6 @@ from hodyn_ros.launching.processes import (
     Command,
     Process,
     ending,
-    refuse_twice,
 )
 from hodyn_ros.parent import PARENT
 
@@ -40,13 +39,14 @@ class LaunchEndedError(HodynError):
     """A process has ended that the others need; raised inside a launch, it makes it end with 1."""
 
 
-Start = Callable[[Mapping[str, str], str], list[Process]]
+Start = Callable[[Mapping[str, str], str, Callable[[str], bool]], list[Process]]
 
 
 def description(arguments: Sequence[Argument], start: Start) -> LaunchDescription:
     """Return arguments to declare, and an action that starts everything once they are known.
 
-    `start(values by name, namespace around)` returns what is to be started.
+    `start(values by name, namespace around, whether a full name is that of a node that was started)` returns
+    what is to be started.
     """
     names = [argument.name for argument in arguments]
     return LaunchDescription(
@@ -74,8 +74,7 @@ def _start(context: LaunchContext, names: Sequence[str], start: Start) -> list[A
     arguments = {name: configured[name] for name in names}
     # where a group of actions around this one has pushed a namespace
     within = configured.get("ros_namespace", "/")
-    processes = start(arguments, within)
-    refuse_twice(processes, lambda name: get_node_name_count(context, name) > 0)
+    processes = start(arguments, within, lambda name: get_node_name_count(context, name) > 0)
     return [_action(process) for process in processes]
 
 

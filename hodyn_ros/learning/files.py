@@ -14,7 +14,7 @@ from hodyn_ros.learning.correction import Correction
 from hodyn_ros.learning.learn import Learned, Step
 from hodyn_ros.model.keys import Entry, key
 from hodyn_ros.model.readers.document import read_document
-from hodyn_ros.outputs import complete
+from hodyn_ros.outputs import write_text
 
 
 class JointEntry(Entry):
@@ -72,8 +72,7 @@ def write_correction(learned: Learned, robot_name: str, path: Path) -> Path:
         "doubted": np.flatnonzero(learned.doubted).tolist(),
         "history": [step._asdict() for step in learned.history],
     }
-    with complete(path) as part:
-        part.write_text(yaml.safe_dump(data, sort_keys=False, width=110), encoding="utf-8")
+    write_text(path, yaml.safe_dump(data, sort_keys=False, width=110))
     return path
 
 

@@ -46,6 +46,7 @@ from hodyn_ros.ros.diagnostics import OK, WARN, Report, Stream
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, config_of, live_parameters, specs_of, value
 from hodyn_ros.ros.parameters.robot_file import robot_file
 from hodyn_ros.ros.process import run
+from hodyn_ros.ros.streams.fixed_rate import steady_timer
 from hodyn_ros.ros.streams.lifecycle import StreamLifecycle
 from hodyn_ros.ros.streams.qos import sensor_qos, stream_qos
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason
@@ -130,7 +131,7 @@ class LearningNode(StreamLifecycle):
         self._served = serve_triggers(
             self, start=self._play_and_learn, stop=self._stop, forget=self._begin_anew
         )
-        self._look = self.create_timer(_LOOK, self._answered, callback_group=self.streams)
+        self._look = steady_timer(self, _LOOK, self._answered, self.streams)
         self._diagnostics = self.report_by(self._report)
         self.autostart()
 

@@ -37,6 +37,7 @@ from hodyn_ros.ros.conversions.messages import (
 from hodyn_ros.ros.diagnostics import OK
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, parameters, value
 from hodyn_ros.ros.process import run
+from hodyn_ros.ros.streams.fixed_rate import steady_timer
 from hodyn_ros.ros.streams.qos import stream_qos
 from hodyn_ros.ros.streams.stream_executor import StreamGroup
 from hodyn_ros.simulation.recording import Recording
@@ -101,7 +102,7 @@ class Monitor(Node):
         self._answer: Future[Trigger.Response] | None = None
         self._give_up_at = time.monotonic() + value(self, "timeout")
         self._ended_at = math.inf
-        self._timer = self.create_timer(0.2, self._look)
+        self._timer = steady_timer(self, 0.2, self._look)
 
     def _take_diagnostics(self, msg: DiagnosticArray) -> None:
         namespace = self.get_namespace().strip("/")

@@ -14,7 +14,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.qos import QoSDurabilityPolicy, QoSHistoryPolicy, QoSProfile, QoSReliabilityPolicy
@@ -28,6 +27,7 @@ from hodyn_ros.ros.access import RECORDED
 from hodyn_ros.ros.diagnostics import OK, WARN, Diagnostics, Report, Stream
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, parameters, value
 from hodyn_ros.ros.process import run
+from hodyn_ros.ros.streams.fixed_rate import steady_timer
 from hodyn_ros.ros.streams.stream_executor import StreamGroup
 
 SETTINGS = parameters(
@@ -66,8 +66,7 @@ class Recorder(Node):
         self._messages = Stream()
         self._times = RecordingTime()
         # simulated time may stand still until somebody hears what is to be recorded
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = self.create_timer(_LOOK_PERIOD, self._look, clock=steady)
+        self._timer = steady_timer(self, _LOOK_PERIOD, self._look)
         self._diagnostics = Diagnostics(self, self._report)
         self._writer = AsyncBagWriter(self._file, value(self, "storage"))
         self._open = True

@@ -26,6 +26,7 @@ from hodyn_ros.ros.diagnostics import OK, WARN, Diagnostics, Report
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, parameters, value
 from hodyn_ros.ros.parameters.robot_file import robot_file
 from hodyn_ros.ros.process import run
+from hodyn_ros.ros.streams.fixed_rate import steady_timer
 from hodyn_ros.ros.streams.qos import advertise, sensor_qos, stream_qos, subscribe
 from hodyn_ros.ros.streams.rejections import Reason, Rejections
 from hodyn_ros.ros.streams.stream_executor import StreamGroup
@@ -59,7 +60,7 @@ class SkeletonNode(Node):
             self, DesiredMotion, "desired_motion", self._take, sensor_qos(), streams
         )
         self._diagnostics = Diagnostics(self, self._report)
-        self._timer = self.create_timer(1.0 / value(self, "rate"), self._draw, callback_group=streams)
+        self._timer = steady_timer(self, 1.0 / value(self, "rate"), self._draw, streams)
 
     def _take(self, msg: DesiredMotion) -> None:
         self._newest = msg

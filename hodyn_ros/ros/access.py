@@ -6,6 +6,7 @@ is as by their defaults: another controller, or other topics of a recorder, need
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -54,6 +55,8 @@ RECORDED = (
     *("/parameter_events", "/diagnostics", "/tf", "/tf_static"),
 )
 """What `recorder` hears, beside external wrenches."""
+
+_NAMESPACE = re.compile(r"/|(/[A-Za-z_][A-Za-z0-9_]*)+")
 
 
 def _lifecycle(
@@ -118,11 +121,15 @@ NODES = {
 def policy(namespace: str = "/", nodes: Iterable[str] = NODES) -> str:
     """Return a policy for SROS2 with an enclave for each node, of the node's own full name.
 
-    For `ros2 security create_permission`. Raises InputError for an unknown node, and a namespace that is not
-    absolute.
+    For `ros2 security create_permission`. Raises InputError for an unknown node, and for a namespace that is
+    not absolute, or that no node can be in.
     """
     if not namespace.startswith("/"):
         raise InputError(f"the namespace must be absolute, found {namespace!r}; write '/{namespace}'")
+    if not _NAMESPACE.fullmatch(namespace):
+        raise InputError(
+            f"no node can be in the namespace {namespace!r}; write it as /cell/left, of letters, digits and _"
+        )
     root = ET.Element("policy", version="0.2.0")
     enclaves = ET.SubElement(root, "enclaves")
     for node in nodes:

@@ -16,6 +16,7 @@ from rclpy.serialization import deserialize_message
 from rclpy.task import Future
 
 from hodyn_ros.ros.conversions.messages import nanoseconds
+from hodyn_ros.ros.streams.fixed_rate import steady_timer
 from hodyn_ros.ros.streams.qos import sensor_qos, subscribe
 
 # [s] A controller that has said nothing for longer is not active.
@@ -66,8 +67,8 @@ class ControllerState:
         """Return the first state from now on that meets a condition; none after `patience` [s]."""
         future: Future[Any] = Future()
         self._waiting[future] = condition
-        timer = self._node.create_timer(
-            patience, lambda: future.done() or future.set_result(None), callback_group=self._group
+        timer = steady_timer(
+            self._node, patience, lambda: None if future.done() else future.set_result(None), self._group
         )
         try:
             state: Reference | None = await future

@@ -12,12 +12,12 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
 
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, value
+from hodyn_ros.ros.streams.fixed_rate import steady_timer
 from hodyn_ros.ros.streams.wait_sets import RCLError
 
 OK: bytes = DiagnosticStatus.OK
@@ -111,8 +111,7 @@ class Diagnostics:
             qos_overriding_options=QoSOverridingOptions.with_default_policies(),
         )
         # real time: a simulation that stands still does not silence the node
-        clock = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = node.create_timer(value(node, SETTING.name), self.publish, clock=clock)
+        self._timer = steady_timer(node, value(node, SETTING.name), self.publish)
 
     def publish(self) -> None:
         """Publish now; the timer calls this."""

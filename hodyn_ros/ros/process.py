@@ -18,7 +18,6 @@ from threading import Thread
 from typing import Protocol, runtime_checkable
 
 import rclpy
-from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import NameValidationException, ParameterException, ROSInterruptException
 from rclpy.executors import Executor, ExternalShutdownException
 from rclpy.node import Node
@@ -29,6 +28,7 @@ from hodyn_ros.parent import end_with_parent
 from hodyn_ros.ros.diagnostics import MiddlewareFailures
 from hodyn_ros.ros.parameters.parameters import warn_of_unknown_parameters
 from hodyn_ros.ros.realtime import apply_realtime_settings
+from hodyn_ros.ros.streams.fixed_rate import steady_timer
 from hodyn_ros.ros.streams.stream_executor import HOUSEKEEPING_PERIOD, StreamExecutor
 
 # What a start fails with because of what the user gave. rclpy has no root for its errors: unfit QoS,
@@ -178,7 +178,7 @@ def _miss_clock(node: Node) -> None:
                 "this node wait; start a simulator or `ros2 bag play --clock`, or set it to false"
             )
 
-    timer = node.create_timer(_NO_CLOCK, look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+    timer = steady_timer(node, _NO_CLOCK, look)
 
 
 def _stop(

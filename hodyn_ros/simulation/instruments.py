@@ -11,7 +11,7 @@ from scipy.interpolate import CubicSpline
 from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
 from hodyn_ros.extras import needed
-from hodyn_ros.outputs import complete, require_new
+from hodyn_ros.outputs import complete, require_new, require_writable
 from hodyn_ros.simulation.closed_loop import LoopRecord
 
 _START = 1_700_000_000 * 10**9  # [ns] at which bags begin
@@ -80,8 +80,8 @@ class SensorLog:
         if path.suffix.lower() != ".csv":
             needed("rosbags")
             require_new(path)
-        elif path.is_dir():
-            raise InputError(f"'{path}' is a folder; choose another name for a CSV")
+        else:
+            require_writable(path)
 
     def save(self, path: Path, joint_names: tuple[str, ...]) -> Path:
         """Write a CSV where the name ends so, else a bag with joint_states and motor_states."""

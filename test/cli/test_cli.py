@@ -60,6 +60,20 @@ def test_numbers_that_make_no_sense_are_refused() -> None:
     assert "duration" in result.stderr and "Traceback" not in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--mujoco",), "--mujoco is of model-errors"),
+        (("model-errors", "--rate", "500"), "model-errors takes no --duration and --rate"),
+        (("model-errors", "--duration", "10"), "model-errors takes no --duration and --rate"),
+    ],
+)
+def test_options_of_the_other_demo_are_refused(options: tuple[str, ...], said: str) -> None:
+    result = run("-m", "hodyn_ros.cli.app", "demo", *options)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert said in result.stderr and len(result.stderr.splitlines()) == 1
+
+
 @pytest.mark.parametrize("command", ["check", "retime", "compare"])
 @pytest.mark.parametrize("picture", ["out/picture.foo", "picture"])
 def test_a_picture_of_an_unknown_type_is_refused_before_any_work(command: str, picture: str) -> None:
@@ -69,6 +83,19 @@ def test_a_picture_of_an_unknown_type_is_refused_before_any_work(command: str, p
     (line,) = result.stderr.splitlines()
     assert line.startswith(f"error: '{picture}' does not end like a picture; choose one of .")
     assert ".png, " in line and ".svg, " in line
+
+
+@pytest.mark.parametrize("command", ["excite", "retime", "plan", "identify", "learn"])
+@pytest.mark.parametrize("out", [".", "/proc/motion.yaml", "pyproject.toml/motion.yaml"])
+def test_what_cannot_be_written_is_refused_before_any_work(command: str, out: str) -> None:
+    # files that are not there would be complained about by the work
+    files = {"excite": ["nowhere"], "learn": ["nowhere", "neither", "nor"]}.get(
+        command, ["nowhere", "neither"]
+    )
+    result = run("-m", "hodyn_ros.cli.app", command, *files, "--out", out)
+    assert (result.returncode, result.stdout) == (2, "")
+    (line,) = result.stderr.splitlines()
+    assert "nowhere" not in line and (out if out == "." else out.partition("/motion")[0]) in line
 
 
 def test_what_is_doubtful_in_a_file_is_one_line(tmp_path: Path) -> None:

@@ -578,8 +578,10 @@ class TestCommand:
             (("panda.yaml", "--out", "/proc/none"), "/proc/none"),
             (("delta.yaml", "--order", "10"), "robot 'delta' has no compiled inverse dynamics"),
             (("panda_validation.yaml",), "panda_validation.yaml"),
+            (("panda.yaml", "--representation", "hybrid"), "--representation is of functions of frames"),
+            (("panda.yaml", "--shared", "--period", "0.001"), "feedforward alone, takes no --period"),
         ),
-        ids=("robot", "language", "order", "name", "folder", "platform", "file"),
+        ids=("robot", "language", "order", "name", "folder", "platform", "file", "twists", "period"),
     )
     def test_bad_arguments_give_one_line(self, arguments: tuple[str, ...], words: str) -> None:
         result = self.run(*arguments)

@@ -133,3 +133,10 @@ def test_a_wheel_needs_a_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("PATH", str(tmp_path))
     call = partial(export_python, RobotChoice("panda.yaml"), ExportRequest(0), tmp_path)
     refused(call, "needs a C compiler")
+
+
+@pytest.mark.parametrize("name", ["numpy", "class", "json"])
+def test_a_wheel_takes_no_name_of_python(name: str, tmp_path: Path) -> None:
+    call = partial(export_python, RobotChoice("panda.yaml"), ExportRequest(0, name), tmp_path)
+    refused(call, f"a package cannot be called '{name}'")
+    assert not list(tmp_path.iterdir())

@@ -213,10 +213,17 @@ def test_no_name_leads_out_of_the_folder(
     mujoco.MjModel.from_xml_path(str(next(out.iterdir())))
 
 
+@pytest.mark.parametrize(
+    ("option", "value"), [("--what", "jacobian"), ("--order", 0), ("--representation", "hybrid")]
+)
 def test_what_c_takes_is_refused_of_mjcf(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    option: str,
+    value: object,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    command = ("export", "--lang", "mjcf", "panda.yaml", "--out", tmp_path, "--what", "jacobian")
+    command = ("export", "--lang", "mjcf", "panda.yaml", "--out", tmp_path, option, value)
     assert run(monkeypatch, *command) == 2
-    assert "--lang mjcf takes no --what" in capsys.readouterr().err
+    assert f"--lang mjcf takes no {option}" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

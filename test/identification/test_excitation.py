@@ -118,7 +118,14 @@ def test_excite_writes_a_trajectory_file(
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("hand x 1..2", "is no box"), ("hand: w 1..2", "is no box"), ("hand: x 2..1", "empty along x")],
+    [
+        ("hand x 1..2", "is no box"),
+        ("hand: w 1..2", "is no box"),
+        ("hand: x 2..1", "empty along x"),
+        ("hand: x ..", "is no box"),
+        ("hand: x 0..1, x 0..2", "each axis once"),
+        ("hand: x 0...1", "is no box"),  # and not up to 0.1
+    ],
 )
 def test_boxes_that_cannot_be_are_refused(text: str, said: str) -> None:
     refused(lambda: Box.parse(text), said)

@@ -27,7 +27,7 @@ from hodyn_ros.bags.files.types import ros_types
 from hodyn_ros.bags.joint_states import CONTROLLER_STATE, JOINT_STATE
 from hodyn_ros.bags.messages import Message, Topic
 from hodyn_ros.identification import JointRecording
-from hodyn_ros.identification.files import read_recording
+from hodyn_ros.identification.files import read_recording, require_use
 from hodyn_ros.identification.interruptions import without_interruptions
 
 MAP = """
@@ -362,8 +362,8 @@ WHOLE = archive(time=np.arange(200.0), **EFFORT)
         ("wide.csv", "time,j1.effort\n0,1\n".encode("utf-16"), "is no table of numbers"),
         ("late.csv", b"time,j1.effort\n0,1\n0,\xff\n", "is no table of numbers"),
         ("empty.csv", b"", "holds no numbers"),
-        ("zeros.csv", bytes(2_000_000), "holds no numbers"),
-        ("endless.csv", b"x" * 2_000_000, "holds no numbers"),
+        ("zeros.csv", bytes(2_000_000), "the first line has 1000000 characters and more"),
+        ("endless.csv", b"x" * 2_000_000, "the first line has 1000000 characters and more"),
         ("others.csv", b"\0,x\n1,2\n", "there are no efforts called"),
         ("binary.npz", BINARY, "is no NPZ archive"),
         ("empty.npz", b"", "is no NPZ archive"),
@@ -404,6 +404,17 @@ def test_the_command_says_what_is_wrong_in_a_line(
     assert run(monkeypatch, "identify", tmp_path / "arm.yaml", tmp_path / "run.csv", "--out", out) == 2
     assert "is no table of numbers" in " ".join(capsys.readouterr().err.split())
     assert not out.exists()
+
+
+def test_options_that_no_recording_is_for_are_refused(tmp_path: Path) -> None:
+    table, bag, columns = tmp_path / "run.CSV", tmp_path / "bag", tmp_path / "map.yaml"
+    require_use([table, bag], columns, ["/joint_states"])  # each is for one of them
+    require_use([table], columns, ())
+    require_use([bag], None, ["/joint_states"])
+    refused(lambda: require_use([table], None, ["/joint_states"]), "--topic /joint_states is of bags, and no")
+    refused(
+        lambda: require_use([bag], columns, ()), "map.yaml is of CSV, Parquet and NPZ, and all ... are bags"
+    )
 
 
 @pytest.mark.parametrize(

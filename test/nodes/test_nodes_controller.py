@@ -16,7 +16,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with
 
 from panda_drives import MIXED, write_panda
 from ros_clock import SimulatedClock
-from ros_processes import RosProcess
+from ros_processes import RosProcess, start_node
 from ros_talk import Talk, talking
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Header
@@ -151,6 +151,12 @@ def test_one_command_for_each_measurement(robot: Robot, standing: Feedforward, t
         np.testing.assert_allclose(a.commands[-1].data, standing.motor_efforts[0], rtol=0, atol=0.05)
         a.end(signal.SIGTERM)
         assert not len(a.commands[-1].data)  # the end
+
+
+def test_feedback_that_is_softer_than_the_weight_is_said_at_the_start() -> None:
+    with start_node("controller_node", {"robot_config": PANDA, "natural_frequency": 5.0}, "cn_soft") as node:
+        node.wait_for_line("the weight of robot 'panda' tips it")
+        node.end()
 
 
 def test_drives_of_any_kind_with_one_motor_each(tmp_path: Path) -> None:

@@ -98,6 +98,12 @@ def test_what_keys_of_machine_code_are_made_from_is_whole() -> None:
             assert {folder for folder in imported(path) if folder in LEVEL} <= set(FOLDERS), path
 
 
+def test_no_timer_waits_for_a_clock_that_was_set_back() -> None:
+    """As those of rclpy do: for an hour, or while simulated time stands."""
+    own = {str(path.relative_to(SOURCES)) for path in MODULES.values() if "create_timer(" in path.read_text()}
+    assert own == {"ros/streams/fixed_rate.py"}
+
+
 def test_no_folder_is_a_heap() -> None:
     for folder in [path.parent for path in SOURCES.rglob("__init__.py")]:
         assert len(list(folder.glob("*.py"))) <= 18, folder.name

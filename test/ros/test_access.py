@@ -43,3 +43,8 @@ def test_commands_come_from_the_guarded_nodes_alone() -> None:
 def test_unknown_nodes_and_relative_namespaces_are_named() -> None:
     refused(lambda: policy("/", ["nobody"]), "there is no node 'nobody'; there are: dynamics_node")
     refused(lambda: policy("left"), "must be absolute, found 'left'; write '/left'")
+
+
+@pytest.mark.parametrize("namespace", ["/a//b", "/left/", "//", "/a b", "/1st", "/a/~", "/a\n"])
+def test_namespaces_that_no_node_can_have_are_refused(namespace: str) -> None:
+    refused(lambda: policy(namespace), "no node can be in the namespace")

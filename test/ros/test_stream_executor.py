@@ -24,6 +24,7 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 
 from hodyn_ros.ros.streams import stream_executor
+from hodyn_ros.ros.streams.fixed_rate import steady_timer
 from hodyn_ros.ros.streams.stream_executor import StreamExecutor, StreamGroup, beside_streams
 
 
@@ -64,6 +65,17 @@ def test_a_node_may_have_no_stream_yet(context: Context) -> None:
     timer = node.create_timer(0.01, lambda: calls.append(1))
     spin(context, node, lambda: len(calls) > 2)
     node.destroy_timer(timer)
+
+
+@pytest.mark.parametrize("group", [None, StreamGroup()], ids=["all else", "stream"])
+def test_a_steady_timer_goes_on_while_simulated_time_stands(context: Context, group: Any) -> None:
+    simulated = [Parameter("use_sim_time", value=True)]
+    node = rclpy.create_node("standing", context=context, parameter_overrides=simulated)
+    calls: list[str] = []
+    node.create_timer(0.01, lambda: calls.append("by the node's clock"), callback_group=group)
+    steady_timer(node, 0.01, lambda: calls.append("steady"), group)
+    spin(context, node, lambda: calls.count("steady") > 2)
+    assert "by the node's clock" not in calls
 
 
 def test_streams_and_all_else_are_served(context: Context) -> None:

@@ -31,10 +31,14 @@ def demo(
         ),
     ] = Demo.FEEDFORWARD,
     duration: Annotated[
-        float, typer.Option(help="Seconds of the motion that are counted.", min=0.5, max=3600.0)
-    ] = 10.0,
+        float | None,
+        typer.Option(help="Seconds of the motion that are counted.", min=0.5, max=3600.0, show_default="10"),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder for figure, summary and recordings.")] = Path("out/demo"),
-    rate: Annotated[float, typer.Option(help="Samples per second [Hz].", min=50.0, max=2000.0)] = 500.0,
+    rate: Annotated[
+        float | None,
+        typer.Option(help="Samples per second [Hz].", min=50.0, max=2000.0, show_default="500"),
+    ] = None,
     mujoco: Annotated[
         bool, typer.Option("--mujoco", help="Simulate model-errors in MuJoCo (extra mjcf).")
     ] = False,
@@ -51,16 +55,22 @@ def demo(
     from hodyn_ros.tables import console
 
     if what is Demo.MODEL_ERRORS:
+        if duration is not None or rate is not None:
+            raise InputError("model-errors takes no --duration and --rate: its motions are always the same")
         from hodyn_ros.cli.model_errors import run_model_errors
 
         figures = run_model_errors(out, console(as_json), mujoco)
         if as_json:
             print_figures(figures)
         return
+    if mujoco:
+        raise InputError("--mujoco is of model-errors: hodyn demo model-errors --mujoco")
     require_ros("the demo")  # before an extra is asked for
     from hodyn_ros.demo.run import run_demo
 
-    figures = run_demo(duration, out, rate, console(as_json))
+    figures = run_demo(
+        10.0 if duration is None else duration, out, 500.0 if rate is None else rate, console(as_json)
+    )
     if as_json:
         print_figures(figures)
     if figures["too_slow"]:

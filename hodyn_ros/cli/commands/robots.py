@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -26,7 +27,9 @@ _POINTS = 33
 
 def export(
     robot: RobotFile,
-    order: Annotated[int, typer.Option(help="Highest time derivative that is computed.")] = 2,
+    order: Annotated[
+        int | None, typer.Option(help="Highest time derivative that is computed.", show_default="2")
+    ] = None,
     what: Annotated[
         list[str] | None,
         typer.Option(
@@ -43,8 +46,9 @@ def export(
         ),
     ] = None,
     representation: Annotated[
-        str, typer.Option(help="Twists of frames: spatial, body_fixed or hybrid.")
-    ] = "spatial",
+        str | None,
+        typer.Option(help="Twists of frames: spatial, body_fixed or hybrid.", show_default="spatial"),
+    ] = None,
     period: Annotated[
         float | None,
         typer.Option(help="Seconds between two calls; damped springs then keep their deflection."),
@@ -100,53 +104,57 @@ def export(
         export_python,
         export_shared,
     )
+    from hodyn_ros.export.request import has_frames
     from hodyn_ros.lie.representations import Representation
 
+    if lang not in ("c", "casadi", "cuda", "linkage", "mjcf", "python"):
+        raise InputError(
+            f"there is no export to {lang!r}; choose --lang c, casadi, cuda, linkage, python or mjcf"
+        )
     if points != _POINTS and lang != "linkage":
         raise InputError("--points is of --lang linkage; leave it out")
     if (float32 or target is not None) and (lang != "c" or shared):
         raise InputError("--float32 and --target are of --lang c without --shared")
     if target is not None and not float32:
         raise InputError("--target is of --float32; add it")
+    of_functions = {
+        "--what": what or None,
+        "--frame": frame or None,
+        "--representation": representation,
+        "--wrench": wrench or None,
+        "--period": period,
+    }
     choice = chosen_robot(robot, floating_base, settings)
     if lang == "mjcf":
-        if what or frame or wrench or period is not None or shared:
-            raise InputError("--lang mjcf takes no --what, --frame, --wrench, --period and --shared")
+        _refuse("--lang mjcf", {"--order": order, **of_functions, "--shared": shared})
         model, file = export_mjcf(choice, out, name)
         print(f"wrote {file}")
         for note in model.notes:
             print(f"note: {note}")
         return
     if lang == "linkage":
-        if what or frame or wrench or period is not None or floating_base:
-            raise InputError(
-                "--lang linkage takes no --what, --frame, --wrench, --period and --floating-base"
-            )
+        _refuse("--lang linkage", {"--order": order, **of_functions, "--floating-base": floating_base})
         arrays, written = export_linkage(choice, out, name, shared=shared, points=points)
         print(f"wrote {' and '.join(map(str, written))}")
         print(f"interpolated linearly, the Jacobian is off by {arrays.error:.1e} of its largest number")
         return
-    if lang in ("casadi", "cuda") and (shared or wrench or period is not None):
-        raise InputError(f"--lang {lang} takes no --shared, --wrench and --period")
-    if lang not in ("c", "casadi", "cuda", "python"):
-        raise InputError(
-            f"there is no export to {lang!r}; choose --lang c, casadi, cuda, linkage, python or mjcf"
-        )
+    if lang in ("casadi", "cuda"):
+        _refuse(f"--lang {lang}", {"--shared": shared, "--wrench": wrench or None, "--period": period})
     if shared and lang == "python":
         raise InputError("--lang python takes no --shared")
+    order = 2 if order is None else order
     if shared:
-        if what or frame or wrench or period is not None:
-            raise InputError(
-                "--shared exports the feedforward alone; leave out --what, --frame, --wrench and --period"
-            )
+        _refuse("--shared, which exports the feedforward alone,", of_functions)
         print(f"wrote {export_shared(choice, order, out, name)}")
         return
+    if representation is not None and not any(map(has_frames, what or ())):
+        raise InputError("--representation is of functions of frames; leave it out, or ask for one of these")
     request = ExportRequest(
         order,
         name,
         what or ("inverse_dynamics",),
         frame or (),
-        cast(Representation, representation),
+        cast(Representation, representation or "spatial"),
         period,
         wrench or (),
         (target or "generic") if float32 else None,
@@ -165,6 +173,12 @@ def export(
     print(f"wrote {' and '.join(map(str, paths))}: {code.operations} operations per call")
     for note in code.notes:
         print(f"note: {note}")
+
+
+def _refuse(by: str, options: Mapping[str, object]) -> None:
+    """Raise InputError for options that are given, and that nothing would come of."""
+    if given := [name for name, value in options.items() if not (value is None or value is False)]:
+        raise InputError(f"{by} takes no {', '.join(given)}; leave it out")
 
 
 def show(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import keyword
 import math
+import sys
 import sysconfig
 import tempfile
 import zipfile
@@ -16,9 +18,11 @@ from textwrap import wrap
 from hodyn_ros.codegen.kernel import Shape
 from hodyn_ros.dynamics.operations import OPERATIONS
 from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.errors import InputError
 from hodyn_ros.export.c_function import ALL_FINITE, CFunction, sizes
 from hodyn_ros.export.c_source import CSource
 from hodyn_ros.export.shared import build
+from hodyn_ros.outputs import complete
 
 _RUNTIME = Path(__file__).with_name("exported_robot.py")
 _WIDTH = 100
@@ -32,8 +36,12 @@ def write_wheel(robot: Robot, code: CSource, order: int, out: Path) -> Path:
     """Compile exported code and write `<name>-<version>-py3-none-<platform>.whl`; return its path.
 
     `import <name>` then has a class `Robot` with the functions of `code` as methods. Raises InputError where
-    no C compiler is found, or with what it says.
+    no C compiler is found, or with what it says, and for a name that Python or NumPy has already.
     """
+    if keyword.iskeyword(code.name) or code.name.lower() in (*sys.stdlib_module_names, "numpy"):
+        raise InputError(
+            f"a package cannot be called {code.name!r}, as Python or NumPy is; choose another --name"
+        )
     tag = sysconfig.get_platform().replace("-", "_").replace(".", "_")
     released = version("hodyn_ros")
     with tempfile.TemporaryDirectory() as folder:
@@ -54,9 +62,8 @@ def write_wheel(robot: Robot, code: CSource, order: int, out: Path) -> Path:
         f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: hodyn_ros {released}\n"
         f"Root-Is-Purelib: false\nTag: py3-none-{tag}\n".encode(),
     }
-    out.mkdir(parents=True, exist_ok=True)
     path = out / f"{code.name}-{released}-py3-none-{tag}.whl"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+    with complete(path) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in {**files, f"{info}/RECORD": _record(files, info)}.items():
             archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content, zipfile.ZIP_DEFLATED)
     return path

@@ -40,11 +40,14 @@ class Box:
                 axis, bounds = part.split()
                 low, high = bounds.split("..")
                 place = _AXES.index(axis)
+                # what bounds nothing, twice or by three dots was meant to be another box
+                if not (low or high) or "..." in bounds or np.isfinite([lower[place], upper[place]]).any():
+                    raise ValueError
                 lower[place] = float(low) if low else -np.inf
                 upper[place] = float(high) if high else np.inf
         except ValueError:
             raise InputError(
-                f"{text!r} is no box; write one as 'hand: x -0.5..0.8, z 0.1..', in metres"
+                f"{text!r} is no box; write one as 'hand: x -0.5..0.8, z 0.1..', in metres, each axis once"
             ) from None
         return cls(frame.strip(), (lower[0], lower[1], lower[2]), (upper[0], upper[1], upper[2]))
 

@@ -10,7 +10,7 @@ from hodyn_ros.identification.reporting.page import page
 from hodyn_ros.identification.reporting.pictures import draw_figures, draw_fits
 from hodyn_ros.identification.reporting.run import Run
 from hodyn_ros.identification.result import Identified
-from hodyn_ros.outputs import complete
+from hodyn_ros.outputs import write_text
 
 
 def write_report(result: Identified, runs: Sequence[Run], folder: Path) -> list[Path]:
@@ -21,8 +21,7 @@ def write_report(result: Identified, runs: Sequence[Run], folder: Path) -> list[
         "effort_rates": own.as_data()["effort_rates"],
         "validation": [run.as_data() for run in validations],
     }
-    with complete(folder / "identified.json") as path:
-        path.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+    write_text(folder / "identified.json", json.dumps(data, indent=2) + "\n")
     pictures: list[tuple[str, Path]] = []
     for i, run in enumerate(runs):
         start = f"validation{i}-" if i else ""
@@ -34,6 +33,5 @@ def write_report(result: Identified, runs: Sequence[Run], folder: Path) -> list[
             path = draw_fits(run.deflections, "µrad", 1e6, f"Motor minus link of {title}", where)
             pictures.append((f"Motor minus link of {run.title}", path))
     pictures.append(("Figures with their intervals", draw_figures(result, folder / "figures.png")))
-    with complete(folder / "report.html") as path:
-        path.write_text(page(result, runs, pictures), encoding="utf-8")
+    write_text(folder / "report.html", page(result, runs, pictures))
     return [folder / "report.html", folder / "identified.json", *(path for _, path in pictures)]

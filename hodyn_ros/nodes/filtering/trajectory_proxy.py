@@ -32,6 +32,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.nodes.filtering.trajectory_with_efforts import Filtered, TrajectoryEfforts
 from hodyn_ros.ros.controller_state import ControllerState, Reference
 from hodyn_ros.ros.conversions.messages import time_message
+from hodyn_ros.ros.streams.fixed_rate import steady_timer
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason, Rejections
 from hodyn_ros.trajectory.splines.start import PresentState
 
@@ -161,7 +162,7 @@ class TrajectoryProxy:
             cancel_callback=self._cancel,
             callback_group=group,
         )
-        self._timer = node.create_timer(_WATCH_PERIOD, self._watch, callback_group=group)
+        self._timer = steady_timer(node, _WATCH_PERIOD, self._watch, group)
 
     @property
     def under_way(self) -> int:

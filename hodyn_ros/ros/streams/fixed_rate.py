@@ -91,8 +91,17 @@ def timer_by_clock(node: Node, period: float, callback: Callable[[], None], grou
         if left is not None and left > _BEHIND * timer.timer_period_ns:
             timer.reset()
 
-    node.create_timer(_LOOK, look, callback_group=group, clock=Clock(clock_type=ClockType.STEADY_TIME))
+    steady_timer(node, _LOOK, look, group)
     return timer
+
+
+def steady_timer(
+    node: Node, period: float, callback: Callable[[], None], group: CallbackGroup | None = None
+) -> Timer:
+    """Create a timer by a clock that nobody sets, and that goes on where simulated time stands still."""
+    return node.create_timer(
+        period, callback, callback_group=group, clock=Clock(clock_type=ClockType.STEADY_TIME)
+    )
 
 
 def last_due(timer: Timer, now: int) -> int:
