@@ -141,3 +141,12 @@ def test_programs_end_with_a_worker_that_is_killed() -> None:
         worker.kill()
     assert select.select([program], [], [], 30.0)[0]
     os.close(program)
+
+
+def test_a_worker_that_has_started_programs_leaves_no_socket_open() -> None:
+    """Python says so at its end: below all tests, as if one of them had failed."""
+    code = "import os, warm_python; warm_python.run('-c', 'pass', environment=os.environ)"
+    asked = [sys.executable, "-W", "always::ResourceWarning", "-c", code]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    found = subprocess.run(asked, env=environment, capture_output=True, text=True, check=True, timeout=120)
+    assert "unclosed" not in found.stderr
