@@ -17,7 +17,6 @@ pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from rcl_interfaces.srv import ListParameters
 from ros_clock import SimulatedClock
 from ros_processes import RosProcess, start_node
 from ros_talk import Talk
@@ -89,13 +88,11 @@ class Bench:
         self.clock.set(self.clock.start + round(ms * MS))
 
     def serve(self) -> None:
-        """Wait until the node has seen the time, and what was sent: it serves streams before calls.
+        """Wait until the node has seen the time, and taken what was sent.
 
-        A node that a busy machine holds up would find several steps at once, which are a hold-up to it.
+        One that a busy machine holds up would find several steps at once, which are a hold-up to it.
         """
-        for _ in range(2):  # what came before the second of two calls has been served before its answer
-            name = f"{self.node.name}/list_parameters"
-            self.talk.call(ListParameters, name, ListParameters.Request())
+        self.talk.serve(self.node.name)
 
     def tick_and_hear(self, ms: float, heard: list[Any]) -> Any:
         """Let it be so long after the start; return the message that this brings."""
