@@ -77,6 +77,18 @@ def test_half_of_the_workers_compute_the_longest_first_and_others_start_with_pro
     assert (found["gw0"][0], found["gw1"][0]) == ("node", "real time")
 
 
+@pytest.mark.parametrize(
+    ("early", "order"), [(False, ["node", "nodes", "alone"]), (True, ["node", "alone", "nodes"])]
+)
+def test_what_runs_alone_comes_last_or_second(
+    monkeypatch: pytest.MonkeyPatch, early: bool, order: list[str]
+) -> None:
+    monkeypatch.setattr(worker_scheduling, "EARLY", early)
+    monkeypatch.setitem(PLACES, "nodes", 0)
+    found = run(1, {"node": 9.0})["gw0"]
+    assert [name.replace("real time", "alone") for name in found][:3] == order
+
+
 @pytest.mark.parametrize("count", [1, 2])
 def test_one_worker_or_two_do_all_in_turn(count: int) -> None:
     found = run(count)
