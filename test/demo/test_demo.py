@@ -73,7 +73,8 @@ def test_elastic_feedforward_tracks_ten_times_better_than_rigid(tmp_path: Path) 
     duration = 1.0 if THOROUGH else 0.5  # [s]
     with start_demo(tmp_path, "--duration", str(duration)) as demo:
         code = demo.wait(timeout=240.0)
-    if code == 1 or "the machine is too slow" in demo.output():
+    # too slow for the motion, or once too slow for the guard, which then waits to be asked to start
+    if code == 1 or "the machine is too slow" in demo.output() or "it has stopped: held up" in demo.output():
         pytest.skip(f"the machine was held up: {demo.lines[-1]}")
     assert code == 0, demo.output()
     summary = json.loads((tmp_path / "summary.json").read_text())

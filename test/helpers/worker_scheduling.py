@@ -16,6 +16,8 @@ from typing import Any
 import pytest_timeout
 from xdist.scheduler.loadgroup import LoadGroupScheduling
 
+EARLY = os.environ.get("HODYN_ALONE") == "early"
+
 
 def computes(worker: str, count: int) -> bool:
     """Whether a worker is one of the last half, by its name; of three or more."""
@@ -59,6 +61,9 @@ class ComputingBeside(LoadGroupScheduling):
     """Gives the last half of the workers tests that compute, the others those with nodes or processes first.
 
     `place(test)` of a test, by its id, is 0 with nodes or processes, 1 if it runs alone, 2 if it computes.
+    With `HODYN_ALONE=early` those that run alone are the second that a worker takes, while there is still
+    something to compute beside them, instead of after those with processes.
+
     The longest groups come first, so that no worker is left with one at the end: `seconds` says what each
     took in earlier runs. A group that has not run yet counts a second for each of its tests.
     """
@@ -86,13 +91,15 @@ class ComputingBeside(LoadGroupScheduling):
     def _assign_work_unit(self, node: Any) -> None:
         only_computes = computes(node.gateway.id, self.numnodes)
         places = {scope: self._place(next(iter(tests))) for scope, tests in self.workqueue.items()}
+        second = EARLY and len(self.assigned_work.get(node, ())) > 0
         suited = [scope for scope in places if places[scope] == 2 or not only_computes]
         if not suited:
             node.shutdown()  # when it has done what it has; others do the rest
             return
 
         def rank(scope: str) -> tuple[int, float]:
-            return places[scope], -self._before.get(scope, float(len(self.workqueue[scope])))
+            place = places[scope] - 2 * (second and places[scope] == 1)
+            return place, -self._before.get(scope, float(len(self.workqueue[scope])))
 
         first = min(suited, key=rank)
         self.workqueue.move_to_end(first, last=False)

@@ -67,16 +67,19 @@ def test_missed_deadlines_and_lost_publishers_are_counted_and_logged(peer: Peer,
     # a status between two of these has nothing new to warn of
     assert DiagnosticStatus.WARN in [status.level for status in peer.statuses]
     assert int(values["answered"]) >= 5
-    values = peer.diagnostics(lambda values: int(values["publisher lost: desired_motion"]) >= 1)
-    assert values["publisher lost: desired_motion"] == "1"
+    peer.diagnostics(lambda values: int(values["publisher lost: desired_motion"]) >= 1)
     late = node.wait_for_line("no message on 'desired_motion' within the requested deadline")
     assert "WARN" in late
     node.wait_for_line("a publisher of 'desired_motion' has given no sign of life")
     # about three deadlines a second are missed, and one line a second is written
     seen = int(values["deadline missed: desired_motion"])
     values = peer.diagnostics(lambda values: int(values["deadline missed: desired_motion"]) >= seen + 6)
-    lines = [line for line in node.lines if "within the deadline" in line]
+    lines = [line for line in node.lines if "within the requested deadline" in line]
     assert len(lines) < int(values["deadline missed: desired_motion"])
+    # by now it has been lost, and not only held up by a busy machine; that counts once
+    lost = values["publisher lost: desired_motion"]
+    values = peer.diagnostics(lambda values: int(values["deadline missed: desired_motion"]) >= seen + 9)
+    assert values["publisher lost: desired_motion"] == lost
     peer.node.destroy_publisher(publisher)
 
 

@@ -90,6 +90,17 @@ class Arm:
         assert len(self.commands) == before + 1 or not self.alone
         return np.array(self.commands[-1].data)
 
+    def measure_on(self, position: np.ndarray, count: int) -> None:
+        """Let 10 ms pass so many times, each with a measurement, and hear the command for it.
+
+        A busy machine may hold the node up; more than one of these steps at once would be a hold-up to it.
+        """
+        for _ in range(count):
+            before = len(self.commands)
+            self.wait(10)
+            self.measure(position)
+            self.talk.wait_until(lambda: len(self.commands) > before, "a command")  # noqa: B023
+
     def reason(self, words: str) -> None:
         self.talk.status("controller_node", lambda status, _: words in status.message)
 
@@ -139,18 +150,14 @@ def test_one_command_for_each_measurement(robot: Robot, standing: Feedforward, t
                 400.0 * (position - theta) + 20.0 * velocity
             )
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
-        for _ in range(6):  # no feedforward for 60 ms
-            a.wait(10)
-            a.measure(theta)
+        a.measure_on(theta, 6)  # no feedforward for 60 ms
         a.talk.wait_for_line(a.node, "following -> stopping: no feedforward")
-        for _ in range(20):  # it stands where it stood, and carries its weight
-            a.wait(10)
-            a.measure(theta)
+        a.measure_on(theta, 20)  # it stands where it stood, and carries its weight
         values = a.talk.status("controller_node", lambda status, _: status.message.startswith("stopped"))
         assert values["stopped for: no feedforward"] == "1"
         np.testing.assert_allclose(a.commands[-1].data, standing.motor_efforts[0], rtol=0, atol=0.05)
         a.end(signal.SIGTERM)
-        assert not len(a.commands[-1].data)  # the end
+        a.talk.wait_until(lambda: not len(a.commands[-1].data), "the end of the commands")
 
 
 def test_feedback_that_is_softer_than_the_weight_is_said_at_the_start() -> None:
@@ -201,10 +208,14 @@ def test_a_stop_without_measurements_ends_with_an_empty_command(robot: Robot, st
         for _ in range(4):
             a.command(standing, theta)
         count = len(a.commands)
-        for _ in range(40):
+        for _ in range(40):  # step by step, as in `measure_on`
+            before = len(a.commands)
             a.wait(10)
             a.want(standing)
-        a.talk.wait_until(lambda: not len(a.commands[-1].data), "the end of the commands")
+            a.talk.wait_until(lambda: len(a.commands) > before, "a command")  # noqa: B023
+            if not len(a.commands[-1].data):
+                break
+        assert not len(a.commands[-1].data)
         a.talk.wait_for_line(a.node, "following -> stopping: no measurement: no sound one for 0.05 s")
         a.talk.wait_for_line(a.node, "stopping -> stopped")
         efforts = np.array([command.data for command in a.commands[count:-1]])
@@ -223,6 +234,7 @@ def test_a_stop_without_measurements_ends_with_an_empty_command(robot: Robot, st
             if any("stopped -> joining" in line for line in a.node.lines):
                 break
         a.talk.wait_for_line(a.node, "stopped -> joining")
+        a.talk.wait_until(lambda: len(a.commands[-1].data), "the command after this line")
         np.testing.assert_allclose(a.commands[-1].data, standing.motor_efforts[0], rtol=0, atol=1e-6)
         a.end(signal.SIGINT)
 

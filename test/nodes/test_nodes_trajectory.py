@@ -374,10 +374,13 @@ def test_a_plan_is_led_to_from_where_the_robot_is() -> None:
             return "the motion starts, for 1.73 s" in node.output()
 
         talk.wait_until(started, "the start")
-        talk.status("trajectory_node", lambda status, _: status.message == "ended")
+        facts = talk.status("trajectory_node", lambda status, _: status.message == "ended")
         talk.wait_until(lambda: not any(heard[-1].snaps), "the end")
     stamps, stacks = arrays(heard, 5)
-    np.testing.assert_allclose(stacks[0, 0], HOME - 0.02, rtol=0, atol=1e-3)
+    missed = 1e-9 * (stamps[0] - int(facts["motion start [ns]"]))  # [s] of the motion, by a busy machine
+    assert missed >= 0.0
+    from_start = np.abs(stacks[0, 0] - (HOME - 0.02))
+    assert (from_start <= missed * np.abs(stacks[:, 1]).max(axis=0) + 1e-12).all()
     end = HOME - 0.02
     end[2:5] = (HOME + MOVE)[2:5]
     np.testing.assert_allclose(stacks[-1, 0], end, rtol=0, atol=1e-9)

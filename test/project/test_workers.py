@@ -77,6 +77,18 @@ def test_half_of_the_workers_compute_the_longest_first_and_others_start_with_pro
     assert (found["gw0"][0], found["gw1"][0]) == ("node", "real time")
 
 
+@pytest.mark.parametrize(
+    ("early", "order"), [(False, ["node", "nodes", "alone"]), (True, ["node", "alone", "nodes"])]
+)
+def test_what_runs_alone_comes_last_or_second(
+    monkeypatch: pytest.MonkeyPatch, early: bool, order: list[str]
+) -> None:
+    monkeypatch.setattr(worker_scheduling, "EARLY", early)
+    monkeypatch.setitem(PLACES, "nodes", 0)
+    found = run(1, {"node": 9.0})["gw0"]
+    assert [name.replace("real time", "alone") for name in found][:3] == order
+
+
 @pytest.mark.parametrize("count", [1, 2])
 def test_one_worker_or_two_do_all_in_turn(count: int) -> None:
     found = run(count)
@@ -141,3 +153,12 @@ def test_programs_end_with_a_worker_that_is_killed() -> None:
         worker.kill()
     assert select.select([program], [], [], 30.0)[0]
     os.close(program)
+
+
+def test_a_worker_that_has_started_programs_leaves_no_socket_open() -> None:
+    """Python says so at its end: below all tests, as if one of them had failed."""
+    code = "import os, warm_python; warm_python.run('-c', 'pass', environment=os.environ)"
+    asked = [sys.executable, "-W", "always::ResourceWarning", "-c", code]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    found = subprocess.run(asked, env=environment, capture_output=True, text=True, check=True, timeout=120)
+    assert "unclosed" not in found.stderr

@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from rich.console import Console
 from ros_peer import Peer
 from ros_processes import RosProcess, sound_node, start_node, start_script
 from ros_stream import JOINTS, motion
+from ros_talk import Talk
 from rosbags.interfaces import Nodetype, QosDurability, QosReliability
 from rosbags.rosbag2 import Reader
 from rosbags.typesys import get_types_from_msg
@@ -148,7 +150,12 @@ def warm_up(peer: Peer, bag: Path, make: Callable[[int], DesiredMotion]) -> int:
         return found.keys() >= {MOTION, ANSWERS, SETTINGS}
 
     wait_for_bag(peer, bag, recorded, "a recorded answer")
-    return next(numbers)
+    count = next(numbers)
+    # a busy machine may hold the node up: who follows is not to come to it together with these motions
+    last = stamp_of(serialize_message(make(count - 1)))
+    peer.wait_until(lambda: last in peer.stamps(), "the answer to the last motion")
+    time.sleep(0.05)
+    return count
 
 
 def replayed(bag: Path, out: Path, changes: Changes = AS_RECORDED) -> Replay:
@@ -173,6 +180,12 @@ def compared(first: Path, second: Path, *topics: str) -> Comparison:
 def stamps(bag: Path, topic: str) -> list[int]:
     with Bag(bag) as found:
         return [stamp_of(message.data) for message in found.messages([topic])]
+
+
+def settings_of(message: Message) -> dict[str, Any]:
+    """Return what a message on SETTINGS says."""
+    found: dict[str, Any] = json.loads(deserialize_message(message.data, String).data)
+    return found
 
 
 def bad_of(bag: Path) -> dict[Reason, int]:
@@ -313,35 +326,28 @@ def test_topics_that_appear_later_are_recorded_as_they_are_offered(tmp_path: Pat
         assert bag.topics["/elsewhere/said_before"].qos[0].durability == QosDurability.TRANSIENT_LOCAL
 
 
-@pytest.mark.realtime
 def test_times_go_on_where_simulated_time_goes_back(tmp_path: Path) -> None:
-    """Two runs of a simulation that is reset in between, each of 60 messages 20 ms apart."""
+    """Two runs of a simulation that is reset in between, each of 8 messages 150 ms apart."""
     parameters = {"file": tmp_path / "bag", "topics": ["note"], "use_sim_time": True}
-    with sound_node("recorder", parameters, "robot") as recorder, Peer("robot") as peer:
+    instants = [begin * SECOND + 150 * k * MILLISECOND for begin in (100, 3) for k in range(8)]
+    with sound_node("recorder", parameters, "robot") as recorder, Talk("robot") as talk:
         recorder.wait_for_line("recording into")
-        clock = peer.node.create_publisher(Clock, "/clock", 10)
-        notes = peer.node.create_publisher(String, "note", 100)
-        peer.wait_until(lambda: clock.get_subscription_count() and notes.get_subscription_count(), "ears")
-        for begin in (100, 3):
-            for k in range(60):
-                now = begin * SECOND + 20 * k * MILLISECOND
-                clock.publish(Clock(clock=time_message(now)))
-                time.sleep(0.01)
-                notes.publish(String(data=str(now)))
-                time.sleep(0.01)
-        wait_for_bag(
-            peer, tmp_path / "bag", lambda found: len(found.get("/robot/note", [])) == 120, "all notes"
-        )
-    went_back = "time went back once; recorded times go on, 98.1"
+        clock = talk.node.create_publisher(Clock, "/clock", 10)
+        notes = talk.node.create_publisher(String, "note", 100)
+        talk.wait_until(lambda: clock.get_subscription_count() and notes.get_subscription_count(), "ears")
+        for now in instants:
+            clock.publish(Clock(clock=time_message(now)))
+            notes.publish(String(data=str(now)))
+            talk.serve("recorder")
+    went_back = "time went back once; recorded times go on, 98.05"
     assert sum(went_back in line for line in recorder.lines[:-1]) == 1
     assert went_back in recorder.lines[-1]
     with Bag(tmp_path / "bag") as bag:
         found = [(m.time, int(deserialize_message(m.data, String).data)) for m in bag.messages()]
     times, told = np.array(found).T
-    assert (np.diff(times) >= 0).all()
-    assert len(set(times)) > 90  # clock and messages may overtake each other
-    assert np.abs(times[:60] - told[:60]).max() <= 60 * MILLISECOND
-    assert np.abs(times[60:] - told[60:] - 98_180 * MILLISECOND).max() <= 100 * MILLISECOND
+    assert told.tolist() == instants
+    np.testing.assert_array_equal(times[:8], told[:8])
+    np.testing.assert_array_equal(times[8:], told[8:] + 98_050 * MILLISECOND)
 
 
 def test_a_killed_recorder_leaves_all_but_the_last_second(tmp_path: Path) -> None:
@@ -460,9 +466,14 @@ def test_a_cut_recording_is_replayed_up_to_the_cut(changing: Path, share: float,
     file = storage_file(changing)
     content = file.read_bytes()
     (bag / file.name).write_bytes(content[: int(share * len(content))])
-    outcome = replayed(bag, tmp_path / "out").outcome
-    assert outcome.matched > COUNT // 3 * share
-    assert_same_answers(bag, tmp_path / "out", int(COUNT // 3 * share))
+    with Bag(changing) as whole, Bag(bag) as cut:
+        told = [settings_of(message) for message in whole.messages([SETTINGS])]
+        left = cut.counts[SETTINGS]
+    if left < len(told):  # settings that a busy machine has brought late, behind the answers made by them
+        bag = without(bag, tmp_path / "known", end=told[left]["after_stamp"])
+    at_least = int(COUNT // 3 * share) if left == len(told) else 0
+    assert replayed(bag, tmp_path / "out").outcome.matched > at_least
+    assert_same_answers(bag, tmp_path / "out", at_least)
 
 
 def test_another_order_and_another_robot_can_be_asked_for(plain: Path, tmp_path: Path) -> None:
@@ -477,14 +488,14 @@ def test_another_order_and_another_robot_can_be_asked_for(plain: Path, tmp_path:
     assert not compared(plain, tmp_path / "back", ANSWERS).topics[ANSWERS].fields
 
 
-def without(bag: Path, out: Path, *topics: str, begin: int = 0) -> Path:
-    """Copy a bag without some topics, and without motions and answers stamped before `begin` [ns]."""
+def without(bag: Path, out: Path, *topics: str, begin: int = 0, end: float = np.inf) -> Path:
+    """Copy a bag without some topics, and without motions and answers not stamped `begin` to `end` [ns]."""
     with Bag(bag) as found, BagWriter(out, found.storage) as writer:
         for topic in found.topics.values():
             writer.add(topic)
         for message in found.messages():
             stamped = message.topic in (MOTION, ANSWERS)
-            if message.topic not in topics and not (stamped and stamp_of(message.data) < begin):
+            if message.topic not in topics and (not stamped or begin <= stamp_of(message.data) <= end):
                 writer.write(*message)
     return out
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rcl_interfaces.srv import ListParameters
 from rclpy.context import Context
 from rclpy.event_handler import EventHandler
 from rclpy.executors import SingleThreadedExecutor
@@ -113,7 +114,7 @@ class Talk:
         del heard[1:]
         return heard[0]
 
-    def call(self, kind: Any, name: str, request: Any) -> Any:
+    def call(self, kind: Any, name: str, request: Any, lost_after: float = LOST_AFTER) -> Any:
         """Call a service and return its response.
 
         A response is lost where the service has not heard of its client after 0.1 s, although the client sees
@@ -122,18 +123,26 @@ class Talk:
         client = self.node.create_client(kind, name)
         self.wait_until(client.service_is_ready, f"the service {name}")
         calls = [client.call_async(request)]
-        due = time.monotonic() + LOST_AFTER
+        due = time.monotonic() + lost_after
 
         def response() -> Any:
             nonlocal due
             if time.monotonic() >= due:
                 calls.append(client.call_async(request))
-                due += LOST_AFTER
+                due += lost_after
             return next((call for call in calls if call.done()), None)
 
         answered = self.wait_until(response, f"the response of {name}")
         self.node.destroy_client(client)
         return answered.result()
+
+    def serve(self, name: str) -> None:
+        """Wait until a node has taken all that was published to its streams, and done what follows from it.
+
+        It serves streams before calls, and all that came before the second of two calls before its answer.
+        """
+        for _ in range(2):
+            self.call(ListParameters, f"{name}/list_parameters", ListParameters.Request(), lost_after=1.0)
 
     def status(
         self, name: str, condition: Callable[[DiagnosticStatus, dict[str, str]], bool]

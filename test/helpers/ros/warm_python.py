@@ -124,6 +124,7 @@ def _helper() -> socket.socket:
     """Return a connection to the helper of this run, which is started where there is none."""
     name = f"\0hodyn_ros-{os.environ.get('PYTEST_XDIST_TESTRUNUID', os.getpid())}"
     ours = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    atexit.register(ours.close)  # while this process lives, so does the helper
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         try:
             listener.bind(name)

@@ -32,10 +32,12 @@ from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.msg import FeedforwardTorque
 from hodyn_ros.ros.conversions.fields import float64s
 from hodyn_ros.ros.conversions.messages import time_message, write_feedforward_torque
+from hodyn_ros.ros.streams.wait_sets import RCLError
 
 MANY = 30_000  # [bytes] of the 65,536 that a pipe has room for, whose pages may end half empty
 LOOKS = 20  # without a byte more, after which it counts as full
-TOLERANT = {"timeout": 0.5, "measurement_timeout": 0.5, "drive_timeout": 0.5}
+# A busy machine holds nodes up beside; they are to go on then without being asked.
+TOLERANT = {"timeout": 0.5, "measurement_timeout": 0.5, "drive_timeout": 0.5, "rejoin": "always"}
 CONSUMERS = {
     "controller_node": ("motor_states", "effort_commands", Float64MultiArray, {"latency": 0.2}),
     "forward_effort_node": ("joint_states", "effort_commands", Float64MultiArray, {}),
@@ -103,8 +105,9 @@ def test_a_log_that_nobody_reads_does_not_keep_a_node_from_commanding(node: str)
             lengths: list[int] = []
 
             def send_broken() -> bool:
-                for _ in range(50):
-                    feedforwards.publish(broken)
+                with suppress(RCLError):  # no room for more, where a busy machine holds up who takes them
+                    for _ in range(50):
+                        feedforwards.publish(broken)
                 talk.pause(0.005)
                 lengths.append(waiting_in(unread))
                 return lengths[-1] > MANY and len(set(lengths[-LOOKS:])) == 1
