@@ -113,7 +113,7 @@ def _bent(
     name, prior = model.robot.joint_names[j], model.specs[j].stiffness
     compliance, width = float(unknowns.springs[COMPLIANCE, i]), float(deviation[at(COMPLIANCE, i)])
     if terms is not None:
-        width = _width_with_terms(estimate, terms, at(COMPLIANCE, i))
+        width = _width_with_terms(estimate, terms, at(COMPLIANCE, i), COMPLIANCE)
     sure = compliance > _CERTAIN * width
     value = 1.0 / compliance if compliance else np.inf
     reason = ""
@@ -125,6 +125,8 @@ def _bent(
         (OFFSET, "motor minus link without load, of", "rad"),
     ):
         value, width = float(unknowns.springs[kind, i]), float(deviation[at(kind, i)])
+        if terms is not None:  # friction behind the spring is nearly a delay, as it grows with the speed
+            width = max(width, _width_with_terms(estimate, terms, at(kind, i), kind))
         figures.append(Figure(f"{what} {name}", unit, value, width, 0.0, True))
     if sure and (damping := _damping(name, estimate, unknowns, i, model.specs[j].spring_damping)) is not None:
         figures.append(damping)
@@ -147,16 +149,16 @@ def _damping(name: str, estimate: Estimate, unknowns: Unknowns, i: int, prior: f
     return Figure(f"spring damping of {name}", "N·m·s/rad", float(damping), width, prior, True)
 
 
-def _width_with_terms(estimate: Estimate, terms: Terms, place: int) -> float:
-    """Return the deviation of a compliance that was sought again with the load held: of both, added up."""
+def _width_with_terms(estimate: Estimate, terms: Terms, place: int, kind: int) -> float:
+    """Return the deviation of what was sought again with the load held: of both, added up."""
     p = len(estimate.unknowns.parameters)
     size = np.sqrt(np.diag(estimate.covariance)[:p])
     used = size > 0.0
     alike = estimate.covariance[:p, :p][np.ix_(used, used)] / np.outer(size[used], size[used])
     cross = estimate.covariance[:p, place][used] / size[used]
     of_load = float(cross @ np.linalg.pinv(alike, rcond=1e-10, hermitian=True) @ cross)
-    ratio = terms.spring[COMPLIANCE] / estimate.unknowns.vector[place]
-    return float(np.sqrt(max(of_load, 0.0) * ratio**2 + terms.deviation[COMPLIANCE] ** 2))
+    ratio = terms.spring[COMPLIANCE] / estimate.unknowns.vector[place] if kind == COMPLIANCE else 1.0
+    return float(np.sqrt(max(of_load, 0.0) * ratio**2 + terms.deviation[kind] ** 2))
 
 
 def _term_figures(name: str, terms: Terms, stiffness: float) -> list[Figure]:

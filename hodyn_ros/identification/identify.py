@@ -20,7 +20,7 @@ from hodyn_ros.identification.interruptions import without_interruptions
 from hodyn_ros.identification.least_squares.data import Data
 from hodyn_ros.identification.least_squares.estimate import Estimate, estimate, refitted_springs
 from hodyn_ros.identification.least_squares.unknowns import Unknowns
-from hodyn_ros.identification.leftovers import missing_terms, unexplained_efforts
+from hodyn_ros.identification.leftovers import missing_terms, stretches_apart, unexplained_efforts
 from hodyn_ros.identification.plausibility import check_friction, check_plausible
 from hodyn_ros.identification.recording import JointRecording
 from hodyn_ros.identification.result import Figure, Fit, Identified, without_mean
@@ -94,7 +94,7 @@ def identify(
     check_friction(model, runs[0], estimated)
     missing, wider = missing_terms(model, runs, estimated, free, prior_deviations)
     parameters, unknowns = _possible(model, runs, estimated, free, prior_deviations)
-    terms = spring_terms(model, runs, parameters, unknowns)
+    terms = spring_terms(model, runs, parameters, unknowns, _touched(model, runs, parameters, unknowns))
     for i, j in enumerate(runs[0].elastic):
         if j in terms:
             unknowns.springs[:, i] = terms[j].spring
@@ -166,6 +166,18 @@ def _check_alike(recordings: Sequence[JointRecording]) -> None:
                 f"{other.source} has other channels than {first.source}; recordings that are identified "
                 "together need efforts and encoders of the same joints"
             )
+
+
+def _touched(
+    model: TorqueModel, runs: Sequence[Data], parameters: Array, unknowns: Unknowns
+) -> list[dict[str, list[tuple[float, float]]]]:
+    """Return stretches [s] of each run in which efforts are not as elsewhere, by joint."""
+    if not len(runs[0].elastic):
+        return [{} for _ in runs]
+    return [
+        {fit.joint: stretches_apart(fit) for fit in fits(model, data, parameters, unknowns)[0]}
+        for data in runs
+    ]
 
 
 def _resonances(

@@ -37,15 +37,18 @@ _MOST = 12  # terms that are found one after the other
 _HIDDEN = 1e-6  # share of a term that unknowns leave, at least
 
 
+def stretches_apart(fit: Fit) -> list[tuple[float, float]]:
+    """Return begin and end [s] of stretches in which an effort is not as elsewhere, as in a contact."""
+    odd, _ = _apart(fit)
+    return [(float(fit.times[first]), float(fit.times[last - 1])) for first, last in _stretches(odd)]
+
+
 def unexplained_efforts(source: str, fits: Sequence[Fit]) -> list[str]:
     """Return in which stretches efforts are not as elsewhere, and of which joints much is left all along."""
     lines = []
     for fit in fits:
         left = fit.measured - fit.predicted
-        count = max(1, round(_WINDOW / float(np.median(np.diff(fit.times)))))
-        local = np.sqrt(np.convolve(left**2, np.full(count, 1.0 / count), mode="same"))
-        usual = float(np.median(local))
-        odd = local > max(_FAR * usual, _LARGE * float(np.std(fit.measured)))
+        odd, usual = _apart(fit)
         for first, last in _stretches(odd):
             peak = float(np.abs(left[first:last]).max())
             lines.append(
@@ -62,6 +65,15 @@ def unexplained_efforts(source: str, fits: Sequence[Fit]) -> list[str]:
                 "no figure here stands for? Deviations do not know of it"
             )
     return lines
+
+
+def _apart(fit: Fit) -> tuple[NDArray[np.bool_], float]:
+    """Return which samples are about residuals unlike the others, and the usual size of these."""
+    left = fit.measured - fit.predicted
+    count = max(1, round(_WINDOW / float(np.median(np.diff(fit.times)))))
+    local = np.sqrt(np.convolve(left**2, np.full(count, 1.0 / count), mode="same"))
+    usual = float(np.median(local))
+    return local > max(_FAR * usual, _LARGE * float(np.std(fit.measured))), usual
 
 
 class _Term(NamedTuple):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from measured_arm import measured, measured_arm, misjudged, truth
+from measured_arm import LINK_DELAY, drives_of, measured, measured_arm, misjudged, truth
 from refusals import refused
 from sweeps import some
 
@@ -148,6 +148,27 @@ def test_a_contact_while_identifying_is_said(arm: Robot) -> None:
     pushed = replace(whole, efforts=Channel(t, whole.efforts.values + push))
     said = [note for note in identify(misjudged(arm), pushed, OPTIONS).notes if "to be looked at" in note]
     assert len(said) == 1 and "joint 'lift' from 2.9" in said[0] and "a contact" in said[0]
+
+
+@pytest.mark.thorough
+def test_pushes_on_a_link_are_no_friction_behind_its_spring(arm: Robot) -> None:
+    whole = measured(arm, 0, 8.0)
+    assert whole.links is not None
+    t, push = whole.efforts.times, np.zeros(len(whole.efforts.times))
+    for begin, size in ((2.2, 6.0), (4.4, -8.0), (6.6, 7.0)):
+        push += np.where((t > begin) & (t < begin + 0.4), size * np.sin(np.pi * (t - begin) / 0.4) ** 2, 0.0)
+    efforts = Channel(t, whole.efforts.values + push[:, None] * [0.0, 1.0, 0.0])
+    bent = push / drives_of(arm)[1].stiffness
+    links = Channel(t, whole.links.values - bent[:, None] * [0.0, 1.0, 0.0])
+    found = identify(misjudged(arm), replace(whole, efforts=efforts, links=links), OPTIONS)
+    assert sum("'lift'" in note and "a contact" in note for note in found.notes) == 3
+    assert not any(figure.name.startswith("share of the friction") for figure in found.figures)
+    for name, true, sure in (
+        ("stiffness of lift", 3000.0, 0.1),
+        ("delay of the link encoder of lift", LINK_DELAY, 0.01),
+    ):
+        figure = found.figure(name)
+        assert abs(figure.value - true) < 3.0 * figure.deviation < 3.0 * sure * true, name
 
 
 @pytest.mark.thorough

@@ -52,9 +52,8 @@ def terms_of(arm: Robot, recording: JointRecording, only: list[int]) -> tuple[di
     springs = np.zeros((KINDS, len(only)))
     springs[0] = [1.0 / drives_of(arm)[j].stiffness for j in only]
     springs[1] = 2e-3
-    return dict(
-        spring_terms(model, [data], model.prior, Unknowns(model.prior, springs, 1e-3, model.friction_shape))
-    ), data
+    unknowns = Unknowns(model.prior, springs, 1e-3, model.friction_shape)
+    return dict(spring_terms(model, [data], model.prior, unknowns, [{}])), data
 
 
 def test_friction_behind_a_spring_and_a_ripple_are_found(arm: Robot) -> None:

@@ -43,7 +43,7 @@ def terms_of(arm: Robot, recording: JointRecording, joint: int) -> Terms | None:
     springs = np.zeros((KINDS, 1))
     springs[0], springs[1] = 1.0 / drives_of(arm)[joint].stiffness, 2e-3
     return spring_terms(
-        model, [data], model.prior, Unknowns(model.prior, springs, 1e-3, model.friction_shape)
+        model, [data], model.prior, Unknowns(model.prior, springs, 1e-3, model.friction_shape), [{}]
     ).get(joint)
 
 

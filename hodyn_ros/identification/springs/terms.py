@@ -5,11 +5,14 @@ that is no line. Parameters are held: what efforts have beyond the model would e
 A term that makes one part fit better and another worse is no property of the robot. So those terms are taken
 that, fitted to all but one part of the recording, predict this part best, each in turn (cross-validation by
 parts of the way, as samples beside each other tell the same), where a further term has to be worth it.
+
+A push on a link bends its spring by what its motor gives against it, as friction behind the spring would. So
+what was measured during contacts does not count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -86,14 +89,21 @@ class Terms:
 
 
 def spring_terms(
-    model: TorqueModel, runs: Sequence[Data], parameters: Array, unknowns: Unknowns
+    model: TorqueModel,
+    runs: Sequence[Data],
+    parameters: Array,
+    unknowns: Unknowns,
+    touched: Sequence[Mapping[str, Sequence[tuple[float, float]]]],
 ) -> dict[int, Terms]:
-    """Return joints that have more than compliance, delay and offset, by joint."""
+    """Return joints that have more than compliance, delay and offset, by joint.
+
+    `touched`: stretches [s] of each run that do not count, by the name of the joint.
+    """
     terms_by_joint = {}
     for i, j in enumerate(runs[0].elastic):
         for data in runs:
             data.ripples[j] = 0.0
-        terms = _Search(model, runs, parameters, unknowns, i).terms()
+        terms = _Search(model, runs, parameters, unknowns, i, touched).terms()
         if terms is not None:
             terms_by_joint[j] = terms
             for data in runs:
@@ -112,6 +122,7 @@ class _Search:
         parameters: Array,
         unknowns: Unknowns,
         i: int,
+        touched: Sequence[Mapping[str, Sequence[tuple[float, float]]]],
     ) -> None:
         joint, recording, tree = runs[0].elastic[i], runs[0].recording, model.robot.tree
         self.measured = recording.at_motor and bool(recording.efforts.measured[joint])
@@ -133,6 +144,13 @@ class _Search:
         self.position = np.concatenate(positions)
         self.width = backlash_width(self.load, self.rate, min(data.of_deflections for data in runs))
         parts = np.concatenate([_parts(each) for each in positions])
+        name = model.robot.joint_names[joint]
+        counts = ~np.concatenate(
+            [_within(data.link_times, each.get(name, ())) for data, each in zip(runs, touched, strict=True)]
+        )
+        self.later, self.load, self.friction = self.later[counts], self.load[counts], self.friction[counts]
+        self.velocity, self.rate = self.velocity[counts], self.rate[counts]
+        self.values, self.position, parts = self.values[counts], self.position[counts], parts[counts]
         self.parts = [parts == k for k in np.unique(parts)]
 
     def terms(self) -> Terms | None:
@@ -293,6 +311,14 @@ class _Search:
         """Return what the constant of a spline is more than that of its table, which is zero without load."""
         of_table = [k for k, name in enumerate(names) if name.startswith("table")]
         return float(np.mean(columns[:, of_table] @ fit[of_table] - np.interp(self.load, *table)))
+
+
+def _within(times: Array, stretches: Sequence[tuple[float, float]]) -> NDArray[np.bool_]:
+    """Return which times (N,) are in one of some stretches."""
+    inside = np.zeros(len(times), dtype=bool)
+    for begin, end in stretches:
+        inside |= (times >= begin) & (times <= end)
+    return inside
 
 
 def _parts(position: Array) -> NDArray[np.int_]:
