@@ -10,7 +10,11 @@ from hodyn_ros.model.keys import Entry, key
 class RobotUncertainty(Entry, kw_only=False):
     """How far the robot may be from what this file says; the guard takes what is beyond for a fault."""
 
-    payload: float = key("mass that its end may carry besides [kg]", default=0.0, least=0)
+    payload: float = key(
+        "mass that its end may carry besides, at the origin of the last body or of the platform [kg]",
+        default=0.0,
+        least=0,
+    )
     friction: float = key("of drives, relative to what is stated", default=1.0, least=0)
     stiffness: float = key("of springs, relative to what is stated", default=0.5, least=0)
     base: float = key(

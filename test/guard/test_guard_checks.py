@@ -16,6 +16,7 @@ from hodyn_ros import RangeError, Robot, share
 from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.control.motor_pd import Reference
 from hodyn_ros.feedforward.feedforward import Status
+from hodyn_ros.feedforward.payload import Payload
 from hodyn_ros.guard.command_guard import CommandGuard
 from hodyn_ros.guard.effort_check import GAIN, RATE_OVER, THRESHOLD, EffortCheck
 from hodyn_ros.guard.feedforward_stream import FeedforwardStream
@@ -258,6 +259,14 @@ def test_what_is_allowed_follows_from_the_uncertainty_of_the_robot(tmp_path) -> 
     # no more than the weight at full reach, and what its acceleration adds
     assert 0.5 * 3 * 9.8 * 0.855 < heavy[1] < 3 * (9.8 + 15.0) * 1.0
     assert (heavy >= 0.0).all()
+    lower, upper = robot.limits.position_lower, robot.limits.position_upper
+    stated = allowed("{payload: 3}")
+    postures = np.random.default_rng(0).uniform(lower, upper, (500, 1, 7))
+    for ahead, beyond in ((0.0, False), (0.1, True)):  # of the flange, as docs/safety.md says
+        held = Payload(3.0, (0.0, 0.0, ahead), body="panda_link8")
+        loaded = robot.with_tree(held.on_tree(robot))
+        weight = np.abs(loaded.gravity_torque(postures) - robot.gravity_torque(postures))
+        assert (weight > stated).any() == beyond
     gone = robot.with_drives(robot.require_drives().specs)
     assert gone.uncertainty == robot.uncertainty
 
