@@ -170,6 +170,7 @@ class ArticulatedState:
     inertia: ArticulatedInertia
     column: Spatial = NOTHING  # the inertia times the joint's screw
     inverse: Scalar = 0.0  # of the inertia about the joint; zero where the motion is prescribed
+    loss: Scalar = 0.0  # by how much rounding has grown in inertias of bodies without mass that it carries
     # of the order at hand:
     carried: Spatial = NOTHING  # (w, a) from the parent, without its accelerations
     motion: Spatial = NOTHING  # (spin, a) with the change of the turn and prescribed accelerations
@@ -203,7 +204,8 @@ class ArticulatedRecursion(Recursion):
         self.states = [ArticulatedState(ArticulatedInertia.of_body(constants)) for constants in bodies]
         self.base_wrenches: list[Spatial] = []  # given in the world frame
         self.base_factor: list[list[Scalar]] = []
-        # of joints around bodies without mass: their inertia by what the joints beyond leave of it
+        # of joints around bodies without mass: their inertia by what joints beyond leave of it, which have
+        # made its rounding grow
         self.loss: Scalar = 0.0
 
     def solution(
@@ -259,7 +261,10 @@ class ArticulatedRecursion(Recursion):
             state.inverse = 1.0 / (body.along_joint(moment, force) + self.armature[c.joint])
             if c.light:
                 whole = self.inertia_of(body, _screw(body)) + self.armature[c.joint]
-                self.loss = self.loss + whole * state.inverse
+                loss = whole * state.inverse * (state.loss or 1.0)
+                self.loss = self.loss + loss
+                if c.parent >= 0:
+                    self.states[c.parent].loss = self.states[c.parent].loss + loss
             passed = passed.without(state.column, state.inverse)
         if c.parent >= 0:
             parent = self.states[c.parent]
