@@ -340,7 +340,8 @@ class CommandGuard:
             self._issued, self._limiter.last = _Issued(start, effort, effort), effort
         commanded.join(start, acts)
         self._fault, self._tripped, self.ended, self._asked = None, False, False, False
-        self._checks.contradiction, self._relax_for = None, self.config.fade
+        self._checks.contradiction, self._checks.joined = None, True
+        self._relax_for = self.config.fade
         self._borne = anew and first is not FirstEffort.FEEDFORWARD
         self._enter(State.JOINING, Reason(Progress.JOINED))
 

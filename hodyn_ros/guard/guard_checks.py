@@ -46,6 +46,7 @@ class GuardChecks:
         self.measured_jumps: list[Reason] = []  # of positions, since the last one that could be taken
         self.jump: Reason | None = None  # why the last feedforward does not continue the one before
         self.sound_since: float | None = None  # own time [s] from which on all was sound
+        self.joined = False  # whether a motion ever was
         self._drives_follow = not feedback and not config.efforts_act
         self._names, self._config, self._feedback = tuple(joint_names), config, feedback
         self._speeds, self._fastest = speeds, config.speed_margin * speeds
@@ -275,5 +276,5 @@ class GuardChecks:
         if (off_it := pose or self._beyond(Obstacle.SPEED, apart, config.join_speed)) is not None:
             return off_it
         # where it was before all was sound, as before brakes stopped it, is not where it stands
-        before = self._time.t - self._age() < self.sound_since - MILLISECOND
+        before = self.joined and self._time.t - self._age() < self.sound_since - MILLISECOND
         return Reason(Obstacle.SETTLING, limit=config.settle) if before else None

@@ -601,7 +601,7 @@ private:
       return of(Cause::kSpeed, j, apart(j), config.join_speed);
     }
     // where it was before all was sound, as before brakes stopped it, is not where it stands
-    const bool before = t_ - age() < sound_since_ - effort_limiter::kMillisecond;
+    const bool before = joined_ && t_ - age() < sound_since_ - effort_limiter::kMillisecond;
     return before ? Found(Reason{Cause::kSettling, -1, 0.0, config.settle}) : Found();
   }
 
@@ -714,6 +714,7 @@ private:
     fault_.reset();
     contradiction_.reset();
     tripped_ = ended = asked_ = false;
+    joined_ = true;
     borne_ = anew && config.first_effort != FirstEffort::kFeedforward;
     relax_for_ = config.fade;
     enter(State::kJoining, Reason{Cause::kJoined});
@@ -1071,6 +1072,7 @@ private:
   bool offsets_ = false, brakes_ = false, stands_ = false, has_issued_ = false, has_now_ = false;
   bool fresh_ = false, shutdown_ = false, ends_ = false, tripped_ = false, feeding_ = false;
   bool late_ = false;   // whether the last two commands were much further apart than usual
+  bool joined_ = false;  // whether a motion ever was
   bool asked_ = false;  // to start, although a fault has stopped it
   bool borne_ = false;  // whether something else carries what efforts do not yet, while they fade in
   Instant now_ = 0;

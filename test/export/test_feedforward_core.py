@@ -542,8 +542,8 @@ def test_wrong_libraries_are_rejected(library: ctypes.CDLL, panda: Path, tmp_pat
         return compiled_by(CC, flags, sorted(folder.glob("*.c")), folder / "robot.so", "-lm")
 
     assert_refused(
-        (lambda: Core(library, spoiled("abi", "ROBOT_ABI 5", "ROBOT_ABI 7", "robot_table.h")),
-         "another version of hodyn_ros (interface 7, this is 5", RuntimeError),
+        (lambda: Core(library, spoiled("abi", "ROBOT_ABI 6", "ROBOT_ABI 7", "robot_table.h")),
+         "another version of hodyn_ros (interface 7, this is 6", RuntimeError),
         (lambda: Core(library, spoiled("no", "hodyn_robot_table", "table_of", "panda_table.c")),
          "is no robot", RuntimeError),
         (lambda: Core(library, spoiled("off", "tau[0] = ", "tau[0] = 1.0001 * ", "panda.c")),
