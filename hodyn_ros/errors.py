@@ -22,6 +22,14 @@ class HodynError(ValueError):
 
     sample = 0
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # As it is: what a process pool sends back is not built anew from its message alone.
+        return _restored, (type(self), self.args), vars(self)
+
+
+def _restored(kind: type[HodynError], said: tuple[Any, ...]) -> HodynError:
+    return kind.__new__(kind, *said)
+
 
 class ModelError(HodynError):
     """The description of a robot is wrong: a URDF, a YAML file, or the arrays it was built from."""

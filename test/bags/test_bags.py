@@ -338,7 +338,7 @@ def test_several_robots_are_named(tmp_path: Path) -> None:
 def test_missing_topics_are_answered_with_those_there_are(tmp_path: Path) -> None:
     refused(lambda: sources_of(tmp_path, Topic("/note", STRING)), "has no desired motion; its topics: /note")
     shutil.rmtree(tmp_path / "bag")
-    refused(lambda: sources_of(tmp_path, *robot("/left"), namespace="right"), "no desired motion in the")
+    refused(lambda: sources_of(tmp_path, *robot("/left"), namespace="right"), "right; its topics: /left/des")
 
 
 def test_renamed_topics_are_found_by_their_types(tmp_path: Path) -> None:

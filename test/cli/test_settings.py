@@ -112,4 +112,4 @@ def test_nodes_keep_an_mjcf_that_is_complete(tmp_path: Path) -> None:
     (tmp_path / "leg.xml").write_text(
         spring_leg().replace("<worldbody>", '<include file="x.xml"/><worldbody>')
     )
-    refused(lambda: RobotFiles.from_file(tmp_path / "leg.yaml"), "needs another file ... hodyn", ModelError)
+    refused(lambda: RobotFiles.from_file(tmp_path / "leg.yaml"), "another ... --lang mjcf", ModelError)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
@@ -17,6 +18,7 @@ from refusals import Row, assert_refused, misshapen, not_finite, refused, unknow
 from hodyn_ros import (
     AppliedWrench,
     BaseMotion,
+    HodynError,
     InputError,
     ModelError,
     NotFiniteError,
@@ -24,6 +26,7 @@ from hodyn_ros import (
     RangeError,
     Robot,
     ShapeError,
+    SingularError,
     UnknownNameError,
 )
 from hodyn_ros.dynamics.group_robot import GroupRobot
@@ -72,6 +75,15 @@ PLACE, PUSH = "body or frame", "the wrench on body 1"  # what errors are about
 )
 def test_errors_that_make_their_own_words(error: InputError, said: str) -> None:
     assert str(error) == said
+
+
+@pytest.mark.parametrize(
+    "error", [ShapeError("q", (5, 4), (4,)), SingularError("flat", 9.0, 2, order=1), ModelError("empty")]
+)
+def test_errors_come_back_from_other_processes(error: HodynError) -> None:
+    """A pool whose answer cannot be read breaks, and says nothing of the error."""
+    found = pickle.loads(pickle.dumps(error))
+    assert (type(found), str(found), vars(found)) == (type(error), str(error), vars(error))
 
 
 # --- motions, of which every call has some rows ------------------------------------------------------------

@@ -142,7 +142,7 @@ def test_an_axis_beside_a_standard_table_is_refused(tmp_path: Path) -> None:
     path.write_text(
         FILE.replace("CONVENTION", "standard").replace("theta: 0.6}", "theta: 0.6}, axis: [0, 0, 1]")
     )
-    refused(lambda: Robot.load(path), "robot.yaml: ... : joints[0].axis: ... 'a' ... leave the", ModelError)
+    refused(lambda: Robot.load(path), "robot.yaml: ... : joints[0].axis: ... 'a' ... axis out", ModelError)
 
 
 def test_bad_tables_are_refused() -> None:

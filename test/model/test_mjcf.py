@@ -446,7 +446,7 @@ class TestWhatIsWrong:
     def test_an_equality_with_what_is_left_out(self) -> None:
         text = f"<mujoco><worldbody>{FREE.format('x')}{FREE.format('y')}</worldbody>"
         text += '<equality><weld name="glue" body1="x" body2="y"/></equality></mujoco>'
-        refused(lambda: Robot.from_mjcf(text, root="x"), "'glue' joins the robot to 'y', which", ModelError)
+        refused(lambda: Robot.from_mjcf(text, root="x"), "'glue' joins ... 'y', ... not part", ModelError)
 
     def test_a_base_that_is_held_needs_no_weld(self, tmp_path: Path) -> None:
         arm = (
@@ -465,9 +465,9 @@ class TestWhatIsWrong:
 
     def test_without_mujoco(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "mujoco", None)
-        refused(lambda: Robot.from_mjcf(one_body()), "which is missing: pip install mujoco, or", ModelError)
+        refused(lambda: Robot.from_mjcf(one_body()), "pip install mujoco, or hodyn_ros", ModelError)
         monkeypatch.setitem(sys.modules, "mujoco", SimpleNamespace(MjModel=object, __version__="3.1.0"))
-        refused(lambda: Robot.from_mjcf(one_body()), "mujoco 3.1.0 is too old to read it: pip", ModelError)
+        refused(lambda: Robot.from_mjcf(one_body()), "3.1.0 ... pip install -U mujoco", ModelError)
 
     @pytest.mark.parametrize(
         ("text", "said"),

@@ -230,7 +230,7 @@ class TestLockedJoints:
         )
 
     def test_impossible_ones(self, tmp_path: Path) -> None:
-        refused(lambda: arm(tmp_path, elbow="locked: 3,"), "joint 'elbow' is locked at 3", ModelError)
+        refused(lambda: arm(tmp_path, elbow="locked: 3,"), "'elbow' is locked at 3, beyond", ModelError)
         urdf = share.find("config", "panda.urdf")
         for joint, words in (
             ("{name: panda_joint4, locked: 0.5}", "'panda_joint4' is locked at 0.5, beyond its limits"),
@@ -329,7 +329,7 @@ class TestFrictionOfUrdf:
 
     def test_bad_ones(self, tmp_path: Path) -> None:
         call = partial(Robot.from_urdf, self.ROBOT.replace('damping="0.5"', 'damping="-0.5"'))
-        refused(call, "joint 'one': its damping is -0.5", ModelError)
+        refused(call, "'one': ... -0.5; make it finite", ModelError)
         self.file(tmp_path)
         call = partial(read_robot, written(tmp_path, "urdf: robot.urdf\nurdf_friction: true\n"))
         refused(call, "urdf_friction needs drives", ModelError)

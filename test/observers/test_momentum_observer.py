@@ -571,7 +571,7 @@ def test_figures_of_the_configuration_are_checked() -> None:
 
 def test_noise_is_of_each_joint_or_of_all() -> None:
     call = partial(MomentumObserver, panda(), ObserverConfig(effort_noise=(1.0, 2.0)))
-    refused(call, "'effort_noise' holds 2 values")
+    refused(call, "2 values for 7 joints")
 
 
 def test_a_spring_beyond_its_table_is_named(tmp_path: Path) -> None:

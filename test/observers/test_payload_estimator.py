@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 from case_robots import panda
-from refusals import assert_refused
+from refusals import assert_refused, unknown
 from scipy.optimize import minimize
 
 from hodyn_ros import Robot, share
@@ -267,7 +267,7 @@ def test_what_it_is_not_for_is_said() -> None:
     observer = observer_of(0.1)
     loops = Robot.load(share.find("config", "delta.yaml"))
     assert_refused(
-        (lambda: PayloadEstimator(observer, body="hand"), "there is no body 'hand'"),
+        (lambda: PayloadEstimator(observer, body="hand"), unknown("body", "hand")),
         (lambda: PayloadEstimator(MomentumObserver(loops, ObserverConfig(), Sensed(motor_efforts=True))),
          "loops"),
     )  # fmt: skip

@@ -101,5 +101,5 @@ def test_a_speed_that_no_change_reaches_within_limits_is_refused_and_a_lower_one
     robot = Robot.load(share.find("config", "panda.yaml"))
     slow = LimitSet(Robot(robot.model, replace(robot.limits, velocity=0.1 * robot.limits.velocity)))
     paused = override(motion, PathClock.running(motion.trajectory.duration), 0.4, 0.0, None).clock
-    refused(lambda: override(motion, paused, 1.0, 1.0, slow), "times the velocity of ' ... ', so nothing")
+    refused(lambda: override(motion, paused, 1.0, 1.0, slow), "times the velocity of ... nothing changes")
     assert override(motion, paused, 1.0, 0.05, slow).usage <= HOLDS

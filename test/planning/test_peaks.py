@@ -98,7 +98,7 @@ def test_noise_and_what_is_not_finite_are_said() -> None:
     rng = np.random.default_rng(0)
     call = partial(peaks_of, np.sin, lambda t: 0.1 * rng.normal(size=len(t)))
     refused(call, "function 1 is too rough", RoughError)
-    refused(lambda: peaks_of(lambda t: np.where(t > 9.0, np.inf, t)), "at ... s of the motion a quantity is")
+    refused(lambda: peaks_of(lambda t: np.where(t > 9.0, np.inf, t)), "at ... s ... a quantity is not finite")
     refused(lambda: peaks_of(np.sin, tolerance=0.0), "tolerance")
 
 

@@ -203,7 +203,7 @@ def test_a_share_of_a_limit_is_kept(panda: Robot) -> None:
     other = time_optimal(path, panda, replace(panda.limits, velocity=0.25 * panda.limits.velocity), pieces=40)
     # those of the motors are then the same, which springs keep from being just as fast
     assert found.duration - 1e-6 < other.duration < 1.02 * found.duration
-    refused(lambda: time_optimal(path, panda, {"speed": 0.5}), "no limit of 'speed'; it has those of")
+    refused(lambda: time_optimal(path, panda, {"speed": 0.5}), "'speed'; it has those of velocity")
     for wrong in (80.0, 1.01, 0.0, np.nan):  # 80 is 80 % without its sign
         refused(partial(time_optimal, path, panda, {"velocity": wrong}), "must be above 0 and at most 1")
 

@@ -281,7 +281,7 @@ def test_what_is_wrong_is_named_and_followed_nevertheless() -> None:
     high = HOME + np.array([0.0, 0.0, 0.0, 2.1, 0.0, 0.0, 0.0])
     near = high - np.array([0.0, 0.0, 0.0, 0.3, 0.0, 0.0, 0.0])
     for k in (1, 2):
-        refused(partial(say, 0.01 * k, high, 0.01 * k), "is wanted 1.93 rad ... the 3rd", PointsError)
+        refused(partial(say, 0.01 * k, high, 0.01 * k), "wanted 1.93 rad ... 3rd message", PointsError)
     assert "wants joint 'panda_joint4' at 0.1, and its limits are" in say(0.03, high, 0.03)
     assert "its stamps advance 0.04 s in 2 s; points count as of their arrival" in say(0.04, near, 2.0)
     refused(lambda: say(0.01, near, 2.02), like(PointsError, trouble=Trouble.TIMES))

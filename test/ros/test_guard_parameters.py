@@ -15,4 +15,4 @@ def test_every_bit_of_a_status_has_a_name() -> None:
     thrusts = Status.THRUST_LIMIT_EXCEEDED | Status.BASE_WRENCH_UNREACHED
     assert guard_parameters._status("thrust base_wrench") == thrusts
     assert guard_parameters._status(guard_parameters.NOTHING) == Status.OK
-    refused(lambda: guard_parameters._status("thrust wind"), "'stop_on' names 'wind'; choose from effort")
+    refused(lambda: guard_parameters._status("thrust wind"), "'stop_on' names 'wind'; ... thrust_rate")

@@ -203,7 +203,7 @@ def test_files(tmp_path: Path) -> None:
     np.testing.assert_array_equal(sample.twists, same.twists)  # type: ignore[arg-type]
     alone = read_motion(written(tmp_path, POSE[: POSE.index("joints")]))
     assert (alone.joint_names, alone.n_joints) == ((), 0)
-    refused(lambda: read_trajectory(tmp_path / "motion.yaml"), "moves a platform or a floating base, and")
+    refused(lambda: read_trajectory(tmp_path / "motion.yaml"), "floating base, and joints alone")
     whole = written(tmp_path, "type: pose\nbase: {type: cosines, amplitudes: [1, 2, 3, 4, 5, 6],\n"
                     "  angular_frequencies: [1, 1, 1, 1, 1, 1]}\n")  # fmt: skip
     assert read_motion(whole).coordinates == COORDINATES

@@ -131,7 +131,7 @@ def test_an_end_in_motion_cannot_be_held() -> None:
     assert motion.starts_at_rest
     assert not motion.ends_at_rest
     assert np.isclose(motion.sample(1.0, 1)[1, 0], 0.5, rtol=1e-12)
-    refused(lambda: motion.sample(1.1, 1), "t = 1.1 s lies beyond the end of this WaypointSpline at 1 s")
+    refused(lambda: motion.sample(1.1, 1), "t = 1.1 s lies beyond the end ... at 1 s ... EasedStop")
 
 
 def test_smoothness_that_does_not_suffice_is_said() -> None:

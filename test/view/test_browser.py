@@ -138,7 +138,7 @@ def test_a_page_says_what_it_waits_for_until_something_comes(panda: tuple[Browse
 def test_a_port_that_is_taken_is_one_line(panda: tuple[Browser, Player]) -> None:
     made, _ = panda
     port = made.server.get_port()
-    refused(lambda: browser_of(made._scene, (), 1e-3, port), f"cannot serve at {HOST}:{port}: ... ; choose")
+    refused(lambda: browser_of(made._scene, (), 1e-3, port), f"cannot serve at {HOST}:{port}: ... --port")
 
 
 def button(label: str) -> str:

@@ -129,7 +129,7 @@ class TestInertias:
     def test_bodies_without_mass_may_follow(self) -> None:
         text = HAND.replace(link("tip"), '<link name="tip"/>')
         assert Robot.from_urdf(text).inverse_dynamics(np.zeros((3, 2))).shape == (1, 2)
-        refused(lambda: Robot.from_urdf(text, mimic=False), "'tip' has no mass and carries no", ModelError)
+        refused(lambda: Robot.from_urdf(text, mimic=False), "'tip' has no mass ... other body", ModelError)
 
     def test_coordinates_that_move_no_mass_have_efforts_but_no_accelerations(self) -> None:
         text = HAND
