@@ -119,8 +119,8 @@ class FeedforwardModel:
                 order, self._drive_train, self._limits, tree=robot.tree, rotors=self._rotors
             )
         self._motors_and_limits: CompiledFeedforward | None = None
-        bound = self._drive_train is not None or self._limits is not None
-        if bound and self.whole_arm is None and 0 < n * (order + 3) * (order + 1) <= _LARGEST:
+        some = (self._drive_train is not None or self._limits is not None) and self._rotors is None
+        if some and self.whole_arm is None and 0 < n * (order + 3) * (order + 1) <= _LARGEST:
             self._motors_and_limits = CompiledFeedforward(order, self._drive_train, self._limits, n=n)
 
     def _fits_straight_line(self) -> bool:

@@ -33,7 +33,7 @@ from hodyn_ros.engine.recursions.recursion import Recursion
 from hodyn_ros.engine.series import canonical
 from hodyn_ros.engine.series.validity import DOUBLE
 from hodyn_ros.feedforward.limits import FeedforwardLimits
-from hodyn_ros.feedforward.model import ArmFeedforward
+from hodyn_ros.feedforward.model import CompiledFeedforward
 from hodyn_ros.interop.robot_functions import function_of
 from hodyn_ros.lie.se3 import Array
 
@@ -270,7 +270,7 @@ class TestFound:
 
     def test_what_a_caller_needs_is_kept(self) -> None:
         robot, q = panda(), np.random.default_rng(0).uniform(-0.5, 0.5, (4, 7))
-        first, again = (ArmFeedforward(robot.tree, 1, robot.drive_train, None)(q) for _ in range(2))
+        first, again = (CompiledFeedforward(1, robot.drive_train, None, tree=robot.tree)(q) for _ in range(2))
         assert first is not None and again is not None
         np.testing.assert_array_equal(first.efforts, again.efforts)
         assert first.motor_positions.shape == again.motor_positions.shape == (2, 7)
