@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,15 +19,22 @@ def complete(path: Path) -> Iterator[Path]:
     """Yield where to write a file or folder, which becomes `path` when the block ends without an exception.
 
     It has the same name in a hidden folder beside `path`, and nothing is left of it after an exception. A
-    file that was there is replaced; a folder is not. A device, such as /dev/null, is written to.
+    file that was there is replaced, and who may read or write it stays; OSError for one that is protected
+    from writing, and for a folder. Links stay, and lead to what is new. A device, such as /dev/null, is
+    written to.
     """
     if path.exists() and not (path.is_file() or path.is_dir()):
         yield path
         return
+    path = path.resolve()  # as /dev/stdout leads to the file of a shell
+    if path.is_file():
+        path.open("ab").close()
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as folder:
         part = Path(folder, path.name)
         yield part
+        if path.is_file():
+            shutil.copymode(path, part)
         part.replace(path)
 
 
@@ -48,8 +56,11 @@ def require_writable(path: Path) -> None:
     """Raise InputError or OSError where a file could not be written, before there is anything to write."""
     if path.is_dir():
         raise InputError(f"'{path}' is a folder; name a file in it")
+    if path.is_file():
+        path.open("ab").close()
     if not path.exists() or path.is_file():
-        there = next(parent for parent in path.absolute().parents if parent.exists())
+        path = path.resolve()
+        there = next(parent for parent in path.parents if parent.exists())
         with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=there):
             pass
 

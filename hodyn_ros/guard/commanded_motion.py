@@ -77,12 +77,13 @@ class CommandedMotion:
     def first_effort(self, start: Motion, t: float, most: Array) -> Array:
         """Return the efforts (n,) that the joints carry before the first command, within `most` (n,).
 
-        Those of the feedforward, near those of the model, as it may be false from the start; they fade to it.
+        Those of the feedforward, which may be false from the start: near those of the model, where the motion
+        is known. They fade to it.
         """
         if self._config.first_effort is FirstEffort.ZERO:
             return self._nothing
         effort = self.desired.effort(self.time.instant(t))
-        if self._model is not None:
+        if self._model is not None and self.desired.has_motion:
             known = self._model(start, self._bent_by(t))
             effort = known + within(effort - known, _FIRST_STEP * self._step)
         return within(effort, most)

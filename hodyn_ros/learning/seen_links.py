@@ -16,7 +16,6 @@ _CONTRACTION = 0.3  # of one of them at the bandwidth
 _LOAD = np.array([2.0, 0.4, 0.4, 0.4])  # mass [kg] and first moments [kg m] that would surprise nobody
 _FRICTION = 0.1  # likewise, of the efforts that are seen
 _TURNS_OVER = 0.05  # of the largest speed, at which friction has half its size
-_USELESS = 0.02  # of the efforts, RMS: what friction and load leave, and the share of weight they have
 
 
 @dataclass(frozen=True, eq=False)

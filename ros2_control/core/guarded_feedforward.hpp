@@ -200,8 +200,13 @@ private:
     pack(motion.position, deflection.position);
     pack(motion.velocity, deflection.velocity);
     pack(motion.acceleration, deflection.acceleration);
+    // where it fails, as loops do not close there, those of the last sound motion stay
     self.robot_.motion_effort(
-      self.stop_memory_, self.links_, self.motors_, motor ? self.beside_ : result, motor ? result : self.beside_);
+      self.stop_memory_, self.links_, self.motors_, motor ? self.beside_ : self.sound_,
+      motor ? self.sound_ : self.beside_);
+    for (size_t j = 0; j < self.robot_.joints; ++j) {
+      result[j] = self.sound_[j];
+    }
   }
 
   // What acts beside the efforts, for the guard.
@@ -276,7 +281,7 @@ private:
   guard::Series joint_motion_, joint_effort_, motor_motion_, motor_effort_;
   guard::Reference reference_;
   double links_[3 * guard::kMostJoints] = {}, motors_[3 * guard::kMostJoints] = {};
-  double beside_[guard::kMostJoints] = {}, sides_[5 * guard::kMostJoints] = {};
+  double beside_[guard::kMostJoints] = {}, sound_[guard::kMostJoints] = {}, sides_[5 * guard::kMostJoints] = {};
   guard::CommandGuard guard_;
 };
 }  // namespace hodyn_ros

@@ -721,7 +721,7 @@ private:
   }
 
   // Let the first command go on from what the joints carry before it: where that has to be guessed, the efforts of the
-  // model, as a feedforward may be false from the start.
+  // model, as a feedforward may be false from the start, if the motion is known.
   void begin_anew(double acts)
   {
     const auto stands = [&](double speed) { return fabs(speed) <= config.join_speed; };
@@ -730,12 +730,13 @@ private:
     }
     if (config.first_effort == FirstEffort::kFeedforward) {
       desired.effort(instant(acts), issued.effort);
-      if (model_) {
+      const bool models = model_ && desired.has_motion();
+      if (models) {
         bend_as(acts);
         model_(scratch_, bent_, effort_);
       }
       for (size_t j = 0; j < joints(); ++j) {
-        const double known = model_ ? effort_[j] : issued.effort[j];
+        const double known = models ? effort_[j] : issued.effort[j];
         const double off = within(issued.effort[j] - known, commanded_motion::kFirstStep * limiter_.step(j));
         issued.effort[j] = within(known + off, limiter_.limit()[j]);
       }

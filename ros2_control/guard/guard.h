@@ -47,7 +47,8 @@ typedef struct {
   const double *velocity, *effort, *effort_rate, *mismatch, *lower, *upper;
   const double *proportional, *derivative; /* gains of the feedback; null: none */
   /* Efforts of a motion whose motors are ahead of their links by a deflection, three rows each, in the sense of those of
-   * the feedforward; null: none. `context` is handed on. */
+   * the feedforward; null: none. It always writes them: where it has none, as where loops do not close, those that it
+   * wrote last. `context` is handed on. */
   void (*model)(void *context, const double *motion, const double *deflection, double *effort);
   void *model_context;
   /* Of what acts beside the efforts, as hodyn_observer of robot_table.h, true for no HODYN_FAILED; null: none. A sample

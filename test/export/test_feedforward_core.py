@@ -281,6 +281,35 @@ def test_lost_references_and_measurements_end_at_rest(library: ctypes.CDLL, pand
         assert core.rejected_for.startswith("its numbers are none")
 
 
+def test_a_stop_whose_efforts_cannot_be_computed_keeps_the_last_ones(
+    library: ctypes.CDLL, panda: Path, tmp_path: Path
+) -> None:
+    """As where loops do not close; the model does not know of a load of 1 N.m at each motor."""
+    shutil.copytree(panda.parent, tmp_path / "fails")
+    table = tmp_path / "fails" / "panda_table.c"
+    head, body = table.read_text().split("static int motion_effort", 1)
+    head = head.replace("  return code;", "  for (i = 0; i < 7; i++) motor_effort[i] += 1.0;\n  return code;")
+    body = body.replace("  (void)theta;\n", "  (void)theta;\n  if (fails) return HODYN_FAILED;\n", 1)
+    table.write_text(f"{head}int fails = 0;\nstatic int motion_effort{body}")
+    flags = ["-std=c99", "-O0", "-fPIC", "-shared"]
+    path = compiled_by(CC, flags, sorted(table.parent.glob("*.c")), table.parent / "robot.so", "-lm")
+    failing = ctypes.c_int.in_dll(ctypes.CDLL(str(path)), "fails")
+    core, begun = Core(library, path, first=FEEDFORWARD), []
+
+    def spoil(k: int, chained: Array, measured: Array) -> None:
+        if k > 800:
+            chained[0, 3] = np.nan
+            position, velocity, _ = core.command()[0]
+            measured[:] = position + 1e-3 * velocity, velocity
+            begun.append(core.command()[1] is State.STOPPING)
+            failing.value = sum(begun) > 20
+
+    commands, states = run_chained(core, 1200, spoil)
+    assert State.STOPPING in states and failing.value
+    first = states.index(State.STOPPING)
+    assert np.abs(commands[first + 20 :, 2] - commands[first + 20, 2]).max() < 2.0, core.events()
+
+
 def test_core_says_why_a_motion_is_not_followed(library: ctypes.CDLL, panda: Path) -> None:
     core, q = Core(library, panda), np.zeros((5, 7))
     q[0] = Robot.load(PANDA).home[0]

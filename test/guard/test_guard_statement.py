@@ -476,8 +476,8 @@ def test_after_shutdown_nobody_waits_to_release_a_robot_that_stands() -> None:
 def test_a_stop_before_it_has_joined_keeps_efforts_whose_motion_is_not_known(seen: bool) -> None:
     """Efforts alone, as of a URDF without drives: wherever the robot stands, it is held there."""
     stands = np.array([1.5, -0.5])
-    holds = 6.0 * np.sin(stands)
-    weight = lambda motion, bent=None: 6.0 * np.sin(motion.position)  # noqa: E731
+    weight = lambda motion, bent=None: 6.0 * np.cos(motion.position)  # noqa: E731, not that of where it stands
+    holds = 6.0 * np.cos(stands)
     rig = Rig(join_within=0.0, fade=0.5, efforts_act=True, model=weight)
     measured = (lambda t: (stands + 1e-7 * (round(1e3 * t) % 2), np.zeros(2))) if seen else nothing
     rig.robot = None
