@@ -36,7 +36,7 @@ class ModelError(HodynError):
 
 
 class FigureWarning(UserWarning):
-    """A figure of a robot's description looks wrong: as in another unit, or as no body has it."""
+    """A figure of a robot or of its feedback looks wrong: as in another unit, or as no body has it."""
 
 
 class InputError(HodynError):

@@ -26,7 +26,7 @@ from hodyn_ros.control.motor_pd import (
     motor_reference,
     warm_up_springs,
 )
-from hodyn_ros.control.standing import stiffness_needed
+from hodyn_ros.control.standing import tipped
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.feedforward import Feedforward
 from hodyn_ros.guard.command_guard import CommandGuard, GuardedCommand
@@ -126,13 +126,8 @@ class ControllerNode(FeedforwardConsumer):
         self.get_logger().info(
             f"robot {robot.name!r}, {train.n_joints} joints, feedforward {self._mode.value}"
         )
-        needed = stiffness_needed(guarded, train, gains)
-        if needed >= 1.0:
-            self.get_logger().warning(
-                f"at home the weight of robot {robot.name!r} tips it, whatever the feedforward: feedback and "
-                f"springs would have to be {needed:.3g} times as stiff; raise natural_frequency (stiffness "
-                "grows with its square) or proportional_gains, unless friction holds it"
-            )
+        if line := tipped(guarded, train, gains):
+            self.get_logger().warning(line)
 
     def _gains(self, train: DriveTrain) -> MotorGains:
         proportional, derivative = value(self, "proportional_gains"), value(self, "derivative_gains")

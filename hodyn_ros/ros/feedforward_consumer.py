@@ -85,11 +85,12 @@ class FeedforwardConsumer(Node, ABC):
         self._feedforward_reader = FeedforwardReader(joint_names)
         self._measurement_reader = StateReader(joint_names, with_velocity=guard.config.measured)
         self._rejected_measurements = Rejections(self.get_logger().warning, measured_on)
-        # Only the newest of each counts.
+        # Only the newest of each counts. What was lost is not asked for again: it would come too late, and
+        # all that follow would wait for it.
         listen, streams = self._events.subscription, self.streams
-        self._kept = [listen(FeedforwardTorque, IN, self._take_feedforward, stream_qos(1), streams)]
+        self._kept = [listen(FeedforwardTorque, IN, self._take_feedforward, sensor_qos(1), streams)]
         # also where a motion is joined anywhere: checks hold then, as far as somebody measures
-        qos = stream_qos(1) if guard.config.measured else sensor_qos()
+        qos = sensor_qos(1) if guard.config.measured else sensor_qos()
         self._kept.append(listen(JointState, measured_on, self._take_measurement, qos, streams))
         self._diagnostics = Diagnostics(self, self._report)
         self._served = serve_triggers(self, self.streams, start=self._join)

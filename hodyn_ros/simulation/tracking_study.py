@@ -11,6 +11,7 @@ import numpy as np
 from hodyn_ros.array import Array
 from hodyn_ros.control.links import Links
 from hodyn_ros.control.motor_pd import FeedforwardMode, MotorGains, Reference, motor_reference
+from hodyn_ros.control.standing import warn_if_tipped
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.feedforward import Feedforward, Status
@@ -181,9 +182,11 @@ class TrackingStudy:
     ) -> Outcome:
         """Let a robot with errors follow the motion.
 
-        `simulator` makes another simulation of the robot as it is at rest before the motion.
+        `simulator` makes another simulation of the robot as it is at rest before the motion. Warns
+        (FigureWarning) of a robot that its weight tips, as feedback is too soft.
         """
         robot, loop = errors.applied(self._real), self._loop
+        warn_if_tipped(robot, robot.require_drives(), self._gains)
         damping = robot.require_drives().damping(loop.damping_time)
         base = self._base_at if robot.moves_base else None
         own = RobotSimulation(robot, self._wanted[0], damping=damping, base=base)

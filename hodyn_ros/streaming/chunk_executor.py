@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from hodyn_ros.array import Array
 from hodyn_ros.control.motor_pd import MotorGains, Reference, spring_deflections
+from hodyn_ros.control.standing import warn_if_tipped
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import FigureWarning, InputError
 from hodyn_ros.feedforward.extrapolation import motor_effort_series
@@ -90,7 +91,7 @@ class ChunkExecutor:
     `gains` are those of the drives; `bounds` what sound chunks do, by default what the robot's limits leave.
     Raises InputError for a robot with loops, with a base that moves, or with two motors for a joint; and
     `command` at first for an arm that cannot stand where it does. Warns (FigureWarning) of a robot without
-    drives, which is taken for stiff.
+    drives, which is taken for stiff, and of one that its weight tips, as `gains` are too soft.
 
     Attributes:
         guard: Its state, why it is in it, and how often what has failed.
@@ -128,6 +129,7 @@ class ChunkExecutor:
                 FigureWarning,
                 stacklevel=2,
             )
+        warn_if_tipped(robot, robot.drive_train, gains)
         # efforts come from the model itself, and need not be held against it
         limits = replace(guard_limits(robot, self.joint_names, motor=motor), mismatch=np.inf)
         model = effort_model(robot, self.joint_names, motor=motor)

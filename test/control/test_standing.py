@@ -12,8 +12,13 @@ from hodyn_ros.actuation.drive_train import DriveTrain
 from hodyn_ros.array import Array
 from hodyn_ros.control.links import Links
 from hodyn_ros.control.motor_pd import MotorGains
-from hodyn_ros.control.standing import stiffness_needed
+from hodyn_ros.control.standing import stiffness_needed, warn_if_tipped
+from hodyn_ros.errors import FigureWarning
 from hodyn_ros.model.drive_spec import DriveSpec
+from hodyn_ros.simulation.tracking_study import Loop, RobotErrors, StudyConfig, TrackingStudy
+from hodyn_ros.streaming.chunk_bounds import ChunkBounds
+from hodyn_ros.streaming.chunk_executor import ChunkExecutor
+from hodyn_ros.trajectory import WaypointSpline
 
 PENDULUM = """
 name: pendulum
@@ -79,3 +84,29 @@ def test_a_platform_stands_where_its_energy_is_least() -> None:
     least = 1800.0 * stiffness_needed(robot, train, gains)
     assert least / 1800.0 == pytest.approx(7.4425, rel=1e-4)
     assert curvatures(0.999 * least)[0] < 0.0 < curvatures(1.001 * least)[0]
+
+
+def end_of_a_stand(robot: Robot, natural_frequency: float) -> float:
+    """Return how far [rad] a rod that is to stand upright is off after 8 s, a hundredth away from there."""
+    still = WaypointSpline([0.0, 4.0, 8.0], [[0.01]] * 3, order=6)
+    config = StudyConfig(settling=0.1, loop=Loop(200.0, natural_frequency))
+    study = TrackingStudy(robot, still, config)
+    return abs(float(study.run(RobotErrors(inertia=0.1), study.modes[-1]).errors[-1, 0]))
+
+
+def test_a_simulation_warns_of_robots_that_then_fall_and_of_no_others(
+    tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    """The rod weighs 14.7 N.m/rad, and a tenth more; 0.5 kg m^2 of its motor give 12.5, 18 and 50."""
+    robot = pendulum(tmp_path)
+    assert end_of_a_stand(robot, 6.0) < 0.01
+    assert not [each for each in recwarn if issubclass(each.category, FigureWarning)]
+    with pytest.warns(FigureWarning, match="robot 'pendulum' tips it.* 1.29 times as stiff"):
+        assert end_of_a_stand(robot, 5.0) > 0.1
+
+
+def test_drives_with_gains_of_their_own_are_looked_at_too(tmp_path: Path) -> None:
+    with pytest.warns(FigureWarning, match="1.47 times as stiff"):
+        ChunkExecutor(pendulum(tmp_path), MotorGains([10.0], [1.0]), ChunkBounds(0.1, np.ones(1)))
+    with pytest.warns(FigureWarning, match="1.47 times as stiff"):
+        warn_if_tipped(pendulum(tmp_path), None, MotorGains([10.0], [1.0]))

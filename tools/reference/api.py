@@ -74,6 +74,7 @@ SUBJECTS = {
     "control": (
         "Control",
         "control.motor_pd",
+        "control.standing",
         "control.feedback_linearisation",
         "control.passivity_control",
         "control.predictive_control",

@@ -2,8 +2,12 @@
 
 Reliable and keep last, because a reliable publisher serves both kinds of subscribers while a best-effort one
 gives a reliable subscriber nothing, and because a lost sample of a desired motion is a lost step of the
-robot. The depth is one second at 1 kHz: so long may the machine hold up a process before samples are lost. A
-consumer that wants the newest sample only asks for a depth of 1.
+robot. The depth is one second at 1 kHz: so long may the machine hold up a process before samples are lost.
+
+A consumer that wants the newest sample only asks for `sensor_qos(1)`, and not for a reliable stream of depth
+1. Fast DDS hands out nothing beyond a gap before all of it has been sent again, and of what comes meanwhile
+a depth of 1 keeps one: where samples go on being lost, nothing comes. Behind a flood, under hold-ups of 0.3
+s, that were five samples in 20 s, all older than 2 s; a reliable stream of depth 1000 went on.
 
 Everything is overridable per topic by parameters of the node, for instance
 `-p qos_overrides./desired_motion.subscription.reliability:=best_effort`, and likewise `history`, `depth`,

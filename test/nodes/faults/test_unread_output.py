@@ -1,7 +1,8 @@
-"""Nodes that command, whose output nobody reads, under a flood of bytes that are no messages.
+"""Nodes that command, under a flood of messages, while nobody reads their output or they are held up.
 
-For each of them the middleware writes a line, so that a pipe is soon full. Whoever writes more waits until
-somebody reads, and would command nothing meanwhile.
+For bytes that are no message the middleware writes a line each, so that a pipe is soon full. Whoever writes
+more waits until somebody reads, and would command nothing meanwhile. A flood that finds no room is lost; a
+middleware that sends it again, while new messages come, may do nothing else from then on.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ import os
 import signal
 import struct
 import termios
+import threading
 import time
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -74,8 +78,20 @@ def waiting_in(pipe: int) -> int:
     return int(count)
 
 
-@pytest.mark.parametrize("node", some(CONSUMERS, "forward_effort_node"))
-def test_a_log_that_nobody_reads_does_not_keep_a_node_from_commanding(node: str) -> None:
+class Commanding(NamedTuple):
+    """A node that is to command, and what it gets."""
+
+    process: WarmProcess
+    talk: Talk
+    publish: Callable[[FeedforwardTorque | bytes], None]  # a feedforward
+    commands_come: Callable[[int], bool]  # whether there are more than so many; sends what they need
+    commands: list[object]
+    standing: Standing
+
+
+@contextmanager
+def commanding(node: str, output: int) -> Iterator[Commanding]:
+    """Start a node whose output goes to a descriptor, which is closed here; it has to end when told to."""
     measured, commanded, kind, more = CONSUMERS[node]
     standing = Standing()
     given = {"robot_config": "panda.yaml", **TOLERANT, **more}
@@ -83,22 +99,54 @@ def test_a_log_that_nobody_reads_does_not_keep_a_node_from_commanding(node: str)
         given["joints"] = f"[{', '.join(standing.names)}]"
     rules = [word for name, value in given.items() for word in ("-p", f"{name}:={value}")]
     command = ["-m", f"hodyn_ros.nodes.{node}", "--ros-args", *rules, "-r", f"__ns:=/unread_{node}"]
-    unread, theirs = os.pipe()
-    process = WarmProcess(command, child_environment(), (0, theirs, theirs))
-    os.close(theirs)
+    process = WarmProcess(command, child_environment(), (0, output, output))
+    os.close(output)
     try:
         with Talk(f"unread_{node}") as talk:
             feedforwards = talk.publisher(FeedforwardTorque, "feedforward_torque")
             states = talk.publisher(JointState, measured)
             commands = talk.hear_nothing_yet(kind, commanded)
 
-            def send_sound() -> bool:
+            def commands_come(count: int) -> bool:
                 states.publish(standing.state())
                 feedforwards.publish(standing.feedforward())
                 talk.pause(0.005)
-                return len(commands) > 20
+                return len(commands) > count
 
-            whole = bytes(serialize_message(standing.feedforward()))
+            yield Commanding(process, talk, feedforwards.publish, commands_come, commands, standing)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(20.0) == 0
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+@contextmanager
+def held_up(process: WarmProcess) -> Iterator[None]:
+    """Hold a process up again and again, for up to 0.3 s."""
+    over, rng = threading.Event(), np.random.default_rng(1)
+
+    def hold_up() -> None:
+        while not over.wait(rng.uniform(0.02, 0.2)):
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(rng.uniform(0.05, 0.3))
+            process.send_signal(signal.SIGCONT)
+
+    thread = threading.Thread(target=hold_up)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("node", some(CONSUMERS, "forward_effort_node"))
+def test_a_log_that_nobody_reads_does_not_keep_a_node_from_commanding(node: str) -> None:
+    unread, output = os.pipe()
+    try:
+        with commanding(node, output) as it:
+            whole = bytes(serialize_message(it.standing.feedforward()))
             names = whole.index(b"panda_joint1\0") - 8  # where it says how many there are
             broken = whole[:names] + b"\xff\xff\xff\xff" + whole[names + 4 :]
 
@@ -107,18 +155,27 @@ def test_a_log_that_nobody_reads_does_not_keep_a_node_from_commanding(node: str)
             def send_broken() -> bool:
                 with suppress(RCLError):  # no room for more, where a busy machine holds up who takes them
                     for _ in range(50):
-                        feedforwards.publish(broken)
-                talk.pause(0.005)
+                        it.publish(broken)
+                it.talk.pause(0.005)
                 lengths.append(waiting_in(unread))
                 return lengths[-1] > MANY and len(set(lengths[-LOOKS:])) == 1
 
-            talk.wait_until(send_broken, "so much output that there is no room for more")
+            it.talk.wait_until(send_broken, "so much output that there is no room for more")
             send_broken()
-            del commands[:]
-            talk.wait_until(send_sound, "commands")
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(20.0) == 0
+            del it.commands[:]
+            it.talk.wait_until(lambda: it.commands_come(20), "commands")
     finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
         os.close(unread)
+
+
+@pytest.mark.parametrize("node", some(CONSUMERS, "forward_effort_node"))
+def test_a_node_that_is_held_up_behind_a_flood_takes_the_newest_and_commands(node: str) -> None:
+    with commanding(node, os.open(os.devnull, os.O_WRONLY)) as it, held_up(it.process):
+        old = it.standing.feedforward()
+        for _ in range(400):
+            with suppress(RCLError):  # no room for more
+                for _ in range(50):
+                    it.publish(old)
+            it.talk.pause(0.005)
+        del it.commands[:]
+        it.talk.wait_until(lambda: it.commands_come(1000), "commands")
