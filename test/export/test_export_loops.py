@@ -468,7 +468,9 @@ def test_partial_derivatives(name: str, order: int, tmp_path: Path) -> None:
     """Of joints, of a base, of platforms, and of more drives than coordinates."""
     made = {"hinged": hinged, "3-RPS": three_rps}
     robot, rng = made[name]() if name in made else shipped(name), np.random.default_rng(5)
-    what = ["inverse_dynamics_derivatives", "inverse_dynamics_hessian", "forward_dynamics_derivatives"]
+    what = ["inverse_dynamics_derivatives", "forward_dynamics_derivatives"]
+    twice = (name, order) != ("3-RPS", 1)  # there they are refused, as C compilers would take minutes
+    what += ["inverse_dynamics_hessian"] if twice else []
     library, memory = library_of(robot, ExportRequest(order, "robot", what=what), tmp_path)
     for _ in range(2):
         q, base = near_home(robot, order + 2, rng)
@@ -478,11 +480,12 @@ def test_partial_derivatives(name: str, order: int, tmp_path: Path) -> None:
         assert call(library.robot_inverse_dynamics_derivatives, memory, *arrays, found) == OK
         assert_orders_close(found, expected)
 
-        multiplier = rng.normal(size=(order + 1, robot.closure.n_efforts))
-        expected = robot.inverse_dynamics_hessian(q, multiplier, base)
-        found = np.empty(expected.shape)
-        assert call(library.robot_inverse_dynamics_hessian, memory, *arrays, multiplier, found) == OK
-        assert_orders_close(found, expected)
+        if twice:
+            multiplier = rng.normal(size=(order + 1, robot.closure.n_efforts))
+            expected = robot.inverse_dynamics_hessian(q, multiplier, base)
+            found = np.empty(expected.shape)
+            assert call(library.robot_inverse_dynamics_hessian, memory, *arrays, multiplier, found) == OK
+            assert_orders_close(found, expected)
 
         efforts = robot.inverse_dynamics(q, base)  # type: ignore[arg-type]
         wrench, tau = efforts if isinstance(efforts, tuple) else (None, efforts)
