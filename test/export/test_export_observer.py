@@ -58,7 +58,7 @@ def test_c_says_the_same_as_python(stiffness: float, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "file",
     some(
-        ["palletiser.yaml", "delta.yaml", "humanoid_leg.yaml", "planar_3rrr.yaml"],
+        ["palletiser.yaml", "delta.yaml", "planar_3rrr.yaml"],
         "delta.yaml",
         "planar_3rrr.yaml",
     ),
