@@ -178,4 +178,4 @@ def test_a_node_that_is_held_up_behind_a_flood_takes_the_newest_and_commands(nod
                     it.publish(old)
             it.talk.pause(0.005)
         del it.commands[:]
-        it.talk.wait_until(lambda: it.commands_come(1000), "commands")
+        it.talk.wait_until(lambda: it.commands_come(300), "commands")
