@@ -57,6 +57,7 @@ from hodyn_ros.ros.streams.rejections import Reason
 PANDA = {"robot_config": "panda.yaml"}
 STORAGES = "mcap", "sqlite3"
 PLAIN = 250  # motions of a recording in which nothing else happens
+BETWEEN_PUBLISHERS = 0.05  # [s] longer than `new_publisher_after`, so that the next one is no second one
 COUNT, RATE = 750, 500  # motions of a recording while settings change, and their rate [Hz]
 MOTION, ANSWERS, SETTINGS = (
     f"/robot/{name}" for name in ("desired_motion", "feedforward_torque", "dynamics_node/settings")
@@ -146,7 +147,7 @@ def warm_up(peer: Peer, bag: Path, make: Callable[[int], DesiredMotion]) -> int:
 
     def recorded(found: dict[str, list[Message]]) -> bool:
         peer.send(make(next(numbers)))
-        time.sleep(0.05)  # longer than `new_publisher_after`: another publisher follows
+        time.sleep(BETWEEN_PUBLISHERS)
         return found.keys() >= {MOTION, ANSWERS, SETTINGS}
 
     wait_for_bag(peer, bag, recorded, "a recorded answer")
@@ -154,7 +155,7 @@ def warm_up(peer: Peer, bag: Path, make: Callable[[int], DesiredMotion]) -> int:
     # a busy machine may hold the node up: who follows is not to come to it together with these motions
     last = stamp_of(serialize_message(make(count - 1)))
     peer.wait_until(lambda: last in peer.stamps(), "the answer to the last motion")
-    time.sleep(0.05)
+    time.sleep(BETWEEN_PUBLISHERS)
     return count
 
 
