@@ -93,7 +93,7 @@ def centroidal_momenta(bodies: BodyJacobians, order: int) -> list[Array]:
 def _sums_over_bodies(left: list[Array], right: list[Array], order: int) -> list[Array]:
     """Return `sum left^T right` over bodies (..., bodies, 6, *) by order, as products of tall matrices."""
     tall = [
-        [matrix.reshape(*matrix.shape[:-3], -1, matrix.shape[-1]) for matrix in matrices[: order + 1]]
+        [x.reshape(*x.shape[:-3], x.shape[-3] * x.shape[-2], x.shape[-1]) for x in matrices[: order + 1]]
         for matrices in (left, right)
     ]
     return product_derivatives(transposed(tall[0]), tall[1], order + 1, np.matmul)

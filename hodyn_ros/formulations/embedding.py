@@ -20,7 +20,7 @@ like.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import comb
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -36,7 +36,7 @@ from hodyn_ros.formulations.closure_rows import (
     slope,
     wrenches,
 )
-from hodyn_ros.lie.leibniz import product_derivative, product_derivatives
+from hodyn_ros.lie.leibniz import product_derivative, product_derivatives, solved
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.lie.se3 import Array, matvec
 from hodyn_ros.model.closure import Closure, Follower
@@ -277,11 +277,9 @@ def next_rate(chosen: Array, moved: LoopMotion, joints: Array, twist: Array | No
 
 def rate_of(chosen: Array, moved: LoopMotion, known: Array) -> Array:
     """Return the next derivative (m,) of z' from that of `H z'` (coordinates,)."""
-    k = len(moved.rates)
-    right = np.concatenate([np.zeros(len(chosen)), known])
-    for i in range(1, k + 1):
-        right -= comb(k, i) * (_system(chosen, moved, i) @ moved.rates[k - i])
-    rate: Array = np.linalg.solve(_system(chosen, moved, 0), right)
+    systems = [_system(chosen, moved, k) for k in range(len(moved.rates) + 1)]
+    lower = product_derivative(systems, [*moved.rates, np.zeros(len(systems[0]))], len(moved.rates))
+    rate: Array = np.linalg.solve(systems[0], np.concatenate([np.zeros(len(chosen)), known]) - lower)
     return rate
 
 
@@ -339,21 +337,15 @@ def forces(
     `preload` (order + 1, drives): what redundant drives should come near.
     """
     rows, S = len(chosen), closure.effort_map
-    jacobians = [J[chosen] for J in moved.J[: len(efforts)]]
     redundant = S.shape[1] > S.shape[0] - rows
     start = np.zeros((len(efforts), S.shape[1])) if preload is None else preload
-    system = _least(jacobians[0], S) if redundant else np.concatenate([jacobians[0].T, S], axis=1)
-    result: list[Array] = []
-    for k, effort in enumerate(efforts):
-        right = np.zeros(len(system))
-        right[: len(effort)] = effort - S @ start[k] if redundant else effort
-        for i in range(1, k + 1):
-            lower = jacobians[i].T @ result[k - i][:rows]
-            right[: len(effort)] -= comb(k, i) * lower
-            if redundant:
-                right[len(effort) :] -= comb(k, i) * (jacobians[i] @ result[k - i][rows:])
-        result.append(np.asarray(np.linalg.solve(system, right), dtype=np.float64))
-    solution = np.array(result)
+    # S is constant
+    balance = [(J[chosen], S if k == 0 else np.zeros_like(S)) for k, J in enumerate(moved.J[: len(efforts)])]
+    systems, right = [np.concatenate([J.T, own], axis=1) for J, own in balance], efforts
+    if redundant:
+        systems = [_least(*parts) for parts in balance]
+        right = np.concatenate([efforts - start @ S.T, np.zeros((len(efforts), rows))], axis=1)
+    solution = np.array(solved(partial(np.linalg.solve, systems[0]), systems, right))
     u = solution[:, rows:]
     if redundant:
         u = start + u @ S
@@ -370,15 +362,9 @@ def _least(jacobian: Array, S: Array) -> Array:
 def distribution(chosen: Array, moved: LoopMotion, order: int) -> list[Array]:
     """Return F and its derivatives (m, coordinates) up to an order, `z' = F y'`."""
     matrices = [_system(chosen, moved, k) for k in range(order + 1)]
-    size = len(matrices[0])
-    inverse: Array = np.asarray(np.linalg.inv(matrices[0]), dtype=np.float64)
-    result = [inverse[:, len(chosen) :]]
-    for k in range(1, order + 1):
-        right = np.zeros((size, result[0].shape[1]))
-        for i in range(1, k + 1):
-            right -= comb(k, i) * (matrices[i] @ result[k - i])
-        result.append(inverse @ right)
-    return result
+    units = np.eye(len(matrices[0]))[:, len(chosen) :]
+    right = [units, *[np.zeros_like(units)] * order]
+    return solved(np.linalg.inv(matrices[0]).__matmul__, matrices, right, np.matmul)
 
 
 def _support(closure: Closure, body: int) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 
 from hodyn_ros.errors import InputError, SingularError
 from hodyn_ros.formulations import spatial
-from hodyn_ros.lie.leibniz import product_derivative, product_derivatives
+from hodyn_ros.lie.leibniz import product_derivative, product_derivatives, solved
 from hodyn_ros.lie.motion import inverse_adjoint_derivatives
 from hodyn_ros.lie.se3 import Array, ad, matvec
 from hodyn_ros.model.parallel.limb import LimbModel
@@ -74,17 +74,14 @@ class LimbMotion:
     def inverse_jacobians(self, dof: Array, order: int) -> list[Array]:
         """Return `F = J_t^-1 P_t P_p` (N, delta) and its derivatives to `order`; eq. 6.
 
-        From `J_t F = D_t` with a constant `D_t`: `J_t F^(r) = -sum_(k>0) C(r,k) J_t^(k) F^(r-k)`, which
-        corrects the second derivative printed in section V-A.
+        From `J_t F = D_t` with a constant `D_t`, which corrects the second derivative printed in section V-A.
         """
-        result: list[Array] = []
-        task_jacobians = [self.selection @ jacobian for jacobian in self.jacobians]
-        unknown = np.zeros((self.limb.n_joints, dof.shape[1]))
-        for r in range(order + 1):
-            known = product_derivative(task_jacobians, [*result, unknown], r, np.matmul)
-            leading = self.selection @ dof if r == 0 else unknown
-            result.append(self.task_jacobian_inverse @ (leading - known))
-        return result
+        task_jacobians, units = (
+            [self.selection @ jacobian for jacobian in self.jacobians],
+            self.selection @ dof,
+        )
+        constant = [units, *[np.zeros_like(units)] * order]
+        return solved(self.task_jacobian_inverse.__matmul__, task_jacobians, constant, np.matmul)
 
     def _extend(self, rates: list[Array], r: int) -> None:
         """Differentiate the Jacobian once more.
@@ -195,10 +192,10 @@ def drive_forces(jacobians: Array, force: Array, preload: Array) -> Array:
     orders = range(len(force))
     transposed = np.swapaxes(jacobians, 1, 2)
     if jacobians.shape[1] == jacobians.shape[2]:
-        return _solved(transposed, force)
+        return np.stack(solved(np.linalg.inv(transposed[0]).__matmul__, transposed, force))
     missing = force - np.stack(product_derivatives(transposed, preload, len(orders)))
     normal = np.stack(product_derivatives(transposed, jacobians, len(orders), np.matmul))
-    multipliers = _solved(normal, missing)
+    multipliers = solved(np.linalg.inv(normal[0]).__matmul__, normal, missing)
     return preload + np.stack(product_derivatives(jacobians, multipliers, len(orders)))
 
 
@@ -212,13 +209,3 @@ def check_holding(jacobian: Array) -> None:
             "drives stand still, so no forces of theirs hold it; keep away from this pose",
             condition,
         )
-
-
-def _solved(matrices: Array, values: Array) -> Array:
-    """Solve `A x = b` order by order, `A x^(r) = b^(r) - sum_(k>0) C(r,k) A^(k) x^(r-k)`."""
-    inverse = np.linalg.inv(matrices[0])
-    result: list[Array] = []
-    for r, value in enumerate(values):
-        known = product_derivative(matrices, [*result, np.zeros(values.shape[1])], r)
-        result.append(inverse @ (value - known))
-    return np.stack(result)

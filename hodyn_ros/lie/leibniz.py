@@ -29,3 +29,18 @@ def product_derivatives(
 ) -> list[Array]:
     """Return a product and its derivatives, `count` of them, as `product_derivative` does each."""
     return [product_derivative(a, b, order, multiply) for order in range(count)]
+
+
+def solved(
+    solve: Callable[[Any], Array], matrices: Any, values: Any, multiply: Callable[[Any, Any], Any] = matvec
+) -> list[Array]:
+    """Return x with `A x = b`, and its derivatives, from those of b: as many as `values`.
+
+    `A x^(r) = b^(r) - sum_(k>0) C(r, k) A^(k) x^(r-k)`; `solve` takes A to the other side.
+    """
+    result: list[Array] = []
+    for r, value in enumerate(values):
+        for k in range(1, r + 1):
+            value = value - comb(r, k) * multiply(matrices[k], result[r - k])
+        result.append(solve(value))
+    return result
