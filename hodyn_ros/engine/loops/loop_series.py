@@ -114,7 +114,8 @@ class ClusterMotion:
     """The motion of the bodies of a cluster; `rates[j]` are coefficients of the velocity of joint j.
 
     `base`: axes and position of body 0 and the coefficients of its twist, where it is moved as given;
-    `target`: those of the pose given of a platform. All are seen from the point of reference.
+    `target`: those of the pose given of a platform. All are seen from the point of reference. `places`: axes
+    and position of each body at present; `screws` of joints and their `screw_rates`, `twists` of bodies.
     """
 
     def __init__(
@@ -137,18 +138,19 @@ class ClusterMotion:
             target = _seen(self._frame, _composed(base, attachment))
             base, center = None, [0.0, 0.0, 0.0]
         self._center = np.asarray(center)
-        self._places: dict[int, tuple[Axes, Vector]] = {-1: (UNITS, ZERO)}
+        self.places: dict[int, tuple[Axes, Vector]] = {-1: (UNITS, ZERO)}
         if cluster.root >= 0:
-            self._places[cluster.root] = (UNITS, ZERO)
+            self.places[cluster.root] = (UNITS, ZERO)
         elif base is not None:
-            self._places[0] = base
+            self.places[0] = base
         self.screws: dict[int, list[Spatial]] = {}
-        self.twists: dict[int, list[Spatial]] = {body: [] for body in self._places}
+        self.screw_rates: dict[int, list[Spatial]] = {}
+        self.twists: dict[int, list[Spatial]] = {body: [] for body in self.places}
         for j in cluster.bodies:
             body = bodies[j]
             if body.joint < 0:
                 continue
-            axes, place = self._places[body.parent]
+            axes, place = self.places[body.parent]
             shift = body.translation - self._center if body.parent < 0 else body.translation
             place = add(place, combine(axes, shift.tolist()))
             x, y, z = (combine(axes, column) for column in body.rotation.T.tolist())
@@ -157,10 +159,10 @@ class ClusterMotion:
             c, s = _turn(body, positions[body.joint])
             axes = (add(scale(c, x), scale(s, y)), subtract(scale(c, y), scale(s, x)), z)
             along = scale(body.translation_gain * positions[body.joint], z)
-            self._places[j] = (axes, add(place, along))
-            self.twists[j] = []
+            self.places[j] = (axes, add(place, along))
+            self.twists[j], self.screw_rates[j] = [], []
         if target is not None:
-            self._places[TARGET] = target
+            self.places[TARGET] = target
             self.twists[TARGET] = []
         self._frames: dict[tuple[int, bytes], MovingFrame] = {}
         self._wrenches: list[list[Spatial]] = [[] for _ in cluster.rows]
@@ -183,7 +185,7 @@ class ClusterMotion:
         key = on_body.body, on_body.pose.tobytes()
         body = self._known(on_body.body)
         if key not in self._frames:
-            axes, place = self._places[body]
+            axes, place = self.places[body]
             local = on_body.pose.copy()
             if on_body.body >= 0:
                 local = self._bodies[on_body.body].body_in_frame @ local
@@ -214,7 +216,19 @@ class ClusterMotion:
             rate = bracket(above[k], screws[0])
             for i in range(1, k + 1):
                 rate = plus(rate, bracket(above[k - i], screws[i]))
+            self.screw_rates[body].append(rate)
             screws.append(scaled(1.0 / (k + 1), rate))
+
+    def base_screws(self, order: int) -> list[list[Spatial]]:
+        """Return the screws of the body-fixed twist of a floating base up to a coefficient.
+
+        Twists up to the one before are needed.
+        """
+        base, orders = self.frame(Frame.of_body(0), order), range(order + 1)
+        turns = [
+            [(axis[k], convolve_vectors(cross, base.point, axis, k)) for k in orders] for axis in base.axes
+        ]
+        return [*turns, *([(ZERO, axis[k]) for k in orders] for axis in base.axes)]
 
     def append(
         self,

@@ -16,11 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
-import numpy as np
-
+from hodyn_ros.engine.loops.loop_series import Cluster, ClusterMotion, moved
 from hodyn_ros.engine.series.canonical import CanonicalBody, inward
 from hodyn_ros.engine.series.series import Series, coefficient
 from hodyn_ros.engine.series.spatial import (
@@ -28,13 +26,13 @@ from hodyn_ros.engine.series.spatial import (
     Axes,
     Matrix,
     Spatial,
-    bracket,
     combine,
     plus,
     scaled,
     symmetric,
 )
-from hodyn_ros.engine.series.vectors import ZERO, Scalar, Vector, add, cross, dot, scale, subtract, times
+from hodyn_ros.engine.series.vectors import ZERO, Scalar, Vector, add, axes_of, cross, dot, scale, times
+from hodyn_ros.model.frames import Frame
 
 Rows = list[list[Scalar]]
 
@@ -43,12 +41,10 @@ _PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # entries of a symmet
 
 @dataclass
 class Placed:
-    """A body with its joint: what is known at the start, and series in world axes."""
+    """A body with its joint, by series in world axes."""
 
     parent: int
     columns: list[int]  # of its joint's velocities
-    axes: Axes  # of its frame, at the start
-    position: Vector
     screws: list[Spatial]
     rates: list[Spatial]  # of the screws
     twist: Spatial
@@ -73,78 +69,36 @@ class Composite:
         self.ground: Spatial = (ZERO, (-float(gravity[0]), -float(gravity[1]), -float(gravity[2])))
         self.velocities = list(velocities)
         self.size = len(self.velocities)
-        self.placed: list[Placed] = []
-        self.moments: list[Moments] = []
         first = 0 if rotation is None else 6
-        for body in bodies:
-            if body.joint < 0:
-                assert rotation is not None
-                x, y, z = zip(*[row[:3] for row in rotation[:3]])
-                axes: Axes = (x, y, z)
-                position, columns = ZERO, list(range(6))
-                screws = [*((axis, ZERO) for axis in axes), *((ZERO, axis) for axis in axes)]
-            else:
-                axes, position, screw = self._place(body, positions[body.joint])
-                columns, screws = [first + body.joint], [screw]
-            self._move(body.parent, columns, axes, position, screws)
-            self.moments.append(self._moments(len(self.placed) - 1))
-
-    def _place(self, body: CanonicalBody, coordinate: Scalar) -> tuple[Axes, Vector, Spatial]:
-        """Return axes, position and joint screw of a body at the start."""
-        rotation: list[list[float]] = body.rotation.tolist()
-        if body.parent < 0:
-            x, y, z = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-            above: Axes = (x, y, z)
-            x, y, z = (body.translation - self.constants[0].translation).tolist()
-            position: Vector = (x, y, z)
-        else:
-            parent = self.placed[body.parent]
-            above = parent.axes
-            position = add(parent.position, combine(above, body.translation.tolist()))
-        x, y, z = (combine(above, column) for column in zip(*rotation))
-        angle = body.rotation_gain * coordinate + body.offset
-        c, s = np.cos(angle), np.sin(angle)
-        axes = (add(scale(c, x), scale(s, y)), subtract(scale(c, y), scale(s, x)), z)
-        position = add(position, scale(body.translation_gain * coordinate, z))
-        lever = scale(body.rotation_gain, cross(position, z))
-        return axes, position, (scale(body.rotation_gain, z), add(lever, scale(body.translation_gain, z)))
-
-    def _move(
-        self, parent: int, columns: list[int], axes: Axes, position: Vector, screws: Sequence[Spatial]
-    ) -> None:
-        """Find the series of a body's screws and twist: `S' = ad_V S`."""
-        above = [term(self.twist_of(parent), k) for k in range(self.terms)]
-        speeds = [self.velocities[column].coefficients for column in columns]
-        moved = [[screw] for screw in screws]
-        rates: list[list[Spatial]] = [[] for _ in screws]
-        twists: list[Spatial] = []
+        everything = Cluster(-1, tuple(range(len(bodies))), (), ())
+        base = None if rotation is None else (axes_of(rotation), ZERO)
+        center = bodies[0].translation.tolist()
+        self._motion = ClusterMotion(everything, bodies, center, positions, base, None)
+        speeds = [velocity.coefficients for velocity in velocities]
         for k in range(self.terms):
-            twist = above[k]
-            for series, speed in zip(moved, speeds):
-                for i in range(k + 1):
-                    twist = plus(twist, scaled(speed[k - i], series[i]))
-            twists.append(twist)
-            # a single screw does not move under its own joint
-            carrier = above if len(screws) == 1 else twists
-            for series, rate in zip(moved, rates):
-                rate.append(reduce(plus, [bracket(carrier[k - i], series[i]) for i in range(k + 1)]))
-                series.append(scaled(1.0 / (k + 1), rate[k]))
-        self.placed.append(
-            Placed(
-                parent,
-                columns,
-                axes,
-                position,
-                [series_of(series[: self.terms]) for series in moved],
-                [series_of(rate) for rate in rates],
-                series_of(twists),
-            )
-        )
+            twist = NOTHING
+            for screws, speed in zip(self._motion.base_screws(k), speeds) if first else ():
+                twist = plus(twist, moved(screws, speed, k))
+            self._motion.extend(dict(enumerate(speeds[first:])), twist)
+        self.placed = [self._placed(j, body, first) for j, body in enumerate(bodies)]
+        self.moments = [self._moments(j) for j in range(len(bodies))]
+
+    def _placed(self, j: int, body: CanonicalBody, first: int) -> Placed:
+        """Return the series of a body; the joints' columns begin at `first`."""
+        if body.joint < 0:
+            columns, series = list(range(6)), self._motion.base_screws(self.terms)
+            rates = [[scaled(k + 1.0, x) for k, x in enumerate(screw[1:])] for screw in series]
+        else:
+            columns = [first + body.joint]
+            series, rates = [self._motion.screws[j]], [self._motion.screw_rates[j]]
+        screws = [series_of(screw[: self.terms]) for screw in series]
+        twist = series_of(self._motion.twists[j])
+        return Placed(body.parent, columns, screws, [series_of(rate) for rate in rates], twist)
 
     def _moments(self, j: int) -> Moments:
         """Find the series of a body's moments of mass: `h' = m v + w × h`, `S' = D + D^T`."""
         body, own = self.constants[j], self.placed[j]
-        first, second = _moments_at_start(body, own.axes, own.position)
+        first, second = _moments_at_start(body, *self._motion.places[j])
         firsts, seconds = [first], [second]
         for k in range(self.terms - 1):
             h = scale(body.mass, term(own.twist, k)[1])
@@ -185,17 +139,9 @@ class Composite:
 
     def frame(self, j: int) -> tuple[Axes, Vector]:
         """Return the series of the axes and of the position of the frame that the user gave to a body."""
-        own, placement = self.placed[j], self.constants[j].body_in_frame
-        at_start = [combine(own.axes, column) for column in placement[:3, :3].T.tolist()]
-        position = add(own.position, combine(own.axes, placement[:3, 3].tolist()))
-        x, y, z, p = ([vector] for vector in (*at_start, position))
-        for k in range(self.terms - 1):
-            for series in (x, y, z, p):
-                rate = term(own.twist, k)[1] if series is p else ZERO
-                for i in range(k + 1):
-                    rate = add(rate, cross(term(own.twist, k - i)[0], series[i]))
-                series.append(scale(1.0 / (k + 1), rate))
-        return (_vector(x), _vector(y), _vector(z)), _vector(p)
+        moving = self._motion.frame(Frame.of_body(j), self.terms - 1)
+        x, y, z, position = (_vector(series[: self.terms]) for series in (*moving.axes, moving.point))
+        return (x, y, z), position
 
     def accumulate(self, values: list[list[Scalar]]) -> list[list[Scalar]]:
         """Add to the numbers of every body those of the bodies beyond it."""

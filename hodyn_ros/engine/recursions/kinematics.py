@@ -78,7 +78,7 @@ def frame_jacobian(model: TreeModel, order: int, frame: Frame, representation: R
         path = inward(model.parents, frame.body)
         nothing = [[0.0] * 6] * (order + 1)
         if model.floating_base:
-            for series in moved.base_screws():
+            for series in moved.motion.base_screws(order):
                 on_it = 0 in path
                 columns.append(
                     moved.represented(frame, series, representation, order + 1) if on_it else nothing
@@ -187,15 +187,6 @@ class _Moved:
             constant: list[float] = (Ad(inverse(place)) @ self.model.screws[frame.body]).tolist()
             return [constant, *nothing]
         return self.represented(frame, self.motion.screws[frame.body], representation, self.order + 1)
-
-    def base_screws(self) -> list[list[Spatial]]:
-        """Return the screws of the body-fixed twist of a floating base."""
-        base = self.motion.frame(Frame(0, _at([0.0, 0.0, 0.0])), self.order)
-        turns = [
-            [(axis[k], convolve_vectors(cross, base.point, axis, k)) for k in range(self.order + 1)]
-            for axis in base.axes
-        ]
-        return [*turns, *([(ZERO, axis[k]) for k in range(self.order + 1)] for axis in base.axes)]
 
 
 def _at(point: Sequence[float]) -> Array:
