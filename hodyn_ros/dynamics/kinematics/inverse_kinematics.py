@@ -120,6 +120,6 @@ class InverseKinematics:
 def inverse_kinematics(model: TreeModel, call: GoalCall, frames: Mapping[str, Frame] | None = None) -> Array:
     """Find the joint motion (order + 1, n) that moves bodies as given, in readable form.
 
-    Errors as of `GoalCall.targets` and `read_problem` in `hodyn_ros.dynamics.kinematics.inverse_problem`.
+    Errors as of `Robot.inverse_kinematics`.
     """
     return read_problem(model, call, call.targets(model), frames).solve()

@@ -89,9 +89,7 @@ class GoalCall(NamedTuple):
         `pose` (4, 4) in the world [m]; `twists` (order, 6): the twist `(omega; v)` of the body and its
         derivatives, in `representation` "spatial" (world axes, at the world origin), "body_fixed" (body axes,
         at the body origin) or "hybrid" (world axes, at the body origin). `body` may be left out where a robot
-        has a single last body. `task` "position" or "orientation" prescribes only that of the body. With a
-        list of F names as `body`, poses are (F, 4, 4), twists (F, order, 6), and `task` one for all or a
-        list. Raises InputError saying what was expected.
+        has a single last body. The rest as of `Robot.inverse_kinematics`.
         """
         check_representation(self.representation)
         names, several = _names(model, self.body)
@@ -199,10 +197,7 @@ def read_problem(
 
     A floating base moves as `base` says, with at least `order` twists.
 
-    Raises SingularError with the condition number where the Jacobian is singular and derivatives are asked
-    for, or so close to it that in one of them more than a share of 1e-5 would be rounding, ConvergenceError
-    with the distance left where the pose is out of reach, InputError for wrong shapes, names and numbers. All
-    of them leave the robot as it was.
+    Errors as of `Robot.inverse_kinematics`; all of them leave the robot as it was.
     """
     base, n = fitting_base(model, call.base, targets.order), model.n_joints
     carriers = carriers_of(model, frames or {}, targets.names)
