@@ -279,9 +279,8 @@ def rate_of(chosen: Array, moved: LoopMotion, known: Array) -> Array:
     """Return the next derivative (m,) of z' from that of `H z'` (coordinates,)."""
     systems = [_system(chosen, moved, k) for k in range(len(moved.rates) + 1)]
     lower = product_derivative(systems, [*moved.rates, np.zeros(len(systems[0]))], len(moved.rates))
-    right: Array = np.concatenate([np.zeros(len(chosen)), known]) - lower
-    rate: Array = np.linalg.solve(systems[0], right)
-    return rate
+    right = np.concatenate([np.zeros(len(chosen)), known]) - lower
+    return np.asarray(np.linalg.solve(systems[0], right), dtype=np.float64)
 
 
 def _system(chosen: Array, moved: LoopMotion, order: int) -> Array:
