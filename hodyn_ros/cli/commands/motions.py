@@ -22,6 +22,7 @@ from hodyn_ros.cli.arguments import (
     robot_first,
     share_of,
     shares_of,
+    words_beside,
 )
 from hodyn_ros.cli.figures import check_figures, fail, plan_figures, print_figures
 
@@ -222,7 +223,7 @@ def plan(
             pieces,
         )
         choice = chosen_robot(robot, floating_base, settings)
-        timed = run_plan(choice, path, request, out, picture, Console(stderr=as_json))
+        timed = run_plan(choice, path, request, out, picture, words_beside(out, as_json))
     except InfeasibleError as error:
         raise SystemExit(fail(error, 1)) from None
     if as_json:
@@ -249,6 +250,6 @@ def retime(
 
     try:
         choice = chosen_robot(robot, floating_base, settings)
-        run_retime(choice, trajectory, duration, tolerance, out, picture, Console())
+        run_retime(choice, trajectory, duration, tolerance, out, picture, words_beside(out))
     except InfeasibleError as error:
         raise SystemExit(fail(error, 1)) from None
