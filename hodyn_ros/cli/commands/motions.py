@@ -98,10 +98,10 @@ def simulate(
         typer.Option(help="CSV or bag to write, of what sensors show of the run.", show_default="none"),
     ] = None,
     encoder_noise: Annotated[
-        float, typer.Option(help="Standard deviation of encoders in a record, in rad.", min=0.0)
+        float, typer.Option(help="Standard deviation of encoders in a record, in rad or m.", min=0.0)
     ] = 5e-6,
     effort_noise: Annotated[
-        float, typer.Option(help="Standard deviation of efforts in a record, in N·m.", min=0.0)
+        float, typer.Option(help="Standard deviation of efforts in a record, in N·m or N.", min=0.0)
     ] = 0.1,
     link_delay: Annotated[
         float, typer.Option(help="Delay of link encoders behind their stamps in a record, in s.", min=0.0)
