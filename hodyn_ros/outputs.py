@@ -11,6 +11,7 @@ from pathlib import Path
 
 from hodyn_ros.errors import InputError
 
+STDOUT = Path("/dev/stdout")
 _LONGEST_NAME = 60  # characters, of four bytes each at most: systems of files take 255 bytes
 
 
@@ -20,13 +21,18 @@ def complete(path: Path) -> Iterator[Path]:
 
     It has the same name in a hidden folder beside `path`, and nothing is left of it after an exception. A
     file that was there is replaced, and who may read or write it stays; OSError for one that is protected
-    from writing, and for a folder. Links stay, and lead to what is new. A device, such as /dev/null, is
-    written to.
+    from writing, and for a folder. Links stay, and lead to what is new. A device, a pipe and the
+    standard output are written to at the end.
     """
-    if path.exists() and not (path.is_file() or path.is_dir()):
-        yield path
+    if path.exists() and (path == STDOUT or not (path.is_file() or path.is_dir())):
+        with tempfile.TemporaryDirectory() as folder:
+            part = Path(folder, path.name)
+            yield part
+            own = path == STDOUT  # opened anew, a shell's file would be written over
+            with open(1 if own else path, "ab", closefd=not own) as there:
+                there.write(part.read_bytes())
         return
-    path = path.resolve()  # as /dev/stdout leads to the file of a shell
+    path = path.resolve()
     if path.is_file():
         path.open("ab").close()
     path.parent.mkdir(parents=True, exist_ok=True)

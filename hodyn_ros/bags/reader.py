@@ -86,7 +86,7 @@ class Bag:
         if not trouble:
             return
         if not count:
-            raise InputError(f"'{self.path}' cannot be read: {trouble}")
+            raise DamagedError(f"'{self.path}' cannot be read: {trouble}")
         lost = _lost(metadata.count, count, sum(file.unread for file in self._files), size)
         self.warning = (
             f"'{self.path}' was not completed ({trouble}); {count} messages can be read, the last recorded "

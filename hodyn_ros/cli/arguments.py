@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
+from rich.console import Console
 
 from hodyn_ros import share
 from hodyn_ros.errors import HodynError, InputError
+from hodyn_ros.outputs import STDOUT
 
 
 def files(incomplete: str) -> list[str]:
@@ -81,6 +83,11 @@ Picture = Annotated[
     typer.Option(help="Picture to draw, such as out/picture.png.", show_default="none", callback=drawable),
 ]
 Recording = Annotated[Path, typer.Argument(help="Recording of rosbag2, mcap or sqlite3; it may be cut off.")]
+
+
+def words_beside(out: Path, as_json: bool = False) -> Console:
+    """Return a console for words: the standard output, or standard error where that takes data."""
+    return Console(stderr=as_json or out == STDOUT)
 
 
 def chosen_robot(robot: str, floating_base: bool, settings: list[str] | None) -> Any:

@@ -11,7 +11,7 @@ from hodyn_ros import share
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import InputError
-from hodyn_ros.outputs import require_writable, write_text
+from hodyn_ros.outputs import complete, require_writable, write_text
 from hodyn_ros.planning.check import Report, check
 from hodyn_ros.planning.report import certainty, findings_table, percent, print_whole, verdict
 from hodyn_ros.planning.retime import retime
@@ -105,14 +105,16 @@ def _written(
     out: Path,
 ) -> tuple[float, Report]:
     """Write the file and check what it says; where rounding leaves it beyond a limit, a little slower."""
-    for _ in range(_ATTEMPTS):
-        note = f"Retimed to {speed:.9f} of its speed for {machine.name}."
-        write_text(out, retimed_text(source, speed, note))
-        report = check(machine, read_motion(out), None if duration is None else duration / speed, tolerance)
-        if not report.violations:
-            return speed, report
-        speed *= 1.0 - 2.0 * (report.tightest.usage - 1.0)
-    raise InputError(f"{out} exceeds limits by rounding: {verdict(report)}")
+    with complete(out) as part:
+        for _ in range(_ATTEMPTS):
+            note = f"Retimed to {speed:.9f} of its speed for {machine.name}."
+            write_text(part, retimed_text(source, speed, note))
+            until = None if duration is None else duration / speed
+            report = check(machine, read_motion(part), until, tolerance)
+            if not report.violations:
+                return speed, report
+            speed *= 1.0 - 2.0 * (report.tightest.usage - 1.0)
+        raise InputError(f"the motion exceeds limits by rounding: {verdict(report)}")
 
 
 def _motion(source: Path, duration: float | None) -> RobotMotion:

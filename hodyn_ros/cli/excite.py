@@ -12,7 +12,7 @@ from hodyn_ros.cli.check_and_retime import draw
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.identification.excitation import Excitation, ExcitationOptions, excite
-from hodyn_ros.outputs import require_writable, write_text
+from hodyn_ros.outputs import complete, require_writable, write_text
 from hodyn_ros.planning.check import check
 from hodyn_ros.planning.report import percent, verdict
 from hodyn_ros.tables import number, progress_bar, say
@@ -36,8 +36,9 @@ def run_excite(
     other = None if compare is None else read_trajectory(share.find("config", compare))
     with progress_bar(console, "searching a motion") as progress:
         best = excite(machine, options, progress)
-    write_text(out, _text(best, machine, options))
-    motion = read_trajectory(out)
+    with complete(out) as part:
+        write_text(part, _text(best, machine, options))
+        motion = read_trajectory(part)
     say(
         console,
         f"{machine.name}: condition {number(best.condition)} of {len(best.parameters)} base parameters; "

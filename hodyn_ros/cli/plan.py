@@ -15,7 +15,7 @@ from hodyn_ros.cli.check_and_retime import read_machine
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import InputError
-from hodyn_ros.outputs import require_writable, write_text
+from hodyn_ros.outputs import complete, require_writable, write_text
 from hodyn_ros.planning.check import check
 from hodyn_ros.planning.report import print_whole, verdict
 from hodyn_ros.planning.space.frame_path_file import is_frame_path, path_text, read_frame_path
@@ -138,16 +138,17 @@ def run_plan(
         )
     print_whole(console, bindings_table(timed))
     note = f"Timed for {machine.name}: {timed.duration:.6f} s."
-    if in_space:  # what is timed is the path of the joints
-        write_text(out, path_text(joint_path, f"From {Path(path).name}, by its way in m."))
-        source = out
-    write_text(out, timed_text(source, timed.timing, note))
+    with complete(out) as part:
+        if in_space:  # what is timed is the path of the joints
+            write_text(part, path_text(joint_path, f"From {Path(path).name}, by its way in m."))
+            source = part
+        write_text(part, timed_text(source, timed.timing, note))
+        as_written = verdict(check(machine, read_motion(part)))
     say(console, f"wrote {out}")
     if picture is not None:
         from hodyn_ros.planning.time_optimal.picture import draw_plan
 
         title = f"{Path(path).name} on {machine.name}: what is used of the limits"
         say(console, f"wrote {draw_plan(timed, title, picture)}")
-    as_written = verdict(check(machine, read_motion(out)))
     say(console, outcome(timed), f"checked as it was written: {as_written}")
     return timed

@@ -10,6 +10,7 @@ from math import isfinite
 import numpy as np
 
 from hodyn_ros.array import Array
+from hodyn_ros.dynamics.mobility import drawn_only
 from hodyn_ros.dynamics.read_robot import format_of
 from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import FigureWarning
@@ -24,7 +25,8 @@ from hodyn_ros.tables import number
 
 _URDF_NOTES: tuple[str, ...] = (
     "A URDF says nothing about drives, rates of torques or gravity (taken as 9.81 m/s^2 down); a YAML file "
-    "beside it does, see config/README.md. By itself its damping, friction and transmissions do not count.",
+    "beside it does, see config/README.md. By itself its damping, friction, transmissions and soft limits "
+    "(safety_controller) do not count.",
 )
 
 
@@ -60,7 +62,9 @@ def read_sheet(choice: RobotChoice) -> Sheet:
 
 
 def _left_out(robot: RobotDescription, form: str) -> Iterator[str]:
-    """Say which bodies with mass stand on the ground, so that they do not count."""
+    """Say that nothing has a mass, or what has one and stands on the ground, so that it does not count."""
+    if fault := drawn_only(robot.model):
+        yield f"No command computes with it: {fault}."
     if robot.grounded:
         bodies = ", ".join(f"{name} ({number(mass)} kg)" for name, mass in robot.grounded.items())
         hint = {

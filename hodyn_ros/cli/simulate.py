@@ -17,7 +17,6 @@ from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import InputError
 from hodyn_ros.learning import read_correction
-from hodyn_ros.model.tree import JointKind
 from hodyn_ros.outputs import write_text
 from hodyn_ros.pictures import legend_below, plain, save_picture
 from hodyn_ros.simulation.instruments import Instruments, SensorLog
@@ -219,11 +218,8 @@ def _signed(value: float) -> str:
 
 
 def _unit(model: Robot) -> str:
-    structure, tree = model.structure, model.tree
-    kinds = {tree.kinds[tree.first_jointed_body + joint] for joint in structure.joints}
-    if structure.platform is None:
-        if kinds == {JointKind.PRISMATIC}:
-            return "m"
-        if JointKind.PRISMATIC not in kinds:
-            return "rad"
-    return "rad or m"
+    structure = model.structure
+    slides = {model.tree.slides(joint) for joint in structure.joints}
+    if structure.platform is not None or len(slides) > 1:
+        return "rad or m"
+    return "m" if True in slides else "rad"

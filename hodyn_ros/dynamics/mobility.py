@@ -90,13 +90,20 @@ def check_mobility(model: TreeModel) -> list[MasslessGroup]:
     return groups
 
 
+def drawn_only(model: TreeModel) -> str:
+    """Say that no body of a robot has a mass; nothing where one has."""
+    if model.masses.any() or model.inertias.any():
+        return ""
+    return (
+        f"no body of robot {model.name!r} has a mass, as in descriptions that are only drawn: no motion "
+        "would cost an effort; write masses and inertias into it, or under bodies in a robot file"
+    )
+
+
 def _check_ends(model: TreeModel) -> None:
     """Reject bodies without mass that carry none."""
-    if not (model.masses.any() or model.inertias.any()):
-        raise ModelError(
-            f"no body of robot {model.name!r} has a mass, as in descriptions that are only drawn: no motion "
-            "would cost an effort; write masses and inertias into it, or under bodies in a robot file"
-        )
+    if fault := drawn_only(model):
+        raise ModelError(fault)
     for body, name in enumerate(model.body_names):
         without = model.masses[body] == 0.0 and not model.inertias[body].any()
         base = model.floating_base and body == 0

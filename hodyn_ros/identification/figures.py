@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from hodyn_ros.array import Array
+from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.identification.base_parameters import BaseParameters
 from hodyn_ros.identification.least_squares.data import Data
 from hodyn_ros.identification.least_squares.estimate import Estimate
@@ -102,6 +104,21 @@ def spring_figures(
             before = model.specs[j].spring_damping
             figures.append(Figure(f"spring damping of {names[j]}", "N·m·s/rad", damping, width, before, True))
     return figures
+
+
+def in_units_of_joints(figures: Sequence[Figure], robot: Robot) -> list[Figure]:
+    """Return figures as they are found of turns, with m and N where they are of slides."""
+    slides = tuple(f" of {name}" for name in robot.joint_names if robot.tree.slides(name))
+    return [
+        replace(figure, unit=_unit_of_slide(figure)) if figure.name.endswith(slides) else figure
+        for figure in figures
+    ]
+
+
+def _unit_of_slide(figure: Figure) -> str:
+    if figure.name.startswith("motor inertia"):
+        return "kg"
+    return figure.unit.replace("N·m", "N").replace("rad", "m")
 
 
 def _bent(

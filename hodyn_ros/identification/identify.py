@@ -15,7 +15,13 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.identification.bandwidth import best_data
 from hodyn_ros.identification.base_parameters import BaseParameters, base_parameters
 from hodyn_ros.identification.consistency import nearest_bodies
-from hodyn_ros.identification.figures import base_figures, friction_figures, notes, spring_figures
+from hodyn_ros.identification.figures import (
+    base_figures,
+    friction_figures,
+    in_units_of_joints,
+    notes,
+    spring_figures,
+)
 from hodyn_ros.identification.interruptions import without_interruptions
 from hodyn_ros.identification.least_squares.data import Data
 from hodyn_ros.identification.least_squares.estimate import Estimate, estimate, refitted_springs
@@ -216,7 +222,7 @@ def _contradictions(
         )
         figures += friction_figures(model, data, alone, alone.unknowns)
         figures += spring_figures(model, data, alone, alone.unknowns, {}, {})
-        for figure in figures:
+        for figure in in_units_of_joints(figures, model.robot):
             if figure.identified and "without load" not in figure.name:
                 by_name.setdefault(figure.name, []).append((figure, data.recording.source))
     lines = []
@@ -332,6 +338,7 @@ def _result(
     figures = base_figures(model, base, parameters, covariance[:p, :p], prior_deviations)
     figures += friction_figures(model, data, estimated, unknowns)
     figures += spring_figures(model, data, estimated, unknowns, terms, heard)
+    figures = in_units_of_joints(figures, model.robot)
     delay = float(np.sqrt(covariance[-1, -1]))
     effort_delay = Figure("delay of the efforts", "s", unknowns.effort_delay, delay, 0.0, True)
     springs = _springs(model, figures, terms)

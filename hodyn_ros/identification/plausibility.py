@@ -60,10 +60,13 @@ def _check_positions(model: TorqueModel, data: Data) -> None:
     for j, name in enumerate(model.robot.joint_names):
         lower, upper = limits.position_lower[j], limits.position_upper[j]
         low, high = motion.q[:, j].min(), motion.q[:, j].max()
-        if np.isfinite(upper - lower) and high - low > max(_TURN, 2.0 * (upper - lower)):
+        slides = model.robot.tree.slides(name)
+        if np.isfinite(upper - lower) and high - low > max(0.0 if slides else _TURN, 2.0 * (upper - lower)):
+            unit, doubt = ("m", "mm") if slides else ("rad", "degrees")
+            scale = "0.001 for mm" if slides else "0.0174533 for degrees"
             raise InputError(
-                f"joint {name!r} moves over {high - low:.4g} rad, but its limits are {upper - lower:.4g} rad "
-                "apart; are these degrees, or turns of the rotor? Give position_scale (0.0174533 for degrees)"
+                f"joint {name!r} moves over {high - low:.4g} {unit}, but its limits are {upper - lower:.4g} "
+                f"{unit} apart; are these {doubt}, or turns of the rotor? Give position_scale ({scale})"
             )
 
 

@@ -124,7 +124,8 @@ def _drive(result: Identified, robot: Robot, spec: DriveSpec, j: int) -> dict[st
     if figure.identified:
         drive["stiffness"] = {
             "value": drive["stiffness"],
-            "source": f"identified from {result.source}, standard deviation {figure.deviation:.2g} N·m/rad",
+            "source": f"identified from {result.source}, standard deviation {figure.deviation:.2g} "
+            f"{figure.unit}",
         }
     else:
         drive["stiffness"] = {
@@ -163,8 +164,8 @@ def _transition(result: Identified, joint: str, value: float) -> Any:
     sharpness = figures[f"sharpness of the friction of {joint}"].value
     return {
         "value": value,
-        "source": f"nearest to {figure.value:.4g} rad/s at a sharpness of {sharpness:.2g}, identified from "
-        f"{result.source}",
+        "source": f"nearest to {figure.value:.4g} {figure.unit} at a sharpness of {sharpness:.2g}, "
+        f"identified from {result.source}",
     }
 
 

@@ -173,6 +173,10 @@ class TreeModel:
         """Return the index of a joint given by name or index; InputError names what is there instead."""
         return _index("joint", joint, self.joint_names)
 
+    def slides(self, joint: str | int) -> bool:
+        """Whether a joint is prismatic, so that its position is in m and its effort in N."""
+        return self.kinds[self.first_jointed_body + self.joint_index(joint)] is JointKind.PRISMATIC
+
     def with_gravity(self, gravity: ArrayLike) -> TreeModel:
         """Return the same robot under another gravity (3,) [m/s^2], given as a vector that points down."""
         return replace(self, gravity=frozen_array("gravity", gravity, (3,)))

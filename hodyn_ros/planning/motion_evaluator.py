@@ -11,7 +11,6 @@ from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import HodynError, InputError, SingularError
 from hodyn_ros.lie.motion import BaseMotion
-from hodyn_ros.model.tree import JointKind
 from hodyn_ros.trajectory.robot_motion import MotionSample, RobotMotion
 
 _NOISE = 1e-3 * UNREACHED  # [N·m, N]
@@ -48,8 +47,7 @@ class MotionEvaluator:
 
     def slides(self, joint: str) -> bool:
         """Whether a joint is prismatic."""
-        tree = self.robot.tree
-        return tree.kinds[tree.first_jointed_body + tree.joint_index(joint)] is JointKind.PRISMATIC
+        return self.robot.tree.slides(joint)
 
     def fitted(self, motion: RobotMotion) -> RobotMotion:
         """Return the motion of the coordinates; InputError where it moves what is not there."""

@@ -10,7 +10,6 @@ from hodyn_ros.array import Array
 from hodyn_ros.dynamics.kinematics.skeleton import body_lines, body_poses, loop_lines
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import HodynError
-from hodyn_ros.model.tree import JointKind
 from hodyn_ros.view.track import Instant
 from hodyn_ros.view.visuals import Visual
 
@@ -133,7 +132,7 @@ def _springs(robot: Robot) -> tuple[Spring, ...]:
     for driven in [] if train is None else np.flatnonzero(train.elastic):
         body = tree.first_jointed_body + tree.joint_index(robot.driven_joints[driven])
         place, screw = tree.placements[body], tree.screws[body]
-        slides = tree.kinds[body] is JointKind.PRISMATIC
+        slides = tree.slides(body - tree.first_jointed_body)
         direction = screw[3:] if slides else screw[:3]
         axis = place[:3, :3].T @ direction
         on_axis = place[:3, 3] if slides else np.cross(screw[:3], screw[3:])

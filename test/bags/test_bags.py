@@ -18,7 +18,6 @@ from rosbags.interfaces import QosDurability, QosHistory
 from rosbags.rosbag2 import CompressionMode, Reader
 from sweeps import some
 
-from hodyn_ros import InputError
 from hodyn_ros.bags.comparison.sources import DESIRED_MOTION, FEEDFORWARD_TORQUE, STRING, find_sources
 from hodyn_ros.bags.files.types import learn, recorded_types, ros_types, todays_hash, type_hash
 from hodyn_ros.bags.messages import DamagedError, Message, Topic, stamp_of
@@ -195,7 +194,7 @@ def test_a_bag_without_metadata_and_all_messages_is_complete(bag: Path) -> None:
 
 def test_of_a_bag_cut_at_its_very_beginning_nothing_is_read(bag: Path) -> None:
     cut(bag, 0.0005)
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(DamagedError, match="cannot be read"):
         Bag(bag)
 
 

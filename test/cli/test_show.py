@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from refusals import refused
 from rich.console import Console
 
-from hodyn_ros import Robot, share
+from hodyn_ros import ModelError, Robot, share
 from hodyn_ros.cli.robot_sheet import read_sheet
 from hodyn_ros.cli.show import run_show
 from hodyn_ros.dynamics.robot_choice import RobotChoice
@@ -36,7 +37,7 @@ def shown(robot: str | Path, picture: Path | None = None, width: int = 80) -> st
         ),
         (
             "panda.urdf",
-            ["A URDF says nothing about drives", "friction and transmissions do not count", "No drives"],
+            ["A URDF says nothing about drives", "soft limits (safety_controller) do not count", "No drives"],
         ),
         (
             "planar_3rrr.yaml",
@@ -68,6 +69,16 @@ def test_robots_of_all_kinds_are_shown(robot: str, wanted: list[str], tmp_path: 
         assert part in joined
     assert max(map(len, text.splitlines()[: -1 if drawn else None])) <= 80
     assert not drawn or np.asarray(Image.open(tmp_path / "sub" / "robot.png")).std() > 3.0
+
+
+def test_a_robot_that_is_only_drawn_is_shown_and_said_to_be_so(tmp_path: Path) -> None:
+    drawn = tmp_path / "drawn.urdf"
+    drawn.write_text(
+        '<robot name="drawn"><link name="foot"/><link name="arm"/><joint name="hinge" type="continuous">'
+        '<parent link="foot"/><child link="arm"/></joint></robot>'
+    )
+    assert "No command computes with it: no body of robot 'drawn' has a mass" in shown(drawn, width=300)
+    refused(lambda: Robot.from_urdf(drawn), "no body of robot 'drawn' has a mass", ModelError)
 
 
 def test_figures_are_those_of_the_robot() -> None:

@@ -15,9 +15,11 @@ from sweeps import some
 
 from hodyn_ros import Robot
 from hodyn_ros.identification import Channel, JointRecording, Options, identify
+from hodyn_ros.identification.figures import in_units_of_joints
 from hodyn_ros.identification.least_squares.data import Data
 from hodyn_ros.identification.plausibility import _doubt as doubt
 from hodyn_ros.identification.plausibility import check_plausible
+from hodyn_ros.identification.result import Figure
 from hodyn_ros.identification.torque_model import TorqueModel
 from hodyn_ros.trajectory import FourierSeries
 
@@ -80,6 +82,28 @@ def sensed_at_links(wrist: Robot, seed: int, rate: float = 100.0) -> JointRecord
     return JointRecording(
         "sensors", wrist.joint_names, Channel(times, efforts), None, Channel(times, positions), at_motor=False
     )
+
+
+def test_slides_are_in_metres(tmp_path: Path) -> None:
+    """4 mm to both sides, as if they were 4 m, where a joint that turns could be wound up."""
+    path = tmp_path / "gantry.urdf"
+    path.write_text(
+        '<robot name="gantry"><link name="rail"/><link name="cart"><inertial><mass value="2"/><inertia '
+        'ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>'
+        '<joint name="rides" type="prismatic"><parent link="rail"/><child link="cart"/><axis xyz="1 0 0"/>'
+        '<limit lower="-0.5" upper="0.5" velocity="1" effort="9"/></joint></robot>'
+    )
+    robot, times = Robot.from_urdf(path), np.arange(500) / 100.0
+    swing = Channel(times, 4.0 * np.sin(6.0 * times)[:, None])
+    said = "joint 'rides' moves over ... m, but its limits are 1 m apart; are these mm ... (0.001 for mm)"
+    refused(lambda: doubts_of(robot, JointRecording("mm", ("rides",), swing, None, swing)), said)
+    units = {
+        "motor inertia": "kg m^2",
+        "viscous friction by temperature": "N·m·s/rad/K",
+        "stiffness": "N·m/rad",
+    }
+    figures = [Figure(f"{what} of rides", unit, 0.0, 0.0, 0.0, True) for what, unit in units.items()]
+    assert [each.unit for each in in_units_of_joints(figures, robot)] == ["kg", "N·s/m/K", "N/m"]
 
 
 def test_what_looks_wrong_and_is_not_plain_is_said(wrist: Robot) -> None:

@@ -66,9 +66,19 @@ def test_what_is_no_file_is_written_to(tmp_path: Path) -> None:
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     with complete(pipe) as part:
         part.write_text("words")
+        assert part.is_file()  # so that it can be read before it is sent
     assert os.read(reader, 100) == b"words"
     os.close(reader)
     assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_the_file_of_a_shell_takes_what_is_written_between(capfd: pytest.CaptureFixture[str]) -> None:
+    for text in ("before ", "between ", "after"):
+        if text == "between ":
+            write_text(Path("/dev/stdout"), text)
+        else:
+            os.write(1, text.encode())
+    assert capfd.readouterr().out == "before between after"
 
 
 def test_a_link_to_a_pipe_without_a_name_is_written_to() -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
-from rich.console import Console
 
 from hodyn_ros.cli.arguments import (
     FloatingBase,
@@ -18,6 +17,7 @@ from hodyn_ros.cli.arguments import (
     chosen_robot,
     robot_first,
     share_of,
+    words_beside,
 )
 from hodyn_ros.cli.figures import identified_figures, print_figures
 from hodyn_ros.errors import InputError
@@ -78,7 +78,7 @@ def excite_robot(
     at_motor = _at_motor(effort_at)
     options = ExcitationOptions(duration, harmonics, starts, seed, at_motor, boxes)
     choice = chosen_robot(robot, floating_base, settings)
-    run_excite(choice, options, compare, out, picture, Console())
+    run_excite(choice, options, compare, out, picture, words_beside(out))
 
 
 @robot_first

@@ -22,6 +22,7 @@ from hodyn_ros.cli.arguments import (
     robot_first,
     share_of,
     shares_of,
+    words_beside,
 )
 from hodyn_ros.cli.figures import check_figures, fail, plan_figures, print_figures
 
@@ -97,10 +98,10 @@ def simulate(
         typer.Option(help="CSV or bag to write, of what sensors show of the run.", show_default="none"),
     ] = None,
     encoder_noise: Annotated[
-        float, typer.Option(help="Standard deviation of encoders in a record, in rad.", min=0.0)
+        float, typer.Option(help="Standard deviation of encoders in a record, in rad or m.", min=0.0)
     ] = 5e-6,
     effort_noise: Annotated[
-        float, typer.Option(help="Standard deviation of efforts in a record, in N·m.", min=0.0)
+        float, typer.Option(help="Standard deviation of efforts in a record, in N·m or N.", min=0.0)
     ] = 0.1,
     link_delay: Annotated[
         float, typer.Option(help="Delay of link encoders behind their stamps in a record, in s.", min=0.0)
@@ -222,7 +223,7 @@ def plan(
             pieces,
         )
         choice = chosen_robot(robot, floating_base, settings)
-        timed = run_plan(choice, path, request, out, picture, Console(stderr=as_json))
+        timed = run_plan(choice, path, request, out, picture, words_beside(out, as_json))
     except InfeasibleError as error:
         raise SystemExit(fail(error, 1)) from None
     if as_json:
@@ -249,6 +250,6 @@ def retime(
 
     try:
         choice = chosen_robot(robot, floating_base, settings)
-        run_retime(choice, trajectory, duration, tolerance, out, picture, Console())
+        run_retime(choice, trajectory, duration, tolerance, out, picture, words_beside(out))
     except InfeasibleError as error:
         raise SystemExit(fail(error, 1)) from None

@@ -14,6 +14,8 @@ from hodyn_ros.cli.figures import print_figures, report_figures
 from hodyn_ros.errors import InputError
 from hodyn_ros.ros_presence import require_ros
 
+_DURATION, _RATE = 10.0, 500.0  # of the demo of feedforwards [s], [Hz]
+
 
 class Demo(str, Enum):
     """What `hodyn demo` shows."""
@@ -32,12 +34,14 @@ def demo(
     ] = Demo.FEEDFORWARD,
     duration: Annotated[
         float | None,
-        typer.Option(help="Seconds of the motion that are counted.", min=0.5, max=3600.0, show_default="10"),
+        typer.Option(
+            help="Seconds of the motion that are counted.", min=0.5, max=3600.0, show_default=f"{_DURATION:g}"
+        ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for figure, summary and recordings.")] = Path("out/demo"),
     rate: Annotated[
         float | None,
-        typer.Option(help="Samples per second [Hz].", min=50.0, max=2000.0, show_default="500"),
+        typer.Option(help="Samples per second [Hz].", min=50.0, max=2000.0, show_default=f"{_RATE:g}"),
     ] = None,
     mujoco: Annotated[
         bool, typer.Option("--mujoco", help="Simulate model-errors in MuJoCo (extra mjcf).")
@@ -68,9 +72,7 @@ def demo(
     require_ros("the demo")  # before an extra is asked for
     from hodyn_ros.demo.run import run_demo
 
-    figures = run_demo(
-        10.0 if duration is None else duration, out, 500.0 if rate is None else rate, console(as_json)
-    )
+    figures = run_demo(duration or _DURATION, out, rate or _RATE, console(as_json))
     if as_json:
         print_figures(figures)
     if figures["too_slow"]:
