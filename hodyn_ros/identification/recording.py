@@ -13,6 +13,7 @@ from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
 
 LEAST_SAMPLES = 100
+_AT_LIMIT = 0.98  # of the limit of a drive
 _SHORTEST_STEP, LONGEST_STEP = 1e-5, 0.5  # [s] between samples; a millisecond taken for a second is longer
 
 
@@ -152,6 +153,10 @@ class JointRecording:
             )
         return float(begin), float(end)
 
+    def at_limits(self, limits: Array) -> NDArray[np.bool_]:
+        """Return which efforts (N, n) are as large as the limits of their drives (n,), to 2 %."""
+        return np.asarray(np.abs(np.nan_to_num(self.efforts.values)) >= _AT_LIMIT * limits)
+
     def warmth(self, times: Array) -> Array | None:
         """Return the temperatures of the gears [°C] at times (N,) [s]: (N, n)."""
         if self.temperatures is None:
@@ -180,6 +185,7 @@ class JointRecording:
 
     def _with_each(self, changed: Callable[[Channel], Channel], **others: Any) -> JointRecording:
         """Return it with each of its channels changed."""
-        there = {each.name: getattr(self, each.name) for each in fields(self)}
-        channels = {name: changed(each) for name, each in there.items() if isinstance(each, Channel)}
-        return replace(self, **channels, **others)
+        for each in fields(self):
+            if isinstance(channel := getattr(self, each.name), Channel):
+                others[each.name] = changed(channel)
+        return replace(self, **others)

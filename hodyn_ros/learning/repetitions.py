@@ -24,7 +24,6 @@ from hodyn_ros.learning.screening import (
 from hodyn_ros.learning.seen_links import seen_links
 from hodyn_ros.trajectory.base import Trajectory
 
-_AT_LIMIT = 0.98  # of the limit of a drive
 _AFTER = 0.1  # [s] after a drive was at its limit that are not as the response has it
 _LEAST = 0.6  # share of a repetition that is of use
 _OTHER_MOTION = 0.3  # of a joint's travel, and this [rad or m], by which it is off
@@ -200,7 +199,7 @@ class _Reader:
     def _leave_out_limits(self) -> None:
         efforts = self._recording.efforts
         limit = self._robot.require_drives().effort_limits(self._robot.limits.effort)
-        beyond = np.abs(np.nan_to_num(efforts.values)) >= _AT_LIMIT * limit
+        beyond = self._recording.at_limits(limit)
         for j, name in enumerate(self._names):
             times = efforts.times[beyond[:, j]] - self._begin
             self._screen.leave_out(j, times, f"the drive of {name} at its limit", after=_AFTER)
