@@ -1,11 +1,11 @@
 """What is left of efforts that the model should explain: for a while, as of a contact, or all along.
 
 What lasts may hang on what no figure of the model stands for: other friction at low or at high speed, a
-ripple along the way, a base that is not level. Columns c of such terms, over the noise by frequency that
-the fit itself found, and without what its unknowns explain of them, are held against the residuals e: where
-the model lacks nothing, `(c^T e)^2 / c^T c` is chi-squared of one degree (the score test; C. R. Rao, Proc.
-Cambridge Phil. Soc. 44, 1948), of as many as a term has columns. What is found moves all figures by what
-they take for it, and their deviations count that.
+ripple along the way, a base that is not level, a torque constant that is wrong. Columns c of such terms,
+over the noise by frequency that the fit itself found, and without what its unknowns explain of them, are
+held against the residuals e: where the model lacks nothing, `(c^T e)^2 / c^T c` is chi-squared of one degree
+(the score test; C. R. Rao, Proc. Cambridge Phil. Soc. 44, 1948), of as many as a term has columns. What is
+found moves all figures by what they take for it, and their deviations count that.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from scipy.stats import chi2
 
 from hodyn_ros.array import Array
 from hodyn_ros.identification.least_squares.data import Data, white_part
-from hodyn_ros.identification.least_squares.estimate import Estimate
+from hodyn_ros.identification.least_squares.estimate import Estimate, by_unknowns
 from hodyn_ros.identification.least_squares.residuals import Key, linearised
 from hodyn_ros.identification.result import Fit
-from hodyn_ros.identification.springs.deflection import COMPLIANCE, jacobian
+from hodyn_ros.identification.springs.deflection import COMPLIANCE
 from hodyn_ros.identification.torque_model import Motion, TorqueModel, coulomb
 
 _WINDOW = 0.2  # [s] over which residuals are looked at
@@ -34,6 +34,7 @@ _FALSE = 0.01  # chance that something is said to be missing of a recording whos
 _SPEEDS = 0.02, 0.05, 0.1, 0.2, 0.5  # of the fastest, by which friction differs from its law
 _RIPPLES = 120  # in a turn, up to which they are looked for
 _MOST = 12  # terms that are found one after the other
+_SEEN = 0.1  # share of the square of what falls with the speed that samples show which are used, at least
 _HIDDEN = 1e-6  # share of a term that unknowns leave, at least
 
 
@@ -156,16 +157,9 @@ class _Fitted:
         self._moving = np.diag(estimated.covariance) > 0.0
         blocks, left, self._places, end = [], [], dict[Key, slice](), 0
         for key, of_one in systems:
-            block = np.zeros((len(of_one), len(now.vector)))
-            if key.spring is None:
-                known = now.of_shape.stop
-                block[:, :known], block[:, -1] = of_one[:, :known], of_one[:, known]
-            else:
-                of_all = jacobian(model, of_one[:, :-1], now.parameters, now.springs, key.spring)
-                block[:, :p], block[:, now.of_springs] = of_all[:, :p], of_all[:, p:]
-            blocks.append(block)
+            blocks.append(by_unknowns(model, key, of_one, now))
             left.append(self.over_noise(key, self.rows[key].without_outliers - self.rows[key].predicted))
-            self._places[key] = slice(end, end := end + len(block))
+            self._places[key] = slice(end, end := end + len(of_one))
         pull = np.zeros(len(now.vector))
         pull[:p][free] = 1.0 / prior_deviations[free]
         beyond = np.zeros(len(pull))
@@ -263,21 +257,35 @@ def _tilts(model: TorqueModel, runs: Sequence[Data], estimated: Estimate, fitted
 def _by_joint(
     model: TorqueModel, runs: Sequence[Data], estimated: Estimate, fitted: _Fitted
 ) -> Iterator[_Term]:
-    """Yield other friction of each joint, and ripples along its way."""
+    """Yield efforts of each joint as a share of what they are, its other friction, ripples along its way."""
     now, names = estimated.unknowns, model.robot.joint_names
     motions = [data.fast_motion(data.acted(now.effort_delay), data.late(now)) for data in runs]
     speeds = [model.rubbing(of, data.recording.at_motor)[0] for of, data in zip(motions, runs)]
     turns = np.arange(1, _RIPPLES + 1)
+    efforts = [
+        model.columns(of, data.recording.at_motor, now.friction_shape, now.parameters) @ now.parameters
+        for of, data in zip(motions, runs)
+    ]
     for j in np.flatnonzero(runs[0].recording.efforts.measured).tolist():
         fastest = float(np.max([np.abs(each[:, j]).max() for each in speeds]))
-        friction, ripples = {}, {}
+        friction, ripples, whole = {}, {}, {}
+        of_all_samples, of_used = np.zeros((2, len(_SPEEDS) + 2))
         for run, (motion, of_all) in enumerate(zip(motions, speeds)):
             key, v, wave = Key(run, j), of_all[:, j], np.outer(motion.q[:, j], turns)
             dry = coulomb(of_all, now.friction_shape)[0][:, j]
             laws = [dry * np.exp(-((v / (share * fastest)) ** 2)) for share in _SPEEDS]
-            friction[key] = fitted.over_noise(key, np.column_stack([*laws, v * np.abs(v), np.abs(v)]))
+            rubs = np.column_stack([*laws, v * np.abs(v), np.abs(v)])
+            of_all_samples += (rubs**2).sum(axis=0)
+            of_used += (rubs[fitted.rows[key].low_pass.used] ** 2).sum(axis=0)
+            friction[key] = fitted.over_noise(key, rubs)
+            whole[key] = fitted.over_noise(key, efforts[run][:, [j]])
             ripples[key] = fitted.over_noise(key, np.concatenate([np.cos(wave), np.sin(wave)], axis=1))
         of = f"efforts of joint {names[j]!r} have "
+        text = (
+            f"efforts of joint {names[j]!r} seem to be off by {{:+.2%}} ± {{:.1%}} beside those of others; "
+            "are torque constant and gear ratio right? Mend effort_scale"
+        )
+        yield _Term(text, whole, model.n)
         said = [
             of + f"friction by the speed that no figure here stands for, {{:.3g}} ± {{:.1g}} N·m or N below "
             f"{share * fastest:.2g} rad/s or m/s beside what is found"
@@ -286,8 +294,9 @@ def _by_joint(
         said += [of + "friction by the square of the speed, {:.3g} ± {:.1g} SI units"]
         said += [of + "viscous friction that is larger one way, by twice {:.3g} ± {:.1g} SI units"]
         for i, text in enumerate(said):
-            columns = {key: own[:, [i]] for key, own in friction.items()}
-            yield _Term(text, columns, 1 + model.n * len(said))
+            if of_used[i] > _SEEN * of_all_samples[i]:  # else it is about reversals that are left out
+                columns = {key: own[:, [i]] for key, own in friction.items()}
+                yield _Term(text, columns, 1 + model.n * len(said))
         for i, k in enumerate(turns.tolist()):
             columns = {key: own[:, [i, i + _RIPPLES]] for key, own in ripples.items()}
             text = (

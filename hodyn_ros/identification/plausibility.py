@@ -43,6 +43,7 @@ _WRONG = (0.2, 5.0)  # efforts over those of the file, beyond which units are in
 _SIGMA = 3.0  # standard deviations that are plain
 _DRIVES = 0.1  # of the effort times the speed: the power of friction that drives a joint as none does
 _FILE = 0.1  # of the mass of a body and its moments: their standard deviations in a file
+_OFTEN = 1e-3  # share of samples at a limit, from which on it is said
 _SHAPE = 0.1  # of friction, by which its shape is another one
 
 
@@ -51,7 +52,21 @@ def check_plausible(model: TorqueModel, data: Data) -> list[str]:
     _check_positions(model, data)
     if len(data.elastic):
         _check_gears(model, data)
-    return _check_orders_and_signs(model, data) + _check_units(model, data)
+    return _check_orders_and_signs(model, data) + _check_units(model, data) + _at_limits(model, data)
+
+
+def _at_limits(model: TorqueModel, data: Data) -> list[str]:
+    """Say how often efforts are at the limits of drives: a command beyond them is not what acted."""
+    train, limits = model.robot.drive_train, model.robot.limits.effort
+    limits = limits if train is None else train.effort_limits(limits)
+    counts = data.recording.at_limits(limits).sum(axis=0)
+    samples = len(data.recording.efforts.times)
+    return [
+        f"efforts of joint {name!r} are at the limit of its drive, {limit:g} N·m or N, in {count} of "
+        f"{samples} samples; what acted is right, what was commanded is not: then leave these parts out"
+        for name, limit, count in zip(model.robot.joint_names, limits, counts)
+        if count > _OFTEN * samples
+    ]
 
 
 def _check_positions(model: TorqueModel, data: Data) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
 
 LEAST_SAMPLES = 100
+_AT_LIMIT = 0.98  # of the limit of a drive
 _SHORTEST_STEP, LONGEST_STEP = 1e-5, 0.5  # [s] between samples; a millisecond taken for a second is longer
 
 
@@ -30,6 +32,11 @@ class Channel:
     def measured(self) -> NDArray[np.bool_]:
         """Which joints it has (n,)."""
         return np.asarray(~np.isnan(self.values).all(axis=0))
+
+    @property
+    def rate(self) -> float:
+        """Samples a second [Hz], in the mean."""
+        return float((len(self.times) - 1) / (self.times[-1] - self.times[0]))
 
     def checked(self, what: str, joint_names: Sequence[str]) -> Channel:
         """Return it, or raise InputError that names what is wrong with it."""
@@ -146,6 +153,10 @@ class JointRecording:
             )
         return float(begin), float(end)
 
+    def at_limits(self, limits: Array) -> NDArray[np.bool_]:
+        """Return which efforts (N, n) are as large as the limits of their drives (n,), to 2 %."""
+        return np.asarray(np.abs(np.nan_to_num(self.efforts.values)) >= _AT_LIMIT * limits)
+
     def warmth(self, times: Array) -> Array | None:
         """Return the temperatures of the gears [°C] at times (N,) [s]: (N, n)."""
         if self.temperatures is None:
@@ -156,40 +167,25 @@ class JointRecording:
     def between(self, begin: float, end: float) -> JointRecording:
         """Return what was recorded from `begin` to `end` [s]."""
 
-        def cut(channel: Channel | None) -> Channel | None:
-            if channel is None:
-                return None
+        def cut(channel: Channel) -> Channel:
             chosen = (channel.times >= begin) & (channel.times <= end)
             return Channel(channel.times[chosen], channel.values[chosen])
 
-        efforts = cut(self.efforts)
-        assert efforts is not None
-        return replace(
-            self,
-            efforts=efforts,
-            motors=cut(self.motors),
-            links=cut(self.links),
-            temperatures=cut(self.temperatures),
-        )
+        return self._with_each(cut)
 
     def of_joints(self, names: Sequence[str]) -> JointRecording:
         """Return the recording of some joints, in their order."""
         chosen = [self.joint_names.index(name) for name in names]
-
-        def pick(channel: Channel | None) -> Channel | None:
-            return None if channel is None else Channel(channel.times, channel.values[:, chosen])
-
-        efforts = pick(self.efforts)
-        assert efforts is not None
         shared = None if self.transmission is None else self.transmission[np.ix_(chosen, chosen)]
-        return JointRecording(
-            self.source,
-            tuple(names),
-            efforts,
-            pick(self.motors),
-            pick(self.links),
-            self.at_motor,
-            shared,
-            pick(self.temperatures),
-            self.notes,
+        return self._with_each(
+            lambda channel: Channel(channel.times, channel.values[:, chosen]),
+            joint_names=tuple(names),
+            transmission=shared,
         )
+
+    def _with_each(self, changed: Callable[[Channel], Channel], **others: Any) -> JointRecording:
+        """Return it with each of its channels changed."""
+        for each in fields(self):
+            if isinstance(channel := getattr(self, each.name), Channel):
+                others[each.name] = changed(channel)
+        return replace(self, **others)

@@ -139,11 +139,10 @@ def smooth(channel: Channel, bandwidth: float | None = None, beyond_motion: bool
     nothing. With `beyond_motion` vibration counts as well. Raises InputError where the stamps leave gaps
     that are longer than the knots are apart.
     """
-    rate = (len(channel.times) - 1) / (channel.times[-1] - channel.times[0])
     tried = (
         [bandwidth]
         if bandwidth
-        else [b for b in BANDWIDTHS if 2.0 * b * SAMPLES_PER_KNOT <= rate] or [BANDWIDTHS[0]]
+        else [b for b in BANDWIDTHS if 2.0 * b * SAMPLES_PER_KNOT <= channel.rate] or [BANDWIDTHS[0]]
     )
     best: tuple[float, Smooth] | None = None
     failure: InputError | None = None

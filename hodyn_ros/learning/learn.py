@@ -128,7 +128,11 @@ class Learner:
             moved = (self._responses[0] @ change).reshape(before.errors.shape)
             expected = Expected(before.errors + moved, before.errors, before.doubted | before.unknown)
         starts = [0.0] * len(recordings) if begins is None else begins
-        errors = errors_of(self.robot, self.motion, recordings, starts, self.windows, self.config, expected)
+        unknown = max(1.0, self.config.uncertainty.friction)  # viscous friction over the derivative gain
+        lag = unknown * float(np.max(self._gains.derivative / np.maximum(self._gains.proportional, 1e-9)))
+        errors = errors_of(
+            self.robot, self.motion, recordings, starts, self.windows, self.config, lag, expected
+        )
         noise = errors.noise
         if before is not None:
             both = errors.known & ~before.unknown[:, None]

@@ -24,10 +24,10 @@ from hodyn_ros.learning.screening import (
 from hodyn_ros.learning.seen_links import seen_links
 from hodyn_ros.trajectory.base import Trajectory
 
-_AT_LIMIT = 0.98  # of the limit of a drive
 _AFTER = 0.1  # [s] after a drive was at its limit that are not as the response has it
 _LEAST = 0.6  # share of a repetition that is of use
 _OTHER_MOTION = 0.3  # of a joint's travel, and this [rad or m], by which it is off
+_TIMING = 0.9  # share of the square of the errors that another speed or begin explains, to be one
 _AROUND = 0.5  # [s] of a recording about its repetition that help to smooth it
 
 
@@ -66,11 +66,13 @@ def errors_of(
     begins: Sequence[float],
     windows: Windows,
     config: LearningConfig,
+    lag: float,
     expected: Expected | None = None,
 ) -> Errors:
     """Return the errors of repetitions that all ran under the same correction.
 
-    `begins`: the stamp [s] at which the motion begins in each recording. What is said in notes is left out:
+    `begins`: the stamp [s] at which the motion begins in each recording; `lag` [s] is what feedback of the
+    motors lets a joint be behind at most. What is said in notes is left out: runs at another speed,
     gaps, signals that are frozen, drives at their limits, and stretches in which repetitions differ from each
     other, or a single one from what is `expected`, but not twice in the same place, and not where most of it
     differs: then it is worse. Raises InputError where nothing is left.
@@ -78,7 +80,7 @@ def errors_of(
     names, notes = robot.driven_joints, []
     kept: list[_Repetition] = []
     for recording, begin in zip(recordings, begins, strict=True):
-        reader = _Reader(robot, motion, recording, begin, windows, config)
+        reader = _Reader(robot, motion, recording, begin, windows, config, lag)
         one = reader.repetition()
         notes += [note for note in reader.notes if note not in notes]
         if one is not None:
@@ -142,9 +144,10 @@ class _Reader:
         begin: float,
         windows: Windows,
         config: LearningConfig,
+        lag: float,
     ) -> None:
         self._robot, self._motion, self._recording = robot, motion, recording
-        self._begin, self._windows, self._config = begin, windows, config
+        self._begin, self._windows, self._config, self._lag = begin, windows, config, lag
         self._names, self._duration = robot.driven_joints, motion.duration
         self._screen = Screen(windows, self._names, recording.source)
         self._values = np.zeros((windows.count, len(self._names)))
@@ -169,7 +172,7 @@ class _Reader:
         if motors is not None and not has.all():
             self._look_at(motors, "motor", 0.0, depend=True)
             load = self._see(motors, has)
-        if self._of_another_motion():
+        if self._of_another_motion() or self._at_another_time():
             return None
         self.notes += screen.notes
         share = float(screen.known.mean())
@@ -196,7 +199,7 @@ class _Reader:
     def _leave_out_limits(self) -> None:
         efforts = self._recording.efforts
         limit = self._robot.require_drives().effort_limits(self._robot.limits.effort)
-        beyond = np.abs(np.nan_to_num(efforts.values)) >= _AT_LIMIT * limit
+        beyond = self._recording.at_limits(limit)
         for j, name in enumerate(self._names):
             times = efforts.times[beyond[:, j]] - self._begin
             self._screen.leave_out(j, times, f"the drive of {name} at its limit", after=_AFTER)
@@ -246,6 +249,24 @@ class _Reader:
         self.notes.append(
             f"{self._recording.source}: left out, it is of another motion, or begins at another time: "
             f"{self._names[j]} is off by {off[j]:.3g} rad"
+        )
+        return True
+
+    def _at_another_time(self) -> bool:
+        """Whether it ran at another speed, or begins elsewhere, which is no error of the robot."""
+        times = 0.5 * (self._windows.edges[1:] + self._windows.edges[:-1])
+        known, share = self._screen.known, (times / self._duration)[:, None]
+        rates = self._motion.sample(times, 1)[:, 1]
+        columns = np.stack([(1.0 - share) * rates, share * rates], axis=-1)[known]
+        errors = self._values[known]
+        ahead = np.linalg.lstsq(columns, errors, rcond=None)[0]  # [s] at the begin, and at the end
+        rest = float(np.sum((errors - columns @ ahead) ** 2))
+        if rest > (1.0 - _TIMING) * float(np.sum(errors**2)) or np.abs(ahead).max() < self._lag:
+            return False
+        most = float(ahead[np.abs(ahead).argmax()])
+        self.notes.append(
+            f"{self._recording.source}: left out, it ran at another speed, or begins at another time: it is "
+            f"{1e3 * abs(most):.0f} ms {'ahead of' if most > 0.0 else 'behind'} the motion"
         )
         return True
 

@@ -67,6 +67,18 @@ def test_a_base_that_is_not_level_is_said_and_counted(arm: Robot) -> None:
         assert not any("gravity seems" in each for each in known.notes)
 
 
+def test_a_wrong_torque_constant_is_said_and_counted(arm: Robot) -> None:
+    recording = measured(arm, 1, LASTS)
+    found = identify(
+        misjudged(arm), with_more(recording, {2: -0.05 * recording.efforts.values[:, 2]}), OPTIONS
+    )
+    (line,) = (line for line in found.notes if line.startswith("to be looked at"))
+    assert "efforts of joint 'bend' seem to be off by" in line
+    assert abs(float(line.split("off by ")[1].split("%")[0]) + 5.0) < 1.0, line
+    errors = ratios(arm, found)
+    assert max(map(abs, errors.values())) < 3.5, errors
+
+
 def test_friction_and_ripples_of_no_figure_are_named_by_joint_and_counted(arm: Robot) -> None:
     recording = measured(arm, 2, 10.0)
     q, speed = np.moveaxis(swings().sample(recording.efforts.times - EFFORT_DELAY, 1), 1, 0)

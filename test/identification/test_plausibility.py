@@ -47,6 +47,15 @@ def arm(tmp_path_factory: pytest.TempPathFactory) -> Robot:
     return measured_arm(tmp_path_factory.mktemp("arm"))
 
 
+def test_drives_at_their_limits_are_counted(arm: Robot) -> None:
+    whole = measured(arm, 0, 2.5)
+    efforts, limit = whole.efforts.values.copy(), arm.limits.effort[1]
+    efforts[:40, 1] = np.where(np.arange(40) % 2, limit, -limit)
+    (line,) = doubts_of(arm, replace(whole, efforts=Channel(whole.efforts.times, efforts)))
+    assert f"'lift' are at the limit of its drive, {limit:g} N·m or N, in 40 of" in line
+    assert not doubts_of(arm, whole)
+
+
 @pytest.fixture(scope="module")
 def wrist(tmp_path_factory: pytest.TempPathFactory) -> Robot:
     """The arm with a fourth joint, which turns a symmetric tool about its own axis."""

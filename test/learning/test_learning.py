@@ -264,7 +264,11 @@ class TestBadRecordings:
     def test_recordings_of_something_else(self, learner: Learner) -> None:
         run = recorded(learner, first_errors(learner))
         other = recorded(learner, first_errors(learner) + [1.0, 0.0, 0.0])
+        times = 0.5 * (learner.windows.edges[1:] + learner.windows.edges[:-1])
+        slow, own = (learner.motion.sample(speed * times, 0)[:, 0] for speed in (0.95, 1.0))
         assert_refused(
+            (lambda: learner.learn([recorded(learner, slow - own)]),
+             "run: left out, it ran at another speed, or begins at another time: it is 1... ms behind"),
             (lambda: learner.learn([run], begins=[2.0]),
              "run: left out, it has -2.2 to 1 ... does the motion begin"),
             (lambda: learner.learn([other]), "it is of another motion, ... turn is off by 1"),

@@ -295,9 +295,8 @@ def _octave_faster(channel: Channel | None, smoothed: Smooth | None) -> Smooth |
     """
     if channel is None or smoothed is None:
         return smoothed
-    rate = (len(channel.times) - 1) / (channel.times[-1] - channel.times[0])
     twice = 2.0 * smoothed.bandwidth
-    return smooth(channel, twice) if 2.0 * twice * SAMPLES_PER_KNOT <= rate else smoothed
+    return smooth(channel, twice) if 2.0 * twice * SAMPLES_PER_KNOT <= channel.rate else smoothed
 
 
 def _faster(one: Smooth | None, other: Smooth | None) -> Smooth | None:

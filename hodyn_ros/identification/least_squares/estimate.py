@@ -172,7 +172,7 @@ def _seek_holds(
             deviations = noise[key].deviations
             rate = of_joint.low_pass.spline(known[:, key.joint])(of_joint.low_pass.even, nu=1)
             left = of_joint.low_pass.spectrum(of_joint.measured - of_joint.predicted) / deviations
-            block = _by_unknowns(model, key, of_one, now) * (of_joint.noise.deviations / deviations)[:, None]
+            block = by_unknowns(model, key, of_one, now) * (of_joint.noise.deviations / deviations)[:, None]
             joints.append(HeldRows(of_joint.low_pass, rate, deviations, left, block))
         if joints:
             period = float(np.median(np.diff(data.recording.efforts.times)))
@@ -205,7 +205,7 @@ def _solved(
         blocks, left, beside = [], [], []  # last: what the rates of efforts have beside the certain ones
         x = now.vector
         for key, triangle in systems:
-            block = _by_unknowns(model, key, triangle, now)
+            block = by_unknowns(model, key, triangle, now)
             if key.spring is None:
                 modelled = block @ x
             else:
@@ -254,7 +254,7 @@ def _without_noise(
     tell their delay, are largest.
     """
     usual, systems = linearised(model, runs, now, noise, whole=True)
-    blocks = {key: _by_unknowns(model, key, of_one, now) for key, of_one in systems}
+    blocks = {key: by_unknowns(model, key, of_one, now) for key, of_one in systems}
     shares = {key: np.zeros(len(block)) for key, block in blocks.items()}  # of noise, that encoders make
     random = np.random.default_rng(0)
     means, scattered = np.zeros((2, _DRAWS, len(now.vector)))
@@ -263,7 +263,7 @@ def _without_noise(
         rows, systems = linearised(model, shaken, now, noise, whole=True)
         for key, of_one in systems:
             more = rows[key].low_pass.spectrum(rows[key].beyond - usual[key].beyond)
-            yield key, _by_unknowns(model, key, of_one, now), more / noise[key].deviations
+            yield key, by_unknowns(model, key, of_one, now), more / noise[key].deviations
 
     draws = zip(*(each.with_noise_again(random) for each in runs))
     for mean, scatter, shaken in zip(means, scattered, draws):
@@ -305,7 +305,7 @@ def refitted_springs(
         springs = now.springs.copy()
         for i, j in enumerate(runs[0].elastic):
             triangles = [triangle for key, triangle in systems if key.spring == i]
-            blocks = [_by_unknowns(model, Key(0, j, i), each, now)[:, places[i]] for each in triangles]
+            blocks = [by_unknowns(model, Key(0, j, i), each, now)[:, places[i]] for each in triangles]
             pull = np.array([[0.0, 0.0, 0.0, model.specs[j].stiffness / _LONGEST_LAG]])
             rows = np.concatenate([*blocks, pull])
             size = np.maximum(np.linalg.norm(rows, axis=0), 1e-300)
@@ -317,7 +317,7 @@ def refitted_springs(
     return now
 
 
-def _by_unknowns(model: TorqueModel, key: Key, rows: Array, now: Unknowns) -> Array:
+def by_unknowns(model: TorqueModel, key: Key, rows: Array, now: Unknowns) -> Array:
     """Return derivatives of rows, of which the last column is what was measured, by all unknowns."""
     p, known = len(now.parameters), now.of_shape.stop
     result = np.zeros((len(rows), len(now.vector)))
@@ -331,7 +331,7 @@ def _by_unknowns(model: TorqueModel, key: Key, rows: Array, now: Unknowns) -> Ar
 
 def _leverage(model: TorqueModel, key: Key, rows: Array, now: Unknowns, covariance: Array) -> Array:
     """Return the share of each row's noise (m,) that the fit takes for motion."""
-    block = _by_unknowns(model, key, rows, now)
+    block = by_unknowns(model, key, rows, now)
     return np.minimum(np.einsum("ki,ij,kj->k", block, covariance, block), 1.0)
 
 

@@ -78,30 +78,30 @@ def resonances(model: TorqueModel, data: Data, parameters: Array, unknowns: Unkn
     left = [j for j in joints if j not in results]
     if not left:
         return results
+
+    def nothing(why: str) -> dict[int, Resonance]:
+        return results | {j: Resonance(reason=_WHY + why) for j in left}
+
     recording = data.recording
     if recording.coupled.any():
-        why = "motors turn with more than one joint"
-        return results | {j: Resonance(reason=_WHY + why) for j in left}
+        return nothing("motors turn with more than one joint")
     if len(left) + len(data.elastic) < model.n or recording.motors is None or data.motors is None:
-        why = "the other joints are not all measured at their motors"
-        return results | {j: Resonance(reason=_WHY + why) for j in left}
+        return nothing("the other joints are not all measured at their motors")
     slowest = _ABOVE * moving_frequency(data.motors, recording.motors.times)
-    rate = min(_rate(recording.motors), _rate(recording.efforts))
+    rate = min(recording.motors.rate, recording.efforts.rate)
     fastest = _FASTEST * rate
     if slowest > 0.5 * fastest:
-        why = (
+        return nothing(
             f"samples at {rate:.3g} Hz leave no room above the motion, which has {slowest / _ABOVE:.3g} Hz; "
             "record faster, or encoders at the links"
         )
-        return results | {j: Resonance(reason=_WHY + why) for j in left}
     try:
         spectra = _spectra(model, data, parameters, unknowns, slowest, fastest)
     except InputError as error:  # gaps between stamps
-        return results | {j: Resonance(reason=_WHY + str(error)) for j in left}
-    band = f"{slowest:.3g} and {fastest:.3g} Hz"
+        return nothing(str(error))
     if spectra is None:
-        why = "the pose changes too fast beside the vibration; shake the joints about one pose"
-        return results | {j: Resonance(reason=_WHY + why) for j in left}
+        return nothing("the pose changes too fast beside the vibration; shake the joints about one pose")
+    band = f"{slowest:.3g} and {fastest:.3g} Hz"
     pushed = (np.abs(spectra.efforts) ** 2 > _LOUD * spectra.effort_noise).any(axis=0)
     moved = (np.abs(spectra.motors) ** 2 > _LOUD * spectra.motor_noise).any(axis=0)
     loud = np.count_nonzero(pushed & moved, axis=0)
@@ -129,10 +129,6 @@ def _unmeasured(data: Data, joint: int) -> Resonance | None:
     return Resonance(reason=f"{_WHY}{why}; record encoders on both sides")
 
 
-def _rate(channel: Channel) -> float:
-    return float((len(channel.times) - 1) / (channel.times[-1] - channel.times[0]))
-
-
 def _spectra(
     model: TorqueModel, data: Data, parameters: Array, unknowns: Unknowns, slowest: float, fastest: float
 ) -> _Spectra | None:
@@ -147,8 +143,8 @@ def _spectra(
     lines = 2.0 * np.pi * frequencies
     slow = smooth(recording.motors, slowest)
     motors = smooth(recording.motors, fastest)
-    late = _moved(recording.efforts, -unknowns.effort_delay)
-    calm = Channel(late.times, late.values - _friction(model, parameters, motors, late.times))
+    acted = recording.efforts.times - unknowns.effort_delay
+    calm = Channel(acted, recording.efforts.values - _friction(model, parameters, motors, acted))
     efforts, under = smooth(calm, fastest), smooth(calm, slowest)
     robot = model.with_links(parameters)
     masses, gravity, pieces = [], [], []
@@ -180,14 +176,8 @@ def _gravity_gradient(robot: Robot, q: Array) -> Array:
 def _noise(channel: Channel, fitted: Smooth, length: float) -> Array:
     """Return the variance (n,) of the noise of one line of a piece, from what a spline leaves of samples."""
     residual = channel.values - fitted.sample(channel.times, 0)[0]
-    duration = channel.times[-1] - channel.times[0]
-    free = 1.0 - 2.0 * fitted.bandwidth * duration / len(channel.times)
-    return np.asarray(residual.var(axis=0) / free * _NOISE_BANDWIDTH / (_rate(channel) * length))
-
-
-def _moved(channel: Channel, delay: float) -> Channel:
-    """Return a channel with its stamps moved [s]."""
-    return Channel(channel.times + delay, channel.values)
+    variance = residual.var(axis=0) / fitted.free(len(channel.times))
+    return np.asarray(variance * _NOISE_BANDWIDTH / (channel.rate * length))
 
 
 def _friction(model: TorqueModel, parameters: Array, motors: Smooth, times: Array) -> Array:
