@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import run
-from numpy.typing import NDArray
 from refusals import refused
 from spring_leg import spring_leg
 
@@ -22,7 +21,6 @@ pytestmark = pytest.mark.thorough
 
 mujoco = pytest.importorskip("mujoco")
 
-Array = NDArray[np.float64]
 FILE = """name: leg_on_a_stand
 mjcf: leg.xml
 keyframe: home

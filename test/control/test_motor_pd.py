@@ -16,8 +16,6 @@ from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
 from hodyn_ros.trajectory.files.reader import read_trajectory
 from hodyn_ros.trajectory.rest import rest_to_rest
 
-MS = 1_000_000  # [ns]
-
 
 @pytest.fixture(scope="module")
 def motion() -> object:

@@ -13,7 +13,6 @@ from typing import Any
 import gmpy2
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from oracles import mp_dynamics as mp
 from oracles.motions import Base
 from oracles.random_trees import Tree
@@ -21,10 +20,10 @@ from places import CONFIG, EXAMPLES
 from sweeps import some
 
 from hodyn_ros import Robot
+from hodyn_ros.array import Array
 
 pytestmark = pytest.mark.thorough
 
-Array = NDArray[np.float64]
 
 ORDER = 5
 EXAMINED = some((0, 333, 1000, 1499, 2001, 2750, 2999), 0, 1000, 2750)

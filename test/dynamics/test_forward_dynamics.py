@@ -10,7 +10,6 @@ import pytest
 from case_robots import of_tree, wrenches_of
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from oracles.cases import Case, cases, make_case
 from oracles.hybrid_problems import Answer, HybridProblem, errors_in_roundings
 from oracles.motions import Frame, random_stack
@@ -18,8 +17,6 @@ from oracles.random_trees import KINDS, random_tree
 from sweeps import examples
 
 from hodyn_ros import BaseMotion, Robot
-
-Array = NDArray[np.float64]
 
 SLACK = 8.0
 """How many times the effect of rounding the problem once an error may be."""

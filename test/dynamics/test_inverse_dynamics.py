@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from case_robots import of_tree, robot_of, wrenches_of
 from hypothesis import given
-from numpy.typing import NDArray
 from oracles import mp_dynamics as mp
 from oracles.cases import Case, cases, make_case, relative_errors
 from oracles.motions import Frame, random_motion, random_stack
@@ -17,8 +16,7 @@ from oracles.random_trees import KINDS, Tree, random_tree
 from sweeps import examples, some
 
 from hodyn_ros import AppliedWrench, BaseMotion, Robot
-
-Array = NDArray[np.float64]
+from hodyn_ros.array import Array
 
 FORMULATIONS = ["body_fixed", "closed_form", "hybrid", "spatial", None]
 """Every way to compute; None is the default, whatever is fastest."""

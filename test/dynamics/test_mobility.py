@@ -9,16 +9,15 @@ from functools import partial
 import mpmath
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from oracles import mp_dynamics as mp
 from oracles.hybrid_problems import Answer, HybridProblem, errors_in_roundings
 from oracles.random_trees import Tree, random_pose, random_tree
 from refusals import refused
 
 from hodyn_ros import BaseMotion, Robot
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError, ModelError
 
-Array = NDArray[np.float64]
 Vector = Sequence[float]
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)

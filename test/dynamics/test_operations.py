@@ -9,12 +9,12 @@ import runpy
 import numpy as np
 import pytest
 from linkages import robot_of
-from numpy.typing import NDArray
 from oracles.mechanisms import MECHANISMS
 from oracles.random_trees import random_tree
 from places import ROOT
 
 from hodyn_ros import BaseMotion, Robot
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics import operations
 from hodyn_ros.dynamics.named_frames import placed
 from hodyn_ros.dynamics.operations import OPERATIONS, Operation
@@ -23,7 +23,6 @@ from hodyn_ros.engine.kernel_spec import KernelSpec
 from hodyn_ros.engine.matrix_kernels import JacobianLaw
 from hodyn_ros.engine.series.vectors import dot
 
-Array = NDArray[np.float64]
 EACH = pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
 TREES = [Robot.from_screws(**random_tree(3, 2, floating_base=floats).arguments()) for floats in (False, True)]
 LOOPS = robot_of(MECHANISMS["palletiser"]())

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import yaml
 from linkages import shipped
-from numpy.typing import NDArray
 
 from hodyn_ros import BaseMotion, DriveSpec, Robot
 from hodyn_ros.errors import FigureWarning
@@ -23,7 +22,6 @@ pytestmark = pytest.mark.thorough
 
 mujoco = pytest.importorskip("mujoco")
 
-Array = NDArray[np.float64]
 ORDER = 2  # of efforts: what springs need
 CONFIG = Path(__file__).parents[2] / "config"
 ROBOTS = (

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from exported_code import CXX, compiled_by
-from numpy.typing import NDArray
 from oracles.random_trees import random_tree
 from refusals import assert_refused
 from sweeps import some
@@ -21,7 +20,6 @@ from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.interop.cuda import cuda_source
 from hodyn_ros.interop.robot_functions import law_of
 
-Array = NDArray[np.float64]
 HOST = """
 #include <cmath>
 using std::sin; using std::cos; using std::sqrt; using std::fabs; using std::floor;

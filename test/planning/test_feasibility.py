@@ -35,7 +35,6 @@ from hodyn_ros.trajectory.files.retimed_file import retimed_text
 pytestmark = pytest.mark.thorough
 
 
-FREE = JointLimit()
 UP_AND_DOWN = [[0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.0], [0.8, 0.3, 0.5, -1.2, 0.5, 2.2, 0.5]]
 FAST = WaypointSpline([0.0, 0.4, 0.8], [UP_AND_DOWN[0], UP_AND_DOWN[1], UP_AND_DOWN[0]])
 

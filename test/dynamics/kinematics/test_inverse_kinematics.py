@@ -10,7 +10,6 @@ import pytest
 from case_robots import of_tree
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from oracles.motions import random_stack
 from oracles.random_trees import Tree, random_pose, random_tree
 from places import CONFIG
@@ -18,6 +17,7 @@ from scipy.linalg import null_space
 from sweeps import examples
 
 from hodyn_ros import BaseMotion, ConvergenceError, InputError, Kinematics, Robot, SingularError
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.kinematics import carriers
 from hodyn_ros.dynamics.kinematics.inverse_kinematics import inverse_kinematics
 from hodyn_ros.dynamics.kinematics.inverse_problem import GoalCall
@@ -25,7 +25,6 @@ from hodyn_ros.model.frames import Frame
 
 pytestmark = pytest.mark.thorough
 
-Array = NDArray[np.float64]
 
 PANDA = CONFIG / "panda.yaml"
 HOME = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from linkages import readable_solution, three_rps
-from numpy.typing import NDArray
 from oracles.cases import relative_errors
 from sweeps import some
 
@@ -16,7 +15,6 @@ from hodyn_ros.lie.se3 import exp
 
 pytestmark = pytest.mark.thorough
 
-Array = NDArray[np.float64]
 ORDER = 1
 
 

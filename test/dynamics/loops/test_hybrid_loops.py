@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from oracles.cases import relative_errors
 from oracles.motions import random_stack
 from sweeps import THOROUGH, some
 
 from hodyn_ros import AppliedWrench, BaseMotion, Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.loops import grounded
 
-Array = NDArray[np.float64]
 NAMES = ("delta", "palletiser", "panda_hand", "humanoid_leg", "gough_stewart_6ups")
 ORDER = 2 if THOROUGH else 1
 
