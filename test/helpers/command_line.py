@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from subprocess import CompletedProcess
 
 import pytest
 
 from hodyn_ros.cli import app
+
+Hodyn = Callable[..., "CompletedProcess[str]"]
+"""Runs `hodyn` with arguments, and returns what `subprocess.run` would: the fixture `hodyn`."""
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
