@@ -102,13 +102,6 @@ def test_the_panda_is_identified_to_derivatives_that_were_not_measured(tmp_path:
     assert_is_picture(tmp_path / PICTURES["identify_panda"][0])
 
 
-@pytest.mark.parametrize("name", PICTURES)
-def test_an_unknown_option_is_refused(name: str) -> None:
-    done = run_example(name, "--order", "3")
-    assert done.returncode == 2
-    assert "--order" in done.stderr
-
-
 def test_the_published_figures_are_reproduced(panda: ModuleType) -> None:
     times = np.linspace(0.0, panda.DURATION, 10001)  # those of the scripts
     motion = read_trajectory(CONFIG / "panda_validation.yaml").sample(times, 5)
