@@ -5,8 +5,6 @@ by all workers (`pytest -n 5`), and kept for the next run. Tests that are marked
 `realtime` run while no other does but those that compute at the lowest priority.
 """
 
-from __future__ import annotations
-
 import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: workers share the processors already

@@ -1,7 +1,5 @@
 """The command line without ROS."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A leg of MJCF with springs, rods and loops: shown, planned, simulated, viewed, exported."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Feedback on the motors around a feedforward: alone, and around the simulated robot."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

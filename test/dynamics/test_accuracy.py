@@ -1,7 +1,5 @@
 """Partial derivatives, and robots with loops, within eight times what rounding their input alone does."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -4,8 +4,6 @@ What forward dynamics returns can be no better than its input: torques and base 
 and high orders amplify that. The unit of its error is therefore what exact arithmetic makes of one rounding.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Iterator
 from typing import Any

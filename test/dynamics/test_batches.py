@@ -1,7 +1,5 @@
 """Batches of samples: every one of them as it is on its own, with base motions of their own too."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Calls that are compiled by name: the same numbers as the calls themselves and as the readable forms."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

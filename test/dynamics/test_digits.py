@@ -1,7 +1,5 @@
 """How many digits answers near singular poses have left, and that calls refuse where too few are."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

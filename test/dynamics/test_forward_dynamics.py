@@ -1,7 +1,5 @@
 """Forward and hybrid dynamics of any order against exact arithmetic: joints driven and moved, bases too."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 

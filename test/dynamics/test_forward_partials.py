@@ -1,7 +1,5 @@
 """Partial derivatives of forward and hybrid dynamics, and of inverse dynamics under wrenches, by order."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Joints of groups that have turned by more than half a turn."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Huge but finite numbers: every public call answers with finite numbers, or says that they are too large."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import warnings

@@ -1,7 +1,5 @@
 """Inverse dynamics of any order: every formulation against exact arithmetic, Pinocchio and mechanics."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Robots and poses at which torques do not determine accelerations are rejected; light ones are not."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial

@@ -6,8 +6,6 @@ d'Alembert's principle or Lagrange's multipliers (`oracles/subjects.py`); neithe
 computes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Operations are what the table says: laws are there, arguments are as they take them, a page shows it."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import runpy

@@ -1,7 +1,5 @@
 """What calls of trees refuse, with which words: arguments of the wrong kind, shape, number or name."""
 
-from __future__ import annotations
-
 import pickle
 from functools import cache, partial
 from typing import Any

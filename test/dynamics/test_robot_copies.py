@@ -1,7 +1,5 @@
 """Robots that are copied, pickled, or meet many sets of wrenches."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

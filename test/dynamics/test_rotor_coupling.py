@@ -1,7 +1,5 @@
 """Rotors that turn with their carriers: against trees in which every rotor is a body on its own joint."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

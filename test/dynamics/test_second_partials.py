@@ -1,7 +1,5 @@
 """Second partial derivatives of dynamics and kinematics, of any order, beside differences at 60 digits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

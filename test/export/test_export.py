@@ -1,7 +1,5 @@
 """Robots exported as C, compiled by the system's compilers and called through ctypes."""
 
-from __future__ import annotations
-
 import ctypes
 import hashlib
 import re

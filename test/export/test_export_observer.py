@@ -1,7 +1,5 @@
 """The momentum observer in C, beside the one of Python, sample by sample."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`hodyn export --lang linkage` and hodyn_ros/LinkageTransmission, against Python, MuJoCo, and by power."""
 
-from __future__ import annotations
-
 import ctypes
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Robots written as MJCF: MuJoCo, which shares no code with hodyn_ros, finds the same accelerations."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Robots written as MJCF and read again: the same efforts, motors, limits and frames."""
 
-from __future__ import annotations
-
 import dataclasses
 import warnings
 from pathlib import Path

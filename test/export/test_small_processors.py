@@ -1,7 +1,5 @@
 """`hodyn export --float32`: numbers of 24 bits, no library, a known stack; also on an emulated Cortex-M7."""
 
-from __future__ import annotations
-
 import ctypes
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The system matrices of the closed form and their derivatives: what they are, and what they must satisfy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from oracles.cases import Case, make_case

@@ -1,7 +1,5 @@
 """The oracles, held against Pinocchio and differences; that they agree with the package is tested with it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The command line in this process."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from subprocess import CompletedProcess

@@ -1,7 +1,5 @@
 """Intervals of 95 % have to hold what is true as often as they say."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

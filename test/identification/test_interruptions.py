@@ -1,7 +1,5 @@
 """Recordings that break off, hang, slip, or hold what is none of the robot's own motion."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What efforts hang on beside the model is found, said, and counted by intervals."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from measured_arm import EFFORT_DELAY, measured, measured_arm, misjudged, swings, truth

@@ -1,7 +1,5 @@
 """External functions of CasADi: values and derivatives are those of the calls, zeros the structural ones."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

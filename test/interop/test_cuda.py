@@ -1,7 +1,5 @@
 """Kernels of CUDA: their numbers, on a processor in place of a device, and NVRTC compiles the text."""
 
-from __future__ import annotations
-
 import ctypes
 import importlib.metadata
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Functions of JAX: the numbers of the kernels, exact derivatives, batches of any axes, both precisions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from importlib.util import find_spec
 

@@ -1,7 +1,5 @@
 """Universal, ball, planar, floating and rolling joints in trees, files and loops."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

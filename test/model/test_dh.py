@@ -1,7 +1,5 @@
 """Robots by tables of Denavit and Hartenberg: against Pinocchio, screws, and one convention by the other."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Descriptions of loops and couplings that cannot be are refused by name."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The shipped robots with couplings and loops: their files, motions and launch files."""
 
-from __future__ import annotations
-
 import signal
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """MJCF: trees and loops against MuJoCo at order 0, loops at higher orders against many digits."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections.abc import Iterator

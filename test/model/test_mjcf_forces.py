@@ -1,7 +1,5 @@
 """Forces of MJCF: what hodyn_ros does not compute of what MuJoCo does is said, and nothing else is."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from typing import Any

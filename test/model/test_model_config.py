@@ -1,7 +1,5 @@
 """Robot files: what they mean, and everything that must be rejected."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Protocol

@@ -1,7 +1,5 @@
 """Files that are no robots and no motions: random bytes, and good files with bytes gone wrong."""
 
-from __future__ import annotations
-
 import importlib.util
 import warnings
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Samples that only the observer of the load cannot take: what acts from outside is told all the same."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

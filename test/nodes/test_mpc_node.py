@@ -1,7 +1,5 @@
 """mpc_node as a process, over real DDS, in simulated time: the test is the clock, the robot and the guard."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

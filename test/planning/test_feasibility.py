@@ -1,7 +1,5 @@
 """Limits along motions, found between samples, with time, joint and margin; motions slowed to keep them."""
 
-from __future__ import annotations
-
 import io
 import struct
 from dataclasses import replace

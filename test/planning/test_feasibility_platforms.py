@@ -1,7 +1,5 @@
 """Limits along motions of platforms and of floating bases, held and kept by a slower motion."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

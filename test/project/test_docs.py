@@ -3,8 +3,6 @@
 Commands of tutorials are run where they need no ROS; others are held against what there is.
 """
 
-from __future__ import annotations
-
 import doctest
 import importlib.util
 import os

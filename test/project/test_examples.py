@@ -1,7 +1,5 @@
 """The examples as users run them: commands that print figures and write pictures."""
 
-from __future__ import annotations
-
 import importlib
 import struct
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The run of the tests itself: workers take whole files, half of them those that compute."""
 
-from __future__ import annotations
-
 import os
 import select
 import subprocess

@@ -1,7 +1,5 @@
 """Messages become arrays and arrays messages; whatever is wrong with a message is rejected by name."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Callable, Sequence
 from functools import partial

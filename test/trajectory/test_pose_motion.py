@@ -1,7 +1,5 @@
 """Motions of platforms and floating bases: poses and twists of any order, and their files."""
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 

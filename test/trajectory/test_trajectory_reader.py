@@ -1,7 +1,5 @@
 """Trajectories from YAML: what the files say, and the one line that a bad file is answered with."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Inverse kinematics in compiled code: the readable form's answers, of several frames too, and its errors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

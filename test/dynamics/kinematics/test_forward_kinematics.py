@@ -1,7 +1,5 @@
 """Forward kinematics of any order: against exact arithmetic, Taylor polynomials, and itself converted."""
 
-from __future__ import annotations
-
 from typing import get_args
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Inverse kinematics of any order: what it returns must move the body as asked, and be the solution meant."""
 
-from __future__ import annotations
-
 from math import factorial
 from typing import Any
 

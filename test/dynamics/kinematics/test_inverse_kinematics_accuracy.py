@@ -3,8 +3,6 @@
 Exact twists of known joint motions, at 40 digits, from `oracles.mp_dynamics`, then rounded as a user's are.
 """
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

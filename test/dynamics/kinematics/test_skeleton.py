@@ -1,7 +1,5 @@
 """Robots as lines: what moves, what keeps its length, and the node that draws it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Compiled inverse kinematics of robots with loops, against its readable form and forward kinematics."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Compiled calls of robots with loops agree with readable ones: efforts, accelerations, redundant drives."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

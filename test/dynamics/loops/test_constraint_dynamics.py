@@ -1,7 +1,5 @@
 """Accelerations of robots with loops against Pinocchio's constraint dynamics."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from linkages import motion_of, robot_of, shipped

@@ -1,7 +1,5 @@
 """Joints that follow others along curves."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import factorial
 

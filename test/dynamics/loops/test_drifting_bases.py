@@ -1,7 +1,5 @@
 """Floating bases of which components follow from the others, as of a 3-RPS."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from linkages import readable_solution, three_rps

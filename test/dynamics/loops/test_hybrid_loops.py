@@ -1,7 +1,5 @@
 """Hybrid dynamics of robots with couplings and loops, against their inverse and forward dynamics."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

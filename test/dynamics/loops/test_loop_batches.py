@@ -1,7 +1,5 @@
 """Batches of robots with loops in lanes: Newton's method of each lane, and samples that no lane can do."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from itertools import product

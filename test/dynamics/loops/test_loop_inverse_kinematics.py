@@ -1,7 +1,5 @@
 """Inverse kinematics of robots with couplings and loops, against their forward kinematics."""
 
-from __future__ import annotations
-
 from math import factorial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Kinds of loops: rods, welds and rows, and platforms on limbs written as loops."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

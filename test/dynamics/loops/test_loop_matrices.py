@@ -1,7 +1,5 @@
 """What follows from matrices of robots with loops: momentum, what is linear in parameters, and partials."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from linkages import motion_of, robot_of, shipped

@@ -1,7 +1,5 @@
 """Partial derivatives of dynamics with loops, under wrenches, against differences of the calls themselves."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cached_property, partial
 from typing import Any

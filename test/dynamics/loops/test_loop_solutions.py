@@ -1,7 +1,5 @@
 """Everything that moves and holds a robot with loops, compiled, against its readable form."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

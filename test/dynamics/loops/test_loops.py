@@ -1,7 +1,5 @@
 """Robots with couplings and loops, against references of many digits and virtual work, and their calls."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import replace
 

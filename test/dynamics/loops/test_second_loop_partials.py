@@ -1,7 +1,5 @@
 """Second partial derivatives of dynamics with loops, beside differences at 60 digits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from linkages import robot_of

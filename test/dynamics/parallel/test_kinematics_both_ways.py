@@ -1,7 +1,5 @@
 """Compiled kinematics of robots with loops: all joints from the coordinates, and these from the drives."""
 
-from __future__ import annotations
-
 from math import factorial
 
 import numpy as np

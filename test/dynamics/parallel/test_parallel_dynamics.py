@@ -1,7 +1,5 @@
 """Parallel robots against Lagrange multipliers at many digits, the laws of mechanics, and themselves."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from itertools import product

@@ -1,7 +1,5 @@
 """Positions of parallel robots: branches, assembly modes, singular poses, and what is left after an error."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from dataclasses import replace

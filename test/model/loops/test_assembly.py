@@ -1,7 +1,5 @@
 """Loops that are described at the zero configuration, and closed at another one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

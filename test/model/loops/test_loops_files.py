@@ -1,7 +1,5 @@
 """Couplings and loops in files: `mimic` of URDF against Pinocchio, robot files against screws."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

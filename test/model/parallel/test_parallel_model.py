@@ -1,7 +1,5 @@
 """Descriptions of parallel robots that cannot be right are rejected by name."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
