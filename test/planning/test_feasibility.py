@@ -341,29 +341,6 @@ def test_a_motion_without_end_needs_a_duration(
     assert run(monkeypatch, *arguments, *where, "--duration", "1") == 0
 
 
-URDF_MOVE = """type: waypoints
-joint_names: [panda_joint6, panda_joint4, panda_joint2]
-standing: {panda_joint1: 0, panda_joint3: 0, panda_joint5: 0, panda_joint7: 0}
-points:
-- {time: 0, positions: [1.5, -2, -0.5]}
-- {time: 0.5, positions: [2.2, -1.2, 0.3]}
-"""
-
-
-def test_a_urdf_file_with_some_of_its_joints_in_another_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    move, slow = tmp_path / "move.yaml", tmp_path / "slow.yaml"
-    move.write_text(URDF_MOVE, encoding="utf-8")
-    assert run(monkeypatch, "check", "panda.urdf", str(move)) == 1
-    out = capsys.readouterr().out
-    assert "of 21 limits are exceeded; the worst" in out and "velocity of panda_joint" in out
-    assert run(monkeypatch, "retime", "panda.urdf", str(move), "--out", str(slow)) == 0
-    out = capsys.readouterr().out
-    assert "checked as it was written: all 21 limits hold; the tightest, 100.0 %" in out
-    assert run(monkeypatch, "check", "panda.urdf", str(slow)) == 0
-
-
 def test_accelerations_and_jerks_have_limits() -> None:
     """`q = 1/2 cos(w t)`: w^2/2 and w^3/2 at most."""
     report = check(pendulum(JointLimit(acceleration=5.0, jerk=10.0)), swing(W))
