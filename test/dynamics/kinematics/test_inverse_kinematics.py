@@ -178,8 +178,9 @@ class TestNewton:
         before = panda.inverse_kinematics(pose, twists, seed=HOME)
         out_of_reach, start = np.eye(4), HOME.copy()
         out_of_reach[0, 3] = 5.0
-        with pytest.raises(ConvergenceError):
+        with pytest.raises(ConvergenceError) as rejection:
             panda.inverse_kinematics(out_of_reach, twists, seed=start)
+        assert 4.0 < rejection.value.distance < 5.0
         np.testing.assert_array_equal(start, HOME)
         np.testing.assert_array_equal(panda.inverse_kinematics(pose, twists, seed=HOME), before)
 
