@@ -5,8 +5,6 @@ by all workers (`pytest -n 5`), and kept for the next run. Tests that are marked
 `realtime` run while no other does but those that compute at the lowest priority.
 """
 
-from __future__ import annotations
-
 import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: workers share the processors already
@@ -16,10 +14,11 @@ import gc
 import hashlib
 import random
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import case_robots
@@ -123,6 +122,21 @@ def compiled_code(request: pytest.FixtureRequest) -> Iterator[Path]:
 def panda() -> Robot:
     """The Panda of the package, which all tests of a worker share with what is compiled for it."""
     return case_robots.panda()
+
+
+@pytest.fixture
+def hodyn(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., CompletedProcess[str]]:
+    """Return what runs `hodyn` in this process; as a process it takes the time of its imports besides."""
+    from command_line import run
+
+    def ran(*arguments: object) -> CompletedProcess[str]:
+        capsys.readouterr()
+        code = run(monkeypatch, *arguments)
+        return CompletedProcess(arguments, code, *capsys.readouterr())
+
+    return ran
 
 
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)

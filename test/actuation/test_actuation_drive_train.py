@@ -1,7 +1,5 @@
 """Drives mixed by joint, damped springs over samples, and what the robot's file says about drives."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Every transmission against mpmath: the equation of the spring, differentiated at 50 digits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

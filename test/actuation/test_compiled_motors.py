@@ -1,7 +1,5 @@
 """Motors in compiled code: held against the same equations on numbers, which a batch of one sample takes."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from functools import partial

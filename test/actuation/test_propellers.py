@@ -1,7 +1,5 @@
 """Propellers of a flying base: thrusts, tilts and their derivatives, against the wrench that they give."""
 
-from __future__ import annotations
-
 from math import factorial
 
 import numpy as np

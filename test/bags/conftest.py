@@ -1,7 +1,5 @@
 """Both storages of bags."""
 
-from __future__ import annotations
-
 import pytest
 
 

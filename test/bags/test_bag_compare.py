@@ -1,7 +1,5 @@
 """Two recordings side by side: what is missing, what differs, and by how much."""
 
-from __future__ import annotations
-
 import math
 import struct
 from pathlib import Path

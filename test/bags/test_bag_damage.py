@@ -1,7 +1,5 @@
 """Bags with damaged bytes: `hodyn replay` and `hodyn compare` end as they should, whatever the bytes are."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Bags: written, read whole and in part, told apart. Without ROS, but for the type hashes."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 import subprocess

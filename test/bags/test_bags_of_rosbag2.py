@@ -3,8 +3,6 @@
 `Reindexer::reindex` and `MCAPStorage`, `SqliteStorage` of rosbag2 0.29 say what is in the files.
 """
 
-from __future__ import annotations
-
 import re
 import sqlite3
 import time

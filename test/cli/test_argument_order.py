@@ -1,7 +1,5 @@
 """The robot comes first in all commands, and who swaps two files is told so."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What a shell and a reader of help get: completed names, whole paragraphs, and hints at a misspelt file."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`--json`: figures on the standard output, words beside it."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

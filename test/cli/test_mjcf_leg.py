@@ -1,7 +1,5 @@
 """A leg of MJCF with springs, rods and loops: shown, planned, simulated, viewed, exported."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from pathlib import Path
@@ -9,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import run
-from numpy.typing import NDArray
 from refusals import refused
 from spring_leg import spring_leg
 
@@ -22,7 +19,6 @@ pytestmark = pytest.mark.thorough
 
 mujoco = pytest.importorskip("mujoco")
 
-Array = NDArray[np.float64]
 FILE = """name: leg_on_a_stand
 mjcf: leg.xml
 keyframe: home

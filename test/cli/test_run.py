@@ -1,7 +1,5 @@
 """`hodyn run`: real nodes, started from launch files without launch."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """`--set` and `--floating-base`: what the command line says of a robot beside its file."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`hodyn show`: what robot files say, as tables that stay whole at 80 columns."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`hodyn simulate`: how well each feedforward tracks on robots that are not quite as modelled."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from pathlib import Path

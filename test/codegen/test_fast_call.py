@@ -1,7 +1,5 @@
 """Calls of compiled code from Python: checked, converted or refused, and never a crash or a leak."""
 
-from __future__ import annotations
-
 import gc
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Machine code is found by what its law can see: for the same alone, and never that of other code."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

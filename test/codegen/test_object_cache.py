@@ -1,7 +1,5 @@
 """Machine code kept on disk: found again, and never trusted where it may be another's or damaged."""
 
-from __future__ import annotations
-
 import os
 import stat
 import subprocess

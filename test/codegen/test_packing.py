@@ -1,7 +1,5 @@
 """Equal parts of a traced function, side by side in the lanes of vectors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

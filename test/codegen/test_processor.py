@@ -1,7 +1,5 @@
 """The processor that code is made for: what can be named, what is refused, and that code is kept apart."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Programs: what the readers of one make of it is the same, in Python, in machine code and in C."""
 
-from __future__ import annotations
-
 import ctypes
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The scalars that write code: what folds, what is shared, and that the code computes what was written."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Feedback linearisation and regulation in closed loop, against the linear dynamics that were asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 

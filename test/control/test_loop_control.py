@@ -1,7 +1,5 @@
 """Control of robots with couplings and loops, and of platforms: feedback linearisation and regulation."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import NamedTuple
 

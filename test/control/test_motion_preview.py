@@ -1,7 +1,5 @@
 """A motion that comes sample by sample, against the polynomial that it is."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

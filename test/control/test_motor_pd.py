@@ -1,7 +1,5 @@
 """Feedback on the motors around a feedforward: alone, and around the simulated robot."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -15,8 +13,6 @@ from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
 from hodyn_ros.trajectory.files.reader import read_trajectory
 from hodyn_ros.trajectory.rest import rest_to_rest
-
-MS = 1_000_000  # [ns]
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,5 @@
 """Predictive control against least squares with bounds by SciPy, on differences of inverse dynamics."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

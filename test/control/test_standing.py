@@ -1,7 +1,5 @@
 """Whether feedback holds a robot against its weight, against pendulums and potential energies."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

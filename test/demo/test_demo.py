@@ -1,7 +1,5 @@
 """The demo as its users run it: seven processes over real DDS."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """What the demo says of its runs: figures of a machine that was too slow are void."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 

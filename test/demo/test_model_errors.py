@@ -1,7 +1,5 @@
 """What the links are off as more becomes known of an arm: each step has to do its part."""
 
-from __future__ import annotations
-
 import io
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Partial derivatives, and robots with loops, within eight times what rounding their input alone does."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -9,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 from linkages import motion_of, robot_of
-from numpy.typing import NDArray
 from oracles import mechanisms, mp_loops
 from oracles import mp_dynamics as mp
 from oracles.cases import make_case
@@ -18,10 +15,10 @@ from oracles.random_trees import Tree
 from sweeps import some
 
 from hodyn_ros import Robot
+from hodyn_ros.array import Array
 
 pytestmark = pytest.mark.thorough
 
-Array = NDArray[np.float64]
 
 ROUNDING = 2.0**-52
 SLACK = 8.0

@@ -1,25 +1,22 @@
 """Batches of samples: every one of them as it is on its own, with base motions of their own too."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 import pytest
 from conditioning import ROUNDING, SLACK, largest, moved_by_rounding
-from numpy.typing import NDArray
 from oracles.motions import random_base, random_stack
 from oracles.random_trees import random_tree
 from refusals import refused
 from sweeps import THOROUGH
 
 from hodyn_ros import BaseMotion, Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.operations import OPERATIONS
 from hodyn_ros.dynamics.trees.tree_partials import TreePartials
 
 pytestmark = pytest.mark.thorough
 
-Array = NDArray[np.float64]
 COUNT, ORDER = 5, 1
 
 

@@ -1,15 +1,13 @@
 """Calls that are compiled by name: the same numbers as the calls themselves and as the readable forms."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from oracles.random_trees import random_tree
 
 from hodyn_ros import BaseMotion, Robot
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics import matrices
 from hodyn_ros.dynamics.kinematics.forward_kinematics import forward_kinematics
 from hodyn_ros.dynamics.motion_stack import motion_stack
@@ -20,8 +18,6 @@ from hodyn_ros.lie.se3 import exp
 from hodyn_ros.model.joint_tree import JointTree
 
 pytestmark = pytest.mark.thorough
-
-Array = NDArray[np.float64]
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["ground", "floating"])

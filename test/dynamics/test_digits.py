@@ -1,7 +1,5 @@
 """How many digits answers near singular poses have left, and that calls refuse where too few are."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +7,6 @@ import pytest
 from case_robots import of_tree
 from digit_study import KINDS, LINKAGES, distance, run
 from linkages import motion_of, moved_away, robot_of
-from numpy.typing import NDArray
 from oracles import mechanisms, mp_loops
 from oracles import mp_dynamics as mp
 from oracles.cases import relative_errors
@@ -18,6 +15,7 @@ from refusals import like, refused
 from sweeps import THOROUGH, some
 
 from hodyn_ros import BaseMotion, Robot, SingularError, share
+from hodyn_ros.array import Array
 from hodyn_ros.digits import FEWEST, asked_for
 from hodyn_ros.dynamics.loops.coordinate_motion import LoopedInputs
 from hodyn_ros.dynamics.loops.digit_check import DigitCheck
@@ -25,7 +23,6 @@ from hodyn_ros.lie.euler import euler_accuracy, euler_base, euler_coordinates
 
 pytestmark = pytest.mark.thorough
 
-Array = NDArray[np.float64]
 
 CHANGE = -0.6  # position of the crank where the parallelogram is flat
 

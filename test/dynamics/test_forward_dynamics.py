@@ -1,7 +1,5 @@
 """Forward and hybrid dynamics of any order against exact arithmetic: joints driven and moved, bases too."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 
@@ -10,7 +8,6 @@ import pytest
 from case_robots import of_tree, wrenches_of
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from oracles.cases import Case, cases, make_case
 from oracles.hybrid_problems import Answer, HybridProblem, errors_in_roundings
 from oracles.motions import Frame, random_stack
@@ -18,8 +15,6 @@ from oracles.random_trees import KINDS, random_tree
 from sweeps import examples
 
 from hodyn_ros import BaseMotion, Robot
-
-Array = NDArray[np.float64]
 
 SLACK = 8.0
 """How many times the effect of rounding the problem once an error may be."""

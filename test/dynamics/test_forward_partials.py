@@ -1,13 +1,10 @@
 """Partial derivatives of forward and hybrid dynamics, and of inverse dynamics under wrenches, by order."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from oracles import mp_dynamics as mp
 from oracles.cases import make_case
 from oracles.changes import HybridChanges
@@ -16,12 +13,11 @@ from oracles.motions import Frame
 from sweeps import THOROUGH, some
 
 from hodyn_ros import AppliedWrench, BaseMotion, Robot
+from hodyn_ros.array import Array
 from hodyn_ros.codegen.kernel import STRAIGHT_LINE_LIMIT, Kernel
 from hodyn_ros.engine import direction_lanes
 
 pytestmark = pytest.mark.thorough
-
-Array = NDArray[np.float64]
 
 
 def assert_exact(found: Array, expected: Array, tolerance: float) -> None:

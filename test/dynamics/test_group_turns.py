@@ -1,21 +1,17 @@
 """Joints of groups that have turned by more than half a turn."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from refusals import refused
 
 from hodyn_ros import InputError, Robot
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.group_robot import GroupRobot
 from hodyn_ros.lie.se3 import exp
 from hodyn_ros.model.joint_groups import cylindrical, planar, prismatic, revolute
 from hodyn_ros.model.joint_tree import JointTree
-
-Array = NDArray[np.float64]
 
 AXIS, POINT, PITCH = np.array([0.2, -0.5, 0.7]), np.array([0.3, 0.1, -0.4]), 0.05
 ANGLES = [0.0, 1.0, -3.0, 3.2, np.pi, -np.pi, 2 * np.pi, -2 * np.pi, 5.0, 3 * np.pi, -40.0, 1000.3]

@@ -1,7 +1,5 @@
 """Huge but finite numbers: every public call answers with finite numbers, or says that they are too large."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import warnings
@@ -11,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 from linkages import robot_of as linkage
-from numpy.typing import NDArray
 from oracles.mechanisms import four_bar
 from oracles.random_trees import random_tree
 from sweeps import THOROUGH, some
 
 from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.group_robot import GroupRobot
 from hodyn_ros.lie.se3 import exp
 from hodyn_ros.model.joint_groups import spherical
@@ -24,7 +22,6 @@ from hodyn_ros.model.joint_tree import JointTree
 
 pytestmark = pytest.mark.thorough
 
-Array = NDArray[np.float64]
 Calls = dict[str, Callable[[Any, "Numbers"], Any]]
 
 TRIALS = 12 if THOROUGH else 2

@@ -1,7 +1,5 @@
 """Dynamic matrices, Jacobians, centre of mass and momentum, with time derivatives."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from case_robots import closeness, robot_of

@@ -1,24 +1,20 @@
 """Robots and poses at which torques do not determine accelerations are rejected; light ones are not."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-import mpmath
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from oracles import mp_dynamics as mp
 from oracles.hybrid_problems import Answer, HybridProblem, errors_in_roundings
 from oracles.random_trees import Tree, random_pose, random_tree
 from refusals import refused
 
 from hodyn_ros import BaseMotion, Robot
+from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError, ModelError
 
-Array = NDArray[np.float64]
 Vector = Sequence[float]
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
@@ -81,16 +77,6 @@ class TestRobotsSingularEverywhere:
         with pytest.raises(ModelError):
             Robot.from_screws(**tree.moved(random_pose(np.random.default_rng(1), reach)).arguments())
 
-    @pytest.mark.parametrize("name", SINGULAR)
-    def test_their_mass_matrix_is_singular_indeed(self, name: str) -> None:
-        tree, _ = SINGULAR[name]
-        q = np.random.default_rng(2).uniform(-1.0, 1.0, tree.n_joints)
-        matrix = mp.mass_matrix(tree, q)
-        with mpmath.workdps(30):
-            determinant = abs(mpmath.det(mpmath.matrix([[str(x) for x in row] for row in matrix])))
-        diagonal = float(np.prod([float(matrix[i, i]) for i in range(len(matrix))]))
-        assert determinant <= 1e-15 * diagonal  # the screws are given to 16 digits
-
     def test_a_mass_lost_in_rounding_is_none(self) -> None:
         tree, _ = SINGULAR["two joints on one axis"]
         tree = replace(tree, masses=tree.masses.copy(), inertias=tree.inertias.copy())
@@ -134,7 +120,7 @@ class TestRobotsThatMove:
         back = robot.inverse_dynamics(np.vstack([np.zeros((2, 3)), found]))
         np.testing.assert_allclose(back, torques, rtol=0, atol=1e-15)
 
-    @pytest.mark.parametrize("n_bodies", [1, 7, 101, 1000])
+    @pytest.mark.parametrize("n_bodies", [1, 1000])
     @pytest.mark.parametrize("floating_base", [False, True])
     def test_random_trees_are_taken(self, n_bodies: int, floating_base: bool) -> None:
         tree = random_tree(n_bodies, n_bodies, floating_base=floating_base)

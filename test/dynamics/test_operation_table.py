@@ -6,8 +6,6 @@ d'Alembert's principle or Lagrange's multipliers (`oracles/subjects.py`); neithe
 computes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import Any
@@ -15,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 from linkages import robot_of
-from numpy.typing import NDArray
 from oracles import mp_dynamics as mp
 from oracles.differences import derivative, second_derivative
 from oracles.mechanisms import FEW, MECHANISMS
@@ -27,6 +24,7 @@ from oracles.subjects import LimbSubject, LoopSubject, Subject, TreeSubject
 from sweeps import THOROUGH, some
 
 from hodyn_ros import BaseMotion, InputError, Robot
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.calls.description import call_of
 from hodyn_ros.dynamics.operations import OPERATIONS, Operation
 from hodyn_ros.lie.representations import REPRESENTATIONS, Representation
@@ -34,7 +32,6 @@ from hodyn_ros.lie.se3 import exp
 
 pytestmark = pytest.mark.thorough
 
-Array = NDArray[np.float64]
 Law = Callable[..., tuple[Array, Array]]
 
 TREES: dict[str, Callable[[], Subject]] = {

@@ -1,7 +1,5 @@
 """Partial derivatives of Q^(r) with respect to the motion and all its derivatives; linearised dynamics."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -1,15 +1,11 @@
 """What calls of trees refuse, with which words: arguments of the wrong kind, shape, number or name."""
 
-from __future__ import annotations
-
 import pickle
-from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from oracles.motions import random_stack
 from oracles.random_trees import random_tree
 from places import CONFIG
@@ -29,14 +25,12 @@ from hodyn_ros import (
     SingularError,
     UnknownNameError,
 )
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.group_robot import GroupRobot
 from hodyn_ros.lie.se3 import exp
 from hodyn_ros.model.frames import Frame
 from hodyn_ros.model.joint_groups import free, planar, revolute
 from hodyn_ros.model.joint_tree import JointTree
-
-Array = NDArray[np.float64]
-Call = Callable[[Robot], object]
 
 Q, STATE, TORQUES = random_stack(70, 5, 4), random_stack(30, 2, 4), random_stack(31, 3, 4)
 REST, ZERO = BaseMotion(np.eye(4), np.zeros((4, 6))), np.zeros((5, 4))

@@ -1,7 +1,5 @@
 """Regressors of any order, and derivatives of the dynamic matrices by parameter."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from case_robots import closeness, robot_of

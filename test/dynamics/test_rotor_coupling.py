@@ -1,16 +1,14 @@
 """Rotors that turn with their carriers: against trees in which every rotor is a body on its own joint."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from refusals import assert_refused, refused
 from sweeps import THOROUGH, some
 
 from hodyn_ros import DriveSpec, ModelError, Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.rotor_coupling import RotorCoupling
 from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.lie.se3 import hat
@@ -20,7 +18,6 @@ from hodyn_ros.simulation.simulation import RobotSimulation
 
 pytestmark = pytest.mark.thorough
 
-Array = NDArray[np.float64]
 
 STIFFNESS, RATIO = (900.0, 700.0, 500.0), (20.0, 5.0, 8.0)
 REFLECTED = (0.3, 0.2, 0.1)  # [kg m^2]

@@ -1,7 +1,5 @@
 """Second partial derivatives of dynamics and kinematics, of any order, beside differences at 60 digits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -9,20 +7,19 @@ from typing import Any
 import numpy as np
 import pytest
 from case_robots import robot_of
-from numpy.typing import NDArray
 from oracles import mp_dynamics as mp
 from oracles.cases import make_case
 from oracles.changes import HybridChanges, Place, forces_beside, second_derivatives
 from sweeps import THOROUGH, some
 
 from hodyn_ros import AppliedWrench, InputError
+from hodyn_ros.array import Array
 from hodyn_ros.codegen.kernel import Kernel
 from hodyn_ros.engine import direction_lanes
 from hodyn_ros.engine import second_partials as laws
 
 pytestmark = pytest.mark.thorough
 
-Array = NDArray[np.float64]
 COUNT = 100 if THOROUGH else 12  # pairs of entries that differences are taken of
 
 

@@ -1,7 +1,5 @@
 """The engine: one recursion, read with floats, with arrays and as compiled code, in frames of its choice."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from functools import partial

@@ -1,7 +1,5 @@
 """The generic kernels, which loop over bodies, against straight-line code of the same robots."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from oracles.motions import random_stack

@@ -1,7 +1,5 @@
 """What is compiled for tests of exported code is kept for the next run."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

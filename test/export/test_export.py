@@ -1,7 +1,5 @@
 """Robots exported as C, compiled by the system's compilers and called through ctypes."""
 
-from __future__ import annotations
-
 import ctypes
 import hashlib
 import re
@@ -12,8 +10,8 @@ from typing import get_args
 
 import numpy as np
 import pytest
-import warm_python
 from case_robots import of_tree, panda
+from command_line import Hodyn
 from exported_code import (
     CC,
     CXX,
@@ -31,7 +29,6 @@ from oracles.motions import random_base, random_motion
 from oracles.random_trees import random_tree
 from places import CONFIG, DATA, ROOT
 from refusals import assert_refused, refused, unknown
-from ros_processes import child_environment
 from sweeps import THOROUGH
 
 from hodyn_ros import AppliedWrench, BaseMotion, Robot, share
@@ -45,13 +42,12 @@ from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.export.straight_line import WRITTEN, StraightLine, Tables
 from hodyn_ros.lie.representations import Representation
 from hodyn_ros.lie.se3 import pose as pose_at
-from hodyn_ros.model.drive_spec import series_elastic
 from hodyn_ros.model.propeller import Propeller
 
 
 class TestNumbers:
     @needs_c
-    @pytest.mark.parametrize("order", (0, 2, 3))
+    @pytest.mark.parametrize("order", (2,))
     def test_the_panda_as_the_engine_has_it(self, order: int, tmp_path: Path) -> None:
         robot, rng = panda(), np.random.default_rng(order)
         library = compiled(
@@ -87,29 +83,6 @@ class TestNumbers:
             expected = robot.compile(order)(q, pose, twists)
             assert_rows_close(wrench, expected[:, :6])
             assert_rows_close(tau, expected[:, 6:])
-
-    @needs_c
-    @pytest.mark.parametrize(
-        ("stiffness", "order", "rows"),
-        (((800.0, 500.0), 2, 1), ((np.inf, 500.0), 3, 2), ((np.inf, np.inf), 1, 2)),
-        ids=("elastic", "mixed", "rigid"),
-    )
-    def test_motors(self, stiffness: tuple[float, float], order: int, rows: int, tmp_path: Path) -> None:
-        rng = np.random.default_rng(5)
-        tree = random_tree(rng, 2, kinds=("revolute",))
-        drives = series_elastic(np.array(stiffness), np.array([0.3, 0.2]))
-        robot = Robot(of_tree(tree).model, drives=drives)
-        library = compiled(c_source(robot, ExportRequest(order, "driven")), tmp_path)
-        assert library.driven_self_test() <= RELATIVE
-        q = random_motion(rng, tree, order)
-        tau = robot.compile(order)(q)
-        assert robot.drive_train is not None
-        expected = robot.drive_train.feedforward(q, tau)
-        # motors of rigid joints alone move as the links, with all their derivatives
-        position, effort = np.empty((order + (3 if np.isinf(stiffness).all() else 1), 2)), np.empty((rows, 2))
-        call(library.driven_motor_feedforward, q, tau, position, effort)
-        assert_rows_close(position, expected.position)
-        assert_rows_close(effort, expected.effort)
 
     @needs_c
     def test_results_may_overwrite_the_motion(self, tmp_path: Path) -> None:
@@ -548,21 +521,19 @@ class TestWords:
 
 
 class TestCommand:
-    def run(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        command = ("-m", "hodyn_ros.cli.app", "export", *arguments)
-        return warm_python.run(*command, environment=child_environment())
-
-    def test_it_says_what_it_wrote(self, tmp_path: Path) -> None:
-        result = self.run("panda.yaml", "--order", "1", "--lang", "c", "--out", tmp_path, "--name", "arm")
+    def test_it_says_what_it_wrote(self, hodyn: Hodyn, tmp_path: Path) -> None:
+        result = hodyn(
+            "export", "panda.yaml", "--order", "1", "--lang", "c", "--out", tmp_path, "--name", "arm"
+        )
         assert (result.returncode, result.stderr) == (0, "")
         assert sorted(path.name for path in tmp_path.iterdir()) == ["arm.c", "arm.h"]
         assert "arm.h" in result.stdout and "arm.c" in result.stdout and "operations" in result.stdout
         assert "note: arm_motor_feedforward is left out" in result.stdout
 
     @needs_c
-    def test_a_urdf_file_whose_root_floats(self, tmp_path: Path) -> None:
+    def test_a_urdf_file_whose_root_floats(self, hodyn: Hodyn, tmp_path: Path) -> None:
         urdf = DATA / "branched.urdf"
-        result = self.run(urdf, "--floating-base", "--order", "1", "--out", tmp_path, "--name", "two")
+        result = hodyn("export", urdf, "--floating-base", "--order", "1", "--out", tmp_path, "--name", "two")
         assert (result.returncode, result.stderr) == (0, "")
         code = CSource("two", (tmp_path / "two.h").read_text(), (tmp_path / "two.c").read_text(), 0, ())
         assert "#define TWO_FLOATING_BASE 1" in code.header
@@ -583,8 +554,8 @@ class TestCommand:
         ),
         ids=("robot", "language", "order", "name", "folder", "platform", "file", "twists", "period"),
     )
-    def test_bad_arguments_give_one_line(self, arguments: tuple[str, ...], words: str) -> None:
-        result = self.run(*arguments)
+    def test_bad_arguments_give_one_line(self, hodyn: Hodyn, arguments: tuple[str, ...], words: str) -> None:
+        result = hodyn("export", *arguments)
         assert result.returncode == 2 and result.stdout == ""
         assert len(result.stderr.splitlines()) == 1 and result.stderr.startswith("error: ")
         assert words in result.stderr

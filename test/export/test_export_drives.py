@@ -1,7 +1,5 @@
 """Drives of every kind exported as C, with and without memory, alone and in one call with the dynamics."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Robots with couplings and loops exported as C, called along motions, into failure and back."""
 
-from __future__ import annotations
-
 import ctypes
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Wheels of robots: installed by pip, they compute what the robot does, with NumPy alone."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from functools import partial

@@ -1,7 +1,5 @@
 """`hodyn export --shared` and the ROS-free core of the ros2_control controller, against what the nodes do."""
 
-from __future__ import annotations
-
 import ctypes
 import re
 import shutil

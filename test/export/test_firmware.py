@@ -1,7 +1,5 @@
 """The firmware of examples/zephyr, compiled against stand-ins of Zephyr's calls: what reaches its motors."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from functools import cache

@@ -1,19 +1,16 @@
 """`hodyn export --lang linkage` and hodyn_ros/LinkageTransmission, against Python, MuJoCo, and by power."""
 
-from __future__ import annotations
-
 import ctypes
 from pathlib import Path
 
 import mujoco
 import numpy as np
 import pytest
-import warm_python
+from command_line import Hodyn
 from exported_code import CXX, CXX_WARNINGS, compiled_by, needs_cxx
 from linkages import shipped
 from places import CONFIG, ROOT
 from refusals import assert_refused
-from ros_processes import child_environment
 
 from hodyn_ros import Robot
 from hodyn_ros.dynamics.robot_choice import RobotChoice
@@ -360,7 +357,8 @@ def test_what_is_no_linkage_is_refused() -> None:
     ],
     ids=["what", "points"],
 )
-def test_bad_options_give_one_line(arguments: tuple[str, ...], words: str, tmp_path: Path) -> None:
-    command = ("-m", "hodyn_ros.cli.app", "export", str(ANKLE), "--lang", "linkage", *arguments)
-    result = warm_python.run(*command, "--out", str(tmp_path), environment=child_environment())
+def test_bad_options_give_one_line(
+    hodyn: Hodyn, arguments: tuple[str, ...], words: str, tmp_path: Path
+) -> None:
+    result = hodyn("export", ANKLE, "--lang", "linkage", *arguments, "--out", tmp_path)
     assert result.returncode == 2 and words in result.stderr and len(result.stderr.splitlines()) == 1

@@ -1,7 +1,5 @@
 """Robots written as MJCF: MuJoCo, which shares no code with hodyn_ros, finds the same accelerations."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,18 +9,17 @@ import pytest
 from command_line import run
 from hinged_arm import HINGED_ARM
 from linkages import robot_of, shipped, with_drives
-from numpy.typing import NDArray
 from oracles.mechanisms import MECHANISMS
 from oracles.random_trees import random_tree
 from refusals import refused
 
 from hodyn_ros import BaseMotion, DriveSpec, Robot
+from hodyn_ros.array import Array
 from hodyn_ros.export import mjcf
 from hodyn_ros.model.drive_spec import FrictionSpec, RotorSpec, SpringTable, series_elastic
 
 mujoco = pytest.importorskip("mujoco")
 
-Array = NDArray[np.float64]
 
 # Stiff, soft and damped springs, rigid drives with rotors, viscous and dry friction on both sides.
 RUBBING = FrictionSpec(viscous=0.3, coulomb=0.5, transition=1e-7)

@@ -1,7 +1,5 @@
 """Robots written as MJCF and read again: the same efforts, motors, limits and frames."""
 
-from __future__ import annotations
-
 import dataclasses
 import warnings
 from pathlib import Path
@@ -10,7 +8,6 @@ import numpy as np
 import pytest
 import yaml
 from linkages import shipped
-from numpy.typing import NDArray
 
 from hodyn_ros import BaseMotion, DriveSpec, Robot
 from hodyn_ros.errors import FigureWarning
@@ -23,7 +20,6 @@ pytestmark = pytest.mark.thorough
 
 mujoco = pytest.importorskip("mujoco")
 
-Array = NDArray[np.float64]
 ORDER = 2  # of efforts: what springs need
 CONFIG = Path(__file__).parents[2] / "config"
 ROBOTS = (

@@ -1,7 +1,5 @@
 """`hodyn export --float32`: numbers of 24 bits, no library, a known stack; also on an emulated Cortex-M7."""
 
-from __future__ import annotations
-
 import ctypes
 import re
 import shutil
@@ -10,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import warm_python
+from command_line import Hodyn
 from exported_code import CC, WARNINGS, compiled_by, needs_c, write
 from places import CONFIG
 from refusals import assert_refused, refused
-from ros_processes import child_environment
 from sweeps import THOROUGH
 
 from benchmarks.cortex_m7 import emulated
@@ -312,14 +309,12 @@ def test_what_cannot_be_is_refused() -> None:
     ],
     ids=["target", "mjcf", "shared"],
 )
-def test_bad_options_give_one_line(arguments: tuple[str, ...], words: str) -> None:
-    command = ("-m", "hodyn_ros.cli.app", "export", "panda.yaml", *arguments)
-    result = warm_python.run(*command, environment=child_environment())
+def test_bad_options_give_one_line(hodyn: Hodyn, arguments: tuple[str, ...], words: str) -> None:
+    result = hodyn("export", "panda.yaml", *arguments)
     assert result.returncode == 2 and words in result.stderr
 
 
-def test_the_command_writes_both_files(tmp_path: Path) -> None:
-    command = ("-m", "hodyn_ros.cli.app", "export", "panda.yaml", "--order", "0", "--float32")
-    result = warm_python.run(*command, "--out", str(tmp_path), environment=child_environment())
+def test_the_command_writes_both_files(hodyn: Hodyn, tmp_path: Path) -> None:
+    result = hodyn("export", "panda.yaml", "--order", 0, "--float32", "--out", tmp_path)
     assert (result.returncode, result.stderr) == (0, "")
     assert "For generic: numbers are float." in (tmp_path / "panda.h").read_text()

@@ -1,7 +1,5 @@
 """How far a series reaches beyond its instant, and what fills up the efforts of motors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

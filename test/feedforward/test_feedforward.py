@@ -1,7 +1,5 @@
 """The feedforward is inverse dynamics, drives and limits, composed; its Taylor series follows the motion."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from math import factorial

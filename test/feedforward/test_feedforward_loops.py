@@ -1,7 +1,5 @@
 """Feedforward and feasibility of robots with loops: motion of coordinates in, efforts of drives out."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The filter of measured wrenches, against responses in closed form."""
 
-from __future__ import annotations
-
 from math import comb, factorial
 
 import numpy as np

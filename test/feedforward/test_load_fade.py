@@ -1,7 +1,5 @@
 """A load that is faded in: the feedforward of a body whose figures change with time."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import factorial
 

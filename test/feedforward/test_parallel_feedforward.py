@@ -1,7 +1,5 @@
 """The feedforward of parallel robots, and dynamics_node with one of them over real DDS."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a robot carries: the combined body, against one built by hand and against a second body on a joint."""
 
-from __future__ import annotations
-
 import numpy as np
 from hinged_arm import HINGED_ARM
 from refusals import assert_refused

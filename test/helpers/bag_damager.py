@@ -6,8 +6,6 @@ FOLDER holds bags `whole*`. For each call a line of JSON says what was called, t
 standard error, how long it took, and what it has left. The memory of this process is bounded.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Bags for the tests, written without ROS."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Robots of the oracles' trees and cases, the Panda, and how close two stacks of derivatives are."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 

@@ -1,12 +1,15 @@
 """The command line in this process."""
 
-from __future__ import annotations
-
 import sys
+from collections.abc import Callable
+from subprocess import CompletedProcess
 
 import pytest
 
 from hodyn_ros.cli import app
+
+Hodyn = Callable[..., "CompletedProcess[str]"]
+"""Runs `hodyn` with arguments, and returns what `subprocess.run` would: the fixture `hodyn`."""
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:

@@ -4,8 +4,6 @@ A bound that is a number holds on the processor that it was tried on; another on
 ill-conditioned problem, such as a platform on legs that nearly depend on each other, makes more of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -6,8 +6,6 @@ and the size that both are measured by. References: power series at 40 digits (`
 what they take too long for, the compiled code itself at 60 digits (`oracles.mp_kernels`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import cache
 from types import SimpleNamespace

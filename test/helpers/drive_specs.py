@@ -1,7 +1,5 @@
 """Drives of every kind, two or three of each."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec, VariableStiffnessSpec

@@ -8,8 +8,6 @@ Each is asked twice: with the deflections of the springs, and without, as if the
 Everything follows from seeds; `--first` is the first of them.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections import Counter
 from collections.abc import Callable, Sequence

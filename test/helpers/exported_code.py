@@ -3,8 +3,6 @@
 What a compiler has made of the same text with the same flags is kept for the next run of the tests.
 """
 
-from __future__ import annotations
-
 import ctypes
 import shutil
 import subprocess

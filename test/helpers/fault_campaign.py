@@ -7,8 +7,6 @@
 Everything follows from the seed. `fault_lies.py` has what can be false; the bars are in `judged`.
 """
 
-from __future__ import annotations
-
 import argparse
 import traceback
 from collections.abc import Iterator

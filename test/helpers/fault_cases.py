@@ -1,7 +1,5 @@
 """The faults that are put between feedforwards, a guard and a robot; see docs/safety.md."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple

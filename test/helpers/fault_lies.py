@@ -1,7 +1,5 @@
 """What can be false between feedforwards, a guard and a robot, how, and from when on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache

@@ -1,7 +1,5 @@
 """Write the table and the picture of docs/safety.md: python test/helpers/fault_table.py."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import matplotlib.pyplot as plt

@@ -1,7 +1,5 @@
 """A browser without a window, steered through Chromium's debugging protocol."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

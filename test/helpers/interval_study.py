@@ -9,8 +9,6 @@ Each recording that was identified is a line of the log, so that a study that wa
 and what it has found so far can be read: with 0 recordings more, the table alone is printed.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import multiprocessing

@@ -1,7 +1,5 @@
 """Robots with couplings and loops: those of the oracles, and those of the package."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, lru_cache

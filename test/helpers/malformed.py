@@ -1,7 +1,5 @@
 """Desired motions with one thing wrong each, and the reason for which they have to be rejected."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """An elastic arm of three joints, and recordings of it with the noise, skew and delays of real sensors."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

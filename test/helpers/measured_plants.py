@@ -5,8 +5,6 @@ order 4; the second is MuJoCo's, with spring tendons and friction that sticks. C
 from sample to sample, encoders count in steps, stamps jitter, and efforts and links are stamped late.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Files of a Panda whose drives are not plain."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

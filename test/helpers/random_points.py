@@ -1,7 +1,5 @@
 """Streams of points at random, as policies and operators send them, and motions that follow them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache

@@ -1,7 +1,5 @@
 """Bad input in tables: what is wrong, the call, and how its error helps: by its words, or by its fields."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from functools import partial

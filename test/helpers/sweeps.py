@@ -1,7 +1,5 @@
 """How much of a sweep runs: with `make test` cases of every kind, with `make test-thorough` all of them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from typing import Any, TypeVar

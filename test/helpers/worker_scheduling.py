@@ -5,8 +5,6 @@ of the processors with tests that compute, at the lowest priority, so that they 
 in real time.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """A wrist: the motor of the last joint turns with the one before as well, so that it rubs in their sum."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Splines, base parameters, bodies that can be, and the noise of residuals that are alike."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import cast

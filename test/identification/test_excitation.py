@@ -1,7 +1,5 @@
 """Motions for identification: gradients against differences, limits looked at in another way."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

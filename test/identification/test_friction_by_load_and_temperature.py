@@ -1,7 +1,5 @@
 """Friction that grows with the load and falls with the temperature, of an arm that is written here."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """How friction turns over: laws between three that are known, and what noise of the velocity makes of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

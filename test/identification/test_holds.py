@@ -1,7 +1,5 @@
 """Efforts that a controller holds and a recorder reads by a clock of its own."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

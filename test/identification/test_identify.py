@@ -1,7 +1,5 @@
 """Robots from recordings with the noise of real sensors, against the figures these were made with."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`hodyn identify`: from files and bags to a robot file, a report and pictures."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

@@ -1,7 +1,5 @@
 """Figures and intervals, held against plants that are simulated apart from the package."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

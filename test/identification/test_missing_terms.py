@@ -1,17 +1,13 @@
 """What efforts hang on beside the model is found, said, and counted by intervals."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from measured_arm import EFFORT_DELAY, measured, measured_arm, misjudged, swings, truth
-from numpy.typing import NDArray
 from sweeps import THOROUGH, some
 
 from hodyn_ros import Robot
+from hodyn_ros.array import Array
 from hodyn_ros.identification import Channel, Identified, JointRecording, Options, identify
-
-Array = NDArray[np.float64]
 
 pytestmark = pytest.mark.thorough
 OPTIONS = Options(bandwidth=8.0)

@@ -1,7 +1,5 @@
 """Recordings are refused where signs, orders or units are plainly wrong, and not for what cannot be known."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Recordings that are identified together."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Friction behind springs, encoders off their axes, ripples of gears, and a robot with frames off its own."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Springs that are no lines, or that only resonances tell of, against what recordings were made with."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

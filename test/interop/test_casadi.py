@@ -1,7 +1,5 @@
 """External functions of CasADi: values and derivatives are those of the calls, zeros the structural ones."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +7,12 @@ import numpy as np
 import pytest
 from case_robots import panda
 from exported_code import CC, compiled_by, needs_c
-from numpy.typing import NDArray
 from oracles.random_trees import random_tree
 from refusals import assert_refused
 from sweeps import some
 
 from hodyn_ros import Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.export.request import ExportRequest
 
@@ -22,8 +20,6 @@ ca = pytest.importorskip("casadi", reason="casadi is not installed")
 from benchmarks.peers.pinocchio_casadi import GRAVITY  # noqa: E402
 from benchmarks.peers.pinocchio_casadi import torques as pinocchio_torques  # noqa: E402
 from hodyn_ros.interop.casadi import export_casadi, function  # noqa: E402
-
-Array = NDArray[np.float64]
 
 
 def small(floating: bool) -> Robot:

@@ -1,7 +1,5 @@
 """Kernels of CUDA: their numbers, on a processor in place of a device, and NVRTC compiles the text."""
 
-from __future__ import annotations
-
 import ctypes
 import importlib.metadata
 from pathlib import Path
@@ -10,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 from exported_code import CXX, compiled_by
-from numpy.typing import NDArray
 from oracles.random_trees import random_tree
 from refusals import assert_refused
 from sweeps import some
@@ -21,7 +18,6 @@ from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.interop.cuda import cuda_source
 from hodyn_ros.interop.robot_functions import law_of
 
-Array = NDArray[np.float64]
 HOST = """
 #include <cmath>
 using std::sin; using std::cos; using std::sqrt; using std::fabs; using std::floor;

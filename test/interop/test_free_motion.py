@@ -1,7 +1,5 @@
 """The example of free motions, as users run it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

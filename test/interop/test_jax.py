@@ -1,24 +1,19 @@
 """Functions of JAX: the numbers of the kernels, exact derivatives, batches of any axes, both precisions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
 from case_robots import panda
-from numpy.typing import NDArray
 from oracles.random_trees import random_tree
 from refusals import refused
 
 from hodyn_ros import InputError, Robot
+from hodyn_ros.array import Array
 from hodyn_ros.interop import robot_functions
 
 pytestmark = pytest.mark.skipif(find_spec("jax") is None, reason="jax is not installed")
-
-
-Array = NDArray[np.float64]
 
 
 @pytest.fixture(scope="module", autouse=True)

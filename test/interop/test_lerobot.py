@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from refusals import assert_refused
 from run_examples import run_example
 
 from hodyn_ros import Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.simulation.simulation import RobotSimulation
 
 processor = pytest.importorskip(
@@ -23,7 +23,6 @@ from lerobot.processor.converters import create_transition, identity_transition 
 
 from hodyn_ros.interop.lerobot import BEGIN, ChunkExecutorStep, bend_of  # noqa: E402
 
-Array = NDArray[np.float64]
 FILE = str(share.find("config", "panda.yaml"))
 HOME = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.0])
 KEY = processor.TransitionKey

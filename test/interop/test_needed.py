@@ -1,7 +1,5 @@
 """Libraries that are missing are named, with the extra that brings them."""
 
-from __future__ import annotations
-
 import sys
 from importlib import import_module
 

@@ -1,7 +1,5 @@
 """Shared objects made without a linker: code, constants, calls to elsewhere, and what is refused."""
 
-from __future__ import annotations
-
 import ctypes
 import math
 import platform

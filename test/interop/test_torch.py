@@ -5,16 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from case_robots import panda
-from numpy.typing import NDArray
 from oracles.random_trees import random_tree
 from refusals import assert_refused
 
 from hodyn_ros import Robot
+from hodyn_ros.array import Array
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 from hodyn_ros.interop.torch import function  # noqa: E402
-
-Array = NDArray[np.float64]
 
 
 def small() -> Robot:

@@ -1,7 +1,5 @@
 """hodyn_ros/FeedforwardController in the controller manager of an installed ros2_control."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What launch files start, as data; without launch, and without starting anything."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The launch files for ros2_control, run by the real launch, with stand-ins for ros2_control."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """`hodyn learn` and `hodyn simulate --correction`: from recordings to a correction, and back."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

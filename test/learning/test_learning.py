@@ -1,7 +1,5 @@
 """What repetitions teach: responses, contraction, what is taken back, limits, files, and bad recordings."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The place on a path, corrections that change without a step, and the process that learns."""
 
-from __future__ import annotations
-
 import os
 import time
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """An arm in MuJoCo learns: 1 kg and all of its friction unknown, springs 20 % off; the bars of issue 30."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

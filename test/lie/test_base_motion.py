@@ -1,7 +1,5 @@
 """Motions of bases between world and body: what is compiled of arrays is what NumPy computes of lists."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

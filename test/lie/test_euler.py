@@ -1,7 +1,5 @@
 """Euler angles of a floating base, and derivatives of poses: against Taylor series in high precision."""
 
-from __future__ import annotations
-
 from math import factorial
 
 import mpmath

@@ -1,7 +1,5 @@
 """Exponential coordinates and twists, each from the other with their derivatives."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

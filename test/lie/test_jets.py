@@ -1,7 +1,5 @@
 """Truncated Taylor arithmetic against mpmath at 50 digits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rotations, poses and screws: the axioms of SE(3) and of its Lie algebra, exp and log."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import mpmath

@@ -1,7 +1,5 @@
 """Universal, ball, planar, floating and rolling joints in trees, files and loops."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +7,6 @@ import mpmath
 import numpy as np
 import pinocchio as pin
 import pytest
-from numpy.typing import NDArray
 from oracles import mp_dynamics as mp
 from oracles import mp_loops
 from oracles.cases import relative_errors
@@ -30,6 +27,7 @@ from hodyn_ros import (
     Robot,
     share,
 )
+from hodyn_ros.array import Array
 from hodyn_ros.errors import ModelError
 from hodyn_ros.model.composite_joints import (
     FREEDOMS,
@@ -43,8 +41,6 @@ from hodyn_ros.model.composite_joints import (
 )
 from hodyn_ros.model.frames import from_rpy
 from hodyn_ros.model.parallel.closure import model_of
-
-Array = NDArray[np.float64]
 
 JOINTS = [
     *(f"base_{name}" for name in ("x", "y", "z", "rz", "ry", "rx")),

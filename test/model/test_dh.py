@@ -1,20 +1,16 @@
 """Robots by tables of Denavit and Hartenberg: against Pinocchio, screws, and one convention by the other."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
 import pytest
-from numpy.typing import NDArray
 from oracles.motions import random_stack
 from refusals import assert_refused, refused
 
 from hodyn_ros import ModelError, Robot
-
-Array = NDArray[np.float64]
+from hodyn_ros.array import Array
 
 # PUMA 560 in the standard convention (Corke and Armstrong-Helouvry, ICRA 1994): a, alpha, d, theta
 PUMA = np.array(

@@ -1,7 +1,5 @@
 """Files that would cost all time or memory: devices, pipes, sizes, depths, and aliases of aliases."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

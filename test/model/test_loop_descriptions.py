@@ -1,13 +1,10 @@
 """Descriptions of loops and couplings that cannot be are refused by name."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from linkages import motion_of, robot_of
-from numpy.typing import NDArray
 from oracles.cases import relative_errors
 from oracles.mechanisms import Z, four_bar, rssr
 from oracles.random_trees import random_tree
@@ -15,8 +12,6 @@ from refusals import assert_refused, refused
 
 from hodyn_ros import Constraints, Coupling, Loop, Robot
 from hodyn_ros.errors import ModelError
-
-Array = NDArray[np.float64]
 
 
 class TestDescriptions:

@@ -1,7 +1,5 @@
 """The shipped robots with couplings and loops: their files, motions and launch files."""
 
-from __future__ import annotations
-
 import signal
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,6 @@ import pytest
 import yaml
 from command_line import run
 from linkages import shipped
-from numpy.typing import NDArray
 from oracles import mp_loops
 from oracles.cases import relative_errors
 from oracles.mechanisms import Closed, Mechanism
@@ -21,12 +18,11 @@ from oracles.random_trees import Tree
 from sweeps import THOROUGH
 
 from hodyn_ros import BaseMotion, Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.kinematics.skeleton import robot_lines
 from hodyn_ros.launching import Node, read_launch
 from hodyn_ros.model.frames import Frame
 from hodyn_ros.trajectory import read_motion
-
-Array = NDArray[np.float64]
 
 # joints that follow others: all of them turn or shift as those do
 FOLLOWERS = {

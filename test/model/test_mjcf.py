@@ -1,7 +1,5 @@
 """MJCF: trees and loops against MuJoCo at order 0, loops at higher orders against many digits."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections.abc import Iterator
@@ -12,7 +10,6 @@ from typing import Any
 import mujoco
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from oracles import mp_loops
 from oracles.cases import relative_errors
 from oracles.mechanisms import Closed, Mechanism
@@ -24,14 +21,13 @@ from scipy.spatial.transform import Rotation
 from sweeps import some
 
 from hodyn_ros import BaseMotion, Robot
+from hodyn_ros.array import Array
 from hodyn_ros.cli.robot_sheet import read_sheet
 from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.errors import FigureWarning, ModelError
 from hodyn_ros.export.files import export_c
 from hodyn_ros.export.request import ExportRequest
 from hodyn_ros.model.readers.mjcf_file import is_mjcf
-
-Array = NDArray[np.float64]
 
 
 def numbers(values: Any) -> str:

@@ -1,7 +1,5 @@
 """Forces of MJCF: what hodyn_ros does not compute of what MuJoCo does is said, and nothing else is."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from typing import Any
@@ -9,12 +7,9 @@ from typing import Any
 import mujoco
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from hodyn_ros import Robot
 from hodyn_ros.errors import FigureWarning
-
-Array = NDArray[np.float64]
 
 MUJOCO_4 = hasattr(mujoco.MjModel.from_xml_string("<mujoco/>"), "actuator_armature")
 Q, RATE, ACCELERATION = 0.3, 0.7, -0.9

@@ -1,7 +1,5 @@
 """MJCF that asks for more than any computer has, or holds NaN: one clear error, before MuJoCo begins."""
 
-from __future__ import annotations
-
 import time
 from functools import partial
 from pathlib import Path

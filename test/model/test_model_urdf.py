@@ -1,7 +1,5 @@
 """URDF against Pinocchio's own reading of it, and everything that must be rejected."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The shipped Panda against Pinocchio, built here from the published table and not from our file."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The shipped URDF of the Panda: the robot of panda.yaml, and a ros2_control system that names all of it."""
 
-from __future__ import annotations
-
 from xml.etree import ElementTree
 
 import numpy as np

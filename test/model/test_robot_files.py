@@ -1,7 +1,5 @@
 """What a robot's file may say besides bodies and joints: propellers, rotors, payload, locked joints."""
 
-from __future__ import annotations
-
 import pickle
 import warnings
 from functools import partial

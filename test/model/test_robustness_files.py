@@ -1,30 +1,33 @@
 """Files that are no robots and no motions: random bytes, and good files with bytes gone wrong."""
 
-from __future__ import annotations
-
 import importlib.util
 import warnings
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from places import DATA
+from places import CONFIG, DATA
 from ros_processes import start_node
 from sweeps import THOROUGH
 
-from hodyn_ros import Robot, share
+from hodyn_ros import InputError, Robot
 from hodyn_ros.errors import HodynError
-from hodyn_ros.trajectory.files.reader import read_trajectory
+from hodyn_ros.trajectory.files.reader import read_motion
 
 READERS: dict[str, Callable[[Path], Any]] = {
     "robot.yaml": Robot.load,
     "robot.urdf": Robot.from_urdf,
-    "motion.yaml": read_trajectory,
+    "motion.yaml": read_motion,
 }
-URDF = DATA / "branched.urdf"
+SCRAPS = [
+    b"", b"0", b"-1", b"1e4", b"1e400", b"1e308", b".nan", b".inf", b"true", b"~", b"[]", b"{}", b"[0, 0, 0]",
+    b"[1, 2]", b"rigid", b"{value: 3}", b"{value: [1, 2, 3], assumed: true}", b"a: b", b"!!int x", b"&a",
+    b"*a", b"|", b"- x", b"\t", b"world", b"column", b"fixed", b"helical", b"? x", b"\xc3\xa9", b"\x07", b'"',
+    b"'", b": ", b"#",
+]  # fmt: skip
 SEEDS = range(150 if THOROUGH else 50)
 
 
@@ -39,28 +42,36 @@ def random_bytes(seed: int) -> bytes:
 
 
 def spoiled(seed: int, good: bytes) -> bytes:
-    """Return a good file with a few bytes changed, left out, or put in twice."""
+    """Return a good file with a few bytes changed, left out, put in twice, or scraps of YAML for them."""
     rng = np.random.default_rng(seed)
     data = bytearray(good)
     for place in rng.integers(len(good) - 100, size=int(rng.integers(1, 5))):
-        kind, length = rng.integers(3), int(rng.integers(1, 60))
+        kind, length = rng.integers(6), int(rng.integers(1, 60))
         if kind == 0:
             data[place] = int(rng.integers(256))
         elif kind == 1:
             del data[place : place + length]
-        else:
+        elif kind == 2:
             data[place:place] = data[place : place + length]
+        else:
+            data[place : place + length // 5] = SCRAPS[rng.integers(len(SCRAPS))]
     return bytes(data)
 
 
 def read(path: Path) -> str:
-    """Read a file and return the error; empty where it is, after all, a good one."""
+    """Read a file and return the error; empty where it is, after all, a good one, of finite numbers."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about figures that look odd
         try:
-            READERS[path.name](path)
+            found = READERS[path.name](path)
         except HodynError as error:
+            assert "\n" not in str(error)
             return str(error)
+        if isinstance(found, Robot):
+            assert found.tree.n_joints > 0 and np.isfinite(found.tree.screws).all()
+        else:
+            with suppress(InputError):  # of a motion with fewer derivatives
+                assert np.isfinite(found.sample(0.0, 4).joints).all()
     return ""
 
 
@@ -72,19 +83,21 @@ def test_random_bytes_are_refused_by_name(name: str, tmp_path: Path) -> None:
         assert name in read(path), seed
 
 
+MOTIONS = "panda_excitation", "panda_validation", "panda_repetition", "planar_3rrr_motion"
+MOTIONS += ("aerial_manipulator_motion",)
+GOOD = {
+    "robot.yaml": [CONFIG / "panda.yaml", CONFIG / "planar_3rrr.yaml", DATA / "every_joint.yaml"],
+    "robot.urdf": [DATA / "branched.urdf"],
+    "motion.yaml": [CONFIG / f"{name}.yaml" for name in MOTIONS],
+}
+
+
 @pytest.mark.parametrize(
-    ("name", "good"),
-    [
-        ("robot.yaml", "panda.yaml"),
-        ("robot.yaml", "planar_3rrr.yaml"),
-        ("robot.urdf", ""),
-        ("motion.yaml", "panda_excitation.yaml"),
-    ],
+    ("name", "source"), [(name, source) for name, sources in GOOD.items() for source in sources]
 )
 def test_good_files_gone_wrong_are_refused_by_name_or_still_good(
-    name: str, good: str, tmp_path: Path
+    name: str, source: Path, tmp_path: Path
 ) -> None:
-    source = share.find("config", good) if good else URDF
     path = tmp_path / name
     path.write_bytes(source.read_bytes())
     assert read(path) == ""

@@ -1,7 +1,5 @@
 """What a node cannot start with is one line on its standard error, and exit code 1: a table of all nodes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

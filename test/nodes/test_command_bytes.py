@@ -1,7 +1,5 @@
 """Bytes that are wrong, sent to a node that commands: counted, and its commands are as without them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """dynamics_node as a process among processes, over real DDS."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

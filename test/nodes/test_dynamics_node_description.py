@@ -1,7 +1,5 @@
 """dynamics_node with a robot from the topic robot_description, over real DDS."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What dynamics_node reports: events of the middleware, latency, the engine; and that it stops at once."""
 
-from __future__ import annotations
-
 from itertools import count
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What changes about dynamics_node while it answers: payload, limits, wrenches; and settings that tell it."""
 
-from __future__ import annotations
-
 import json
 import threading
 from functools import partial

@@ -1,7 +1,5 @@
 """What docs/nodes.md says about time: late, early, repeated and backward samples, and simulated time."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The pipeline from its own settings: the same robot, the same numbers."""
 
-from __future__ import annotations
-
 import gc
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """learning_node as a process, over real DDS, in the place between dynamics_node and controller_node."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A heavy load found by the pipeline of observer_node, where drives smooth the velocities that they send."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Samples that only the observer of the load cannot take: what acts from outside is told all the same."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path
@@ -12,18 +10,16 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
 from builtin_interfaces.msg import Time
-from numpy.typing import NDArray
 from ros_talk import talking
 from sensor_msgs.msg import JointState
 
 from hodyn_ros import Robot
+from hodyn_ros.array import Array
 from hodyn_ros.feedforward.robot_files import RobotFiles
 from hodyn_ros.msg import ExternalEfforts
 from hodyn_ros.nodes.observation_pipeline import Measured, ObservationConfig, ObservationPipeline, Said
 from hodyn_ros.observers import MomentumObserver
 from hodyn_ros.ros.conversions.layout import packed
-
-Array = NDArray[np.float64]
 
 BODY = "inertia: {about: com, ixx: 0.01, ixy: 0, ixz: 0, iyy: 0.03, iyz: 0, izz: 0.03}"
 TABLE = "{torque: [-300, -200, -100, 100, 200, 300], deflection: [-0.03, -0.02, -0.01, 0.01, 0.02, 0.03]}"

@@ -1,7 +1,5 @@
 """mpc_node as a process, over real DDS, in simulated time: the test is the clock, the robot and the guard."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,13 +11,13 @@ pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with
 pytest.importorskip("daqp", reason="daqp is not installed; it is the extra mpc")
 
 from lifecycle_msgs.srv import GetState
-from numpy.typing import NDArray
 from ros_clock import SimulatedClock
 from ros_talk import Talk, talking
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from hodyn_ros import Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.control.measurement import Measurement
 from hodyn_ros.control.motor_pd import FeedforwardMode, MotorGains, motor_reference
 from hodyn_ros.control.predictive_control import PredictiveControl
@@ -38,8 +36,6 @@ from hodyn_ros.ros.conversions.messages import (
 )
 from hodyn_ros.simulation.simulation import RobotSimulation
 from hodyn_ros.trajectory import WaypointSpline
-
-Array = NDArray[np.float64]
 
 PANDA = Robot.load(share.find("config", "panda.yaml"))
 TRAIN = PANDA.require_drives()

@@ -1,7 +1,5 @@
 """forward_effort_node and motor_reference_node as processes, over real DDS, in simulated time."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """controller_node as a process, over real DDS."""
 
-from __future__ import annotations
-
 import math
 import os
 import signal

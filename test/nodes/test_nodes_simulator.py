@@ -1,7 +1,5 @@
 """simulator_node as a process, over real DDS."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """trajectory_node as a process, over real DDS."""
 
-from __future__ import annotations
-
 import signal
 from functools import partial
 from pathlib import Path

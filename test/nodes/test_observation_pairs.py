@@ -1,7 +1,5 @@
 """States of links and motors put together, however their messages come beside each other."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """observer_node as a process, over real DDS."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Each node starts from its own dump of parameters, as `ros2 param dump` writes it, and uses what it may."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import suppress
 from importlib.util import find_spec

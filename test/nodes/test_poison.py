@@ -1,7 +1,5 @@
 """Finite but absurd numbers, drawn at random: rejected or answered, and the next sound sample is right."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Desired motions answered as bytes: bit for bit as messages are, and rejected for the same reasons."""
 
-from __future__ import annotations
-
 import gc
 import sys
 from dataclasses import replace

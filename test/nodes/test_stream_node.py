@@ -1,7 +1,5 @@
 """stream_node as a process, over real DDS."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Callable
 

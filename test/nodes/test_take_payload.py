@@ -1,7 +1,5 @@
 """dynamics_node carries what an observer says, on request, faded, and never by itself; over real DDS."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Trajectories with efforts: what is rejected, what comes out, and the node over real DDS."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Callable

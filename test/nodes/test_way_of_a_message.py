@@ -1,7 +1,5 @@
 """Which files a desired motion runs through, from callback to `publish`, as docs/architecture.md has it."""
 
-from __future__ import annotations
-
 import re
 import sys
 from types import FrameType

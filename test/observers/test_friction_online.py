@@ -1,7 +1,5 @@
 """Friction of rigid joints, corrected while the robot moves, and not by contacts."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The momentum observer against arithmetic of many digits, and plants that share nothing with it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial

@@ -1,7 +1,5 @@
 """Pushes at random on an elastic arm in MuJoCo, whose Jacobians say what its joints feel of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A load found from motion: against what was added to the robot, and against a convex program by SciPy."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 

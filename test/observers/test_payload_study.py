@@ -1,7 +1,5 @@
 """Loads of an elastic arm in MuJoCo whose springs and friction are off: do intervals hold them?"""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sweeps import THOROUGH

@@ -1,7 +1,5 @@
 """The motion nearest to that of drives: beside links whose drives agree, and SciPy where they do not."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import least_squares

@@ -1,7 +1,5 @@
 """Samples that repeat the one before, and commands beyond what drives give."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Dry friction that falls with the speed, which no law of a robot file has: what it makes observers say."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """From the waypoints of a planner to a dense trajectory with efforts."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

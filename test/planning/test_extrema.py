@@ -1,7 +1,5 @@
 """Peaks of motions made of polynomials, against closed forms and dense samples; moves with limits of jerk."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Limits along motions, found between samples, with time, joint and margin; motions slowed to keep them."""
 
-from __future__ import annotations
-
 import io
 import struct
 from dataclasses import replace
@@ -35,7 +33,6 @@ from hodyn_ros.trajectory.files.retimed_file import retimed_text
 pytestmark = pytest.mark.thorough
 
 
-FREE = JointLimit()
 UP_AND_DOWN = [[0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.0], [0.8, 0.3, 0.5, -1.2, 0.5, 2.2, 0.5]]
 FAST = WaypointSpline([0.0, 0.4, 0.8], [UP_AND_DOWN[0], UP_AND_DOWN[1], UP_AND_DOWN[0]])
 

@@ -1,7 +1,5 @@
 """Limits of coordinates that nothing drives, as of the knee and ankle of a leg behind linkages."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,13 +1,10 @@
 """Limits along motions of platforms and of floating bases, held and kept by a slower motion."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import run
 from linkages import shipped
 from refusals import assert_refused, refused
 from sweeps import some
@@ -180,23 +177,3 @@ def test_a_retimed_file_of_a_flight_is_the_motion_at_its_speed(tmp_path: Path) -
         for a, b in zip(found.sample(times, 4)[:3], scaled.sample(times, 4)[:3], strict=True):
             assert a is not None and b is not None
             np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
-
-
-def test_check_and_retime_of_a_platform_from_the_command_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = (CONFIG / "planar_3rrr.yaml").read_text(encoding="utf-8")
-    robot, slow = tmp_path / "robot.yaml", tmp_path / "slow.yaml"
-    robot.write_text(
-        text.replace("        drive:\n", "        limits: {effort_rate: 9}\n        drive:\n"),
-        encoding="utf-8",
-    )
-
-    assert run(monkeypatch, "check", str(robot), "planar_3rrr_motion.yaml") == 1
-    assert "limits are exceeded; the worst" in capsys.readouterr().out
-    assert run(monkeypatch, "retime", str(robot), "planar_3rrr_motion.yaml", "--out", str(slow)) == 0
-    said = capsys.readouterr().out
-    assert "is at its limit" in said
-    assert "checked as it was written: all 6 limits hold; the tightest, 100.0 %" in said
-    assert run(monkeypatch, "check", str(robot), "panda_validation.yaml") == 2
-    assert "is moved by its platform 'tool'" in capsys.readouterr().err

@@ -1,7 +1,5 @@
 """Limits of propellers: checked along a flight, kept by plans, and what no thrust gives is said."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Peaks along random motions of 1 to 10 000 s, against dense search; the speeds that retime finds."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Motions that hardly swing where springs or payloads are not as modelled."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache

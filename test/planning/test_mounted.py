@@ -1,7 +1,5 @@
 """Several robots planned as one: two arms, and a platform with an arm on it, within the limits of all."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Motions that are slowed down, stopped, turned back and resumed while they are under way."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache, partial
 

@@ -1,7 +1,5 @@
 """Peaks of functions of time, against closed forms and dense search."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

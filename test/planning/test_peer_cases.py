@@ -6,8 +6,6 @@ a little later. What does not apply: choice of solvers, wished durations, discre
 limits are zero, targets that are not at rest, and limits that differ by direction.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

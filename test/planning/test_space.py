@@ -1,7 +1,5 @@
 """Lines and arcs of a frame in space: their geometry, the joints that lead along them, and their timing."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

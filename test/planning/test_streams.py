@@ -1,7 +1,5 @@
 """Streams of points: one motion, continuous to its snap, within all limits, whatever comes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from time import process_time
 

@@ -1,7 +1,5 @@
 """The fastest motion along a path: against closed forms, dense searches, and motions planned again."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Targets that are followed with little delay, within all limits, whatever comes."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Folders import from those below them only, as docs/architecture.md draws them."""
 
-from __future__ import annotations
-
 import ast
 import re
 from functools import cache

@@ -1,7 +1,5 @@
 """What is timed beside Pinocchio can be called, and agrees with it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from types import ModuleType
 

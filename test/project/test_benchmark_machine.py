@@ -1,7 +1,5 @@
 """What figures are said to be measured on: never another processor than the one that computed them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import llvmlite.binding as llvm

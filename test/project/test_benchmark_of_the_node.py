@@ -1,7 +1,5 @@
 """What the benchmark of the node makes of its measurements: ratios, losses, verdicts, pages."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The files of the container name what there is, and hadolint has nothing to say."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The examples of control and of retiming, as users run them: what they claim is in their tables."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

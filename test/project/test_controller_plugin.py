@@ -1,7 +1,5 @@
 """The files of hodyn_ros/FeedforwardController agree with each other and with the guard of the nodes."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import MISSING, fields
 from xml.etree import ElementTree

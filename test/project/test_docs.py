@@ -3,8 +3,6 @@
 Commands of tutorials are run where they need no ROS; others are held against what there is.
 """
 
-from __future__ import annotations
-
 import doctest
 import importlib.util
 import os
@@ -17,6 +15,7 @@ from typing import Any
 import pytest
 import typer
 import warm_python
+from command_line import Hodyn
 from places import ROOT
 from quadruped import quadruped
 from sweeps import THOROUGH
@@ -66,7 +65,7 @@ def run_python(page: Path, line: int, text: str, names: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=name_of)
-def test_blocks_run(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_blocks_run(page: Path, hodyn: Hodyn, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Run Python, the blocks of a page sharing their names.
 
     In tutorials, which a user follows in a folder of their own, files are written and `hodyn` is run as well,
@@ -91,11 +90,7 @@ def test_blocks_run(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
         elif tutorial and kind == "bash" and not recorded & set(text.split()):
             for command in re.findall(r"^hodyn (.*)", text, re.MULTILINE):
                 expected = re.search(r"# exit code (\d)", command)
-                done = warm_python.run(
-                    *("-m", "hodyn_ros.cli.app", *shlex.split(command, comments=True)),
-                    environment={**os.environ, "PYTHONPATH": str(ROOT)},
-                    timeout=120.0,
-                )
+                done = hodyn(*shlex.split(command, comments=True))
                 code = int(expected[1]) if expected else 0
                 assert done.returncode == code, f"hodyn {command}: {done.stderr}{done.stdout}"
 

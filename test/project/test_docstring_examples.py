@@ -1,7 +1,5 @@
 """The examples in the docstrings give what they say."""
 
-from __future__ import annotations
-
 import doctest
 import importlib
 

@@ -1,7 +1,5 @@
 """The examples as users run them: commands that print figures and write pictures."""
 
-from __future__ import annotations
-
 import importlib
 import struct
 from dataclasses import replace
@@ -100,13 +98,6 @@ def test_the_panda_is_identified_to_derivatives_that_were_not_measured(tmp_path:
         assert 0.0 < relative <= bound  # noise of 0.3 N m on torques of 70 N m, in 300 samples
         assert rms > 0.0
     assert_is_picture(tmp_path / PICTURES["identify_panda"][0])
-
-
-@pytest.mark.parametrize("name", PICTURES)
-def test_an_unknown_option_is_refused(name: str) -> None:
-    done = run_example(name, "--order", "3")
-    assert done.returncode == 2
-    assert "--order" in done.stderr
 
 
 def test_the_published_figures_are_reproduced(panda: ModuleType) -> None:

@@ -1,7 +1,5 @@
 """What is imported when: little at first, and nothing any more once a node answers."""
 
-from __future__ import annotations
-
 import ast
 import json
 import subprocess

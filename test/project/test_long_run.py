@@ -1,7 +1,5 @@
 """What the long run makes of what was heard: losses, delays and growth are those that were put in."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The files of hodyn_ros/AddTimeOptimalTiming agree with each other, with the service and with their page."""
 
-from __future__ import annotations
-
 import re
 from xml.etree import ElementTree
 

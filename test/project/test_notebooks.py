@@ -1,7 +1,5 @@
 """The notebooks run in a kernel of their own, and show what is stored in them."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files that come into being complete, or not at all."""
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The examples of parallel robots as users run them: figures printed, pictures written."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

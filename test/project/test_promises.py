@@ -1,7 +1,5 @@
 """The page of promises is what is on record, and the run that measures them fails where one is not held."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 

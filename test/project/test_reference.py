@@ -1,7 +1,5 @@
 """The documentation: the reference names all there is, and the whole of it builds without a warning."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import json

@@ -1,7 +1,5 @@
 """The release workflow, dry: its steps that need neither network nor rights."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -4,8 +4,6 @@ The table says what was found in rosdistro's index of that date. With HODYN_ROSD
 github.com/ros/rosdistro, all of it is looked up again.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from xml.etree import ElementTree

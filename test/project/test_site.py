@@ -1,7 +1,5 @@
 """The documentation of several versions side by side, and the switch between them."""
 
-from __future__ import annotations
-
 import functools
 import http.server
 import json

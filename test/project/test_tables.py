@@ -1,7 +1,5 @@
 """Tables of the terminal: words give way to numbers, at every width."""
 
-from __future__ import annotations
-
 import io
 
 import numpy as np

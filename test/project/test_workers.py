@@ -1,7 +1,5 @@
 """The run of the tests itself: workers take whole files, half of them those that compute."""
 
-from __future__ import annotations
-
 import os
 import select
 import subprocess
@@ -15,7 +13,7 @@ import pytest
 pytest.importorskip("xdist", reason="pytest-xdist is not installed; tests run in one process")
 
 import worker_scheduling
-from worker_scheduling import ComputingBeside, computes
+from worker_scheduling import ComputingBeside
 
 HELPERS = Path(worker_scheduling.__file__).parent
 PLACES = {"node": 0, "mathematics": 2, "drone": 2, "real time": 1}  # by group
@@ -66,18 +64,6 @@ def run(count: int, before: Mapping[str, float] = MappingProxyType({})) -> dict[
 
 
 @pytest.mark.parametrize(
-    ("before", "first"), [({}, "drone"), ({"drone": 5.0, "mathematics": 6.0}, "mathematics")]
-)
-def test_half_of_the_workers_compute_the_longest_first_and_others_start_with_processes(
-    before: dict[str, float], first: str
-) -> None:
-    found = run(3, before)
-    assert found["gw2"][0] == first
-    assert set(found["gw2"]) <= {"mathematics", "drone"}
-    assert (found["gw0"][0], found["gw1"][0]) == ("node", "real time")
-
-
-@pytest.mark.parametrize(
     ("early", "order"), [(False, ["node", "nodes", "alone"]), (True, ["node", "alone", "nodes"])]
 )
 def test_what_runs_alone_comes_last_or_second(
@@ -94,20 +80,6 @@ def test_one_worker_or_two_do_all_in_turn(count: int) -> None:
     found = run(count)
     assert found["gw0"][0] == "node"
     assert set().union(*found.values()) == set(PLACES)
-
-
-@pytest.mark.parametrize(("count", "number"), [(1, 0), (2, 0), (3, 1), (5, 2), (8, 4)])
-def test_those_that_compute_are_the_last(count: int, number: int) -> None:
-    found = [computes(f"gw{k}", count) for k in range(count)]
-    assert found == [False] * (count - number) + [True] * number
-
-
-def test_a_worker_that_computes_has_the_lowest_priority() -> None:
-    asked = "import os, worker_scheduling as w; w.step_back(); print(os.nice(0), os.getsid(0) == os.getpid())"
-    found = subprocess.run(
-        [sys.executable, "-c", asked], cwd=HELPERS, capture_output=True, text=True, check=True
-    )
-    assert found.stdout.split() == ["19", "True"]
 
 
 TIMED = """
@@ -131,12 +103,6 @@ def test_a_worker_that_computes_is_timed_by_what_it_had_of_the_processors(tmp_pa
     found = subprocess.run(asked, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
     assert "1 failed, 1 passed" in found.stdout
     assert "test_computes - Failed: Timeout" in found.stdout
-
-
-def test_a_worker_knows_the_file_that_a_test_belongs_to(request: pytest.FixtureRequest) -> None:
-    if not request.config.getoption("loadgroup", False):
-        pytest.skip("no workers that take groups; `make test` has them")
-    assert request.node.nodeid.endswith("@test_workers")
 
 
 def test_programs_end_with_a_worker_that_is_killed() -> None:

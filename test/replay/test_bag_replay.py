@@ -1,7 +1,5 @@
 """Recorder, replay and player over real DDS: a replay gives the numbers that the live node has published."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import resource

@@ -1,7 +1,5 @@
 """What observer_node said over real DDS, computed again from a recording: the same to the bit."""
 
-from __future__ import annotations
-
 import time
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The policy for SROS2; that it has the names of running nodes is in test/nodes/test_parameter_dumps.py."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 
 import pytest

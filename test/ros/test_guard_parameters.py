@@ -1,7 +1,5 @@
 """What the parameters of the guard name."""
 
-from __future__ import annotations
-
 from refusals import refused
 
 from hodyn_ros.feedforward.feedforward import Status

@@ -1,7 +1,5 @@
 """What consumers read from bytes: bit for bit what rclpy and the ordinary way make of it, errors included."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

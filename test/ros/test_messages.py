@@ -1,7 +1,5 @@
 """Messages become arrays and arrays messages; whatever is wrong with a message is rejected by name."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -11,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from refusals import refused
 
 pytest.importorskip("rclpy", reason="rclpy is not installed; messages come with the ROS build (make)")
@@ -26,6 +23,7 @@ from std_msgs.msg import Header
 from sweeps import examples
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from hodyn_ros.array import Array
 from hodyn_ros.control.motor_pd import Reference
 from hodyn_ros.errors import ModelError
 from hodyn_ros.feedforward.feedforward import Feedforward, Status
@@ -49,8 +47,6 @@ from hodyn_ros.ros.conversions.messages import (
 )
 from hodyn_ros.ros.extrapolate import extrapolate
 from hodyn_ros.ros.streams.rejections import MessageRejected, Reason
-
-Array = NDArray[np.float64]
 
 NAMES = ("shoulder", "elbow", "wrist")
 SHUFFLED = ["wrist", "shoulder", "elbow"]

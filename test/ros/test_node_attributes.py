@@ -1,7 +1,5 @@
 """Nodes keep off the attributes of rclpy, which would serve what they put there, and nothing else."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import textwrap

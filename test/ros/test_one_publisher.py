@@ -1,7 +1,5 @@
 """One publisher of a stream is followed; another one is rejected by name, and what is lost is counted."""
 
-from __future__ import annotations
-
 import signal
 from collections import Counter
 from typing import Any

@@ -1,7 +1,5 @@
 """A node as a process that is told to end at any moment."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal as signals

@@ -1,7 +1,5 @@
 """Real-time settings of nodes: in effect in every thread, or rejected with what to do."""
 
-from __future__ import annotations
-
 import gc
 import os
 from pathlib import Path

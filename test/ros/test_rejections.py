@@ -1,7 +1,5 @@
 """Rejections are counted and logged once per kind and period; stamps have to advance."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """The executor for kilohertz nodes, in this process."""
 
-from __future__ import annotations
-
 import sys
 import threading
 import time

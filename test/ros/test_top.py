@@ -1,7 +1,5 @@
 """`hodyn top` over real DDS: one table, nobody there, and live in a terminal."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty

@@ -1,7 +1,5 @@
 """The table of `hodyn top`, without ROS."""
 
-from __future__ import annotations
-
 import io
 import random
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Offline simulation: the plant, sensors, delays and limits."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The step-by-step simulation of drives of any kind, against an integrator at its tightest."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

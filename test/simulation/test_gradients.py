@@ -1,7 +1,5 @@
 """Derivatives of simulated motions, beside differences of a plant that is written apart."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any

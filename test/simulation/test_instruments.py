@@ -1,7 +1,5 @@
 """Recordings of simulated runs: what is put into them comes out again."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

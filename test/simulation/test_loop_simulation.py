@@ -1,7 +1,5 @@
 """Robots with couplings and loops, simulated: against forward dynamics, by energy, and where they end."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

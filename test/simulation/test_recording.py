@@ -1,7 +1,5 @@
 """Recordings, and what is read from them."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from pathlib import Path
 

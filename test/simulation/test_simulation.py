@@ -1,7 +1,5 @@
 """The simulated robot against SciPy's integrators over Pinocchio, and against what physics demands of it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from oracles import pinocchio_models

@@ -1,7 +1,5 @@
 """Chunks with faults are caught and named, and sound ones are not."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial

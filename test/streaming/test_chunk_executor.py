@@ -1,7 +1,5 @@
 """From chunks to commands for drives with position, velocity, gains and torque; whatever fails ends well."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache, partial
 from threading import Thread

@@ -1,7 +1,5 @@
 """Motions that name the joints of a robot in another order, or some of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

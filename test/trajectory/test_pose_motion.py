@@ -1,19 +1,14 @@
 """Motions of platforms and floating bases: poses and twists of any order, and their files."""
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from places import EXAMPLES
 from refusals import assert_refused, refused
 from scipy.spatial.transform import Rotation
-from sweeps import THOROUGH
 
 from hodyn_ros import BaseMotion, InputError, Robot, share
 from hodyn_ros.array import Array
@@ -239,26 +234,6 @@ def test_a_bad_file_is_answered_in_one_line(tmp_path: Path, text: str, place: st
     path = written(tmp_path, text)
     rejected = refused(lambda: read_motion(path), reason)
     assert str(rejected).startswith(f"{path}{place}: ")
-
-
-@pytest.mark.thorough
-@given(data=st.data())
-@settings(
-    deadline=None,
-    max_examples=150 if THOROUGH else 50,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-def test_damaged_files_are_read_or_refused(tmp_path: Path, data: st.DataObject) -> None:
-    start = data.draw(st.integers(0, len(POSE)))
-    end = data.draw(st.integers(start, min(start + 12, len(POSE))))
-    patch = data.draw(st.text(st.sampled_from("abtyp0159-.e:[]{},\n \"'#"), max_size=8))
-    path = written(tmp_path, POSE[:start] + patch + POSE[end:])
-    try:
-        sample = read_motion(path).sample(0.0, 4)
-    except InputError as error:
-        assert "\n" not in str(error)
-    else:
-        assert np.isfinite(sample.joints).all()
 
 
 def test_the_shipped_flight_is_that_of_table_3(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,5 @@
 """Samples of motions from rest to rest at a fixed rate."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Paths with a time law of their own, and lines with rounded corners."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from refusals import assert_refused, misshapen, refused

@@ -1,7 +1,5 @@
 """Trajectories know where their derivatives may jump, and how fast they oscillate."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Starts from rest and stops to rest, against exact arithmetic."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

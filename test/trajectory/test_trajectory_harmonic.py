@@ -1,7 +1,5 @@
 """Fourier series and cosines against exact arithmetic, and the two shipped motions of the Panda."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

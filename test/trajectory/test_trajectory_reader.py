@@ -1,17 +1,12 @@
 """Trajectories from YAML: what the files say, and the one line that a bad file is answered with."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from refusals import refused
 
-from hodyn_ros.errors import InputError
 from hodyn_ros.trajectory import Cosines, FourierSeries, PiecewisePolynomial, WaypointSpline, read_trajectory
 
 FOURIER = """\
@@ -137,29 +132,3 @@ def test_a_bad_file_is_answered_in_one_line(tmp_path: Path, text: str, place: st
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     refused(lambda: read_trajectory(tmp_path / "nowhere.yaml"), "cannot read ... nowhere.yaml")
-
-
-@given(data=st.binary(max_size=300))
-@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_random_bytes_are_refused(tmp_path: Path, data: bytes) -> None:
-    path = tmp_path / "noise.yaml"
-    path.write_bytes(data)
-    with pytest.raises(InputError):
-        read_trajectory(path)
-
-
-@pytest.mark.thorough
-@given(data=st.data(), text=st.sampled_from([FOURIER, WAYPOINTS, COSINES]))
-@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_damaged_files_are_read_or_refused(tmp_path: Path, data: st.DataObject, text: str) -> None:
-    """A changed piece of a good file leads to a trajectory or to an InputError, and to nothing else."""
-    start = data.draw(st.integers(0, len(text)))
-    end = data.draw(st.integers(start, min(start + 12, len(text))))
-    patch = data.draw(st.text(st.sampled_from("abtyp0159-.e:[]{},\n \"'#"), max_size=8))
-    path = written(tmp_path, text[:start] + patch + text[end:])
-    try:
-        motion = read_trajectory(path)
-    except InputError as error:
-        assert "\n" not in str(error)
-    else:
-        assert np.isfinite(motion.sample(motion.duration if motion.duration < 1e3 else 0.0, 4)).all()

@@ -1,7 +1,5 @@
 """Motions through waypoints: against exact arithmetic and SciPy, their smoothness, and bad waypoints."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from typing import Any

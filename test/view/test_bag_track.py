@@ -1,7 +1,5 @@
 """What a bag says of a robot, beside what a motion says."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

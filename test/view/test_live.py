@@ -1,7 +1,5 @@
 """A robot as its topics say."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

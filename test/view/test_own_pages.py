@@ -1,7 +1,5 @@
 """Which requests the page of a robot answers, asked by a real client of websockets over a real socket."""
 
-from __future__ import annotations
-
 import http.client
 import socket
 from collections.abc import Iterator

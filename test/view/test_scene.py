@@ -1,7 +1,5 @@
 """What is drawn of a robot: in numbers, without a browser."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

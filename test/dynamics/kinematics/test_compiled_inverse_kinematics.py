@@ -1,17 +1,15 @@
 """Inverse kinematics in compiled code: the readable form's answers, of several frames too, and its errors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from oracles.motions import random_base, random_stack
 from oracles.random_trees import Tree, random_tree
 from scipy.linalg import null_space
 
 from hodyn_ros import BaseMotion, Robot, SingularError
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.kinematics import inverse_kinematics as module
 from hodyn_ros.dynamics.kinematics.inverse_kinematics import inverse_kinematics
 from hodyn_ros.dynamics.kinematics.inverse_problem import GoalCall
@@ -19,7 +17,6 @@ from hodyn_ros.lie.representations import Representation
 
 pytestmark = pytest.mark.thorough
 
-Array = NDArray[np.float64]
 
 HOME = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
 ORDER = 3

@@ -1,14 +1,11 @@
 """Forward kinematics of any order: against exact arithmetic, Taylor polynomials, and itself converted."""
 
-from __future__ import annotations
-
 from typing import get_args
 
 import numpy as np
 import pytest
 from case_robots import of_tree, robot_of
 from hypothesis import given
-from numpy.typing import NDArray
 from oracles import mp_dynamics as mp
 from oracles.cases import Case, cases, make_case
 from oracles.motions import random_stack
@@ -17,11 +14,10 @@ from places import CONFIG, DATA
 from sweeps import examples
 
 from hodyn_ros import Kinematics, Robot
+from hodyn_ros.array import Array
 from hodyn_ros.lie.leibniz import product_derivative
 from hodyn_ros.lie.representations import Representation, convert_screws, convert_wrenches
 from hodyn_ros.model.frames import Frame
-
-Array = NDArray[np.float64]
 
 REPRESENTATIONS: tuple[Representation, ...] = get_args(Representation)
 """How the oracle calls the representations."""

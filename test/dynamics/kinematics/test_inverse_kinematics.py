@@ -1,7 +1,5 @@
 """Inverse kinematics of any order: what it returns must move the body as asked, and be the solution meant."""
 
-from __future__ import annotations
-
 from math import factorial
 from typing import Any
 
@@ -10,14 +8,14 @@ import pytest
 from case_robots import of_tree
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from oracles.motions import random_stack
 from oracles.random_trees import Tree, random_pose, random_tree
 from places import CONFIG
 from scipy.linalg import null_space
 from sweeps import examples
 
-from hodyn_ros import BaseMotion, ConvergenceError, InputError, Kinematics, Robot, SingularError
+from hodyn_ros import BaseMotion, ConvergenceError, Kinematics, Robot, SingularError
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.kinematics import carriers
 from hodyn_ros.dynamics.kinematics.inverse_kinematics import inverse_kinematics
 from hodyn_ros.dynamics.kinematics.inverse_problem import GoalCall
@@ -25,7 +23,6 @@ from hodyn_ros.model.frames import Frame
 
 pytestmark = pytest.mark.thorough
 
-Array = NDArray[np.float64]
 
 PANDA = CONFIG / "panda.yaml"
 HOME = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
@@ -175,22 +172,15 @@ class TestNewton:
                 np.testing.assert_allclose(goal(robot, found, "spatial", 5)[0], pose, rtol=0, atol=POSE)
         assert failures <= 3
 
-    def test_a_pose_out_of_reach_is_told_with_its_distance(self, panda: Robot) -> None:
-        pose = np.eye(4)
-        pose[0, 3] = 5.0
-        with pytest.raises(ConvergenceError) as rejection:
-            panda.inverse_kinematics(pose, seed=HOME)
-        assert 4.0 < rejection.value.distance < 5.0
-        assert isinstance(rejection.value, InputError)
-
     def test_nothing_is_kept_from_a_failure(self, panda: Robot) -> None:
         q = motion_near(HOME, 10)
         pose, twists = goal(panda, q, "spatial", 6)
         before = panda.inverse_kinematics(pose, twists, seed=HOME)
         out_of_reach, start = np.eye(4), HOME.copy()
         out_of_reach[0, 3] = 5.0
-        with pytest.raises(ConvergenceError):
+        with pytest.raises(ConvergenceError) as rejection:
             panda.inverse_kinematics(out_of_reach, twists, seed=start)
+        assert 4.0 < rejection.value.distance < 5.0
         np.testing.assert_array_equal(start, HOME)
         np.testing.assert_array_equal(panda.inverse_kinematics(pose, twists, seed=HOME), before)
 
@@ -273,13 +263,6 @@ class TestSingularPoses:
         # the pose itself can be reached
         found = robot.inverse_kinematics(pose, seed=start)
         np.testing.assert_allclose(goal(robot, found, "spatial", 5)[0], pose, rtol=0, atol=POSE)
-
-    def test_a_redundant_arm_stretched_out(self, panda: Robot) -> None:
-        pose, twists = goal(panda, np.zeros((3, 7)), "spatial", 6)
-        with pytest.raises(SingularError) as rejection:
-            panda.inverse_kinematics(pose, twists)
-        assert rejection.value.condition > 1e6
-        assert isinstance(rejection.value, InputError)
 
     def test_the_condition_number_has_no_dimension(self) -> None:
         """A robot of micrometres is no more singular than one of metres of the same shape."""

@@ -3,21 +3,17 @@
 Exact twists of known joint motions, at 40 digits, from `oracles.mp_dynamics`, then rounded as a user's are.
 """
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from oracles import mp_dynamics as mp
 from oracles.motions import random_stack
 from refusals import refused
 
 from hodyn_ros import Robot, SingularError
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.kinematics.rate_solver import ACCURACY
-
-Array = NDArray[np.float64]
 
 ORDER = 4
 

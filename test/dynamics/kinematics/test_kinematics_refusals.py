@@ -1,7 +1,5 @@
 """What inverse kinematics of trees refuses, with which words."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

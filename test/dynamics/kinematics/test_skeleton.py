@@ -1,7 +1,5 @@
 """Robots as lines: what moves, what keeps its length, and the node that draws it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -83,7 +81,6 @@ def test_limbs_reach_from_the_ground_to_the_platform(name: str) -> None:
     [
         ("panda.yaml", "panda_excitation.yaml"),
         ("gough_stewart_6ups.yaml", "gough_stewart_motion.yaml"),
-        ("humanoid_leg.yaml", "humanoid_leg_motion.yaml"),
     ],
 )
 def test_the_node_draws_the_desired_motion(robot: str, motion: str) -> None:

@@ -1,7 +1,5 @@
 """Compiled inverse kinematics of robots with loops, against its readable form and forward kinematics."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 
@@ -10,13 +8,13 @@ import pytest
 from case_robots import closeness
 from conditioning import SLACK, largest, moved_back_by_rounding
 from linkages import robot_of, shipped
-from numpy.typing import NDArray
 from oracles.mechanisms import four_bar
 from oracles.motions import random_stack
 from refusals import refused
 from sweeps import some
 
 from hodyn_ros import BaseMotion, ConvergenceError, InputError, Robot
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.kinematics.inverse_problem import GoalCall
 from hodyn_ros.dynamics.loops import looped, looped_frames
 from hodyn_ros.dynamics.loops.looped_frames import solve_frames
@@ -24,7 +22,6 @@ from hodyn_ros.lie.se3 import exp
 
 pytestmark = pytest.mark.thorough
 
-Array = NDArray[np.float64]
 
 MOVED = [
     ("four-bar", "body3", "pose"),

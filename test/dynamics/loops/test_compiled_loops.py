@@ -1,24 +1,20 @@
 """Compiled calls of robots with loops agree with readable ones: efforts, accelerations, redundant drives."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from linkages import motion_of, orders_of, readable_solution, robot_of, shipped, whole_efforts
-from numpy.typing import NDArray
 from oracles.cases import relative_errors
 from oracles.mechanisms import MECHANISMS, four_bar
 from refusals import not_finite, refused
 from sweeps import THOROUGH, some
 
 from hodyn_ros import AppliedWrench, BaseMotion, Constraints, Coupling, Robot
+from hodyn_ros.array import Array
 from hodyn_ros.engine.kernels import fits_straight_line
 from hodyn_ros.engine.loops.loop_kernel import compiles
 from hodyn_ros.lie.leibniz import product_derivative
-
-Array = NDArray[np.float64]
 
 
 @pytest.mark.thorough

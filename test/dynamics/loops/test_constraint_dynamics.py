@@ -1,19 +1,16 @@
 """Accelerations of robots with loops against Pinocchio's constraint dynamics."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from linkages import motion_of, robot_of, shipped
-from numpy.typing import NDArray
 from oracles.cases import relative_errors
 from oracles.mechanisms import MECHANISMS, Mechanism
 from oracles.pinocchio_models import constrained_accelerations
 from oracles.random_trees import Tree
 
 from hodyn_ros import Robot
+from hodyn_ros.array import Array
 
-Array = NDArray[np.float64]
 Pin = tuple[int, int, Array]
 
 

@@ -1,22 +1,17 @@
 """Joints that follow others along curves."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import factorial
 
 import numpy as np
 import pytest
 from linkages import motion_of, readable_solution, robot_of
-from numpy.typing import NDArray
 from oracles.cases import relative_errors
 from oracles.mechanisms import MECHANISMS, four_bar
 from scipy.interpolate import make_interp_spline
 
 from hodyn_ros import Constraints, Coupling, Robot
 from hodyn_ros.model.joint_function import JointFunction
-
-Array = NDArray[np.float64]
 
 
 class TestCurves:

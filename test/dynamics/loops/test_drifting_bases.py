@@ -1,11 +1,8 @@
 """Floating bases of which components follow from the others, as of a 3-RPS."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from linkages import readable_solution, three_rps
-from numpy.typing import NDArray
 from oracles.cases import relative_errors
 from sweeps import some
 
@@ -16,7 +13,6 @@ from hodyn_ros.lie.se3 import exp
 
 pytestmark = pytest.mark.thorough
 
-Array = NDArray[np.float64]
 ORDER = 1
 
 

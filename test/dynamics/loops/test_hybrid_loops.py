@@ -1,21 +1,18 @@
 """Hybrid dynamics of robots with couplings and loops, against their inverse and forward dynamics."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from oracles.cases import relative_errors
 from oracles.motions import random_stack
 from sweeps import THOROUGH, some
 
 from hodyn_ros import AppliedWrench, BaseMotion, Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.loops import grounded
 
-Array = NDArray[np.float64]
 NAMES = ("delta", "palletiser", "panda_hand", "humanoid_leg", "gough_stewart_6ups")
 ORDER = 2 if THOROUGH else 1
 

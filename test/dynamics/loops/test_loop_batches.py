@@ -1,7 +1,5 @@
 """Batches of robots with loops in lanes: Newton's method of each lane, and samples that no lane can do."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from itertools import product
@@ -10,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from linkages import motion_of, robot_of
-from numpy.typing import NDArray
 from oracles.mechanisms import MECHANISMS, Mechanism
 from sweeps import some
 
 from hodyn_ros import AppliedWrench, BaseMotion, Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.codegen import sample_loop
 from hodyn_ros.dynamics.loops.coordinate_motion import LoopedInputs
 from hodyn_ros.engine.loops import loop_kernel
@@ -23,7 +21,6 @@ from hodyn_ros.lie.se3 import exp
 
 pytestmark = pytest.mark.thorough
 
-Array = NDArray[np.float64]
 COUNT, ORDER = 69, 1  # so many that lanes are worthwhile, and that some of them stay without a sample
 
 

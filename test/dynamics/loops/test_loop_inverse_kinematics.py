@@ -1,22 +1,18 @@
 """Inverse kinematics of robots with couplings and loops, against their forward kinematics."""
 
-from __future__ import annotations
-
 from math import factorial
 
 import numpy as np
 import pytest
 from case_robots import closeness
 from linkages import robot_of, shipped, three_rps
-from numpy.typing import NDArray
 from oracles.mechanisms import four_bar
 from oracles.motions import random_stack
 
 from hodyn_ros import BaseMotion, Robot, SingularError
+from hodyn_ros.array import Array
 
 pytestmark = pytest.mark.thorough
-
-Array = NDArray[np.float64]
 
 
 def motion(robot: Robot, orders: int, shift: float = 0.0) -> Array:

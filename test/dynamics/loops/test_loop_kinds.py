@@ -1,14 +1,11 @@
 """Kinds of loops: rods, welds and rows, and platforms on limbs written as loops."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
 from linkages import motion_of, robot_of
-from numpy.typing import NDArray
 from oracles.cases import relative_errors
 from oracles.mechanisms import MECHANISMS, Closed, Z, four_bar, rssr
 from refusals import refused
@@ -16,8 +13,6 @@ from sweeps import THOROUGH
 
 from hodyn_ros import Loop
 from hodyn_ros.errors import ModelError
-
-Array = NDArray[np.float64]
 
 
 class TestRods:

@@ -1,17 +1,15 @@
 """What follows from matrices of robots with loops: momentum, what is linear in parameters, and partials."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from linkages import motion_of, robot_of, shipped
-from numpy.typing import NDArray
 from oracles.mechanisms import MECHANISMS
 from oracles.motions import random_stack
 from refusals import refused
 from sweeps import some
 
 from hodyn_ros import BaseMotion, Constraints, Coupling, Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.loops import grounded
 from hodyn_ros.dynamics.operations import PRODUCTS, RATES
 from hodyn_ros.engine.loops.loop_matrices import MATRICES
@@ -20,7 +18,6 @@ from hodyn_ros.lie.se3 import exp
 
 pytestmark = pytest.mark.thorough
 
-Array = NDArray[np.float64]
 DRIFTS = "planar 3-RRR"  # the rest of its platform's twist follows from the rows, and is refused here
 NAMES = ["RSSR", "flying cam", "planar_3rrr"]
 

@@ -1,7 +1,5 @@
 """Partial derivatives of dynamics with loops, under wrenches, against differences of the calls themselves."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cached_property, partial
 from typing import Any
@@ -9,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 from linkages import motion_of, robot_of, three_rps
-from numpy.typing import NDArray
 from oracles import parallel_robots
 from oracles.mechanisms import ankle, ankle_with_rods, flying_cam, planar_3rrr, rssr
 from oracles.motions import random_stack
 from sweeps import some
 
 from hodyn_ros import AppliedWrench, BaseMotion, ParallelRobot, Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.loops import grounded
 from hodyn_ros.lie.motion import wrenches_to_world
 from hodyn_ros.lie.se3 import ad, exp, inverse, log
@@ -23,7 +21,6 @@ from hodyn_ros.model.frames import from_rpy
 
 pytestmark = pytest.mark.thorough
 
-Array = NDArray[np.float64]
 ORDER = 1
 
 

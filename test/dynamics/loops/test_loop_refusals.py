@@ -1,7 +1,5 @@
 """What calls of robots with loops refuse, with which words."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 

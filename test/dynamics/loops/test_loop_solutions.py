@@ -1,13 +1,10 @@
 """Everything that moves and holds a robot with loops, compiled, against its readable form."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from linkages import motion_of, readable_solution, robot_of, shipped
-from numpy.typing import NDArray
 from oracles.mechanisms import FEW, MECHANISMS, ankle, four_bar, planar_3rrr
 from oracles.motions import random_stack
 from sweeps import some
@@ -16,8 +13,6 @@ from hodyn_ros import AppliedWrench, BaseMotion, ConvergenceError
 from hodyn_ros.dynamics.loops.looped_efforts import LoopSolution
 
 pytestmark = pytest.mark.thorough
-
-Array = NDArray[np.float64]
 
 
 def compare(found: LoopSolution, expected: LoopSolution) -> None:

@@ -1,7 +1,5 @@
 """Robots with couplings and loops, against references of many digits and virtual work, and their calls."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import replace
 
@@ -9,7 +7,6 @@ import numpy as np
 import pytest
 from conditioning import SLACK, largest, moved_by_rounding
 from linkages import joined, motion_of, moved_away, readable_solution, robot_of, whole_efforts
-from numpy.typing import NDArray
 from oracles import mp_loops
 from oracles.cases import relative_errors
 from oracles.mechanisms import FEW, MECHANISMS, Z, ankle, four_bar, planar_3rrr, rssr
@@ -17,10 +14,9 @@ from oracles.motions import Base
 from sweeps import THOROUGH, some
 
 from hodyn_ros import AppliedWrench, BaseMotion, Constraints, Coupling, Robot
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.loops import closing
 from hodyn_ros.errors import ConvergenceError, ModelError, SingularError
-
-Array = NDArray[np.float64]
 
 # the bodies of these take longer at many digits; the 6-UPS is held against the platforms of the package
 HIGHEST = {"ankle": 4, "ankle with rods": 2, "palletiser": 4, "cylinder and slider": 4}

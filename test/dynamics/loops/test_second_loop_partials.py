@@ -1,21 +1,18 @@
 """Second partial derivatives of dynamics with loops, beside differences at 60 digits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from linkages import robot_of
-from numpy.typing import NDArray
 from oracles import mp_dynamics as mp
 from oracles.mechanisms import MECHANISMS
 from oracles.subjects import LoopSubject
 from sweeps import some
 
 from hodyn_ros import BaseMotion, Robot
+from hodyn_ros.array import Array
 
 pytestmark = pytest.mark.thorough
 
-Array = NDArray[np.float64]
 CASES = [
     ("RSSR", 1),
     ("flying cam", 0),

@@ -1,25 +1,22 @@
 """Compiled kinematics of robots with loops: all joints from the coordinates, and these from the drives."""
 
-from __future__ import annotations
-
 from math import factorial
 
 import numpy as np
 import pytest
 from conditioning import SLACK, largest, moved_by_rounding
-from numpy.typing import NDArray
 from oracles.cases import relative_errors
 from oracles.motions import random_stack
 from oracles.parallel_robots import gough_stewart, planar_3rrr
 from sweeps import THOROUGH, some
 
 from hodyn_ros import BaseMotion, InputError, ParallelRobot, Robot, share
+from hodyn_ros.array import Array
 from hodyn_ros.errors import HodynError
 from hodyn_ros.lie.se3 import exp
 
 pytestmark = pytest.mark.thorough
 
-Array = NDArray[np.float64]
 
 PLATFORMS = ("gough_stewart_6ups", "planar_3rrr")
 ROBOTS = (*PLATFORMS, "delta", "palletiser", "humanoid_leg")

@@ -1,14 +1,11 @@
 """Parallel robots against Lagrange multipliers at many digits, the laws of mechanics, and themselves."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from itertools import product
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from oracles import mp_dynamics, mp_parallel
 from oracles.cases import relative_errors
 from oracles.motions import Frame, Load, random_stack
@@ -17,6 +14,7 @@ from oracles.random_trees import Tree
 from sweeps import THOROUGH, some
 
 from hodyn_ros import AppliedWrench, BaseMotion, InputError, ParallelRobot, Robot
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.loops.looped_call import LoopedCall
 from hodyn_ros.dynamics.results import DriveState
 from hodyn_ros.feedforward.payload import Payload
@@ -27,7 +25,6 @@ from hodyn_ros.model.parallel.model import ParallelModel
 
 pytestmark = pytest.mark.thorough
 
-Array = NDArray[np.float64]
 
 ROBOTS = {
     "gough-stewart": gough_stewart(),

@@ -1,7 +1,5 @@
 """Positions of parallel robots: branches, assembly modes, singular poses, and what is left after an error."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from dataclasses import replace
@@ -9,7 +7,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from oracles.cases import relative_errors
 from oracles.motions import random_stack
 from oracles.parallel_robots import Parallel, gough_stewart, planar_3rrr
@@ -26,6 +23,7 @@ from hodyn_ros import (
     SingularError,
     share,
 )
+from hodyn_ros.array import Array
 from hodyn_ros.engine.loops.limbs import limbs_of
 from hodyn_ros.engine.loops.loop_efforts import EffortCode
 from hodyn_ros.engine.loops.loop_kernel import LoopFunction
@@ -37,7 +35,6 @@ from hodyn_ros.model.parallel.model import ParallelModel
 
 pytestmark = pytest.mark.thorough
 
-Array = NDArray[np.float64]
 
 PLATFORM = gough_stewart()
 HINGE = planar_3rrr(side=0.0)

@@ -1,7 +1,5 @@
 """What calls of platforms on limbs refuse, with which words."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

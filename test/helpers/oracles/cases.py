@@ -1,7 +1,5 @@
 """Whole problems of dynamics, robot and motion and loads, each reproducible from a seed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Dynamics at many digits beside a motion, and second derivatives of it by differences."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

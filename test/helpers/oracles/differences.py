@@ -1,7 +1,5 @@
 """Derivatives by differences at 60 digits: as good as exact, without knowing the function."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

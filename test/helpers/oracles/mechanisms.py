@@ -1,7 +1,5 @@
 """Mechanisms with closed loops as plain arrays: linkages in the plane and in space, platforms, legs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache

@@ -9,8 +9,6 @@ inertia M_i, body-fixed, and columns J_i that take the velocities v to V_i,
 All are power series of time, the power on axis 0.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

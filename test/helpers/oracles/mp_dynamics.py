@@ -344,21 +344,6 @@ def inverse_dynamics(
     return _efforts(tree, kinematics(tree, taylor(exact(stack), terms), flyer), loads)
 
 
-def energies(tree: Tree, motion: Kinematics) -> tuple[Exact, Exact]:
-    """Return the series of kinetic energy (terms - 1,) and of potential energy (terms,)."""
-    kinetic = _zeros((len(motion.poses[0]) - 1,))
-    potential = _zeros((len(motion.poses[0]),))
-    gravity = exact(tree.gravity)
-    for body, pose in enumerate(motion.poses):
-        moments = second_moment(tree, body)
-        rate = derivative(pose)
-        weighted = rate @ moments
-        for row in range(3):
-            kinetic += matmul(weighted[:, row], rate[:, row]) / 2
-        potential -= (pose @ moments[:, 3]) @ gravity
-    return kinetic, potential
-
-
 def mass_matrix(tree: Tree, q: ArrayLike, base: Base | None = None) -> Exact:
     """Return the mass matrix at q (n,); the twist of a floating base, in the frame of `base`, comes first."""
     matrix = _effort_of_acceleration(tree, exact(q), base)

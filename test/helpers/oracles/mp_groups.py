@@ -4,8 +4,6 @@ The same principle as `mp_dynamics`: poses as power series, inertial forces of m
 the screws of the joints.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ The graph of operations that becomes machine code is written as a function of Py
 are those of MPFR. So constants of the robot are those of the code; nothing else is rounded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary

@@ -11,8 +11,6 @@ or, with more drives than needed, from the conditions for the u nearest to a pre
 is inverted for itself and no task space is used.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

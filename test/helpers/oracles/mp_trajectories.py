@@ -1,7 +1,5 @@
 """Motions in exact arithmetic, written down from their formulas and not from the package."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Efforts by MuJoCo, and by its Jacobians where constraints close loops."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Parallel robots as plain arrays: Gough-Stewart platforms and planar 3-RRR mechanisms."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -4,8 +4,6 @@ Pinocchio puts the linear part of twists and wrenches first; everything that lea
 angular part first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache

@@ -5,8 +5,6 @@ robot's matrices: the body-fixed displacement of a base that floats, joints, and
 Motions are of order `ORDER`; those of lower orders are their first rows.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace

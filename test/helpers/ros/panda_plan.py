@@ -1,7 +1,5 @@
 """A motion of the Panda as a planner sends it, for the tests of what takes trajectories."""
 
-from __future__ import annotations
-
 import numpy as np
 from builtin_interfaces.msg import Duration
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint

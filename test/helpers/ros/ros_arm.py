@@ -1,7 +1,5 @@
 """A simulated Panda that its nodes move in real time, for tests of what goes wrong on the way."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 

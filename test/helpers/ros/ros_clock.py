@@ -1,7 +1,5 @@
 """Simulated time for the tests of nodes: the test is the clock."""
 
-from __future__ import annotations
-
 import time
 
 from diagnostic_msgs.msg import DiagnosticArray

@@ -1,7 +1,5 @@
 """What a busy machine does to an arm that nodes command in real time, and tests that are tried again then."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager

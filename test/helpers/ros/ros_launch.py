@@ -1,7 +1,5 @@
 """Launch files, run by the real launch; and ROS packages that it finds."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

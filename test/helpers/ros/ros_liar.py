@@ -4,8 +4,6 @@ From `motor_states`, `feedforward_torque` and `effort_commands` to the same name
 standard input is a `Lie` as Python writes it, and holds from then on; it is answered by a line.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 import time

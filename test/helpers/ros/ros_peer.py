@@ -1,7 +1,5 @@
 """The other side of dynamics_node, inside the test: sends motions, hears answers, asks for services."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping

@@ -7,8 +7,6 @@ when so many listeners hear each topic, waits for a line on its standard input, 
 While it waits, simulated time stands at the beginning.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

@@ -9,8 +9,6 @@ slowly until it is told `go`, counts from there, and so nothing has to be lost w
 each other.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

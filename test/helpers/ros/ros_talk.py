@@ -1,7 +1,5 @@
 """A node inside a test: publishes, hears, calls services, and waits for what should come."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

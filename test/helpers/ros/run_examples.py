@@ -1,7 +1,5 @@
 """Runs the examples as a user does."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

@@ -10,8 +10,6 @@ The nodes that a command of `hodyn` starts, as its `run` and `demo` do, are copi
 same way; what nodes start themselves is cold.
 """
 
-from __future__ import annotations
-
 import atexit
 import json
 import os

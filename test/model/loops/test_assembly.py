@@ -1,20 +1,17 @@
 """Loops that are described at the zero configuration, and closed at another one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from oracles.cases import relative_errors
 from refusals import assert_refused, refused
 
 from hodyn_ros import Constraints, Loop, ModelError, Robot
+from hodyn_ros.array import Array
 from hodyn_ros.lie.se3 import exp, exp_screw
 
-Array = NDArray[np.float64]
 Z = (0.0, 0.0, 1.0)
 # crank, coupler and rocker, all along x at zero, where they overlap
 LENGTHS = (0.3, 0.8, 0.5)

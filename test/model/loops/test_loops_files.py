@@ -1,22 +1,17 @@
 """Couplings and loops in files: `mimic` of URDF against Pinocchio, robot files against screws."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pinocchio
 import pytest
-from numpy.typing import NDArray
 from oracles.cases import relative_errors
 from refusals import refused
 
 from hodyn_ros import BaseMotion, Constraints, Coupling, InputError, Loop, Robot
 from hodyn_ros.errors import ModelError
 from hodyn_ros.model.closure import Closure
-
-Array = NDArray[np.float64]
 
 
 def link(name: str, mass: float = 1.0, inertia: float = 0.02) -> str:

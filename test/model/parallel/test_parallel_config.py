@@ -1,7 +1,5 @@
 """Parallel robots from YAML files: the shipped ones, and what is rejected with file, line and place."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

@@ -1,17 +1,13 @@
 """Descriptions of parallel robots that cannot be right are rejected by name."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from oracles.parallel_robots import gough_stewart, planar_3rrr
 from refusals import Row, assert_refused
 
 from hodyn_ros import BaseMotion, Limb, ModelError, ParallelRobot, Platform, Robot
-
-Array = NDArray[np.float64]
+from hodyn_ros.array import Array
 
 
 def platform_arguments() -> dict[str, Any]:
