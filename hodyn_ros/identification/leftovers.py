@@ -19,10 +19,10 @@ from scipy.stats import chi2
 
 from hodyn_ros.array import Array
 from hodyn_ros.identification.least_squares.data import Data, white_part
-from hodyn_ros.identification.least_squares.estimate import Estimate
+from hodyn_ros.identification.least_squares.estimate import Estimate, by_unknowns
 from hodyn_ros.identification.least_squares.residuals import Key, linearised
 from hodyn_ros.identification.result import Fit
-from hodyn_ros.identification.springs.deflection import COMPLIANCE, jacobian
+from hodyn_ros.identification.springs.deflection import COMPLIANCE
 from hodyn_ros.identification.torque_model import Motion, TorqueModel, coulomb
 
 _WINDOW = 0.2  # [s] over which residuals are looked at
@@ -86,18 +86,14 @@ class _Term(NamedTuple):
 
 
 def missing_terms(
-    model: TorqueModel,
-    runs: Sequence[Data],
-    estimated: Estimate,
-    free: NDArray[np.bool_],
-    prior_deviations: Array,
+    model: TorqueModel, runs: Sequence[Data], estimated: Estimate, prior_deviations: Array
 ) -> tuple[list[str], Array]:
     """Return lines of what efforts hang on beside the model, and the covariance that counts it.
 
-    `free`, `prior_deviations` (P,) are as in `estimate`. Where the model lacks nothing, lines come with a
-    chance of `_FALSE`.
+    `prior_deviations` (P,) are as in `estimate`. Where the model lacks nothing, lines come with a chance of
+    `_FALSE`.
     """
-    fitted = _Fitted(model, runs, estimated, free, prior_deviations)
+    fitted = _Fitted(model, runs, estimated, prior_deviations)
     terms = [*_tilts(model, runs, estimated, fitted), *_by_joint(model, runs, estimated, fitted)]
     missing: list[_Term] = []
     axes, left = fitted.axes, fitted.left
@@ -144,28 +140,16 @@ class _Fitted:
     """
 
     def __init__(
-        self,
-        model: TorqueModel,
-        runs: Sequence[Data],
-        estimated: Estimate,
-        free: NDArray[np.bool_],
-        prior_deviations: Array,
+        self, model: TorqueModel, runs: Sequence[Data], estimated: Estimate, prior_deviations: Array
     ) -> None:
-        now, p = estimated.unknowns, len(free)
+        now, p, free = estimated.unknowns, len(prior_deviations), prior_deviations > 0.0
         self.rows, systems = linearised(model, runs, now, estimated.noise, whole=True)
         self._moving = np.diag(estimated.covariance) > 0.0
         blocks, left, self._places, end = [], [], dict[Key, slice](), 0
         for key, of_one in systems:
-            block = np.zeros((len(of_one), len(now.vector)))
-            if key.spring is None:
-                known = now.of_shape.stop
-                block[:, :known], block[:, -1] = of_one[:, :known], of_one[:, known]
-            else:
-                of_all = jacobian(model, of_one[:, :-1], now.parameters, now.springs, key.spring)
-                block[:, :p], block[:, now.of_springs] = of_all[:, :p], of_all[:, p:]
-            blocks.append(block)
+            blocks.append(by_unknowns(model, key, of_one, now))
             left.append(self.over_noise(key, self.rows[key].without_outliers - self.rows[key].predicted))
-            self._places[key] = slice(end, end := end + len(block))
+            self._places[key] = slice(end, end := end + len(of_one))
         pull = np.zeros(len(now.vector))
         pull[:p][free] = 1.0 / prior_deviations[free]
         beyond = np.zeros(len(pull))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -156,40 +157,20 @@ class JointRecording:
     def between(self, begin: float, end: float) -> JointRecording:
         """Return what was recorded from `begin` to `end` [s]."""
 
-        def cut(channel: Channel | None) -> Channel | None:
-            if channel is None:
-                return None
+        def cut(channel: Channel) -> Channel:
             chosen = (channel.times >= begin) & (channel.times <= end)
             return Channel(channel.times[chosen], channel.values[chosen])
 
-        efforts = cut(self.efforts)
-        assert efforts is not None
-        return replace(
-            self,
-            efforts=efforts,
-            motors=cut(self.motors),
-            links=cut(self.links),
-            temperatures=cut(self.temperatures),
-        )
+        return replace(self, **self._channels(cut))
 
     def of_joints(self, names: Sequence[str]) -> JointRecording:
         """Return the recording of some joints, in their order."""
         chosen = [self.joint_names.index(name) for name in names]
-
-        def pick(channel: Channel | None) -> Channel | None:
-            return None if channel is None else Channel(channel.times, channel.values[:, chosen])
-
-        efforts = pick(self.efforts)
-        assert efforts is not None
         shared = None if self.transmission is None else self.transmission[np.ix_(chosen, chosen)]
-        return JointRecording(
-            self.source,
-            tuple(names),
-            efforts,
-            pick(self.motors),
-            pick(self.links),
-            self.at_motor,
-            shared,
-            pick(self.temperatures),
-            self.notes,
-        )
+        channels = self._channels(lambda channel: Channel(channel.times, channel.values[:, chosen]))
+        return replace(self, joint_names=tuple(names), transmission=shared, **channels)
+
+    def _channels(self, changed: Callable[[Channel], Channel]) -> dict[str, Any]:
+        """Return what becomes of the channels that there are, by name."""
+        channels = {name: getattr(self, name) for name in ("efforts", "motors", "links", "temperatures")}
+        return {name: changed(channel) for name, channel in channels.items() if channel is not None}

@@ -16,19 +16,11 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hodyn_ros.array import Array
 from hodyn_ros.identification.least_squares.data import Data
 from hodyn_ros.identification.least_squares.holds import HeldRows, seek_hold
-from hodyn_ros.identification.least_squares.residuals import (
-    Key,
-    Noise,
-    Rows,
-    changing,
-    linearised,
-    residuals,
-)
+from hodyn_ros.identification.least_squares.residuals import Key, Noise, Rows, changing, linearised, residuals
 from hodyn_ros.identification.least_squares.unknowns import Unknowns
 from hodyn_ros.identification.springs.deflection import (
     COMPLIANCE,
@@ -78,13 +70,12 @@ class _Step(NamedTuple):
 def estimate(
     model: TorqueModel,
     runs: Sequence[Data],
-    free: NDArray[np.bool_],
     prior_deviations: Array,
     progress: Callable[[float], None] | None = None,
 ) -> Estimate:
     """Return what fits all runs best; their channels are those of the same joints.
 
-    `free` (P,) says which parameters may leave the prior, `prior_deviations` (P,) how far.
+    `prior_deviations` (P,): how far parameters may leave the prior, 0 where they may not.
     """
     data = runs[0]
     for each in runs:
@@ -93,7 +84,7 @@ def estimate(
     springs[COMPLIANCE] = [1.0 / model.specs[j].stiffness for j in data.elastic]
     free_springs = np.ones(springs.shape, dtype=bool)
     free_springs[FRICTION:] = False  # `spring_terms` seeks them
-    of_shape = free[model.place(2)] * np.array(_SHAPE)[:, None]
+    of_shape = (prior_deviations[model.place(2)] > 0.0) * np.array(_SHAPE)[:, None]
     of_springs = np.where(free_springs, np.inf, 0.0)
     of_springs[LAG] = _LONGEST_LAG * springs[COMPLIANCE]
     spreads = np.concatenate([prior_deviations, of_shape.ravel(), of_springs.ravel(), [np.inf]])
@@ -144,7 +135,7 @@ def estimate(
     covariance += np.diag(held)
     bent = {j: rows[Key(0, j, i)] for i, j in enumerate(data.elastic)}
     bandwidths = tuple(band for each in runs for band in each.bandwidths)
-    p = len(free)
+    p = len(prior_deviations)
     return Estimate(now, covariance, last.information[:p, :p], bent, weights, data.elastic, bandwidths)
 
 
@@ -172,7 +163,7 @@ def _seek_holds(
             deviations = noise[key].deviations
             rate = of_joint.low_pass.spline(known[:, key.joint])(of_joint.low_pass.even, nu=1)
             left = of_joint.low_pass.spectrum(of_joint.measured - of_joint.predicted) / deviations
-            block = _by_unknowns(model, key, of_one, now) * (of_joint.noise.deviations / deviations)[:, None]
+            block = by_unknowns(model, key, of_one, now) * (of_joint.noise.deviations / deviations)[:, None]
             joints.append(HeldRows(of_joint.low_pass, rate, deviations, left, block))
         if joints:
             period = float(np.median(np.diff(data.recording.efforts.times)))
@@ -205,7 +196,7 @@ def _solved(
         blocks, left, beside = [], [], []  # last: what the rates of efforts have beside the certain ones
         x = now.vector
         for key, triangle in systems:
-            block = _by_unknowns(model, key, triangle, now)
+            block = by_unknowns(model, key, triangle, now)
             if key.spring is None:
                 modelled = block @ x
             else:
@@ -254,7 +245,7 @@ def _without_noise(
     tell their delay, are largest.
     """
     usual, systems = linearised(model, runs, now, noise, whole=True)
-    blocks = {key: _by_unknowns(model, key, of_one, now) for key, of_one in systems}
+    blocks = {key: by_unknowns(model, key, of_one, now) for key, of_one in systems}
     shares = {key: np.zeros(len(block)) for key, block in blocks.items()}  # of noise, that encoders make
     random = np.random.default_rng(0)
     means, scattered = np.zeros((2, _DRAWS, len(now.vector)))
@@ -263,7 +254,7 @@ def _without_noise(
         rows, systems = linearised(model, shaken, now, noise, whole=True)
         for key, of_one in systems:
             more = rows[key].low_pass.spectrum(rows[key].beyond - usual[key].beyond)
-            yield key, _by_unknowns(model, key, of_one, now), more / noise[key].deviations
+            yield key, by_unknowns(model, key, of_one, now), more / noise[key].deviations
 
     draws = zip(*(each.with_noise_again(random) for each in runs))
     for mean, scatter, shaken in zip(means, scattered, draws):
@@ -305,7 +296,7 @@ def refitted_springs(
         springs = now.springs.copy()
         for i, j in enumerate(runs[0].elastic):
             triangles = [triangle for key, triangle in systems if key.spring == i]
-            blocks = [_by_unknowns(model, Key(0, j, i), each, now)[:, places[i]] for each in triangles]
+            blocks = [by_unknowns(model, Key(0, j, i), each, now)[:, places[i]] for each in triangles]
             pull = np.array([[0.0, 0.0, 0.0, model.specs[j].stiffness / _LONGEST_LAG]])
             rows = np.concatenate([*blocks, pull])
             size = np.maximum(np.linalg.norm(rows, axis=0), 1e-300)
@@ -317,7 +308,7 @@ def refitted_springs(
     return now
 
 
-def _by_unknowns(model: TorqueModel, key: Key, rows: Array, now: Unknowns) -> Array:
+def by_unknowns(model: TorqueModel, key: Key, rows: Array, now: Unknowns) -> Array:
     """Return derivatives of rows, of which the last column is what was measured, by all unknowns."""
     p, known = len(now.parameters), now.of_shape.stop
     result = np.zeros((len(rows), len(now.vector)))
@@ -331,7 +322,7 @@ def _by_unknowns(model: TorqueModel, key: Key, rows: Array, now: Unknowns) -> Ar
 
 def _leverage(model: TorqueModel, key: Key, rows: Array, now: Unknowns, covariance: Array) -> Array:
     """Return the share of each row's noise (m,) that the fit takes for motion."""
-    block = _by_unknowns(model, key, rows, now)
+    block = by_unknowns(model, key, rows, now)
     return np.minimum(np.einsum("ki,ij,kj->k", block, covariance, block), 1.0)
 
 
