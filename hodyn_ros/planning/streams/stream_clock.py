@@ -76,7 +76,7 @@ _MESSAGES = 250  # that show at which rate stamps advance
 _OFF, _JITTER = (
     0.1,
     0.25,
-)  # by which share [of the time], and by how much more [s], they may advance otherwise
+)  # share [of the time], and by how much more [s], by which they may advance otherwise
 _AGREE = 3  # messages that must say so, for time to go back
 
 
