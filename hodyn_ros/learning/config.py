@@ -51,7 +51,8 @@ class Uncertainty:
             yield corner(stiff, heavy, heavy, late)
         random, n = np.random.default_rng(0), len(robot.driven_joints)
         for late in (0.0, 1.0, 0.0, 1.0):
-            yield corner(*(random.choice((-1.0, 1.0), size) for size in (n, robot.tree.n_bodies, n)), late)
+            signs = [random.choice((-1.0, 1.0), size) for size in (n, robot.tree.n_bodies, n)]
+            yield corner(signs[0], signs[1], signs[2], late)
 
 
 @dataclass(frozen=True)
