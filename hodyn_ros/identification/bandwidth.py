@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
@@ -22,14 +21,12 @@ _ROWS = 3000  # instants at which bandwidths are compared
 _CLEAR = 0.05  # share of the variance that another one has to leave less
 _OUTLIER = 4.0  # median deviations from which on a residual counts no more
 
-Freedom = Callable[[Data], tuple[NDArray[np.bool_], Array]]
 
-
-def best_data(model: TorqueModel, recording: JointRecording, freedom: Freedom) -> Data:
+def best_data(model: TorqueModel, recording: JointRecording, spreads: Callable[[Data], Array]) -> Data:
     """Return a recording with the bandwidth that its positions show, or one that predicts efforts better.
 
-    `freedom` gives free parameters (P,) and their spreads (P,). Where a joint has one encoder, none beyond
-    what positions show is tried: above is vibration, in which motor and link move apart.
+    `spreads` gives those of the parameters about the prior (P,), 0 where they are held. Where a joint has one
+    encoder, none beyond what positions show is tried: above is vibration, in which motor and link move apart.
     """
     usual = Data(recording)
     most = BANDWIDTHS[-1] if recording.both_sides.all() else max(usual.bandwidths)
@@ -40,18 +37,12 @@ def best_data(model: TorqueModel, recording: JointRecording, freedom: Freedom) -
         except InputError:  # samples are too few, or leave gaps
             break
     low, high = max(data.interval[0] for data in tried), min(data.interval[1] for data in tried)
-    scores = [_score(model, data, (low, high), *freedom(usual)) for data in tried]
+    scores = [_score(model, data, (low, high), spreads(usual)) for data in tried]
     best = int(np.argmin(scores))
     return tried[best] if scores[best] < scores[0] - _CLEAR else usual
 
 
-def _score(
-    model: TorqueModel,
-    data: Data,
-    interval: tuple[float, float],
-    free: NDArray[np.bool_],
-    prior_deviations: Array,
-) -> float:
+def _score(model: TorqueModel, data: Data, interval: tuple[float, float], spreads: Array) -> float:
     """Return the mean over joints of the logarithm of what is left of the variance of each half."""
     chosen = np.flatnonzero((data.effort_times >= interval[0]) & (data.effort_times <= interval[1]))
     chosen = chosen[:: max(1, len(chosen) // _ROWS)]
@@ -59,7 +50,7 @@ def _score(
     motion = data.motion(data.effort_times[chosen], np.zeros(model.n))
     columns = model.columns(motion, data.recording.at_motor)[:, measured]
     left = data.efforts[chosen][:, measured] - columns @ model.prior
-    scaled = columns[:, :, free] * prior_deviations[free]
+    scaled = columns[:, :, spreads > 0.0] * spreads[spreads > 0.0]
     first = np.arange(len(chosen)) < len(chosen) // 2
     residual = np.empty_like(left)
     for half in (first, ~first):

@@ -14,14 +14,7 @@ from hodyn_ros.identification.least_squares.data import Data
 from hodyn_ros.identification.least_squares.estimate import Estimate
 from hodyn_ros.identification.least_squares.unknowns import Unknowns
 from hodyn_ros.identification.result import Figure
-from hodyn_ros.identification.springs.deflection import (
-    COMPLIANCE,
-    DELAY,
-    ECCENTRICITY,
-    LAG,
-    OFFSET,
-    RIPPLE,
-)
+from hodyn_ros.identification.springs.deflection import COMPLIANCE, DELAY, ECCENTRICITY, LAG, OFFSET, RIPPLE
 from hodyn_ros.identification.springs.resonance import Resonance
 from hodyn_ros.identification.springs.terms import Terms, share_behind, wave_size
 from hodyn_ros.identification.torque_model import Motion, TorqueModel

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
@@ -30,13 +29,7 @@ from hodyn_ros.identification.leftovers import missing_terms, stretches_apart, u
 from hodyn_ros.identification.plausibility import check_friction, check_plausible
 from hodyn_ros.identification.recording import JointRecording
 from hodyn_ros.identification.result import Figure, Fit, Identified, without_mean
-from hodyn_ros.identification.springs.deflection import (
-    COMPLIANCE,
-    DELAY,
-    KINDS,
-    LAG,
-    coefficients,
-)
+from hodyn_ros.identification.springs.deflection import COMPLIANCE, DELAY, KINDS, LAG, coefficients
 from hodyn_ros.identification.springs.resonance import Resonance, resonances
 from hodyn_ros.identification.springs.terms import Terms, share_behind, spring_terms
 from hodyn_ros.identification.torque_model import SpringFigures, TorqueModel, file_transition
@@ -54,9 +47,7 @@ class Options:
 
     only: Literal["all", "payload"] = "all"
     bandwidth: float | None = None  # [Hz] of the motion; by cross-validation where none is given
-    trust: float = (
-        1.0  # standard deviation of the file's inertias, as a share of mass, mass times length, ...
-    )
+    trust: float = 1.0  # deviation of the file's inertias, as a share of mass, mass times length, ...
     friction: tuple[Literal["load", "temperature"], ...] = ()  # what friction is sought to depend on as well
 
 
@@ -93,23 +84,23 @@ def identify(
         data = Data(recording, options.bandwidth)
         doubts += check_plausible(model, data)
         if options.bandwidth is None:
-            data = best_data(model, recording, lambda each: _freedom(model, [each], options))
+            data = best_data(model, recording, lambda each: _spreads(model, [each], options))
         runs.append(data)
-    free, prior_deviations = _freedom(model, runs, options)
-    estimated = estimate(model, runs, free, prior_deviations, progress)
+    spreads = _spreads(model, runs, options)
+    estimated = estimate(model, runs, spreads, progress)
     check_friction(model, runs[0], estimated)
-    missing, wider = missing_terms(model, runs, estimated, free, prior_deviations)
-    parameters, unknowns = _possible(model, runs, estimated, free, prior_deviations)
+    missing, wider = missing_terms(model, runs, estimated, spreads)
+    parameters, unknowns = _possible(model, runs, estimated, spreads)
     terms = spring_terms(model, runs, parameters, unknowns, _touched(model, runs, parameters, unknowns))
     for i, j in enumerate(runs[0].elastic):
         if j in terms:
             unknowns.springs[:, i] = terms[j].spring
     heard = _resonances(model, runs, parameters, unknowns) if options.only == "all" else {}
     estimated = replace(estimated, covariance=wider)
-    result = _result(model, runs, estimated, parameters, unknowns, terms, heard, free, prior_deviations)
+    result = _result(model, runs, estimated, parameters, unknowns, terms, heard, spreads)
     notes = [f"to be looked at: {doubt}" for doubt in dict.fromkeys(doubts)]
     notes += [f"{each.recording.source}: {each.held.line}" for each in runs if each.held is not None]
-    notes += _contradictions(model, runs, result, free, prior_deviations) if several else []
+    notes += _contradictions(model, runs, result, spreads) if several else []
     for source, (efforts, _) in ((runs[0].recording.source, (result.efforts, ())), *result.further):
         notes += unexplained_efforts(source, efforts)
     return replace(result, notes=(*left_out, *notes, *missing, *result.notes))
@@ -203,23 +194,14 @@ def _uncertainty(heard: Resonance) -> float:
 
 
 def _contradictions(
-    model: TorqueModel,
-    runs: Sequence[Data],
-    result: Identified,
-    free: NDArray[np.bool_],
-    prior_deviations: Array,
+    model: TorqueModel, runs: Sequence[Data], result: Identified, spreads: Array
 ) -> list[str]:
     """Return what two runs, each by itself, say differently of a figure."""
     by_name: dict[str, list[tuple[Figure, str]]] = {}
     for data in runs:
-        alone = estimate(model, [data], free, prior_deviations)
-        figures = base_figures(
-            model,
-            result.base,
-            alone.unknowns.parameters,
-            alone.covariance[: len(free), : len(free)],
-            prior_deviations,
-        )
+        alone = estimate(model, [data], spreads)
+        covariance = alone.covariance[: len(spreads), : len(spreads)]
+        figures = base_figures(model, result.base, alone.unknowns.parameters, covariance, spreads)
         figures += friction_figures(model, data, alone, alone.unknowns)
         figures += spring_figures(model, data, alone, alone.unknowns, {}, {})
         for figure in in_units_of_joints(figures, model.robot):
@@ -254,23 +236,22 @@ def _in_order(recording: JointRecording, robot: Robot) -> JointRecording:
     return recording.of_joints(robot.joint_names)
 
 
-def _freedom(model: TorqueModel, runs: Sequence[Data], options: Options) -> tuple[NDArray[np.bool_], Array]:
-    """Return which parameters are free (P,), and their spreads about the prior (P,)."""
+def _spreads(model: TorqueModel, runs: Sequence[Data], options: Options) -> Array:
+    """Return the spreads of parameters about the prior (P,), 0 where they are held."""
     data = runs[0]
     sizes = np.max([_sizes(model, each) for each in runs], axis=0)
-    prior_deviations = model.scales(sizes[0], sizes[1], sizes[2], options.trust)
-    free = prior_deviations > 0.0
+    spreads = model.scales(sizes[0], sizes[1], sizes[2], options.trust)
     unmeasured = ~data.recording.efforts.measured
     for kind in range(model.kinds):
-        free[model.place(kind)] &= ~unmeasured
+        spreads[model.place(kind)][unmeasured] = 0.0
     if not data.recording.at_motor:
-        free[model.place(0)] = False
+        spreads[model.place(0)] = 0.0
     if options.only == "payload":
-        last = np.zeros_like(free)
-        last[model.bodies - 10 : model.bodies] = True
-        last[model.place(3)] = True
-        free &= last
-    return free, np.where(free, prior_deviations, 0.0)
+        sought = np.zeros(len(spreads), dtype=bool)
+        sought[model.bodies - 10 : model.bodies] = True
+        sought[model.place(3)] = True
+        spreads[~sought] = 0.0
+    return spreads
 
 
 def _sizes(model: TorqueModel, data: Data) -> tuple[Array, Array, Array]:
@@ -285,24 +266,18 @@ def _sizes(model: TorqueModel, data: Data) -> tuple[Array, Array, Array]:
 
 
 def _possible(
-    model: TorqueModel,
-    runs: Sequence[Data],
-    estimated: Estimate,
-    free: NDArray[np.bool_],
-    prior_deviations: Array,
+    model: TorqueModel, runs: Sequence[Data], estimated: Estimate, spreads: Array
 ) -> tuple[Array, Unknowns]:
     """Return the parameters nearest to the estimate that a robot can have, and what follows for the rest."""
-    p = len(free)
+    p, free = len(spreads), spreads > 0.0
     lower = np.full(p, -np.inf)
     lower[model.bodies :] = 0.0
     lower[model.place(3)] = -np.inf
     if model.by_temperature is not None:
         lower[model.place(model.by_temperature)] = -np.inf
-    information = estimated.information + np.diag(
-        np.where(free, 1.0, 0.0) / np.where(free, prior_deviations, 1.0) ** 2
-    )
+    scale = np.where(free, spreads, 1.0)
+    information = estimated.information + np.diag(np.where(free, 1.0, 0.0) / scale**2)
     information[~free] = information[:, ~free] = 0.0
-    scale = np.where(free, prior_deviations, 1.0)
     best = estimated.unknowns.parameters
     possible = nearest_bodies(best, information, model.prior, lower, model.bodies)
     if np.array_equal(possible, best):
@@ -329,13 +304,12 @@ def _result(
     unknowns: Unknowns,
     terms: Mapping[int, Terms],
     heard: Mapping[int, Resonance],
-    free: NDArray[np.bool_],
-    prior_deviations: Array,
+    spreads: Array,
 ) -> Identified:
-    p, data = len(free), runs[0]
+    p, data = len(spreads), runs[0]
     covariance = estimated.covariance
-    base = _base(model, data, estimated, free, prior_deviations)
-    figures = base_figures(model, base, parameters, covariance[:p, :p], prior_deviations)
+    base = _base(model, data, spreads)
+    figures = base_figures(model, base, parameters, covariance[:p, :p], spreads)
     figures += friction_figures(model, data, estimated, unknowns)
     figures += spring_figures(model, data, estimated, unknowns, terms, heard)
     figures = in_units_of_joints(figures, model.robot)
@@ -376,9 +350,7 @@ def _result(
     )
 
 
-def _base(
-    model: TorqueModel, data: Data, estimated: Estimate, free: NDArray[np.bool_], prior_deviations: Array
-) -> BaseParameters:
+def _base(model: TorqueModel, data: Data, spreads: Array) -> BaseParameters:
     """Base parameters of the bodies and motors, from motion of any kind within the recorded range."""
     motion = data.motion(data.effort_times, np.zeros(model.n))
     random = np.random.default_rng(0)
@@ -388,13 +360,12 @@ def _base(
     rates = [size * random.standard_normal(shape) for size in sizes]
     somewhere = type(motion)(motion.q[picks], rates[0], rates[1], rates[0], rates[1])
     columns = model.columns(somewhere, data.recording.at_motor)[:, data.recording.efforts.measured]
-    end = model.bodies + model.n
     rows = columns / np.maximum(np.nanstd(data.efforts, axis=0), 1e-12)[data.recording.efforts.measured, None]
-    scales = np.where(free, prior_deviations, 0.0)
-    scales[end:] = 0.0
+    scales = spreads.copy()
+    scales[model.bodies + model.n :] = 0.0
     if not scales.any():
-        return BaseParameters(np.zeros((0, len(free))), (), ())
-    return base_parameters(rows.reshape(-1, len(free)), scales, model.names, model.units)
+        return BaseParameters(np.zeros((0, len(scales))), (), ())
+    return base_parameters(rows.reshape(-1, len(scales)), scales, model.names, model.units)
 
 
 def _springs(

@@ -55,9 +55,8 @@ def without_interruptions(recording: JointRecording) -> tuple[list[JointRecordin
     if short:
         lines.append(f"{whole.source}: pieces between gaps that are too short, {short:.3g} s, are left out")
     if len(pieces) > 1:
-        where = ", ".join(f"{begin:.4g} to {end:.4g} s" for begin, end in gaps[:3]) + ", ..." * (
-            len(gaps) > 3
-        )
+        where = ", ".join(f"{begin:.4g} to {end:.4g} s" for begin, end in gaps[:3])
+        where += ", ..." if len(gaps) > 3 else ""
         lines.append(f"{whole.source}: what lies between gaps ({where}) counts as {len(pieces)} recordings")
     return sorted(pieces, key=lambda piece: piece.interval[0] - piece.interval[1]), lines
 

@@ -87,18 +87,14 @@ class _Term(NamedTuple):
 
 
 def missing_terms(
-    model: TorqueModel,
-    runs: Sequence[Data],
-    estimated: Estimate,
-    free: NDArray[np.bool_],
-    prior_deviations: Array,
+    model: TorqueModel, runs: Sequence[Data], estimated: Estimate, prior_deviations: Array
 ) -> tuple[list[str], Array]:
     """Return lines of what efforts hang on beside the model, and the covariance that counts it.
 
-    `free`, `prior_deviations` (P,) are as in `estimate`. Where the model lacks nothing, lines come with a
-    chance of `_FALSE`.
+    `prior_deviations` (P,) are as in `estimate`. Where the model lacks nothing, lines come with a chance of
+    `_FALSE`.
     """
-    fitted = _Fitted(model, runs, estimated, free, prior_deviations)
+    fitted = _Fitted(model, runs, estimated, prior_deviations)
     terms = [*_tilts(model, runs, estimated, fitted), *_by_joint(model, runs, estimated, fitted)]
     missing: list[_Term] = []
     axes, left = fitted.axes, fitted.left
@@ -145,14 +141,9 @@ class _Fitted:
     """
 
     def __init__(
-        self,
-        model: TorqueModel,
-        runs: Sequence[Data],
-        estimated: Estimate,
-        free: NDArray[np.bool_],
-        prior_deviations: Array,
+        self, model: TorqueModel, runs: Sequence[Data], estimated: Estimate, prior_deviations: Array
     ) -> None:
-        now, p = estimated.unknowns, len(free)
+        now, p, free = estimated.unknowns, len(prior_deviations), prior_deviations > 0.0
         self.rows, systems = linearised(model, runs, now, estimated.noise, whole=True)
         self._moving = np.diag(estimated.covariance) > 0.0
         blocks, left, self._places, end = [], [], dict[Key, slice](), 0

@@ -29,13 +29,9 @@ from hodyn_ros.identification.least_squares.residuals import correlation_length
 from hodyn_ros.identification.torque_model import Motion, TorqueModel
 
 _TURN = 4.0 * np.pi  # [rad] that no joint with limits moves over
-_ALIKE = (
-    0.01  # by which the slope of one encoder over the other may differ from one, beside what springs give
-)
+_ALIKE = 0.01  # by which the slope of one encoder over the other may be off one, beside what springs give
 _MOVES = 0.02  # [rad or m] by which a joint moves at least, so that deflections do not count beside it
-_BETTER = (
-    0.4  # of the variance that another order or sign leaves of each effort, at most, to be the right one
-)
+_BETTER = 0.4  # of the variance that another order or sign may leave of each effort, to be the right one
 _WELL = 0.1  # of the variance of each effort that is left where nothing can be wrong
 _INSTANTS = 150  # at which orders and signs are tried
 _CLEAR = 0.8  # correlation from which on two channels belong together

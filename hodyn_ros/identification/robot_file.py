@@ -120,19 +120,13 @@ def _drive(result: Identified, robot: Robot, spec: DriveSpec, j: int) -> dict[st
     name = robot.joint_names[j]
     drive = said_in_file(spec)
     drive["motor_inertia"] = _sourced(result, f"motor inertia of {name}", spec.motor_inertia)
-    figure = result.figure(f"stiffness of {name}")
+    figure, said = result.figure(f"stiffness of {name}"), {"source": "as in the file before"}
     if figure.identified:
-        drive["stiffness"] = {
-            "value": drive["stiffness"],
-            "source": f"identified from {result.source}, standard deviation {figure.deviation:.2g} "
-            f"{figure.unit}",
-        }
+        width = f"standard deviation {figure.deviation:.2g} {figure.unit}"
+        said = {"source": f"identified from {result.source}, {width}"}
     else:
-        drive["stiffness"] = {
-            "value": drive["stiffness"],
-            "source": "as in the file before",
-            "note": figure.reason,
-        }
+        said["note"] = figure.reason
+    drive["stiffness"] = {"value": drive["stiffness"], **said}
     if friction := drive.get("motor_friction"):
         friction |= _friction(result, name, spec.motor_friction)
     return drive
@@ -176,20 +170,16 @@ def _finite(limits: JointLimit) -> dict[str, float]:
 
 def _sourced(result: Identified, name: str, value: float) -> Any:
     """Write a figure with its source and deviation, or as it was where nothing was learnt of it."""
-    deviation = result.deviations[result.names.index(name)]
-    if deviation == 0.0:
-        return {"value": float(value), "source": "as in the file before"}
-    return {
-        "value": float(value),
-        "source": f"identified from {result.source}, standard deviation {deviation:.2g}",
-    }
+    deviation, source = result.deviations[result.names.index(name)], "as in the file before"
+    if deviation != 0.0:
+        source = f"identified from {result.source}, standard deviation {deviation:.2g}"
+    return {"value": float(value), "source": source}
 
 
 def _origin(pose: Array) -> dict[str, list[float]]:
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # at a pitch of 90 degrees roll and yaw are not unique, and any will do
+        # at a pitch of 90 degrees roll and yaw are not unique, and any will do
+        warnings.simplefilter("ignore")
         rpy = Rotation.from_matrix(pose[:3, :3]).as_euler("xyz")
     return {"xyz": _numbers(pose[:3, 3]), "rpy": _numbers(rpy)}
 

@@ -144,25 +144,20 @@ def smooth(channel: Channel, bandwidth: float | None = None, beyond_motion: bool
         if bandwidth
         else [b for b in BANDWIDTHS if 2.0 * b * SAMPLES_PER_KNOT <= channel.rate] or [BANDWIDTHS[0]]
     )
-    best: tuple[float, Smooth] | None = None
-    failure: InputError | None = None
+    fitted = []
     for each in tried:
         try:
-            score, smoothed = _fit(channel, each)
-        except InputError as error:
-            failure = error
-            continue
-        if best is None or score < best[0]:
-            best = score, smoothed
-    if best is None:
-        assert failure is not None
-        raise failure
+            fitted.append(_fit(channel, each))
+        except InputError:
+            if each == tried[-1] and not fitted:
+                raise
+    best = min(fitted, key=lambda pair: pair[0])[1]
     if bandwidth is None and not beyond_motion:
-        wanted = HARMONICS * moving_frequency(best[1], channel.times)
+        wanted = HARMONICS * moving_frequency(best, channel.times)
         enough = next((b for b in tried if b >= wanted), tried[-1])
-        if enough < best[1].bandwidth:
+        if enough < best.bandwidth:
             return _fit(channel, enough)[1]
-    return best[1]
+    return best
 
 
 def moving_frequency(motion: Smooth, times: Array) -> float:

@@ -23,13 +23,7 @@ from launch_ros.parameter_descriptions import ParameterFile, ParameterValue
 from launch_ros.utilities import get_node_name_count
 
 from hodyn_ros.errors import HodynError
-from hodyn_ros.launching.processes import (
-    CANNOT_START,
-    Argument,
-    Command,
-    Process,
-    ending,
-)
+from hodyn_ros.launching.processes import CANNOT_START, Argument, Command, Process, ending
 from hodyn_ros.parent import PARENT
 
 RESPAWN_DELAY = 1.0  # [s]

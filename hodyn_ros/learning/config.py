@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import product
 
 import numpy as np
 
+from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.learning.response import Deviation
 from hodyn_ros.model.keys import check_ranges, key
@@ -33,27 +35,24 @@ class Uncertainty:
 
     def corners(self, robot: Robot) -> Iterator[Deviation]:
         """Yield robots at the corners: all joints alike, and joints that differ from each other."""
-        n, bodies = len(robot.driven_joints), robot.tree.n_bodies
-        for stiff in (-1.0, 1.0):
-            for heavy in (-1.0, 1.0):
-                for late in (0.0, 1.0):
-                    yield Deviation(
-                        1.0 + stiff * self.stiffness,
-                        1.0 + heavy * self.inertia,
-                        1.0 + heavy * self.motor_inertia,
-                        viscous=late * self.friction,
-                        delay=late * self.delay,
-                    )
-        random = np.random.default_rng(0)
-        for late in (0.0, 1.0, 0.0, 1.0):
-            signs = [random.choice((-1.0, 1.0), size) for size in (n, bodies, n)]
-            yield Deviation(
-                1.0 + signs[0] * self.stiffness,
-                1.0 + signs[1] * self.inertia,
-                1.0 + signs[2] * self.motor_inertia,
+
+        def corner(
+            stiff: float | Array, heavy: float | Array, rotor: float | Array, late: float
+        ) -> Deviation:
+            return Deviation(
+                1.0 + stiff * self.stiffness,
+                1.0 + heavy * self.inertia,
+                1.0 + rotor * self.motor_inertia,
                 viscous=late * self.friction,
                 delay=late * self.delay,
             )
+
+        for stiff, heavy, late in product((-1.0, 1.0), (-1.0, 1.0), (0.0, 1.0)):
+            yield corner(stiff, heavy, heavy, late)
+        random, n = np.random.default_rng(0), len(robot.driven_joints)
+        for late in (0.0, 1.0, 0.0, 1.0):
+            signs = [random.choice((-1.0, 1.0), size) for size in (n, robot.tree.n_bodies, n)]
+            yield corner(signs[0], signs[1], signs[2], late)
 
 
 @dataclass(frozen=True)

@@ -66,9 +66,7 @@ class Learned:
     contraction: float = np.nan  # of what is learnt, the largest of all robots tried
     modes: int = 0  # r, of `of_modes`
     of_modes: int = 0
-    predicted: float = (
-        np.nan
-    )  # [rad or m] that the RMS of the next repetition has at most, by the same robots
+    predicted: float = np.nan  # [rad or m] that the RMS of the next one has at most, by the same robots
     used: float = 1.0  # share of what is to be corrected that the limits leave, of the joint with the least
     seen: tuple[str, ...] = ()  # joints whose links are seen through the model
     load: tuple[float, ...] = ()  # mass [kg] and first moments [kg m] that motors show where links are seen

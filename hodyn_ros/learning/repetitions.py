@@ -14,13 +14,7 @@ from hodyn_ros.errors import InputError
 from hodyn_ros.identification.recording import Channel, JointRecording
 from hodyn_ros.learning.config import LearningConfig
 from hodyn_ros.learning.response import Windows
-from hodyn_ros.learning.screening import (
-    Screen,
-    frozen,
-    outlying,
-    said_of_differing,
-    unlike_expected,
-)
+from hodyn_ros.learning.screening import Screen, frozen, outlying, said_of_differing, unlike_expected
 from hodyn_ros.learning.seen_links import seen_links
 from hodyn_ros.trajectory.base import Trajectory
 

@@ -36,9 +36,7 @@ _LASTING = "lasting"  # o, an effort
 _LARGEST = 10.0  # deviation of that, in deviations of the noise
 _NONE = 1e-30  # a variance or time that is none, but may stand in a denominator
 _SMOOTH = "smooth_"
-_FAR = (
-    9.0  # square of the deviations from which on an error of a motor's equation counts as none of its drive
-)
+_FAR = 9.0  # square of the deviations beyond which an error of a motor's equation counts as none of its drive
 
 
 class Lasting(NamedTuple):

@@ -58,9 +58,8 @@ class FeedforwardConsumer(Node, ABC):
         self._commanding = False  # whether anything was sent since the last end
         self._at = 0  # the instant of the last command [ns]
         self._step = 0.0  # [s] by which the clock was set after that instant was read
-        self._clocks: tuple[int, float] | None = (
-            None  # the node's [ns] and a steady one [s], at the last command
-        )
+        # the node's [ns] and a steady one [s], at the last command
+        self._clocks: tuple[int, float] | None = None
 
     def publisher(self, kind: Any, topic: str) -> Any:
         """Return a publisher of commands; an old one is worth nothing, so only the last is kept."""

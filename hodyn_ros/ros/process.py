@@ -15,11 +15,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import rclpy
+from rclpy.context import Context
 from rclpy.exceptions import NameValidationException, ParameterException, ROSInterruptException
-from rclpy.executors import Executor, ExternalShutdownException
+from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
@@ -30,6 +31,9 @@ from hodyn_ros.ros.parameters.parameters import warn_of_unknown_parameters
 from hodyn_ros.ros.realtime import apply_realtime_settings
 from hodyn_ros.ros.streams.fixed_rate import steady_timer
 from hodyn_ros.ros.streams.stream_executor import HOUSEKEEPING_PERIOD, StreamExecutor
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 # What a start fails with because of what the user gave. rclpy has no root for its errors: unfit QoS,
 # unknown arguments and whatever rcl rejects come as RuntimeError.
@@ -162,6 +166,27 @@ def run(
         if args is not None:  # else the process ends as well, which takes destructors of the middleware
             faulthandler.cancel_dump_traceback_later()
     return 0
+
+
+class PrivateNode:
+    """A node with a context of its own, for a process that listens alone; use it in a `with` block."""
+
+    def __init__(self, name: str, namespace: str = "") -> None:
+        self._context = Context()
+        rclpy.init(context=self._context)
+        self._node = rclpy.create_node(
+            f"{name}_{os.getpid()}", namespace=namespace or None, context=self._context
+        )
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self._node)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._executor.shutdown(timeout_sec=1.0)
+        self._node.destroy_node()
+        self._context.try_shutdown()
 
 
 def _miss_clock(node: Node) -> None:

@@ -12,13 +12,7 @@ from pathlib import Path
 from rclpy.node import Node
 
 from hodyn_ros.errors import InputError
-from hodyn_ros.ros.parameters.parameters import (
-    ParameterSpec,
-    choice,
-    declare,
-    parameters,
-    value,
-)
+from hodyn_ros.ros.parameters.parameters import ParameterSpec, choice, declare, parameters, value
 from hodyn_ros.scheduling import priority_of
 
 _AUTOMATIC, _FROZEN = "automatic", "frozen"

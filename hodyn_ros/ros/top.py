@@ -8,37 +8,31 @@ from collections.abc import Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from rclpy.context import Context
-from rclpy.executors import SingleThreadedExecutor
 from rich.console import Console, ConsoleRenderable, Group
 from rich.live import Live
 from rich.text import Text
 
 from hodyn_ros.errors import InputError
 from hodyn_ros.ros.diagnostics import PACKAGE_KEY, PERIOD
+from hodyn_ros.ros.process import PrivateNode
 from hodyn_ros.ros.top_table import Seen, status_table
 
 _GATHER = 1.5 * PERIOD  # [s] after the first report in which others are discovered, and report
 _REFRESH = 0.25  # [s]
 
 
-class Listener:
+class Listener(PrivateNode):
     """Keeps the last report of each node of this package; use it in a `with` block.
 
     `patterns` choose nodes by their full names or the last part of them, with `*` and `?`; none: all.
     """
 
     def __init__(self, patterns: Sequence[str] = ()) -> None:
+        super().__init__("hodyn_top")
         self.seen: dict[str, Seen] = {}
         self._patterns = [pattern.strip("/") for pattern in patterns]
-        self._context = Context()
-        rclpy.init(context=self._context)
-        self._node = rclpy.create_node(f"hodyn_top_{os.getpid()}", context=self._context)
         self._subscription = self._node.create_subscription(DiagnosticArray, "/diagnostics", self._take, 100)
-        self._executor = SingleThreadedExecutor(context=self._context)
-        self._executor.add_node(self._node)
         self._reporters: set[str] = set()  # of this package or not
 
     def _take(self, msg: DiagnosticArray) -> None:
@@ -70,14 +64,6 @@ class Listener:
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0.0:
             self._executor.spin_once(timeout_sec=left)
-
-    def __enter__(self) -> Listener:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._executor.shutdown(timeout_sec=1.0)
-        self._node.destroy_node()
-        self._context.try_shutdown()
 
 
 def run_top(patterns: Sequence[str], once: bool, timeout: float, console: Console) -> Sequence[Seen]:

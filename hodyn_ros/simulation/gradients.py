@@ -162,11 +162,9 @@ class ParametricSimulation:
         return names[: parametric.ELASTIC if self.elastic else parametric.RIGID]
 
     def _parted(self, sums: Array) -> MotionParameters:
-        count = self.robot.model.n_bodies * (parametric.DYNAMIC + parametric.PLACED)
-        bodies, drives = (
-            sums[:count].reshape(self.robot.model.n_bodies, -1),
-            sums[count:].reshape(-1, self._n),
-        )
+        n_bodies = self.robot.model.n_bodies
+        count = n_bodies * (parametric.DYNAMIC + parametric.PLACED)
+        bodies, drives = sums[:count].reshape(n_bodies, -1), sums[count:].reshape(-1, self._n)
         rest = np.zeros((parametric.ELASTIC - len(drives), self._n))
         return MotionParameters(bodies[:, :10], bodies[:, 10:], *drives, *rest)
 

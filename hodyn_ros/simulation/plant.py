@@ -49,9 +49,8 @@ class Plant:
         self.train = _train_of(robot)
         self._joints = np.array(self.train.motor_joints)
         rigid, inertias = ~self.train.elastic, self.train.motor_inertia
-        self._moving = np.flatnonzero(
-            self.train.elastic[self._joints]
-        )  # motors with coordinates of their own
+        # motors with coordinates of their own
+        self._moving = np.flatnonzero(self.train.elastic[self._joints])
         self._inertia = inertias[self._moving]
         first = np.searchsorted(self._joints, np.arange(self.train.n_joints))  # the first motor of each joint
         self.armature = np.where(rigid, inertias[first], 0.0)

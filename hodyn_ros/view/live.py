@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
-import rclpy
-from rclpy.context import Context
-from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import JointState
 
 from hodyn_ros.array import Array
@@ -16,6 +13,7 @@ from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.ros.conversions.fields import JointOrder
 from hodyn_ros.ros.conversions.messages import read_base_motion, read_desired_motion
+from hodyn_ros.ros.process import PrivateNode
 from hodyn_ros.ros.streams.qos import sensor_qos
 from hodyn_ros.ros.streams.rejections import MessageRejected
 from hodyn_ros.view.track import Instant, drive_limits
@@ -29,7 +27,7 @@ _TOPICS = {
 TOPICS = ", ".join(_TOPICS)
 
 
-class LiveRobot:
+class LiveRobot(PrivateNode):
     """Keeps the newest messages on `desired_motion`, `joint_states`, `motor_states`, `feedforward_torque`.
 
     Use it in a `with` block, which gives a function that returns the newest instant. Messages that are
@@ -43,21 +41,12 @@ class LiveRobot:
         self._drives = len(drive_limits(robot))
         self._newest: dict[str, object] = {}
         self._read: tuple[tuple[int, ...], Instant] = ((), Instant())
-        self._context = Context()
-        rclpy.init(context=self._context)
-        self._node = rclpy.create_node(
-            f"hodyn_view_{os.getpid()}", namespace=namespace or None, context=self._context
-        )
+        super().__init__("hodyn_view", namespace)
         for topic, kind in _TOPICS.items():
-            self._node.create_subscription(kind, topic, self._keeper(topic), sensor_qos(1))
-        self._executor = SingleThreadedExecutor(context=self._context)
-        self._executor.add_node(self._node)
+            self._node.create_subscription(kind, topic, partial(self._keep, topic), sensor_qos(1))
 
-    def _keeper(self, topic: str) -> Callable[[object], None]:
-        def keep(message: object) -> None:
-            self._newest[topic] = message
-
-        return keep
+    def _keep(self, topic: str, message: object) -> None:
+        self._newest[topic] = message
 
     def __call__(self) -> Instant:
         """Return what is newest; the same as before where nothing has come."""
@@ -83,10 +72,8 @@ class LiveRobot:
         measured = None
         if pose is not None or not self._robot.moves_base:
             measured = _named(links, "position", self._robot.joint_names)
-        driven, theta = (
-            _named(links, "position", self._robot.driven_joints),
-            _named(motors, "position", self._motors),
-        )
+        driven = _named(links, "position", self._robot.driven_joints)
+        theta = _named(motors, "position", self._motors)
         deflections = None
         if self._train is not None and self._train.elastic.any() and theta is not None and driven is not None:
             deflections = self._train.deflections(driven, theta)
@@ -98,14 +85,6 @@ class LiveRobot:
         if torques is not None and not (len(torques) == self._drives and np.isfinite(torques).all()):
             torques = None
         return Instant(desired, pose, measured, deflections, torques)
-
-    def __enter__(self) -> LiveRobot:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._executor.shutdown(timeout_sec=1.0)
-        self._node.destroy_node()
-        self._context.try_shutdown()
 
 
 def _named(message: object, field: str, names: Sequence[str]) -> Array | None:

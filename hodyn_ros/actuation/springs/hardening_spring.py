@@ -7,13 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hodyn_ros.actuation.springs.series_spring import SeriesSpring, reverted
-from hodyn_ros.actuation.transmission import (
-    Scalar,
-    require,
-    require_not_negative,
-    require_positive,
-    worst,
-)
+from hodyn_ros.actuation.transmission import Scalar, require, require_not_negative, require_positive, worst
 from hodyn_ros.lie.jets import Array, multiply
 
 

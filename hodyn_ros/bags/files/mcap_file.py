@@ -82,9 +82,8 @@ class McapFile:
             except DamagedError as error:
                 if self._closed and in_data:
                     raise DamagedError(f"{error}, in the record at byte {at}") from error
-        self.unread = (
-            self._size - at if in_data else 0
-        )  # the rest helps to find things, and names topics again
+        # behind the data is what helps to find things, and names topics again
+        self.unread = self._size - at if in_data else 0
 
 
 class _Contents:

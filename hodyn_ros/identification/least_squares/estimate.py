@@ -16,19 +16,11 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hodyn_ros.array import Array
 from hodyn_ros.identification.least_squares.data import Data
 from hodyn_ros.identification.least_squares.holds import HeldRows, seek_hold
-from hodyn_ros.identification.least_squares.residuals import (
-    Key,
-    Noise,
-    Rows,
-    changing,
-    linearised,
-    residuals,
-)
+from hodyn_ros.identification.least_squares.residuals import Key, Noise, Rows, changing, linearised, residuals
 from hodyn_ros.identification.least_squares.unknowns import Unknowns
 from hodyn_ros.identification.springs.deflection import (
     COMPLIANCE,
@@ -78,13 +70,12 @@ class _Step(NamedTuple):
 def estimate(
     model: TorqueModel,
     runs: Sequence[Data],
-    free: NDArray[np.bool_],
     prior_deviations: Array,
     progress: Callable[[float], None] | None = None,
 ) -> Estimate:
     """Return what fits all runs best; their channels are those of the same joints.
 
-    `free` (P,) says which parameters may leave the prior, `prior_deviations` (P,) how far.
+    `prior_deviations` (P,): how far parameters may leave the prior, 0 where they may not.
     """
     data = runs[0]
     for each in runs:
@@ -93,7 +84,7 @@ def estimate(
     springs[COMPLIANCE] = [1.0 / model.specs[j].stiffness for j in data.elastic]
     free_springs = np.ones(springs.shape, dtype=bool)
     free_springs[FRICTION:] = False  # `spring_terms` seeks them
-    of_shape = free[model.place(2)] * np.array(_SHAPE)[:, None]
+    of_shape = (prior_deviations[model.place(2)] > 0.0) * np.array(_SHAPE)[:, None]
     of_springs = np.where(free_springs, np.inf, 0.0)
     of_springs[LAG] = _LONGEST_LAG * springs[COMPLIANCE]
     spreads = np.concatenate([prior_deviations, of_shape.ravel(), of_springs.ravel(), [np.inf]])
@@ -144,7 +135,7 @@ def estimate(
     covariance += np.diag(held)
     bent = {j: rows[Key(0, j, i)] for i, j in enumerate(data.elastic)}
     bandwidths = tuple(band for each in runs for band in each.bandwidths)
-    p = len(free)
+    p = len(prior_deviations)
     return Estimate(now, covariance, last.information[:p, :p], bent, weights, data.elastic, bandwidths)
 
 

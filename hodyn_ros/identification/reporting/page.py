@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hodyn_ros.identification.reporting.run import Run
+from hodyn_ros.identification.reporting.run import HEADS, Run
 from hodyn_ros.identification.result import Figure, Identified
 from hodyn_ros.tables import number
 
@@ -37,7 +37,11 @@ def page(result: Identified, runs: Sequence[Run], pictures: Sequence[tuple[str, 
         lines = "".join(f"<li>{escape(note)}</li>" for note in result.notes)
         parts.append(f"<h2>What to know</h2><ul>{lines}</ul>")
     for run in runs:
-        parts += [f"<h2>Not explained of {escape(run.title)}</h2>", _fits(run)]
+        heads = [" ".join(head.split()) for head in HEADS]
+        parts += [
+            f"<h2>Not explained of {escape(run.title)}</h2>",
+            _table(heads, [(row, "") for row in run.rows()]),
+        ]
     parts += ["<h2>Figures</h2>", _figures([*result.figures, result.effort_delay])]
     for heading, path in pictures:
         data = base64.b64encode(path.read_bytes()).decode("ascii")
@@ -50,21 +54,6 @@ def page(result: Identified, runs: Sequence[Run], pictures: Sequence[tuple[str, 
         + "\n".join(parts)
         + "\n</body></html>\n"
     )
-
-
-def _fits(run: Run) -> str:
-    heads = ["joint", "effort, RMS [N·m]", "with the file's figures", "share of what moves [%]",
-             "its rate, RMS [N·m/s]", "motor minus link, RMS [µrad]"]  # fmt: skip
-    bent = {fit.joint: fit for fit in run.deflections}
-    rows = []
-    for fit in run.efforts:
-        left, whole = run.rates[fit.joint]
-        gap = number(1e6 * bent[fit.joint].rms) if fit.joint in bent else ""
-        rate = number(left) if left < whole else "noise"
-        rows.append(
-            [fit.joint, number(fit.rms), number(fit.rms_before), number(100.0 * fit.share), rate, gap]
-        )
-    return _table(heads, [(row, "") for row in rows])
 
 
 def _figures(figures: Sequence[Figure]) -> str:

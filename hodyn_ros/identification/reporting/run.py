@@ -7,6 +7,16 @@ from typing import Any
 
 from hodyn_ros.identification.result import Fit
 from hodyn_ros.identification.validation import rates
+from hodyn_ros.tables import number
+
+HEADS = (
+    "joint",
+    "effort,\nRMS [N·m]",
+    "with the\nfile's figures",
+    "share of what\nmoves [%]",
+    "its rate,\nRMS [N·m/s]",
+    "motor minus link,\nRMS [µrad]",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +44,17 @@ class Run:
     def title(self) -> str:
         """The recording, and whether it was used."""
         return self.source if self.used else f"{self.source}, which was not used"
+
+    def rows(self) -> list[list[str]]:
+        """Return what is not explained of each joint, under the `HEADS`."""
+        bent = {fit.joint: number(1e6 * fit.rms) for fit in self.deflections}
+        rows = []
+        for fit in self.efforts:
+            left, whole = self.rates[fit.joint]
+            rate = number(left) if left < whole else "noise"
+            sizes = map(number, (fit.rms, fit.rms_before, 100.0 * fit.share))
+            rows.append([fit.joint, *sizes, rate, bent.get(fit.joint, "")])
+        return rows
 
     def as_data(self) -> dict[str, Any]:
         """Return what is not explained, as plain data."""

@@ -62,6 +62,7 @@ class Resonance:
 class _Spectra:
     """Pieces of a recording: w pieces, f frequencies, n joints."""
 
+    band: str  # in words
     frequencies: Array  # (f,) [rad/s]
     motors: Array  # (w, f, n) complex
     efforts: Array  # (w, f, n) complex
@@ -78,30 +79,15 @@ def resonances(model: TorqueModel, data: Data, parameters: Array, unknowns: Unkn
     left = [j for j in joints if j not in results]
     if not left:
         return results
-
-    def nothing(why: str) -> dict[int, Resonance]:
-        return results | {j: Resonance(reason=_WHY + why) for j in left}
-
-    recording = data.recording
-    if recording.coupled.any():
-        return nothing("motors turn with more than one joint")
-    if len(left) + len(data.elastic) < model.n or recording.motors is None or data.motors is None:
-        return nothing("the other joints are not all measured at their motors")
-    slowest = _ABOVE * moving_frequency(data.motors, recording.motors.times)
-    rate = min(recording.motors.rate, recording.efforts.rate)
-    fastest = _FASTEST * rate
-    if slowest > 0.5 * fastest:
-        return nothing(
-            f"samples at {rate:.3g} Hz leave no room above the motion, which has {slowest / _ABOVE:.3g} Hz; "
-            "record faster, or encoders at the links"
-        )
     try:
-        spectra = _spectra(model, data, parameters, unknowns, slowest, fastest)
-    except InputError as error:  # gaps between stamps
-        return nothing(str(error))
-    if spectra is None:
-        return nothing("the pose changes too fast beside the vibration; shake the joints about one pose")
-    band = f"{slowest:.3g} and {fastest:.3g} Hz"
+        if data.recording.coupled.any():
+            raise InputError("motors turn with more than one joint")
+        if len(left) + len(data.elastic) < model.n:
+            raise InputError("the other joints are not all measured at their motors")
+        spectra = _spectra(model, data, parameters, unknowns)
+    except InputError as error:
+        return results | {j: Resonance(reason=f"{_WHY}{error}") for j in left}
+    band = spectra.band
     pushed = (np.abs(spectra.efforts) ** 2 > _LOUD * spectra.effort_noise).any(axis=0)
     moved = (np.abs(spectra.motors) ** 2 > _LOUD * spectra.motor_noise).any(axis=0)
     loud = np.count_nonzero(pushed & moved, axis=0)
@@ -113,7 +99,7 @@ def resonances(model: TorqueModel, data: Data, parameters: Array, unknowns: Unkn
         )
         results[j] = Resonance(reason=_WHY + why)
     left = [j for j in left if j not in quiet]
-    return results | _Fit(model, spectra, parameters, left, band).resonances() if left else results
+    return results | _Fit(model, spectra, parameters, left).resonances() if left else results
 
 
 def _unmeasured(data: Data, joint: int) -> Resonance | None:
@@ -129,12 +115,21 @@ def _unmeasured(data: Data, joint: int) -> Resonance | None:
     return Resonance(reason=f"{_WHY}{why}; record encoders on both sides")
 
 
-def _spectra(
-    model: TorqueModel, data: Data, parameters: Array, unknowns: Unknowns, slowest: float, fastest: float
-) -> _Spectra | None:
-    """Return spectra above the motion of pieces in which the inertia hardly changes."""
+def _spectra(model: TorqueModel, data: Data, parameters: Array, unknowns: Unknowns) -> _Spectra:
+    """Return spectra above the motion of pieces in which the inertia hardly changes.
+
+    Raises InputError where there are none, and where stamps leave gaps.
+    """
     recording = data.recording
-    assert recording.motors is not None and data.motors is not None
+    assert recording.motors is not None and data.motors is not None  # or joints would not be measured there
+    slowest = _ABOVE * moving_frequency(data.motors, recording.motors.times)
+    rate = min(recording.motors.rate, recording.efforts.rate)
+    fastest = _FASTEST * rate
+    if slowest > 0.5 * fastest:
+        raise InputError(
+            f"samples at {rate:.3g} Hz leave no room above the motion, which has {slowest / _ABOVE:.3g} Hz; "
+            "record faster, or encoders at the links"
+        )
     begin, end = recording.interval
     length = min(float(np.clip(_PERIODS / slowest, *_PIECE)), 0.5 * (end - begin))
     count = min(_MOST_PIECES, int(2.0 * (end - begin - length) / length) + 1)
@@ -158,10 +153,11 @@ def _spectra(
             pairs = ((motors, slow), (efforts, under))
             pieces.append([_lines(whole, slower, start, length, lines) for whole, slower in pairs])
     if not pieces:
-        return None
+        raise InputError("the pose changes too fast beside the vibration; shake the joints about one pose")
     theta, tau = (np.stack([piece[k] for piece in pieces]) for k in range(2))
     noises = (_noise(recording.motors, motors, length), _noise(calm, efforts, length))
-    return _Spectra(lines, theta, tau, np.stack(masses), np.stack(gravity), *noises)
+    band = f"{slowest:.3g} and {fastest:.3g} Hz"
+    return _Spectra(band, lines, theta, tau, np.stack(masses), np.stack(gravity), *noises)
 
 
 def _gravity_gradient(robot: Robot, q: Array) -> Array:
@@ -199,10 +195,8 @@ def _lines(whole: Smooth, slow: Smooth, start: float, length: float, lines: Arra
 class _Fit:
     """Unknowns x: for each joint the logarithm of K, damping d / K [s], J and D over the file's J."""
 
-    def __init__(
-        self, model: TorqueModel, spectra: _Spectra, parameters: Array, joints: list[int], band: str
-    ) -> None:
-        self.spectra, self.joints, self.band = spectra, joints, band
+    def __init__(self, model: TorqueModel, spectra: _Spectra, parameters: Array, joints: list[int]) -> None:
+        self.spectra, self.joints, self.band = spectra, joints, spectra.band
         self.n = model.n
         inertia = np.maximum(parameters[model.place(0)], 1e-9)
         self.inertia = np.where(inertia > 1e-9, inertia, [max(s.motor_inertia, 1e-3) for s in model.specs])

@@ -22,12 +22,7 @@ from hodyn_ros.model.parallel.mobility import check_mobility
 from hodyn_ros.model.parallel.model import ParallelModel
 from hodyn_ros.model.parallel.platform import Platform
 from hodyn_ros.model.readers.assembly import Assembly, Link, assemble
-from hodyn_ros.model.readers.robot_entries import (
-    LimbEntry,
-    LimbFreedomEntry,
-    LimbsFile,
-    LimbTypeEntry,
-)
+from hodyn_ros.model.readers.robot_entries import LimbEntry, LimbFreedomEntry, LimbsFile, LimbTypeEntry
 from hodyn_ros.model.readers.robot_file import (
     WORLD,
     read_body,

@@ -523,7 +523,7 @@ class _Reader:
             balls = m.body_jntnum[body] == 1 and m.jnt_type[first] == self.mj.mjtJoint.mjJNT_BALL
             ends = [loop for loop in loops if name in (loop.a, loop.b)]
             carries = (m.body_parentid == body).any()
-            if not balls or carries or [loop.kind for loop in ends] != ["ball"] or self._is_driven(first):
+            if not balls or carries or [loop.kind for loop in ends] != ["ball"] or self._acting_on(first):
                 continue
             place = self.poses[body]
             joint = place[:3, :3] @ m.jnt_pos[first] + place[:3, 3]
@@ -531,9 +531,6 @@ class _Reader:
             if np.linalg.norm(far - joint) > _TOLERANCE:
                 carrier = self._carrier(body)[0]
                 yield Loop(carrier, name, "spin", joint, far - joint, name=f"spin of {name}")
-
-    def _is_driven(self, joint: int) -> bool:
-        return bool(self._acting_on(joint))
 
     def _actuators(self) -> dict[int, list[tuple[float, float]]]:
         """Return by joint the ranges of effort of the actuators that act on it; infinite through tendons."""

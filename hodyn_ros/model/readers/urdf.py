@@ -19,15 +19,7 @@ from hodyn_ros.model.drive_spec import FrictionSpec
 from hodyn_ros.model.frames import from_rpy
 from hodyn_ros.model.limits import JointLimit, JointLimits
 from hodyn_ros.model.loops import Coupling
-from hodyn_ros.model.readers.assembly import (
-    Assembly,
-    Joint,
-    Link,
-    assemble,
-    hold_followers,
-    locked,
-    unfold,
-)
+from hodyn_ros.model.readers.assembly import Assembly, Joint, Link, assemble, hold_followers, locked, unfold
 from hodyn_ros.model.readers.files import MEGABYTE, read_file
 
 URDF_SUFFIXES = (".urdf", ".xml", ".xacro", ".sdf")  # of files taken for URDF, some to be told what they are

@@ -73,10 +73,7 @@ def _ramped(times: Array, duration: float, before: float, after: float, slope: f
 
 
 _MESSAGES = 250  # that show at which rate stamps advance
-_OFF, _JITTER = (
-    0.1,
-    0.25,
-)  # by which share [of the time], and by how much more [s], they may advance otherwise
+_OFF, _JITTER = 0.1, 0.25  # share [of the time], and how much more [s], by which they may advance otherwise
 _AGREE = 3  # messages that must say so, for time to go back
 
 

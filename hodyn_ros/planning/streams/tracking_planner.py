@@ -37,9 +37,8 @@ STEP = 0.008  # [s] between two control points of the motion
 _JOIN = 0.07  # [s] in which the motion joins single points that are near
 _LONGER = (1.0, 1.6, 2.5, 4.0)  # times as long where limits are exceeded
 _FADED = 2.5  # times as long, and the last plan fades away: its jerk does not jump
-_GENTLE = np.array(
-    [[1.0], [0.5], [0.25]]
-)  # of velocity, acceleration and jerk: to rest, where nothing hurries
+# of velocity, acceleration and jerk: to rest, where nothing hurries
+_GENTLE = np.array([[1.0], [0.5], [0.25]])
 _PREDICTED = 0.05  # [s] that a target is predicted until the next point is to come
 _WAITED = 0.2  # [s] for the next point at most, until the motion goes to rest at the last one
 _SPEED = 0.9  # of the velocity limit that a target may have

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 import numpy as np
 from nav_msgs.msg import Odometry
 
@@ -31,7 +33,7 @@ class OdometryReader(StreamReader[BaseMotion]):
 
     def from_message(self, msg: Odometry) -> BaseMotion:
         """Return what a message holds."""
-        return _motion(np.array([_value(msg, field) for field in _FIELDS]))
+        return _motion(np.array(attrgetter(*_FIELDS)(msg)))
 
     def learn(self, layout: Layout, msg: Odometry) -> None:
         """Note where the numbers stand."""
@@ -40,14 +42,6 @@ class OdometryReader(StreamReader[BaseMotion]):
     def from_numbers(self, numbers: Array, data: bytes) -> BaseMotion:
         """Return the same from numbers alone."""
         return _motion(numbers.take(self._places))
-
-
-def _value(msg: Odometry, field: str) -> float:
-    part: object = msg
-    for name in field.split("."):
-        part = getattr(part, name)
-    assert isinstance(part, float)
-    return part
 
 
 def _motion(numbers: Array) -> BaseMotion:
