@@ -67,7 +67,6 @@ class Links:
         self._armature = np.zeros(self.n_driven) if armature is None else armature
         self._forward = not robot.moves_base and not self._armature.any()
         self.size = robot.n_coordinates + len(rows)  # k
-        self._unit = np.eye(self.size)
         self._first = 0 if base is None or platform is not None else 6  # column of the drives, after a base's
 
     @property
@@ -234,8 +233,9 @@ class Links:
     def _approach(self, positions: Array, motion: Array, time: float) -> Array:
         """Move x, the first row of a motion, to where the driven joints are at positions; return J."""
         for _ in range(_ITERATIONS):
-            jacobian = self._jacobian(motion[0], time)
-            step = _least(jacobian, positions - self.drives(motion, time).motion[0])
+            _, reached, inertia = self._equations(motion[:2], time)
+            _, jacobian = inertia()
+            step = _least(jacobian, positions - reached[0])
             motion[0] += step
             if np.abs(step).max() <= _PRECISION:
                 return jacobian
@@ -245,17 +245,6 @@ class Links:
             0.0,
             float(np.abs(step).max()),
         )
-
-    def _jacobian(self, x: Array, time: float) -> Array:
-        still = np.zeros((3, self.size))
-        still[0] = x
-        before = self.drives(still, time).motion[1]
-        columns = []
-        for direction in self._unit:
-            moving = still.copy()
-            moving[1] = direction
-            columns.append(self.drives(moving, time).motion[1] - before)
-        return np.stack(columns, axis=1)
 
 
 def _least(matrix: Array, values: Array) -> Array:

@@ -16,7 +16,7 @@ from hodyn_ros.dynamics.results import DriveState
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.rotor_coupling import RotorCoupling
 from hodyn_ros.engine.kernels import fits_straight_line, inverse_dynamics_trace
-from hodyn_ros.errors import InputError
+from hodyn_ros.errors import ConvergenceError, HodynError, InputError
 from hodyn_ros.feedforward.feedforward import Feedforward, Status
 from hodyn_ros.feedforward.limits import FeedforwardLimits, limit_status
 from hodyn_ros.lie.motion import BASE_REPRESENTATIONS, AppliedWrench, BaseMotion, BaseRepresentation
@@ -65,7 +65,8 @@ class FeedforwardModel:
 
     The motion is that of the independent coordinates: joints (`motion_joints`), and a floating base or a
     platform (`moves_base`); efforts, limits and motors are those of the driven joints (`joint_names`). A
-    robot with loops goes on from its last success, which a call that fails leaves as it was.
+    robot with loops goes on from its last success, which a call that fails leaves as it was; a platform that
+    does not get to a pose from there, as after a stray one, goes there from home.
     """
 
     def __init__(
@@ -178,8 +179,19 @@ class FeedforwardModel:
 
     def dynamics(self, q: Array, base: BaseMotion | None = None, wrenches: Array | None = None) -> DriveState:
         """Return what the drives have to do for a motion as in `compute`, before motors and limits."""
-        applied = None if wrenches is None else self._applied(wrenches)
-        return self.robot.drive_state(q, base, applied)
+        applied, robot = None if wrenches is None else self._applied(wrenches), self.robot
+        try:
+            return robot.drive_state(q, base, applied)
+        except ConvergenceError as error:
+            if robot.platform is None:  # drives at the same places may be those of another branch
+                raise
+            last, failed = robot.positions, error
+        robot.reset()
+        try:
+            return robot.drive_state(q, base, applied)
+        except HodynError:
+            robot.reset(last)
+            raise failed from None
 
     def of_dynamics(self, state: DriveState, base: BaseMotion | None = None) -> Feedforward:
         """Return the feedforward for what the drives have to do: with motors, propellers and limits."""

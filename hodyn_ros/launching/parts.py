@@ -184,6 +184,7 @@ def trajectory_node(values: Values, **parameters: Any) -> Node:
         # the r-th derivative of the torque needs the motion up to its derivative r + 2
         order=2 + values["order"],
         start_when_answered=True,
+        start_when_recorded=values.get("record", False),
         wait_for_robot=values["wait_for_robot"],
         **parameters,
     )

@@ -169,8 +169,8 @@ class ObservationPipeline:
         """Observe a sample. Raises MessageRejected or HodynError for one that does not count then."""
         now, observer = instant(measured.stamp), self.observer
         self.stamps.check(now)
-        begun = self.begun
-        if begun is None or now < begun:  # a clock that starts again
+        begun, last = self.begun, self.stamps.last
+        if begun is None or last is None or now < last:  # a clock that starts again
             if begun is not None:
                 self._restart_observers()
             begun = now

@@ -2,7 +2,8 @@
 
 Topics in: `desired_motion`, `feedforward_torque`, `dynamics_node/settings`, external wrenches and the
 course of the motion, or those of the parameter `topics`; also when they appear later. `/diagnostics` out
-at 1 Hz. A signal completes the bag; whatever else ends the process costs what came within the last second.
+at 1 Hz, and `~/heard` (std_msgs/String), whom it has heard, for `start_when_recorded` of trajectory_node. A
+signal completes the bag; whatever else ends the process costs what came within the last second.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.qos import QoSDurabilityPolicy, QoSHistoryPolicy, QoSProfile, QoSReliabilityPolicy
 from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
+from std_msgs.msg import String
 
 from hodyn_ros.bags.messages import Message, Topic
 from hodyn_ros.bags.reader import Bag
@@ -27,7 +29,10 @@ from hodyn_ros.ros.access import RECORDED
 from hodyn_ros.ros.diagnostics import OK, WARN, Diagnostics, Report, Stream
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, parameters, value
 from hodyn_ros.ros.process import run
+from hodyn_ros.ros.recorded import HEARD, heard_message, word
 from hodyn_ros.ros.streams.fixed_rate import steady_timer
+from hodyn_ros.ros.streams.one_publisher import identity
+from hodyn_ros.ros.streams.qos import latched_qos
 from hodyn_ros.ros.streams.stream_executor import StreamGroup
 
 SETTINGS = parameters(
@@ -65,6 +70,7 @@ class Recorder(Node):
         self._unknown: set[str] = set()
         self._messages = Stream()
         self._times = RecordingTime()
+        self._tells = self.create_publisher(String, HEARD, latched_qos())
         # simulated time may stand still until somebody hears what is to be recorded
         self._timer = steady_timer(self, _LOOK_PERIOD, self._look)
         self._diagnostics = Diagnostics(self, self._report)
@@ -76,6 +82,11 @@ class Recorder(Node):
         """Take a message."""
         self._writer.put(message)
         self._messages.tick()
+
+    def tell(self) -> None:
+        """Say from which publishers messages have come."""
+        heard = self._heard.items()
+        self._tells.publish(heard_message(word(name, gid) for name, each in heard for gid in each.publishers))
 
     def time(self, info: Mapping[str, Any]) -> int:
         """Return the time [ns] under which a message is recorded: its arrival, or simulated time.
@@ -187,7 +198,7 @@ class RecordedSubscription:
         self._name = name
         self._recorder = recorder
         self._time = 0
-        self._last: dict[bytes, int] = {}  # number of the last message, by publisher
+        self.publishers: dict[bytes, int] = {}  # numbers of their last messages, 0 where unknown
         self.subscription = recorder.create_subscription(
             message_type, name, self._take, qos, callback_group=group, raw=True
         )
@@ -197,12 +208,15 @@ class RecordedSubscription:
         # they are handed out counts, because it is that in which every node gets them.
         self._time = max(self._time, self._recorder.time(info))
         self._recorder.record(Message(self._name, self._time, data))
-        number, publisher = info.get("publication_sequence_number"), info.get("publisher_gid")
-        if number is None or publisher is None:  # not every middleware tells
-            return
-        last = self._last.get(publisher["data"], number - 1)
-        self.lost += max(0, number - last - 1)
-        self._last[publisher["data"]] = number
+        # not every middleware tells
+        publisher = identity(info) or b""
+        number = (publisher and info.get("publication_sequence_number")) or 0
+        is_new = publisher not in self.publishers
+        if not is_new:
+            self.lost += max(0, number - self.publishers[publisher] - 1)
+        self.publishers[publisher] = number
+        if is_new:
+            self._recorder.tell()
 
 
 def _readable(bag: Path) -> int:

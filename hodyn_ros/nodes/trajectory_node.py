@@ -7,9 +7,10 @@ position at rest, and after it has ended its last one, so that whoever follows n
 Topics: `desired_motion` (DesiredMotion) out, the k-th sample stamped `origin + k / rate`; `joint_trajectory`
 (trajectory_msgs/JointTrajectory) in; `feedforward_torque` (FeedforwardTorque) in, the first one alone, with
 `start_when_answered`; `effort_commands` (std_msgs/Float64MultiArray) in, likewise, with
-`start_when_commanded`; `joint_states` (sensor_msgs/JointState) in, with `wait_for_robot`; `~/override`
-(std_msgs/Float64) in: how many times as fast as its own the motion goes on, 0 to 1, and down to -1 back;
-`/diagnostics` at 1 Hz. Services (std_srvs/Trigger): `~/start`, `~/pause`, `~/resume`, `~/back`.
+`start_when_commanded`; `recorder/heard` (std_msgs/String) in, with `start_when_recorded`; `joint_states`
+(sensor_msgs/JointState) in, with `wait_for_robot`; `~/override` (std_msgs/Float64) in: how many times as fast
+as its own the motion goes on, 0 to 1, and down to -1 back; `/diagnostics` at 1 Hz. Services
+(std_srvs/Trigger): `~/start`, `~/pause`, `~/resume`, `~/back`.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ from hodyn_ros.ros.diagnostics import ERROR, OK, WARN, Diagnostics, Report, Stre
 from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, parameters, value
 from hodyn_ros.ros.parameters.robot_file import TrajectoryTarget
 from hodyn_ros.ros.process import run
+from hodyn_ros.ros.recorded import STREAMS, RecordedTopics
 from hodyn_ros.ros.streams.fixed_rate import FixedRate, last_due, timer_by_clock
 from hodyn_ros.ros.streams.one_publisher import identity, publishers_of
 from hodyn_ros.ros.streams.qos import advertise, sensor_qos, stream_qos, subscribe
@@ -93,6 +95,11 @@ SETTINGS = parameters(
         False,
         "With auto_start: hold the first position until effort_commands have come, so that no part of the "
         "motion is lost on a controller_node that has not joined it yet.",
+    ),
+    start_when_recorded=ParameterSpec(
+        False,
+        "With auto_start: hold the first position until recorder, or ros2 bag record, gets what is published "
+        f"on {', '.join(STREAMS)}, so that no part of the motion is missing in the bag.",
     ),
     wait_for_robot=ParameterSpec(
         False, "Hold the first position, and reject ~/start, until joint_states have the robot near to it."
@@ -180,6 +187,7 @@ class TrajectoryNode(Node):
             self._commands = self.create_subscription(
                 Float64MultiArray, "effort_commands", self._take_command, sensor_qos()
             )
+        self._recorded = RecordedTopics(self) if value(self, "start_when_recorded") else None
         self._present = self._listen_to_robot() if value(self, "wait_for_robot") else None
         self._diagnostics = Diagnostics(self, self._report)
         if motion is not None:
@@ -310,6 +318,8 @@ class TrajectoryNode(Node):
         elif (away := self._away()) is not None:
             kind = "robot" if away.is_known else "unknown robot"
             words = f"until the robot is near to it: {away.words}"
+        elif self._recorded is not None and (missing := self._recorded.missing()):
+            kind, words = "recorder", f"until somebody records {', '.join(missing)}"
         else:
             self._start(self._asked)
             return

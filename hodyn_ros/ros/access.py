@@ -79,7 +79,10 @@ NODES = {
     ),
     "trajectory_node": Access(
         ("desired_motion",),
-        ("joint_trajectory", "joint_states", "feedforward_torque", "effort_commands", "~/override"),
+        (
+            *("joint_trajectory", "joint_states", "feedforward_torque", "effort_commands"),
+            *("recorder/heard", "~/override"),
+        ),
         ("~/start", "~/pause", "~/resume", "~/back"),
     ),
     "stream_node": Access(
@@ -114,7 +117,7 @@ NODES = {
     ),
     "simulator_node": Access(("joint_states", "motor_states"), ("effort_commands",)),
     "skeleton_node": Access(("skeleton",), ("desired_motion",)),
-    "recorder": Access(subscribes=(*RECORDED, "external_wrench/*")),
+    "recorder": Access(("~/heard",), (*RECORDED, "external_wrench/*")),
 }
 
 

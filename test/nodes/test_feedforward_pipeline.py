@@ -27,6 +27,7 @@ from hodyn_ros.lie.motion import AppliedWrench
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
 from hodyn_ros.ros.conversions.messages import write_desired_motion
+from hodyn_ros.ros.streams.rejections import MessageRejected, Reason
 
 STACK = np.random.default_rng(4).normal(size=(5, 1))
 
@@ -83,6 +84,24 @@ def platform_motion(robot: Robot, second: int, z: float) -> DesiredMotion:
     msg.header.stamp = Time(sec=second)
     msg.base_twists = [0.0, 0.0, 0.0, 0.0, 0.0, 0.1, *[0.0] * 18]
     return msg
+
+
+@pytest.mark.thorough
+def test_a_stray_pose_of_a_platform_costs_no_pose_after_it() -> None:
+    """Its limbs do not get back from there in short steps, though they got there."""
+    path = share.find("config", "gough_stewart_6ups.yaml")
+    led, begun = (pipeline_of(path, FeedforwardConfig()) for _ in range(2))
+    rolled = platform_motion(led.robot, 1, 0.0)
+    rolled.base_pose[0].orientation = Quaternion(x=np.sin(-0.15), w=np.cos(0.15))
+    wanted = begun.answer(rolled).efforts
+    led.answer(platform_motion(led.robot, 1, -0.34))
+    rolled.header.stamp.sec = 2
+    np.testing.assert_allclose(led.answer(rolled).efforts, wanted, rtol=1e-9)
+    before = led.model.positions
+    with pytest.raises(MessageRejected) as unreachable:
+        led.answer(platform_motion(led.robot, 3, 1e4))
+    assert unreachable.value.reason is Reason.UNREACHABLE
+    assert led.model.positions == before
 
 
 @pytest.mark.thorough

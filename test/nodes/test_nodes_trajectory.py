@@ -1,6 +1,7 @@
 """trajectory_node as a process, over real DDS."""
 
 import signal
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -16,11 +17,13 @@ from ros_processes import sound_node, start_node
 from ros_talk import Talk, talking
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64, Float64MultiArray
+from std_msgs.msg import Float64, Float64MultiArray, String
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from hodyn_ros import share
+from hodyn_ros.bags.messages import stamp_of
+from hodyn_ros.bags.reader import Bag
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.ros.conversions.fields import JointOrder
 from hodyn_ros.ros.conversions.messages import (
@@ -31,6 +34,7 @@ from hodyn_ros.ros.conversions.messages import (
 )
 from hodyn_ros.ros.parameters.robot_file import TrajectoryTarget
 from hodyn_ros.ros.streams.fixed_rate import FixedRate
+from hodyn_ros.ros.streams.qos import latched_qos
 from hodyn_ros.trajectory.files.reader import read_motion, read_trajectory
 from hodyn_ros.trajectory.rest import rest_to_rest
 
@@ -272,6 +276,41 @@ def test_it_waits_for_the_first_answer() -> None:
         talk.wait_until(started, "the start of the motion")
         talk.wait_until(lambda: answers.get_subscription_count() == 0, "the end of listening")
         talk.wait_until(lambda: any(heard[-1].velocities), "motion")
+
+
+class Rosbag2(Talk):
+    """Somebody who hears, by the name of those who record."""
+
+    node_name = "rosbag2_recorder"
+
+
+@pytest.mark.parametrize("by_rosbag2", [False, True])
+def test_it_waits_for_who_records_and_no_sample_is_missing(by_rosbag2: bool, tmp_path: Path) -> None:
+    parameters = {"trajectory": EXCITATION, "ramp": 0.5, "duration": 0.2, "start_when_recorded": True}
+    with talking("trajectory_node", parameters, "tn_record") as (node, talk), ExitStack() as stack:
+        node.wait_for_line("holding the first position until somebody records /tn_record/desired_motion")
+        talk.hear(DesiredMotion, "desired_motion")  # who hears need not record
+        liar = talk.node.create_publisher(String, "recorder/heard", latched_qos())
+        liar.publish(String(data='{"/tn_record/desired_motion": 1}\n'))
+        talk.pause(0.5)
+        assert "the motion starts" not in node.output()
+        if by_rosbag2:
+            rosbag2 = stack.enter_context(Rosbag2("tn_record"))
+            heard = rosbag2.hear_nothing_yet(DesiredMotion, "desired_motion")
+        else:
+            recorder = stack.enter_context(start_node("recorder", {"file": tmp_path / "bag"}, "tn_record"))
+        facts = talk.status("trajectory_node", lambda status, _: status.message == "ended")
+        if by_rosbag2:
+            rosbag2.hear_out(heard)
+            stamps = [nanoseconds(message.header.stamp) for message in heard]
+        else:
+            recorder.end()
+            with Bag(tmp_path / "bag") as bag:
+                messages = [each for each in bag.messages() if each.topic == "/tn_record/desired_motion"]
+            stamps = [stamp_of(message.data) for message in messages]
+    start, end = int(facts["motion start [ns]"]), int(facts["motion end [ns]"])
+    recorded = sum(start <= stamp <= end for stamp in stamps)
+    assert recorded == int(facts["motion samples published"]) > 500
 
 
 class Arm:

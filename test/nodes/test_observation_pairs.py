@@ -13,6 +13,7 @@ from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.feedforward.robot_files import RobotFiles
 from hodyn_ros.nodes.observation_pipeline import LINKS, MOTORS, ObservationConfig, ObservationPipeline, Pairs
 from hodyn_ros.ros.conversions.layout import instant
+from hodyn_ros.ros.streams.stamp_filter import StampFilter
 
 SECOND, PERIOD = 1_000_000_000, 1_000_000  # [ns]
 
@@ -65,6 +66,21 @@ def test_a_clock_that_starts_again_on_one_topic_first_keeps_nothing_waiting(
         pairs = Pairs(pipeline.readers, 1.0)
         assert taken(pipeline, pairs, come) == [late, early, early + PERIOD, early + 2 * PERIOD]
         assert pairs.alone == 1
+
+
+def test_a_clock_that_was_set_back_is_followed_from_there(pipeline: ObservationPipeline) -> None:
+    """To an instant that lies after the first sample, as before it."""
+    now = 0.0
+    stamps = StampFilter(forget_after=5.0, clock=lambda: now)
+    seen = ObservationPipeline(pipeline.files, pipeline.robot, ObservationConfig(), stamps)
+    for begin in (10 * SECOND, 10 * SECOND + 3 * PERIOD, SECOND):
+        pairs = Pairs(seen.readers, 1.0)
+        for stamp in begin + PERIOD * np.arange(9):
+            for topic in (LINKS, MOTORS):
+                for _, sample in pairs.take(topic, stamp, message(seen, int(stamp)), seen):
+                    seen.take(sample)
+        assert (seen.begun, stamps.last) == (begin, begin + 8 * PERIOD)
+        now += 6.0
 
 
 def test_what_waits_in_vain_is_dropped(pipeline: ObservationPipeline) -> None:

@@ -105,7 +105,10 @@ class PlatformDynamics:
                 error = log(inverse(limb.pose(positions)) @ pose)
                 jacobian = scale[:, None] * limb.jacobian(positions)
                 step = np.linalg.lstsq(jacobian, scale * error, rcond=None)[0]
-                positions = positions + step * min(1.0, 0.5 / max(float(np.abs(step).max()), 1e-300))
+                longest = max(float(np.abs(step).max()), 1e-300)
+                positions = positions + step * min(1.0, 0.5 / longest)
+                if longest < 1e-3 * _APART:
+                    break
             memory[0, part] = positions[::-1]
             if np.linalg.norm(scale * error) > np.linalg.norm(scale * worst):
                 worst, name = error, limb.name

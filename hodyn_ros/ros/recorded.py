@@ -1,0 +1,55 @@
+"""Whether what is published is being recorded: `recorder` says what it has heard, and rosbag2 is looked for.
+
+That a subscription is there does not say that it hears: publisher and subscription get to know of each other
+one after the other, on a busy machine seconds apart, and what is sent meanwhile is lost. A message that has
+come proves that all after it come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rclpy.node import Node
+from std_msgs.msg import String
+
+from hodyn_ros.ros.streams.one_publisher import publishers_of
+from hodyn_ros.ros.streams.qos import latched_qos
+
+STREAMS = ("desired_motion", "feedforward_torque", "effort_commands", "joint_states", "motor_states")
+HEARD = "recorder/heard"  # what `recorder` says, by its name: a word for each publisher of a topic
+
+_ROSBAG2 = "rosbag2_recorder"  # the node of `ros2 bag record`
+
+
+def word(topic: str, publisher: bytes = b"") -> str:
+    """Return how a recorder names a publisher by its identifier; none where the middleware does not tell."""
+    return f"{topic}={publisher.hex()}"
+
+
+def heard_message(words: Iterable[str]) -> String:
+    """Return what a recorder says of the publishers that it has heard."""
+    return String(data=" ".join(words))
+
+
+class RecordedTopics:
+    """Whether somebody records all that is published on `STREAMS`, from now on."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._topics = [node.resolve_topic_name(topic) for topic in STREAMS]
+        self._heard: set[str] = set()
+        self._subscription = node.create_subscription(String, HEARD, self._take, latched_qos())
+
+    def _take(self, msg: String) -> None:
+        self._heard = set(msg.data.split())
+
+    def missing(self) -> list[str]:
+        """Return the topics of which somebody publishes what is not recorded."""
+        return [topic for topic in self._topics if not self._is_recorded(topic)]
+
+    def _is_recorded(self, topic: str) -> bool:
+        publishers = publishers_of(self._node, topic)
+        if word(topic) in self._heard or {word(topic, gid) for gid in publishers} <= self._heard:
+            return True
+        listeners = self._node.get_subscriptions_info_by_topic(topic)
+        return any(listener.node_name == _ROSBAG2 for listener in listeners)
