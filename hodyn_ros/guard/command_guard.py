@@ -240,9 +240,12 @@ class CommandGuard:
             self._watch.look(self._time.t, seen.stamp, seen.position, seen.rate, borne, bent)
 
     def _deflection(self) -> Motion | None:
-        """Return by how much motors were to be ahead of their links when the last measurement was made."""
-        seen, swings = self.measured, None
-        if self._swing is not None and self._commanded.braking is not None and seen.stamp is not None:
+        """Return by how much motors were to be ahead of their links when the last measurement was made.
+
+        Links swing on in a stop, but not where the model is in doubt: that would hide a motor's fault longer.
+        """
+        seen, swings, stops = self.measured, None, self._commanded.braking is not None
+        if self._swing and stops and seen.stamp is not None and self._fault is not Fault.MISMATCH:
             swings = self._swing.at(seen.stamp, seen.position)
         return swings or self._commanded.deflection(self._checks.measured_at())
 

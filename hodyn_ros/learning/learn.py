@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from hodyn_ros.array import Array
 from hodyn_ros.control.motor_pd import MotorGains
+from hodyn_ros.control.standing import warn_if_tipped
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.errors import InputError
 from hodyn_ros.feedforward.feedforward import Feedforward
@@ -78,7 +79,8 @@ class Learner:
 
     The first call of `learn` linearises the robot, and those at the corners of the uncertainty, along the
     motion, which takes a second or two; `progress` is told the share that is done. Raises InputError for a
-    motion without end, or not from rest to rest, and for robots whose response is not linear.
+    motion without end, or not from rest to rest, and for robots whose response is not linear; warns
+    (FigureWarning) of a robot that its weight tips, as feedback is too soft.
     """
 
     def __init__(
@@ -98,6 +100,7 @@ class Learner:
         self.windows = Windows(motion.duration, max(8, round(_WINDOWS * bandwidth * motion.duration)))
         self.size = basis_size(motion.duration, bandwidth)
         check_robot(robot)
+        warn_if_tipped(robot, robot.drive_train, gains)
         self._gains, self._progress = gains, progress
 
     def start(self) -> Correction:

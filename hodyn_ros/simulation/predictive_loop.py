@@ -11,6 +11,7 @@ from hodyn_ros.array import Array
 from hodyn_ros.control.measurement import Measurement
 from hodyn_ros.control.motor_pd import MotorGains, Reference
 from hodyn_ros.control.predictive_control import PredictiveConfig, PredictiveControl
+from hodyn_ros.control.standing import warn_if_tipped
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.guard.command_guard import CommandGuard
 from hodyn_ros.guard.guard_config import GuardConfig, GuardLimits
@@ -23,7 +24,8 @@ class PredictiveLoop:
     """A controller of `run_loop`: what is computed in one period, a guard commands in the next one.
 
     The guard has feedback on the motors (`gains`) about what was predicted of them, so that it holds the
-    robot where no prediction comes. `bandwidth` [1/s] of the observer of what pushes the links.
+    robot where no prediction comes; one that its weight tips is warned about (FigureWarning). `bandwidth`
+    [1/s] of the observer of what pushes the links.
     """
 
     def __init__(
@@ -35,6 +37,7 @@ class PredictiveLoop:
         config: PredictiveConfig | None = None,
         bandwidth: float = 150.0,
     ) -> None:
+        warn_if_tipped(model, model.drive_train, gains)
         self.control = PredictiveControl(model, motion, config)
         limits = GuardLimits(effort=self.control.limit)
         self._guarded = GuardedController(

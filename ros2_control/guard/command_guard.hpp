@@ -375,7 +375,8 @@ private:
       }
       if (!brakes_) {
         desired.deflection(instant(measured_at()), other_);
-      } else if (!swing_.at(measured.stamp, measured.position, other_)) {
+      } else if (fault_ == Cause::kMismatch || !swing_.at(measured.stamp, measured.position, other_)) {
+        // links swing on in a stop, but not where the model is in doubt: that would hide a motor's fault longer
         other_ = bent_;
       }
       check_.update(measured.stamp, measured.position, measured.rate, mean_effort_, other_);

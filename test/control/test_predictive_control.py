@@ -14,6 +14,7 @@ from hodyn_ros.array import Array
 from hodyn_ros.control.measurement import Measurement
 from hodyn_ros.control.motor_pd import FeedforwardMode, MotorGains, motor_reference
 from hodyn_ros.control.predictive_control import PredictiveConfig, PredictiveControl
+from hodyn_ros.errors import FigureWarning
 from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.guard.guard_config import GuardConfig
 from hodyn_ros.model.drive_spec import FrictionSpec
@@ -195,6 +196,8 @@ def test_a_disturbed_arm_returns_to_its_motion_behind_a_guard() -> None:
     start = MOTION.sample(0.0, 1)[0]
     simulation = RobotSimulation(PANDA, start + 1e-3)
     guard = GuardConfig(measured=True, settle=0.0, lead=5e-4, effort_step=100.0, fade=0.01)
+    with pytest.warns(FigureWarning, match="weight of robot 'panda' tips it"):
+        PredictiveLoop(PANDA, MOTION, MotorGains.of_drives(TRAIN, 3.0, 1.0), guard)
     loop = PredictiveLoop(PANDA, MOTION, MotorGains.of_drives(TRAIN, 30.0, 1.0), guard)
     record = run_loop(simulation, loop, 0.15, 1e-3)
     errors = np.abs(record.positions - MOTION.sample(record.times, 0)[:, 0]).max(axis=1)

@@ -12,6 +12,7 @@ from hodyn_ros.control.links import Links
 from hodyn_ros.control.motor_pd import MotorGains
 from hodyn_ros.control.standing import stiffness_needed, warn_if_tipped
 from hodyn_ros.errors import FigureWarning
+from hodyn_ros.learning.learn import Learner
 from hodyn_ros.model.drive_spec import DriveSpec
 from hodyn_ros.simulation.tracking_study import Loop, RobotErrors, StudyConfig, TrackingStudy
 from hodyn_ros.streaming.chunk_bounds import ChunkBounds
@@ -106,5 +107,8 @@ def test_a_simulation_warns_of_robots_that_then_fall_and_of_no_others(
 def test_drives_with_gains_of_their_own_are_looked_at_too(tmp_path: Path) -> None:
     with pytest.warns(FigureWarning, match="1.47 times as stiff"):
         ChunkExecutor(pendulum(tmp_path), MotorGains([10.0], [1.0]), ChunkBounds(0.1, np.ones(1)))
+    swing = WaypointSpline([0.0, 1.0], [[0.0], [0.3]], order=6, joint_names=["foot"])
+    with pytest.warns(FigureWarning, match="1.47 times as stiff"):
+        Learner(pendulum(tmp_path), swing, MotorGains([10.0], [1.0]))
     with pytest.warns(FigureWarning, match="1.47 times as stiff"):
         warn_if_tipped(pendulum(tmp_path), None, MotorGains([10.0], [1.0]))
