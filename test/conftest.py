@@ -93,8 +93,11 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(optionalhook=True, tryfirst=True)
 def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool | None:
-    """Count the processor time of tests that compute beside others, who may keep them from the processors."""
-    if not COMPUTES:
+    """Count the processor time of tests that compute beside others, who may keep them from the processors.
+
+    That is what a thorough run in one process is for (docs/promises.md).
+    """
+    if not (COMPUTES or (THOROUGH and not WORKER and not starts_processes(item.path))):
         return None
     from worker_scheduling import limit_processor_time
 

@@ -13,7 +13,8 @@ import pytest
 pytest.importorskip("xdist", reason="pytest-xdist is not installed; tests run in one process")
 
 import worker_scheduling
-from worker_scheduling import ComputingBeside
+from places import ROOT
+from worker_scheduling import ComputingBeside, computes
 
 HELPERS = Path(worker_scheduling.__file__).parent
 PLACES = {"node": 0, "mathematics": 2, "drone": 2, "real time": 1}  # by group
@@ -94,12 +95,14 @@ def test_computes():
 """
 
 
-def test_a_worker_that_computes_is_timed_by_what_it_had_of_the_processors(tmp_path: Path) -> None:
+def test_who_computes_beside_others_is_timed_by_what_it_had_of_the_processors(tmp_path: Path) -> None:
     (tmp_path / "test_timed.py").write_text(TIMED)
-    hook = "from worker_scheduling import limit_processor_time as pytest_timeout_set_timer\n"
+    tests = str(ROOT / "test" / "conftest.py")
+    hook = f"import runpy\npytest_timeout_set_timer = runpy.run_path({tests!r})['pytest_timeout_set_timer']\n"
     (tmp_path / "conftest.py").write_text(hook)
     asked = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--timeout=0.3", str(tmp_path)]
-    environment = os.environ | {"PYTHONPATH": str(HELPERS)}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "HODYN_TEST": "thorough"}
+    environment.pop("PYTEST_XDIST_WORKER", None)
     found = subprocess.run(asked, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
     assert "1 failed, 1 passed" in found.stdout
     assert "test_computes - Failed: Timeout" in found.stdout
