@@ -14,7 +14,7 @@ pytest.importorskip("xdist", reason="pytest-xdist is not installed; tests run in
 
 import worker_scheduling
 from places import ROOT
-from worker_scheduling import ComputingBeside, computes
+from worker_scheduling import ComputingBeside
 
 HELPERS = Path(worker_scheduling.__file__).parent
 PLACES = {"node": 0, "mathematics": 2, "drone": 2, "real time": 1}  # by group
