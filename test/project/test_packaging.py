@@ -39,18 +39,8 @@ PARTS = ("runtime", "plots", "bags")  # a ROS build has all of them
 FOR_EXTRAS = (
     *("bags", "cli", "demo", "launching.run", "nodes", "planning.picture", "planning.report"),
     *("planning.time_optimal.picture", "planning.time_optimal.report"),
-    *(
-        "identification.reporting.pictures",
-        "identification.reporting.report",
-        "identification.reporting.page",
-        "identification.bag",
-        "learning.begins",
-        "pictures",
-        "replay",
-        "ros.",
-        "simulation.pictures",
-        "tables",
-    ),
+    *("identification.reporting.", "identification.bag", "learning.begins", "pictures", "replay", "ros."),
+    *("simulation.pictures", "tables"),
     *("view.bag_track", "view.browser", "view.live", "view.meshes", "view.view_command"),
     "interop.lerobot",
 )
