@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
+from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.identification.files import read_recording, require_use
 from hodyn_ros.identification.identify import Options, identify
 from hodyn_ros.identification.reporting.run import Run
-from hodyn_ros.identification.result import Figure, Identified
+from hodyn_ros.identification.result import Figure, Identified, heads_of_fits
 from hodyn_ros.identification.robot_file import robot_text
 from hodyn_ros.identification.validation import validate_pieces
 from hodyn_ros.outputs import require_writable, write_text
@@ -58,7 +59,7 @@ def run_identify(
         left_out += lines
         runs += [Run.of(source, fits, band) for source, fits in pieces]
     for run in runs:
-        _print_fits(run, console)
+        _print_fits(run, prior, console)
     say(console, *(f"- {note}" for note in (*result.notes, *left_out)), style="yellow")
     write_text(out, robot_text(result))
     from hodyn_ros.identification.reporting.report import write_report
@@ -79,7 +80,7 @@ def _row(each: Figure) -> list[str]:
     return [each.name, value, deviation, file, each.unit, "" if each.identified else "not identified"]
 
 
-def _print_fits(run: Run, console: Console) -> None:
+def _print_fits(run: Run, robot: Robot, console: Console) -> None:
     rows = []
     bent = {fit.joint: fit for fit in run.deflections}
     for fit in run.efforts:
@@ -89,13 +90,5 @@ def _print_fits(run: Run, console: Console) -> None:
         rate = number(left) if left < whole else "noise"
         share = number(100.0 * fit.share)
         rows.append([fit.joint, number(fit.rms), number(fit.rms_before), share, rate, gap])
-    heads = [
-        "joint",
-        "effort,\nRMS [N·m]",
-        "with the\nfile's figures",
-        "share of what\nmoves [%]",
-        "its rate,\nRMS [N·m/s]",
-        "motor minus link,\nRMS [urad]",
-    ]
     console.print(f"\nnot explained of {run.title}:", markup=False, highlight=False)
-    console.print(table(heads, rows))
+    console.print(table(heads_of_fits(robot, "u"), rows))

@@ -19,7 +19,7 @@ from hodyn_ros.identification.figures import in_units_of_joints
 from hodyn_ros.identification.least_squares.data import Data
 from hodyn_ros.identification.plausibility import _doubt as doubt
 from hodyn_ros.identification.plausibility import check_plausible
-from hodyn_ros.identification.result import Figure
+from hodyn_ros.identification.result import Figure, heads_of_fits
 from hodyn_ros.identification.torque_model import TorqueModel
 from hodyn_ros.trajectory import FourierSeries
 
@@ -113,6 +113,7 @@ def test_slides_are_in_metres(tmp_path: Path) -> None:
     }
     figures = [Figure(f"{what} of rides", unit, 0.0, 0.0, 0.0, True) for what, unit in units.items()]
     assert [each.unit for each in in_units_of_joints(figures, robot)] == ["kg", "N·s/m/K", "N/m"]
+    assert "RMS [N/s]" in str(heads_of_fits(robot, "u")) and "RMS [um]" in heads_of_fits(robot, "u")[-1]
 
 
 def test_what_looks_wrong_and_is_not_plain_is_said(wrist: Robot) -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.identification.reporting.run import Run
-from hodyn_ros.identification.result import Figure, Identified
+from hodyn_ros.identification.result import Figure, Identified, heads_of_fits
 from hodyn_ros.tables import number
 
 _STYLE = """
@@ -37,7 +38,7 @@ def page(result: Identified, runs: Sequence[Run], pictures: Sequence[tuple[str, 
         lines = "".join(f"<li>{escape(note)}</li>" for note in result.notes)
         parts.append(f"<h2>What to know</h2><ul>{lines}</ul>")
     for run in runs:
-        parts += [f"<h2>Not explained of {escape(run.title)}</h2>", _fits(run)]
+        parts += [f"<h2>Not explained of {escape(run.title)}</h2>", _fits(run, result.robot)]
     parts += ["<h2>Figures</h2>", _figures([*result.figures, result.effort_delay])]
     for heading, path in pictures:
         data = base64.b64encode(path.read_bytes()).decode("ascii")
@@ -52,9 +53,8 @@ def page(result: Identified, runs: Sequence[Run], pictures: Sequence[tuple[str, 
     )
 
 
-def _fits(run: Run) -> str:
-    heads = ["joint", "effort, RMS [N·m]", "with the file's figures", "share of what moves [%]",
-             "its rate, RMS [N·m/s]", "motor minus link, RMS [µrad]"]  # fmt: skip
+def _fits(run: Run, robot: Robot) -> str:
+    heads = [head.replace("\n", " ") for head in heads_of_fits(robot, "µ")]
     bent = {fit.joint: fit for fit in run.deflections}
     rows = []
     for fit in run.efforts:
