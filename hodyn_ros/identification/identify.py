@@ -221,7 +221,7 @@ def _contradictions(
             prior_deviations,
         )
         figures += friction_figures(model, data, alone, alone.unknowns)
-        figures += spring_figures(model, data, alone, alone.unknowns, {}, {})
+        figures += spring_figures(model, data, alone, alone.unknowns, {}, {}, prior_deviations)
         for figure in in_units_of_joints(figures, model.robot):
             if figure.identified and "without load" not in figure.name:
                 by_name.setdefault(figure.name, []).append((figure, data.recording.source))
@@ -337,7 +337,7 @@ def _result(
     base = _base(model, data, estimated, free, prior_deviations)
     figures = base_figures(model, base, parameters, covariance[:p, :p], prior_deviations)
     figures += friction_figures(model, data, estimated, unknowns)
-    figures += spring_figures(model, data, estimated, unknowns, terms, heard)
+    figures += spring_figures(model, data, estimated, unknowns, terms, heard, prior_deviations)
     figures = in_units_of_joints(figures, model.robot)
     delay = float(np.sqrt(covariance[-1, -1]))
     effort_delay = Figure("delay of the efforts", "s", unknowns.effort_delay, delay, 0.0, True)
