@@ -11,8 +11,8 @@ from rich.console import Console
 from hodyn_ros.dynamics.robot_choice import RobotChoice
 from hodyn_ros.identification.files import read_recording, require_use
 from hodyn_ros.identification.identify import Options, identify
-from hodyn_ros.identification.reporting.run import HEADS, Run
-from hodyn_ros.identification.result import Figure, Identified
+from hodyn_ros.identification.reporting.run import Run
+from hodyn_ros.identification.result import Figure, Identified, heads_of_fits
 from hodyn_ros.identification.robot_file import robot_text
 from hodyn_ros.identification.validation import validate_pieces
 from hodyn_ros.outputs import require_writable, write_text
@@ -59,7 +59,7 @@ def run_identify(
         runs += [Run.of(source, fits, band) for source, fits in pieces]
     for run in runs:
         console.print(f"\nnot explained of {run.title}:", markup=False, highlight=False)
-        console.print(table(HEADS, run.rows()))
+        console.print(table(heads_of_fits(prior), run.rows()))
     say(console, *(f"- {note}" for note in (*result.notes, *left_out)), style="yellow")
     write_text(out, robot_text(result))
     from hodyn_ros.identification.reporting.report import write_report

@@ -11,7 +11,7 @@ from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
 from hodyn_ros.identification.base_parameters import BaseParameters
 from hodyn_ros.identification.least_squares.data import Data
-from hodyn_ros.identification.least_squares.estimate import Estimate
+from hodyn_ros.identification.least_squares.estimate import Estimate, load_sways
 from hodyn_ros.identification.least_squares.unknowns import Unknowns
 from hodyn_ros.identification.result import Figure
 from hodyn_ros.identification.springs.deflection import COMPLIANCE, DELAY, ECCENTRICITY, LAG, OFFSET, RIPPLE
@@ -22,6 +22,11 @@ from hodyn_ros.identification.torque_model import Motion, TorqueModel
 _CERTAIN = 2.0  # standard deviations that a figure is away from zero, to count as identified: 95 %
 _LEARNT = 0.5  # share of the spread of the prior to which a recording has to bring a base parameter
 _HIDDEN = "the motion hardly shows it; it stays near the file's"
+
+RATIO_ALONE = (
+    "not identifiable from this recording, because only its ratio to the inertias that load it is, and these "
+    "stay near the file's; weigh what the joint moves, and say with --trust how well the file knows it"
+)
 
 
 def base_figures(
@@ -77,11 +82,14 @@ def spring_figures(
     unknowns: Unknowns,
     terms: Mapping[int, Terms],
     resonances: Mapping[int, Resonance],
+    prior_deviations: Array,
 ) -> list[Figure]:
     """Return what is known of the springs of all joints, by their encoders or by their resonances."""
     figures = []
-    for i, j in enumerate(data.elastic):
-        figures += _bent(model, data, estimate, unknowns, terms.get(j), i)
+    sways = load_sways(model, [data], unknowns) if data.elastic else ()
+    for i, (j, sway) in enumerate(zip(data.elastic, sways)):
+        by_ratio = _known_by_ratio(model, estimate, unknowns, sway, prior_deviations, i)
+        figures += _bent(model, data, estimate, unknowns, terms.get(j), by_ratio, i)
     names = model.robot.joint_names
     for j in sorted(set(range(model.n)) - set(data.elastic)):
         prior = model.specs[j].stiffness
@@ -103,7 +111,9 @@ def in_units_of_joints(figures: Sequence[Figure], robot: Robot) -> list[Figure]:
     """Return figures as they are found of turns, with m and N where they are of slides."""
     slides = tuple(f" of {name}" for name in robot.joint_names if robot.tree.slides(name))
     return [
-        replace(figure, unit=_unit_of_slide(figure)) if figure.name.endswith(slides) else figure
+        replace(figure, unit=_unit_of_slide(figure), reason=_of_slide(figure.reason))
+        if figure.name.endswith(slides)
+        else figure
         for figure in figures
     ]
 
@@ -111,11 +121,45 @@ def in_units_of_joints(figures: Sequence[Figure], robot: Robot) -> list[Figure]:
 def _unit_of_slide(figure: Figure) -> str:
     if figure.name.startswith("motor inertia"):
         return "kg"
-    return figure.unit.replace("N·m", "N").replace("rad", "m")
+    return _of_slide(figure.unit)
+
+
+def _of_slide(words: str) -> str:
+    return words.replace("(N·m)", "N").replace("N·m", "N").replace("rad", "m")
+
+
+def _known_by_ratio(
+    model: TorqueModel,
+    estimate: Estimate,
+    unknowns: Unknowns,
+    sway: Array,
+    prior_deviations: Array,
+    i: int,
+) -> bool:
+    """Whether of a spring and its load the ratio alone is known, and the load from the file alone.
+
+    `sway` (bodies,) says by which share the load grows with the inertias.
+    """
+    at, bodies = unknowns.of_spring(COMPLIANCE, i), model.bodies
+    compliance = unknowns.vector[at]
+    ratio = np.r_[compliance * sway, 1.0]
+    places = np.r_[:bodies, at]
+    covariance = estimate.covariance[np.ix_(places, places)]
+    width = np.sqrt(max(ratio @ covariance @ ratio, 0.0))
+    left = np.sqrt(max(sway @ covariance[:-1, :-1] @ sway, 0.0))
+    file = np.sqrt(sway**2 @ prior_deviations[:bodies] ** 2)
+    guessed = left >= _LEARNT * file and _CERTAIN * file > abs(sway @ model.prior[:bodies])
+    return bool(guessed and compliance > _CERTAIN * width)
 
 
 def _bent(
-    model: TorqueModel, data: Data, estimate: Estimate, unknowns: Unknowns, terms: Terms | None, i: int
+    model: TorqueModel,
+    data: Data,
+    estimate: Estimate,
+    unknowns: Unknowns,
+    terms: Terms | None,
+    by_ratio: bool,
+    i: int,
 ) -> list[Figure]:
     """Figures of a joint with two encoders."""
     j, at = data.elastic[i], unknowns.of_spring
@@ -124,10 +168,10 @@ def _bent(
     compliance, width = float(unknowns.springs[COMPLIANCE, i]), float(deviation[at(COMPLIANCE, i)])
     if terms is not None:
         width = _width_with_terms(estimate, terms, at(COMPLIANCE, i), COMPLIANCE)
-    sure = compliance > _CERTAIN * width
+    sure = compliance > _CERTAIN * width and not by_ratio
     value = 1.0 / compliance if compliance else np.inf
-    reason = ""
-    if not sure:
+    reason = RATIO_ALONE if by_ratio else ""
+    if not sure and not by_ratio:
         reason = _soft_reason(compliance, width, estimate.deflections[j].sigma, _carries(model, data, j))
     figures = [Figure(f"stiffness of {name}", "N·m/rad", value, width * value**2, prior, bool(sure), reason)]
     for kind, what, unit in (

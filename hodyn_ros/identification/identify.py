@@ -15,6 +15,7 @@ from hodyn_ros.identification.bandwidth import best_data
 from hodyn_ros.identification.base_parameters import BaseParameters, base_parameters
 from hodyn_ros.identification.consistency import nearest_bodies
 from hodyn_ros.identification.figures import (
+    RATIO_ALONE,
     base_figures,
     friction_figures,
     in_units_of_joints,
@@ -203,7 +204,7 @@ def _contradictions(
         covariance = alone.covariance[: len(spreads), : len(spreads)]
         figures = base_figures(model, result.base, alone.unknowns.parameters, covariance, spreads)
         figures += friction_figures(model, data, alone, alone.unknowns)
-        figures += spring_figures(model, data, alone, alone.unknowns, {}, {})
+        figures += spring_figures(model, data, alone, alone.unknowns, {}, {}, spreads)
         for figure in in_units_of_joints(figures, model.robot):
             if figure.identified and "without load" not in figure.name:
                 by_name.setdefault(figure.name, []).append((figure, data.recording.source))
@@ -311,7 +312,7 @@ def _result(
     base = _base(model, data, spreads)
     figures = base_figures(model, base, parameters, covariance[:p, :p], spreads)
     figures += friction_figures(model, data, estimated, unknowns)
-    figures += spring_figures(model, data, estimated, unknowns, terms, heard)
+    figures += spring_figures(model, data, estimated, unknowns, terms, heard, spreads)
     figures = in_units_of_joints(figures, model.robot)
     delay = float(np.sqrt(covariance[-1, -1]))
     effort_delay = Figure("delay of the efforts", "s", unknowns.effort_delay, delay, 0.0, True)
@@ -371,8 +372,8 @@ def _base(model: TorqueModel, data: Data, spreads: Array) -> BaseParameters:
 def _springs(
     model: TorqueModel, figures: Sequence[Figure], terms: Mapping[int, Terms]
 ) -> dict[int, SpringFigures]:
-    """Return what robot files say of the springs that were identified."""
-    known = {each.name: each for each in figures if each.identified}
+    """Return what robot files say of the springs that were identified, by themselves or beside their load."""
+    known = {each.name: each for each in figures if each.identified or each.reason == RATIO_ALONE}
     springs = {}
     for j, name in enumerate(model.robot.joint_names):
         stiffness = known.get(f"stiffness of {name}")

@@ -117,6 +117,25 @@ class Identified:
         }
 
 
+def units(robot: Robot) -> dict[str, tuple[str, str]]:
+    """Return by joint the units of its effort and its position."""
+    slides = robot.tree.slides
+    return {name: ("N", "m") if slides(name) else ("N·m", "rad") for name in robot.joint_names}
+
+
+def heads_of_fits(robot: Robot) -> tuple[str, str, str, str, str, str]:
+    """Return the heads of a table of what is not explained."""
+    efforts, positions = (tuple(dict.fromkeys(each)) for each in zip(*units(robot).values()))
+    return (
+        "joint",
+        f"effort,\nRMS [{' or '.join(efforts)}]",
+        "with the\nfile's figures",
+        "share of what\nmoves [%]",
+        f"its rate,\nRMS [{' or '.join(f'{each}/s' for each in efforts)}]",
+        f"motor minus link,\nRMS [{' or '.join('µ' + each for each in positions)}]",
+    )
+
+
 def without_mean(fit: Fit) -> Fit:
     """Return a fit beside whose measured values those of model and file have the same mean."""
 

@@ -20,7 +20,7 @@ from hodyn_ros.identification.springs.deflection import KINDS
 from hodyn_ros.identification.torque_model import TorqueModel
 from hodyn_ros.lie.jets import Array
 
-SLOPE, ROWS = 3.0, 20_000
+SLOPE, PRIOR, ROWS = 3.0, 1.0, 20_000
 KEY, MODEL = Key(0, 0), cast(TorqueModel, None)
 
 
@@ -106,32 +106,47 @@ def linearised(
     return {KEY: rows}, [(KEY, np.column_stack(columns) / noise[KEY].deviations[:, None])]
 
 
-def slope_of(line: Line, noise: Mapping[Key, Noise]) -> estimation._Step:
-    """Return what least squares tell."""
-    start = Unknowns(np.zeros(1), np.zeros((KINDS, 0)), 0.0, np.array([[0.01], [0.0]]))
-    spreads = np.array([np.inf, 0.0, 0.0, 0.0])
+def slopes_of(
+    line: Line, noise: Mapping[Key, Noise], spread: float = np.inf
+) -> tuple[Array, Array, Unknowns, Array]:
+    """Return what least squares tell, and what is left without the noise, with their covariances."""
+    start = Unknowns(np.array([PRIOR]), np.zeros((KINDS, 0)), 0.0, np.array([[0.01], [0.0]]))
+    spreads = np.array([spread, 0.0, 0.0, 0.0])
     _, systems = cast(Any, linearised(None, [line], start, noise))
-    return estimation._solved(MODEL, systems, start, start, spreads)
+    step = estimation._solved(MODEL, systems, start, start, spreads)
+    found, covariance = estimation._without_noise(
+        MODEL, [cast(Data, line)], step.unknowns, start, spreads, noise, step
+    )
+    return step.unknowns.parameters, step.covariance, found, covariance
 
 
-@pytest.mark.parametrize(("size", "shared"), [(0.1, 0.0), (0.3, 0.0), (0.3, -1.0), (0.3, 2.0)])
+@pytest.mark.parametrize(("size", "shared"), [(0.1, 0.0), (0.3, 0.0), (0.3, -1.0), (0.3, 2.0), (1.0, 0.0)])
 def test_what_squares_of_noise_make_of_a_slope_is_taken_off(
     size: float, shared: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Least squares tell (a + b s^2) / (1 + s^2), with b times the noise in y, as deflections have it.
-
-    What noise s once more takes off that leaves s^4.
-    """
+    """Least squares tell (a + b s^2) / (1 + s^2), with b times the noise in y, as deflections have it."""
     monkeypatch.setattr(estimation, "linearised", linearised)
     x, noise = np.random.default_rng(2).standard_normal((2, ROWS)) * np.array([[1.0], [size]])
     line = Line(x + noise, SLOPE * x + shared * noise, np.full(ROWS, size), shared)
     noises = {KEY: Noise(np.ones(1))}
-    step = slope_of(line, noises)
-    usual = step.unknowns.parameters[0]
-    assert usual == pytest.approx((SLOPE + shared * size**2) / (1.0 + size**2), rel=0.01)
-    loose = step._replace(covariance=np.diag([1.0, 0.0, 0.0, 0.0]))  # so that the step is not held back
-    found, _ = estimation._without_noise(MODEL, [cast(Data, line)], step.unknowns, noises, loose)
-    assert found.parameters[0] == pytest.approx(SLOPE, rel=1.5 * size**4 + 0.003)
+    usual, _, found, _ = slopes_of(line, noises)
+    assert usual[0] == pytest.approx((SLOPE + shared * size**2) / (1.0 + size**2), rel=0.02)
+    assert found.parameters[0] == pytest.approx(SLOPE, rel=0.02)
+
+
+def test_where_noise_is_all_that_is_told_the_prior_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of the difference of motor and link acceleration: y has the noise too, and least squares believe it.
+
+    They tell the prior 1 ± 1 and the slope 7 of the noise, as often as rows tell of it.
+    """
+    monkeypatch.setattr(estimation, "linearised", linearised)
+    size = 0.01  # as much as the noise of y lets tell: (10000 + 20000 0.01^2 7) / (1 + 2)
+    noise = size * np.random.default_rng(4).standard_normal(ROWS)
+    line = Line(noise, 7.0 * noise, np.full(ROWS, size), 7.0)
+    usual, before, found, covariance = slopes_of(line, {KEY: Noise(np.ones(1))}, 1.0)
+    assert usual[0] == pytest.approx((PRIOR + 2.0 * 7.0) / 3.0, rel=0.02) and before[0, 0] < 0.35
+    assert found.parameters[0] == pytest.approx(PRIOR, abs=0.3)
+    assert 0.8 < np.sqrt(covariance[0, 0]) < 1.05
 
 
 @pytest.mark.parametrize("louder", [0.0, 1.0, 2.0])
@@ -151,12 +166,11 @@ def test_deviations_count_that_noise_of_encoders_is_louder_where_more_is_told(
     line = Line(x + noise, SLOPE * x + 0.05 * own, size, 0.0)
     left = np.std(line.measured - SLOPE * line.told)  # of which deviations take all to be alike
     noises = {KEY: Noise(np.array([left]))}
-    step = slope_of(line, noises)
-    _, covariance = estimation._without_noise(MODEL, [cast(Data, line)], step.unknowns, noises, step)
+    _, before, _, covariance = slopes_of(line, noises)
     true = np.sqrt(np.sum(x**2 * ((SLOPE * size) ** 2 + 0.05**2))) / np.sum(x**2)
     assert np.sqrt(covariance[0, 0]) == pytest.approx(true, rel=0.15)
     if louder:
-        assert np.sqrt(step.covariance[0, 0]) < 0.8 * true
+        assert np.sqrt(before[0, 0]) < 0.8 * true
 
 
 def test_a_covariance_has_no_variance_below_zero() -> None:

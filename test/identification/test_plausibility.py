@@ -17,7 +17,7 @@ from hodyn_ros.identification.figures import in_units_of_joints
 from hodyn_ros.identification.least_squares.data import Data
 from hodyn_ros.identification.plausibility import _doubt as doubt
 from hodyn_ros.identification.plausibility import check_plausible
-from hodyn_ros.identification.result import Figure
+from hodyn_ros.identification.result import Figure, heads_of_fits
 from hodyn_ros.identification.torque_model import TorqueModel
 from hodyn_ros.trajectory import FourierSeries
 
@@ -111,6 +111,8 @@ def test_slides_are_in_metres(tmp_path: Path) -> None:
     }
     figures = [Figure(f"{what} of rides", unit, 0.0, 0.0, 0.0, True) for what, unit in units.items()]
     assert [each.unit for each in in_units_of_joints(figures, robot)] == ["kg", "N·s/m/K", "N/m"]
+    heads = heads_of_fits(robot)
+    assert "RMS [N/s]" in str(heads) and "RMS [µm]" in heads[-1]
 
 
 def test_what_looks_wrong_and_is_not_plain_is_said(wrist: Robot) -> None:

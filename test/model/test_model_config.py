@@ -235,7 +235,7 @@ REJECTED: dict[str, tuple[str, str, list[str]]] = {
     "foreign key": ("name: one", "name: one\ncolour: red", [":2: colour", "known here", "gravity"]),
     "damping": ("stiffness", "damping: 3, stiffness", ["joints[0].drive.damping", "unknown key"]),
     "repeated key": ("mass: 2\n", "mass: 2\n    mass: 3\n", ["robot.yaml:5: ", "'mass'", "twice", "line 4"]),
-    "missing mass": ("    mass: 2\n", "", ["bodies[0]", "'mass'", "[kg]"]),
+    "missing mass": ("    mass: 2\n", "", ["bodies[0]: body 'arm': the key 'mass'", "[kg]"]),
     "missing about": ("about: com, ", "", ["bodies[0].inertia", "'about'", "centre of mass or origin"]),
     "missing moment": ("iyy: 0.02, ", "", ["bodies[0].inertia", "'iyy'", "[kg m^2]"]),
     "missing name": ("name: one\n", "", ["'name' is missing"]),

@@ -41,6 +41,9 @@ _SHAPE = 1.0, 1.0  # spreads of the logarithm of a transition speed about the fi
 _LARGEST_STEP = 0.5  # of these, as friction is far from linear in them
 _LEAST_SHARE = 0.1  # of what certain rates seem to tell of the delay, that they tell at least
 _DRAWS = 16  # of noise of the encoders, with both signs
+_LARGEST_NOISE = 0.9  # share of what rows seem to tell, that counts as noise at most
+_WEAK = 3.0  # times as far as usual from the prior, where rows alone are looked at
+_LEAST_LOAD = 0.02  # of what it was, that a load becomes at least
 _LONGEST_LAG = 3e-3  # [s] spread of D / K of a spring
 
 
@@ -129,7 +132,7 @@ def estimate(
         variances = np.diag(last.covariance)[now.of_shape]
         of_held = np.where(spreads[now.of_shape] > 0.0, variances, of_held) * np.tile(~sticking, 2)
         spreads[now.of_shape] *= np.tile(~hidden, 2)
-    now, covariance = _without_noise(model, runs, now, weights, last)
+    now, covariance = _without_noise(model, runs, now, start, spreads, weights, last)
     held = np.zeros(len(spreads))
     held[now.of_shape] = np.where(spreads[now.of_shape] > 0.0, 0.0, of_held)
     covariance += np.diag(held)
@@ -228,7 +231,13 @@ def _solved(
 
 
 def _without_noise(
-    model: TorqueModel, runs: Sequence[Data], now: Unknowns, noise: Mapping[Key, Noise], step: _Step
+    model: TorqueModel,
+    runs: Sequence[Data],
+    now: Unknowns,
+    start: Unknowns,
+    spreads: Array,
+    noise: Mapping[Key, Noise],
+    step: _Step,
 ) -> tuple[Unknowns, Array]:
     """Return the unknowns without what noise of the encoders makes of them in the mean, and their covariance.
 
@@ -236,11 +245,17 @@ def _without_noise(
     squares of noise come in: inertias shrink, and the delay with them, as viscous friction takes one for the
     other. Deflections y have it themselves, and damping of springs comes out small. Noise n of the same size
     added to it makes as much once more (simulation extrapolation; J. R. Cook and L. A. Stefanski, J. Am.
-    Stat. Assoc. 89, 1994), of the first order in the equations A^T (y - P) = 0 the mean over both signs of
-    A(n)^T ((P - y)(n) - (P - y)(0)). It is taken off up to a deviation: where it is more, it is no small
-    correction.
+    Stat. Assoc. 89, 1994): in the equations A^T (y - P) = 0 the mean b over both signs of
+    A(n)^T ((P - y)(n) - (P - y)(0)), and with further x, M = E[(A(n) - A)^T (A(n) - A)] more of it.
 
-    What it scatters, A^T (P - y)(n), takes the place of what it would, were it alike all the time, as
+    Where M is a large part of the information N = A^T A, what rows seem to tell is noise: the difference of
+    motor and link acceleration is hardly more, and would have motor and link of equal inertia. So equations
+    count the less the more noise they have, beside the prior x0 with the `spreads` S, by R = 1 - M N^-1,
+    which makes the variance of x' least:
+
+        (S^-2 + R (N - M)) (x' - x0) = R (A^T (y - A x0) + b(x0))
+
+    What noise scatters, A^T (P - y)(n), takes the place of what it would, were it alike all the time, as
     noise by frequency has it: it is loudest where friction turns over, and there rates of efforts, which
     tell their delay, are largest.
     """
@@ -248,7 +263,9 @@ def _without_noise(
     blocks = {key: by_unknowns(model, key, of_one, now) for key, of_one in systems}
     shares = {key: np.zeros(len(block)) for key, block in blocks.items()}  # of noise, that encoders make
     random = np.random.default_rng(0)
-    means, scattered = np.zeros((2, _DRAWS, len(now.vector)))
+    size = len(now.vector)
+    means, scattered = np.zeros((2, _DRAWS, size))
+    squares = np.zeros((size, size))
 
     def beyond(shaken: Sequence[Data]) -> Iterator[tuple[Key, Array, Array]]:
         rows, systems = linearised(model, shaken, now, noise, whole=True)
@@ -260,17 +277,65 @@ def _without_noise(
     for mean, scatter, shaken in zip(means, scattered, draws):
         for (key, block, more), (_, other_block, less) in zip(*map(beyond, zip(*shaken))):
             mean += 0.5 * (block.T @ more + other_block.T @ less)
-            wave = 0.5 * (more - less)
+            wave, shaking = 0.5 * (more - less), 0.5 * (block - other_block)
             scatter += blocks[key].T @ wave
+            squares += shaking.T @ shaking / _DRAWS
             shares[key] += wave**2 / _DRAWS
     alike = sum(block.T @ (np.minimum(shares[key], 1.0)[:, None] * block) for key, block in blocks.items())
-    waves = scattered @ step.gain.T
-    covariance = _positive(step.covariance - step.gain @ alike @ step.gain.T) + waves.T @ waves / _DRAWS
-    bias = step.gain @ means.mean(axis=0)
-    deviations = np.sqrt(np.diag(covariance))
-    known = deviations > 0.0
-    largest = np.abs(bias[known] / deviations[known]).max()
-    return now.moved(bias / max(1.0, largest)), covariance
+    with np.errstate(divide="ignore"):
+        prior = np.where(spreads > 0.0, spreads**-2.0, 0.0)
+    deviations = np.sqrt(np.diag(step.covariance))
+    scale = np.where(deviations > 0.0, deviations, 1.0)  # by which unknowns are made alike in size
+    both = np.outer(scale, scale)
+    gain, squares, pull = step.gain / both, squares * both, prior * scale**2
+    squares *= min(1.0, _LARGEST_NOISE / max(np.abs(np.linalg.eigvals(squares @ gain)).max(), 1e-12))
+    one = np.eye(size)
+    left_out = squares @ (_covariance(step.information, _WEAK * spreads) / both)
+    counts = one - left_out  # R
+    solve = gain @ np.linalg.inv(one - left_out @ (one - pull[:, None] * gain) - counts @ squares @ gain)
+    away = (now.vector - start.vector) / scale
+    change = scale * (solve @ (counts @ (scale * means.mean(axis=0)) - left_out @ (pull * away)))
+    of_prior, of_rows = (scale[:, None] * each * scale for each in (solve, solve @ counts))
+    covariance = of_rows @ (step.information - alike) @ of_rows.T + (of_prior * prior) @ of_prior.T
+    waves = scattered @ of_rows.T
+    covariance = _positive(covariance) + waves.T @ waves / _DRAWS
+    if not now.springs.size:
+        return now.moved(change), covariance
+    return _moved_with_loads(model, runs, now, change, covariance)
+
+
+def _moved_with_loads(
+    model: TorqueModel, runs: Sequence[Data], now: Unknowns, step: Array, covariance: Array
+) -> tuple[Unknowns, Array]:
+    """Return the unknowns a step further, and their covariance there.
+
+    Deflections tell the product of a load and a compliance. A step is linear in both; the product is what it
+    keeps, and the compliance is that over the load.
+    """
+    moved, turn = now.moved(step), np.eye(len(step))
+    for i, sway in enumerate(load_sways(model, runs, now)):
+        grows = max(_LEAST_LOAD, 1.0 + float(sway @ step[: model.bodies]))
+        for kind in (COMPLIANCE, LAG):
+            at, before = now.of_spring(kind, i), now.springs[kind, i]
+            moved.springs[kind, i] = (before * grows + step[at]) / grows
+            turn[at] /= grows
+            turn[at, : model.bodies] = (before - moved.springs[kind, i]) * sway / grows
+    return moved, turn @ covariance @ turn.T
+
+
+def load_sways(model: TorqueModel, runs: Sequence[Data], now: Unknowns) -> Array:
+    """Return by which share the swaying load of each spring grows with the parameters of bodies (e, bodies).
+
+    Least squares of the load about its mean, as offsets of encoders take the mean.
+    """
+    swayed, squares = 0.0, 0.0
+    for data in runs:
+        loads = np.array([part[:, : model.bodies] for part in data.springs(model, now)])
+        loads -= loads.mean(axis=1, keepdims=True)
+        own = loads @ now.parameters[: model.bodies]
+        swayed = swayed + np.einsum("eN,eNb->eb", own, loads)
+        squares = squares + np.einsum("eN,eN->e", own, own)[:, None]
+    return np.asarray(swayed / np.maximum(squares, 1e-300))
 
 
 def _positive(covariance: Array) -> Array:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from hodyn_ros.identification.reporting.run import HEADS, Run
-from hodyn_ros.identification.result import Figure, Identified
+from hodyn_ros.identification.reporting.run import Run
+from hodyn_ros.identification.result import Figure, Identified, heads_of_fits
 from hodyn_ros.tables import number
 
 _STYLE = """
@@ -37,7 +37,7 @@ def page(result: Identified, runs: Sequence[Run], pictures: Sequence[tuple[str, 
         lines = "".join(f"<li>{escape(note)}</li>" for note in result.notes)
         parts.append(f"<h2>What to know</h2><ul>{lines}</ul>")
     for run in runs:
-        heads = [" ".join(head.split()) for head in HEADS]
+        heads = [" ".join(head.split()) for head in heads_of_fits(result.robot)]
         parts += [
             f"<h2>Not explained of {escape(run.title)}</h2>",
             _table(heads, [(row, "") for row in run.rows()]),

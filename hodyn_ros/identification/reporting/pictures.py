@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,15 +15,18 @@ from hodyn_ros.pictures import plain, save_picture
 _BLUE, _RED, _GREY = "#0072B2", "#D55E00", "#888888"
 
 
-def draw_fits(fits: Sequence[Fit], unit: str, factor: float, title: str, path: Path) -> Path:
-    """Draw each joint: measured, predicted and residual over time, and the spectrum of the residual."""
+def draw_fits(fits: Sequence[Fit], units: Mapping[str, str], factor: float, title: str, path: Path) -> Path:
+    """Draw each joint: measured, predicted and residual over time, and the spectrum of the residual.
+
+    `units` are those of the joints, in which values are drawn after multiplication with `factor`.
+    """
     height = 1.4 + 2.0 * len(fits)  # margins are set by hand: a layout that seeks them takes a second a joint
     figure = Figure(figsize=(12.0, height))
     figure.suptitle(title, y=1.0 - 0.25 / height)
     axes = figure.subplots(len(fits), 2, squeeze=False, width_ratios=(3, 1))
     figure.subplots_adjust(0.07, 0.6 / height, 0.985, 1.0 - 0.8 / height, wspace=0.22, hspace=0.4)
     for (left, right), fit in zip(axes, fits):
-        times = fit.times - fit.times[0]
+        times, unit = fit.times - fit.times[0], units[fit.joint]
         residual = factor * (fit.measured - fit.predicted)
         left.plot(times, factor * fit.measured, color=_GREY, linewidth=1.0, label="measured")
         left.plot(times, factor * fit.predicted, color=_BLUE, linewidth=1.4, label="predicted")

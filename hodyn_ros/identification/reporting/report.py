@@ -9,7 +9,7 @@ from pathlib import Path
 from hodyn_ros.identification.reporting.page import page
 from hodyn_ros.identification.reporting.pictures import draw_figures, draw_fits
 from hodyn_ros.identification.reporting.run import Run
-from hodyn_ros.identification.result import Identified
+from hodyn_ros.identification.result import Identified, units
 from hodyn_ros.outputs import write_text
 
 
@@ -23,14 +23,17 @@ def write_report(result: Identified, runs: Sequence[Run], folder: Path) -> list[
     }
     write_text(folder / "identified.json", json.dumps(data, indent=2) + "\n")
     pictures: list[tuple[str, Path]] = []
+    both = units(result.robot)
+    of_efforts = {name: effort for name, (effort, _) in both.items()}
+    of_bends = {name: f"µ{position}" for name, (_, position) in both.items()}
     for i, run in enumerate(runs):
         start = f"validation{i}-" if i else ""
         title = f"{result.robot.name} on {run.title}"
-        path = draw_fits(run.efforts, "N·m", 1.0, f"Efforts of {title}", folder / f"{start}efforts.png")
+        path = draw_fits(run.efforts, of_efforts, 1.0, f"Efforts of {title}", folder / f"{start}efforts.png")
         pictures.append((f"Efforts of {run.title}", path))
         if run.deflections:
             where = folder / f"{start}deflections.png"
-            path = draw_fits(run.deflections, "µrad", 1e6, f"Motor minus link of {title}", where)
+            path = draw_fits(run.deflections, of_bends, 1e6, f"Motor minus link of {title}", where)
             pictures.append((f"Motor minus link of {run.title}", path))
     pictures.append(("Figures with their intervals", draw_figures(result, folder / "figures.png")))
     write_text(folder / "report.html", page(result, runs, pictures))

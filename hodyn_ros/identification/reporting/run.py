@@ -9,15 +9,6 @@ from hodyn_ros.identification.result import Fit
 from hodyn_ros.identification.validation import rates
 from hodyn_ros.tables import number
 
-HEADS = (
-    "joint",
-    "effort,\nRMS [N·m]",
-    "with the\nfile's figures",
-    "share of what\nmoves [%]",
-    "its rate,\nRMS [N·m/s]",
-    "motor minus link,\nRMS [µrad]",
-)
-
 
 @dataclass(frozen=True, eq=False)
 class Run:
@@ -46,7 +37,7 @@ class Run:
         return self.source if self.used else f"{self.source}, which was not used"
 
     def rows(self) -> list[list[str]]:
-        """Return what is not explained of each joint, under the `HEADS`."""
+        """Return what is not explained of each joint, under the heads of `heads_of_fits`."""
         bent = {fit.joint: number(1e6 * fit.rms) for fit in self.deflections}
         rows = []
         for fit in self.efforts:

@@ -94,7 +94,8 @@ class _Builder:
         if errors:
             others = len(errors) - 1
             more = f" (and {others} more mistake{'s' if others > 1 else ''})" if others else ""
-            raise _from_schema(text, place, errors[0], more)
+            wrong, reason = _from_schema(place, errors[0])
+            raise text.error(wrong, self._owner(wrong) + reason + more)
         return self.mapping(kind, data, place)
 
     def mapping(self, kind: Any, data: Mapping[str, Any], place: Place) -> Any:
@@ -114,9 +115,7 @@ class _Builder:
             kind.check_keys(values)
             entry = kind(**values)
         except ModelError as error:
-            depth = self._item(place, range(len(place), 0, -1))
-            owner = f"{_one_of(place[depth - 2])} {self.text.at(place[:depth])['name']!r}: " if depth else ""
-            raise self.text.error(place, f"{owner}{error}") from error
+            raise self.text.error(place, f"{self._owner(place)}{error}") from error
         entry.set_origin(self.text.error, place, plain)
         return entry
 
@@ -146,6 +145,11 @@ class _Builder:
             remark = "; ".join(data[key] for key in ("source", "note") if key in data)
             self.assumed.append(AssumedFigure(name + place_name(place[depth:]), value, remark))
 
+    def _owner(self, place: Place) -> str:
+        """Return what a place belongs to, before a message: "joint 'elbow': "."""
+        depth = self._item(place, range(len(place), 0, -1))
+        return f"{_one_of(place[depth - 2])} {self.text.at(place[:depth])['name']!r}: " if depth else ""
+
     def _item(self, place: Place, depths: range) -> int:
         """Return the first depth at which a place is in an item of a list with a name; 0: none."""
         for depth in depths:
@@ -170,15 +174,16 @@ _TYPE_WORDS = {
 }
 
 
-def _from_schema(text: YamlText, around: Place, error: ValidationError, more: str) -> ModelError:
+def _from_schema(around: Place, error: ValidationError) -> tuple[Place, str]:
+    """Return which place is wrong, and why."""
     place = (*around, *error.path)
     schema: Schema = dict(error.schema) if isinstance(error.schema, dict) else {}
     if error.validator == "additionalProperties":
         known = list(schema["properties"])
         instance: Any = error.instance
         unknown = next(key for key in instance if key not in known)
-        return text.error((*place, unknown), f"unknown key; {nearest(unknown, known)}{more}")
-    return text.error(place, _reason(error, schema) + more)
+        return (*place, unknown), f"unknown key; {nearest(unknown, known)}"
+    return place, _reason(error, schema)
 
 
 def _reason(error: ValidationError, schema: Schema) -> str:
