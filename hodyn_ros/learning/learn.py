@@ -131,6 +131,7 @@ class Learner:
         starts = [0.0] * len(recordings) if begins is None else begins
         unknown = max(1.0, self.config.uncertainty.friction)  # viscous friction over the derivative gain
         lag = unknown * float(np.max(self._gains.derivative / np.maximum(self._gains.proportional, 1e-9)))
+        lag += self.config.uncertainty.delay
         errors = errors_of(
             self.robot, self.motion, recordings, starts, self.windows, self.config, lag, expected
         )

@@ -31,7 +31,7 @@ from hodyn_ros.ros.parameters.parameters import ParameterSpec, declare, paramete
 from hodyn_ros.ros.process import run
 from hodyn_ros.ros.recorded import HEARD, heard_message, word
 from hodyn_ros.ros.streams.fixed_rate import steady_timer
-from hodyn_ros.ros.streams.one_publisher import identity
+from hodyn_ros.ros.streams.one_publisher import identity, publishers_of
 from hodyn_ros.ros.streams.qos import latched_qos
 from hodyn_ros.ros.streams.stream_executor import StreamGroup
 
@@ -214,6 +214,9 @@ class RecordedSubscription:
         is_new = publisher not in self.publishers
         if not is_new:
             self.lost += max(0, number - self.publishers[publisher] - 1)
+        if is_new:  # those that have gone would be told of for ever
+            present = publishers_of(self._recorder, self._name)
+            self.publishers = {gid: last for gid, last in self.publishers.items() if gid in present}
         self.publishers[publisher] = number
         if is_new:
             self._recorder.tell()

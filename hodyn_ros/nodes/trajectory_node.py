@@ -337,6 +337,7 @@ class TrajectoryNode(Node):
 
     def _start(self, instant: int | None) -> None:
         assert self._sampler is not None
+        self._recorded = None  # only the first motion waits: no recorder that comes later starts one
         following = self._fixed_rate.next
         self._first = following if instant is None else max(following, self._fixed_rate.number(instant))
         duration, ahead = self._sampler.duration, (self._first - following) / self._rate

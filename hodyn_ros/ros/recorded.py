@@ -7,6 +7,8 @@ come proves that all after it come.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterable
 
 from rclpy.node import Node
@@ -19,6 +21,7 @@ STREAMS = ("desired_motion", "feedforward_torque", "effort_commands", "joint_sta
 HEARD = "recorder/heard"  # what `recorder` says, by its name: a word for each publisher of a topic
 
 _ROSBAG2 = "rosbag2_recorder"  # the node of `ros2 bag record`
+_LOOK_AGAIN = 0.1  # [s]; to ask who publishes and hears takes a millisecond, as long as some streams leave
 
 
 def word(topic: str, publisher: bytes = b"") -> str:
@@ -38,14 +41,19 @@ class RecordedTopics:
         self._node = node
         self._topics = [node.resolve_topic_name(topic) for topic in STREAMS]
         self._heard: set[str] = set()
+        self._missing, self._looked_at = self._topics, -math.inf
         self._subscription = node.create_subscription(String, HEARD, self._take, latched_qos())
 
     def _take(self, msg: String) -> None:
         self._heard = set(msg.data.split())
 
     def missing(self) -> list[str]:
-        """Return the topics of which somebody publishes what is not recorded."""
-        return [topic for topic in self._topics if not self._is_recorded(topic)]
+        """Return the topics of which somebody publishes what is not recorded, as of 0.1 s ago at most."""
+        now = time.monotonic()
+        if now - self._looked_at >= _LOOK_AGAIN:
+            self._missing = [topic for topic in self._topics if not self._is_recorded(topic)]
+            self._looked_at = now
+        return self._missing
 
     def _is_recorded(self, topic: str) -> bool:
         publishers = publishers_of(self._node, topic)

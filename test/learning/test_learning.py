@@ -27,9 +27,11 @@ from hodyn_ros.learning import (
     write_correction,
 )
 from hodyn_ros.learning.begins import begins_of
+from hodyn_ros.learning.repetitions import errors_of
 from hodyn_ros.learning.response import Deviation, Windows, response
 from hodyn_ros.model.drive_spec import DriveLimits
-from hodyn_ros.trajectory import Cosines, WaypointSpline
+from hodyn_ros.trajectory import Cosines, FourierSeries, WaypointSpline
+from hodyn_ros.trajectory.rest import rest_to_rest
 
 pytestmark = pytest.mark.thorough
 
@@ -273,6 +275,23 @@ class TestBadRecordings:
         )  # fmt: skip
         both = learner.learn([run, other])
         assert both.history[-1].repetitions == 1 and "another motion" in both.notes[0]
+
+    @pytest.mark.parametrize("late", [0.0, 0.2])
+    def test_a_slow_joint_that_sticks_is_not_late(self, late: float) -> None:
+        """At an even speed dry friction and a load look alike, 0.2 s behind at 0.05 rad/s."""
+        robot = pendulum(4.0, 0.4, 0.1, 0.6, 9000.0)
+        motion = rest_to_rest(
+            FourierSeries(0.0125, np.array([[0.05]]), np.zeros((1, 1)), np.zeros(1)), 0.8, 7.0
+        )
+        windows, times = Windows(motion.duration, 200), np.arange(-0.2, motion.duration + 0.2, 2e-3)
+        links, rates = motion.sample(np.clip(times, late, motion.duration) - late, 1).swapaxes(0, 1)
+        links -= 0.0 if late else 4e-3 + 8e-3 * np.tanh(rates / 5e-3)
+        run = JointRecording("run", ("lift",), Channel(times, 1.0 + rates), None, Channel(times, links))
+        errors = partial(errors_of, robot, motion, [run], [0.0], windows, LearningConfig(bandwidth=4.0), 0.03)
+        if late:
+            refused(errors, "begins at another time: it is 2... ms behind")
+        else:
+            assert errors().known.all()
 
     def test_corrections_of_something_else(self, learner: Learner) -> None:
         learned = learner.learn([recorded(learner, first_errors(learner))])

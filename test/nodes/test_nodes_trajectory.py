@@ -303,6 +303,15 @@ def test_it_waits_for_who_records_and_no_sample_is_missing(by_rosbag2: bool, tmp
         if by_rosbag2:
             rosbag2.hear_out(heard)
             stamps = [nanoseconds(message.header.stamp) for message in heard]
+            stack.close()
+            place = "/tn_record/desired_motion"
+            talk.wait_until(lambda: len(talk.node.get_subscriptions_info_by_topic(place)) == 1, "its end")
+            here = np.array(heard[-1].positions)
+            next_one = trajectory_message([0.0, 0.3], [here.tolist(), (here + 0.1).tolist()])
+            talk.publisher(JointTrajectory, "joint_trajectory").publish(next_one)
+            talk.wait_until(
+                lambda: node.output().count("the motion starts") == 2, "a motion that none records"
+            )
         else:
             recorder.end()
             with Bag(tmp_path / "bag") as bag:
