@@ -53,7 +53,7 @@ _ROOM = 0.92  # use of a limit up to which they do where nothing hurries
 # friction turns over, a limit of torque rates is kept best by not turning back: with ever less jerk a joint
 # went on for radians.
 _TO_BRAKE, _TO_REST = 0.2, 0.5
-_STOPS = 1.0, 0.7, 0.5, 0.35  # of all that joints may do, to stop
+_STOPS = 1.0, 0.7, 0.5, 0.35, 0.2, 0.1  # of all that joints may do, to stop
 _ASTRAY = 0.05  # [rad or m] that a plan may lead beyond a target and a stop, where one can stop
 _TRIES = 10
 _ROUNDING = 1e-9  # of bounds, that differences of control points lose
@@ -150,7 +150,7 @@ class TrackingPlanner:
         if self.ends <= since + self.config.stop:
             return
         past = self._rows(frozen - DEGREE - self._kept, frozen)
-        for stop in self._stops(past[-1]):
+        for stop in self._stops(past[-1], self._shares):
             states, usage, _ = self._checked(past, stop)
             if usage <= HOLDS:
                 self._adopt(states, frozen, len(past))
@@ -314,9 +314,9 @@ class TrackingPlanner:
         states = np.concatenate([past, rows])
         return states, *self._limits.usage(states[self._kept + 1 :, 0])
 
-    def _stops(self, present: Array) -> Iterator[Array]:
-        """Yield states (N, 3, n) from those of now (3, n) to a stop, each longer than the one before."""
-        for share in (*_STOPS, self._shares):
+    def _stops(self, present: Array, shares: Array | float = 1.0) -> Iterator[Array]:
+        """Yield states (N, 3, n) from those of now (3, n) to a stop, the hardest first, `shares` last."""
+        for share in (*_STOPS, shares):
             yield _sampled(Approach.to_a_stop(State(*present), Bounds.symmetric(*(share * self._bounds))))
 
     def _beyond(self, rows: Array, target: ExpectedTarget | KnownTarget) -> Array:
@@ -337,7 +337,7 @@ class TrackingPlanner:
         of points that are known they would leave the path; so they stand. None where no such plan holds.
         """
         over = self._beyond(rows, target)
-        for stop in self._stops(np.concatenate([past, rows[:begin]])[-1]):
+        for stop in self._stops(np.concatenate([past, rows[:begin]])[-1], shares):
             stop = np.concatenate([rows[:begin], stop])
             astray = over > self._beyond(stop, target) + _ASTRAY
             if not astray.any():
