@@ -7,10 +7,13 @@ is continuous to the acceleration; its positions every `STEP` are the control po
 degree 5, which is continuous to its snap, and whose velocity, acceleration and jerk keep the same limits, for
 they are means of those of the ramps. Torques, their rates, motors and springs are looked at along the whole
 plan before it is followed; where they are beyond their limits, joints are to do less. What the present sample
-needs is never changed, and where no plan is found the last one goes on, to rest.
+needs is never changed, and where no plan is found the last one goes on, to rest. Where that, or the plan that
+was found, leads further beyond the target than a stop would, joints stop before they turn back.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -49,6 +52,8 @@ _ROOM = 0.92  # use of a limit up to which they do where nothing hurries
 # friction turns over, a limit of torque rates is kept best by not turning back: with ever less jerk a joint
 # went on for radians.
 _TO_BRAKE, _TO_REST = 0.2, 0.5
+_STOPS = 1.0, 0.7, 0.5, 0.35, 0.2, 0.1  # of all that joints may do, to stop
+_ASTRAY = 0.05  # [rad or m] that a plan may lead beyond a target and a stop, where one can stop
 _TRIES = 10
 _ROUNDING = 1e-9  # of bounds, that differences of control points lose
 _WITNESSES = 3  # messages that say the same, for a jump to be believed
@@ -144,11 +149,9 @@ class TrackingPlanner:
         if self.ends <= since + self.config.stop:
             return
         past = self._rows(frozen - DEGREE - self._kept, frozen)
-        for share in (1.0, 0.7, 0.5, 0.35):
-            bounds = Bounds.symmetric(*(share * self._shares * self._bounds))
-            rest = _sampled(Approach.to_a_stop(State(*past[-1]), bounds))
-            states = np.concatenate([past, rest])
-            if self._limits.usage(states[self._kept + 1 :, 0])[0] <= HOLDS:
+        for stop in self._stops(past[-1], self._shares):
+            states, usage, _ = self._checked(past, stop)
+            if usage <= HOLDS:
                 self._adopt(states, frozen, len(past))
                 return
 
@@ -261,9 +264,19 @@ class TrackingPlanner:
             if rows is None:
                 usage, limit = np.inf, f"{_MOST * STEP:g} s of a plan"
                 break
-            states = np.concatenate([past, rows])
-            # the spans up to the present one are those of the last plan, and have been found within limits
-            usage, limit = self._limits.usage(states[self._kept + 1 :, 0])
+            states, usage, limit = self._checked(past, rows)
+            turned = None
+            if isinstance(target, ExpectedTarget) and usage <= HOLDS:
+                follows = int((target.until - since) / STEP)  # it may be enough to stop behind these
+                turned = self._turned(past, rows, target, shares, follows)
+                turned = turned or self._turned(past, rows, target, shares, 0)
+            elif isinstance(target, ExpectedTarget) and tried == 0 and "rate" in limit:
+                stop = next(self._stops(past[-1]))
+                turning = self._beyond(stop, target) > 0.0
+                if turning.any():
+                    turned = self._replaced(past, rows, stop, target, shares, turning)
+            if turned is not None and turned[1] <= HOLDS:
+                states, usage, limit = turned
             if usage <= HOLDS:
                 self._adopt(states, frozen, len(past))
                 self._shares, self._target = shares, target
@@ -282,7 +295,78 @@ class TrackingPlanner:
                 target = target.standing()
             shares = shares * self._less(quantity, usage, tried)
             shares = self._braking(shares)
-        return Taken(False, self.delay, 0.0, 0.0, usage, limit, note)
+        rows = self._rows(frozen + 1, max(self._last + DEGREE, frozen + 1))
+        turned = self._turned(past, rows, target, self._shares, 0)
+        followed = turned is not None and isinstance(target, ExpectedTarget)
+        if turned is not None:
+            states, usage, limit = turned
+            self._adopt(states, frozen, len(past))
+        if followed:
+            self._target, self._planned = target, frozen
+        return Taken(followed, self.delay, float(followed), float(followed), usage, limit, note)
+
+    def _checked(self, past: Array, rows: Array) -> tuple[Array, float, str]:
+        """Return the states of a plan, with those before it, and the use of its limits.
+
+        The spans up to the present one are those of the last plan, and have been found within limits.
+        """
+        states = np.concatenate([past, rows])
+        return states, *self._limits.usage(states[self._kept + 1 :, 0])
+
+    def _stops(self, present: Array, shares: Array | float = 1.0) -> Iterator[Array]:
+        """Yield states (N, 3, n) from those of now (3, n) to a stop, the hardest first, `shares` last."""
+        for share in (*_STOPS, shares):
+            yield _sampled(Approach.to_a_stop(State(*present), Bounds.symmetric(*(share * self._bounds))))
+
+    def _beyond(self, rows: Array, target: ExpectedTarget | KnownTarget) -> Array:
+        """Return how far (n,) states (N, 3, n) lead beyond where a target goes, and would come to a stop."""
+        goes = target.at(np.arange(target.since, max(target.until, target.since + STEP), STEP))
+        places = np.concatenate([goes[:, 0], next(self._stops(goes[-1]))[:, 0], target.rest[None]])
+        below = places.min(axis=0) - rows[:, 0].min(axis=0)
+        above = rows[:, 0].max(axis=0) - places.max(axis=0)
+        return np.asarray(np.maximum(np.maximum(below, above), 0.0))
+
+    def _turned(
+        self, past: Array, rows: Array, target: ExpectedTarget | KnownTarget, shares: Array, begin: int
+    ) -> tuple[Array, float, str] | None:
+        """Return a plan of those states in which joints that lead astray stop, and then go to the last point.
+
+        They stop from row `begin` on, if that leads less far beyond the target than the `rows` (N, 3, n) do,
+        and turn back without acceleration: friction allows that under any limit of torque rates. To the end
+        of points that are known they would leave the path; so they stand. None where no such plan holds.
+        """
+        over = self._beyond(rows, target)
+        for stop in self._stops(np.concatenate([past, rows[:begin]])[-1], shares):
+            stop = np.concatenate([rows[:begin], stop])
+            astray = over > self._beyond(stop, target) + _ASTRAY
+            if not astray.any():
+                return None
+            plan = self._replaced(past, rows, stop, target, shares, astray)
+            if plan[1] <= HOLDS:
+                return plan
+        return None
+
+    def _replaced(
+        self,
+        past: Array,
+        rows: Array,
+        stop: Array,
+        target: ExpectedTarget | KnownTarget,
+        shares: Array,
+        some: NDArray[np.bool_],
+    ) -> tuple[Array, float, str]:
+        """Return a plan in which some joints (n,) stop and go to the last point, as `_checked` does."""
+        turn = stop
+        if isinstance(target, ExpectedTarget):
+            off = State(stop[-1, 0] - target.rest, *stop[-1, 1:])
+            way = Approach(off, Bounds.symmetric(*(shares * self._bounds)))
+            if len(stop) + way.duration / STEP <= _MOST:
+                back = _sampled(way)
+                back[:, 0] += target.rest
+                turn = np.concatenate([stop, back])
+        count = np.arange(len(turn) if some.all() else max(len(turn), len(rows)))
+        turn, others = (each[np.minimum(count, len(each) - 1)] for each in (turn, rows))
+        return self._checked(past, np.where(some, turn, others))
 
     def _braking(self, shares: Array) -> Array:
         """Return shares (3, 1) by which joints brake in time, with less acceleration at the least jerk."""
