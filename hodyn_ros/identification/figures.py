@@ -24,8 +24,8 @@ _LEARNT = 0.5  # share of the spread of the prior to which a recording has to br
 _HIDDEN = "the motion hardly shows it; it stays near the file's"
 
 RATIO_ALONE = (
-    "not identifiable from this recording, because only its ratio to the inertias that load it is, and these "
-    "stay near the file's; weigh what the joint moves, and say with --trust how well the file knows it"
+    "not identifiable from this recording, because only its ratio to the inertias that load it is, and the "
+    "motion hardly shows these; weigh what the joint moves, and say with --trust how well the file knows it"
 )
 
 

@@ -205,6 +205,9 @@ def test_too_little_motion_says_which_parameters_and_what_to_move(arm: Robot) ->
     (note,) = [each for each in found.notes if "stay near the file's" in each]
     assert "(m cx of upper" in note and "\n" not in note
     assert "move lift, bend faster and over more of their range" in note
+    turn = found.figure("stiffness of turn")  # which the file keeps beside the load that moved with it
+    assert not turn.identified and "only its ratio to the inertias" in turn.reason
+    assert found.robot.require_drives().specs[0].stiffness == turn.value != turn.prior
     assert not found.figure("Coulomb friction of bend").identified
 
 
