@@ -271,8 +271,22 @@ def measure(stage: Stage) -> Section:
             f"{work}: processor time of a message", "none", 1e3 * followed["ours"].seconds, "ms", Bound(4.0)
         ),
     ]
+    disagreeing = by_planner(robot, _disagreeing(30), 0.1, StreamConfig(Mode.INTERPOLATE))
+    work = "chunks of 50 points that disagree"
+    rows.append(
+        _row(f"{work}: processor time of a message", "none", 1e3 * disagreeing.seconds, "ms", Bound(4.0))
+    )
     stage.say("streams: changes of target", 0.7)
     return Section("streams of points, an elastic Panda", [*rows, *_changes(robot, 1 if stage.quick else 4)])
+
+
+def _disagreeing(count: int) -> list[Message]:
+    """Return chunks of which each has another swing than the one before."""
+    times, share = _POINTS * np.arange(50), np.linspace(1.0, 0.3, 7)
+    return [
+        Message(0.1 * k, times + 0.1 * k, HOME + 0.1 * np.sin(1.5 * (times + 0.1 * k))[:, None] * share)
+        for k in range(count)
+    ]
 
 
 def _changes(robot: Robot, count: int) -> list[Row]:

@@ -508,7 +508,7 @@ class TestRobotFiles:
 
     def test_what_is_wrong_is_named(self, written: Callable[[str], Path]) -> None:
         assert_refused(
-            (("ry: {limits", "rw: {limits"), "17: joints[1].freedoms.rw: unknown key; known"),
+            (("ry: {limits", "rw: {limits"), "17: joints[1].freedoms.rw: joint 'hip': unknown key; known"),
             (("ry: {limits", "x: {limits"), "joints[1].freedoms: joint 'hip' is ball, with the degrees of"),
             (("type: ball", "type: ball\n    limits: {upper: 2}"),
              "'hip' is a row of joints; give those that have 'limits' under freedoms"),

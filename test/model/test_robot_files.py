@@ -122,7 +122,8 @@ class TestRotors:
             ("{stiffness: 900}", "give either motor_inertia ... or rotor_inertia ... with gear_ratio"),
             ("{rotor_inertia: 1, motor_inertia: 1, gear_ratio: 2, stiffness: 9}",
                 "give either motor_inertia"),
-            ("{rotor_inertia: -1, gear_ratio: 2, stiffness: 9}", "rotor_inertia: must be greater than 0"),
+            ("{rotor_inertia: -1, gear_ratio: 2, stiffness: 9}",
+                "rotor_inertia: joint 'shoulder': must be greater than 0"),
         ],
     )  # fmt: skip
     def test_one_way_of_the_two(self, tmp_path: Path, drive: str, words: str) -> None:

@@ -296,7 +296,10 @@ couplings: [{joint: wrist, of: finger, ratio: 0.5}]
             ),
             "unknown frame": (("b: rocker_end", "b: rocker_start"), "19: loops[0].b: there is no body or"),
             "unknown kind": (("kind: hinge", "kind: hing"), "19: loops[0].kind: ... did you mean 'hinge'"),
-            "unknown key": (("a: coupler_end", "from: coupler_end"), "19: loops[0].from: unknown key"),
+            "unknown key": (
+                ("a: coupler_end", "from: coupler_end"),
+                "19: loops[0].from: loop 'pin': unknown key",
+            ),
             "unknown joint": (
                 ("driven: [drive]", "driven: [motor]"),
                 "20: driven: there is no joint",
