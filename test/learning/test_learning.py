@@ -331,7 +331,7 @@ def test_files(learner: Learner, tmp_path: Path) -> None:
     assert read.history == learned.history and read.step == learned.step
     path.write_text(path.read_text().replace("best:", "beast:", 1))
     assert_refused(
-        (lambda: read_correction(path), "learned.yaml: ... beast: unknown key; did you mean 'best'"),
+        (lambda: read_correction(path), "learned.yaml: ... 'turn': unknown key; did you mean 'best'"),
         (lambda: read_correction(tmp_path / "nothing.yaml"), "there is no correction"),
     )
 
