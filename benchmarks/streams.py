@@ -282,7 +282,7 @@ def measure(stage: Stage) -> Section:
 
 def _disagreeing(count: int) -> list[Message]:
     """Return chunks of which each has another swing than the one before."""
-    times, share = _POINTS * np.arange(50), np.linspace(1.0, 0.3, 7)
+    times, share = np.linspace(0.0, 49 * _POINTS, 50), np.linspace(1.0, 0.3, 7)
     return [
         Message(0.1 * k, times + 0.1 * k, HOME + 0.1 * np.sin(1.5 * (times + 0.1 * k))[:, None] * share)
         for k in range(count)
