@@ -87,7 +87,7 @@ def test_single_degrees_of_freedom_of_a_joint_are_set(tmp_path: Path) -> None:
     robot = RobotChoice(str(path), settings=settings).robot()
     assert robot.joint_names == ("hip_rz", "hip_ry")
     assert (robot.limits.position_lower[1], robot.limits.position_upper[1]) == (-1.0, 0.5)
-    with pytest.raises(ModelError, match="freedoms.tx: unknown key"):
+    with pytest.raises(ModelError, match="freedoms.tx: joint .hip.: unknown key"):
         RobotChoice(str(path), settings=("hip.freedoms.tx.locked=0.2",)).robot()
 
 
