@@ -35,11 +35,16 @@ def check_figures(report: Report) -> dict[str, Any]:
     """Return what `check` prints."""
     limits = [
         {
-            **_picked(finding.column, "quantity", "joint", "unit"),
+            "quantity": finding.column.quantity,
+            "joint": finding.column.joint,
+            "unit": finding.column.unit,
             "time_s": finding.time,
             "value": finding.value,
-            **_picked(finding.column, "lower", "upper"),
-            **_picked(finding, "margin", "usage", "violated"),
+            "lower": finding.column.lower,
+            "upper": finding.column.upper,
+            "margin": finding.margin,
+            "usage": finding.usage,
+            "violated": finding.violated,
         }
         for finding in report.findings
     ]
@@ -50,7 +55,9 @@ def plan_figures(plan: TimeOptimal) -> dict[str, Any]:
     """Return what `plan` prints, of all limits that are used."""
     limits = [
         {
-            **_picked(binding.column, "quantity", "joint", "unit"),
+            "quantity": binding.column.quantity,
+            "joint": binding.column.joint,
+            "unit": binding.column.unit,
             "limit": binding.column.upper,
             "usage": binding.usage,
             "time_s": binding.time,
@@ -66,9 +73,11 @@ def identified_figures(result: Identified) -> dict[str, Any]:
     figures = [
         {
             "figure": each.name,
-            **_picked(each, "value", "deviation"),
+            "value": each.value,
+            "deviation": each.deviation,
             "file": each.prior,
-            **_picked(each, "unit", "identified"),
+            "unit": each.unit,
+            "identified": each.identified,
         }
         for each in (*result.figures, result.effort_delay)
     ]
@@ -85,7 +94,9 @@ def comparison_figures(comparison: Comparison) -> dict[str, Any]:
             "left_out": sorted(topic.added),
             "fields": {
                 field: {
-                    **_picked(one, "count", "absolute", "relative"),
+                    "count": one.count,
+                    "absolute": one.absolute,
+                    "relative": one.relative,
                     "time_s": one.time,
                     "element": one.element,
                     "first_s": one.first,
@@ -95,20 +106,25 @@ def comparison_figures(comparison: Comparison) -> dict[str, Any]:
         }
         for name, topic in comparison.topics.items()
     }
-    return {"agree": comparison.agree, "topics": topics, **_picked(comparison, "only_first", "only_second")}
+    return {
+        "agree": comparison.agree,
+        "topics": topics,
+        "only_first": comparison.only_first,
+        "only_second": comparison.only_second,
+    }
 
 
 def report_figures(reports: Sequence[Seen]) -> dict[str, Any]:
     """Return what `top --once` prints, by node."""
     return {
-        seen.name: {**_picked(seen, "level", "message", "robot"), "values": dict(seen.values)}
+        seen.name: {
+            "level": seen.level,
+            "message": seen.message,
+            "robot": seen.robot,
+            "values": dict(seen.values),
+        }
         for seen in reports
     }
-
-
-def _picked(thing: object, *names: str) -> dict[str, Any]:
-    """Return some attributes by their names."""
-    return {name: getattr(thing, name) for name in names}
 
 
 def _read(cell: str) -> float | str | None:
