@@ -23,7 +23,7 @@ _CERTAIN = 2.0  # standard deviations that a figure is away from zero, to count 
 _LEARNT = 0.5  # share of the spread of the prior to which a recording has to bring a base parameter
 _HIDDEN = "the motion hardly shows it; it stays near the file's"
 
-RATIO_ALONE = (
+_RATIO = (
     "not identifiable from this recording, because only its ratio to the inertias that load it is, and the "
     "motion hardly shows these; weigh what the joint moves, and say with --trust how well the file knows it"
 )
@@ -170,10 +170,11 @@ def _bent(
         width = _width_with_terms(estimate, terms, at(COMPLIANCE, i), COMPLIANCE)
     sure = compliance > _CERTAIN * width and not by_ratio
     value = 1.0 / compliance if compliance else np.inf
-    reason = RATIO_ALONE if by_ratio else ""
+    reason = _RATIO if by_ratio else ""
     if not sure and not by_ratio:
         reason = _soft_reason(compliance, width, estimate.deflections[j].sigma, _carries(model, data, j))
-    figures = [Figure(f"stiffness of {name}", "N·m/rad", value, width * value**2, prior, bool(sure), reason)]
+    stiffness = Figure(f"stiffness of {name}", "N·m/rad", value, width * value**2, prior, bool(sure), reason)
+    figures = [replace(stiffness, by_ratio=by_ratio)]
     for kind, what, unit in (
         (DELAY, "delay of the link encoder of", "s"),
         (OFFSET, "motor minus link without load, of", "rad"),

@@ -15,7 +15,6 @@ from hodyn_ros.identification.bandwidth import best_data
 from hodyn_ros.identification.base_parameters import BaseParameters, base_parameters
 from hodyn_ros.identification.consistency import nearest_bodies
 from hodyn_ros.identification.figures import (
-    RATIO_ALONE,
     base_figures,
     friction_figures,
     in_units_of_joints,
@@ -373,7 +372,7 @@ def _springs(
     model: TorqueModel, figures: Sequence[Figure], terms: Mapping[int, Terms]
 ) -> dict[int, SpringFigures]:
     """Return what robot files say of the springs that were identified, by themselves or beside their load."""
-    known = {each.name: each for each in figures if each.identified or each.reason == RATIO_ALONE}
+    known = {each.name: each for each in figures if each.identified or each.by_ratio}
     springs = {}
     for j, name in enumerate(model.robot.joint_names):
         stiffness = known.get(f"stiffness of {name}")

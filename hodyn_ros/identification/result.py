@@ -26,6 +26,7 @@ class Figure:
     prior: float
     identified: bool
     reason: str = ""
+    by_ratio: bool = False  # a stiffness that is known beside its load alone, and goes with that into files
 
     @property
     def interval(self) -> tuple[float, float]:

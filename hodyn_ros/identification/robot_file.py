@@ -12,7 +12,6 @@ from scipy.spatial.transform import Rotation
 
 from hodyn_ros.array import Array
 from hodyn_ros.dynamics.robot import Robot
-from hodyn_ros.identification.figures import RATIO_ALONE
 from hodyn_ros.identification.result import Identified
 from hodyn_ros.model.drive_spec import DriveSpec, FrictionSpec
 from hodyn_ros.model.keys import said_in_file
@@ -126,7 +125,7 @@ def _drive(result: Identified, robot: Robot, spec: DriveSpec, j: int) -> dict[st
         width = f"standard deviation {figure.deviation:.2g} {figure.unit}"
         said = {"source": f"identified from {result.source}, {width}"}
     else:
-        if figure.reason == RATIO_ALONE:
+        if figure.by_ratio:
             said = {"source": f"the inertias above over the ratio that {result.source} identifies"}
         said["note"] = figure.reason
     drive["stiffness"] = {"value": drive["stiffness"], **said}
