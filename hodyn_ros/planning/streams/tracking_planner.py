@@ -272,7 +272,7 @@ class TrackingPlanner:
                 turned = turned or self._turned(past, rows, target, shares, 0)
             elif isinstance(target, ExpectedTarget) and tried == 0 and "rate" in limit:
                 stop = next(self._stops(past[-1]))
-                turning = self._beyond(stop, target) > 0.0
+                turning = _beyond(stop, self._reach(target)) > 0.0
                 if turning.any():
                     turned = self._replaced(past, rows, stop, target, shares, turning)
             if turned is not None and turned[1] <= HOLDS:
@@ -318,13 +318,11 @@ class TrackingPlanner:
         for share in (*_STOPS, shares):
             yield _sampled(Approach.to_a_stop(State(*present), Bounds.symmetric(*(share * self._bounds))))
 
-    def _beyond(self, rows: Array, target: ExpectedTarget | KnownTarget) -> Array:
-        """Return how far (n,) states (N, 3, n) lead beyond where a target goes, and would come to a stop."""
+    def _reach(self, target: ExpectedTarget | KnownTarget) -> Array:
+        """Return the lowest and highest positions (2, n) to which a target goes, or would come to a stop."""
         goes = target.at(np.arange(target.since, max(target.until, target.since + STEP), STEP))
         places = np.concatenate([goes[:, 0], next(self._stops(goes[-1]))[:, 0], target.rest[None]])
-        below = places.min(axis=0) - rows[:, 0].min(axis=0)
-        above = rows[:, 0].max(axis=0) - places.max(axis=0)
-        return np.asarray(np.maximum(np.maximum(below, above), 0.0))
+        return np.stack([places.min(axis=0), places.max(axis=0)])
 
     def _turned(
         self, past: Array, rows: Array, target: ExpectedTarget | KnownTarget, shares: Array, begin: int
@@ -335,10 +333,11 @@ class TrackingPlanner:
         and turn back without acceleration: friction allows that under any limit of torque rates. To the end
         of points that are known they would leave the path; so they stand. None where no such plan holds.
         """
-        over = self._beyond(rows, target)
+        reach = self._reach(target)
+        over = _beyond(rows, reach)
         for stop in self._stops(np.concatenate([past, rows[:begin]])[-1], shares):
             stop = np.concatenate([rows[:begin], stop])
-            astray = over > self._beyond(stop, target) + _ASTRAY
+            astray = over > _beyond(stop, reach) + _ASTRAY
             if not astray.any():
                 return None
             plan = self._replaced(past, rows, stop, target, shares, astray)
@@ -466,6 +465,12 @@ class TrackingPlanner:
         """Return the states (N, 3, n) from one number to another one; the last one is held."""
         number = np.arange(first, last + 1) - self._first
         return self._states[np.clip(number, 0, len(self._states) - 1)]
+
+
+def _beyond(rows: Array, reach: Array) -> Array:
+    """Return how far (n,) states (N, 3, n) lead beyond the lowest and highest positions (2, n)."""
+    below, above = reach[0] - rows[:, 0].min(axis=0), rows[:, 0].max(axis=0) - reach[1]
+    return np.asarray(np.maximum(np.maximum(below, above), 0.0))
 
 
 def _sampled(way: Approach) -> Array:
