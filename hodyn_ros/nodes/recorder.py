@@ -211,14 +211,13 @@ class RecordedSubscription:
         # not every middleware tells
         publisher = identity(info) or b""
         number = (publisher and info.get("publication_sequence_number")) or 0
-        is_new = publisher not in self.publishers
-        if not is_new:
+        if publisher in self.publishers:
             self.lost += max(0, number - self.publishers[publisher] - 1)
-        if is_new:  # those that have gone would be told of for ever
+            self.publishers[publisher] = number
+        else:  # those that have gone would be told of for ever
             present = publishers_of(self._recorder, self._name)
-            self.publishers = {gid: last for gid, last in self.publishers.items() if gid in present}
-        self.publishers[publisher] = number
-        if is_new:
+            left = {gid: last for gid, last in self.publishers.items() if gid in present}
+            self.publishers = left | {publisher: number}
             self._recorder.tell()
 
 
