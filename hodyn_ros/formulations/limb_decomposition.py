@@ -76,10 +76,8 @@ class LimbMotion:
 
         From `J_t F = D_t` with a constant `D_t`, which corrects the second derivative printed in section V-A.
         """
-        task_jacobians, units = (
-            [self.selection @ jacobian for jacobian in self.jacobians],
-            self.selection @ dof,
-        )
+        task_jacobians = [self.selection @ jacobian for jacobian in self.jacobians]
+        units = self.selection @ dof
         constant = [units, *[np.zeros_like(units)] * order]
         return solved(self.task_jacobian_inverse.__matmul__, task_jacobians, constant, np.matmul)
 
