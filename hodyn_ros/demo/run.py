@@ -123,18 +123,18 @@ def record(mode: str, duration: float, rate: float, domain: int, folder: Path, s
         }
         nodes.start("trajectory_node", motion)
         output = nodes.start("monitor", {"file": file, "orders": ORDER + 3}, heard=True)
-        _follow(nodes, _news(output), show)
+        follow(nodes, _news(output), show)
         real_time = nodes.real_time
     return Run(Recording.load(file), real_time)
 
 
-def _follow(nodes: Nodes, lines: queue.Queue[News | None], show: Show) -> None:
+def follow(nodes: Nodes, lines: queue.Queue[News | None], show: Show) -> None:
     """Show what the monitor says until it is done; raise HodynError when it fails, or any node does."""
     while True:
         try:
             news = lines.get(timeout=0.5)
         except queue.Empty:
-            nodes.check()
+            nodes.check("monitor")  # whose last lines may still be on their way when it has ended
             continue
         if news is None:
             nodes.wait("monitor")

@@ -2,9 +2,11 @@
 
 import json
 import os
+import queue
 import re
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +20,8 @@ pytest.importorskip("rclpy", reason="rclpy is not installed; the demo comes with
 
 from ros_processes import TIMEOUT, RosProcess, child_environment, wait_until
 
-from hodyn_ros.demo.run import MODES
+from hodyn_ros.demo.processes import Nodes, ProcessError, own_domain
+from hodyn_ros.demo.run import MODES, News, follow
 from hodyn_ros.simulation.recording import Recording
 
 NODES = {"dynamics_node", "simulator_node", "controller_node", "trajectory_node", "monitor"}
@@ -91,6 +94,19 @@ def test_elastic_feedforward_tracks_ten_times_better_than_rigid(tmp_path: Path) 
     recording = Recording.load(tmp_path / "elastic" / "recording.npz")
     assert recording.end - recording.start == round(1e9 * (duration + 2.0 * RAMP))
     assert "times better than rigid feedforward" in demo.output()
+
+
+def test_last_lines_of_the_monitor_that_come_long_after_its_end_are_read(tmp_path: Path) -> None:
+    lines: queue.Queue[News | None] = queue.Queue()
+    shown: list[str] = []
+    with own_domain() as domain, Nodes(domain, tmp_path) as nodes:
+        nodes.start("monitor", {}, heard=True)  # ends at once, since it is to record into no file
+        nodes.wait("monitor")
+        with pytest.raises(ProcessError, match="monitor"):
+            nodes.check()
+        threading.Timer(1.0, lines.put, [{"state": "done", "elapsed": 1.0}]).start()
+        follow(nodes, lines, lambda _, news: shown.append(news))
+    assert shown == ["done"]
 
 
 def test_a_node_that_dies_ends_the_demo_with_its_name(tmp_path: Path) -> None:
