@@ -19,6 +19,7 @@ from hodyn_ros.demo.processes import Nodes, own_domain
 from hodyn_ros.errors import HodynError
 from hodyn_ros.outputs import write_text
 from hodyn_ros.ros_presence import require_ros
+from hodyn_ros.simulation.pictures import plot_demo
 from hodyn_ros.simulation.recording import Recording, latencies, tracking
 from hodyn_ros.tables import FittingTable, number, say, table
 
@@ -83,8 +84,6 @@ def run_demo(duration: float, out: Path, rate: float, console: Console) -> dict[
         "too_slow": too_slow,
     }
     write_text(out / "summary.json", json.dumps(summary, indent=2) + "\n")
-    from hodyn_ros.simulation.pictures import plot_demo  # Matplotlib takes a moment
-
     plot_demo(recordings, RAMP, RAMP + duration, out / "demo.png")
     console.print("Panda with elastic joints on its excitation trajectory", style="bold")
     console.print(summary_table(figures))
