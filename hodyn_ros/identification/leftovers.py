@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
 from hodyn_ros.array import Array
 from hodyn_ros.identification.least_squares.data import Data, white_part
@@ -193,7 +193,7 @@ class _Fitted:
         along = (ways.T @ (coupled / size))[shown > _HIDDEN]
         if not len(along):
             return 1.0
-        return float(chi2.sf((along**2 / shown[shown > _HIDDEN]).sum(), len(along)))
+        return float(chdtrc(len(along), (along**2 / shown[shown > _HIDDEN]).sum()))
 
     def explained(self, terms: Sequence[_Term]) -> Iterator[tuple[_Term, Array, Array, Array]]:
         """Yield terms, how large and how sure they are (k,), and by what they move the unknowns."""

@@ -1,13 +1,13 @@
 """Bags with damaged bytes: `hodyn replay` and `hodyn compare` end as they should, whatever the bytes are."""
 
 import json
-import subprocess
-import sys
+import os
 from pathlib import Path
 
 import bag_damager
 import numpy as np
 import pytest
+import warm_python
 from sweeps import THOROUGH
 
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
@@ -69,12 +69,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_call_on_a_damaged_bag_ends_well(whole: Path) -> None:
     """One line where something could not be done; never a traceback, a part of a file, or all the memory."""
-    ended = subprocess.run(
-        [sys.executable, bag_damager.__file__, str(SEED), str(CALLS), str(whole)],
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
+    command = (bag_damager.__file__, str(SEED), str(CALLS), whole)
+    ended = warm_python.run(*command, environment=os.environ, timeout=600)
     outcomes = [json.loads(line) for line in ended.stdout.splitlines()]
     assert ended.returncode == 0, ended.stderr
     assert len(outcomes) == CALLS

@@ -99,7 +99,7 @@ def robot_for(consumer: Consumer) -> Robot:
 def _series(robot: Robot) -> list[Reference]:
     """What is to be followed each half of a millisecond of the motion."""
     motion = through_points(np.array([0.0, LASTS]), np.stack([HOME, HOME + MOVE]))
-    q = np.stack([motion.sample(t, 4) for t in np.arange(0.0, LASTS + 1e-9, 5e-4)])
+    q = motion.sample(np.arange(0.0, LASTS + 1e-9, 5e-4), 4)
     return references_of(robot, q)
 
 

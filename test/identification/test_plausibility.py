@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from measured_arm import ARM, BODY, measured, measured_arm, misjudged, swings
 from refusals import refused
-from scipy.signal import lfilter
 from sweeps import some
 
 from hodyn_ros import Robot
@@ -183,6 +182,8 @@ def test_a_file_that_is_wrong_by_a_fifth_tells_mistakes_all_the_same(arm: Robot,
 @pytest.mark.parametrize(("alike", "most"), [(0.0, 0.01), (0.95, 0.03)], ids=["500 samples", "like 13"])
 def test_a_slope_is_plain_where_few_samples_say_so_as_where_many_do(alike: float, most: float) -> None:
     """A joint that comes to rest; a share of 0.0027 is beyond three standard deviations that are known."""
+    from scipy.signal import lfilter  # takes a moment
+
     t = np.linspace(0.0, 1.0, 500)
     link = (1.0 - t) ** 2 * np.cos(3.0 * t)
     speed = np.gradient(link, t)

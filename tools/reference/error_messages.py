@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from reference.tables import plain, table
@@ -36,48 +36,39 @@ The other classes are kinds of these.
 
 def error_page(sources: Path) -> str:
     """Return the page, from the folder of the package."""
-    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(sources.rglob("*.py"))}
-    kinds = _kinds(trees.values())
+    bases: dict[str, set[str]] = {}
     parts: dict[str, set[tuple[str, str]]] = {}
-    for path, tree in trees.items():
+    for path in sorted(sources.rglob("*.py")):
         part = path.relative_to(sources).parts[0].removesuffix(".py")
-        parts.setdefault(part, set()).update(_made(tree, kinds))
-    text = [_INTRODUCTION]
-    for part, messages in sorted(parts.items()):
-        rows = [(plain(message), f"`{kind}`") for message, kind in sorted(messages, key=_words)]
-        text += [f"## {part}\n", table(("message", "class"), rows)] if rows else []
-    return "\n".join(text)
-
-
-def _kinds(trees: Iterable[ast.AST]) -> set[str]:
-    """Return the root of all errors and what derives from it."""
-    bases = {
-        node.name: {base.id for base in node.bases if isinstance(base, ast.Name)}
-        for tree in trees
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef)
-    }
+        parts.setdefault(part, set()).update(_made(ast.parse(path.read_text(encoding="utf-8")), bases))
     kinds = {_ROOT}
     while found := {name for name, of in bases.items() if of & kinds} - kinds:
         kinds |= found
-    return kinds
+    text = [_INTRODUCTION]
+    for part, messages in sorted(parts.items()):
+        errors = [(message, kind) for message, kind in messages if kind in kinds]
+        rows = [(plain(message), f"`{kind}`") for message, kind in sorted(errors, key=_words)]
+        text += [f"## {part}\n", table(("message", "class"), rows)] if rows else []
+    return "\n".join(text)
 
 
 def _words(row: tuple[str, str]) -> str:
     return row[0].lstrip("…'\" ").lower()
 
 
-def _made(tree: ast.AST, kinds: set[str]) -> Iterator[tuple[str, str]]:
-    """Give message and class of every error that is made with a text or makes its own, raised or not."""
-    own = {
-        call: node.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef) and node.name in kinds
-        for call in ast.walk(node)
-        if isinstance(call, ast.Call) and ast.unparse(call.func) == "super().__init__"
-    }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and (kind := own.get(node, getattr(node.func, "id", ""))) in kinds:
+def _made(tree: ast.AST, bases: dict[str, set[str]]) -> Iterator[tuple[str, str]]:
+    """Give message and class of all that is made with a text or makes its own, raised or not, error or not.
+
+    What its classes derive from is added to `bases`. Nothing of the tree is kept, as that takes long.
+    """
+    own: dict[ast.AST, str] = {}
+    for node in ast.walk(tree):  # classes come before what is in them
+        if isinstance(node, ast.ClassDef):
+            bases[node.name] = {base.id for base in node.bases if isinstance(base, ast.Name)}
+            for call in ast.walk(node):
+                if getattr(getattr(call, "func", None), "attr", "") == "__init__":
+                    own[call] = node.name
+        elif isinstance(node, ast.Call) and (kind := own.get(node, getattr(node.func, "id", ""))):
             for text in map(_template, node.args):  # of some the reason comes first
                 if len(text.replace("…", "").split()) > 1:
                     yield text, kind
