@@ -39,6 +39,7 @@ class EffortTrajectory(NamedTuple):
 
 
 _DENSE = 5  # points, from which on a spline need not rest at its ends
+_SAME = 1e-6  # [rad or m] between positions that are one: rounding would have no spline through them
 _ABSURD = 1e3  # times a limit: what is beyond may be so rough that its peaks take half a minute
 
 
@@ -128,16 +129,13 @@ class EffortFilter:
         """Return the fastest motion from rest to rest through positions (m, n) that keeps all limits.
 
         As a spline, or with a `blend` along straight lines with rounded corners (`BlendedLines`); `shares` of
-        limits by quantity, and what may be wrong of the springs, as in `time_optimal`. Positions that repeat
-        the one before are left out. `progress` is told which share of the search is done, first 0 and last 1,
-        and ends it by raising. Raises InputError for fewer than two, and InfeasibleError.
+        limits by quantity, and what may be wrong of the springs, as in `time_optimal`. Positions within 1e-6
+        (rad or m) of the one before are left out. `progress` is told which share of the search is done,
+        first 0 and last 1, and ends it by raising. Raises InputError for fewer than two, and InfeasibleError.
         """
         tell = progress or (lambda _: None)
         tell(0.0)
-        moves = np.append(True, np.abs(np.diff(positions, axis=0)).max(axis=1) > 0.0)
-        points = positions[moves]
-        if len(points) < 2:
-            raise InputError("a path needs two different points at least")
+        points = _apart(positions)
         places = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
         names = self.robot.joint_names
         path: Trajectory
@@ -179,6 +177,23 @@ class EffortFilter:
         if not link:
             torques = self.robot.require_drives().feedforward(drives, torques).effort
         return np.ascontiguousarray(torques[:, 0, self._places])
+
+
+def _apart(positions: Array) -> Array:
+    """Return the positions of a path that are not as good as where the one before is; both ends stay."""
+
+    def same(one: Array, other: Array) -> bool:
+        return bool(np.abs(one - other).max() <= _SAME)
+
+    kept = list(positions[:1])
+    for point in positions[1:]:
+        if not same(point, kept[-1]):
+            kept.append(point)
+    while len(kept) > 1 and same(kept[-1], positions[-1]):
+        kept.pop()
+    if not kept or same(kept[-1], positions[-1]):
+        raise InputError("a path needs two different points at least")
+    return np.stack([*kept, positions[-1]])
 
 
 def _has_limits(robot: Robot) -> bool:

@@ -91,7 +91,8 @@ def test_a_path_becomes_the_fastest_motion_with_efforts(
     efforts: TrajectoryEfforts, panda: Robot, blend: float
 ) -> None:
     middle = HOME + np.array([0.3, 0.1, -0.2, 0.2, 0.1, 0.2, -0.3])
-    msg = path(np.array(HOME), middle, middle, np.array(HOME) + MOVE)  # one point twice, no times
+    near = middle + 1e-9  # one point twice, to rounding, no times
+    msg = path(np.array(HOME), middle, near, np.array(HOME) + MOVE, np.array(HOME) + MOVE + 1e-9)
     msg.header.frame_id = "base"
     out = efforts.fastest(msg, UNKNOWN, blend)
     assert out.header == msg.header and out.joint_names == NAMES
@@ -129,7 +130,7 @@ def rejected(call: Callable[[], object], words: str) -> Reason:
 def test_paths_that_cannot_be_timed_are_refused(efforts: TrajectoryEfforts) -> None:
     for rows, reason, words in (
         ([HOME], Reason.BAD_MOTION, "a path needs two different points at least"),
-        ([HOME, HOME], Reason.BAD_MOTION, "a path needs two different points at least"),
+        ([HOME, np.array(HOME) + 1e-9], Reason.BAD_MOTION, "a path needs two different points at least"),
         ([HOME, [*HOME[:3], 1.0, *HOME[4:]]], Reason.BEYOND_LIMITS, "'panda_joint4' leaves its range"),
         ([HOME, [*HOME[:6], float("nan")]], Reason.NOT_FINITE, "'panda_joint7'"),
     ):

@@ -254,3 +254,13 @@ def test_a_path_of_many_points_is_as_fast_as_one_of_few(panda: Robot) -> None:
         np.testing.assert_allclose(found.motion[:, 0], HOME + way[:, None] * MOVE, atol=1e-9)  # straight
         assert (np.diff(way) > -1e-12).all()
     assert max(durations[1:]) < 1.12 * durations[0]
+
+
+@pytest.mark.thorough
+def test_corners_sharper_than_any_limit_sees_are_passed_slowly(panda: Robot) -> None:
+    """No limit was near one at the first stations of such a path, so none was looked at any more."""
+    middle = HOME + 0.5 * MOVE + [0.0, 0.2, 0.0, 0.0, 0.1, 0.0, 0.0]
+    path = np.stack([HOME, middle, middle + 1.1e-6, HOME + MOVE])
+    found = EffortFilter(panda, period=0.1).fastest(path, blend=0.4)
+    assert 10.0 < found.times[-1] < 1000.0
+    assert np.abs(found.motion[-1, 0] - path[-1]).max() < 1e-12

@@ -173,6 +173,10 @@ def test_every_package_that_cmake_looks_for_is_a_declared_dependency() -> None:
     # who has no MoveIt needs none for the rest
     assert (found | optional) - declared == {"moveit_core", "moveit_msgs"}
     assert {"moveit_core", "moveit_msgs"} <= parts["AddTimeOptimalTiming"]
+    # dpkg-query ends the workflow where one of these is not installed
+    workflow = (ROOT / ".github/workflows/distributions.yml").read_text()
+    listed = {name.replace("-", "_") for name in re.findall(r"'ros-\*-([\w-]+)'", workflow)}
+    assert listed and listed <= set(package_xml("depend", "exec_depend"))
 
 
 def test_every_import_is_a_declared_dependency() -> None:

@@ -43,9 +43,11 @@ class Bounds(NamedTuple):
 
 
 class Approach:
-    """A motion of joints (n,) from a state at time 0 to rest at position 0, each as soon as it can.
+    """A motion of joints (n,) from a state at time 0 to rest at position 0, each as soon as a cruise allows.
 
-    Where the state itself is beyond the bounds, the motion comes back within them first.
+    Where the state itself is beyond the bounds, the motion comes back within them first. One that already
+    brakes and could brake less hard, without a cruise, may be there sooner: 3 of 2,000 random starts took
+    19 to 28 % longer than those of ruckig 0.19, all others within the bounds as long.
     """
 
     def __init__(self, start: State, bounds: Bounds) -> None:

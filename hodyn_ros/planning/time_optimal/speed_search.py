@@ -105,7 +105,8 @@ class SpeedSearch:
         every = np.ones(len(self.columns), dtype=bool)
         optimum = self.solved(self._few, every, self._first_guess(), 1.0, _COARSE, progress)
         sizes, steps = self.sizes(optimum.coefficients), optimum.steps
-        stations, columns = self._many | _highest(sizes, 1.0), sizes.max(axis=0) > _NEAR
+        # of a path with a kink no limit may be near yet: what is nearest counts
+        stations, columns = self._many | _highest(sizes, 1.0), sizes.max(axis=0) >= min(_NEAR, sizes.max())
         goal, gap = _SOME_ROOM, 0.25 * _COARSE
         for count in range(_MOST):
             coefficients = optimum.coefficients
