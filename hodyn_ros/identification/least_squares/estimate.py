@@ -104,7 +104,9 @@ def estimate(
             break
         for each in runs:
             each.instrument_is_slow = each.vibrates
-        now, start = now.turning_sharply(model, sticking), start.turning_sharply(model, sticking)
+        now = now.turning_sharply(model, sticking)
+        # near enough for a prior among all laws: files have the bluntest one, whatever the gear does
+        start = start.turning_sharply(model, sticking | (look > 0))
         variances = np.diag(last.covariance)[of_shape]
         of_held = np.where(spreads[of_shape] > 0.0, variances, of_held) * np.tile(~sticking, 2)
         spreads[of_shape] *= np.tile(~hidden, 2)
@@ -432,12 +434,8 @@ def _covariance(normal: Array, spreads: Array) -> Array:
     moving = np.ix_(spreads > 0.0, spreads > 0.0)
     covariance = np.zeros_like(normal)
     with np.errstate(divide="ignore"):
-        covariance[moving] = _inverse((normal + np.diag(spreads**-2.0))[moving])
+        information = (normal + np.diag(spreads**-2.0))[moving]
+    size = np.sqrt(np.maximum(np.diag(information), 1e-300))
+    both = np.outer(size, size)
+    covariance[moving] = np.linalg.pinv(information / both, hermitian=True) / both
     return covariance
-
-
-def _inverse(information: Array) -> Array:
-    scale = 1.0 / np.sqrt(np.maximum(np.diag(information), 1e-300))
-    return np.asarray(
-        np.linalg.pinv(information * np.outer(scale, scale), hermitian=True) * np.outer(scale, scale)
-    )
