@@ -83,35 +83,11 @@ def estimate(
     data = runs[0]
     for each in runs:
         each.compare(model)
-    springs = np.zeros((KINDS, len(data.elastic)))
-    springs[COMPLIANCE] = [1.0 / model.specs[j].stiffness for j in data.elastic]
-    free_springs = np.ones(springs.shape, dtype=bool)
-    free_springs[FRICTION:] = False  # `spring_terms` seeks them
-    of_shape = (prior_deviations[model.place(2)] > 0.0) * np.array(_SHAPE)[:, None]
-    of_springs = np.where(free_springs, np.inf, 0.0)
-    of_springs[LAG] = _LONGEST_LAG * springs[COMPLIANCE]
-    spreads = np.concatenate([prior_deviations, of_shape.ravel(), of_springs.ravel(), [np.inf]])
-    now = start = Unknowns(model.prior, springs, 0.0, model.friction_shape)
-    noise: dict[Key, Noise] = {}
-    of_held = np.zeros(of_shape.size)  # variances of shapes that are no longer looked at
+    start, spreads = _prior(model, data, prior_deviations)
+    now, noise, of_shape = start, dict[Key, Noise](), start.of_shape
+    of_held = np.zeros(of_shape.stop - of_shape.start)  # variances of shapes that are no longer looked at
     for look in range(_LOOKS):
-        nearest, least = now, np.inf
-        for turn in range(_TURNS):
-            _, systems = linearised(model, runs, now, noise)
-            step = _solved(model, systems, now, start, spreads)
-            if look > 0 and step.far > least:  # the step was too long; in the first look noise changes too
-                now = now.moved(0.5 * (nearest.vector - now.vector))
-                continue
-            nearest, least, now, last = now, step.far, step.unknowns, step
-            if look == 0:
-                left = residuals(model, runs, now, noise)
-                noise = {key: each.white_noise() for key, each in left.items()}
-            if progress is not None:
-                progress((look + (turn + 1) / _TURNS) / _LOOKS)
-            if (np.abs(now.vector - nearest.vector) <= _CONVERGED * np.sqrt(np.diag(last.covariance))).all():
-                break
-        else:
-            now = nearest
+        now, last, noise = _sought(model, runs, now, start, spreads, noise, look, progress)
         rows, systems = linearised(model, runs, now, noise, whole=True)
         weights = {key: each.noise for key, each in rows.items()}
         leverages = {key: _leverage(model, key, of_one, now, last.covariance) for key, of_one in systems}
@@ -128,18 +104,62 @@ def estimate(
             break
         for each in runs:
             each.instrument_is_slow = each.vibrates
-        now, start = now.turning_sharply(model, sticking), start.turning_sharply(model, sticking)
-        variances = np.diag(last.covariance)[now.of_shape]
-        of_held = np.where(spreads[now.of_shape] > 0.0, variances, of_held) * np.tile(~sticking, 2)
-        spreads[now.of_shape] *= np.tile(~hidden, 2)
+        now = now.turning_sharply(model, sticking)
+        # near enough for a prior among all laws: files have the bluntest one, whatever the gear does
+        start = start.turning_sharply(model, sticking | (look > 0))
+        variances = np.diag(last.covariance)[of_shape]
+        of_held = np.where(spreads[of_shape] > 0.0, variances, of_held) * np.tile(~sticking, 2)
+        spreads[of_shape] *= np.tile(~hidden, 2)
     now, covariance = _without_noise(model, runs, now, start, spreads, weights, last)
-    held = np.zeros(len(spreads))
-    held[now.of_shape] = np.where(spreads[now.of_shape] > 0.0, 0.0, of_held)
-    covariance += np.diag(held)
+    covariance[of_shape, of_shape] += np.diag(np.where(spreads[of_shape] > 0.0, 0.0, of_held))
     bent = {j: rows[Key(0, j, i)] for i, j in enumerate(data.elastic)}
     bandwidths = tuple(band for each in runs for band in each.bandwidths)
     p = len(prior_deviations)
     return Estimate(now, covariance, last.information[:p, :p], bent, weights, data.elastic, bandwidths)
+
+
+def _prior(model: TorqueModel, data: Data, deviations: Array) -> tuple[Unknowns, Array]:
+    """Return the unknowns by the file, and how far all may be from them: infinite where it says nothing."""
+    springs = np.zeros((KINDS, len(data.elastic)))
+    springs[COMPLIANCE] = [1.0 / model.specs[j].stiffness for j in data.elastic]
+    of_springs = np.full(springs.shape, np.inf)
+    of_springs[FRICTION:] = 0.0  # `spring_terms` seeks them
+    of_springs[LAG] = _LONGEST_LAG * springs[COMPLIANCE]
+    of_shape = (deviations[model.place(2)] > 0.0) * np.array(_SHAPE)[:, None]
+    spreads = np.concatenate([deviations, of_shape.ravel(), of_springs.ravel(), [np.inf]])
+    return Unknowns(model.prior, springs, 0.0, model.friction_shape), spreads
+
+
+def _sought(
+    model: TorqueModel,
+    runs: Sequence[Data],
+    now: Unknowns,
+    start: Unknowns,
+    spreads: Array,
+    noise: dict[Key, Noise],
+    look: int,
+    progress: Callable[[float], None] | None,
+) -> tuple[Unknowns, _Step, dict[Key, Noise]]:
+    """Return the unknowns where steps from `now` end, the last step, and the noise by which they were sought.
+
+    In the first look, noise follows from what each step leaves, and is white.
+    """
+    nearest, least = now, np.inf
+    for turn in range(_TURNS):
+        _, systems = linearised(model, runs, now, noise)
+        step = _solved(model, systems, now, start, spreads)
+        if look > 0 and step.far > least:  # the step was too long; in the first look noise changes too
+            now = now.moved(0.5 * (nearest.vector - now.vector))
+            continue
+        nearest, least, now, last = now, step.far, step.unknowns, step
+        if look == 0:
+            left = residuals(model, runs, now, noise)
+            noise = {key: each.white_noise() for key, each in left.items()}
+        if progress is not None:
+            progress((look + (turn + 1) / _TURNS) / _LOOKS)
+        if (np.abs(now.vector - nearest.vector) <= _CONVERGED * np.sqrt(np.diag(last.covariance))).all():
+            return now, last, noise
+    return nearest, last, noise
 
 
 def _seek_holds(
@@ -239,33 +259,38 @@ def _without_noise(
     noise: Mapping[Key, Noise],
     step: _Step,
 ) -> tuple[Unknowns, Array]:
-    """Return the unknowns without what noise of the encoders makes of them in the mean, and their covariance.
+    """Return the unknowns without what noise of the encoders makes of them, and their covariance."""
+    shaken = _shaken(model, runs, now, noise)
+    change, covariance = _taken_off(shaken, now.vector - start.vector, spreads, step)
+    if not now.springs.size:
+        return now.moved(change), covariance
+    return _moved_with_loads(model, runs, now, change, covariance)
+
+
+class _Shaken(NamedTuple):
+    """What noise of the encoders, once more, makes of the equations A^T (P(x) - y) = 0, in draws of it."""
+
+    mean: Array  # b, (unknowns,)
+    scattered: Array  # (draws, unknowns) about that
+    squares: Array  # M, of the columns
+    alike: Array  # what it would scatter, were it as loud all the time
+
+
+def _shaken(model: TorqueModel, runs: Sequence[Data], now: Unknowns, noise: Mapping[Key, Noise]) -> _Shaken:
+    """Add noise of the encoders once more, with both signs.
 
     Accelerations have that noise in them, and with every column A of the efforts P(x) that hangs on them,
     squares of noise come in: inertias shrink, and the delay with them, as viscous friction takes one for the
     other. Deflections y have it themselves, and damping of springs comes out small. Noise n of the same size
     added to it makes as much once more (simulation extrapolation; J. R. Cook and L. A. Stefanski, J. Am.
-    Stat. Assoc. 89, 1994): in the equations A^T (y - P) = 0 the mean b over both signs of
-    A(n)^T ((P - y)(n) - (P - y)(0)), and with further x, M = E[(A(n) - A)^T (A(n) - A)] more of it.
-
-    Where M is a large part of the information N = A^T A, what rows seem to tell is noise: the difference of
-    motor and link acceleration is hardly more, and would have motor and link of equal inertia. So equations
-    count the less the more noise they have, beside the prior x0 with the `spreads` S, by R = 1 - M N^-1,
-    which makes the variance of x' least:
-
-        (S^-2 + R (N - M)) (x' - x0) = R (A^T (y - A x0) + b(x0))
-
-    What noise scatters, A^T (P - y)(n), takes the place of what it would, were it alike all the time, as
-    noise by frequency has it: it is loudest where friction turns over, and there rates of efforts, which
-    tell their delay, are largest.
+    Stat. Assoc. 89, 1994): in the equations the mean b over both signs of A(n)^T ((P - y)(n) - (P - y)(0)),
+    and with further x, M = E[(A(n) - A)^T (A(n) - A)] more of it.
     """
     usual, systems = linearised(model, runs, now, noise, whole=True)
     blocks = {key: by_unknowns(model, key, of_one, now) for key, of_one in systems}
     shares = {key: np.zeros(len(block)) for key, block in blocks.items()}  # of noise, that encoders make
-    random = np.random.default_rng(0)
     size = len(now.vector)
-    means, scattered = np.zeros((2, _DRAWS, size))
-    squares = np.zeros((size, size))
+    mean, scattered, squares = np.zeros(size), np.zeros((_DRAWS, size)), np.zeros((size, size))
 
     def beyond(shaken: Sequence[Data]) -> Iterator[tuple[Key, Array, Array]]:
         rows, systems = linearised(model, shaken, now, noise, whole=True)
@@ -273,35 +298,48 @@ def _without_noise(
             more = rows[key].low_pass.spectrum(rows[key].beyond - usual[key].beyond)
             yield key, by_unknowns(model, key, of_one, now), more / noise[key].deviations
 
+    random = np.random.default_rng(0)
     draws = zip(*(each.with_noise_again(random) for each in runs))
-    for mean, scatter, shaken in zip(means, scattered, draws):
+    for scatter, shaken in zip(scattered, draws):
         for (key, block, more), (_, other_block, less) in zip(*map(beyond, zip(*shaken))):
-            mean += 0.5 * (block.T @ more + other_block.T @ less)
+            mean += 0.5 * (block.T @ more + other_block.T @ less) / _DRAWS
             wave, shaking = 0.5 * (more - less), 0.5 * (block - other_block)
             scatter += blocks[key].T @ wave
             squares += shaking.T @ shaking / _DRAWS
             shares[key] += wave**2 / _DRAWS
     alike = sum(block.T @ (np.minimum(shares[key], 1.0)[:, None] * block) for key, block in blocks.items())
-    with np.errstate(divide="ignore"):
-        prior = np.where(spreads > 0.0, spreads**-2.0, 0.0)
+    return _Shaken(mean, scattered, squares, np.asarray(alike))
+
+
+def _taken_off(shaken: _Shaken, away: Array, spreads: Array, step: _Step) -> tuple[Array, Array]:
+    """Return the change of the unknowns by which the mean of noise is taken off, and their covariance.
+
+    `away` is where they are from the prior x0, of which they have the `spreads` S. Where M is a large part of
+    the information N = A^T A, what rows seem to tell is noise: the difference of motor and link acceleration
+    is hardly more, and would have motor and link of equal inertia. So equations count the less the more noise
+    they have, beside the prior, by R = 1 - M N^-1, which makes the variance of x' least:
+
+        (S^-2 + R (N - M)) (x' - x0) = R (A^T (y - A x0) + b(x0))
+
+    What noise scatters, A^T (P - y)(n), takes the place of what it would, were it alike all the time, as
+    noise by frequency has it: it is loudest where friction turns over, and there rates of efforts, which
+    tell their delay, are largest.
+    """
     deviations = np.sqrt(np.diag(step.covariance))
     scale = np.where(deviations > 0.0, deviations, 1.0)  # by which unknowns are made alike in size
-    both = np.outer(scale, scale)
-    gain, squares, pull = step.gain / both, squares * both, prior * scale**2
+    both, one = np.outer(scale, scale), np.eye(len(scale))
+    with np.errstate(divide="ignore"):
+        prior = np.where(spreads > 0.0, (scale / spreads) ** 2, 0.0)
+    gain, squares = step.gain / both, shaken.squares * both
     squares *= min(1.0, _LARGEST_NOISE / max(np.abs(np.linalg.eigvals(squares @ gain)).max(), 1e-12))
-    one = np.eye(size)
     left_out = squares @ (_covariance(step.information, _WEAK * spreads) / both)
     counts = one - left_out  # R
-    solve = gain @ np.linalg.inv(one - left_out @ (one - pull[:, None] * gain) - counts @ squares @ gain)
-    away = (now.vector - start.vector) / scale
-    change = scale * (solve @ (counts @ (scale * means.mean(axis=0)) - left_out @ (pull * away)))
-    of_prior, of_rows = (scale[:, None] * each * scale for each in (solve, solve @ counts))
-    covariance = of_rows @ (step.information - alike) @ of_rows.T + (of_prior * prior) @ of_prior.T
-    waves = scattered @ of_rows.T
-    covariance = _positive(covariance) + waves.T @ waves / _DRAWS
-    if not now.springs.size:
-        return now.moved(change), covariance
-    return _moved_with_loads(model, runs, now, change, covariance)
+    solve = gain @ np.linalg.inv(one - left_out @ (one - prior[:, None] * gain) - counts @ squares @ gain)
+    of_rows = solve @ counts
+    change = of_rows @ (scale * shaken.mean) - solve @ left_out @ (prior * away / scale)
+    covariance = of_rows @ ((step.information - shaken.alike) * both) @ of_rows.T + (solve * prior) @ solve.T
+    waves = (scale * shaken.scattered) @ of_rows.T
+    return scale * change, both * (_positive(covariance) + waves.T @ waves / _DRAWS)
 
 
 def _moved_with_loads(
@@ -396,12 +434,8 @@ def _covariance(normal: Array, spreads: Array) -> Array:
     moving = np.ix_(spreads > 0.0, spreads > 0.0)
     covariance = np.zeros_like(normal)
     with np.errstate(divide="ignore"):
-        covariance[moving] = _inverse((normal + np.diag(spreads**-2.0))[moving])
+        information = (normal + np.diag(spreads**-2.0))[moving]
+    size = np.sqrt(np.maximum(np.diag(information), 1e-300))
+    both = np.outer(size, size)
+    covariance[moving] = np.linalg.pinv(information / both, hermitian=True) / both
     return covariance
-
-
-def _inverse(information: Array) -> Array:
-    scale = 1.0 / np.sqrt(np.maximum(np.diag(information), 1e-300))
-    return np.asarray(
-        np.linalg.pinv(information * np.outer(scale, scale), hermitian=True) * np.outer(scale, scale)
-    )

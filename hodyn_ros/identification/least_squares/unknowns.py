@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hodyn_ros.array import Array
 from hodyn_ros.identification.torque_model import TorqueModel
 
-_SHARP = 1.0  # of friction whose turnover is left out
+_SHARP = 1.0  # the middle of all laws, that of tanh
 
 
 @dataclass(eq=False)
