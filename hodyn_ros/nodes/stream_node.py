@@ -330,7 +330,7 @@ class StreamNode(Node):
         last, place = self._fixed_rate.next, self._clock_of(self._fixed_rate.instant(self._fixed_rate.next))
         self._fixed_rate = FixedRate(self._rate, last_due(self._timer, now))
         if last > 0:
-            self.get_logger().warning("the clock has jumped; the motion continues at the new time")
+            self.get_logger().warning("the clock has jumped; what is published goes on at the new time")
             self._epoch = self._fixed_rate.origin - round(1e9 * place)
             for stamps in self._stamps.values():
                 stamps.forget()

@@ -453,7 +453,7 @@ class TrajectoryNode(Node):
     def _restart_clock(self, now: int) -> None:
         """Count from now on, at the first call or after a jump of the clock; a motion goes on."""
         if self._fixed_rate.next > 0:
-            self.get_logger().warning("the clock has jumped; the motion continues at the new time")
+            self.get_logger().warning("the clock has jumped; what is published goes on at the new time")
         if self._first is not None:
             self._first -= self._fixed_rate.next
         self._fixed_rate = FixedRate(self._rate, last_due(self._timer, now))
