@@ -158,6 +158,13 @@ class Talk:
         values: dict[str, str] = self.wait_until(look, f"diagnostics of {name}")
         return values
 
+    def settled(self, name: str, key: str) -> int:
+        """Return a count in the diagnostics of a node once it does not grow any more."""
+        before, now = -1, 0
+        while now != before:
+            before, now = now, int(self.status(name, lambda status, values: True)[key])
+        return now
+
     def was_sound(self, name: str) -> bool:
         """Return whether a node has ever reported that all is well."""
         full = f"{self._namespace}/{name}"
