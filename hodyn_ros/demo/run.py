@@ -26,6 +26,7 @@ from hodyn_ros.tables import FittingTable, number, say, table
 MODES = tuple(mode.value for mode in FeedforwardMode)
 ROBOT, TRAJECTORY = "panda.yaml", "panda_excitation.yaml"
 
+RATES = (500.0, 250.0, 125.0)  # [Hz] of samples, until the machine keeps up, where none is asked for
 RAMP = 2.0  # [s] from rest to full speed, and back to rest; not counted
 ORDER = 2  # of the feedforward: torque, torque rate, torque acceleration
 
@@ -41,6 +42,7 @@ class Run(NamedTuple):
     """One motion, recorded."""
 
     recording: Recording
+    figures: dict[str, Any]  # of it
     real_time: bool  # the nodes had real-time scheduling
 
 
@@ -48,15 +50,37 @@ class DemoError(HodynError):
     """The demo cannot be run, or a process of it has failed."""
 
 
-def run_demo(duration: float, out: Path, rate: float, console: Console) -> dict[str, Any]:
-    """Follow the motion in each mode, `duration` [s] at `rate` [Hz]; write a figure and the figures to `out`.
+class HeldUpError(DemoError):
+    """All nodes run, and do not do what they should: on a machine that is too slow, or busy."""
 
-    Returns what `summary.json` holds; `too_slow` says why its figures are void, if they are. Raises
-    HodynError when ROS 2 is missing or a process fails.
+
+def run_demo(duration: float, out: Path, rate: float | None, console: Console) -> dict[str, Any]:
+    """Follow the motion in each mode for `duration` [s]; write a figure and the figures to `out`.
+
+    At `rate` [Hz], or at the highest of `RATES` at which the machine keeps up. Returns what `summary.json`
+    holds; `too_slow` says why its figures are void, if they are. Raises HodynError when ROS 2 is missing or
+    a process fails.
     """
     require_ros("the demo")
     out.mkdir(parents=True, exist_ok=True)
-    runs = {}
+    *higher, last = RATES if rate is None else (rate,)
+    for too_high in higher:
+        try:
+            runs = follow_in_each_mode(duration, out, too_high, console, until_too_slow=True)
+            reasons = what_was_too_slow(figures_of(runs))
+        except HeldUpError as error:
+            reasons = [str(error)]
+        if not reasons:
+            return report(runs, duration, too_high, out, console)
+        console.print(f"This machine does not keep up at {too_high:g} Hz: {reasons[0]}.", style="yellow")
+    return report(follow_in_each_mode(duration, out, last, console), duration, last, out, console)
+
+
+def follow_in_each_mode(
+    duration: float, out: Path, rate: float, console: Console, until_too_slow: bool = False
+) -> dict[str, Run]:
+    """Return a run in each mode; or, `until_too_slow`, those up to the first for which the machine was."""
+    runs: dict[str, Run] = {}
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description:20}"),
@@ -71,8 +95,21 @@ def run_demo(duration: float, out: Path, rate: float, console: Console) -> dict[
                 progress.update(task, completed=done, news=news)
 
             runs[mode] = record(mode, duration, rate, domain, out / mode, show)
-    recordings = {mode: run.recording for mode, run in runs.items()}
-    figures = {mode: summarise(each, RAMP, RAMP + duration, rate) for mode, each in recordings.items()}
+            if until_too_slow and _slow(mode, runs[mode].figures):
+                break
+    return runs
+
+
+def figures_of(runs: Mapping[str, Run]) -> dict[str, dict[str, Any]]:
+    """Return the figures of each run, by its mode."""
+    return {mode: run.figures for mode, run in runs.items()}
+
+
+def report(
+    runs: Mapping[str, Run], duration: float, rate: float, out: Path, console: Console
+) -> dict[str, Any]:
+    """Write and show what came of the runs in all modes; return what `summary.json` holds."""
+    figures = figures_of(runs)
     too_slow = what_was_too_slow(figures)
     summary = {
         "robot": ROBOT,
@@ -84,6 +121,7 @@ def run_demo(duration: float, out: Path, rate: float, console: Console) -> dict[
         "too_slow": too_slow,
     }
     write_text(out / "summary.json", json.dumps(summary, indent=2) + "\n")
+    recordings = {mode: run.recording for mode, run in runs.items()}
     plot_demo(recordings, RAMP, RAMP + duration, out / "demo.png")
     console.print("Panda with elastic joints on its excitation trajectory", style="bold")
     console.print(summary_table(figures))
@@ -125,7 +163,8 @@ def record(mode: str, duration: float, rate: float, domain: int, folder: Path, s
         output = nodes.start("monitor", {"file": file, "orders": ORDER + 3}, heard=True)
         follow(nodes, _news(output), show)
         real_time = nodes.real_time
-    return Run(Recording.load(file), real_time)
+    recording = Recording.load(file)
+    return Run(recording, summarise(recording, RAMP, RAMP + duration, rate), real_time)
 
 
 def follow(nodes: Nodes, lines: queue.Queue[News | None], show: Show) -> None:
@@ -146,7 +185,7 @@ def follow(nodes: Nodes, lines: queue.Queue[News | None], show: Show) -> None:
             return
         nodes.check("monitor")
         if news["state"] == "failed":
-            raise DemoError(news["text"])
+            raise (HeldUpError if news["all_heard"] else DemoError)(news["text"])
         if news["state"] == "waiting":
             show(0.0, f"waiting for {news['missing'][0]}")
         else:
@@ -234,10 +273,12 @@ CAPTION = (
 def what_was_too_slow(runs: Runs) -> list[str]:
     """Say why the figures are void, a line for each reason; none where they hold."""
     lines = [line for mode, run in runs.items() for line in _slow(mode, run)]
+    if lines:
+        return lines
     gain = runs["rigid"]["rms_error_rad"] / runs["elastic"]["rms_error_rad"]
-    if not lines and not gain >= _GAIN:
-        lines.append(f"elastic feedforward tracks {gain:.1f} times better than rigid, not {_GAIN:g} or more")
-    return lines
+    if gain >= _GAIN:
+        return []
+    return [f"elastic feedforward tracks {gain:.1f} times better than rigid, not {_GAIN:g} or more"]
 
 
 def _slow(mode: str, run: Mapping[str, Any]) -> list[str]:

@@ -148,7 +148,7 @@ class Monitor(Node):
             self._fail(f"not ready after {value(self, 'timeout'):g} s: {what}")
 
     def _fail(self, text: str) -> None:
-        say(state="failed", text=text)
+        say(state="failed", text=text, all_heard=all(name in self._reports for name in NODES))
         raise SystemExit(1)
 
     # recording

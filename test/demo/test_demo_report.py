@@ -1,14 +1,19 @@
 """What the demo says of its runs: figures of a machine that was too slow are void."""
 
 import io
+from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from hodyn_ros.demo.run import summary_table, verdict, what_was_too_slow
+import hodyn_ros.demo.run as demo
+from hodyn_ros.demo.run import HeldUpError, Run, summary_table, verdict, what_was_too_slow
 
 RMS = {"none": 0.0241, "rigid": 1.09e-3, "offset": 4e-5, "elastic": 1.3e-5}
+MODES = list(RMS)
+SLOW = {"messages_received": 6900}
+HELD_UP = object()
 
 
 def runs(**changes: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -68,3 +73,43 @@ def test_messages_that_nobody_sent_are_missing_in_the_table() -> None:
     console.print(summary_table(runs(none={"messages_sent": 6968, "messages_received": 6960})))
     (row,) = (line for line in console.export_text().splitlines() if line.startswith("none"))
     assert row.split()[4:6] == ["7001", "41"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "slow", "followed"),
+    [
+        (None, {}, [(500.0, MODES)]),
+        (None, {(500.0, "rigid"): SLOW}, [(500.0, ["none", "rigid"]), (250.0, MODES)]),
+        (None, {(500.0, "elastic"): {"rms_error_rad": 5e-4}}, [(500.0, MODES), (250.0, MODES)]),
+        (None, {(500.0, "none"): HELD_UP, (250.0, "none"): SLOW, (125.0, "rigid"): SLOW}, [
+            (500.0, ["none"]), (250.0, ["none"]), (125.0, MODES)]),
+        (500.0, {(500.0, "none"): SLOW}, [(500.0, MODES)]),
+    ],
+)  # fmt: skip
+def test_where_no_rate_is_asked_for_a_lower_one_is_taken_until_the_machine_keeps_up(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    asked: float | None,
+    slow: dict[tuple[float, str], Any],
+    followed: list[tuple[float, list[str]]],
+) -> None:
+    pytest.importorskip("rclpy", reason="rclpy is not installed; the demo comes with the ROS build (make)")
+    seen: dict[float, list[str]] = {}
+
+    def record(mode: str, duration: float, rate: float, *_: object) -> Run:
+        seen.setdefault(rate, []).append(mode)
+        change = slow.get((rate, mode), {})
+        if change is HELD_UP:
+            raise HeldUpError("controller_node: it has stopped")
+        return Run(None, runs(**{mode: change})[mode], True)  # type: ignore[arg-type]
+
+    def report(runs: dict[str, Run], duration: float, rate: float, *_: object) -> dict[str, Any]:
+        return {"rate": rate, "modes": list(runs)}
+
+    monkeypatch.setattr(demo, "record", record)
+    monkeypatch.setattr(demo, "report", report)
+    console = Console(width=80, record=True, file=io.StringIO())
+    shown = demo.run_demo(1.0, tmp_path, asked, console)
+    assert list(seen.items()) == followed
+    assert (shown["rate"], shown["modes"]) == followed[-1]
+    assert console.export_text().count("does not keep up") == len(followed) - 1
