@@ -86,8 +86,8 @@ $(venv_state): $(moved)
 	@"$(base_python)" -m venv --clear $(venv_flags) .venv
 	@mkdir -p $(state) && echo "$(CURDIR)" > $@
 
-# --- packages from PyPI
-pip_install := "$(python)" -m pip install --quiet --disable-pip-version-check --use-pep517
+# --- packages from PyPI; what is imported of them is compiled then, the rest, a third of this time, never
+pip_install := "$(python)" -m pip install --quiet --disable-pip-version-check --use-pep517 --no-compile
 
 $(state)/packages: $(venv_state) $(wildcard requirements/*.txt)
 	@echo "==> packages from PyPI into .venv (the first time about a minute)"
