@@ -181,14 +181,14 @@ class FeedforwardModel:
         """Return what the drives have to do for a motion as in `compute`, before motors and limits."""
         applied, robot = None if wrenches is None else self._applied(wrenches), self.robot
         try:
-            return robot.drive_state(q, base, applied)
+            return robot.drive_state(q, base, applied, search=False)
         except ConvergenceError as error:
             if robot.platform is None:  # drives at the same places may be those of another branch
                 raise
             last, failed = robot.positions, error
         robot.reset()
         try:
-            return robot.drive_state(q, base, applied)
+            return robot.drive_state(q, base, applied, search=False)
         except HodynError:
             robot.reset(last)
             raise failed from None

@@ -2,6 +2,7 @@
 
 import gc
 import json
+import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -102,6 +103,37 @@ def test_a_stray_pose_of_a_platform_costs_no_pose_after_it() -> None:
         led.answer(platform_motion(led.robot, 3, 1e4))
     assert unreachable.value.reason is Reason.UNREACHABLE
     assert led.model.positions == before
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["planar_3rrr.yaml", "delta.yaml"])
+def test_poses_out_of_reach_do_not_hold_up_a_stream(name: str) -> None:
+    pipeline = pipeline_of(share.find("config", name), FeedforwardConfig())
+    joints = list(pipeline.model.motion_joints)
+
+    def answer(second: int, x: float) -> FeedforwardTorque:
+        if not joints:
+            motion = platform_motion(pipeline.robot, second, 0.0)
+            motion.base_pose[0].position.x += x
+            motion.base_twists = [0.0, 0.0, 0.0, 0.1, *[0.0] * 20]
+            return pipeline.answer(motion)
+        return pipeline.answer(
+            write_desired_motion(joints, Time(sec=second), np.diag([x, 0, 0, 0, 0])[:, :3])
+        )
+
+    answer(1, 0.0)
+    for x in (0.32, 0.6, -1.0, 30.0):
+        took = []
+        for _ in range(3):
+            started = time.process_time()
+            with pytest.raises(MessageRejected, match="does not get") as rejected:
+                answer(2, x)
+            took.append(time.process_time() - started)
+        assert rejected.value.reason is Reason.UNREACHABLE
+        assert min(took) < 0.05, x  # 0.1 to 0.6 s with a search
+    wanted = answer(2, 0.02).efforts
+    pipeline.robot.reset()
+    np.testing.assert_allclose(answer(3, 0.02).efforts, wanted, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.thorough

@@ -100,17 +100,21 @@ class DynamicsCalls(AccuracyCalls):
         base: BaseMotion | None = None,
         wrenches: Sequence[AppliedWrench] | None = None,
         preload: ArrayLike | None = None,
+        *,
+        search: bool = True,
     ) -> DriveState:
         """Compute the motion of the driven joints and their efforts, compiled where it can be.
 
         Arguments and errors as in `inverse_dynamics`; of a batch, errors say at which `sample`. Without
-        couplings and loops the motion is that given.
+        couplings and loops the motion is that given. Streams leave out the `search` for what is far from the
+        last coordinates: compiled code goes there in short steps, or says within milliseconds how far it got.
         """
         if wrenches is None and preload is None:
-            table = self._again(q, base, "drive_state")
+            table = self._again(q, base, "drive_state", search)
             if table is not None:
                 return self._dynamics.state_of(q, table)
-        return self._dynamics.drive_state(MotionArguments(q, base, self._loads(wrenches), preload))
+        arguments = MotionArguments(q, base, self._loads(wrenches), preload)
+        return self._dynamics.drive_state(arguments, search)
 
     @finite_result
     def solve_loops(

@@ -141,7 +141,14 @@ def step(closure: Closure, place: Place, change: Array) -> Place:
     return Place(place.joints + moved[closure.first :], base)
 
 
-def close(closure: Closure, chosen: Array, start: Place, y: Array, pose: Array | None) -> LoopMotion:
+def close(
+    closure: Closure,
+    chosen: Array,
+    start: Place,
+    y: Array,
+    pose: Array | None,
+    iterations: int = _ITERATIONS,
+) -> LoopMotion:
     """Find the place near `start` with independent joints y and the pose given of platform or base.
 
     Returns the motion that begins there, of order 0. Raises ConvergenceError naming the loop that stays open
@@ -149,7 +156,7 @@ def close(closure: Closure, chosen: Array, start: Place, y: Array, pose: Array |
     """
     place = start._replace(base=pose) if closure.base_prescribed else start
     best, tolerance = np.inf, _TOLERANCE + _rounding(closure, pose)
-    for _ in range(_ITERATIONS):
+    for _ in range(iterations):
         moved = LoopMotion(closure, place, pose)
         sizes = moved.row_sizes
         loops = moved.residuals[chosen]
@@ -175,6 +182,40 @@ def close(closure: Closure, chosen: Array, start: Place, y: Array, pose: Array |
     raise _open(closure, LoopMotion(closure, start, pose) if best == np.inf else moved)
 
 
+class Way:
+    """The straight way from a known place to coordinates y and a pose; `longest` of it [rad, robot sizes].
+
+    Raises ConvergenceError for one beyond `farthest`, which nobody means.
+    """
+
+    def __init__(
+        self, closure: Closure, known: Known, y: Array, pose: Array | None, farthest: float = _FARTHEST
+    ) -> None:
+        self._known, self._y, self._pose, self._change = known, y, pose, y - known.y
+        sizes = closure.joint_sizes[list(closure.joints)]
+        self.longest, self._turn = float(np.abs(self._change / sizes).max(initial=0.0)), None
+        if pose is not None and known.pose is not None:
+            self._turn = log(inverse(known.pose) @ pose)
+            part = self._turn * np.repeat([1.0, 1.0 / closure.size], 3)
+            self.longest = float(np.maximum(self.longest, np.linalg.norm(part)))
+        if not self.longest < farthest:
+            raise ConvergenceError(
+                f"robot {closure.tree.name!r} does not get there: it is {self.longest:.3g} times its size, "
+                "or rad, from the last coordinates; give nearer ones",
+                self.longest,
+                self.longest * closure.size,
+            )
+
+    def at(self, share: float) -> tuple[Array, Array | None]:
+        """Return coordinates and pose after a share of the way."""
+        if share == 1.0:
+            return self._y, self._pose
+        pose = self._pose
+        if self._turn is not None and self._known.pose is not None:
+            pose = self._known.pose @ exp(self._turn * share)
+        return self._known.y + share * self._change, pose
+
+
 def reach(
     closure: Closure,
     chosen: Array,
@@ -188,33 +229,17 @@ def reach(
     In shorter ones from where one fails, none shorter than the way by `most_steps`, so that where no place is
     is known soon. Returns the motion that begins there, of order 0. Raises ConvergenceError as `close`.
     """
-    way = y - known.y
-    turn = None if pose is None or known.pose is None else log(inverse(known.pose) @ pose)
-    longest = float(np.abs(way / closure.joint_sizes[list(closure.joints)]).max(initial=0.0))
-    if turn is not None:
-        part = turn * np.repeat([1.0, 1.0 / closure.size], 3)
-        longest = float(np.maximum(longest, np.linalg.norm(part)))
-    if not longest < _FARTHEST:
-        raise ConvergenceError(
-            f"robot {closure.tree.name!r} does not get there: it is {longest:.3g} times its size, or rad, "
-            "from the last coordinates; give nearer ones",
-            longest,
-            longest * closure.size,
-        )
-    count, done, place = min(max(1, int(np.ceil(longest / _STRIDE))), MOST_STEPS), 0, known.place
+    way = Way(closure, known, y, pose)
+    count, done, place = min(max(1, int(np.ceil(way.longest / _STRIDE))), MOST_STEPS), 0, known.place
     while True:
-        ends, share = done + 1 == count, (done + 1) / count
-        there, between = y if ends else known.y + share * way, pose
-        if not ends and turn is not None and known.pose is not None:
-            between = known.pose @ exp(turn * share)
         try:
-            moved = close(closure, chosen, place, there, between)
+            moved = close(closure, chosen, place, *way.at((done + 1) / count))
         except ConvergenceError:
             count, done = 4 * count, 4 * done
             if count > most_steps:
                 raise
         else:
-            if ends:
+            if done + 1 == count:
                 return moved
             done, place = done + 1, moved.place
 

@@ -7,7 +7,8 @@ robot is taken to its coordinates in short steps, or an error says what is wrong
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial, wraps
+from copy import copy
+from functools import cached_property, partial, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
@@ -58,11 +59,18 @@ class LoopedCall:
         self.code, self._robot, self._memory = code, robot, robot.memory
         self.law: Any = code.law
         self.function, self.defect_at = code.function, int(code.defect_at)
-        self._check, self.sure = None, 1.0
+        self._check, self.sure, self._searches = None, 1.0, True
         if code.law.judged is not None:
             self._check = DigitCheck(robot.closure, code.function, code.arguments[:-1], code.law)
             self.sure = robot.sure(self._check)
         self._loops: dict[tuple[int, int], SampleLoop] = {}
+
+    @cached_property
+    def without_search(self) -> LoopedCall:
+        """The same, but where compiled code does not arrive in short steps, milliseconds later an error."""
+        result = copy(self)
+        result._searches = bool(cast(Any, self.code).on_numbers)
+        return result
 
     def __call__(self, *arrays: Array) -> Array:
         """Return all rows of one sample; errors as of `LoopedPosition.begin`, and SingularError."""
@@ -159,7 +167,11 @@ class LoopedCall:
         motion = [by_name[name] for name in ("the motion", "the state") if name in by_name]
         y = motion[0] if motion else np.zeros((len(by_name["the twists"]) + 1, 0))
         with robot.kept_on_error():
-            moved, margins = robot.begin(y, leader)
+            if not cast(Any, self.code).on_numbers:
+                robot.approach(cast(LoopFunction, self.code), y[0], by_name.get("the pose"), self._memory)
+                if self._counts(table := self.function(*own, self._memory), own):
+                    return table
+            moved, margins = robot.begin(y, leader, self._searches)
             robot.closure.check_curves(moved.place.joints, self.law.smoothness)
             if self.law.is_held:
                 robot.check_held(margins[1])

@@ -93,13 +93,14 @@ class LoopedEfforts(LoopedMotion):
         check_result(result)
         return base_and_joints(result) if self.closure.base_prescribed else result
 
-    def drive_state(self, arguments: MotionArguments) -> DriveState:
+    def drive_state(self, arguments: MotionArguments, search: bool) -> DriveState:
         """Compute what `Robot.drive_state` returns."""
         inputs = self._inputs(arguments)
         order, loads, preload = inputs.orders - 2, self.places(inputs.wrenches), inputs.preload is not None
-        table = self.drive_table(inputs)
+        table = self.drive_table(inputs, search)
         if not (inputs.n_samples or loads or preload):
-            self.fast.note(inputs.y, arguments.base, ("drive_state",), self.effort_call(order), table)
+            call = self.effort_call(order) if search else self.effort_call(order).without_search
+            self.fast.note(inputs.y, arguments.base, ("drive_state", search), call, table)
         return self.state_of(arguments.q, table, loads, preload)
 
     def state_of(self, q: Any, table: Array, loads: Loads = (), preload: bool = False) -> DriveState:
@@ -175,7 +176,7 @@ class LoopedEfforts(LoopedMotion):
         make = partial(SolutionCode, order=order, preload=preload, rows=self.independence.rows)
         return self.call_of(make, order, loads)
 
-    def efforts(self, inputs: LoopedInputs, rows: slice | None = None) -> Array:
+    def efforts(self, inputs: LoopedInputs, rows: slice | None = None, search: bool = True) -> Array:
         """Compute the efforts (order + 1, efforts), of a prescribed base, then of the drives.
 
         Or other `rows` of what `EffortCode` returns; of a batch (N, ...) too.
@@ -183,11 +184,12 @@ class LoopedEfforts(LoopedMotion):
         order, places = inputs.orders - 2, self.places(inputs.wrenches)
         self.check_loads(inputs, order)
         call = self.effort_call(order, places, inputs.preload is not None)
+        call = call if search else call.without_search
         return call.run(inputs.n_samples, inputs.arrays(order), rows)
 
-    def drive_table(self, inputs: LoopedInputs) -> Array:
+    def drive_table(self, inputs: LoopedInputs, search: bool = True) -> Array:
         """Compute all that `EffortCode` returns: efforts, motion of drives, how near they are to failing."""
-        return self.efforts(inputs, slice(0, 2 * inputs.orders + 2))
+        return self.efforts(inputs, slice(0, 2 * inputs.orders + 2), search)
 
     def _by_formulation(self, name: str, inputs: LoopedInputs) -> Array:
         """Compute the efforts (order + 1, efforts) of one sample as published, in readable NumPy.

@@ -12,7 +12,7 @@ import numpy as np
 from hodyn_ros.codegen.object_cache import Kept
 from hodyn_ros.codegen.sample_loop import naming_sample
 from hodyn_ros.dynamics.fast_calls import FastCalls
-from hodyn_ros.dynamics.loops.closing import MOST_STEPS, Known, home, reach
+from hodyn_ros.dynamics.loops.closing import MOST_STEPS, Known, Way, close, home, reach
 from hodyn_ros.dynamics.loops.coordinate_motion import LoopedInputs
 from hodyn_ros.dynamics.loops.digit_check import DigitCheck, memory_of
 from hodyn_ros.dynamics.loops.independence import conditions, find_independence, least_costly
@@ -24,7 +24,7 @@ from hodyn_ros.errors import ConvergenceError, HodynError, InputError, SingularE
 from hodyn_ros.formulations import embedding, limb_decomposition
 from hodyn_ros.formulations.embedding import LoopMotion, Place
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion, twists_to_body, wrenches_to_body
-from hodyn_ros.lie.se3 import Array, exp, inverse, log
+from hodyn_ros.lie.se3 import Array, inverse, log
 from hodyn_ros.model.closure import Closure
 from hodyn_ros.model.parallel.closure import idle_twists, model_of
 
@@ -32,9 +32,12 @@ from hodyn_ros.model.parallel.closure import idle_twists, model_of
 # positions are known to half of their digits only.
 SINGULAR = SINGULAR_LENGTH
 _APART = 1e-9  # [rad], and of the robot's size: how far a pose may be from the one reached
-_STEP = 0.05  # [rad], and of the robot's size, of a kernel on its way to a pose farther off
+_STEP = 0.05  # [rad], and of the robot's size, of a kernel on its way to a place farther off
+_NEAR = _STEP / 10  # likewise, within which code comes to what it does not reach
+_FEW = 5  # iterations that reach it from there, or nothing does
 _ITERATIONS = 20  # of Newton's method, to see how near a limb comes
-_FARTHEST = 25.0  # [rad], and robot sizes
+_MOST_STEPS = 500  # of such; on longer ways they are longer
+_FARTHEST = 25.0  # [rad], and robot sizes, to a pose of a platform on limbs
 _OUTSIDE = 1e-9  # share of a twist that may lie outside of those that the platform can have
 
 
@@ -47,7 +50,7 @@ class PlatformDynamics:
         self._closure = closure
 
     @cached_property
-    def _joints(self) -> LoopFunction:
+    def joints(self) -> LoopFunction:
         """The code of the positions of all joints."""
         return LoopFunction(LoopCode(self._closure, np.zeros(0, dtype=int), -2))
 
@@ -69,28 +72,6 @@ class PlatformDynamics:
         applied = in_body + wrenches_to_body(base.pose, twists, in_world)
         leader = np.zeros((order + 1, model.n_driven)) if preload is None else preload
         return limb_decomposition.inverse_dynamics(model, positions, base.pose, twists, applied, leader)
-
-    def approach(self, pose: Array, memory: Array) -> None:
-        """Take a memory towards a pose, in steps too short to change the branch, as far as limbs follow.
-
-        Raises ConvergenceError for a pose so far away that nobody means it.
-        """
-        start = memory[0, -16:].reshape(4, 4).copy()
-        way = log(inverse(start) @ pose)
-        longest = float(np.hypot(np.linalg.norm(way[:3]), np.linalg.norm(way[3:]) / self.model.size))
-        if not longest <= _FARTHEST:
-            raise ConvergenceError(
-                f"the platform of {self.model.name!r} does not get to that pose: it is {longest:.3g} times "
-                "the robot's size, or rad, from the last one; give a pose within the workspace",
-                float(np.linalg.norm(way[:3])),
-                float(np.linalg.norm(way[3:])),
-            )
-        q, rest = np.zeros((1, 0)), np.zeros((0, 6))
-        steps = int(np.ceil(longest / _STEP))
-        for i in range(1, steps + 1):
-            result = self._joints.function(q, start @ exp(way * (i / steps)), rest, memory)
-            if not result.item(self._joints.defect_at) < 1.0:
-                return
 
     def check_limbs(self, pose: Array, memory: Array) -> None:
         """Take the limbs of a memory to a pose, on any branch.
@@ -228,16 +209,30 @@ class LoopedPosition:
         return Known(Place(joints, base), joints[list(closure.joints)], pose)
 
     def locate(
-        self, y: Array, leader: BaseMotion | None, derivative: int
+        self, y: Array, leader: BaseMotion | None, derivative: int, search: bool = True
     ) -> tuple[LoopMotion, tuple[float, float]]:
         """Find the motion of order 0 for independent joints (k,) and the pose given, and its margins.
 
         `derivative`: the highest that will be taken of the motion, which couplings must be smooth enough for.
+        Without `search` only where the robot is near, as far as code has got in short steps.
         """
-        if self.platform is not None and leader is not None:
-            moved = self._reach_on_limbs(self.platform, y, leader.pose)
+        pose = leader.pose if leader else None
+        if not search:
+            rest = Way(self.closure, self.known, y, pose).longest
+            if rest > _NEAR:
+                raise ConvergenceError(
+                    f"robot {self.closure.tree.name!r} does not get there from the last coordinates in short "
+                    f"steps, which end {rest:.3g} rad, or times its size, before: where its workspace ends, "
+                    "or beside a singular pose; give coordinates within the workspace, or nearer to the last "
+                    "ones",
+                    rest,
+                    rest * self.closure.size,
+                )
+            moved = close(self.closure, self.independence.rows, self.known.place, y, pose, _FEW)
+        elif self.platform is not None and pose is not None:
+            moved = self._reach_on_limbs(self.platform, y, pose)
         else:
-            moved = self.reach(self.known, y, leader.pose if leader else None)
+            moved = self.reach(self.known, y, pose)
         self.closure.check_curves(moved.place.joints, derivative)
         margins = conditions(self.closure, moved, self.independence.rows)
         self.check_margin(moved, margins[0])
@@ -252,10 +247,33 @@ class LoopedPosition:
         """
         return reach(self.closure, self.independence.rows, known, y, pose, most_steps)
 
+    def approach(self, code: LoopFunction, y: Array, pose: Array | None, memory: Array) -> None:
+        """Take a memory towards coordinates and a pose as far as code gets, in steps that keep the branch.
+
+        Raises ConvergenceError for what is so far away that nobody means it.
+        """
+        farthest = 1e6 if self.platform is None else _FARTHEST
+        way = Way(self.closure, self._known_from(memory), y, pose, farthest)
+        still = [np.zeros(shape) for _, shape in code.arguments[:-1]]
+        done, step = 0.0, 1.0 / min(max(1.0, np.ceil(way.longest / _STEP)), _MOST_STEPS)
+        most, least = step, step / 100.0
+        while done < 1.0 and step > least:
+            share = min(done + step, 1.0)
+            between, there = way.at(share)
+            for (name, _), array in zip(code.arguments, still):
+                if name in ("the motion", "the state"):
+                    array[0] = between
+                elif name == "the pose" and there is not None:
+                    array[:] = there
+            if code.function(*still, memory).item(code.defect_at) < 1.0:
+                done, step = share, min(2.0 * step, most)
+            else:
+                step /= 4.0
+
     def _reach_on_limbs(self, platform: PlatformDynamics, y: Array, pose: Array) -> LoopMotion:
         """Reach a platform's pose, by kernels as far as these go, or say what is wrong there."""
         memory = self.memory.copy()
-        platform.approach(pose, memory)
+        self.approach(platform.joints, y, pose, memory)
         try:
             return self.reach(self._known_from(memory), y, pose, 0)
         except ConvergenceError as error:
@@ -282,14 +300,16 @@ class LoopedPosition:
             self.known = before
             raise
 
-    def begin(self, y: Array, leader: BaseMotion | None) -> tuple[LoopMotion, tuple[float, float]]:
+    def begin(
+        self, y: Array, leader: BaseMotion | None, search: bool = True
+    ) -> tuple[LoopMotion, tuple[float, float]]:
         """Find where the motion of the coordinates y (orders + 1, k) begins: its order 0, as of `locate`.
 
         `leader`: the motion of platform or base, with spatial twists.
         """
         if self.platform is not None and leader is not None:
             self.platform.check_twists(leader.pose, leader.twists[: len(y) - 1])
-        return self.locate(y[0], leader, len(y) - 1)
+        return self.locate(y[0], leader, len(y) - 1, search)
 
     def check_prescribed(self, moved: LoopMotion, prescribed: Sequence[int]) -> None:
         """Refuse drives that cannot be moved as one likes; SingularError."""

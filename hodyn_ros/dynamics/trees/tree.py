@@ -91,7 +91,7 @@ class TreeDynamics(TreePartials):
         efforts = (kernel.batch if batch else kernel.function)(motion, *arrays)
         return efforts if moving is None else base_and_joints(efforts)
 
-    def drive_state(self, arguments: MotionArguments) -> DriveState:
+    def drive_state(self, arguments: MotionArguments, search: bool) -> DriveState:
         """Compute what `Robot.drive_state` returns: all joints are driven."""
         q, base, loads, preload, _ = arguments
         motion = real_array("the motion", q, f"(order + 3, {self.n})")
@@ -105,7 +105,7 @@ class TreeDynamics(TreePartials):
             return DriveState(motion, efforts.joints, efforts.base, False)
         compiled = self.fast.inverse.get(motion.shape)
         if compiled is not None and not loads:
-            self.fast.note(motion, None, ("drive_state",), compiled, efforts)
+            self.fast.note(motion, None, ("drive_state", search), compiled, efforts)
         return self.state_of(motion, efforts)
 
     def state_of(self, q: Any, efforts: Array) -> DriveState:
