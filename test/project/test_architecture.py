@@ -6,6 +6,7 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+from imports import imports_of
 from places import ROOT
 
 from hodyn_ros.codegen.keys import FOLDERS
@@ -36,7 +37,7 @@ LEVEL = {name: level for level, names in enumerate(reversed(LAYERS)) for name in
 def modules_of(path: Path) -> set[str]:
     """Return the modules of the package that a file imports from, those for type checkers alone as well."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in imports_of(path, for_types=True):
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:
                 name = f"{node.module}.{alias.name}"

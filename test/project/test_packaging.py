@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
+from imports import imports_of
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
@@ -77,21 +78,11 @@ def package_xml(*tags: str) -> list[str]:
     return [element.text or "" for element in found if element.tag in tags]
 
 
-def statements(tree: ast.AST) -> Iterator[ast.stmt]:
-    """All statements of a syntax tree but those under `if TYPE_CHECKING:`."""
-    for block in ("body", "orelse", "handlers", "finalbody", "cases"):
-        for child in getattr(tree, block, ()):
-            if isinstance(child, ast.stmt):
-                yield child
-            if not (isinstance(child, ast.If) and getattr(child.test, "id", "") == "TYPE_CHECKING"):
-                yield from statements(child)
-
-
 def imports() -> dict[str, set[Path]]:
     """Top-level modules that the package imports when it runs, with the files that do."""
     found: dict[str, set[Path]] = {}
     for path in (ROOT / "hodyn_ros").rglob("*.py"):
-        for node in statements(ast.parse(path.read_text())):
+        for node in imports_of(path, for_types=False):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and not node.level:
                 names = [node.module or ""]
