@@ -19,7 +19,7 @@ from rclpy.qos import QoSHistoryPolicy, QoSProfile
 from ros_processes import TIMEOUT, RosProcess, child_environment, sound_node, start_node, wait_until
 from ros_talk import Talk
 from std_msgs.msg import Int64
-from sweeps import THOROUGH
+from sweeps import THOROUGH, some
 
 from hodyn_ros.parent import PARENT
 
@@ -51,22 +51,23 @@ INTERRUPTED, ENDED = END.format(signal="SIGINT"), END.format(signal="SIGTERM")
 AGAIN = "atexit.register(os.kill, os.getpid(), signal.SIGINT)"
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "code", "lines"),
-    [
-        (INTERRUPTED, "pass", 0, []),
-        (ENDED, "pass", 0, []),
-        ("pass", INTERRUPTED, 0, []),
-        ("pass", ENDED, 0, []),
-        (AGAIN, INTERRUPTED, 0, []),
-        (ENDED + "\n    raise InputError('half a node')", "pass", 0, []),
-        ("raise InputError('no such robot')", "pass", 1, ["error: no such robot"]),
-    ],
-    ids=["before", "before", "after", "after", "interrupted again", "fails when told to end", "fails"],
-)
+STARTS = {
+    "interrupted before": (INTERRUPTED, "pass", 0, []),
+    "ended before": (ENDED, "pass", 0, []),
+    "interrupted after": ("pass", INTERRUPTED, 0, []),
+    "ended after": ("pass", ENDED, 0, []),
+    "interrupted again": (AGAIN, INTERRUPTED, 0, []),
+    "fails when told to end": (ENDED + "\n    raise InputError('half a node')", "pass", 0, []),
+    "fails": ("raise InputError('no such robot')", "pass", 1, ["error: no such robot"]),
+}
+FEW = ("interrupted before", "ended after", "interrupted again", "fails when told to end", "fails")
+
+
+@pytest.mark.parametrize("start", some(STARTS, *FEW))
 def test_a_start_that_is_told_to_end_ends_cleanly_and_what_can_be_mended_is_said(
-    before: str, after: str, code: int, lines: list[str]
+    start: str,
 ) -> None:
+    before, after, code, lines = STARTS[start]
     with run(before, after) as process:
         assert process.wait() == code, process.output()
     assert process.lines == lines
@@ -141,7 +142,10 @@ def counting(
     return RosProcess([sys.executable, "-c", code], child_environment(), "counting", cold)
 
 
-@pytest.mark.parametrize("how", [signals.SIGINT, signals.SIGTERM, signals.SIGHUP])
+HOW = [signals.SIGINT, signals.SIGTERM, signals.SIGHUP]  # the first in the test of a launch as well
+
+
+@pytest.mark.parametrize("how", some(HOW, signals.SIGTERM, signals.SIGHUP))
 def test_a_node_that_stops_first_goes_on_sending(how: signals.Signals) -> None:
     with counting(last=60, cold=True) as process, Talk("stopping") as talk:
         numbers = talk.hear(Int64, "numbers")
@@ -152,22 +156,15 @@ def test_a_node_that_stops_first_goes_on_sending(how: signals.Signals) -> None:
     assert process.lines == []
 
 
-def test_a_node_of_another_executor_stops_first_as_well() -> None:
-    executor = ", __import__('rclpy').executors.SingleThreadedExecutor"
-    with counting(last=60, group="None", executor=executor) as process, Talk("stopping") as talk:
-        numbers = talk.hear(Int64, "numbers")
-        assert process.stop() == 0, process.output()
-        talk.wait_until(lambda: numbers[-1].data == 60, "the last number")
-    assert process.lines == []
-
-
 def test_the_signal_that_a_launch_passes_on_does_not_cut_a_stop_short() -> None:
-    with counting(last=60) as process, Talk("stopping") as talk:
+    executor = ", __import__('rclpy').executors.SingleThreadedExecutor"  # another than that of streams
+    with counting(last=60, group="None", executor=executor) as process, Talk("stopping") as talk:
         numbers = talk.hear(Int64, "numbers")
         process.send(signals.SIGINT)
         talk.wait_until(lambda: numbers[-1].data >= 10, "the stop")
         assert process.stop() == 0, process.output()
         talk.wait_until(lambda: numbers[-1].data == 60, "the last number")
+    assert process.lines == []
 
 
 @pytest.mark.parametrize(("within", "again"), [(1.5, False), (60.0, True)], ids=["bounded", "second signal"])
