@@ -9,9 +9,8 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
-from builtin_interfaces.msg import Duration
 from diagnostic_msgs.msg import DiagnosticStatus
-from panda_plan import HOME, MOVE, plan
+from panda_plan import HOME, MOVE, NAMES, after, plan
 from ros_bags import so_far, wait_for_stamp
 from ros_processes import start_node
 from ros_talk import Talk, talking
@@ -38,7 +37,6 @@ from hodyn_ros.ros.streams.qos import latched_qos
 from hodyn_ros.trajectory.files.reader import read_motion, read_trajectory
 from hodyn_ros.trajectory.rest import rest_to_rest
 
-PANDA_JOINTS = [f"panda_joint{i}" for i in range(1, 8)]
 EXCITATION = "panda_excitation.yaml"
 
 
@@ -50,12 +48,9 @@ def arrays(heard: list[DesiredMotion], orders: int) -> tuple[np.ndarray, np.ndar
 
 def trajectory_message(times: list[float], positions: list[list[float]]) -> JointTrajectory:
     points = [
-        JointTrajectoryPoint(
-            positions=row, time_from_start=Duration(sec=int(t), nanosec=round(1e9 * (t - int(t))))
-        )
-        for t, row in zip(times, positions)
+        JointTrajectoryPoint(positions=row, time_from_start=after(t)) for t, row in zip(times, positions)
     ]
-    return JointTrajectory(joint_names=list(PANDA_JOINTS), points=points)
+    return JointTrajectory(joint_names=list(NAMES), points=points)
 
 
 def test_the_pace_does_not_drift_and_counts_what_it_skips() -> None:
@@ -90,7 +85,7 @@ def test_a_kilohertz_of_samples_with_all_derivatives_in_time() -> None:
         stamps, stacks = arrays(heard, 5)
         # what a busy machine made the node skip by now is not in there
         skipped = int(talk.status("trajectory_node", lambda status, _: True)["skipped"])
-    assert heard[0].joint_names == PANDA_JOINTS
+    assert heard[0].joint_names == NAMES
     assert len(stamps) - 1 + skipped >= (stamps[-1] - stamps[0]) / 1e6  # nothing lost on the way
     assert set((stamps - stamps[0]) % 1_000_000) == {0}  # every stamp on one grid
     motion = rest_to_rest(read_trajectory(share.find("config", EXCITATION)), 0.5, 1.0)
@@ -369,8 +364,8 @@ def test_it_waits_for_the_robot_and_does_not_start_from_joint_states_that_are_ol
     with talking("trajectory_node", parameters, "tn_robot") as (node, talk):
         node.wait_for_line("joint_states have no joint 'panda_joint1' yet")
         heard = talk.hear(DesiredMotion, "desired_motion")
-        arm = Arm(talk, PANDA_JOINTS)
-        arm.positions = dict(zip(PANDA_JOINTS, start + 0.09))
+        arm = Arm(talk, NAMES)
+        arm.positions = dict(zip(NAMES, start + 0.09))
         del arm.positions["panda_joint3"]  # of which nothing is known then
         talk.pause(0.6)
         arm.positions["panda_joint3"] = start[2] + 0.3
@@ -390,8 +385,8 @@ def test_it_waits_for_the_robot_and_does_not_start_from_joint_states_that_are_ol
         arm.falls_silent()
         talk.wait_until(lambda: told("joint_states have no joint 'panda_joint1'"), "that they are old")
         assert rests(heard)
-        arm = Arm(talk, PANDA_JOINTS)
-        arm.positions = dict(zip(PANDA_JOINTS, start - 0.09))
+        arm = Arm(talk, NAMES)
+        arm.positions = dict(zip(NAMES, start - 0.09))
         talk.wait_for_line(node, "the motion starts, without end")
         talk.wait_until(lambda: any(heard[-1].velocities), "motion")
 
@@ -409,8 +404,8 @@ def test_a_plan_is_led_to_from_where_the_robot_is() -> None:
                 setattr(point, field, getattr(point, field)[4:1:-1])
         publisher.publish(some)
         talk.wait_for_line(node, "joint 'panda_joint1' is missing from the message, and where it rests")
-        arm = Arm(talk, PANDA_JOINTS)
-        arm.positions = dict(zip(PANDA_JOINTS, HOME - 0.02))
+        arm = Arm(talk, NAMES)
+        arm.positions = dict(zip(NAMES, HOME - 0.02))
         talk.pause(0.3)
 
         def started() -> bool:
@@ -443,7 +438,7 @@ def _from_home(path: Path, duration: float, scale: float) -> Path:
         f"  - {{time: {time}, positions: {positions.tolist()}, velocities: {[0.0] * 7}}}\n"
         for time, positions in ((0, HOME), (duration, scale * HOME))
     ]
-    path.write_text(f"type: waypoints\njoint_names: {PANDA_JOINTS}\npoints:\n{''.join(ends)}")
+    path.write_text(f"type: waypoints\njoint_names: {NAMES}\npoints:\n{''.join(ends)}")
     return path
 
 
