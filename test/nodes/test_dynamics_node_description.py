@@ -62,7 +62,9 @@ class Descriptions:
 both, node, peer = node_and_peer({}, SPACE)
 
 
-def test_it_waits_for_a_description_and_stays_up_when_it_is_broken(node: RosProcess, peer: Peer) -> None:
+def test_it_waits_for_a_description_stays_up_when_it_is_broken_and_takes_a_new_one_after_a_cleanup(
+    node: RosProcess, peer: Peer
+) -> None:
     node.wait_for_line("waiting for a robot description on /described/robot_description")
     peer.diagnostics()
     assert peer.statuses[-1].level == DiagnosticStatus.WARN
@@ -89,32 +91,23 @@ def test_it_waits_for_a_description_and_stays_up_when_it_is_broken(node: RosProc
     answer = peer.answer_to(motion("hinge", 1))
     np.testing.assert_allclose(answer.efforts, [expected(ONE)], rtol=1e-12, atol=0.0)
     assert sum("waiting for a robot description on" in line for line in node.lines) < 6  # throttled
-
-
-def test_a_latched_description_is_heard_and_a_new_one_waits_for_a_cleanup(
-    node: RosProcess, peer: Peer
-) -> None:
-    descriptions = Descriptions(peer)
-    descriptions.publish(ONE)
-    peer.wait_until(lambda: any("robot 'one'" in line for line in node.lines), "the robot")
     descriptions.publish(ONE)  # the same again says nothing new
     descriptions.publish(TWO)
     peer.wait_until(lambda: any("another robot description" in line for line in node.lines), "the warning")
     (line,) = [line for line in node.lines if "another robot description" in line]
     assert "WARN" in line
     assert "clean it up and configure it to load the new one" in line
-    np.testing.assert_allclose(
-        peer.answer_to(motion("hinge", 1)).efforts, [expected(ONE)], rtol=1e-12, atol=0.0
-    )
+    answer = peer.answer_to(motion("hinge", 2))
+    np.testing.assert_allclose(answer.efforts, [expected(ONE)], rtol=1e-12, atol=0.0)
     peer.diagnostics(lambda _: "no longer describes" in peer.statuses[-1].message)
     rejected = peer.set_parameters(floating_base=True)
     assert "floating_base is fixed while the node is configured" in rejected.reason
     for transition in ("deactivate", "cleanup", "configure", "activate"):
         assert peer.transition(transition)
-    answer = peer.answer_to(motion("elbow", 2))
+    answer = peer.answer_to(motion("elbow", 3))
     np.testing.assert_allclose(answer.efforts, [expected(TWO)], rtol=1e-12, atol=0.0)
     peer.diagnostics(lambda _: peer.statuses[-1].message == "answering")
-    peer.send(motion("hinge", 3))
+    peer.send(motion("hinge", 4))
     peer.diagnostics(lambda values: values["rejected: unknown joint"] == "1")
     # and by name, without the topic
     for transition in ("deactivate", "cleanup"):

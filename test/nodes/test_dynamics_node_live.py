@@ -2,6 +2,8 @@
 
 import json
 import threading
+from collections.abc import Iterator
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -23,12 +25,14 @@ from std_msgs.msg import Header, String
 
 from hodyn_ros import share
 from hodyn_ros.dynamics.robot import Robot
+from hodyn_ros.feedforward.config import FeedforwardConfig
 from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.feedforward.payload import Payload
 from hodyn_ros.lie.motion import AppliedWrench, BaseMotion
 from hodyn_ros.msg import DesiredMotion, FeedforwardTorque
 from hodyn_ros.nodes.feedforward_pipeline import FeedforwardPipeline
+from hodyn_ros.ros.conversions.fields import float64s
 from hodyn_ros.ros.conversions.messages import nanoseconds, read_wrenches, time_message, write_desired_motion
 from hodyn_ros.ros.streams.qos import latched_qos
 from hodyn_ros.ros.streams.rejections import MessageRejected
@@ -39,7 +43,19 @@ SECOND = 1_000_000_000
 HAND = "panda_link7"
 
 
-both, node, peer = node_and_peer({"robot_config": PANDA}, SPACE)
+both, node, peer = node_and_peer({"robot_config": PANDA}, SPACE, "module")
+DEFAULTS = {
+    **{name: list(x) if isinstance(x, tuple) else x for name, x in asdict(FeedforwardConfig()).items()},
+    **{"wrench_cutoff": 10.0, "wrench_timeout": 0.1},
+}
+
+
+@pytest.fixture(autouse=True)
+def defaults(peer: Peer) -> Iterator[None]:
+    """Leave the parameters of the node as they are by default."""
+    yield
+    answer = peer.set_parameters(**DEFAULTS)
+    assert answer.successful, answer.reason
 
 
 class Stamps:
@@ -56,6 +72,71 @@ def ask(peer: Peer, stack: np.ndarray) -> FeedforwardTorque:
 
 
 STACK = motion(3 * SECOND)
+
+
+def wrench(moment: list[float], force: list[float], frame: str = "") -> WrenchStamped:
+    m, f = (Vector3(x=v[0], y=v[1], z=v[2]) for v in (moment, force))
+    return WrenchStamped(header=Header(frame_id=frame), wrench=Wrench(torque=m, force=f))
+
+
+class Sensor:
+    """A publisher of wrenches, best effort as those of sensors often are."""
+
+    def __init__(self, peer: Peer, body: str) -> None:
+        best_effort = QoSProfile(depth=10, reliability=QoSReliabilityPolicy.BEST_EFFORT)
+        self._publisher: Any = peer.node.create_publisher(
+            WrenchStamped, f"external_wrench/{body}", best_effort
+        )
+        peer.wait_until(lambda: self._publisher.get_subscription_count() > 0, "the node's subscription")
+
+    def publish(self, msg: WrenchStamped) -> None:
+        self._publisher.publish(msg)
+
+    def publish_until(self, peer: Peer, msg: WrenchStamped, key: str, count: int) -> None:
+        """Publish again and again, as best effort may lose some, until the node has counted so many."""
+
+        def counted(values: dict[str, str]) -> bool:
+            self.publish(msg)
+            return int(values[key]) >= count
+
+        peer.diagnostics(counted)
+
+
+def test_the_settings_tell_all_that_the_answers_follow_from(peer: Peer) -> None:
+    heard: list[str] = []
+
+    def wait_for(count: int) -> str:
+        peer.wait_until(lambda: len(heard) >= count, f"settings number {count}")
+        return heard[-1]
+
+    kept = peer.node.create_subscription(  # noqa: F841  the subscription lives as long as it has a name
+        String, "dynamics_node/settings", lambda msg: heard.append(msg.data), latched_qos()
+    )
+    first = wait_for(1)
+    assert json.loads(first)["after_stamp"] is None
+    questions, answers = [], []
+
+    def ask_again() -> None:
+        for _ in range(3):
+            questions.append(write_desired_motion(JOINTS, Stamps.next(), motion(Stamps.now)))
+            answers.append(peer.answer_to(questions[-1]))
+
+    ask_again()
+    change = {"payload_mass": 1.0, "gravity": [1.0, 0.0, -9.0], "wrench_bodies": [HAND], "order": 1}
+    assert peer.set_parameters(**change).successful
+    second = wait_for(2)
+    assert json.loads(second)["after_stamp"] == nanoseconds(questions[-1].header.stamp)
+    pushed = wrench([0.1, 0.2, 0.3], [4.0, 5.0, 6.0])
+    Sensor(peer, HAND).publish_until(peer, pushed, f"wrench on {HAND}: messages", 1)
+    ask_again()
+    assert np.abs(read_wrenches(answers[-1])).max() > 0.0
+    for text, some in ((first, slice(0, 3)), (second, slice(3, 6))):
+        pipeline = FeedforwardPipeline.from_settings(text)
+        for question, answer in zip(questions[some], answers[some], strict=True):
+            again = pipeline.answer(question, read_wrenches(answer))
+            again.computation_time = answer.computation_time
+            assert again == answer  # to the last bit
+        refused(partial(pipeline.answer, questions[0]), "before the last accepted one", MessageRejected)
 
 
 def test_a_payload_changes_while_the_node_answers_all_or_none(peer: Peer, panda: Robot) -> None:
@@ -152,34 +233,6 @@ def test_lists_are_emptied_and_whole_numbers_taken(peer: Peer, panda: Robot) -> 
     assert "parameter 'gravity' takes double array, not ['down']" in rejected.reason
     assert peer.set_parameters(gravity=[]).successful
     np.testing.assert_array_equal(ask(peer, STACK).efforts, before.efforts)
-
-
-def wrench(moment: list[float], force: list[float], frame: str = "") -> WrenchStamped:
-    m, f = (Vector3(x=v[0], y=v[1], z=v[2]) for v in (moment, force))
-    return WrenchStamped(header=Header(frame_id=frame), wrench=Wrench(torque=m, force=f))
-
-
-class Sensor:
-    """A publisher of wrenches, best effort as those of sensors often are."""
-
-    def __init__(self, peer: Peer, body: str) -> None:
-        best_effort = QoSProfile(depth=10, reliability=QoSReliabilityPolicy.BEST_EFFORT)
-        self._publisher: Any = peer.node.create_publisher(
-            WrenchStamped, f"external_wrench/{body}", best_effort
-        )
-        peer.wait_until(lambda: self._publisher.get_subscription_count() > 0, "the node's subscription")
-
-    def publish(self, msg: WrenchStamped) -> None:
-        self._publisher.publish(msg)
-
-    def publish_until(self, peer: Peer, msg: WrenchStamped, key: str, count: int) -> None:
-        """Publish again and again, as best effort may lose some, until the node has counted so many."""
-
-        def counted(values: dict[str, str]) -> bool:
-            self.publish(msg)
-            return int(values[key]) >= count
-
-        peer.diagnostics(counted)
 
 
 def test_measured_wrenches_are_filtered_and_told(peer: Peer, node: RosProcess, panda: Robot) -> None:
@@ -284,97 +337,41 @@ def test_a_source_that_cannot_be_heard_fails_the_configuration_and_leaves_nothin
         assert peer.statuses[-1].message == "no robot is configured"
 
 
-def home_of(robot: Robot) -> NDArray[np.float64]:
-    _, pose = robot.home
-    assert pose is not None
-    return pose
-
-
-def platform_motion() -> DesiredMotion:
-    robot = Robot.load(share.find("config", "gough_stewart_6ups.yaml"))
-    x, y, z = home_of(robot)[:3, 3]
-    msg = DesiredMotion(base_pose=[Pose(position=Point(x=x, y=y, z=z), orientation=Quaternion(w=1.0))])
-    msg.header.stamp = Stamps.next()
-    msg.base_twists = [0.0] * 24
-    return msg
-
-
 def test_a_platform_is_pushed_too() -> None:
-    config = "gough_stewart_6ups.yaml"
+    config, name, leg = "planar_3rrr.yaml", "tool", "left_body1"
     robot = Robot.load(share.find("config", config))
-    name, leg = "platform", "leg1_body3"
+    home, twists = robot.home[1], np.zeros((4, 6))
+    assert home is not None
+    twists[1, 3] = 2.0  # [m/s^2], in the plane
     parameters = {"robot_config": config, "wrench_bodies": f"[{name}]", "wrench_timeout": 60.0}
     with asked(parameters, "pushed") as (node, peer):
-        sensor = Sensor(peer, name)
-        down = wrench([0.0, 0.0, 0.0], [0.0, 0.0, -20.0])
-        sensor.publish_until(peer, down, f"wrench on {name}: messages", 1)
-        answer = peer.answer_to(platform_motion())
-        found = read_wrenches(answer)
-        assert found is not None
-        assert found[0, 0, 5] < 0.0
-        still = BaseMotion(home_of(robot), np.zeros((4, 6)))
-        applied = AppliedWrench(name, found[0], representation="body_fixed")
-        expected = robot.inverse_dynamics(None, still, [applied])
-        np.testing.assert_allclose(answer.efforts, expected[0], rtol=1e-12, atol=1e-12)
+
+        def check(robot: Robot, *bodies: str) -> NDArray[np.float64]:
+            """Hold an answer against that of a robot which is pushed as it says."""
+            msg = DesiredMotion(base_twists=float64s(twists))
+            msg.header.stamp = Stamps.next()
+            x, y, z = home[:3, 3]
+            msg.base_pose = [Pose(position=Point(x=x, y=y, z=z), orientation=Quaternion(w=1.0))]
+            answer = peer.answer_to(msg)
+            found = read_wrenches(answer)
+            assert found is not None and found[:, 0].any(axis=1).all()
+            moved = BaseMotion(home, twists)
+            loads = [AppliedWrench(*each, representation="body_fixed") for each in zip(bodies, found)]
+            efforts = robot.inverse_dynamics(None, moved, loads)[0]
+            np.testing.assert_allclose(answer.efforts, efforts, rtol=1e-12, atol=1e-12)
+            assert np.abs(efforts - robot.inverse_dynamics(None, moved, loads[:-1])[0]).max() > 0.1
+            return efforts
+
+        back = wrench([0.0, 0.0, 0.0], [-20.0, 0.0, 0.0])
+        Sensor(peer, name).publish_until(peer, back, f"wrench on {name}: messages", 1)
+        light = check(robot, name)
         assert peer.set_parameters(payload_mass=5.0).successful
         heavier = robot.with_tree(Payload(5.0).on_tree(robot))
-        answer = peer.answer_to(platform_motion())
-        found = read_wrenches(answer)
-        assert found is not None
-        applied = AppliedWrench(name, found[0], representation="body_fixed")
-        expected = heavier.inverse_dynamics(None, still, [applied])
-        np.testing.assert_allclose(answer.efforts, expected[0], rtol=1e-12, atol=1e-12)
+        assert np.abs(check(heavier, name) - light).max() > 0.1
         rejected = peer.set_parameters(wrench_bodies=["leg1"])
-        assert "no body 'leg1'; known here: ['platform', 'leg1_body5', " in rejected.reason
+        assert "no body 'leg1'; known here: ['tool', 'left_body2', " in rejected.reason
         # and a limb as well as the platform
         assert peer.set_parameters(wrench_bodies=[name, leg]).successful
-        Sensor(peer, leg).publish_until(
-            peer, wrench([0.0, 1.0, 0.0], [30.0, 0.0, 0.0]), f"wrench on {leg}: messages", 1
-        )
-        answer = peer.answer_to(platform_motion())
-        found = read_wrenches(answer)
-        assert found is not None
-        assert found[1, 0].any()
-        loads = [
-            AppliedWrench(body, found[i], representation="body_fixed") for i, body in enumerate((name, leg))
-        ]
-        expected = heavier.inverse_dynamics(None, still, loads)
-        np.testing.assert_allclose(answer.efforts, expected[0], rtol=1e-12, atol=1e-12)
-        assert np.abs(expected[0] - heavier.inverse_dynamics(None, still, loads[:1])[0]).max() > 0.1
-
-
-def test_the_settings_tell_all_that_the_answers_follow_from(peer: Peer) -> None:
-    heard: list[str] = []
-
-    def wait_for(count: int) -> str:
-        peer.wait_until(lambda: len(heard) >= count, f"settings number {count}")
-        return heard[-1]
-
-    kept = peer.node.create_subscription(  # noqa: F841  the subscription lives as long as it has a name
-        String, "dynamics_node/settings", lambda msg: heard.append(msg.data), latched_qos()
-    )
-    first = wait_for(1)
-    assert json.loads(first)["after_stamp"] is None
-    questions, answers = [], []
-
-    def ask_again() -> None:
-        for _ in range(3):
-            questions.append(write_desired_motion(JOINTS, Stamps.next(), motion(Stamps.now)))
-            answers.append(peer.answer_to(questions[-1]))
-
-    ask_again()
-    change = {"payload_mass": 1.0, "gravity": [1.0, 0.0, -9.0], "wrench_bodies": [HAND], "order": 1}
-    assert peer.set_parameters(**change).successful
-    second = wait_for(2)
-    assert json.loads(second)["after_stamp"] == nanoseconds(questions[-1].header.stamp)
-    pushed = wrench([0.1, 0.2, 0.3], [4.0, 5.0, 6.0])
-    Sensor(peer, HAND).publish_until(peer, pushed, f"wrench on {HAND}: messages", 1)
-    ask_again()
-    assert np.abs(read_wrenches(answers[-1])).max() > 0.0
-    for text, some in ((first, slice(0, 3)), (second, slice(3, 6))):
-        pipeline = FeedforwardPipeline.from_settings(text)
-        for question, answer in zip(questions[some], answers[some], strict=True):
-            again = pipeline.answer(question, read_wrenches(answer))
-            again.computation_time = answer.computation_time
-            assert again == answer  # to the last bit
-        refused(partial(pipeline.answer, questions[0]), "before the last accepted one", MessageRejected)
+        pushed = wrench([0.0, 0.0, 1.0], [30.0, 0.0, 0.0])
+        Sensor(peer, leg).publish_until(peer, pushed, f"wrench on {leg}: messages", 1)
+        check(heavier, name, leg)

@@ -5,7 +5,6 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
-from builtin_interfaces.msg import Time
 from case_robots import panda
 
 from hodyn_ros import share
@@ -15,6 +14,7 @@ from hodyn_ros.nodes.observation_pipeline import Measured, ObservationConfig, Ob
 from hodyn_ros.observers import MomentumObserver, ObserverConfig, Sensed
 from hodyn_ros.observers.payload import PayloadConfig, PayloadEstimator
 from hodyn_ros.ros.conversions.layout import packed
+from hodyn_ros.ros.conversions.messages import time_message
 
 PERIOD, LATE = 1e-3, 2e-3  # [s]
 LOAD = Payload(3.0, (0.03, -0.02, 0.1), (0.01, 0.0, 0.0, 0.01, 0.0, 0.01))
@@ -37,16 +37,10 @@ def test_velocities_that_are_late_do_not_count_for_the_load() -> None:
     observer = MomentumObserver(panda(), observed, Sensed(links=True, joint_torques=True))
     believing = PayloadEstimator(observer, load)
     for i, row in enumerate(np.array(rows)):
-        pipeline.take(Measured(packed(at(i)), row, None))
+        pipeline.take(Measured(packed(time_message(10**9 + 10**6 * i)), row, None))
         believing.update(observer.update(PERIOD * i, row))
     assert pipeline.estimator is not None
     errors = [
         abs(estimator.estimate.values[0] / LOAD.mass - 1.0) for estimator in (pipeline.estimator, believing)
     ]
     assert errors[0] < 1e-5 and errors[1] > 1e-4
-
-
-def at(i: int) -> Time:
-    """Return the stamp of a sample."""
-    second, nanosecond = divmod(1_000_000_000 + 1_000_000 * i, 1_000_000_000)
-    return Time(sec=second, nanosec=nanosecond)

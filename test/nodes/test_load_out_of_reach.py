@@ -9,7 +9,6 @@ import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
 
-from builtin_interfaces.msg import Time
 from ros_talk import talking
 from sensor_msgs.msg import JointState
 
@@ -20,6 +19,7 @@ from hodyn_ros.msg import ExternalEfforts
 from hodyn_ros.nodes.observation_pipeline import Measured, ObservationConfig, ObservationPipeline, Said
 from hodyn_ros.observers import MomentumObserver
 from hodyn_ros.ros.conversions.layout import packed
+from hodyn_ros.ros.conversions.messages import time_message
 
 BODY = "inertia: {about: com, ixx: 0.01, ixy: 0, ixz: 0, iyy: 0.03, iyz: 0, izz: 0.03}"
 TABLE = "{torque: [-300, -200, -100, 100, 200, 300], deflection: [-0.03, -0.02, -0.01, 0.01, 0.02, 0.03]}"
@@ -74,7 +74,7 @@ def pipeline_of(file: Path) -> ObservationPipeline:
 
 def said_by(pipeline: ObservationPipeline, count: int = COUNT) -> list[Said]:
     return [
-        pipeline.take(Measured(packed(at(stamp)), sample(pipeline.robot, i), None))
+        pipeline.take(Measured(packed(time_message(stamp)), sample(pipeline.robot, i), None))
         for i, stamp in enumerate(stamps(count))
     ]
 
@@ -120,7 +120,7 @@ def test_the_node_counts_them_by_themselves(file: Path) -> None:
             for publisher, first in zip(publishers, (0, 2)):
                 message = JointState(name=list(robot.joint_names), effort=rows[4])
                 message.position, message.velocity = rows[first], rows[first + 1]
-                message.header.stamp = at(stamp)
+                message.header.stamp = time_message(stamp)
                 publisher.publish(message)
             time.sleep(1e-3)
 
@@ -137,9 +137,3 @@ def test_the_node_counts_them_by_themselves(file: Path) -> None:
         lost = str(len(unloaded(said_by(pipeline_of(file)))))
         values = talk.status("observer_node", lambda _, values: values["samples without a load"] == lost)
         assert values["rejected"] == "0"
-
-
-def at(stamp: int) -> Time:
-    """Return a stamp [ns] as a message has it."""
-    second, nanosecond = divmod(stamp, 10**9)
-    return Time(sec=second, nanosec=nanosecond)

@@ -14,7 +14,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with
 
 from panda_drives import MIXED, write_panda
 from ros_clock import SimulatedClock
-from ros_processes import RosProcess, start_node
+from ros_processes import RosProcess
 from ros_talk import Talk, talking
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Header
@@ -158,12 +158,6 @@ def test_one_command_for_each_measurement(robot: Robot, standing: Feedforward, t
         a.talk.wait_until(lambda: not len(a.commands[-1].data), "the end of the commands")
 
 
-def test_feedback_that_is_softer_than_the_weight_is_said_at_the_start() -> None:
-    with start_node("controller_node", {"robot_config": PANDA, "natural_frequency": 5.0}, "cn_soft") as node:
-        node.wait_for_line("the weight of robot 'panda' tips it")
-        node.end()
-
-
 def test_drives_of_any_kind_with_one_motor_each(tmp_path: Path) -> None:
     """Motor friction and damped springs: the feedforward is that of the whole drive train."""
     path = write_panda(tmp_path / "mixed.yaml", MIXED)
@@ -277,10 +271,14 @@ def test_bad_input_is_refused_and_the_next_message_works(robot: Robot, standing:
         assert values["rejected"] == "1"
         reasons = {key[23:]: count for key, count in values.items() if key[:23] == "rejected measurements: "}
         assert reasons == {"missing joint": "1", "wrong length": "1", "not finite": "2", "bad times": "3"}
-        # a robot that stands somewhere else is left alone
-        far = theta + 0.3 * (np.arange(7) == 2)
-        a.end(signal.SIGTERM)
-    with arm(robot, "cn_far", join_within=0.05) as a:
+
+
+def test_a_robot_that_stands_elsewhere_is_left_alone_and_soft_feedback_is_said(
+    robot: Robot, standing: Feedforward
+) -> None:
+    far = standing.motor_positions[0] + 0.3 * (np.arange(7) == 2)
+    with arm(robot, "cn_far", join_within=0.05, natural_frequency=5.0) as a:
+        a.node.wait_for_line("the weight of robot 'panda' tips it")
 
         def stands_far() -> bool:
             for _ in range(5):

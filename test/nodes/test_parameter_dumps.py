@@ -16,6 +16,7 @@ from rclpy.node import NodeNameNonExistentError
 from rclpy.parameter import Parameter, parameter_value_to_python
 from ros_processes import RosProcess, child_environment, start_node, wait_until
 from ros_talk import Talk
+from sweeps import some
 
 from hodyn_ros.ros import access
 
@@ -35,6 +36,7 @@ NODES: dict[str, dict[str, object]] = {
     "mpc_node": ROBOT,
     "stream_node": ROBOT,
 }
+STARTED_AGAIN = some(NODES, "dynamics_node", "trajectory_node", "forward_effort_node", "stream_node")
 LISTS: dict[str, dict[str, list[Any]]] = {
     "dynamics_node": {"gravity": [0.0, 0.0, -9.0], "wrench_bodies": ["panda_link7"]}
 }
@@ -125,6 +127,8 @@ def test_a_node_starts_from_its_own_dump(module: str, tmp_path: Path) -> None:
             check_access(talk, module, namespace)
             assert node.stop() == 0, node.output()
         assert before.keys() >= NODES[module].keys() and before.items() >= emptied.items()
+        if module not in STARTED_AGAIN:
+            return
         write(file, f"/{namespace}/{module}", before)
         with start_from(file, module, namespace) as node:
             after = dump(talk, module)

@@ -11,7 +11,7 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Vector3, Wrench, WrenchStamped
 from ros_peer import asked
 from ros_stream import JOINTS, motion
-from sweeps import THOROUGH
+from sweeps import THOROUGH, some
 
 from hodyn_ros import Robot, share
 from hodyn_ros.errors import InputError
@@ -85,7 +85,7 @@ def numbers(answer: FeedforwardTorque) -> np.ndarray:
     return np.concatenate([getattr(answer, field) for field in (*EFFORT_FIELDS, *MOTOR_EFFORT_FIELDS)])
 
 
-@pytest.mark.parametrize("robot", ROBOTS)
+@pytest.mark.parametrize("robot", some(ROBOTS, "panda.yaml", "planar_3rrr.yaml", "aerial_manipulator.yaml"))
 def test_after_poison_a_sound_sample_is_answered_at_once_and_right(robot: str) -> None:
     rng = np.random.default_rng(11)
     pipeline, sample = answers_of(robot)
@@ -105,7 +105,7 @@ def test_after_poison_a_sound_sample_is_answered_at_once_and_right(robot: str) -
 def test_no_measurement_overflows_a_filter() -> None:
     rng = np.random.default_rng(13)
     for order in range(7):
-        for _ in range(100):
+        for _ in range(100 if THOROUGH else 20):
             filtered = FilteredWrench(order, 10.0 ** rng.uniform(-2.0, 3.0), 10.0 ** rng.uniform(-3.0, 3.0))
             instant = 0
             for _ in range(10):
@@ -126,7 +126,7 @@ def test_dynamics_node_goes_on_after_poison() -> None:
     expected = FeedforwardPipeline(RobotFiles.from_file(path), Robot.load(path), chosen)
     with asked(parameters, "poison") as (node, peer):
         sensor = peer.publisher(WrenchStamped, f"external_wrench/{HAND}")
-        for k in range(1, 101):
+        for k in range(1, 51):
             values = dict(zip("xyz", [huge(rng) if rng.random() < 0.5 else 0.0 for _ in range(3)]))
             values[str(rng.choice(list("xyz")))] = 10.0 ** rng.uniform(6.1, 308.2)
             poison = (
@@ -137,6 +137,6 @@ def test_dynamics_node_goes_on_after_poison() -> None:
             sound = write_desired_motion(JOINTS, time_message(k * MILLISECOND + 500_000), motion(k))
             answer, right = peer.answer_to(sound), expected.answer(sound, np.zeros((1, 3, 6)))
             np.testing.assert_allclose(numbers(answer), numbers(right), rtol=1e-9, atol=1e-9)
-        found = peer.diagnostics(lambda values: int(values[f"wrench on {HAND}: rejected"]) > 80)
+        found = peer.diagnostics(lambda values: int(values[f"wrench on {HAND}: rejected"]) > 40)
         assert found[f"wrench on {HAND}: messages"] == "0"
         node.wait_for_line("beyond wrench_limit, 1e+06; measure what is there")

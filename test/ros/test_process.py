@@ -19,7 +19,7 @@ from rclpy.qos import QoSHistoryPolicy, QoSProfile
 from ros_processes import TIMEOUT, RosProcess, child_environment, sound_node, start_node, wait_until
 from ros_talk import Talk
 from std_msgs.msg import Int64
-from sweeps import THOROUGH
+from sweeps import THOROUGH, some
 
 from hodyn_ros.parent import PARENT
 
@@ -51,49 +51,44 @@ INTERRUPTED, ENDED = END.format(signal="SIGINT"), END.format(signal="SIGTERM")
 AGAIN = "atexit.register(os.kill, os.getpid(), signal.SIGINT)"
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "code", "lines"),
-    [
-        (INTERRUPTED, "pass", 0, []),
-        (ENDED, "pass", 0, []),
-        ("pass", INTERRUPTED, 0, []),
-        ("pass", ENDED, 0, []),
-        (AGAIN, INTERRUPTED, 0, []),
-        (ENDED + "\n    raise InputError('half a node')", "pass", 0, []),
-        ("raise InputError('no such robot')", "pass", 1, ["error: no such robot"]),
-    ],
-    ids=["before", "before", "after", "after", "interrupted again", "fails when told to end", "fails"],
-)
+STARTS = {
+    "interrupted before": (INTERRUPTED, "pass", 0, []),
+    "ended before": (ENDED, "pass", 0, []),
+    "interrupted after": ("pass", INTERRUPTED, 0, []),
+    "ended after": ("pass", ENDED, 0, []),
+    "interrupted again": (AGAIN, INTERRUPTED, 0, []),
+    "fails when told to end": (ENDED + "\n    raise InputError('half a node')", "pass", 0, []),
+    "fails": ("raise InputError('no such robot')", "pass", 1, ["error: no such robot"]),
+}
+FEW = ("interrupted before", "ended after", "interrupted again", "fails when told to end", "fails")
+
+
+@pytest.mark.parametrize("start", some(STARTS, *FEW))
 def test_a_start_that_is_told_to_end_ends_cleanly_and_what_can_be_mended_is_said(
-    before: str, after: str, code: int, lines: list[str]
+    start: str,
 ) -> None:
+    before, after, code, lines = STARTS[start]
     with run(before, after) as process:
         assert process.wait() == code, process.output()
     assert process.lines == lines
 
 
-def test_a_misspelt_parameter_is_named() -> None:
-    with sound_node("skeleton_node", {"robot_config": "panda.yaml", "fram_id": "map"}, "misspelt") as node:
-        line = node.wait_for_line("is unknown")
-        assert "parameter 'fram_id' is unknown, and ignored; did you mean 'frame_id'?" in line
-    assert sum("is unknown" in line for line in node.lines) == 1
-
-
-def test_a_doubtful_figure_is_one_line_without_the_code_that_found_it(tmp_path: Path) -> None:
+def test_what_is_doubtful_at_the_start_is_said_once_without_the_code_that_found_it(tmp_path: Path) -> None:
     panda = (Path(__file__).parents[2] / "config" / "panda.yaml").read_text()
     robot = tmp_path / "robot.yaml"
     robot.write_text(panda.replace("lower: -2.8973", "lower: -166", 1))
-    with sound_node("skeleton_node", {"robot_config": robot}, "doubtful") as node:
-        line = node.wait_for_line("may turn to 166 rad")
-        assert line.startswith("warning: ")
+    parameters = {"robot_config": robot, "fram_id": "map", "use_sim_time": True}
+    lines = (
+        "parameter 'fram_id' is unknown, and ignored; did you mean 'frame_id'?",
+        "may turn to 166 rad",
+        "nothing has come on /clock",
+    )
+    with sound_node("skeleton_node", parameters, "doubtful") as node:
+        assert node.wait_for_line(lines[1]).startswith("warning: ")
+        for line in lines:
+            node.wait_for_line(line)
+    assert [sum(line in each for each in node.lines) for line in lines] == [1, 1, 1]
     assert not any("FigureWarning" in line or "warnings.warn" in line for line in node.lines)
-
-
-def test_a_clock_that_does_not_come_is_missed() -> None:
-    parameters = {"robot_config": "panda.yaml", "use_sim_time": True}
-    with sound_node("skeleton_node", parameters, "no_clock") as node:
-        assert "nothing has come on /clock" in node.wait_for_line("use_sim_time")
-    assert sum("use_sim_time" in line for line in node.lines) == 1
 
 
 STOPPING = """
@@ -141,7 +136,10 @@ def counting(
     return RosProcess([sys.executable, "-c", code], child_environment(), "counting", cold)
 
 
-@pytest.mark.parametrize("how", [signals.SIGINT, signals.SIGTERM, signals.SIGHUP])
+HOW = [signals.SIGINT, signals.SIGTERM, signals.SIGHUP]  # the first in the test of a launch as well
+
+
+@pytest.mark.parametrize("how", some(HOW, signals.SIGTERM, signals.SIGHUP))
 def test_a_node_that_stops_first_goes_on_sending(how: signals.Signals) -> None:
     with counting(last=60, cold=True) as process, Talk("stopping") as talk:
         numbers = talk.hear(Int64, "numbers")
@@ -152,22 +150,15 @@ def test_a_node_that_stops_first_goes_on_sending(how: signals.Signals) -> None:
     assert process.lines == []
 
 
-def test_a_node_of_another_executor_stops_first_as_well() -> None:
-    executor = ", __import__('rclpy').executors.SingleThreadedExecutor"
-    with counting(last=60, group="None", executor=executor) as process, Talk("stopping") as talk:
-        numbers = talk.hear(Int64, "numbers")
-        assert process.stop() == 0, process.output()
-        talk.wait_until(lambda: numbers[-1].data == 60, "the last number")
-    assert process.lines == []
-
-
 def test_the_signal_that_a_launch_passes_on_does_not_cut_a_stop_short() -> None:
-    with counting(last=60) as process, Talk("stopping") as talk:
+    executor = ", __import__('rclpy').executors.SingleThreadedExecutor"  # another than that of streams
+    with counting(last=60, group="None", executor=executor) as process, Talk("stopping") as talk:
         numbers = talk.hear(Int64, "numbers")
         process.send(signals.SIGINT)
         talk.wait_until(lambda: numbers[-1].data >= 10, "the stop")
         assert process.stop() == 0, process.output()
         talk.wait_until(lambda: numbers[-1].data == 60, "the last number")
+    assert process.lines == []
 
 
 @pytest.mark.parametrize(("within", "again"), [(1.5, False), (60.0, True)], ids=["bounded", "second signal"])

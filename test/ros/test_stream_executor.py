@@ -215,21 +215,18 @@ def test_streams_are_served_while_long_work_is_done_beside_them(context: Context
     assert outcomes == ["begun", True, True]
 
 
-def test_work_is_done_where_there_are_no_streams_to_serve_yet(context: Context) -> None:
-    node = rclpy.create_node("early", context=context)
-    executor = StreamExecutor(context=context)
-    executor.add_node(node)
-    assert beside_streams(node, lambda: 7) == 7
-    executor.shutdown()
-
-
-def test_work_is_done_at_once_where_no_stream_executor_spins_the_node(context: Context) -> None:
+def test_work_is_done_at_once_where_no_stream_executor_spins_the_node_or_has_no_streams_yet(
+    context: Context,
+) -> None:
     node = rclpy.create_node("alone", context=context)
     assert beside_streams(node, threading.current_thread) is threading.current_thread()
-    executor = SingleThreadedExecutor(context=context)
-    executor.add_node(node)
-    assert beside_streams(node, threading.current_thread) is threading.current_thread()
-    executor.shutdown()
+    for kind in (SingleThreadedExecutor, StreamExecutor):
+        executor = kind(context=context)
+        executor.add_node(node)
+        assert beside_streams(node, lambda: 7) == 7
+        here = beside_streams(node, threading.current_thread) is threading.current_thread()
+        assert here or kind is StreamExecutor
+        executor.shutdown()
 
 
 def test_an_error_in_a_callback_is_not_swallowed(context: Context) -> None:
