@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from linkages import readable_solution, three_rps
 from oracles.cases import relative_errors
+from oracles.motions import random_stack
 from sweeps import some
 
 from hodyn_ros import AppliedWrench, BaseMotion, Robot
@@ -66,6 +67,21 @@ def test_far_from_home_code_is_made_for_where_the_base_is(tilt: float) -> None:
         assert robot.positions is not None
         other.reset(robot.positions)
         assert relative_errors(found, readable_solution(other, None, base).efforts).max() < 1e-11
+
+
+def test_drives_tell_the_motion_of_a_platform_that_tilts_far() -> None:
+    """Past where the joints that its base is written with would be singular, and from where it was put."""
+    robot, other = three_rps(floating=True), three_rps(floating=True)
+    pose, steps = robot.home[1], np.linspace(0.0, 0.7, 8)
+    assert pose is not None
+    twists = 0.3 * random_stack(4, ORDER + 2, 6)
+    for tilt in (*steps, *steps[-2::-2]):
+        turned = pose @ exp(np.array([0.2 * tilt, tilt, 0.0, 0.0, 0.0, 0.0]))
+        given = other.solve_loops(None, BaseMotion(turned, twists))
+        found, _ = robot.motion_from_drives(given.drives)
+        assert found is not None and given.base is not None
+        assert np.allclose(found.pose, given.base.pose, rtol=0.0, atol=1e-12)
+        assert relative_errors(found.twists, given.base.twists).max() < 1e-10
 
 
 def test_forward_dynamics_finds_the_motion_again(robot: Robot) -> None:

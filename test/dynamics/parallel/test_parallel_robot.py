@@ -21,7 +21,6 @@ from hodyn_ros import (
     ParallelRobot,
     Robot,
     SingularError,
-    share,
 )
 from hodyn_ros.array import Array
 from hodyn_ros.engine.loops.limbs import limbs_of
@@ -160,24 +159,6 @@ def test_a_reset_selects_the_branch(hinge: Robot) -> None:
     place = hinge.tree.joint_names.index(hinge.driven_joints[1])
     assert np.allclose(joints_of(hinge)[place], followed[1], rtol=0.0, atol=1e-12)
     assert forces.shape == (3, 3)
-
-
-def test_drives_tell_the_motion_of_a_platform_that_tilts_far() -> None:
-    """Past where the joints that its base is written with would be singular, and from where it was put."""
-    robot = Robot.load(share.find("config", "gough_stewart_6ups.yaml"))
-    start = robot.home[1]
-    assert start is not None
-    other = Robot.load(share.find("config", "gough_stewart_6ups.yaml"))
-    twists, steps = 0.3 * random_stack(4, 3, 6), np.linspace(0.0, 0.7, 8)
-    for tilt in (*steps, *steps[-2::-2]):
-        turn = exp(np.array([0.2 * tilt, tilt, 0.0, 0.0, 0.0, 0.0]))
-        pose = start @ turn
-        given = BaseMotion(pose, twists, representation="body_fixed").in_representation("spatial")
-        drives = other.drive_state(None, given)
-        found, _ = robot.motion_from_drives(drives.motion)
-        assert found is not None
-        assert np.allclose(found.pose, pose, rtol=0.0, atol=1e-12)
-        assert relative_errors(found.twists, given.twists).max() < 1e-10
 
 
 def test_redundant_drives_must_not_contradict_each_other(hinge: Robot) -> None:
@@ -528,23 +509,6 @@ def test_limbs_of_one_build_share_their_code() -> None:
     arguments = TRIANGLE.arguments()
     arguments["limbs"][1]["masses"] = 1.001 * arguments["limbs"][1]["masses"]
     assert group_sizes(ParallelRobot.from_screws(**arguments)) == [1, 2]
-
-
-def test_limbs_of_different_build_work_together() -> None:
-    """Legs in groups of their own, in another order in memory than in the robot, give the same forces."""
-    arguments = gough_stewart(seed=3).arguments()
-    plain = ParallelRobot.from_screws(**arguments)
-    for i in (0, 3):
-        arguments["limbs"][i]["masses"] = arguments["limbs"][i]["masses"] * 1.5
-    mixed = ParallelRobot.from_screws(**arguments)
-    assert group_sizes(mixed) == [2, 4]
-    pose = PLATFORM.placement @ exp(np.array([0.2, -0.1, 0.15, 0.01, 0.02, -0.03]))
-    motion = at(pose, random_stack(8, 4, 6))
-    published = mixed.inverse_dynamics(None, motion, formulation="limb_decomposition")
-    mixed.reset()
-    assert relative_errors(mixed.inverse_dynamics(None, motion), published).max() < 1e-12
-    assert relative_errors(plain.inverse_dynamics(None, motion), published).max() > 1e-3
-    assert np.allclose(mixed.positions, plain.positions, rtol=0.0, atol=1e-12)
 
 
 def test_a_point_mass_may_sit_on_a_cross_without_mass() -> None:
