@@ -329,12 +329,6 @@ def test_samples_of_a_batch_that_lie_far_apart(name: str) -> None:
             assert np.abs(found - expected).max() < 1e-11 * np.abs(expected).max()
 
 
-@pytest.fixture(params=some((False, True), False), ids=lambda compiled: "code" if compiled else "numbers")
-def either_way(request: pytest.FixtureRequest, with_numbers: pytest.MonkeyPatch) -> None:
-    if request.param:
-        with_numbers.undo()
-
-
 @pytest.mark.usefixtures("either_way")
 class TestPlatformsThatDrift:
     """Of a 3-RPS tilts and height are coordinates; turn and shifts that come with them follow."""
