@@ -124,6 +124,9 @@ def test_parameters_are_those_of_its_own_bodies(either_way: bool) -> None:
     short = BaseMotion(base.pose, base.twists[:1])
     Y = robot.slotine_li_regressor(None, None, short, np.ones((2, 6)))
     assert Y.shape[-1] == len(parameters)
+    of_parameters, matrices = robot.parameter_derivatives(None, short), robot.dynamic_matrices(None, short)
+    for found, expected in zip(of_parameters, matrices):
+        assert relative_errors(np.einsum("rp...,p->r...", found, parameters), expected).max() < 1e-11
 
 
 def test_batches_are_their_samples(robot: Robot) -> None:
