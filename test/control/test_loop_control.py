@@ -90,8 +90,8 @@ def test_the_closed_loop_has_the_poles_asked_for(name: str) -> None:
 
 
 def test_a_platform_may_be_given_by_its_pose_and_twists() -> None:
-    robot, motion, _ = case("gough_stewart_6ups")
-    law, links, x = FeedbackLinearisation.from_poles(robot, POLES), Links(robot), motion.sample(0.13, 4)
+    robot, motion, idle = case("planar_3rrr")
+    law, links, x = FeedbackLinearisation.from_poles(robot, POLES, idle), Links(robot), motion.sample(0.13, 4)
     _, platform = links.robot_arguments(x)
     measured = Plant(robot).unpack(Plant(robot).consistent_state(motion.sample(0.12, 4)))
     for given in (platform, platform.in_representation("spatial")):

@@ -107,18 +107,18 @@ def test_a_batch_of_base_motions_changes_frames_as_each_does() -> None:
 
 
 SINGLE = 2.0**-23  # rounding of numbers of four bytes
-ORDERS: dict[Any, tuple[int, ...]] = {
-    "inverse_dynamics": (0, 2, 4),
-    "forward_kinematics": (0, 2, 4),
+ORDERS: dict[Any, tuple[int, ...]] = {  # the first in ordinary runs
+    "inverse_dynamics": (2, 0, 4),
+    "forward_kinematics": (2, 0, 4),
     "jacobian": (0, 2, 4),
-    "com": (0, 2, 4),
+    "com": (2, 0, 4),
     "mass_matrix": (0, 2, 4),
     "coriolis_matrix": (0, 2),
     "gravity_torque": (0, 2, 4),
-    "regressor": (2, 0),
-    "inverse_dynamics_derivatives": (2, 0),
+    "regressor": (0, 2),
+    "inverse_dynamics_derivatives": (0, 2),
     "forward_dynamics": (0, 2, 4),
-    "forward_dynamics_derivatives": (2, 0),
+    "forward_dynamics_derivatives": (0, 2),
 }
 
 
@@ -136,7 +136,7 @@ def test_batches_of_float32_lose_some_of_its_roundings(what: Any) -> None:
         padded = np.pad(twists, ((0, 0), (0, 0), (0, 0), (0, 10)))
         return np.concatenate([result[None, ..., :16], np.moveaxis(padded, 2, 0)])
 
-    for order in ORDERS[what] if THOROUGH else ORDERS[what][:2][-1:]:
+    for order in ORDERS[what] if THOROUGH else ORDERS[what][:1]:
         whole, halves = (robot.compile_batch(order, what, dtype=kind) for kind in (np.float64, np.float32))
         of = OPERATIONS[what].of_frames(None, robot.tree.body_names, "spatial")
         shapes = [shape for _, shape in robot._need_tree("this").code(what, order, of).arguments]

@@ -134,9 +134,9 @@ def inverse_kinematics(robot: Robot, numbers: Numbers) -> Any:
     )
 
 
-OF_THREE_ROWS = "mass_matrix", "coriolis_matrix", "gravity_torque", "dynamic_matrices", "matrix_derivatives"
-OF_THREE_ROWS += "coefficient_matrices", "com", "com_jacobian", "centroidal_momentum", "parameter_derivatives"
-OF_GROUPS_TOO = (*OF_THREE_ROWS, "inverse_dynamics", "regressor", "inverse_dynamics_derivatives")
+OF_MATRICES = "mass_matrix", "coriolis_matrix", "gravity_torque", "dynamic_matrices", "matrix_derivatives"
+OF_MATRICES += "coefficient_matrices", "com", "com_jacobian", "centroidal_momentum", "parameter_derivatives"
+OF_GROUPS_TOO = (*OF_MATRICES, "inverse_dynamics", "regressor", "inverse_dynamics_derivatives")
 OF_TREES: Calls = {
     "forward_kinematics": kinematics,
     "inverse_kinematics": inverse_kinematics,
@@ -168,15 +168,15 @@ OF_TREES: Calls = {
     "forward_kinematics_hessian": lambda r, x: r.forward_kinematics_hessian(
         x(2, r.n_coordinates), x(r.tree.n_bodies, 16 + 6), **named_base(r, x, 1)
     ),
-    **{name: of_motion(name, 3) for name in (*OF_THREE_ROWS, "centroidal_momentum_matrix")},
+    **{name: of_motion(name, 2) for name in (*OF_MATRICES, "centroidal_momentum_matrix")},
     "compile_matrices": lambda r, x: r.compile_matrices(0),
     "jacobian": lambda r, x: r.jacobian(
-        x(3, r.n_coordinates), body=r.model.body_names[-1], representation="hybrid", **named_base(r, x, 2)
+        x(2, r.n_coordinates), body=r.model.body_names[-1], representation="hybrid", **named_base(r, x, 1)
     ),
     "dynamic_parameters": lambda r, x: r.dynamic_parameters(),
-    "regressor": of_motion("regressor", 4),
+    "regressor": of_motion("regressor", 3),
     "slotine_li_regressor": reference,
-    "inverse_dynamics_derivatives": of_motion("inverse_dynamics_derivatives", 4),
+    "inverse_dynamics_derivatives": of_motion("inverse_dynamics_derivatives", 3),
     "linearised_dynamics": lambda r, x: r.linearised_dynamics(
         x(2, r.n_coordinates), x(r.n_coordinates), **named_base(r, x, 1)
     ),
@@ -336,7 +336,7 @@ def robots() -> dict[str, Any]:
     )
     return {
         "arm": Robot.from_screws(**random_tree(1, 3).arguments()),
-        "flyer": Robot.from_screws(**random_tree(2, 2, floating_base=True).arguments()),
+        "flyer": Robot.from_screws(**random_tree(6, 2, floating_base=True).arguments()),
         "gough_stewart": Robot.load(share.find("config", "gough_stewart_6ups.yaml")),
         "planar": Robot.load(share.find("config", "planar_3rrr.yaml")),
         "balls": GroupRobot(balls),

@@ -17,7 +17,7 @@ from oracles import mp_dynamics as mp
 from oracles.differences import derivative, second_derivative
 from oracles.mechanisms import FEW, MECHANISMS
 from oracles.motions import Base
-from oracles.mp_bodies import Moving
+from oracles.mp_bodies import Moving, parameters
 from oracles.parallel_robots import gough_stewart, planar_3rrr
 from oracles.random_trees import Tree
 from oracles.subjects import LimbSubject, LoopSubject, Subject, TreeSubject
@@ -60,16 +60,6 @@ def rows(series: mp.Exact, order: int) -> Array:
 
 def of(law: Callable[[Moving, Tree], mp.Exact]) -> Law:
     return lambda s, order, found: (found, rows(law(s.moving, s.tree), order))
-
-
-def parameters(tree: Tree) -> Array:
-    """Return by body mass, its first moment, and Ixx, Iyy, Izz, Ixy, Ixz, Iyz about the origin."""
-    found = []
-    for body in range(tree.n_bodies):
-        second = mp.to_float(mp.second_moment(tree, body))
-        inertia = np.trace(second[:3, :3]) * np.eye(3) - second[:3, :3]
-        found += [second[3, 3], *second[:3, 3], *np.diag(inertia), *inertia[[0, 0, 1], [1, 2, 2]]]
-    return np.array(found)
 
 
 def dynamic_matrices(moving: Moving, tree: Tree) -> mp.Exact:
@@ -479,12 +469,16 @@ def is_there(operation: Operation, name: str) -> bool:
 def orders_of(operation: Operation, name: str) -> list[int]:
     """Return the highest order, which has the lower ones in it, and on a robot of each kind the lowest.
 
-    Code of order 0 lacks arguments of the others; of what has many columns there is one order.
+    Code of order 0 lacks arguments of the others; of what has many columns there is one order, with
+    derivatives where a base moves and where loops are closed.
     """
     if operation.name in (*SECOND, "forward_dynamics_derivatives"):
         return some(range(3), 0)
     if operation.name in MANY_COLUMNS:
-        return some(range(3), 0 if (name, operation.name) == ("flyer", "parameter_derivatives") else 1)
+        first = operation.name == "parameter_derivatives" or name not in ("flyer", "RSSR")
+        return some(range(3), 0 if first else 1)
+    if operation.name == "dynamic_matrices":  # each of which has its own cells
+        return some(range(3), 1)
     return some(range(3), *((0, 2) if name in ONE_OF_A_KIND else (2,)))
 
 

@@ -224,7 +224,7 @@ def test_a_robot_file_says_where_motors_sit(tmp_path: object) -> None:
 
 def test_every_link_may_carry_the_next_motor() -> None:
     """Of n joints efforts of the motors hold the motion up to its derivative 2 n + 2, and are compiled."""
-    count = 7 if THOROUGH else 4
+    count = 7 if THOROUGH else 3
     panda = Robot.load(share.find("config", "panda.yaml"))
     links = panda.tree.body_names
     specs = [

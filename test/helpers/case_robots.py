@@ -17,6 +17,23 @@ def panda() -> Robot:
     return Robot.load(share.find("config", "panda.yaml"))
 
 
+def six_joint_arm() -> Robot:
+    """Return an arm with a spherical wrist, singular where joint 5 is at zero and the elbow is stretched."""
+    z, y, x = np.eye(3)[::-1]
+    points = np.array([[0, 0, 0], [0, 0, 0.4], [0, 0, 0.8], [0.4, 0, 0.8], [0.4, 0, 0.8], [0.4, 0, 0.8]])
+    screws = [np.concatenate([e, np.cross(p, e)]) for e, p in zip((z, y, y, x, y, x), points, strict=True)]
+    return serial_robot(screws, [*points[:5], (0.5, 0.0, 0.8)])
+
+
+def serial_robot(screws: Sequence[np.ndarray], origins: Sequence[Sequence[float]]) -> Robot:
+    """Return a serial robot with some masses, its bodies in world axes at their origins."""
+    n = len(screws)
+    placements = np.tile(np.eye(4), (n, 1, 1))
+    placements[:, :3, 3] = origins
+    inertias = np.tile(np.eye(3), (n, 1, 1))
+    return Robot.from_screws(range(-1, n - 1), screws, placements, np.ones(n), np.zeros((n, 3)), inertias)
+
+
 def of_tree(tree: Tree) -> Robot:
     """Return the robot of a tree."""
     return Robot.from_screws(**tree.arguments())

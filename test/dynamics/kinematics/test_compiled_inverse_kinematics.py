@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from case_robots import six_joint_arm
 from oracles.motions import random_base, random_stack
 from oracles.random_trees import Tree, random_tree
 from scipy.linalg import null_space
@@ -151,14 +152,7 @@ def test_an_arm_on_a_base_that_flies(frame: Any, readable: list[int]) -> None:
 
 def test_near_a_singular_pose_the_derivatives_are_compared_in_compiled_code_too(readable: list[int]) -> None:
     """A condition number of some hundreds is too much for the bound at order 4, and too little to reject."""
-    z, y, x = np.eye(3)[::-1]
-    points = np.array([[0, 0, 0], [0, 0, 0.4], [0, 0, 0.8], [0.4, 0, 0.8], [0.4, 0, 0.8], [0.4, 0, 0.8]])
-    screws = [np.concatenate([e, np.cross(p, e)]) for e, p in zip((z, y, y, x, y, x), points, strict=True)]
-    placements = np.tile(np.eye(4), (6, 1, 1))
-    placements[:, :3, 3] = [*points[:5], (0.5, 0.0, 0.8)]
-    some = np.ones(6), np.zeros((6, 3)), np.tile(np.eye(3), (6, 1, 1))
-    arm = Robot.from_screws(range(-1, 5), screws, placements, *some)
-    q = random_stack(10, 5, 6)
+    arm, q = six_joint_arm(), random_stack(10, 5, 6)
     for distance, rejected in ((0.1, False), (1e-4, True)):
         q[0] = [0.3, -0.6, 0.9, 0.4, distance, 0.2]
         (pose,), (twists,) = goals(arm, q, [5], "spatial")

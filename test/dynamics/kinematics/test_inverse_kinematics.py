@@ -1,16 +1,16 @@
 """Inverse kinematics of any order: what it returns must move the body as asked, and be the solution meant."""
 
+from dataclasses import replace
 from math import factorial
 from typing import Any
 
 import numpy as np
 import pytest
-from case_robots import of_tree
+from case_robots import of_tree, serial_robot, six_joint_arm
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from oracles.motions import random_stack
 from oracles.random_trees import Tree, random_pose, random_tree
-from places import CONFIG
 from scipy.linalg import null_space
 from sweeps import examples
 
@@ -24,7 +24,6 @@ from hodyn_ros.model.frames import Frame
 pytestmark = pytest.mark.thorough
 
 
-PANDA = CONFIG / "panda.yaml"
 HOME = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
 
 POSE, TWIST = 1e-12, 1e-11
@@ -32,33 +31,6 @@ POSE, TWIST = 1e-12, 1e-11
 
 frames = pytest.mark.parametrize("frame", ["spatial", "body_fixed"])
 seeds = st.integers(0, 2**32 - 1)
-
-
-@pytest.fixture(scope="module")
-def panda() -> Robot:
-    return Robot.load(PANDA)
-
-
-def six_joint_arm() -> Robot:
-    """An arm with a spherical wrist: three axes through one point."""
-    z, y, x = np.eye(3)[::-1]
-    points = np.array([[0, 0, 0], [0, 0, 0.4], [0, 0, 0.8], [0.4, 0, 0.8], [0.4, 0, 0.8], [0.4, 0, 0.8]])
-    screws = [np.concatenate([e, np.cross(p, e)]) for e, p in zip((z, y, y, x, y, x), points, strict=True)]
-    return robot_in(screws, in_world_axes([*points[:5], (0.5, 0.0, 0.8)]))
-
-
-def in_world_axes(origins: Any) -> Array:
-    placements = np.tile(np.eye(4), (len(origins), 1, 1))
-    placements[:, :3, 3] = origins
-    return placements
-
-
-def robot_in(screws: Any, placements: Array) -> Robot:
-    """Return a serial robot with some masses."""
-    n = len(screws)
-    return Robot.from_screws(
-        range(-1, n - 1), screws, placements, np.ones(n), np.zeros((n, 3)), np.tile(np.eye(3), (n, 1, 1))
-    )
 
 
 def motion_near(position: Array, seed: int, order: int = 4, reach: float = 0.3) -> Array:
@@ -272,7 +244,8 @@ class TestSingularPoses:
         screws, placements = tree.screws.copy(), tree.placements.copy()
         screws[~slides, 3:] *= 1e-6
         placements[:, :3, 3] *= 1e-6
-        large, small = of_tree(tree), robot_in(screws, placements)
+        small = replace(tree, screws=screws, placements=placements)
+        large, small = of_tree(tree), of_tree(small)
         q = random_stack(30, 3, 6)
         assert condition(large, q) < 100.0
         pose, twists = goal(large, q, "spatial", 5)
@@ -289,7 +262,7 @@ class TestFewerJoints:
         z = np.array([0.0, 0.0, 1.0])
         origins = [(0.0, 0.0, 0.0), (0.4, 0.0, 0.0), (0.7, 0.0, 0.0), (0.7, 0.0, 0.0)]
         screws = [np.concatenate([z, np.cross(p, z)]) for p in origins[:3]]
-        return robot_in([*screws, np.concatenate([np.zeros(3), z])], in_world_axes(origins))
+        return serial_robot([*screws, np.concatenate([np.zeros(3), z])], origins)
 
     @frames
     def test_a_scara_arm_follows_what_it_can(self, scara: Robot, frame: Any) -> None:
@@ -337,7 +310,7 @@ class TestTrees:
 
 def test_axes_that_slide_turn_nothing() -> None:
     slides = np.hstack([np.zeros((3, 3)), np.eye(3)])
-    robot = robot_in([*slides], in_world_axes([np.zeros(3)] * 3))
+    robot = serial_robot(slides, [np.zeros(3)] * 3)
     body = robot.tree.body_names[2]
     with pytest.raises(SingularError):
         robot.inverse_kinematics(np.eye(4), np.zeros((2, 6)), body=body, task="orientation")
@@ -351,7 +324,7 @@ def test_frames_on_the_axis_that_turns_them_turn(away: float) -> None:
     e /= np.linalg.norm(e)
     point = np.cross(e, rng.normal(size=3)) + away * e
     slides = np.hstack([np.zeros((3, 3)), np.eye(3)])
-    robot = robot_in([*slides, np.hstack([e, np.cross(point, e)])], in_world_axes([point] * 4))
+    robot = serial_robot([*slides, np.hstack([e, np.cross(point, e)])], [point] * 4)
     q = rng.uniform(-0.5, 0.5, (4, 4))
     moved = robot.forward_kinematics(q)
     body = robot.tree.body_names[3]

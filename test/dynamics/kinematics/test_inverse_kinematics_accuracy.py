@@ -7,30 +7,19 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from case_robots import six_joint_arm
 from oracles import mp_dynamics as mp
 from oracles.motions import random_stack
 from refusals import refused
 
-from hodyn_ros import Robot, SingularError
+from hodyn_ros import SingularError
 from hodyn_ros.array import Array
 from hodyn_ros.dynamics.kinematics.rate_solver import ACCURACY
 
 ORDER = 4
 
 
-def arm() -> Robot:
-    """An arm whose wrist is singular where joint 5 is at zero, and whose elbow where it is stretched."""
-    z, y, x = np.eye(3)[::-1]
-    points = np.array([[0, 0, 0], [0, 0, 0.4], [0, 0, 0.8], [0.4, 0, 0.8], [0.4, 0, 0.8], [0.4, 0, 0.8]])
-    screws = [np.concatenate([e, np.cross(p, e)]) for e, p in zip((z, y, y, x, y, x), points, strict=True)]
-    placements = np.tile(np.eye(4), (6, 1, 1))
-    placements[:, :3, 3] = [*points[:5], (0.5, 0.0, 0.8)]
-    return Robot.from_screws(
-        range(-1, 5), screws, placements, np.ones(6), np.zeros((6, 3)), np.tile(np.eye(3), (6, 1, 1))
-    )
-
-
-ARM = arm()
+ARM = six_joint_arm()
 STRETCHED = -np.pi / 2  # of joint 3
 
 

@@ -11,7 +11,7 @@ from linkages import robot_of, shipped
 from oracles.mechanisms import four_bar
 from oracles.motions import random_stack
 from refusals import refused
-from sweeps import some
+from sweeps import THOROUGH, some
 
 from hodyn_ros import BaseMotion, ConvergenceError, InputError, Robot
 from hodyn_ros.array import Array
@@ -86,7 +86,7 @@ def only_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     ("name", "bodies", "tasks", "weighted", "independent"),
     some(SEVERAL, SEVERAL[0], SEVERAL[2], *SEVERAL[4:]),
 )
-@pytest.mark.parametrize("order", some([0, 1, 4], 4))
+@pytest.mark.parametrize("order", some([0, 1, 2, 4], 2))
 def test_several_frames_and_more_coordinates_than_components(
     name: str,
     bodies: tuple[str, ...],
@@ -149,7 +149,7 @@ def rounding(name: str, frame: str, task: str, orders: int) -> Array:
 
 @pytest.mark.usefixtures("only_compiled")
 @pytest.mark.parametrize(("name", "frame", "task"), some(MOVED, *FEW))
-@pytest.mark.parametrize("order", some(range(5), 4))
+@pytest.mark.parametrize("order", some(range(5), 2))
 def test_as_the_readable_form(name: str, frame: str, task: Any, order: int) -> None:
     robot = robot_named(name)
     y, base = motion(robot, order)
@@ -168,7 +168,8 @@ def test_as_the_readable_form(name: str, frame: str, task: Any, order: int) -> N
             held = y.copy()
             if frame == "hand":
                 held[1:, 3] = 0.0
-            bound = 2.0 * SLACK * rounding(name, frame, task, 4)[: order + 1]  # there and back
+            highest = 4 if THOROUGH else order
+            bound = 2.0 * SLACK * rounding(name, frame, task, highest)[: order + 1]  # there and back
             assert (largest(found - held) <= bound).all()
             assert (largest(found - expected) <= bound).all()
             assert robot.positions is not None
@@ -253,7 +254,7 @@ class TestCompiledCalls:
             ("humanoid_leg", ["foot", "sole"]),
         ],
     )
-    @pytest.mark.parametrize("order", some([0, 3], 3))
+    @pytest.mark.parametrize("order", some([0, 1, 3], 1))
     def test_of_several_frames(self, name: str, frames: list[str | int], order: int) -> None:
         robot = robot_named(name)
         y, base = motion(robot, order)

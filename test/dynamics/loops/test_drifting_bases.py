@@ -1,10 +1,13 @@
 """Floating bases of which components follow from the others, as of a 3-RPS."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from linkages import readable_solution, three_rps
 from oracles.cases import relative_errors
-from sweeps import some
+from oracles.motions import random_stack
+from sweeps import THOROUGH, some
 
 from hodyn_ros import AppliedWrench, BaseMotion, Robot
 from hodyn_ros.dynamics.loops.grounded import base_pose, base_turns
@@ -24,9 +27,15 @@ def motion_of(robot: Robot, tilt: float = 0.0, seed: int = 0) -> BaseMotion:
     return BaseMotion(turned, 0.3 * np.random.default_rng(seed).normal(size=(ORDER + 2, 6)))
 
 
-@pytest.fixture(scope="module")
-def robot() -> Robot:
+@cache
+def made(compiled: bool) -> Robot:
+    """Return a robot, which keeps the calls that were made for it."""
     return three_rps(floating=True)
+
+
+@pytest.fixture
+def robot() -> Robot:
+    return made(True)
 
 
 def test_everything_that_moves_and_holds(robot: Robot) -> None:
@@ -68,17 +77,34 @@ def test_far_from_home_code_is_made_for_where_the_base_is(tilt: float) -> None:
         assert relative_errors(found, readable_solution(other, None, base).efforts).max() < 1e-11
 
 
+def test_drives_tell_the_motion_of_a_platform_that_tilts_far() -> None:
+    """Past where the joints that its base is written with would be singular, and from where it was put."""
+    robot, other = three_rps(floating=True), three_rps(floating=True)
+    pose, steps = robot.home[1], np.linspace(0.0, 0.7, 8)
+    assert pose is not None
+    twists = 0.3 * random_stack(4, ORDER + 2, 6)
+    for tilt in (*steps, *steps[-2::-2]):
+        turned = pose @ exp(np.array([0.2 * tilt, tilt, 0.0, 0.0, 0.0, 0.0]))
+        given = other.solve_loops(None, BaseMotion(turned, twists))
+        found, _ = robot.motion_from_drives(given.drives)
+        assert found is not None and given.base is not None
+        assert np.allclose(found.pose, given.base.pose, rtol=0.0, atol=1e-12)
+        assert relative_errors(found.twists, given.base.twists).max() < 1e-10
+
+
 def test_forward_dynamics_finds_the_motion_again(robot: Robot) -> None:
     base = motion_of(robot, 0.1, seed=2)
     one = robot.solve_loops(None, base)
     assert one.base is not None  # which moves as it has to
-    twists, _ = robot.forward_dynamics(None, one.efforts, BaseMotion(one.base.pose, one.base.twists[:1]))
-    assert relative_errors(twists, one.base.twists[1:]).max() < 1e-11
+    orders = ORDER + 1 if THOROUGH else 1
+    still = BaseMotion(one.base.pose, one.base.twists[:1])
+    twists, _ = robot.forward_dynamics(None, one.efforts[:orders], still)
+    assert relative_errors(twists, one.base.twists[1 : orders + 1]).max() < 1e-11
 
 
 @pytest.mark.parametrize("name", some(sorted(set(PRODUCTS) - {"regressor"}), "coriolis_matrix", "jacobian"))
-def test_products_are_those_of_the_robot_built_up_from_the_ground(robot: Robot, name: str) -> None:
-    grounded = three_rps(floating=False)
+def test_products_are_those_of_the_robot_built_up_from_the_ground(name: str, either_way: bool) -> None:
+    robot, grounded = made(either_way), three_rps(floating=False)
     looped, other = robot._need_loops("this"), grounded._need_loops("this")
     base = motion_of(robot, 0.1, seed=3)
     moved = BaseMotion(base.pose, base.twists[: 1 + RATES[name]])
@@ -88,7 +114,8 @@ def test_products_are_those_of_the_robot_built_up_from_the_ground(robot: Robot, 
         assert np.abs(a - b).max() < 1e-11 * np.abs(b).max()
 
 
-def test_parameters_are_those_of_its_own_bodies(robot: Robot) -> None:
+def test_parameters_are_those_of_its_own_bodies(either_way: bool) -> None:
+    robot = made(either_way)
     base = motion_of(robot, 0.1, seed=4)
     base = BaseMotion(base.pose, base.twists[:2])
     parameters = robot.dynamic_parameters()
@@ -97,6 +124,9 @@ def test_parameters_are_those_of_its_own_bodies(robot: Robot) -> None:
     short = BaseMotion(base.pose, base.twists[:1])
     Y = robot.slotine_li_regressor(None, None, short, np.ones((2, 6)))
     assert Y.shape[-1] == len(parameters)
+    of_parameters, matrices = robot.parameter_derivatives(None, short), robot.dynamic_matrices(None, short)
+    for found, expected in zip(of_parameters, matrices):
+        assert relative_errors(np.einsum("rp...,p->r...", found, parameters), expected).max() < 1e-11
 
 
 def test_batches_are_their_samples(robot: Robot) -> None:

@@ -155,9 +155,9 @@ def test_partial_derivatives_name_the_sample_that_fails() -> None:
     mechanism = MECHANISMS["palletiser"]()
     given, robot = Samples(mechanism), robot_of(mechanism)
     given.q[7, 0, 0] = 1e9
-    state, prescribed = (given.q[:, :2], given.efforts), {"prescribed": robot.driven_joints[:1]}
+    state, prescribed = (given.q[:, :2], given.efforts[:, :1]), {"prescribed": robot.driven_joints[:1]}
     for call in (
-        partial(robot.inverse_dynamics_derivatives, given.q),
+        partial(robot.inverse_dynamics_derivatives, given.q[:, :3]),
         partial(robot.hybrid_dynamics_derivatives, *state, **prescribed),
         partial(robot.hybrid_dynamics, *state, **prescribed),
     ):

@@ -6,7 +6,7 @@ from linkages import motion_of, robot_of, shipped
 from oracles.mechanisms import MECHANISMS
 from oracles.motions import random_stack
 from refusals import refused
-from sweeps import some
+from sweeps import THOROUGH, some
 
 from hodyn_ros import BaseMotion, Constraints, Coupling, Robot, share
 from hodyn_ros.array import Array
@@ -58,19 +58,16 @@ class Case:
         return None if self.q is None else self.q[: order + 1], base
 
 
-@pytest.fixture(scope="module")
-def cases() -> dict[str, Case]:
-    return {name: Case(name) for name in NAMES}
-
-
 def close(found: Array, expected: Array) -> None:
     scale = np.abs(expected).max(axis=tuple(range(1, expected.ndim)), keepdims=True)
     assert (np.abs(found - expected) <= 1e-11 * np.maximum(scale, 1e-6 * scale.max())).all()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_matrices_change_as_their_derivatives_say(cases: dict[str, Case], name: str) -> None:
-    case = cases[name]
+def test_matrices_change_as_their_derivatives_say(name: str, with_numbers: pytest.MonkeyPatch) -> None:
+    if name == "planar_3rrr":
+        with_numbers.undo()
+    case = Case(name)
     robot, rates, order = case.robot, case.rates, case.order
     of = robot.matrix_derivatives(*case.motion(order + 1))
     mass, coriolis, gravity = robot.dynamic_matrices(*case.motion(order + 1))
@@ -87,19 +84,18 @@ def test_matrices_change_as_their_derivatives_say(cases: dict[str, Case], name: 
 
 @pytest.mark.parametrize("name", some([n for n in MECHANISMS if n != DRIFTS], "flying cam", "hinged 3-RRR"))
 def test_derivatives_computed_with_numbers_are_those_of_compiled_code(
-    name: str, monkeypatch: pytest.MonkeyPatch
+    name: str, with_numbers: pytest.MonkeyPatch
 ) -> None:
     mechanism = MECHANISMS[name]()
-    robot = robot_of(mechanism)
-    looped, order = robot._need_loops("this"), 0 if name == "6-UPS" else 1  # else it would be too long
+    robot, plain = robot_of(mechanism), robot_of(mechanism)
+    order = 0 if name == "6-UPS" or not THOROUGH else 1  # else it would be too long
     y, base = motion_of(mechanism, order)
     if base is not None:
         base = BaseMotion(base.pose, base.twists[: order + 1], representation=base.representation)
+    expected = vars(plain.matrix_derivatives(y[: order + 2], base)).values()
+    with_numbers.undo()
     found = vars(robot.matrix_derivatives(y[: order + 2], base)).values()
-    assert not looped.partial_call("mass_matrix", order).code.on_numbers
-    monkeypatch.setattr(grounded, "compiles", lambda *_, **__: False)
-    looped.calls.clear()
-    expected = vars(robot.matrix_derivatives(y[: order + 2], base)).values()
+    assert not robot._need_loops("this").partial_call("mass_matrix", order).code.on_numbers
     for a, b in zip(found, expected, strict=True):
         close(a, b)
 
@@ -112,15 +108,12 @@ def test_a_platform_whose_twist_follows_in_part_is_refused() -> None:
     refused(lambda: robot.matrix_derivatives(y[:2], still), "matrix_derivatives takes no such platform")
 
 
-def test_large_matrices_can_be_compiled_all_the_same(
-    cases: dict[str, Case], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_matrices_can_be_compiled_all_the_same(with_numbers: pytest.MonkeyPatch) -> None:
     own = Robot.load(share.find("config", "planar_3rrr.yaml"))  # shares no compiled matrices
-    case, again = Case("planar_3rrr", own), cases["planar_3rrr"]
+    case, again = Case("planar_3rrr", own), Case("planar_3rrr")
     looped = case.robot._need_loops("this")
-    with monkeypatch.context() as large:
-        large.setattr(grounded, "compiles", lambda *_, **__: False)
-        expected = case.robot.dynamic_matrices(*case.motion(1))
+    expected = case.robot.dynamic_matrices(*case.motion(1))
+    with_numbers.undo()
     assert all(looped.product_call(name, 0).code.on_numbers for name in MATRICES)
     case.robot.compile_matrices(0)
     assert not any(looped.product_call(name, 0).code.on_numbers for name in MATRICES)
@@ -136,7 +129,7 @@ def test_products_computed_with_numbers_are_those_of_compiled_code(
     mechanism, compiled = MECHANISMS[name](), 0
     robot, plain = robot_of(mechanism), robot_of(mechanism)
     looped = robot._need_loops("this")
-    for order in (0, 2):
+    for order in some((0, 2), 2):
         y, base = motion_of(mechanism, order)
         body = robot.tree.body_names[-1]
         for call in sorted(PRODUCTS):
@@ -158,7 +151,7 @@ def test_products_computed_with_numbers_are_those_of_compiled_code(
             assert (errors <= np.maximum(1e-11 * sizes, 1e-13 * sizes.max())).all(), call
             batch = looped.computed(call, np.stack([y[:rows]] * 2), moved, *others)
             assert np.abs(batch - found).max() <= 1e-12 * sizes.max()
-    assert compiled > len(PRODUCTS)
+    assert compiled >= len(PRODUCTS)
 
 
 def test_compiled_calls_go_far_in_small_steps() -> None:

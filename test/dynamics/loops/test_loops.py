@@ -8,7 +8,6 @@ import pytest
 from conditioning import SLACK, largest, moved_by_rounding
 from linkages import joined, motion_of, moved_away, readable_solution, robot_of, whole_efforts
 from oracles import mp_loops
-from oracles.cases import relative_errors
 from oracles.mechanisms import FEW, MECHANISMS, Z, ankle, four_bar, planar_3rrr, rssr
 from oracles.motions import Base
 from sweeps import THOROUGH, some
@@ -44,20 +43,6 @@ class TestExactReferences:
         sizes = np.maximum(np.abs(y), np.eye(len(y), 1))  # loops are closed to a rounding of a radian
         moved = FRAMES * SLACK * moved_by_rounding(efforts, y, sizes=sizes)
         assert (largest(efforts(y) - exact) < np.maximum(1e-12 * largest(exact), moved)).all()
-
-    def test_far_from_the_origin(self) -> None:
-        # a kilometre costs the digits that the distance takes, and no more
-        mechanism = rssr()
-        shift = np.eye(4)
-        shift[:3, 3] = (1000.0, -500.0, 200.0)
-        far = replace(
-            mechanism,
-            tree=mechanism.tree.moved(shift),
-            loops=tuple(replace(loop, point=loop.point + shift[:3, 3]) for loop in mechanism.loops),
-        )
-        y, _ = motion_of(mechanism, 4)
-        here, there = (robot_of(m).inverse_dynamics(y) for m in (mechanism, far))
-        assert relative_errors(there, here).max() < 1e-8
 
 
 @pytest.mark.thorough
@@ -139,11 +124,9 @@ class TestCalls:
         robot = robot_of(ankle())
         assert robot.coordinates == robot.joint_names == ("joint1", "joint2")
         assert robot.driven_joints == ("joint3", "joint4")
-        expected = "<Robot 'robot': 4 joints, 5 bodies, floating base, 2 loops, 2 coordinates, "
-        assert repr(robot).startswith(expected)
         assert robot_of(planar_3rrr()).coordinates == ("body7.rz", "body7.x", "body7.y")
 
-    @pytest.mark.parametrize("name", ["ankle", "6-UPS", "mimic chain"])
+    @pytest.mark.parametrize("name", ["ankle", "planar 3-RRR", "mimic chain"])
     def test_calls_of_any_form_agree_before_and_after_the_first(self, name: str) -> None:
         mechanism = MECHANISMS[name]()
         robot, (y, base) = robot_of(mechanism), motion_of(mechanism, 2)

@@ -78,9 +78,9 @@ def test_a_platform_that_moves_is_found_by_its_limbs_alone() -> None:
     """Without the general code of loops, which takes thirty times as long: none is made."""
     for name in ("gough_stewart_6ups", "planar_3rrr"):
         robot = of_config(name)
-        f, g = robot.compile(3, "joint_motion"), robot.compile(3, "motion_from_drives")
+        f, g = robot.compile(1, "joint_motion"), robot.compile(1, "motion_from_drives")
         for turn in np.linspace(0.0, 0.5, 40):
-            pose, twists = motion_of(robot, 3)[-2:]
+            pose, twists = motion_of(robot, 1)[-2:]
             assert robot.closure is not None
             pose = pose @ exp(robot.closure.directions[:, -1] * turn * 0.1)
             drives = np.ascontiguousarray(f(pose, twists)[:, list(robot.closure.driven)])
@@ -139,9 +139,9 @@ def test_batches_go_on_from_sample_to_sample(name: str) -> None:
 
 def test_what_is_found_cannot_be_written_to() -> None:
     """As of every motion of a base: nobody changes what a later call returns."""
-    robot = of_config("gough_stewart_6ups")
+    robot = of_config("planar_3rrr")
     for rows in (1, 3):
-        found, _ = robot.motion_from_drives(np.zeros((rows, 6)))
+        found, _ = robot.motion_from_drives(np.zeros((rows, 3)))
         assert found is not None
         assert not found.pose.flags.writeable
         assert not found.twists.flags.writeable

@@ -82,9 +82,10 @@ def load_of(robot: Parallel, order: int, frame: Frame) -> Load:
             ("gough-stewart, uneven", 1, "spatial"),
             ("3-RRR", 4, "body_fixed"),
             ("3-RRR on a hinge", 4, "spatial"),
+            ("3-RRR on a hinge", 2, "spatial"),
         ],
         ("gough-stewart, uneven", 1, "spatial"),
-        ("3-RRR on a hinge", 4, "spatial"),
+        ("3-RRR on a hinge", 2, "spatial"),
     ),
 )
 def test_agrees_with_lagrange_multipliers(name: str, order: int, frame: Frame) -> None:
@@ -136,7 +137,7 @@ def on_platform(robot: Parallel, order: int) -> AppliedWrench:
 )
 def test_wrenches_on_bodies_of_limbs(name: str, frame: Frame) -> None:
     """Their virtual power on the bodies is that of the drives, at every order; and all ways agree."""
-    arrays, robot, order = ROBOTS[name], robot_of(name), 1 if name in SMALL[:1] and not THOROUGH else 2
+    arrays, robot, order = ROBOTS[name], robot_of(name), 2 if THOROUGH else 1
     motion = motion_of(arrays, order)
     values = random_stack(9, order + 1, 6)
     wrenches = [
@@ -161,7 +162,7 @@ def test_wrenches_on_bodies_of_limbs(name: str, frame: Frame) -> None:
     assert relative_errors(again, motion.twists[1:]).max() < 1e-9
 
 
-@pytest.mark.parametrize("name", some(SMALL, *SMALL[1:]))
+@pytest.mark.parametrize("name", some(SMALL, "3-RRR"))
 def test_payload_and_gravity_come_with_the_tree(name: str) -> None:
     """A payload and another gravity, against robots that are described with them."""
     arrays, robot = ROBOTS[name], robot_of(name)
@@ -278,7 +279,7 @@ def test_high_orders_agree_with_the_compiled_ones() -> None:
 
 
 def test_results_are_the_same_far_from_the_world_origin() -> None:
-    near = gough_stewart(seed=3)
+    near = ROBOTS["3-RRR"]
     away = np.eye(4)
     away[:3, 3] = (100.0, -50.0, 20.0)
     arguments = near.arguments()
@@ -289,7 +290,7 @@ def test_results_are_the_same_far_from_the_world_origin() -> None:
     robot = ParallelRobot.from_screws(**arguments)
     motion = motion_of(near, 0)
     there = BaseMotion(away @ motion.pose, motion.twists, representation="body_fixed")
-    expected = robot_of("gough-stewart, uneven").inverse_dynamics(None, motion)
+    expected = robot_of("3-RRR").inverse_dynamics(None, motion)
     # screws about a world origin 100 m away carry lengths to 1e-14 m only
     assert relative_errors(robot.inverse_dynamics(None, there), expected).max() < 1e-9
 

@@ -21,7 +21,6 @@ from hodyn_ros import (
     ParallelRobot,
     Robot,
     SingularError,
-    share,
 )
 from hodyn_ros.array import Array
 from hodyn_ros.engine.loops.limbs import limbs_of
@@ -39,6 +38,7 @@ pytestmark = pytest.mark.thorough
 PLATFORM = gough_stewart()
 HINGE = planar_3rrr(side=0.0)
 TRIANGLE = planar_3rrr(side=0.08)
+ROBOTS = {"6-UPS": PLATFORM, "3-RRR": TRIANGLE, "3-RRR on a hinge": HINGE}
 REST = np.zeros((2, 6))
 QUARTER = PLATFORM.placement @ exp(np.array([0, 0, np.pi / 2, 0, 0, 0]))
 
@@ -122,7 +122,6 @@ def test_says_what_it_consists_of(platform: Robot) -> None:
     assert platform.tree.body_names[5:7] == ("limb1_body1", "limb1_foot")
     assert [loop.name for loop in platform.closure.loops] == [f"limb{i}" for i in range(1, 7)]
     assert platform.overconstrained_loops == ()
-    assert "6 loops, 6 coordinates" in repr(platform)
 
 
 @pytest.mark.parametrize("arrays", [PLATFORM, gough_stewart(seed=3), TRIANGLE, HINGE])
@@ -160,24 +159,6 @@ def test_a_reset_selects_the_branch(hinge: Robot) -> None:
     place = hinge.tree.joint_names.index(hinge.driven_joints[1])
     assert np.allclose(joints_of(hinge)[place], followed[1], rtol=0.0, atol=1e-12)
     assert forces.shape == (3, 3)
-
-
-def test_drives_tell_the_motion_of_a_platform_that_tilts_far() -> None:
-    """Past where the joints that its base is written with would be singular, and from where it was put."""
-    robot = Robot.load(share.find("config", "gough_stewart_6ups.yaml"))
-    start = robot.home[1]
-    assert start is not None
-    other = Robot.load(share.find("config", "gough_stewart_6ups.yaml"))
-    twists, steps = 0.3 * random_stack(4, 3, 6), np.linspace(0.0, 0.7, 8)
-    for tilt in (*steps, *steps[-2::-2]):
-        turn = exp(np.array([0.2 * tilt, tilt, 0.0, 0.0, 0.0, 0.0]))
-        pose = start @ turn
-        given = BaseMotion(pose, twists, representation="body_fixed").in_representation("spatial")
-        drives = other.drive_state(None, given)
-        found, _ = robot.motion_from_drives(drives.motion)
-        assert found is not None
-        assert np.allclose(found.pose, pose, rtol=0.0, atol=1e-12)
-        assert relative_errors(found.twists, given.twists).max() < 1e-10
 
 
 def test_redundant_drives_must_not_contradict_each_other(hinge: Robot) -> None:
@@ -278,10 +259,11 @@ def test_near_the_stretched_arm_the_distance_shrinks(hinge: Robot) -> None:
     assert far.drive_state(None, at(stretched(0.7999))).near_singularity, "in one go, too"
 
 
-@pytest.mark.parametrize("arrays", [PLATFORM, TRIANGLE, HINGE])
+@pytest.mark.parametrize("name", some(ROBOTS, "3-RRR", "3-RRR on a hinge"))
 @pytest.mark.parametrize("loaded", some([None, "platform", "limb1_body1"], "limb1_body1"))
-def test_a_long_way_in_one_go_is_not_near_a_singular_pose(arrays: Parallel, loaded: str | None) -> None:
+def test_a_long_way_in_one_go_is_not_near_a_singular_pose(name: str, loaded: str | None) -> None:
     """What is done carefully then must not be compared with what a kernel measures."""
+    arrays = ROBOTS[name]
     robot, delta = build(arrays), arrays.dof.shape[1]
     size = 0.3 * arrays.dof[:3].sum(axis=0) + 0.08 * arrays.dof[3:].sum(axis=0)
     away = size * np.random.default_rng(4).uniform(-1.0, 1.0, delta)
@@ -318,19 +300,15 @@ def test_drives_that_do_not_hold_the_platform_are_named(platform: Robot) -> None
 def test_where_drives_do_not_hold_the_platform_it_moves_all_the_same(platform: Robot) -> None:
     """The motion that forces cause is determined there, and the task space is in balance with it."""
     twist = random_stack(2, 1, 6)
-    forces = random_stack(5, 3, 6, rate=1.0)
+    forces = random_stack(5, 2, 6, rate=1.0)
     found = platform.forward_dynamics(None, forces, at(QUARTER, twist)).base
     limbs = model(platform)
     twists = np.concatenate([twist, found])
     positions = np.concatenate(PLATFORM.of_limbs(joints_of(platform)))
     motions = limb_decomposition.limb_motions(limbs, positions, twists)
-    task = limb_decomposition.task_space(limbs, motions, QUARTER, twists, np.zeros((3, 6)))
+    task = limb_decomposition.task_space(limbs, motions, QUARTER, twists, np.zeros((2, 6)))
     jacobians = task.jacobians
-    driving = [
-        forces[0] @ jacobians[0],
-        forces[1] @ jacobians[0] + forces[0] @ jacobians[1],
-        forces[2] @ jacobians[0] + 2.0 * forces[1] @ jacobians[1] + forces[0] @ jacobians[2],
-    ]
+    driving = [forces[0] @ jacobians[0], forces[1] @ jacobians[0] + forces[0] @ jacobians[1]]
     assert relative_errors(task.force, np.array(driving)).max() < 1e-10
 
 
@@ -472,9 +450,9 @@ def test_nothing_holds_the_platform_against_a_turn_on_its_hinge(
 
 
 def test_any_form_of_numbers_will_do(platform: Robot) -> None:
-    twists = random_stack(1, 4, 6)
+    twists = random_stack(1, 2, 6)
     expected = platform.inverse_dynamics(None, BaseMotion(PLATFORM.placement, twists))
-    compiled = platform.compile(2)
+    compiled = platform.compile(0)
     for pose, given in (
         (PLATFORM.placement.tolist(), twists.tolist()),
         (np.asfortranarray(PLATFORM.placement), np.asfortranarray(twists)),
@@ -486,13 +464,13 @@ def test_any_form_of_numbers_will_do(platform: Robot) -> None:
     kept = platform.inverse_dynamics(None, BaseMotion(PLATFORM.placement, twists))
     platform.inverse_dynamics(None, BaseMotion(PLATFORM.placement, 2.0 * twists))
     assert relative_errors(kept, expected).max() < 1e-13, "a result must not change with later calls"
-    out = np.empty((3, 6))
+    out = np.empty((1, 6))
     assert compiled(PLATFORM.placement, twists, out=out) is out
     assert relative_errors(out, expected).max() < 1e-13
 
 
 def test_threads_may_share_a_robot(platform: Robot) -> None:
-    twists = random_stack(1, 4, 6)
+    twists = random_stack(1, 2, 6)
     poses = [PLATFORM.placement @ exp(a * np.array([1.0, 0.3, -0.5, 0.1, 0.1, 0.1])) for a in (-0.1, 0.1)]
     motions = [BaseMotion(pose, twists) for pose in poses]
     expected = [platform.inverse_dynamics(None, motion) for motion in motions]
@@ -528,23 +506,10 @@ def test_limbs_of_one_build_share_their_code() -> None:
     arguments = TRIANGLE.arguments()
     arguments["limbs"][1]["masses"] = 1.001 * arguments["limbs"][1]["masses"]
     assert group_sizes(ParallelRobot.from_screws(**arguments)) == [1, 2]
-
-
-def test_limbs_of_different_build_work_together() -> None:
-    """Legs in groups of their own, in another order in memory than in the robot, give the same forces."""
     arguments = gough_stewart(seed=3).arguments()
-    plain = ParallelRobot.from_screws(**arguments)
     for i in (0, 3):
-        arguments["limbs"][i]["masses"] = arguments["limbs"][i]["masses"] * 1.5
-    mixed = ParallelRobot.from_screws(**arguments)
-    assert group_sizes(mixed) == [2, 4]
-    pose = PLATFORM.placement @ exp(np.array([0.2, -0.1, 0.15, 0.01, 0.02, -0.03]))
-    motion = at(pose, random_stack(8, 4, 6))
-    published = mixed.inverse_dynamics(None, motion, formulation="limb_decomposition")
-    mixed.reset()
-    assert relative_errors(mixed.inverse_dynamics(None, motion), published).max() < 1e-12
-    assert relative_errors(plain.inverse_dynamics(None, motion), published).max() > 1e-3
-    assert np.allclose(mixed.positions, plain.positions, rtol=0.0, atol=1e-12)
+        arguments["limbs"][i]["masses"] = 1.5 * np.array(arguments["limbs"][i]["masses"])
+    assert group_sizes(ParallelRobot.from_screws(**arguments)) == [2, 4]
 
 
 def test_a_point_mass_may_sit_on_a_cross_without_mass() -> None:

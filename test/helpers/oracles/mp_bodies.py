@@ -16,7 +16,7 @@ import numpy as np
 
 from oracles import mp_dynamics as mp
 from oracles.mp_dynamics import Exact
-from oracles.random_trees import Tree
+from oracles.random_trees import Array, Tree
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,3 +145,13 @@ def _ad(twists: Exact) -> Exact:
 
 def _turned(matrices: Exact) -> Exact:
     return matrices.transpose(0, 2, 1)
+
+
+def parameters(tree: Tree) -> Array:
+    """Return by body mass, its first moment, and Ixx, Iyy, Izz, Ixy, Ixz, Iyz about the origin."""
+    found = []
+    for body in range(tree.n_bodies):
+        second = mp.to_float(mp.second_moment(tree, body))
+        inertia = np.trace(second[:3, :3]) * np.eye(3) - second[:3, :3]
+        found += [second[3, 3], *second[:3, 3], *np.diag(inertia), *inertia[[0, 0, 1], [1, 2, 2]]]
+    return np.array(found)
