@@ -159,7 +159,8 @@ def test_commands_take_it(
     common = ("plan", "leg.xml", "step.yaml", *SETTINGS, "--pieces", "4", "--out", "fast.yaml")
     assert run(monkeypatch, *common) == 0
     assert run(monkeypatch, "check", "leg.xml", "fast.yaml", *SETTINGS) == 0
-    assert run(monkeypatch, "simulate", "leg.yaml", "step.yaml", "--out", "sim", "--set", "name=x") == 0
+    simulation = ("simulate", "leg.yaml", "step.yaml", "--out", "sim", "--rate", "500")
+    assert run(monkeypatch, *simulation, "--set", "name=x") == 0
     figures = json.loads((folder / "sim" / "simulate.json").read_text())
     assert figures["cases"][0]["runs"]["elastic"]["rms_error"] < 1e-4
     assert run(monkeypatch, "export", "leg.yaml", "--order", "0", "--out", "c") == 0

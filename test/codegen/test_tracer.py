@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles import mp_dynamics as mp
 from refusals import refused
+from sweeps import examples
 
 from hodyn_ros.array import Array
 from hodyn_ros.codegen.differentiate import derivatives
@@ -18,11 +19,6 @@ from hodyn_ros.codegen.tracer import Graph, Traced
 
 Expression = Callable[[Any], Any]
 """Computes something from a sequence of scalars."""
-
-
-def bounded(examples: int) -> Any:
-    """Return settings for a reproducible search without a clock."""
-    return settings(max_examples=examples, deadline=None, derandomize=True)
 
 
 class TestFolding:
@@ -130,7 +126,7 @@ class TestCompiled:
             st.lists(st.integers(-7, 7), min_size=INPUTS, max_size=INPUTS), min_size=3, max_size=3
         ),
     )
-    @bounded(60)
+    @examples(60)
     def test_it_computes_what_was_written(
         self, several: list[tuple[str, Expression]], samples: list[list[int]]
     ) -> None:
@@ -145,7 +141,7 @@ class TestCompiled:
                 np.testing.assert_array_equal(in_batch, expected)
 
     @given(x=st.lists(st.floats(-10.0, 10.0), min_size=2, max_size=2))
-    @bounded(40)
+    @examples(40)
     def test_quotients(self, x: list[float]) -> None:
         x = [x[0], math.copysign(1.0 + abs(x[1]), x[1])]
         found = quotients().function([x])

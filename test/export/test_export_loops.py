@@ -4,10 +4,11 @@ import ctypes
 import re
 import shutil
 import subprocess
-from functools import partial
-from itertools import product
+from collections.abc import Sequence
+from functools import cache, partial
 from pathlib import Path
 
+import linkages
 import numpy as np
 import pytest
 from exported_code import (
@@ -19,16 +20,17 @@ from exported_code import (
     call,
     compiled,
     compiled_by,
+    declared,
     needs_c,
     write,
 )
 from linkages import motion_of, readable_solution, robot_of, three_rps
-from oracles.mechanisms import MECHANISMS, planar_3rrr
+from oracles.mechanisms import MECHANISMS
 from refusals import refused
-from sweeps import some
+from sweeps import THOROUGH, some
 
 from hodyn_ros import AppliedWrench, BaseMotion, InputError, Robot, share
-from hodyn_ros.dynamics.operations import OPERATIONS, PRODUCTS
+from hodyn_ros.dynamics.operations import OPERATIONS
 from hodyn_ros.engine.loops.loop_kernel import compiles
 from hodyn_ros.errors import HodynError
 from hodyn_ros.export import CSource, c_source
@@ -50,7 +52,7 @@ STRAIGHT = (
 
 
 def shipped(name: str) -> Robot:
-    return Robot.load(share.find("config", f"{name}.yaml"))
+    return linkages.shipped(f"{name}.yaml")
 
 
 def near_home(robot: Robot, order: int, rng: np.random.Generator) -> tuple[Array | None, BaseMotion | None]:
@@ -60,15 +62,15 @@ def near_home(robot: Robot, order: int, rng: np.random.Generator) -> tuple[Array
     q, base = rng.uniform(-0.02, 0.02, (order + 1, robot.n_coordinates)), None
     q[0] += home[0]
     if home[1] is not None:
-        pose = home[1] @ exp(closure.directions @ rng.uniform(-0.02, 0.02, closure.directions.shape[1]))
+        pose = exp(closure.directions @ rng.uniform(-0.02, 0.02, closure.directions.shape[1])) @ home[1]
         twists = rng.uniform(-0.3, 0.3, (max(order, 1), closure.directions.shape[1])) @ closure.directions.T
-        base = BaseMotion(pose, twists, representation="body_fixed").in_representation("spatial")
+        base = BaseMotion(pose, twists)
     return q if robot.n_coordinates else None, base
 
 
-def library_of(robot: Robot, request: ExportRequest, folder: Path) -> tuple[ctypes.CDLL, Array]:
-    """Compile a robot; return the library and a memory at home."""
-    library, memory = compiled(c_source(robot, request), folder), np.zeros(200)
+def library_of(code: CSource, folder: Path) -> tuple[ctypes.CDLL, Array]:
+    """Compile code; return the library and a memory at home."""
+    library, memory = compiled(code, folder), np.zeros(200)
     assert library.robot_self_test() <= RELATIVE
     call(library.robot_home, memory)
     return library, memory
@@ -80,13 +82,17 @@ def arrays_of(q: Array | None, base: BaseMotion | None, order: int) -> list[Arra
     return [*([] if q is None else [q]), *given]
 
 
+@cache
+def code_of(robot: Robot, order: int) -> CSource:
+    return c_source(robot, ExportRequest(order, "robot"))
+
+
 class Exported:
     """The C code of a robot with its memory, beside the robot."""
 
     def __init__(self, robot: Robot, order: int, folder: Path, *flags: str) -> None:
         self.robot, self.order = robot, order
-        self.code = c_source(robot, ExportRequest(order, "robot"))
-        self.library = compiled(self.code, folder, *flags)
+        self.library = compiled(code_of(robot, order), folder, *flags)
         closure = robot.closure
         assert closure is not None
         self.memory = np.full(len(closure.leading), np.nan)
@@ -185,8 +191,8 @@ class TestFailure:
     def test_numbers_that_are_none_leave_everything_as_it_is(self, tmp_path: Path) -> None:
         for name in SHIPPED:
             (folder := tmp_path / name).mkdir()
-            exported = Exported(shipped(name), 0, folder)
-            q, base = samples(name, 0, 3)[0]
+            exported = Exported(shipped(name), 1, folder)
+            q, base = samples(name, 1, 3)[0]
             exported.lead(q[0], base)
             assert exported(q, base) != FAILED
             kept = [exported.memory.copy(), exported.tau.copy(), exported.motion.copy()]
@@ -200,9 +206,9 @@ class TestFailure:
 
     def test_a_jump_is_refused(self, tmp_path: Path) -> None:
         robot = shipped("palletiser")
-        exported = Exported(robot, 0, tmp_path)
-        assert exported(still(robot, np.full(4, 0.6), 0)) == FAILED
-        exported.agrees(still(robot, np.full(4, 0.1), 0))
+        exported = Exported(robot, 1, tmp_path)
+        assert exported(still(robot, np.full(4, 0.6), 1)) == FAILED
+        exported.agrees(still(robot, np.full(4, 0.1), 1))
 
     def test_a_wrong_constant_of_newtons_method_is_found(self, tmp_path: Path) -> None:
         code = c_source(shipped("delta"), ExportRequest(0))
@@ -224,7 +230,7 @@ class TestForm:
 
     @pytest.mark.parametrize("name", SHIPPED)
     def test_no_branch_but_the_stated_ones(self, name: str) -> None:
-        source = c_source(shipped(name), ExportRequest(1, "robot")).source
+        source = code_of(shipped(name), 1).source
         body = source.split("int robot_inverse_dynamics(")[1].split("\n}\n")[0].splitlines()[2:]
         kept = [line.strip() for line in body if not re.fullmatch(STRAIGHT, line)]
         kept = [re.sub(OPERAND, "#", line).replace("((-#", "((#") for line in kept]
@@ -257,7 +263,7 @@ class TestForm:
     @needs_c
     def test_the_program_and_cpp(self, tmp_path: Path) -> None:
         source, program = (
-            write(c_source(shipped("palletiser"), ExportRequest(2)), tmp_path),
+            write(c_source(shipped("palletiser"), ExportRequest(0)), tmp_path),
             tmp_path / "test",
         )
         flags = ("-std=c99", *WARNINGS, "-DPALLETISER_MAIN", "-O1")
@@ -292,7 +298,7 @@ class TestForm:
 def test_wrenches_of_the_environment(name: str, tmp_path: Path) -> None:
     robot, order, rng = shipped(name), 1, np.random.default_rng(2)
     body, n = robot.tree.body_names[-1], len(robot.driven_joints)
-    library, memory = library_of(robot, ExportRequest(order, "robot", wrenches=[body]), tmp_path)
+    library, memory = library_of(c_source(robot, ExportRequest(order, "robot", wrenches=[body])), tmp_path)
     tau, motion, wrench = np.empty((order + 1, n)), np.empty((order + 3, n)), np.empty((order + 1, 6))
     for q, base in samples(name, order, 10):
         q[0] = robot.home[0] + 0.2 * (q[0] - robot.home[0])
@@ -306,99 +312,98 @@ def test_wrenches_of_the_environment(name: str, tmp_path: Path) -> None:
             assert_rows_close(wrench, state.base_wrench)
 
 
-@needs_c
-@pytest.mark.parametrize("name", some(["palletiser", "humanoid_leg"], "humanoid_leg"))
-def test_kinematics_of_all_bodies(name: str, tmp_path: Path) -> None:
-    """In one file with the inverse dynamics, whose memory it shares."""
-    robot, order = shipped(name), 2
-    what, count = ("inverse_dynamics", "forward_kinematics"), len(robot.tree.body_names)
-    library, memory = library_of(robot, ExportRequest(order, "robot", what=what), tmp_path)
-    poses, twists = np.empty((count, 4, 4)), np.empty((count, order, 6))
-    home = robot.home[0]
-    for q, base in samples(name, order - 2):
-        q[0] = home + 0.2 * (q[0] - home)
-        given = [] if base is None else [np.ascontiguousarray(base.pose), np.ascontiguousarray(base.twists)]
-        assert call(library.robot_forward_kinematics, memory, q, *given, poses, twists) == OK
-        motion = robot.forward_kinematics(q, base)
-        np.testing.assert_allclose(poses, motion.poses, atol=1e-12)
-        np.testing.assert_allclose(np.swapaxes(twists, 0, 1), motion.twists, atol=1e-11)
+OFFERED = [name for name, one in OPERATIONS.items() if "loops" in one.exported]
 
 
-OF_MOTION = {  # rows of the motion beyond those of the result
-    name: one.rates
-    for name, one in OPERATIONS.items()
-    if name in (*PRODUCTS, "joint_motion") and "loops" in one.exported
-}
+def in_python(robot: Robot, what: str, order: int, frames: Sequence[str], arrays: list[Array]) -> Array:
+    """Call what is compiled with the arrays of C, which has none without a number."""
+    operation, moved = OPERATIONS[what], robot.moves_base
+    if operation.weighted:
+        *motion, multiplier = arrays
+        q = motion.pop(0) if robot.n_coordinates else np.zeros((order + 3, 0))
+        base = BaseMotion(*motion) if moved else None
+        return robot.inverse_dynamics_hessian(q, multiplier, base)
+    rows = 2 if operation.takes == "state" else order + 1 + operation.rates
+    given = list(arrays)
+    if not (robot.n_coordinates or operation.q_left_out or operation.takes == "drives"):
+        given.insert(0, np.zeros((rows, 0)))
+    if moved and rows == 1 and arrays[-1].shape == (4, 4):
+        given.append(np.zeros((0, 6)))
+    return robot.compile(order, what, (frames or None) if operation.frames != "none" else None)(*given)
 
 
 @needs_c
 @pytest.mark.parametrize(
     ("name", "order"),
     some(
-        [("palletiser", 1), ("humanoid_leg", 0), ("planar_3rrr", 1)], ("humanoid_leg", 0), ("planar_3rrr", 1)
+        [
+            *(("coupled linkage", 1), ("flying cam", 0), ("planar 3-RRR", 0), ("hinged 3-RRR", 0)),
+            *(("palletiser", 1), ("humanoid_leg", 0), ("delta", 1), ("planar_3rrr", 0), ("planar_3rrr", 1)),
+        ],
+        *(("coupled linkage", 1), ("flying cam", 0), ("planar 3-RRR", 0), ("hinged 3-RRR", 0)),
     ),
 )
-def test_matrices_jacobians_and_the_motion_of_all_joints(name: str, order: int, tmp_path: Path) -> None:
-    robot, rng = shipped(name), np.random.default_rng(4)
-    body = robot.tree.body_names[-2]
-    request = ExportRequest(order, "robot", what=list(OF_MOTION), frames=[body])
-    library, memory = library_of(robot, request, tmp_path)
-    for what, further in OF_MOTION.items():
-        q, base = near_home(robot, order + further, rng)
-        asked = {"body": body} if what == "jacobian" else {}
-        expected = getattr(robot, what)(q, **asked, base=base)[: order + 1]
-        given = arrays_of(q, base, order + further)
-        found = np.empty(expected.shape)
-        assert call(getattr(library, f"robot_{what}"), memory, *given, found) == OK
-        scale = np.abs(expected).max()
-        assert np.abs(found - expected).max() <= RELATIVE * scale, what
-        kept = memory.copy(), found.copy()
-        given[0] = np.full_like(given[0], np.nan)
-        assert call(getattr(library, f"robot_{what}"), memory, *given, found) == FAILED
-        assert np.array_equal(kept[0], memory) and np.array_equal(kept[1], found)
+def test_every_operation_is_that_of_compile(name: str, order: int, tmp_path: Path) -> None:
+    """In one file, with one memory: of joints, of a base, of platforms, of more drives than coordinates."""
+    robot = robot_of(MECHANISMS[name]()) if name in MECHANISMS else shipped(name)
+    rng, closure = np.random.default_rng(4), robot.closure
+    assert closure is not None
+    leaves = () if THOROUGH or order else ("inverse_dynamics_hessian",)  # which takes long
+    offered = [what for what in OFFERED if what not in leaves]
+    frames = robot.tree.body_names[-2:-1] if robot.moves_base else []  # by default all, or the last one
+    code = c_source(robot, ExportRequest(order, "robot", what=offered, frames=frames))
+    library, memory = compiled(code, tmp_path), np.zeros(200)
+    assert library.robot_self_test() <= 1e-11
+    call(library.robot_home, memory)
+    for what in offered:
+        q, base = near_home(robot, order + 2, rng)
+        if q is None:
+            q = np.zeros((order + 3, 0))
+        drives = robot.joint_motion(q[: order + 1], base)[:, list(closure.driven)]
+        values = {"q": q, "drives": drives, "state": q[:2]}
+        if base is not None:
+            values |= {"pose": base.pose, "twists": base.twists, "twist": base.twists[:1]}
+        arrays, results = [], []
+        for name, size, is_given in declared(code.header, f"robot_{what}"):
+            rows = values.get(name, rng.uniform(-1.0, 1.0, (order + 1, size // (order + 1))))
+            if is_given:
+                arrays.append(np.ascontiguousarray(rows[: size * len(rows) // max(rows.size, 1)]))
+            else:
+                results.append(np.full(size, np.nan))
+        assert call(getattr(library, f"robot_{what}"), memory, *arrays, *results) == OK
+        expected = in_python(robot, what, order, frames, arrays)
+        if what == "inverse_dynamics":
+            results.pop()  # the motion of the drives, which is held along motions below
+        whole = np.concatenate([one.reshape(len(expected), -1) for one in results], axis=1)
+        assert_orders_close(whole, expected.reshape(whole.shape))
+        kept = [memory.copy(), *(one.copy() for one in results)]
+        for i, right in enumerate(arrays):
+            arrays[i] = right.copy()
+            arrays[i].flat[rng.integers(right.size)] = np.nan
+            assert call(getattr(library, f"robot_{what}"), memory, *arrays, *results) == FAILED, (what, i)
+            arrays[i] = right
+        assert all(map(np.array_equal, kept, (memory, *results)))
 
 
 @needs_c
 @pytest.mark.parametrize(
     ("name", "order"),
-    some([("palletiser", 2), ("delta", 1), ("humanoid_leg", 0)], ("delta", 1), ("humanoid_leg", 0)),
-)
-def test_motions_from_drives(name: str, order: int, tmp_path: Path) -> None:
-    """The coordinates come back from the drives that they move, with the memory of the inverse dynamics."""
-    robot, rng = shipped(name), np.random.default_rng(7)
-    what = ["inverse_dynamics", "motion_from_drives"]
-    library, memory = library_of(robot, ExportRequest(order, "robot", what=what), tmp_path)
-    driven = [robot.tree.joint_names.index(joint) for joint in robot.driven_joints]
-    for _ in range(5):
-        q, base = near_home(robot, order, rng)
-        assert q is not None
-        drives = np.ascontiguousarray(robot.joint_motion(q, base)[:, driven])
-        found = np.empty(q.shape)
-        given = arrays_of(None, base, order)
-        assert call(library.robot_motion_from_drives, memory, drives, *given, found) == OK
-        np.testing.assert_allclose(found, q, rtol=0.0, atol=1e-11)
-    kept = memory.copy(), found.copy()
-    for value in (np.nan, 1e3):
-        far = np.full_like(drives, value)
-        assert call(library.robot_motion_from_drives, memory, far, *given, found) == FAILED
-    assert np.array_equal(kept[0], memory) and np.array_equal(kept[1], found)
-
-
-@needs_c
-@pytest.mark.parametrize(
-    ("name", "order"),
-    some([("planar_3rrr", 2), ("gough_stewart_6ups", 2), ("3-RPS", 1)], ("planar_3rrr", 2), ("3-RPS", 1)),
+    some(
+        [("planar_3rrr", 2), ("gough_stewart_6ups", 2), ("3-RPS", 0), ("3-RPS", 1)],
+        *(("planar_3rrr", 2), ("3-RPS", 0)),
+    ),
 )
 def test_a_platform_from_its_drives(name: str, order: int, tmp_path: Path) -> None:
     """As Python finds it; of more drives than freedoms those that contradict each other are refused."""
     drifts = name == "3-RPS"  # whatever of its pose is no coordinate
     robot, rng = three_rps(floating=True) if drifts else shipped(name), np.random.default_rng(8)
     assert robot.closure is not None
-    library, memory = library_of(robot, ExportRequest(order, "robot", what="motion_from_drives"), tmp_path)
+    code = c_source(robot, ExportRequest(order, "robot", what="motion_from_drives"))
+    library, memory = library_of(code, tmp_path)
     found, twists = np.empty((4, 4)), np.empty((order, 6))
     results = [found, twists] if order else [found]
     driven = [robot.tree.joint_names.index(joint) for joint in robot.driven_joints]
-    for _ in range(5):
+    for _ in range(2):
         base = near_home(robot, order, rng)[1]
         assert base is not None
         drives = np.ascontiguousarray(robot.joint_motion(np.zeros((order + 1, 0)), base)[:, driven])
@@ -429,78 +434,6 @@ def test_jacobians_of_what_loops_hold_are_refused() -> None:
         c_source(robot, ExportRequest(0, what="jacobian", frames=[robot.tree.body_names[-1]]))
 
 
-@needs_c
-@pytest.mark.parametrize(("name", "order"), [("palletiser", 0), ("humanoid_leg", 0), ("planar_3rrr", 1)])
-def test_forward_dynamics(name: str, order: int, tmp_path: Path) -> None:
-    """The motion that efforts stand for comes back, of joints, of a base and of a platform."""
-    robot, rng = shipped(name), np.random.default_rng(1)
-    library, memory = library_of(robot, ExportRequest(order, "robot", what="forward_dynamics"), tmp_path)
-    base_rates, joints = np.empty((order + 1, 6)), np.empty((order + 1, robot.n_coordinates))
-    for _ in range(3):
-        q, base = near_home(robot, order + 2, rng)
-        found = robot.inverse_dynamics(q, base)  # type: ignore[arg-type]
-        wrench, efforts = found if isinstance(found, tuple) else (None, found)
-        arrays = arrays_of(None if q is None else q[:2].copy(), base, 1)
-        arrays += [efforts, *([] if wrench is None else [wrench])]
-        results = [*([] if base is None else [base_rates]), *([] if q is None else [joints])]
-        assert call(library.robot_forward_dynamics, memory, *arrays, *results) == OK
-        if base is not None:
-            np.testing.assert_allclose(base_rates, base.twists[1:], rtol=0.0, atol=1e-9)
-        if q is not None:
-            np.testing.assert_allclose(joints, q[2:], rtol=0.0, atol=1e-9)
-
-
-def hinged() -> Robot:
-    return robot_of(planar_3rrr(True))
-
-
-@needs_c
-@pytest.mark.parametrize(
-    ("name", "order"),
-    some(
-        [("palletiser", 1), ("humanoid_leg", 0), ("hinged", 0), *product(["planar_3rrr", "3-RPS"], [0, 1])],
-        *(("palletiser", 1), ("humanoid_leg", 0), ("planar_3rrr", 0)),
-    ),
-)
-def test_partial_derivatives(name: str, order: int, tmp_path: Path) -> None:
-    """Of joints, of a base, of platforms, and of more drives than coordinates."""
-    made = {"hinged": hinged, "3-RPS": three_rps}
-    robot, rng = made[name]() if name in made else shipped(name), np.random.default_rng(5)
-    what = ["inverse_dynamics_derivatives", "forward_dynamics_derivatives"]
-    twice = (name, order) != ("3-RPS", 1)  # there they are refused, as C compilers would take minutes
-    what += ["inverse_dynamics_hessian"] if twice else []
-    library, memory = library_of(robot, ExportRequest(order, "robot", what=what), tmp_path)
-    for _ in range(2):
-        q, base = near_home(robot, order + 2, rng)
-        expected = robot.inverse_dynamics_derivatives(q, base)
-        found = np.empty(expected.shape)
-        arrays = arrays_of(q, base, order + 2)
-        assert call(library.robot_inverse_dynamics_derivatives, memory, *arrays, found) == OK
-        assert_orders_close(found, expected)
-
-        if twice:
-            multiplier = rng.normal(size=(order + 1, robot.closure.n_efforts))
-            expected = robot.inverse_dynamics_hessian(q, multiplier, base)
-            found = np.empty(expected.shape)
-            assert call(library.robot_inverse_dynamics_hessian, memory, *arrays, multiplier, found) == OK
-            assert_orders_close(found, expected)
-
-        efforts = robot.inverse_dynamics(q, base)  # type: ignore[arg-type]
-        wrench, tau = efforts if isinstance(efforts, tuple) else (None, efforts)
-        still = None if base is None else BaseMotion(base.pose, base.twists[:1])
-        state = None if q is None else q[:2].copy()
-        expected = robot.forward_dynamics_derivatives(state, tau, still, wrench)
-        arrays = arrays_of(state, still, 1)
-        arrays += [tau, *([] if wrench is None else [wrench])]
-        found = np.empty(expected.shape)
-        assert call(library.robot_forward_dynamics_derivatives, memory, *arrays, found) == OK
-        assert_orders_close(found, expected)
-        kept = [memory.copy(), found.copy()]
-        arrays[0] = np.full_like(arrays[0], np.nan)
-        assert call(library.robot_forward_dynamics_derivatives, memory, *arrays, found) == FAILED
-        assert np.array_equal(kept[0], memory) and np.array_equal(kept[1], found)
-
-
 def assert_orders_close(found: Array, expected: Array) -> None:
     for one, other in zip(found, expected):
         assert np.abs(one - other).max() <= RELATIVE * np.abs(other).max()
@@ -516,7 +449,7 @@ def test_a_platform_of_two_freedoms(tmp_path: Path) -> None:
     """Wrenches may act on bodies of its limbs; what the platform cannot do fails."""
     robot = shipped("planar_3rrr")
     body, n, rng = robot.tree.body_names[1], len(robot.driven_joints), np.random.default_rng(3)
-    library, memory = library_of(robot, ExportRequest(0, "robot", wrenches=[body]), tmp_path)
+    library, memory = library_of(c_source(robot, ExportRequest(0, "robot", wrenches=[body])), tmp_path)
     tau, motion = np.empty((1, n)), np.empty((3, n))
     for _ in range(3):
         base, load = near_home(robot, 2, rng)[1], rng.uniform(-5.0, 5.0, (1, 6))

@@ -49,25 +49,38 @@ def computed(target: Path, module: str, calls: dict[str, tuple[np.ndarray, ...]]
     return dict(np.load(found))
 
 
+LINK = "com: [0.2, 0, 0.1], inertia: {about: com, ixx: 0.01, ixy: 0, ixz: 0, iyy: 0.1, iyz: 0, izz: 0.1}"
+JOINT = "origin: {xyz: [0.3, 0, 0.1]}, drive: {motor_inertia: 0.2, stiffness: 500}"
+ELBOW = f"""name: elbow
+bodies: [{{name: upper, mass: 3, {LINK}}}, {{name: lower, mass: 2, {LINK}}}]
+joints:
+  - {{name: shoulder, type: revolute, parent: world, child: upper, axis: [0, 1, 0], {JOINT}}}
+  - {{name: elbow, type: revolute, parent: upper, child: lower, axis: [0, 0.6, 0.8], {JOINT}}}
+"""
+
+
 @pytest.fixture(scope="module")
-def panda(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("panda")
+def elbow(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The robot file of an arm on springs, and beside it a folder in which its wheel is installed."""
+    file = tmp_path_factory.mktemp("elbow") / "elbow.yaml"
+    file.write_text(ELBOW)
     what = ["inverse_dynamics", "forward_kinematics", "mass_matrix"]
-    code, (wheel,) = export_python(RobotChoice("panda.yaml"), ExportRequest(2, what=what), folder)
-    assert wheel.name.startswith("panda-") and code.name == "panda"
-    return installed(wheel, folder / "site")
+    code, (wheel,) = export_python(RobotChoice(str(file)), ExportRequest(2, what=what), file.parent)
+    assert wheel.name.startswith("elbow-") and code.name == "elbow"
+    installed(wheel, file.with_name("site"))
+    return file
 
 
-def test_an_arm_computes_what_the_robot_does(panda: Path) -> None:
-    robot = Robot.load(share.find("config", "panda.yaml"))
-    q = np.random.default_rng(0).uniform(-1.0, 1.0, (2, 4, 5, 7))
+def test_an_arm_computes_what_the_robot_does(elbow: Path) -> None:
+    robot = Robot.load(elbow)
+    q = np.random.default_rng(0).uniform(-1.0, 1.0, (2, 4, 5, 2))
     calls = {
         "inverse_dynamics": (q,),
         "feedforward": (q[0, 0],),
         "mass_matrix": (q[:, 1, :3],),
         "forward_kinematics": (q[0, 0, :3],),
     }
-    found = computed(panda, "panda", calls)
+    found = computed(elbow.with_name("site"), "elbow", calls)
     expected = np.array([[robot.inverse_dynamics(one) for one in row] for row in q])
     np.testing.assert_allclose(found["inverse_dynamics"], expected, rtol=0, atol=1e-12 * abs(expected).max())
     motor = robot.drive_train.feedforward(q[0, 0], expected[0, 0])
@@ -103,26 +116,25 @@ def test_a_platform_follows_from_call_to_call(tmp_path: Path) -> None:
 
 REFUSALS = """
 import numpy as np
-import panda
-robot = panda.Robot()
-q = np.zeros((3, 5, 7))
-q[1, 2, 3] = np.nan
-for arrays in [q], [q[0, :4]], [1e200 * np.ones((5, 7))]:
+import elbow
+robot = elbow.Robot()
+q = np.zeros((3, 5, 2))
+q[1, 2, 1] = np.nan
+for arrays in [q], [q[0, :4]], [1e200 * np.ones((5, 2))]:
     try:
         robot.inverse_dynamics(*arrays)
-    except (ValueError, panda.NoResultError) as error:
+    except (ValueError, elbow.NoResultError) as error:
         print(type(error).__name__, error)
 """
 
 
-def test_what_has_no_result_is_an_error(panda: Path) -> None:
+def test_what_has_no_result_is_an_error(elbow: Path) -> None:
     command = [sys.executable, "-c", REFUSALS]
-    ran = subprocess.run(
-        command, capture_output=True, text=True, check=True, timeout=60, env={"PYTHONPATH": str(panda)}
-    )
+    path = {"PYTHONPATH": str(elbow.with_name("site"))}
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, env=path)
     not_finite, shape, too_large = ran.stdout.splitlines()
     assert not_finite == "ValueError q of inverse_dynamics of call (1,) holds NaN or infinity"
-    assert shape.startswith("ValueError q of inverse_dynamics has shape (4, 7); give one of shape (5, 7)")
+    assert shape.startswith("ValueError q of inverse_dynamics has shape (4, 2); give one of shape (5, 2)")
     assert too_large.startswith("NoResultError inverse_dynamics has no result")
 
 

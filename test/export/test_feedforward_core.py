@@ -558,10 +558,11 @@ def test_robots_without_drives_and_with_loops_load(
 def test_wrong_libraries_are_rejected(library: ctypes.CDLL, panda: Path, tmp_path: Path) -> None:
     refused(lambda: Core(library, tmp_path / "missing.so"), "cannot be loaded ... export", RuntimeError)
     refused(lambda: Core(library, panda, "beef"), "SHA-256 ... , and 'robot_hash' is beef", RuntimeError)
+    right = export_shared(RobotChoice(str(TWO_LINK)), 2, tmp_path / "right").parent
 
     def spoiled(name: str, old: str, new: str, file: str) -> Path:
         folder = tmp_path / name
-        shutil.copytree(panda.parent, folder)
+        shutil.copytree(right, folder)
         text = (folder / file).read_text()
         assert old in text
         (folder / file).write_text(text.replace(old, new))
@@ -571,9 +572,9 @@ def test_wrong_libraries_are_rejected(library: ctypes.CDLL, panda: Path, tmp_pat
     assert_refused(
         (lambda: Core(library, spoiled("abi", "ROBOT_ABI 6", "ROBOT_ABI 7", "robot_table.h")),
          "another version of hodyn_ros (interface 7, this is 6", RuntimeError),
-        (lambda: Core(library, spoiled("no", "hodyn_robot_table", "table_of", "panda_table.c")),
+        (lambda: Core(library, spoiled("no", "hodyn_robot_table", "table_of", "two_link_table.c")),
          "is no robot", RuntimeError),
-        (lambda: Core(library, spoiled("off", "tau[0] = ", "tau[0] = 1.0001 * ", "panda.c")),
+        (lambda: Core(library, spoiled("off", "tau[0] = ", "tau[0] = 1.0001 * ", "two_link.c")),
          "self-test of ... is off by", RuntimeError),
     )  # fmt: skip
 

@@ -4,6 +4,7 @@ What a compiler has made of the same text with the same flags is kept for the ne
 """
 
 import ctypes
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
@@ -88,6 +89,14 @@ def call(function: Callable[..., Any], *arrays: Array) -> Any:
     """Call a function of C-contiguous arrays."""
     assert all(array.flags.c_contiguous and array.dtype == np.float64 for array in arrays)
     return function(*[array.ctypes.data_as(ctypes.POINTER(ctypes.c_double)) for array in arrays])
+
+
+def declared(header: str, function: str) -> list[tuple[str, int, bool]]:
+    """Return of the arrays of a function names, sizes, and whether they are given."""
+    prototype = re.search(rf"\b{function}\(([^)]*)\);", header)
+    assert prototype is not None
+    arrays = re.findall(r"(const )?double (\w+)\[(\d+)\]", prototype[1])
+    return [(name, int(size), bool(const)) for const, name, size in arrays]
 
 
 def assert_rows_close(found: Array, expected: Array, relative: float = RELATIVE) -> None:

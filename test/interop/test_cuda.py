@@ -35,7 +35,7 @@ extern "C" void next_thread(int block, int thread, int size)
 
 
 def small(floating: bool) -> Robot:
-    return Robot.from_screws(**random_tree(3, 3 - floating, floating_base=floating).arguments())
+    return Robot.from_screws(**random_tree(3, 2, floating_base=floating).arguments())
 
 
 def shapes_of(robot: Robot, what: str) -> list[tuple[int, int]]:

@@ -7,6 +7,7 @@ import mpmath
 import numpy as np
 import pinocchio as pin
 import pytest
+from linkages import three_rps
 from oracles import mp_dynamics as mp
 from oracles import mp_loops
 from oracles.cases import relative_errors
@@ -206,33 +207,12 @@ class TestLoops:
         assert robot.solve_loops(y).motion_margin > 0.01
 
     def test_platforms_on_ball_joints(self) -> None:
-        # a 3-RPS: hinge, slide and ball in each leg; the platform tilts and rises, and the rest follows
-        angles = np.radians([10.0, 130.0, 250.0])
-        around = np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=1)
-        low, top = 0.5 * around, 0.3 * around + [0.0, 0.0, 0.6]
-        rng = np.random.default_rng(6)
-        given: dict[str, list[object]] = {"parents": [], "screws": [], "placements": []}
-        for leg, (a, b) in enumerate(zip(low, top)):
-            e = np.cross((0.0, 0.0, 1.0), around[leg])
-            along = (b - a) / np.linalg.norm(b - a)
-            joints = [(-1, np.array([*e, *np.cross(a, e)]), a), (2 * leg, np.array([0, 0, 0, *along]), b)]
-            for parent, screw, point in joints:
-                given["parents"].append(parent)
-                given["screws"].append(screw)
-                given["placements"].append(from_rpy(point, np.zeros(3)))
-        given["parents"].append(1)
-        given["screws"].append(ball(top[0]))
-        given["placements"].append(from_rpy(np.array([0.0, 0.0, 0.6]), np.zeros(3)))
-        masses = rng.uniform(0.5, 2.0, 7)
-        rest = {"masses": masses, "coms": rng.uniform(-0.1, 0.1, (7, 3))}
-        rest["inertias"] = np.array([random_inertia(rng, mass) for mass in masses])
-        loops = [Loop(3, 6, "ball", top[1]), Loop(5, 6, "ball", top[2])]
-        rows = ("rx", "ry", "z")
-        constraints = Constraints(loops, coordinates=[(6, rows)], driven=[1, 3, 5])
-        robot = Robot.from_screws(**given, **rest, constraints=constraints)
-        assert robot.coordinates == ("body7.rx", "body7.ry", "body7.z")
-        tree = Tree.of(robot.tree)
-        closed = tuple(Closed("ball", body, 8, point) for body, point in zip((3, 5), top[1:]))
+        robot, rows = three_rps(), ("rx", "ry", "z")
+        assert robot.coordinates == ("body6.rx", "body6.ry", "body6.z")
+        tree, rng = Tree.of(robot.tree), np.random.default_rng(6)
+        legs = [loop.a for loop in robot.structure.loops]
+        points = [(tree.placements[leg.body] @ np.append(leg.point, 1.0))[:3] for leg in legs]
+        closed = tuple(Closed("ball", leg.body, 8, point) for leg, point in zip(legs, points))
         order = 4 if THOROUGH else 1
         twists = rng.uniform(-0.5, 0.5, (order + 2, 6))
         pose = from_rpy(np.array([0.0, 0.0, 0.62]), np.array([0.05, -0.04, 0.0]))
@@ -290,9 +270,9 @@ class TestLoops:
 @pytest.mark.thorough
 class TestLimbs:
     def test_legs_of_a_platform(self) -> None:
+        """As the shipped one, in which each of their freedoms is a joint."""
         platform = Robot.load(share.find("config", "gough_stewart_6ups.yaml"))
-        assert platform.closure is not None
-        model, limbs = model_of(platform.closure), []
+        model, limbs = model_of(platform.structure), []
         for limb in model.limbs:
             chain = limb.chain
             first, second, slide = chain.screws[:3]
@@ -300,24 +280,22 @@ class TestLimbs:
             arrays = {
                 what: getattr(chain, what)[1:3] for what in ("placements", "masses", "coms", "inertias")
             }
-            # turned as the leg is, a ball joint is far from its singular attitude
             screws = [universal(first[:3], second[:3], base), slide, ball(top, chain.placements[2, :3, :3])]
             limbs.append(Limb(screws, **arrays, driven=[1], name=limb.name))
         spec = model.platform
-        robot = ParallelRobot.from_screws(
-            limbs,
-            Platform(spec.mass, spec.com, spec.inertia, spec.placement),
-            model.dof,
-            platform.gravity,
-        )
-        assert robot.driven_joints[0] == "leg1_joint2"
-        pose = spec.placement.copy()
-        pose[:3, 3] += (0.01, -0.02, 0.03)
-        base = BaseMotion(
-            pose, np.random.default_rng(0).uniform(-0.5, 0.5, (3, 6)), representation="body_fixed"
-        )
-        found, expected = (one.inverse_dynamics(None, base) for one in (robot, platform))
-        assert np.abs(found / expected - 1.0).max() < 1e-11
+        plate = Platform(spec.mass, spec.com, spec.inertia, spec.placement)
+        robot = ParallelRobot.from_screws(limbs, plate, model.dof, platform.gravity)
+        assert robot.driven_joints == tuple(f"leg{i}_joint2" for i in range(1, 7))
+        assert robot.structure.driven == platform.structure.driven
+        assert robot.tree.parents == platform.tree.parents
+        for name in ("masses", "coms", "inertias", "gravity"):
+            np.testing.assert_allclose(getattr(robot.tree, name), getattr(platform.tree, name), atol=1e-15)
+        for one, other in zip(model_of(robot.structure).limbs, model.limbs, strict=True):
+            ours, theirs = one.chain.screws, other.chain.screws
+            np.testing.assert_allclose(ours[:3], theirs[:3], atol=1e-15)
+            turns = ours[3:] @ np.linalg.pinv(theirs[3:])  # about the same point
+            np.testing.assert_allclose(turns @ theirs[3:], ours[3:], atol=1e-14)
+            assert abs(np.linalg.det(turns)) == pytest.approx(1.0)
 
     @pytest.mark.parametrize(
         ("change", "said"),

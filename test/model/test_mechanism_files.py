@@ -15,7 +15,7 @@ from oracles.cases import relative_errors
 from oracles.mechanisms import Closed, Mechanism
 from oracles.motions import Base
 from oracles.random_trees import Tree
-from sweeps import THOROUGH
+from sweeps import THOROUGH, some
 
 from hodyn_ros import BaseMotion, Robot, share
 from hodyn_ros.array import Array
@@ -96,7 +96,8 @@ class TestFiles:
     def test_the_motion_holds_all_limits(
         self, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        assert run(monkeypatch, "check", f"{name}.yaml", f"{name}_motion.yaml") == 0
+        known = ("--tolerance", 0.001 if THOROUGH else 0.05)  # between samples; peaks are known better
+        assert run(monkeypatch, "check", f"{name}.yaml", f"{name}_motion.yaml", *known) == 0
         assert "limits hold; the tightest" in capsys.readouterr().out
 
     def test_coordinates_stay_within_their_limits(self, name: str) -> None:
@@ -116,7 +117,7 @@ class TestFiles:
         assert values["trajectory"] == f"{name}_motion.yaml"
 
 
-@pytest.mark.parametrize("name", ["delta", "humanoid_leg"])
+@pytest.mark.parametrize("name", some(["delta", "humanoid_leg"], "humanoid_leg"))  # which moves its base
 def test_real_nodes_answer_the_motion(name: str) -> None:
     pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with the ROS build (make)")
     from ros_processes import start_launch_file
@@ -172,7 +173,7 @@ class TestDelta:
         path.write_text(yaml.safe_dump(text))
         rods = Robot.load(path)
         assert rods.tree.n_joints == 6 + 3 + 12
-        for time in TIMES:
+        for time in TIMES if THOROUGH else TIMES[:2]:
             y, _ = motion_at("delta", time, 4 if THOROUGH else 0)
             one = rods.solve_loops(y)
             turns = one.joints[:, [rods.tree.joint_index(f"to_{row}") for row in ("rx", "ry", "rz")]]

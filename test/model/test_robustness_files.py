@@ -28,7 +28,7 @@ SCRAPS = [
     b"*a", b"|", b"- x", b"\t", b"world", b"column", b"fixed", b"helical", b"? x", b"\xc3\xa9", b"\x07", b'"',
     b"'", b": ", b"#",
 ]  # fmt: skip
-SEEDS = range(150 if THOROUGH else 50)
+SEEDS = range(150 if THOROUGH else 25)
 
 
 def random_bytes(seed: int) -> bytes:

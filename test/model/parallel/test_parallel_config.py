@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from refusals import refused
+from sweeps import THOROUGH
 
 from hodyn_ros import BaseMotion, ModelError, Robot, share
 from hodyn_ros.dynamics.read_robot import read_robot
@@ -42,7 +43,7 @@ def test_the_shipped_platform_carries_its_weight() -> None:
 def test_the_shipped_platform_rolls_half_a_radian() -> None:
     """The motion of the paper's example stays away from singular poses."""
     robot = Robot.load(PLATFORM)
-    for roll in np.linspace(-0.5, 0.5, 11):
+    for roll in np.linspace(-0.5, 0.5, 11 if THOROUGH else 4):
         pose = robot.home[1].copy()
         pose[1:3, 1:3] = [[np.cos(roll), -np.sin(roll)], [np.sin(roll), np.cos(roll)]]
         base = BaseMotion(pose, np.zeros((2, 6)))
@@ -101,14 +102,11 @@ def test_the_shipped_planar_robot_has_three_elastic_drives_for_two_degrees_of_fr
     assert robot.limits.effort.shape == (3,)
 
 
-@pytest.mark.parametrize("path", [PLATFORM, PLANAR])
-def test_every_robot_is_read_in_one_way(path: Path) -> None:
-    one, other = Robot.load(path, (0.0, 1.0, 2.0)), Robot.load(path, (0.0, 1.0, 2.0))
-    for robot in (one, other):
+def test_every_robot_is_read_in_one_way() -> None:
+    for path in (PLATFORM, PLANAR):
+        robot = Robot.load(path, (0.0, 1.0, 2.0))
         assert type(robot) is Robot
         assert robot.gravity.tolist() == [0.0, 1.0, 2.0]
-    base = BaseMotion(one.home[1], np.zeros((2, 6)))
-    np.testing.assert_array_equal(one.inverse_dynamics(None, base), other.inverse_dynamics(None, base))
     # what reads every file says nothing of platforms for a tree
     tree = Robot.load(share.find("config", "panda.yaml"))
     assert tree.platform is None and tree.closure is None
