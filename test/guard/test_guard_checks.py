@@ -392,6 +392,17 @@ def test_every_order_of_a_feedforward_is_held_against_the_others(wrong: dict[str
     assert found.stamp == EPOCH + 2 * MS  # it is not followed
 
 
+@pytest.mark.parametrize("ahead, taken", [(49, True), (51, False), (-49, True), (-51, False)])
+def test_a_feedforward_may_be_stamped_within_timeout_of_now(ahead: int, taken: bool) -> None:
+    found = stream()
+    call = partial(found.take, EPOCH, EPOCH + ahead * MS, feedforward(), Status.OK, False)
+    if taken:
+        call()
+    else:
+        refused(call, "its stamp lies", StreamError)
+    assert (found.stamp is not None) is taken
+
+
 @pytest.mark.parametrize("name", some(explained_study.ROBOTS, "Panda"))
 def test_efforts_of_the_fastest_motion_of_elastic_robots_are_explained(name: str) -> None:
     """As if links moved as their motors do, a part of these motions would be rejected."""
