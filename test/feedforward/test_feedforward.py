@@ -156,12 +156,11 @@ def test_a_limit_is_exceeded_from_the_next_number_on() -> None:
         ("position_upper", q[0], Status.POSITION_LIMIT_EXCEEDED),
         ("position_lower", q[0], Status.POSITION_LIMIT_EXCEEDED),
     ]
-    for name, reached, bit in cases:
+    for place, (name, reached, bit) in enumerate(cases):
         assert FeedforwardModel(arm(limits(**{name: reached})), 2).compute(q).status == Status.OK
-        for joint in range(N):
-            limit = reached.copy()
-            limit[joint] = np.nextafter(limit[joint], np.inf if name == "position_lower" else -np.inf)
-            assert FeedforwardModel(arm(limits(**{name: limit})), 2).compute(q).status == bit
+        limit, joint = reached.copy(), place % N
+        limit[joint] = np.nextafter(limit[joint], np.inf if name == "position_lower" else -np.inf)
+        assert FeedforwardModel(arm(limits(**{name: limit})), 2).compute(q).status == bit
 
 
 def test_clamped_joints_stand_at_the_limit_and_the_others_are_untouched() -> None:

@@ -1,6 +1,5 @@
 """A load that is faded in: the feedforward of a body whose figures change with time."""
 
-from dataclasses import replace
 from math import factorial
 
 import numpy as np
@@ -15,7 +14,7 @@ from hodyn_ros.feedforward.load_fade import LoadFade
 from hodyn_ros.feedforward.model import FeedforwardModel
 from hodyn_ros.feedforward.payload import Payload
 from hodyn_ros.lie.motion import BaseMotion
-from hodyn_ros.model.drive_spec import RotorSpec
+from hodyn_ros.model.drive_spec import DriveSpec, RotorSpec
 
 pytestmark = pytest.mark.thorough
 
@@ -114,12 +113,11 @@ def test_stamps_that_go_back_do_not_hold_it_up(models: tuple[FeedforwardModel, F
     assert fade.elapsed == 0.0 and fade.stamp == START
 
 
-def test_rotors_that_turn_with_links_are_not_faded(panda: Robot) -> None:
-    specs = [
-        replace(spec, rotor=RotorSpec(body)) if joint else spec
-        for joint, (spec, body) in enumerate(zip(panda.require_drives().specs, ("", *panda.tree.body_names)))
-    ]
-    robot = panda.with_drives(specs)
+def test_rotors_that_turn_with_links_are_not_faded() -> None:
+    bodies = [np.eye(4)] * 2, [1.0, 1.0], np.full((2, 3), 0.1), [0.1 * np.eye(3)] * 2
+    arm = Robot.from_screws([-1, 0], [[0, -1, 0, 0, 0, 0], [0, -1, 0, 0, 0, -0.6]], *bodies)
+    turns = RotorSpec(arm.tree.body_names[0])
+    robot = arm.with_drives([DriveSpec(900.0, 0.3), DriveSpec(900.0, 0.3, rotor=turns)])
     models = FeedforwardModel(robot, 0), FeedforwardModel(robot.with_tree(LOAD.on_tree(robot)), 0)
     refused(lambda: LoadFade(*models, DURATION), "its load is not faded; set the parameters payload_mass")
 

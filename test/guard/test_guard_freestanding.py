@@ -15,6 +15,7 @@ from test_guard_in_cpp import CXX, GUARD, WARNINGS
 SCENARIO = ROOT / "test" / "helpers" / "guard_scenario.c"
 FREESTANDING = ("-std=c++17", "-ffreestanding", "-nostdinc++", "-fno-exceptions", "-fno-rtti")
 PANDA = ("-DHODYN_GUARD_JOINTS=7", "-DHODYN_GUARD_ROWS=3")
+ROOM = ("-DHODYN_GUARD_JOINTS=2", "-DHODYN_GUARD_ROWS=3", f"-I{GUARD}", *WARNINGS, "-O0", "-c")
 CORTEX = ("-mcpu=cortex-m7", "-mthumb", "-mfpu=fpv5-d16", "-mfloat-abi=hard")
 OF_MATH = {"exp", "fabs", "nearbyint"}
 OF_MEMORY = {"memcpy", "memset", "memmove"}
@@ -50,16 +51,20 @@ def test_numbers_that_are_none_have_to_be_seen(tmp_path: Path) -> None:
         compiled(tmp_path, "g++", "-ffast-math")
 
 
+@pytest.fixture(scope="module")
+def guard_of_two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("firmware") / "guard.o"
+    return compiled_by(CXX, [*FREESTANDING, *ROOM], [GUARD / "guard.cpp"], path)
+
+
 @needs_c
 @pytest.mark.skipif(CXX is None, reason="there is no C++ compiler on the path")
 @pytest.mark.parametrize("language", ["c99", "c++17"])
-def test_firmware_in_c(tmp_path: Path, language: str) -> None:
+def test_firmware_in_c(tmp_path: Path, guard_of_two: Path, language: str) -> None:
     """The same program as C and as C++: it joins a motion and follows it, which then stops to come."""
     compiler, own = (CC, ["-Wmissing-prototypes"]) if language == "c99" else (CXX, ["-x", "c++"])
-    room = ["-DHODYN_GUARD_JOINTS=2", "-DHODYN_GUARD_ROWS=3", f"-I{GUARD}", *WARNINGS, "-O0", "-c"]
-    compiled_by(compiler, [*own, f"-std={language}", *room], [SCENARIO], tmp_path / "scenario.o")
-    compiled_by(CXX, [*FREESTANDING, *room], [GUARD / "guard.cpp"], tmp_path / "guard.o")
-    linked = [CC, "scenario.o", "guard.o", "-lm", "-o", "scenario"]
+    compiled_by(compiler, [*own, f"-std={language}", *ROOM], [SCENARIO], tmp_path / "scenario.o")
+    linked = [CC, "scenario.o", guard_of_two, "-lm", "-o", "scenario"]
     subprocess.run(linked, check=True, cwd=tmp_path, timeout=60)
     ran = subprocess.run([tmp_path / "scenario"], check=True, capture_output=True, text=True, timeout=60)
     refused, *changes, efforts = ran.stdout.splitlines()

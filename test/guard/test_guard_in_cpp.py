@@ -7,7 +7,7 @@ import platform
 import runpy
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import fields, replace
+from dataclasses import fields
 from enum import Enum
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -390,7 +390,7 @@ def answered(seed: int) -> Streams:
         efforts_act=seed % 4 != 3,
     )
     limits = GuardLimits([4.0, 4.5], [30.0, 20.0], [np.inf, 4000.0], [5.0, np.inf], [-0.6, -np.inf], 0.7)
-    gains = MotorGains(np.array([150.0, 80.0]), np.array([12.0, 6.0])) if feedback else None
+    gains = GAINS if feedback else None
     model = two_joints if modelled else None
     observer = observer_of(two_joints, [5.0, np.inf]) if modelled else None
     arguments = ["one", "two"], config, limits, gains, model, observer
@@ -438,19 +438,52 @@ def test_random_streams_reach_every_reason(library: ctypes.CDLL) -> None:
     assert set().union(*(one.trips for one in found)) >= {Fault.MISMATCH}
 
 
+BOUNDS = GuardLimits([4.0, 4.5], [30.0, 20.0])
+GAINS = MotorGains(np.array([150.0, 80.0]), np.array([12.0, 6.0]))
+
+
+class Both:
+    """A guard of two joints in either language, on the same streams."""
+
+    def __init__(
+        self,
+        library: ctypes.CDLL,
+        config: GuardConfig,
+        limits: GuardLimits = BOUNDS,
+        gains: MotorGains | None = None,
+        model: EffortModel | None = None,
+        observer: EffortObserver | None = None,
+    ) -> None:
+        arguments = NAMES, config, limits, gains, model, observer
+        self.ours, self.theirs = Guard(library, *arguments), CommandGuard(*arguments)
+        self.changes: list[tuple[State, State, Found]] = []
+
+    def act(self, moment: Moment) -> Answer:
+        answer = expected(self.theirs, moment)
+        assert_same(self.ours.act(moment), answer, moment.k)
+        self.changes += answer.changes
+        return answer
+
+    @property
+    def states(self) -> list[State]:
+        return [after for _, after, _ in self.changes]
+
+
 @needs_compiler
-@pytest.mark.parametrize("share", [0.0, 0.7, 1.0])
-@pytest.mark.parametrize("feedback", [False, True])
+@pytest.mark.parametrize(
+    "feedback, share",
+    sweeps.some(
+        [(feedback, share) for feedback in (False, True) for share in (0.0, 0.7, 1.0)],
+        *((False, 1.0), (True, 0.0), (True, 0.7)),
+    ),
+)
 def test_a_joint_that_runs_away_beside_one_that_is_false(
     library: ctypes.CDLL, feedback: bool, share: float
 ) -> None:
     """Of the other one, a share of the samples jump, or are no numbers; stamps are wrong at times."""
     config = GuardConfig(measured=feedback, settle=0.02, fade=0.1, tracking_error=10.0)
-    limits = GuardLimits([4.0, 4.5], [30.0, 20.0])
-    gains = MotorGains(np.array([150.0, 80.0]), np.array([12.0, 6.0])) if feedback else None
-    ours, theirs = Guard(library, NAMES, config, limits, gains), CommandGuard(NAMES, config, limits, gains)
-    rng, stops = np.random.default_rng(5), []
-    for k in range(700):
+    both, rng = Both(library, config, gains=GAINS if feedback else None), np.random.default_rng(5)
+    for k in range(650):
         now, reference = EPOCH + k * MS, desired(1e-3 * k - 0.15)
         position, velocity = reference.positions[:2].copy()
         away, rate, *_ = ramp((1e-3 * k - 0.4) / 0.2)
@@ -461,10 +494,8 @@ def test_a_joint_that_runs_away_beside_one_that_is_false(
             velocity[0] += rng.choice([np.nan, np.inf, 0.0, 5.0, -1e120])
         stamp = now - int(rng.choice([0, 0, 0, 3, 70])) * MS * (k >= 400)
         moment = Moment(k, now, [Feed(now, reference)], [Measured(stamp, position, velocity)])
-        answer = expected(theirs, moment)
-        assert_same(ours.act(moment), answer, k)
-        stops += [why[:2] for _, _, why in answer.changes]
-    assert (Fault.VELOCITY, "two") in stops
+        both.act(moment)
+    assert (Fault.VELOCITY, "two") in [why[:2] for _, _, why in both.changes]
 
 
 @needs_compiler
@@ -472,23 +503,18 @@ def test_a_loop_catches_up_after_an_overrun(library: ctypes.CDLL) -> None:
     """20 ms without a command, then those that were missed, 20 us apart; each may step by little alone."""
     config = GuardConfig(measured=True, settle=0.02, fade=0.1)
     limits = GuardLimits([4.0, 4.5], [30.0, 20.0], [500.0, 500.0], [5.0, 5.0])
-    gains, names = MotorGains(np.array([150.0, 80.0]), np.array([12.0, 6.0])), ["one", "two"]
-    observer = observer_of(two_joints, [5.0, 5.0])
-    ours = Guard(library, names, config, limits, gains, two_joints, observer)
-    theirs = CommandGuard(names, config, limits, gains, two_joints, observer)
+    both = Both(library, config, limits, GAINS, two_joints, observer_of(two_joints, [5.0, 5.0]))
     rng, now = np.random.default_rng(1), EPOCH
-    for k in range(700):
-        late = 500 <= k < 520
-        step = 20 * MS if k == 500 else MS // 50 if late else MS
+    for k in range(500):
+        late = 400 <= k < 420
+        step = 20 * MS if k == 400 else MS // 50 if late else MS
         now += step
         reference = desired(1e-9 * (now - EPOCH) - 0.15)
         speed = reference.positions[1] + late * rng.normal(scale=0.03, size=2)
         measured = [Measured(now, reference.positions[0], speed)]
         elapsed = 1e-9 * step if k % 2 else None
         moment = Moment(k, now, [Feed(now, reference)], measured, elapsed=elapsed)
-        answer = expected(theirs, moment)
-        assert_same(ours.act(moment), answer, k)
-        assert k < 300 or answer.state is State.FOLLOWING, (k, theirs.reason)
+        assert both.act(moment).state is State.FOLLOWING or k < 300, (k, both.theirs.reason)
 
 
 # two links that are coupled, each behind a spring
@@ -523,18 +549,17 @@ def test_a_soft_robot_brakes_from_full_speed_and_is_let_go_where_a_motor_is_fals
     """
     config = GuardConfig(measured=True, settle=0.02, fade=0.1, tracking_error=1.0)
     limits = GuardLimits([15.0, 15.0], [20.0, 20.0])
-    gains, names = MotorGains(60.0**2 * ROTORS, 2.0 * 60.0 * ROTORS), ["one", "two"]
+    gains = MotorGains(60.0**2 * ROTORS, 2.0 * 60.0 * ROTORS)
     noise, drives = np.full(2, 2.0 / THRESHOLD), [DriveSpec(np.inf, float(own)) for own in ROTORS]
     observer = EffortObserver(
         lambda motion: LINKS @ motion[2],
-        DriveTrain(drives, names),
+        DriveTrain(drives, NAMES),
         ObserverConfig(bandwidth=GAIN, stiffness_deviation=0.0),
         noise,
         at_motors=True,
         stiffness=SPRINGS,
     )
-    ours = Guard(library, names, config, limits, gains, coupled, observer)
-    theirs = CommandGuard(names, config, limits, gains, coupled, observer)
+    both = Both(library, config, limits, gains, coupled, observer)
     moves, way = soft_robot(softer), through_points(np.array([0.0, 0.4]), np.array([[0.0, 0.0], [1.5, -1.2]]))
     state, bends, seen = np.zeros(8), [], []
     for k in range(1000):
@@ -545,8 +570,7 @@ def test_a_soft_robot_brakes_from_full_speed_and_is_let_go_where_a_motor_is_fals
         now = EPOCH + k * MS
         measured = Measured(now, state[2:4] + 1e-9 * (k % 2), state[6:8])
         moment = Moment(k, now, [Feed(now, reference)], [measured], elapsed=1e-3, stop=k >= 250 and not push)
-        answer = expected(theirs, moment)
-        assert_same(ours.act(moment), answer, k)
+        answer = both.act(moment)
         seen += [(k, after, why[-1]) for _, after, why in answer.changes]
         if answer.numbers is None and k > 250:
             break
@@ -566,10 +590,7 @@ def test_a_robot_that_was_let_go_as_its_controllers_went_is_joined_once_they_are
 ) -> None:
     """Both in the same two milliseconds, as by an emergency stop."""
     config = GuardConfig(settle=0.02, fade=0.1, efforts_act=True)
-    limits = GuardLimits([4.0, 4.5], [30.0, 20.0])
-    args = (NAMES, config, limits, None, two_joints)
-    ours, theirs = Guard(library, *args), CommandGuard(*args)
-    let_go, seen = 10_000, []
+    both, let_go = Both(library, config, model=two_joints), 10_000
     for k in range(600):
         now, motion = EPOCH + k * MS, desired(0.0)
         position, velocity = motion.positions[:2].copy()
@@ -578,32 +599,26 @@ def test_a_robot_that_was_let_go_as_its_controllers_went_is_joined_once_they_are
             velocity += 9.0
         feed, measured = [Feed(now, motion)], [Measured(now, position, velocity)]
         moment = Moment(k, now, feed, measured, listening=not let_go < k < let_go + 100)
-        answer = expected(theirs, moment)
-        assert_same(ours.act(moment), answer, k)
-        seen += [after for _, after, _ in answer.changes]
-        if answer.reason[-1]:
+        if both.act(moment).reason[-1]:
             let_go = k
     stopped = [State.STOPPING, State.STOPPED, State.WAITING]
-    assert seen == [State.JOINING, State.FOLLOWING, *stopped, State.JOINING, State.FOLLOWING]
+    assert both.states == [State.JOINING, State.FOLLOWING, *stopped, State.JOINING, State.FOLLOWING]
 
 
 @needs_compiler
 def test_a_robot_whose_signals_disagree_after_the_end_is_joined_again(library: ctypes.CDLL) -> None:
     """First nobody takes the commands, then the stream ends and efforts go to zero."""
     config = GuardConfig(measured=True, settle=0.02, fade=0.05, end=End.ZERO, release_after=0.05, lead=0.002)
-    limits = GuardLimits([4.0, 4.5], [30.0, 20.0])
-    args = (NAMES, config, limits, MotorGains(np.full(2, 100.0), np.full(2, 10.0)), two_joints)
-    ours, theirs, seen = Guard(library, *args), CommandGuard(*args), []
-    for k in range(900):
+    gains = MotorGains(np.full(2, 100.0), np.full(2, 10.0))
+    both = Both(library, config, gains=gains, model=two_joints)
+    for k in range(700):
         now, motion, off = EPOCH + k * MS, desired(0.3), 150 <= k < 210
         feed = [Feed(now, motion._replace(positions=motion.positions * [[1.0], [0.0], [0.0]]))]
         measured = [Measured(now, motion.positions[0] + 1e-7 * (k % 2), np.full(2, float(off)))]
-        moment = Moment(k, now, feed if k < 600 else [], measured, listening=not off)
-        answer = expected(theirs, moment)
-        assert_same(ours.act(moment), answer, k)
-        seen += [after for _, after, _ in answer.changes]
+        moment = Moment(k, now, feed if k < 400 else [], measured, listening=not off)
+        answer = both.act(moment)
     follows = [State.JOINING, State.FOLLOWING]
-    assert seen == [*follows, State.WAITING, *follows, State.STOPPING, State.STOPPED]
+    assert both.states == [*follows, State.WAITING, *follows, State.STOPPING, State.STOPPED]
     assert answer.numbers is not None and not answer.numbers[2].any()
 
 
@@ -613,19 +628,17 @@ def test_a_robot_whose_signals_disagree_after_the_end_is_joined_again(library: c
 def test_what_has_ended_commands_since_a_stream_was_interrupted_asks_for_a_start(
     library: ctypes.CDLL, since: str, silent: int
 ) -> None:
-    config, limits = GuardConfig(settle=0.02, fade=0.05), GuardLimits([4.0, 4.5], [30.0, 20.0])
-    gains = MotorGains(np.array([150.0, 80.0]), np.array([12.0, 6.0])) if since == "blind" else None
-    args = (NAMES, replace(config, measured=gains is not None), limits, gains)
-    ours, theirs = Guard(library, *args), CommandGuard(*args)
+    gains = GAINS if since == "blind" else None
+    both = Both(library, GuardConfig(settle=0.02, fade=0.05, measured=gains is not None), gains=gains)
     now, motion, fails = EPOCH, desired(0.0), 150 + silent
-    for k in range(fails + 400):
+    for k in range(fails + 250):
         now += 150 * MS if since == "held up" and k == fails else MS
         feed = [] if 150 <= k < fails + 60 else [Feed(now, motion)]
         lost = since == "blind" and fails <= k < fails + 60
         seen = [] if lost else [Measured(now, *motion.positions[:2])]
         moment = Moment(k, now, feed, seen)
-        assert_same(ours.act(moment), expected(theirs, moment), k)
-    assert theirs.state is (State.FOLLOWING if since == "nothing" else State.STOPPED)
+        both.act(moment)
+    assert both.theirs.state is (State.FOLLOWING if since == "nothing" else State.STOPPED)
 
 
 @needs_compiler
@@ -634,15 +647,15 @@ def test_a_reference_that_would_leap_after_a_hold_up_stops_both(
     library: ctypes.CDLL, late: int, stops: bool
 ) -> None:
     """Of drives with a loop of their own, which have stayed; 2 rad/s, and 0.05 rad are allowed."""
-    config, limits = GuardConfig(settle=0.02, fade=0.1), GuardLimits([4.0, 4.5], [30.0, 20.0])
-    ours, theirs = Guard(library, NAMES, config, limits), CommandGuard(NAMES, config, limits)
-    now = EPOCH
-    for k in range(700):
+    both, now = Both(library, GuardConfig(settle=0.02, fade=0.1)), EPOCH
+    for k in range(640):
         now += late * MS if k == 550 else MS
         reference = desired(1e-9 * (now - EPOCH) - 0.15)
         moment = Moment(k, now, [Feed(now, reference)], [Measured(now, *reference.positions[:2])])
-        assert_same(ours.act(moment), expected(theirs, moment), k)
-    assert (theirs.faults[Fault.REFERENCE_STEP] == 1) == stops == (theirs.state is not State.FOLLOWING)
+        both.act(moment)
+    assert (
+        (both.theirs.faults[Fault.REFERENCE_STEP] == 1) == stops == (both.theirs.state is not State.FOLLOWING)
+    )
 
 
 @needs_compiler
@@ -651,10 +664,8 @@ def test_a_motion_that_parts_from_its_derivative_stops_both_equally_far_away(
     library: ctypes.CDLL, order: int
 ) -> None:
     """The robot stands; what the derivative says, within every step, wanders and is forgotten again."""
-    config = GuardConfig(settle=0.02, fade=0.05, rejoin=Rejoin.ALWAYS)
-    limits = GuardLimits([4.0, 4.5], [30.0, 20.0])
-    ours, theirs = Guard(library, NAMES, config, limits), CommandGuard(NAMES, config, limits)
-    rng, said, stops = np.random.default_rng(order + 3), np.zeros(2), []
+    both = Both(library, GuardConfig(settle=0.02, fade=0.05, rejoin=Rejoin.ALWAYS))
+    rng, said = np.random.default_rng(order + 3), np.zeros(2)
     for k in range(2000):
         now, motion = EPOCH + k * MS, desired(0.0)
         if k % 80 == 0:
@@ -662,55 +673,49 @@ def test_a_motion_that_parts_from_its_derivative_stops_both_equally_far_away(
         motion.positions[order + 1] = said
         feed = [] if k % 3 or k % 900 > 750 else [Feed(now, motion)]  # a gap lets all be forgotten
         moment = Moment(k, now, feed, [Measured(now, *desired(0.0).positions[:2])])
-        answer = expected(theirs, moment)
-        assert_same(ours.act(moment), answer, k)
-        stops += [why[1] for _, _, why in answer.changes if why[0] is Fault.REFERENCE_STEP]
-    assert set(stops) == set(NAMES)
+        both.act(moment)
+    assert {why[1] for _, _, why in both.changes if why[0] is Fault.REFERENCE_STEP} == set(NAMES)
 
 
 @needs_compiler
 def test_a_false_velocity_before_any_other_makes_no_turn_of_a_joint_that_stands(library: ctypes.CDLL) -> None:
     """What it said was taken for the way of 0.4 s, in which measurements were taken for jumps."""
     config = GuardConfig(settle=0.02, fade=0.05, measurement_timeout=0.5)
-    args = (NAMES, config, GuardLimits([4.0, 4.5], [30.0, 20.0]))
-    ours, theirs = Guard(library, *args), CommandGuard(*args)
-    for k in range(800):
+    both = Both(library, config)
+    for k in range(600):
         now, motion, false = EPOCH + k * MS, desired(0.0), k < 20
         seen = Measured(now, *(motion.positions[:2] + [[1e-7 * (k % 2)], [-9.0 * false]]))
         moment = Moment(k, now, [Feed(now, motion)], [seen])
-        assert_same(ours.act(moment), expected(theirs, moment), k)
-    assert theirs.state is State.FOLLOWING and not theirs.measured.wraps
+        both.act(moment)
+    assert both.theirs.state is State.FOLLOWING and not both.theirs.measured.wraps
 
 
 @needs_compiler
 def test_a_motion_that_is_left_out_stops_both(library: ctypes.CDLL) -> None:
     """Positions, velocities or nothing of the one before, in every order."""
     config = GuardConfig(settle=0.0, fade=0.05, join_within=0.0, rejoin=Rejoin.ALWAYS)
-    args = (NAMES, config, GuardLimits([4.0, 4.5], [30.0, 20.0]))
-    ours, theirs = Guard(library, *args), CommandGuard(*args)
+    both = Both(library, config)
     rng, rows = np.random.default_rng(3), 3
-    for k in range(1000):
+    for k in range(700):
         now, motion = EPOCH + k * MS, desired(0.4)
         rows = int(rng.integers(0, 4)) if k % 80 == 79 else rows
         feed = Feed(now, motion._replace(positions=motion.positions[:rows]))
         moment = Moment(k, now, [feed], [Measured(now, motion.positions[0] + 1e-7 * (k % 2), None)])
-        assert_same(ours.act(moment), expected(theirs, moment), k)
-    assert theirs.faults[Fault.REFERENCE_STEP] > 3
+        both.act(moment)
+    assert both.theirs.faults[Fault.REFERENCE_STEP] > 3
 
 
 @needs_compiler
 def test_efforts_alone_are_kept_in_a_stop_before_it_has_joined(library: ctypes.CDLL) -> None:
     config = GuardConfig(settle=0.02, fade=0.5, join_within=0.0, efforts_act=True)
-    args = (NAMES, config, GuardLimits([4.0, 4.5], [30.0, 20.0]), None, two_joints)
-    ours, theirs, stands = Guard(library, *args), CommandGuard(*args), np.array([0.8, -0.6])
+    both, stands = Both(library, config, model=two_joints), np.array([0.8, -0.6])
     holds = two_joints(Motion(stands, np.zeros(2), np.zeros(2)))
-    for k in range(1200):
+    for k in range(900):
         now = EPOCH + k * MS
         feed = [Feed(now, Reference(np.zeros((0, 2)), holds[None]))] if k < 200 else []
         moment = Moment(k, now, feed, [Measured(now, stands + 1e-7 * (k % 2), np.zeros(2))])
-        answer = expected(theirs, moment)
-        assert_same(ours.act(moment), answer, k)
-    assert theirs.state is State.STOPPED and answer.numbers is not None
+        answer = both.act(moment)
+    assert both.theirs.state is State.STOPPED and answer.numbers is not None
     np.testing.assert_allclose(answer.numbers[2], holds, rtol=1e-12)
 
 
@@ -722,21 +727,17 @@ def test_efforts_that_are_no_number_let_go(library: ctypes.CDLL) -> None:
     def model(motion: Motion, deflection: Motion | None = None) -> Array:
         return two_joints(motion, deflection) * (np.nan if fails else 1.0)
 
-    limits, names = GuardLimits([4.0, 4.5], [30.0, 20.0], np.inf, np.inf), ["one", "two"]
-    config = GuardConfig(settle=0.02, fade=0.1)
-    config = replace(config, efforts_act=True)
+    config = GuardConfig(settle=0.02, fade=0.1, efforts_act=True)
     observer = observer_of(model, [5.0, 5.0])  # that says nothing either
-    ours = Guard(library, names, config, limits, None, model, observer)
-    theirs = CommandGuard(names, config, limits, None, model, observer)
+    both = Both(library, config, model=model, observer=observer)
     trips = []
-    for k in range(600):
+    for k in range(480):
         now, reference = EPOCH + k * MS, desired(1e-3 * k - 0.15)
         if k > 400:
             fails.append(True)
         feed = [Feed(now, reference)] if k < 300 else []
         moment = Moment(k, now, feed, [Measured(now, *reference.positions[:2])])
-        answer = expected(theirs, moment)
-        assert_same(ours.act(moment), answer, k)
+        answer = both.act(moment)
         trips += [(why[0], answer.numbers) for _, _, why in answer.changes if why[-1]]
     ((cause, numbers),) = trips
     assert cause is Fault.MISMATCH and numbers is not None and not numbers[2].any()

@@ -316,9 +316,9 @@ def test_a_stop_brakes_within_the_deceleration_and_for_a_tenth_of_a_second_at_le
 ) -> None:
     limits = replace(LIMITS, velocity=1.5)  # 7.5 rad/s^2 by itself, as it is slow
     rig = Rig(deceleration=stated, limits=limits, lead=1e-3 * lead)
-    rig.run(300, moving(speed)).run(700, nothing)
+    rig.run(200, moving(speed)).run(320 + lasts, nothing)
     begin, end = rig.entered(State.STOPPING), rig.entered(State.STOPPED)
-    assert near(begin, 350 - lead) and abs(end - begin - lasts - lead) <= 2
+    assert near(begin, 250 - lead) and abs(end - begin - lasts - lead) <= 2
     q, v = rig.rows(begin, end + 50)[:, :2].transpose(1, 0, 2)
     np.testing.assert_array_equal([q[0], v[0]], rig.rows(begin - 1, begin)[0, :2])  # from the last command
     np.testing.assert_allclose(np.diff(q, axis=0) / 1e-3, 0.5 * (v[1:] + v[:-1]), atol=2e-3)  # without a leap
@@ -345,7 +345,7 @@ def test_the_efforts_of_a_stop_are_those_of_braking_and_of_what_the_model_did_no
     rig = Rig(model=heavy, deceleration=5.0, rejoin=Rejoin.NEVER).run(300, weighed(1.0, kept))
     if cause == "status":
         rig.run(302, weighed(1.0, kept), status=Status.NEAR_SINGULARITY)
-    rig.run(900, nothing)
+    rig.run(760, nothing)
     begin, end = rig.entered(State.STOPPING), rig.entered(State.STOPPED)
     q, v, effort = rig.rows(begin - 20, end + 100).transpose(1, 0, 2)
     assert np.abs(np.diff(effort, axis=0)).max() < 0.05  # no step
@@ -359,10 +359,10 @@ def test_the_efforts_of_a_stop_are_those_of_braking_and_of_what_the_model_did_no
 def test_after_an_effort_that_is_not_believed_those_of_braking_go_on_from_the_mean() -> None:
     """Of what the model has not explained before: the last one is that of the fault."""
     limits = replace(LIMITS, mismatch=4.0)
-    false = lambda t: weighed(1.0, 1.5 + 10.0 * (t >= 0.3))(t)  # noqa: E731
-    rig = Rig(model=heavy, limits=limits, rejoin=Rejoin.NEVER).run(700, false)
-    assert rig.fault is Fault.EFFORT_STEP and near(rig.stopped_at, 300)
-    last = rig.commands[699]
+    false = lambda t: weighed(1.0, 1.5 + 10.0 * (t >= 0.2))(t)  # noqa: E731
+    rig = Rig(model=heavy, limits=limits, rejoin=Rejoin.NEVER).run(500, false)
+    assert rig.fault is Fault.EFFORT_STEP and near(rig.stopped_at, 200)
+    last = rig.commands[499]
     np.testing.assert_allclose(last.effort, 4.0 * last.position + 1.5, atol=0.1)
 
 
@@ -380,21 +380,21 @@ def test_a_stop_keeps_no_effort_that_may_have_been_what_was_wrong() -> None:
 
 def test_an_effort_that_was_carried_on_for_long_counts_as_it_was() -> None:
     """50 ms by a rate of 20 N.m/s, which the model does not know of, are 1 N.m."""
-    rig = Rig(model=heavy, rejoin=Rejoin.NEVER).run(300, rests(1.5, 20.0)).run(700, nothing)
-    np.testing.assert_allclose(rig.commands[699].effort, 1.5, atol=1e-9)
+    rig = Rig(model=heavy, rejoin=Rejoin.NEVER).run(200, rests(1.5, 20.0)).run(500, nothing)
+    np.testing.assert_allclose(rig.commands[499].effort, 1.5, atol=1e-9)
 
 
 def test_at_the_end_it_holds() -> None:
-    rig = Rig(end=End.HOLD).run(100, rests(6.0)).run(1000, nothing)
+    rig = Rig(end=End.HOLD).run(100, rests(6.0)).run(700, nothing)
     assert rig.guard.state is State.STOPPED and not rig.guard.ended
-    assert (rig.rows(300, 1000)[:, 2] == 6.0).all() and len(rig.rows(300, 1000)) == 700
+    assert (rig.rows(300, 700)[:, 2] == 6.0).all() and len(rig.rows(300, 700)) == 400
 
 
 def test_at_the_end_efforts_fade_to_zero_after_release_after() -> None:
     rig = Rig(end=End.ZERO, release_after=0.2, fade=0.1, model=lambda motion, bent=None: np.full(2, 6.0))
-    rig.run(200, rests(6.0)).run(1000, nothing)
+    rig.run(100, rests(6.0)).run(600, nothing)
     stands = rig.entered(State.STOPPED)
-    effort = rig.rows(stands, 1000)[:, 2, 0]
+    effort = rig.rows(stands, 600)[:, 2, 0]
     assert (effort[:200] == 6.0).all() and effort[202] < 6.0
     assert effort[250] == pytest.approx(3.0, abs=0.3) and effort[295] > 0.0 and not effort[302:].any()
     assert not rig.guard.ended  # whoever commands it may go on
@@ -403,11 +403,11 @@ def test_at_the_end_efforts_fade_to_zero_after_release_after() -> None:
 def test_without_a_model_efforts_fade_to_zero_as_soon_as_a_stop_begins() -> None:
     rig = (
         Rig(end=End.ZERO, fade=0.1, release_after=0.2, shortest_stop=0.15)
-        .run(200, rests(6.0))
-        .run(600, nothing)
+        .run(100, rests(6.0))
+        .run(320, nothing)
     )
     begin = rig.entered(State.STOPPING)
-    effort = rig.rows(begin, 600)[:, 2, 0]
+    effort = rig.rows(begin, 320)[:, 2, 0]
     assert effort[50] == pytest.approx(3.0, abs=0.3) and not effort[102:].any()
 
 
@@ -420,7 +420,7 @@ def test_after_shutdown_commands_end_once_it_stands_and_efforts_are_gone_where_t
     rig = Rig(gains=gains, end=end, fade=0.06, model=lambda motion, bent=None: np.full(2, 6.0))
     rig.run(150, rests(6.0))
     rig.guard.stop()
-    rig.run(400, rests(6.0))
+    rig.run(320, rests(6.0))
     begin, stands = rig.entered(State.STOPPING), rig.entered(State.STOPPED)
     assert rig.fault is Fault.SHUTDOWN and begin == 150 and near(stands, 250) and rig.guard.ended
     last = max(k for k, command in rig.commands.items() if command is not None)
@@ -429,19 +429,26 @@ def test_after_shutdown_commands_end_once_it_stands_and_efforts_are_gone_where_t
         assert near(last, stands + 59) and np.abs(effort).max() < 0.1
     else:
         assert near(last, stands - 1) and effort == pytest.approx(6.0)
-    assert not rig.guard.start() and rig.run(600).guard.ended
+    assert not rig.guard.start() and rig.run(400).guard.ended
 
 
-@pytest.mark.parametrize("end, modelled", [(End.HOLD, True), (End.ZERO, True), (End.ZERO, False)])
-@pytest.mark.parametrize("told", [200, 300, 500, 630], ids=["under way", "stopping", "stands", "fading"])
-def test_it_is_known_how_long_a_stop_takes(end: End, told: int, modelled: bool) -> None:
+@pytest.mark.parametrize(
+    "told, end, modelled",
+    [
+        *((told, *end) for told in (200, 300, 500) for end in ((End.HOLD, True), (End.ZERO, True))),
+        *((told, End.ZERO, False) for told in (200, 300)),  # and have gone to zero when it stands
+        (630, End.ZERO, True),
+    ],
+)
+def test_it_is_known_how_long_a_stop_takes(told: int, end: End, modelled: bool) -> None:
+    """Under way, stopping, when it stands, and as efforts fade."""
     model = (lambda motion, bent=None: np.full(2, 6.0)) if modelled else None
     rig = Rig(end=end, fade=0.2, deceleration=0.25, release_after=0.1 if told > 600 else 9.0, model=model)
     assert rig.guard.stop_takes == 0.0
     rig.run(200, moving(0.035, 6.0)).run(told, nothing)
     takes, stands = rig.guard.stop_takes, rig.guard.state is State.STOPPED
     rig.guard.stop()
-    rig.run(800, nothing)
+    rig.run(told + round(1e3 * takes) + 20, nothing)
     last = max(k for k, command in rig.commands.items() if command is not None)
     assert abs(last - (told - 1 + 1e3 * takes)) <= 2.0 and stands == (told > 460)
     assert rig.guard.ended and rig.guard.stop_takes == 0.0
@@ -465,11 +472,11 @@ def test_efforts_go_to_zero_from_where_they_were_also_at_a_slow_rate(told: int, 
 
 def test_after_shutdown_nobody_waits_to_release_a_robot_that_stands() -> None:
     rig = Rig(end=End.ZERO, release_after=60.0, fade=0.1, model=lambda motion, bent=None: np.full(2, 6.0))
-    rig.run(200, rests(6.0)).run(1000, nothing)
-    assert rig.guard.state is State.STOPPED and (rig.commands[999].effort == 6.0).all()
+    rig.run(100, rests(6.0)).run(600, nothing)
+    assert rig.guard.state is State.STOPPED and (rig.commands[599].effort == 6.0).all()
     rig.guard.stop()
-    rig.run(1200, nothing)
-    assert rig.guard.ended and max(k for k, command in rig.commands.items() if command is not None) < 1102
+    rig.run(750, nothing)
+    assert rig.guard.ended and max(k for k, command in rig.commands.items() if command is not None) < 702
 
 
 @pytest.mark.parametrize("seen", [False, True])
@@ -545,10 +552,10 @@ def test_nobody_asks_the_model_for_the_efforts_of_a_motion_that_has_jumped(follo
 @pytest.mark.parametrize("rows, stops", [(0, True), (1, True), (2, False), (3, False)])
 def test_a_motion_that_is_left_out_is_a_step_to_zero(rows: int, stops: bool) -> None:
     """As it is followed so."""
-    rig = Rig(tracking_error=9.0).run(300, moving(1.0))
-    rig.run(350, lambda t: Reference(way(t, 1.0)[:rows], np.zeros((1, 2))))
+    rig = Rig(tracking_error=9.0).run(200, moving(1.0))
+    rig.run(230, lambda t: Reference(way(t, 1.0)[:rows], np.zeros((1, 2))))
     assert (rig.fault is Fault.REFERENCE_STEP) == stops and (rig.guard.state is State.FOLLOWING) != stops
-    assert not stops or rig.stopped_at == 300
+    assert not stops or rig.stopped_at == 200
 
 
 def test_a_motion_that_comes_where_none_was_known_is_a_step_from_zero() -> None:
@@ -615,8 +622,8 @@ def test_one_velocity_that_neither_positions_nor_reference_confirm_is_not_fed_ba
 
 @pytest.mark.parametrize("off, stops", [(0.09, False), (-0.09, False), (0.11, True), (-0.11, True)])
 def test_a_robot_may_be_off_by_the_tracking_error(off: float, stops: bool) -> None:
-    away = lambda t: (np.array([0.0, off * min(max(t - 0.1, 0.0) / 0.3, 1.0)]), None)  # noqa: E731
-    rig = Rig().run(500, robot=away)
+    away = lambda t: (np.array([0.0, off * min(max(t - 0.1, 0.0) / 0.15, 1.0)]), None)  # noqa: E731
+    rig = Rig().run(300, robot=away)
     assert (rig.fault is Fault.TRACKING) == stops
     assert not stops or (rig.changes[-1][2].joint == "b" or rig.changes[2][2].joint == "b")
 
@@ -812,10 +819,20 @@ def false(how: str) -> Measured:
     return tuple(np.array([one, 0.0]) for one in lie)
 
 
-@pytest.mark.parametrize("how", ["velocity", "jump", "no number", "huge"])
-@pytest.mark.parametrize("share, moves, lets_go", [(1.08, 1.0, True), (0.95, 1.0, False), (1.3, 0.5, False)])
+@pytest.mark.parametrize(
+    "how, share, moves, lets_go",
+    some(
+        [
+            (how, *row)
+            for how in ("velocity", "jump", "no number", "huge")
+            for row in ((1.08, 1.0, True), (0.95, 1.0, False), (1.3, 0.5, False))
+        ],
+        *((how, 1.08, 1.0, True) for how in ("velocity", "jump", "no number", "huge")),
+        *(("velocity", 0.95, 1.0, False), ("no number", 1.3, 0.5, False)),
+    ),
+)
 def test_motors_let_go_where_a_joint_is_too_fast_and_another_one_cannot_be_seen(
-    share: float, moves: float, lets_go: bool, how: str
+    how: str, share: float, moves: float, lets_go: bool
 ) -> None:
     """By its positions and by its velocity, as no signal is believed alone; whatever the other one says."""
     rig = Rig(tracking_error=100.0, shortest_stop=0.3, gains=GAINS, rejoin=Rejoin.NEVER).run(100)
@@ -894,24 +911,33 @@ def test_nothing_more_is_commanded_after_a_hold_up_as_long_as_drives_wait(late: 
         assert rig.run(400).commands[399] is not None and not rig.guard.ended
 
 
-@pytest.mark.parametrize("rejoin", [Rejoin.GAP, Rejoin.ALWAYS])
-@pytest.mark.parametrize("since", ["nothing", "held up in the stop", "held up", "blind in the stop", "blind"])
+@pytest.mark.parametrize(
+    "since, rejoin",
+    [
+        *(
+            (since, Rejoin.GAP)
+            for since in ("nothing", "held up in the stop", "held up", "blind in the stop")
+        ),
+        *(("blind", rejoin) for rejoin in (Rejoin.GAP, Rejoin.ALWAYS)),
+        ("held up in the stop", Rejoin.ALWAYS),
+    ],
+)
 def test_an_interrupted_stream_is_no_reason_to_join_after_what_has_ended_commands(since, rejoin) -> None:
     """Drives have braked or let go, or nobody has seen the robot: someone has to look at it first."""
     rig = Rig(gains=GAINS if "blind" in since else None, rejoin=rejoin).run(100)
-    rig.run(170 if "in the stop" in since else 400, nothing)
+    rig.run(170 if "in the stop" in since else 270, nothing)
     assert rig.fault is Fault.NO_FEEDFORWARD
     assert (rig.guard.state is State.STOPPING) == ("in the stop" in since)
     if "held up" in since:
         rig.held_up(101)
     if "blind" in since:
         rig.run(rig.k + 60, nothing, nothing)
-    rig.run(rig.k + 300)
+    rig.run(rig.k + 180)
     by_itself = since == "nothing" or rejoin is Rejoin.ALWAYS
     assert rig.guard.state is (State.FOLLOWING if by_itself else State.STOPPED)
     if not by_itself:
         assert rig.guard.reason.cause is Obstacle.NOT_ASKED and rig.guard.start()
-        assert rig.run(rig.k + 100).guard.state is State.FOLLOWING
+        assert rig.run(rig.k + 80).guard.state is State.FOLLOWING
 
 
 def test_a_hold_up_in_a_stop_ends_it_as_well() -> None:
@@ -948,7 +974,8 @@ def test_the_clock_is_compared_with_time_over_a_second(apart: int, stops: bool) 
     rig = Rig().run(100, elapsed=1e-3)
     for _ in range(2):
         rig.clock += 4 * MS
-        rig.run(rig.k + apart, elapsed=1e-3)
+        for _ in range(apart // 10):
+            rig.held_up(10).cycle(reference(), rig.robot, elapsed=0.01)
     assert (rig.fault is Fault.CLOCK) == stops
 
 
@@ -956,17 +983,17 @@ def test_the_clock_is_compared_with_time_over_a_second(apart: int, stops: bool) 
 def test_drives_with_a_loop_of_their_own_are_led_back_after_a_hold_up(late: int, stops: bool) -> None:
     """They have stayed; beyond `join_within` they would leap, so it stops. 2 rad/s by 20 or 40 ms."""
     more = {"fade": 0.2, "tracking_error": 1.0, "rejoin": Rejoin.NEVER, "speed_margin": 5.0}
-    rigs = [Rig(**more, efforts_act=acts).run(350, moving(2.0)) for acts in (False, True)]
+    rigs = [Rig(**more, efforts_act=acts).run(200, moving(2.0)) for acts in (False, True)]
     for rig in rigs:
-        rig.run(400, moving(2.0), nothing).held_up(late).run(403 + late, moving(2.0), nothing)
+        rig.run(250, moving(2.0), nothing).held_up(late).run(253 + late, moving(2.0), nothing)
     led, acts = rigs
     assert (led.fault is Fault.REFERENCE_STEP) == stops and acts.fault is None
-    there = way(1e-3 * (402 + late), 2.0)[0]
-    np.testing.assert_allclose(acts.commands[402 + late].position, there, atol=1e-9)  # a leap hurts none
-    led.run(430 + late, moving(2.0), nothing)
-    assert np.abs(np.diff(led.rows(390, 430 + late)[:, 0, 0])).max() < 4.0 * 2e-3  # four cycles of it at most
+    there = way(1e-3 * (252 + late), 2.0)[0]
+    np.testing.assert_allclose(acts.commands[252 + late].position, there, atol=1e-9)  # a leap hurts none
+    led.run(280 + late, moving(2.0), nothing)
+    assert np.abs(np.diff(led.rows(240, 280 + late)[:, 0, 0])).max() < 4.0 * 2e-3  # four cycles of it at most
     if not stops:
-        end = led.run(650 + late, moving(2.0), nothing).k - 1
+        end = led.run(500 + late, moving(2.0), nothing).k - 1
         np.testing.assert_allclose(led.commands[end].position, way(1e-3 * end, 2.0)[0], atol=1e-9)
 
 
@@ -1016,9 +1043,10 @@ def test_feedback_needs_measurements_that_are_not_late(age: float, stops: bool) 
     rig.late = age
     rig.run(420)
     assert (rig.fault is Fault.LATE_MEASUREMENTS) == stops
-    slow = Rig(measured=True)
-    slow.late = age
-    assert slow.run(200).fault is None
+    if stops:
+        slow = Rig(measured=True)
+        slow.late = age
+        assert slow.run(200).fault is None
 
 
 @pytest.mark.parametrize("gains", [GAINS, None])
@@ -1028,6 +1056,8 @@ def test_positions_that_jump_are_no_measurements_for_a_while(gains, lasts: int, 
     far = np.array([0.5, 0.0]), np.zeros(2)
     rig = Rig(gains=gains).run(100).run(100 + lasts, robot=lambda t: far).run(170 + lasts)
     assert (rig.fault is Fault.CONTRADICTION) == stops
+    if stops:
+        return
     once = Rig(gains=gains).run(100)
     once.cycle(reference(), far)
     once.run(145, robot=nothing)

@@ -29,7 +29,7 @@ EPOCH = 1_700_000_000 * 1000 * MS
 BEGIN = 200  # [ms] when the motion begins
 FAULT_AT = 1000  # [ms] when most faults begin, at four fifths of the highest speed
 LASTS = 2.0  # [s] the motion
-SILENCES = (50, 500, 2500, 5000)  # [ms] without feedforwards, which faults begin with
+SILENCES = (50, 500, 2500)  # [ms] without feedforwards, which faults begin with
 HOME = np.array([-0.7, -0.6, -0.6, -2.4, -0.7, 1.0, -0.6])
 MOVE = np.array([1.38, 0.9, 1.2, 1.2, 1.4, 1.5, 1.6])
 DRIVE_FREQUENCY = 50.0  # [rad/s] of the position loop of a drive that takes references
@@ -431,9 +431,15 @@ def silent_bench(consumer: Consumer, lasts: int) -> Bench:
 
 
 def outcome(
-    consumer: Consumer, inject: Inject, lasts: int, begins: int, off: Array | float, silent: int = 0
+    consumer: Consumer,
+    inject: Inject,
+    lasts: int,
+    begins: int,
+    off: Array | float,
+    silent: int = 0,
+    done: Callable[[Bench], bool] | None = None,
 ) -> Outcome:
-    """Let a fault happen; the record begins where it does.
+    """Let a fault happen, for a time [ms] or until it is `done`; the record begins where it does.
 
     The first `silent` milliseconds, one of SILENCES, no feedforward comes; faults share this part.
     """
@@ -443,7 +449,7 @@ def outcome(
     else:
         before = copy.deepcopy(sound_bench(consumer).guard)
         bench = silent_bench(consumer, silent).fork() if silent else sound_bench(consumer).copy()
-    return Outcome(bench.run(FAULT_AT + lasts, inject), before)
+    return Outcome(bench.run(FAULT_AT + lasts, inject, done), before)
 
 
 def replayed(found: Outcome, lasts: int) -> list[GuardedCommand | None]:

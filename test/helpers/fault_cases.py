@@ -33,6 +33,7 @@ from hodyn_ros.feedforward.feedforward import Status
 from hodyn_ros.guard.guard_config import Fault
 
 THIRD = np.eye(7)[2]
+LATE = 600  # [ms] when feedforwards come that were not there from the start
 ASKEW = np.array([1.0, -1.0, 1.0, 1.0, -1.0, 1.0, -1.0])
 
 
@@ -85,7 +86,7 @@ def stands_at_home(bench: Bench, moment: Moment) -> None:
 
 def late_start(near: bool) -> Callable[[], Inject]:
     def inject(bench: Bench, moment: Moment) -> None:
-        if moment.k < FAULT_AT:
+        if moment.k < LATE:
             moment.feed = []
         elif near:
             stands_at_home(bench, moment)
@@ -278,9 +279,10 @@ def not_a_number_wanted(moment: Moment) -> None:
 
 def listening_off(until: int, at_home: bool) -> Callable[[], Inject]:
     def inject(bench: Bench, moment: Moment) -> None:
+        begins = LATE + 100 if at_home else FAULT_AT  # once it follows
         if at_home:
             stands_at_home(bench, moment)
-        moment.listening = not FAULT_AT <= moment.k < FAULT_AT + until
+        moment.listening = not begins <= moment.k < begins + until
 
     return lambda: inject
 
@@ -302,10 +304,10 @@ def returns(after: int, near: bool) -> Case:
 
 CASES = (
     Case("none, to the end of the motion", always(nothing), 1300),
-    Case("stream stops", always(silence), 2500, fault=SILENT, silent=2500),
-    *(returns(*pair) for pair in ((50, False), (500, True), (500, False), (5000, True), (5000, False))),
-    Case("late start, motion under way", late_start(False), 400, 0),
-    Case("late start, motion waits", late_start(True), 800, 0, joins=True),
+    Case("stream stops", always(silence), 2500, fault=SILENT, silent=500),
+    *(returns(*pair) for pair in ((50, False), (500, True), (500, False), (2500, True), (2500, False))),
+    Case("late start, motion under way", late_start(False), 0, 0),
+    Case("late start, motion waits", late_start(True), 400, 0, joins=True),
     Case("arm 0.049 rad off", always(nothing), 0, 0, 0.049 * ASKEW, joins=True),
     Case("arm 0.3 rad off", always(nothing), 0, 0, 0.3 * ASKEW),
     Case("arm 1 rad off", always(nothing), 0, 0, 1.0 * ASKEW),
@@ -352,7 +354,7 @@ CASES = (
     Case("process held up 2 s", held_up(2000), 2800, fault=HELD_UP),
     Case("process held up 2 s, measurements late", held_up(2000, 3), 2800, fault=HELD_UP),
     Case("shutdown requested", always(shutdown), 1200, fault=Fault.SHUTDOWN),
-    Case("controller switched off and on, at rest", listening_off(100, True), 900, 0, joins=True),
+    Case("controller switched off and on, at rest", listening_off(100, True), 600, 0, joins=True),
     Case("controller switched off in motion", listening_off(100, False)),
 )
 STOPS = CASES[1], next(case for case in CASES if case.name == "shutdown requested")

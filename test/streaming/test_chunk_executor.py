@@ -152,9 +152,9 @@ def test_a_change_of_mind_is_followed() -> None:
 
 def test_without_measurements_it_brakes_and_is_held_until_asked() -> None:
     arm = Arm(executor())
-    arm.run(0.6)
+    arm.run(0.4)
     follower = arm.follower
-    stop = arm.run(0.5, measured=False)
+    stop = arm.run(0.4, measured=False)
     assert follower.guard.state is State.STOPPED and not follower.following
     assert follower.guard.faults[Fault.NO_MEASUREMENT] == 1
     reasons = [each.reason.fault for each in follower.guard.transitions if each.after is State.STOPPING]
@@ -165,7 +165,7 @@ def test_without_measurements_it_brakes_and_is_held_until_asked() -> None:
     np.testing.assert_array_equal(velocities[-1], 0.0)
     assert (stop[-1].command.kp > 0.0).all()
     refused(lambda: follower.desired(arm.now), "no motion is followed")
-    place = arm.run(0.3, chunks=False)[-1].links  # measurements alone do not make it go on
+    place = arm.run(0.15, chunks=False)[-1].links  # measurements alone do not make it go on
     assert not follower.following
     follower.start()
     arm.run(0.1, chunks=False)
@@ -220,9 +220,9 @@ def test_nothing_is_commanded_before_it_is_known_where_the_arm_is() -> None:
 
 def test_at_the_end_nothing_more_is_commanded() -> None:
     arm = Arm(executor())
-    arm.run(0.5)
+    arm.run(0.3)
     arm.follower.stop()
-    stop = arm.run(0.5)
+    stop = arm.run(0.4)
     np.testing.assert_array_equal(stop[-1].command.velocity, 0.0)
     assert arm.follower.command(arm.now) is None
 
