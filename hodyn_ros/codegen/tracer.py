@@ -280,12 +280,12 @@ class Own(float):
         return self._made(-float(self), "-")
 
     def __add__(self, other: Any) -> Any:
-        if isinstance(other, Traced):
+        if not isinstance(other, _NUMBERS):
             return NotImplemented
         return self if _is(other, 0.0) else self._made(float(self) + float(other), "+", other)
 
     def __sub__(self, other: Any) -> Any:
-        if isinstance(other, Traced):
+        if not isinstance(other, _NUMBERS):
             return NotImplemented
         return self if _is(other, 0.0) else self._made(float(self) - float(other), "-", other)
 
@@ -293,13 +293,16 @@ class Own(float):
         return -self + other
 
     def __mul__(self, other: Any) -> Any:
-        if isinstance(other, Traced):
+        if not isinstance(other, _NUMBERS):
             return NotImplemented
         if _is(other, 0.0) or _is(other, 1.0):
             return self if _is(other, 1.0) else 0.0
         return self._made(float(self) * float(other), "*", other)
 
     __radd__, __rmul__ = __add__, __mul__
+
+
+_NUMBERS = (int, float)  # traced scalars, and arrays of derivatives, know what to do with one of these
 
 
 def _is(other: Any, value: float) -> bool:

@@ -96,8 +96,7 @@ class TestFiles:
     def test_the_motion_holds_all_limits(
         self, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        known = ("--tolerance", 0.001 if THOROUGH else 0.05)  # between samples; peaks are known better
-        assert run(monkeypatch, "check", f"{name}.yaml", f"{name}_motion.yaml", *known) == 0
+        assert run(monkeypatch, "check", f"{name}.yaml", f"{name}_motion.yaml") == 0
         assert "limits hold; the tightest" in capsys.readouterr().out
 
     def test_coordinates_stay_within_their_limits(self, name: str) -> None:

@@ -63,9 +63,11 @@ def close(found: Array, expected: Array) -> None:
     assert (np.abs(found - expected) <= 1e-11 * np.maximum(scale, 1e-6 * scale.max())).all()
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_matrices_change_as_their_derivatives_say(name: str, with_numbers: pytest.MonkeyPatch) -> None:
-    if name == "planar_3rrr":
+@pytest.mark.parametrize(("name", "compiled"), [*((name, False) for name in NAMES), ("planar_3rrr", True)])
+def test_matrices_change_as_their_derivatives_say(
+    name: str, compiled: bool, with_numbers: pytest.MonkeyPatch
+) -> None:
+    if compiled:
         with_numbers.undo()
     case = Case(name)
     robot, rates, order = case.robot, case.rates, case.order
