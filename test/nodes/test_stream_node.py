@@ -106,8 +106,12 @@ def test_chunks_become_a_smooth_motion_that_stops_with_them_and_bad_ones_are_nam
     motion = require_smooth(heard)
     assert np.abs(motion[:, 0] - HOME).max() > 0.02
     assert not motion[-1, 1:].any() and not motion[0, 1:].any()
-    assert int(facts["rejected"]) == 5 and facts["joint_trajectory: rejected: jump"] == "1"
-    assert int(facts["messages followed"]) == sent == 11 and -1e-9 <= float(facts["delay [s]"]) <= 0.5
+    rejected = {name.rpartition(": ")[2]: int(facts[name]) for name in facts if ": rejected: " in name}
+    late = rejected.pop("too late", 0)  # on a busy machine: after its last point
+    bad = ("unknown joint", "not finite", "time going backwards", "bad times", "jump")
+    assert rejected == dict.fromkeys(bad, 1) and int(facts["rejected"]) == 5 + late
+    assert int(facts["messages followed"]) + late == sent == 11 and late <= 3
+    assert -1e-9 <= float(facts["delay [s]"]) <= 0.5
     assert float(facts["largest share of a limit"]) <= 1.0
 
 
