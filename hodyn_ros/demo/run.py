@@ -299,7 +299,8 @@ def verdict(runs: Runs) -> str:
     """Return the sentence that the demo is about."""
     errors = {mode: run["rms_error_rad"] for mode, run in runs.items()}
     over_rigid, over_offset = (errors[mode] / errors["elastic"] for mode in ("rigid", "offset"))
+    beside = f"{over_offset:.2g} times better" if over_offset > 1.0 else "no better"  # where hold-ups decide
     return (
         f"Elastic feedforward tracks {over_rigid:.0f} times better than rigid feedforward, and "
-        f"{over_offset:.2g} times better than rigid feedforward with motors that are offset (RMS)."
+        f"{beside} than rigid feedforward with motors that are offset (RMS)."
     )
