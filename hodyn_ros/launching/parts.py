@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from hodyn_ros import share
-from hodyn_ros.bags.qos_overrides import overrides
 from hodyn_ros.errors import InputError
 from hodyn_ros.launching.description import Launch, joined
 from hodyn_ros.launching.processes import Argument, Command, Node, Process, Values, installed
+from hodyn_ros.launching.qos_overrides import overrides
 
 # What rosbag2 records beside the topics of the namespace.
 _COMMON_TOPICS = ("/clock", "/diagnostics", "/parameter_events", "/tf", "/tf_static")

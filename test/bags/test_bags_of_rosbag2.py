@@ -23,9 +23,9 @@ from hodyn_ros.bags.comparison.commands import run_compare
 from hodyn_ros.bags.comparison.sources import DESIRED_MOTION, FEEDFORWARD_TORQUE
 from hodyn_ros.bags.files.types import todays_hash
 from hodyn_ros.bags.messages import UNKNOWN, Message, Topic
-from hodyn_ros.bags.qos_overrides import STREAMS, overrides
 from hodyn_ros.bags.reader import Bag
 from hodyn_ros.bags.writer import BagWriter
+from hodyn_ros.launching.qos_overrides import STREAMS, overrides
 
 MESSAGES = recording(200)
 # Discovery does not tell history and depth.

@@ -16,11 +16,21 @@ def test_a_missing_library_is_named(library: str, monkeypatch: pytest.MonkeyPatc
     refused(lambda: needed(library), f"pip install {library}, or hodyn_ros[{extra}]")
 
 
-def test_the_step_of_lerobot_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "lerobot", None)
-    monkeypatch.delitem(sys.modules, "hodyn_ros.interop.lerobot", raising=False)
-    with pytest.raises(ImportError, match=r"pip install lerobot, or hodyn_ros\[lerobot\]"):
-        import_module("hodyn_ros.interop.lerobot")
+@pytest.mark.parametrize(
+    ("module", "library", "extra"),
+    [
+        ("hodyn_ros.interop.lerobot", "lerobot", "lerobot"),
+        ("hodyn_ros.bags.reader", "mcap", "bags"),
+    ],
+)
+def test_a_module_that_needs_an_extra_says_so(
+    module: str, library: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.startswith(module.rpartition(".")[0])]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(ImportError, match=rf"pip install {library}, or hodyn_ros\[{extra}\]"):
+        import_module(module)
 
 
 def test_what_is_there_is_returned() -> None:

@@ -20,7 +20,7 @@ from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker
 
 from hodyn_ros import share
-from hodyn_ros.bags.qos_overrides import overrides
+from hodyn_ros.launching.qos_overrides import overrides
 from hodyn_ros.msg import FeedforwardTorque
 from hodyn_ros.ros.conversions.messages import time_message
 from hodyn_ros.ros.diagnostics import OK

@@ -221,15 +221,16 @@ def test_extras_are_those_that_errors_name() -> None:
 
 
 WITHOUT = """
-import importlib, pkgutil, sys
+import importlib, pathlib, sys
 EXTRAS = ("typer", "rich", "matplotlib", "rosbags", "mcap", "zstandard", "lz4")
 ROS = ("rclpy", "builtin_interfaces", "std_msgs", "geometry_msgs", "sensor_msgs", "trajectory_msgs")
 for name in (*EXTRAS, *ROS):
     sys.modules[name] = None  # makes an import of it fail
 
 import hodyn_ros
-walk = pkgutil.walk_packages(hodyn_ros.__path__[:1], "hodyn_ros.")
-modules = [name for _, name, _ in walk]
+root = pathlib.Path(hodyn_ros.__file__).parent
+files = [path.relative_to(root.parent).with_suffix("") for path in sorted(root.rglob("*.py"))]
+modules = [".".join(file.parts).removesuffix(".__init__") for file in files]
 """
 
 
