@@ -11,6 +11,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed; the nodes come with
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from panda_plan import HOME, MOVE, NAMES, after, plan
+from rclpy.publisher import Publisher
 from ros_bags import so_far, wait_for_stamp
 from ros_processes import start_node
 from ros_talk import Talk, talking
@@ -32,7 +33,9 @@ from hodyn_ros.ros.conversions.messages import (
     time_message,
 )
 from hodyn_ros.ros.parameters.robot_file import TrajectoryTarget
+from hodyn_ros.ros.recorded import HEARD, heard_message, word
 from hodyn_ros.ros.streams.fixed_rate import FixedRate
+from hodyn_ros.ros.streams.one_publisher import publishers_of
 from hodyn_ros.ros.streams.qos import latched_qos
 from hodyn_ros.trajectory.files.reader import read_motion, read_trajectory
 from hodyn_ros.trajectory.rest import rest_to_rest
@@ -389,6 +392,34 @@ def test_it_waits_for_the_robot_and_does_not_start_from_joint_states_that_are_ol
         arm.positions = dict(zip(NAMES, start - 0.09))
         talk.wait_for_line(node, "the motion starts, without end")
         talk.wait_until(lambda: any(heard[-1].velocities), "motion")
+
+
+def test_what_a_recorder_has_heard_that_has_gone_is_not_recorded() -> None:
+    waits = dict.fromkeys(("start_when_recorded", "wait_for_robot"), True)
+    start = read_trajectory(share.find("config", EXCITATION)).sample(0.0, 0)[0]
+    with talking("trajectory_node", {"trajectory": EXCITATION, **waits}, "tn_gone") as (node, talk):
+        arm = Arm(talk, NAMES)
+        arm.positions = dict(zip(NAMES, start + 0.3))
+        talk.wait_for_line(node, "until the robot is near to it")
+        topics = "/tn_gone/desired_motion", "/tn_gone/joint_states"
+        words = [word(topic, gid) for topic in topics for gid in publishers_of(talk.node, topic)]
+
+        def says() -> Publisher:
+            """Somebody says that all of this is recorded."""
+            recorder = talk.node.create_publisher(String, HEARD, latched_qos())
+            recorder.publish(heard_message(words))
+            return recorder
+
+        first = says()
+        talk.wait_until(lambda: first.get_subscription_count() == 1, "who listens to recorders")
+        talk.pause(0.3)
+        talk.node.destroy_publisher(first)
+        talk.pause(0.5)
+        arm.positions = dict(zip(NAMES, start))
+        talk.wait_for_line(node, "holding the first position until somebody records /tn_gone/desired_motion")
+        assert "the motion starts" not in node.output()
+        says()
+        talk.wait_for_line(node, "the motion starts")
 
 
 def test_a_plan_is_led_to_from_where_the_robot_is() -> None:
