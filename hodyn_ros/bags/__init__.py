@@ -1,4 +1,4 @@
-"""Recordings in the format of rosbag2: read (also when cut off), write, compare. Needs no ROS, but an extra."""
+"""Recordings in the format of rosbag2: read (also when cut off), write, compare. Needs an extra, no ROS."""
 
 from importlib import import_module
 

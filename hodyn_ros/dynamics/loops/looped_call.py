@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from functools import cached_property, partial, wraps
+from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
@@ -65,7 +65,6 @@ class LoopedCall:
             self.sure = robot.sure(self._check)
         self._loops: dict[tuple[int, int], SampleLoop] = {}
 
-    @cached_property
     def without_search(self) -> LoopedCall:
         """The same, but where compiled code does not arrive in short steps, milliseconds later an error."""
         result = copy(self)

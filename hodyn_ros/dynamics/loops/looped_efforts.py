@@ -99,7 +99,7 @@ class LoopedEfforts(LoopedMotion):
         order, loads, preload = inputs.orders - 2, self.places(inputs.wrenches), inputs.preload is not None
         table = self.drive_table(inputs, search)
         if not (inputs.n_samples or loads or preload):
-            call = self.effort_call(order) if search else self.effort_call(order).without_search
+            call = self.effort_call(order, (), False, search)
             self.fast.note(inputs.y, arguments.base, ("drive_state", search), call, table)
         return self.state_of(arguments.q, table, loads, preload)
 
@@ -183,8 +183,7 @@ class LoopedEfforts(LoopedMotion):
         """
         order, places = inputs.orders - 2, self.places(inputs.wrenches)
         self.check_loads(inputs, order)
-        call = self.effort_call(order, places, inputs.preload is not None)
-        call = call if search else call.without_search
+        call = self.effort_call(order, places, inputs.preload is not None, search)
         return call.run(inputs.n_samples, inputs.arrays(order), rows)
 
     def drive_table(self, inputs: LoopedInputs, search: bool = True) -> Array:
@@ -245,8 +244,12 @@ class LoopedEfforts(LoopedMotion):
         return float(table[-1, 0])
 
     @kept
-    def effort_call(self, order: int, loads: Loads = (), preload: bool = False) -> LoopedCall:
-        """Return the code of efforts."""
+    def effort_call(
+        self, order: int, loads: Loads = (), preload: bool = False, search: bool = True
+    ) -> LoopedCall:
+        """Return the code of efforts; without `search`, one that says soon where it does not get."""
+        if not search:
+            return self.effort_call(order, loads, preload).without_search()
         make, on_limbs = partial(EffortCode, order=order, preload=preload), is_on_limbs(self.closure, loads)
         return self.call_of(make, order, loads, on_limbs=on_limbs)
 
