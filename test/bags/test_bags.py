@@ -1,10 +1,12 @@
 """Bags: written, read whole and in part, told apart. Without ROS, but for the type hashes."""
 
+import resource
 import shutil
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -244,6 +246,20 @@ os._exit(9)
         assert file.with_name(file.name + "-journal").stat().st_size > 0
         assert len(read) == 701
     assert file.read_bytes() == before  # reading changes nothing
+    with no_room(), Bag(tmp_path / "bag") as found:  # for a copy, to take back what must not count
+        assert list(found.messages())[:701] == recording(351)[:701]
+    assert file.read_bytes() == before
+
+
+@contextmanager
+def no_room() -> Iterator[None]:
+    """Let no file of this process grow beyond a kilobyte."""
+    before, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (before, most))
 
 
 def test_what_sqlite_has_left_in_a_log_is_read(tmp_path: Path) -> None:

@@ -22,7 +22,8 @@ class SqliteFile:
     """A SQLite file; `topics` and `unread` [bytes] hold once `messages` is through.
 
     `trouble` says why what the file holds may not be all that was recorded; empty where it is sound. What
-    SQLite has left beside a file that was not closed is taken into account; the file stays as it is.
+    SQLite has left beside a file that was not closed is taken into account, where there is room for a copy;
+    the file stays as it is.
     """
 
     def __init__(self, path: Path) -> None:
@@ -32,8 +33,11 @@ class SqliteFile:
         self.trouble, self.unread = "", _missing_bytes(path)
         if _left_open(path):
             self.trouble = f"{path.name} was not closed"
-            self._folder = tempfile.TemporaryDirectory(prefix="hodyn_ros-")
-            self._path = _with_journals(path, Path(self._folder.name))
+            try:
+                self._folder = tempfile.TemporaryDirectory(prefix="hodyn_ros-")
+                self._path = _with_journals(path, Path(self._folder.name))
+            except OSError as error:  # as a full disk
+                self.trouble += f", and there is no copy to take up what waits beside it ({error.strerror})"
         elif self.unread:
             self.trouble = f"{path.name} is shorter than it should be"
         fault = "" if self.unread else self._fault()
