@@ -115,33 +115,32 @@ def study(plant: Plant, seeds: Iterable[int]) -> list[Row]:
     return rows(figures for _, figures in identified(plant, seeds))
 
 
-def _identified_by_name(name: str, seeds: Sequence[int]) -> list[tuple[int, Figures]]:
-    return list(identified(getattr(measured_plants, name)(), seeds))
+def _identify_into(log: Path, name: str, seeds: Sequence[int]) -> None:
+    for seed, figures in identified(getattr(measured_plants, name)(), seeds):
+        with log.open("a") as file:
+            file.write(json.dumps([seed, figures]) + "\n")
 
 
-def beside_each_other(name: str, seeds: Sequence[int], processes: int) -> Iterator[tuple[int, Figures]]:
-    """Yield what is identified of the plant of that name, as it comes, by processes beside each other.
-
-    Each has an interpreter of its own, whose libraries read what follows when they are loaded: one thread.
-    """
-    os.environ |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"), "1")
-    step = max(1, min(TOGETHER, -(-len(seeds) // (2 * processes))))
-    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
-        parts = [seeds[i : i + step] for i in range(0, len(seeds), step)]
-        for part in as_completed([pool.submit(_identified_by_name, name, part) for part in parts]):
-            yield from part.result()
+def _found_in(log: Path) -> dict[int, Figures]:
+    return {int(seed): figures for seed, figures in map(json.loads, log.read_text().splitlines())}
 
 
 def main(count: int, name: str, log: Path, first: int, processes: int) -> None:
-    """Identify what the log lacks of so many recordings from the first seed on, and print the table."""
+    """Identify what the log lacks of so many recordings from the first seed on, and print the table.
+
+    Each process has an interpreter of its own, whose libraries read what follows when they are loaded: one
+    thread.
+    """
     log.parent.mkdir(parents=True, exist_ok=True)
     log.touch()
-    done = {int(seed): figures for seed, figures in map(json.loads, log.read_text().splitlines())}
-    left = sorted(set(range(first, first + count)) - set(done))
-    for seed, figures in beside_each_other(name, left, processes):
-        done[seed] = figures
-        with log.open("a") as file:
-            file.write(json.dumps([seed, figures]) + "\n")
+    left = sorted(set(range(first, first + count)) - set(_found_in(log)))
+    os.environ |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"), "1")
+    step = max(1, min(TOGETHER, -(-len(left) // (2 * processes))))
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+        parts = [left[i : i + step] for i in range(0, len(left), step)]
+        for part in as_completed([pool.submit(_identify_into, log, name, part) for part in parts]):
+            part.result()  # raises what went wrong
+    done = _found_in(log)
     from scipy.stats import binom  # takes a moment, for the tests that import this file
 
     table = rows(done.values())
