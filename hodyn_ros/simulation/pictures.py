@@ -75,7 +75,7 @@ def _draw_errors(ax: Axes, recordings: Mapping[str, Recording], begin: float, en
         label, colour = MODE_STYLES[mode]
         ax.plot(times, rms, color=colour, linewidth=1.8)
         # where it is as high as the curve gets under the words, so that they never meet
-        height = float(rms[: len(rms) // 2 + 1].max()) * _HEADROOM
+        height = float(rms[: 2 * len(rms) // 3 + 1].max()) * _HEADROOM
         if any(1.0 / _LETTERS < height / other < _LETTERS for other in heights):
             height = float(rms.min()) / _LETTERS  # below two curves that are alike
         heights.append(height)
