@@ -49,6 +49,7 @@ REFUSED = {
     "its.joints = 8": "joints must be within 1 and 7, found 8",
     "its.coordinates = 6": "desired.h is of another robot",
     "its.abi = 1": "desired.h is of another robot",
+    "its.order = 1": "desired.h is of another robot than 'panda' of order 1",
     "its.self_test = fails": "the self-test of 'panda' is off by 1",
 }
 # Nothing of it may be called where it is refused before that.
