@@ -21,7 +21,6 @@ from hodyn_ros.codegen.kernel import TooLong
 from hodyn_ros.codegen.sample_loop import one_by_one
 from hodyn_ros.dynamics.call_arguments import HybridArguments, MotionArguments, check_prescribed
 from hodyn_ros.dynamics.loops.coordinate_motion import LoopedInputs, drive_rows, looped_inputs
-from hodyn_ros.dynamics.loops.grounded import grounded
 from hodyn_ros.dynamics.loops.looped_accelerations import LoopedAccelerations
 from hodyn_ros.dynamics.loops.looped_call import LoopedCall, kept
 from hodyn_ros.dynamics.loops.looped_efforts import LoopedEfforts
@@ -322,9 +321,6 @@ class LoopedPartials(LoopedEfforts, LoopedAccelerations):
         """
         closure, chosen = self.closure, self.independence.rows
         moved, _ = self.locate(state[0], leader, 3)
-        if self.drifts:
-            closure, place = grounded(closure, moved.place)
-            moved = LoopMotion(closure, place, leader.pose)
         moved.extend(embedding.next_rate(chosen, moved, state[1], leader.twists[0]))
         motion = moved.leader_motion
         assert motion is not None and closure.leader is not None
