@@ -1,7 +1,8 @@
 """Robots as functions of JAX, by handlers of XLA that our LLVM writes: on the CPU, in float32 and float64.
 
 Handlers are those of XLA's foreign function interface, `XLA_FFI_Error *handler(XLA_FFI_CallFrame *)`, version
-0.3: xla/ffi/api/c_api.h, which says that its layout is kept. Places are those of a 64-bit machine. No
+0.1, that of JAX 0.5: xla/ffi/api/c_api.h, which says that its layout is kept. Later ones (0.3 in JAX 0.10)
+take handlers of earlier versions, but not the other way round. Places are those of a 64-bit machine. No
 compiler is needed where they are used.
 """
 
@@ -127,7 +128,7 @@ def _capsule(address: int) -> Any:
     return new(address, None, None)
 
 
-_VERSION = (0, 3)
+_VERSION = (0, 1)
 # bytes from the start of a struct
 _EXTENSION, _ARGUMENTS, _RESULTS = 8, 72, 112  # of a call frame
 _KIND, _METADATA = 8, 24  # of an extension

@@ -505,7 +505,8 @@ class TestWhatIsWrong:
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             Robot.from_mjcf(text)
-        assert len(said) == int(mujoco.__version__ >= "4")  # where this attribute is deprecated
+        # the attribute is deprecated there, and in some versions before
+        assert int(mujoco.__version__ >= "4") <= len(said) <= 1
         assert all("MuJoCo warns: compiler attribute" in str(each.message) for each in said)
         assert not list(tmp_path.iterdir())
 
