@@ -1,6 +1,7 @@
 # make demo    run the main job and show its figures (DEMO="--duration 3" hands on arguments)
 # make test    check style and types, then run the tests (TEST="-k spline" hands on arguments)
 #              by five workers (WORKERS=8 for more; TEST="-n 0 --pdb" in this process)
+#              LOWEST=1: with the lowest versions that requirements admit of what the package itself needs
 # make test-fast  mathematics and messages in a minute: neither processes nor what takes long
 # make test-thorough  all tests, also the longest sweeps, and:
 # make test-rounding  what is numerical, with the rounding of older processors
@@ -29,6 +30,7 @@ PYTHON ?= python3
 DEMO ?=
 TEST ?=
 WORKERS ?= 5
+LOWEST ?=
 BENCH ?=
 LONG_RUN ?=
 PROMISES ?=
@@ -77,7 +79,7 @@ else
 endif
 
 # --- the virtual environment: made anew for another Python, another ROS, or when this folder has moved
-venv_state := $(state)/venv-$(flavour)
+venv_state := $(state)/venv-$(flavour)$(if $(LOWEST),-lowest)
 moved := $(shell test "$$(cat $(venv_state) 2>/dev/null)" = "$(CURDIR)" || echo FORCE)
 
 $(venv_state): $(moved)
@@ -87,7 +89,8 @@ $(venv_state): $(moved)
 	@mkdir -p $(state) && echo "$(CURDIR)" > $@
 
 # --- packages from PyPI; what is imported of them is compiled then, the rest, a third of this time, never
-pip_install := "$(python)" -m pip install --quiet --disable-pip-version-check --use-pep517 --no-compile
+pip_install = "$(python)" -m pip install --quiet --disable-pip-version-check --use-pep517 --no-compile \
+    $(if $(LOWEST),--constraint <(tools/lowest_versions))
 
 $(state)/packages: $(venv_state) $(wildcard requirements/*.txt)
 	@echo "==> packages from PyPI into .venv (the first time about a minute)"

@@ -60,7 +60,8 @@ class Propellers:
         # by numbers of orders and representations of bases
         self._kernels: Kept[tuple[int, BaseRepresentation | None], Kernel] = Kept()
         self.tilts = any(propeller.tilts for propeller in self.propellers)
-        self.reaches_all = bool(np.linalg.matrix_rank(self._scaled, rtol=_RANK) == 6)
+        least = _RANK * np.linalg.norm(self._scaled, 2)
+        self.reaches_all = bool(np.linalg.matrix_rank(self._scaled, least) == 6)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle what propellers are made from; what is compiled is compiled again."""

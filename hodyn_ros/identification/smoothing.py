@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.fft import dct
 from scipy.interpolate import BSpline, PPoly
 from scipy.linalg import LinAlgError, cho_solve_banded, cholesky_banded
-from scipy.sparse import diags_array
+from scipy.sparse import dia_array
 
 from hodyn_ros.array import Array
 from hodyn_ros.errors import InputError
@@ -193,9 +193,9 @@ def _longest_gap(times: Array) -> float:
     return float(np.diff(times).max())
 
 
-def _differences(size: int) -> diags_array:
+def _differences(size: int) -> dia_array:
     """Return the differences of `size` coefficients, sparse."""
-    return diags_array([-1.0, 1.0], offsets=[0, 1], shape=(size - 1, size))
+    return dia_array((np.repeat([[-1.0], [1.0]], size, axis=1), [0, 1]), shape=(size - 1, size))
 
 
 def _knots(times: Array, bandwidth: float) -> Array:
