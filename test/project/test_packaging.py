@@ -132,6 +132,14 @@ def test_changelog_can_be_released(tmp_path: Path) -> None:
     assert len(content[0].bullets) > 3
 
 
+def test_the_lowest_versions_are_those_that_requirements_admit() -> None:
+    lowest = [Requirement(line) for line in run(ROOT / "tools" / "lowest_versions").stdout.splitlines()]
+    versions = {one.name: str(one.specifier).removeprefix("==") for one in lowest}
+    for part in ("runtime", "plots", "bags"):
+        for one in requirements(part):
+            assert one.specifier.contains(versions[one.name]), one
+
+
 def test_the_conda_recipe_asks_for_what_pip_does() -> None:
     recipe = yaml.safe_load((ROOT / "recipe" / "recipe.yaml").read_text())
     assert [recipe["context"]["version"]] == package_xml("version")
