@@ -89,13 +89,14 @@ $(venv_state): $(moved)
 	@mkdir -p $(state) && echo "$(CURDIR)" > $@
 
 # --- packages from PyPI; what is imported of them is compiled then, the rest, a third of this time, never
-pip_install = "$(python)" -m pip install --quiet --disable-pip-version-check --use-pep517 --no-compile \
-    $(if $(LOWEST),--constraint <(tools/lowest_versions))
+pip_install := "$(python)" -m pip install --quiet --disable-pip-version-check --use-pep517 --no-compile
 
 $(state)/packages: $(venv_state) $(wildcard requirements/*.txt)
 	@echo "==> packages from PyPI into .venv (the first time about a minute)"
 	@$(pip_install) $(pip_flags) $(foreach part,runtime plots bags test,-r requirements/$(part).txt)
 	@$(pip_install) $(build_requirements) $$(tools/cmake_requirement)
+	@# in the place of the newest ones: to find a set that suits all libraries of the tests takes pip an hour
+	@$(if $(LOWEST),$(pip_install) --no-deps --no-warn-conflicts -r <(tools/lowest_versions))
 	@touch $@
 
 $(state)/bench-packages: $(state)/packages
