@@ -96,7 +96,7 @@ $(state)/packages: $(venv_state) $(wildcard requirements/*.txt)
 	@$(pip_install) $(pip_flags) $(foreach part,runtime plots bags test,-r requirements/$(part).txt)
 	@$(pip_install) $(build_requirements) $$(tools/cmake_requirement)
 	@# in the place of the newest ones: to find a set that suits all libraries of the tests takes pip an hour
-	@$(if $(LOWEST),$(pip_install) --no-deps --no-warn-conflicts -r <(tools/lowest_versions))
+	@$(if $(LOWEST),$(pip_install) --no-warn-conflicts -r <(tools/lowest_versions))
 	@touch $@
 
 $(state)/bench-packages: $(state)/packages

@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Optional, TypeVar
 
 import typer
 from rich.console import Console
@@ -61,7 +61,7 @@ RobotFile = Annotated[
 ]
 FloatingBase = Annotated[bool, typer.Option("--floating-base", help="Let the root of a URDF file float.")]
 Settings = Annotated[
-    list[str] | None,
+    Optional[list[str]],
     typer.Option(
         "--set",
         help="Key of robot files and its value, such as keyframe=home, limits.velocity=2, knee.locked=0 "
@@ -69,7 +69,9 @@ Settings = Annotated[
         show_default="none",
     ),
 ]
-Duration = Annotated[float | None, typer.Option(help="Seconds of the motion that count.", show_default="all")]
+Duration = Annotated[
+    Optional[float], typer.Option(help="Seconds of the motion that count.", show_default="all")
+]
 Tolerance = Annotated[
     float,
     typer.Option(
@@ -79,7 +81,7 @@ Tolerance = Annotated[
     ),
 ]
 Picture = Annotated[
-    Path | None,
+    Optional[Path],
     typer.Option(help="Picture to draw, such as out/picture.png.", show_default="none", callback=drawable),
 ]
 Recording = Annotated[Path, typer.Argument(help="Recording of rosbag2, mcap or sqlite3; it may be cut off.")]

@@ -446,7 +446,7 @@ def _rub(joint: Element, *frictions: Friction) -> None:
 
 def _quaternion(rotation: Array) -> Array:
     """Return (w, x, y, z)."""
-    return np.asarray(Rotation.from_matrix(rotation).as_quat(scalar_first=True))
+    return np.asarray(Rotation.from_matrix(np.array(rotation)).as_quat()[[3, 0, 1, 2]])
 
 
 def _level(gravity: Array) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Optional, cast
 
 import typer
 
@@ -23,7 +23,7 @@ from hodyn_ros.cli.figures import identified_figures, print_figures
 from hodyn_ros.errors import InputError
 
 Topics = Annotated[
-    list[str] | None,
+    Optional[list[str]],
     typer.Option(
         help="Topic to read of bags in which several of its type have the joints; once or more.",
         show_default="none",
@@ -45,7 +45,7 @@ def excite_robot(
     ] = 20.0,
     harmonics: Annotated[int, typer.Option(help="Harmonics of the Fourier series.", min=4, max=50)] = 8,
     box: Annotated[
-        list[str] | None,
+        Optional[list[str]],
         typer.Option(
             help="Where the origin of a body or frame must stay, in m, such as 'hand: x -0.5..0.8, z 0.1..'; "
             "once or more.",
@@ -54,7 +54,7 @@ def excite_robot(
     ] = None,
     effort_at: Annotated[str, typer.Option(help="Where efforts are measured: motor or link.")] = "motor",
     compare: Annotated[
-        str | None,
+        Optional[str],
         typer.Option(help="Trajectory file whose condition is printed beside.", show_default="none"),
     ] = None,
     starts: Annotated[
@@ -89,13 +89,13 @@ def identify_robot(
         typer.Argument(help="Recordings: CSV, Parquet, NPZ, or bags with joint and motor states."),
     ],
     columns: Annotated[
-        Path | None,
+        Optional[Path],
         typer.Option(help="YAML file that says which column is what.", show_default="by their names"),
     ] = None,
     topic: Topics = None,
     only: Annotated[str, typer.Option(help="What to identify: all, or payload on the last body.")] = "all",
     bandwidth: Annotated[
-        float | None,
+        Optional[float],
         typer.Option(
             help="Bandwidth of the motion [Hz]; what is faster is noise.",
             min=0.1,
@@ -108,14 +108,14 @@ def identify_robot(
     ] = 1.0,
     effort_at: Annotated[str, typer.Option(help="Where efforts were measured: motor or link.")] = "motor",
     friction: Annotated[
-        list[str] | None,
+        Optional[list[str]],
         typer.Option(
             help="What friction depends on beside the speed: load, temperature; once or more.",
             show_default="none",
         ),
     ] = None,
     validate: Annotated[
-        list[Path] | None,
+        Optional[list[Path]],
         typer.Option(help="Other recording to predict, once or more.", show_default="none"),
     ] = None,
     out: Annotated[Path, typer.Option(help="Robot file to write.")] = Path("out/identified.yaml"),
@@ -159,16 +159,16 @@ def learn(
         ),
     ],
     correction: Annotated[
-        Path | None,
+        Optional[Path],
         typer.Option(help="Correction that they ran with, as an earlier call wrote it.", show_default="none"),
     ] = None,
     columns: Annotated[
-        Path | None,
+        Optional[Path],
         typer.Option(help="YAML file that says which column is what.", show_default="by their names"),
     ] = None,
     topic: Topics = None,
     begin: Annotated[
-        float | None,
+        Optional[float],
         typer.Option(
             help="Stamp at which the motion begins, in s.",
             show_default="0; in bags by the desired motion",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 from rich.console import Console
@@ -59,7 +59,7 @@ def simulate(
     robot: RobotFile,
     motion: TrajectoryFile,
     stiffness_error: Annotated[
-        list[str] | None,
+        Optional[list[str]],
         typer.Option(
             help="Share by which the springs are stiffer than in the file: 20%, or several, 0,5%,-50%.",
             show_default="0",
@@ -86,15 +86,15 @@ def simulate(
         int, typer.Option(help="Highest derivative of the efforts in the feedforward.", min=2, max=6)
     ] = 2,
     real: Annotated[
-        str | None,
+        Optional[str],
         typer.Option(help="Robot that runs, where it is not that of the file.", show_default="as the file"),
     ] = None,
     correction: Annotated[
-        Path | None,
+        Optional[Path],
         typer.Option(help="What `hodyn learn` wrote, added to the feedforward.", show_default="none"),
     ] = None,
     record: Annotated[
-        Path | None,
+        Optional[Path],
         typer.Option(help="CSV or bag to write, of what sensors show of the run.", show_default="none"),
     ] = None,
     encoder_noise: Annotated[
@@ -163,7 +163,7 @@ def plan(
     ],
     out: Annotated[Path, typer.Option(help="Trajectory file to write.")] = Path("out/planned.yaml"),
     limit: Annotated[
-        list[str] | None,
+        Optional[list[str]],
         typer.Option(
             help="Share of a limit that may be used, such as velocity=80%; once or more.", show_default="all"
         ),
@@ -176,14 +176,14 @@ def plan(
         float, typer.Option(help="Kilograms that may be carried and are not in the file.", min=0.0)
     ] = 0.0,
     start: Annotated[
-        str | None,
+        Optional[str],
         typer.Option(
             help="First four time derivatives of the path parameter at the start, as 1,0,0,0 for a motion "
             "that goes on at the pace of the path.",
             show_default="from rest",
         ),
     ] = None,
-    end: Annotated[str | None, typer.Option(help="The same at the end.", show_default="to rest")] = None,
+    end: Annotated[Optional[str], typer.Option(help="The same at the end.", show_default="to rest")] = None,
     pieces: Annotated[
         int,
         typer.Option(
@@ -191,7 +191,7 @@ def plan(
         ),
     ] = 120,
     picture: Annotated[
-        Path | None,
+        Optional[Path],
         typer.Option(
             "--picture",
             "--plot",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 from rich.console import Console
@@ -33,14 +33,14 @@ def demo(
         ),
     ] = Demo.FEEDFORWARD,
     duration: Annotated[
-        float | None,
+        Optional[float],
         typer.Option(
             help="Seconds of the motion that are counted.", min=0.5, max=3600.0, show_default=f"{_DURATION:g}"
         ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for figure, summary and recordings.")] = Path("out/demo"),
     rate: Annotated[
-        float | None,
+        Optional[float],
         typer.Option(
             help="Samples per second [Hz].",
             min=50.0,
@@ -86,7 +86,7 @@ def demo(
 
 def policy(
     node: Annotated[
-        list[str] | None, typer.Argument(help="Nodes, such as dynamics_node.", show_default="all")
+        Optional[list[str]], typer.Argument(help="Nodes, such as dynamics_node.", show_default="all")
     ] = None,
     namespace: Annotated[str, typer.Option(help="Namespace of the nodes, such as /left.")] = "/",
 ) -> None:
@@ -101,7 +101,7 @@ def policy(
 
 def top(
     node: Annotated[
-        list[str] | None,
+        Optional[list[str]],
         typer.Option(
             help="Only this node, such as dynamics_node or left/*; repeat it for more.", show_default="all"
         ),
@@ -139,7 +139,7 @@ def top(
 def run_launch_file(
     launch_file: Annotated[str, typer.Argument(help="Launch file: its path, or the name of a shipped one.")],
     arguments: Annotated[
-        list[str] | None, typer.Argument(help="Arguments of the launch file, as name:=value.")
+        Optional[list[str]], typer.Argument(help="Arguments of the launch file, as name:=value.")
     ] = None,
     show_args: Annotated[
         bool, typer.Option("--show-args", help="Print the arguments of the launch file and exit.")

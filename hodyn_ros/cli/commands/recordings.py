@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 from rich.console import Console
@@ -17,7 +17,7 @@ def replay(
     bag: Recording,
     out: Annotated[Path, typer.Option(help="Bag to write: a copy with the answers computed again.")],
     robot: Annotated[
-        str | None,
+        Optional[str],
         typer.Option(
             help="Another robot: path of a YAML, URDF or MJCF file, or a shipped one.",
             show_default="as recorded",
@@ -25,17 +25,17 @@ def replay(
     ] = None,
     floating_base: FloatingBase = False,
     order: Annotated[
-        int | None,
+        Optional[int],
         typer.Option(
             help="Another highest derivative of the efforts.", min=0, max=6, show_default="as recorded"
         ),
     ] = None,
     namespace: Annotated[
-        str | None,
+        Optional[str],
         typer.Option(help="Which robot, where the bag holds several.", show_default="the only one"),
     ] = None,
     topic: Annotated[
-        str | None, typer.Option(help="Topic of the desired motion.", show_default="the only one")
+        Optional[str], typer.Option(help="Topic of the desired motion.", show_default="the only one")
     ] = None,
 ) -> None:
     """Compute the feedforward of a recording again: same stamps, same numbers as the node published live.
@@ -57,7 +57,7 @@ def compare(
         float, typer.Option(help="Largest difference that counts as none; 0: every bit counts.", min=0.0)
     ] = 0.0,
     topic: Annotated[
-        list[str] | None,
+        Optional[list[str]],
         typer.Option(help="Topic to compare; repeat it for more.", show_default="all in both"),
     ] = None,
     ignore_edges: Annotated[

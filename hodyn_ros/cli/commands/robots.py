@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, Optional, cast
 
 import typer
 
@@ -28,10 +28,10 @@ _POINTS = 33
 def export(
     robot: RobotFile,
     order: Annotated[
-        int | None, typer.Option(help="Highest time derivative that is computed.", show_default="2")
+        Optional[int], typer.Option(help="Highest time derivative that is computed.", show_default="2")
     ] = None,
     what: Annotated[
-        list[str] | None,
+        Optional[list[str]],
         typer.Option(
             help=f"What to export in C, once or more: {', '.join(EXPORTED_OF_TREES)}, propeller_thrusts, "
             f"momentum_observer; of robots with loops also {', '.join(EXPORTED_WITH_LOOPS)}.",
@@ -39,22 +39,22 @@ def export(
         ),
     ] = None,
     frame: Annotated[
-        list[str] | None,
+        Optional[list[str]],
         typer.Option(
             help="Bodies and frames of forward_kinematics, and the one of jacobian; others have none.",
             show_default="all, or the last body",
         ),
     ] = None,
     representation: Annotated[
-        str | None,
+        Optional[str],
         typer.Option(help="Twists of frames: spatial, body_fixed or hybrid.", show_default="spatial"),
     ] = None,
     period: Annotated[
-        float | None,
+        Optional[float],
         typer.Option(help="Seconds between two calls; damped springs then keep their deflection."),
     ] = None,
     wrench: Annotated[
-        list[str] | None, typer.Option(help="Body on which an external wrench acts; once or more.")
+        Optional[list[str]], typer.Option(help="Body on which an external wrench acts; once or more.")
     ] = None,
     lang: Annotated[
         str,
@@ -66,7 +66,7 @@ def export(
     ] = "c",
     out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path(),
     name: Annotated[
-        str | None,
+        Optional[str],
         typer.Option(help="Prefix of all names in the code.", show_default="from the robot's name"),
     ] = None,
     floating_base: FloatingBase = False,
@@ -85,7 +85,7 @@ def export(
         bool, typer.Option("--float32", help="Numbers of 32 bits, for small processors.")
     ] = False,
     target: Annotated[
-        str | None,
+        Optional[str],
         typer.Option(help="Processor of --float32: generic or cortex-m7.", show_default="generic"),
     ] = None,
     settings: Settings = None,
@@ -204,7 +204,7 @@ def show(
 def view(
     robot: RobotFile,
     source: Annotated[
-        str | None,
+        Optional[str],
         typer.Argument(
             help="Motion or recording to show: a trajectory file, a shipped one, or a bag of rosbag2.",
             show_default="none: the robot stands",
@@ -214,7 +214,7 @@ def view(
         bool, typer.Option("--live", help="Show what the topics of a running robot say; needs ROS 2.")
     ] = False,
     duration: Annotated[
-        float | None,
+        Optional[float],
         typer.Option(
             help="Seconds of the motion to show.", min=0.0, show_default="all, or 10 of one without end"
         ),
