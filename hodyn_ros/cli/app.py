@@ -1,7 +1,5 @@
 """The command line, `hodyn`. It needs no ROS until a command does."""
 
-from __future__ import annotations
-
 import inspect
 import signal
 from collections.abc import Callable

@@ -44,6 +44,7 @@ def test_limits_hold_to_the_snap_whatever_comes(limited: bool) -> None:
 
 
 @pytest.mark.skipif(not THOROUGH, reason="five minutes; make test-thorough runs it")
+@pytest.mark.timeout(1800)
 def test_limits_hold_in_a_thousand_streams() -> None:
     for seed in range(1000):
         require_limits_and_rest(panda(seed % 2 == 0), seed)

@@ -1,7 +1,5 @@
 """From recordings to what a robot is, and to what repetitions teach."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any, Optional, cast
 

@@ -1,7 +1,5 @@
 """Motions of a robot: checked, simulated, planned, slowed down."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Optional
 

@@ -1,7 +1,5 @@
 """What runs nodes, or watches them."""
 
-from __future__ import annotations
-
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Optional

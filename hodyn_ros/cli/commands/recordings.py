@@ -1,7 +1,5 @@
 """Recordings: answers computed again, and compared."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Optional
 

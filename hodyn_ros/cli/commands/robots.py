@@ -1,7 +1,5 @@
 """What is asked of one robot: its figures, its picture, its code."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Optional, cast
