@@ -82,7 +82,7 @@ endif
 venv_state := $(state)/venv-$(flavour)$(if $(LOWEST),-lowest)
 moved := $(shell test "$$(cat $(venv_state) 2>/dev/null)" = "$(CURDIR)" || echo FORCE)
 
-$(venv_state): $(moved)
+$(venv_state): $(moved) $(if $(LOWEST),$(wildcard requirements/*.txt))
 	@echo "==> virtual environment .venv ($(flavour))"
 	@"$(base_python)" tools/check_machine.py $(if $(ros),--ros)
 	@"$(base_python)" -m venv --clear $(venv_flags) .venv
