@@ -128,7 +128,7 @@ def test_poses_out_of_reach_are_not_searched_for(name: str, monkeypatch: pytest.
     answer(1, 0.0)
     for x in (0.32, 0.6, -1.0, 30.0):
         tried.clear()
-        with pytest.raises(MessageRejected) as rejected:
+        with pytest.raises(MessageRejected, match="does not get") as rejected:
             answer(2, x)
         assert rejected.value.reason is Reason.UNREACHABLE
         assert not tried, x

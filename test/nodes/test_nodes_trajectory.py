@@ -402,10 +402,10 @@ def test_what_a_recorder_has_heard_that_has_gone_is_not_recorded() -> None:
         arm.positions = dict(zip(NAMES, start + 0.3))
         talk.wait_for_line(node, "until the robot is near to it")
         topics = "/tn_gone/desired_motion", "/tn_gone/joint_states"
-        words = [word(topic, gid) for topic in topics for gid in publishers_of(talk.node, topic)]
 
         def says() -> Publisher:
             """Somebody says that all of this is recorded."""
+            words = [word(topic, gid) for topic in topics for gid in publishers_of(talk.node, topic)]
             recorder = talk.node.create_publisher(String, HEARD, latched_qos())
             recorder.publish(heard_message(words))
             return recorder
@@ -414,7 +414,8 @@ def test_what_a_recorder_has_heard_that_has_gone_is_not_recorded() -> None:
         talk.wait_until(lambda: first.get_subscription_count() == 1, "who listens to recorders")
         talk.pause(0.3)
         talk.node.destroy_publisher(first)
-        talk.pause(0.5)
+        arm.falls_silent()
+        arm = Arm(talk, NAMES)  # who hears of this publisher has heard of the end of that one before
         arm.positions = dict(zip(NAMES, start))
         talk.wait_for_line(node, "holding the first position until somebody records /tn_gone/desired_motion")
         assert "the motion starts" not in node.output()
